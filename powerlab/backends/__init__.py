@@ -1,0 +1,1 @@
+"""Engines under test, one a file, behind one small interface."""

@@ -1,0 +1,7 @@
+"""``python -m powerlab.cli``."""
+
+import sys
+
+from powerlab.cli import main
+
+sys.exit(main())

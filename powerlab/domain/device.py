@@ -1,0 +1,48 @@
+"""A device and what it can do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from powerlab.domain.mode import PowerMode
+from powerlab.domain.power import SourceProbe, TotalFormula
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Device:
+    """A board or a host, as its own agent describes it.
+
+    Attributes:
+        name: what people call it; the host name unless configured.
+        board: a name in ``powerlab boards``, or ``generic`` for a host without a description.
+        architecture: ``x86_64`` or ``aarch64``, the machine the engine's code runs on.
+        cpu_model: as the processor names itself.
+        core_count: cores a sweep may use at most (affinity mask and cgroup quota honoured).
+        memory_bytes: installed memory.
+        kernel: the running kernel's release.
+        simulated: True where a simulated board stands behind the sysroot; every figure is then ``simulated``.
+    """
+
+    name: str
+    board: str
+    architecture: str
+    cpu_model: str
+    core_count: int
+    memory_bytes: int
+    kernel: str
+    simulated: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """What a device can measure and set.
+
+    Attributes:
+        sources: one probe per known source, the absent ones too.
+        total: the formula of the board's power; None where no rail can be read.
+        modes: the power modes that can be set now; always holds ``current``.
+    """
+
+    sources: tuple[SourceProbe, ...]
+    total: TotalFormula | None
+    modes: tuple[PowerMode, ...]

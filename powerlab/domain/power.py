@@ -1,0 +1,106 @@
+"""Power sources, their rails, and the traces sampled from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powerlab.domain.quantity import Provenance
+
+
+class Availability(StrEnum):
+    """What a probe found. Absence is a state to show, not an error, and never 0 W."""
+
+    AVAILABLE = "available"
+    ABSENT = "absent"
+    DENIED = "denied"
+    BROKEN = "broken"
+
+
+class RailQuantity(StrEnum):
+    """What a rail's values are: power in watts, or a cumulative energy counter in joules."""
+
+    POWER = "power"
+    ENERGY = "energy"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rail:
+    """One thing a source can read.
+
+    Attributes:
+        source: the source's name in the registry, for example ``ina3221``.
+        name: the rail's name on its board, for example ``VDD_CPU_CV``; unique within its source.
+        quantity: power (W) or energy (J).
+        resolution: the step of one reading, in W or J; 0 where unknown.
+        relative_error: the stated gain error as a fraction (0.01 is 1 %), taken as the half-width of a rectangle.
+        update_period_s: how often the value changes; 0 where every read is fresh.
+        provenance: measured, estimated or simulated.
+    """
+
+    source: str
+    name: str
+    quantity: RailQuantity
+    resolution: float
+    relative_error: float
+    update_period_s: float
+    provenance: Provenance
+
+    @property
+    def key(self) -> str:
+        """``source:name``, unique on a device."""
+        return f"{self.source}:{self.name}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TotalFormula:
+    """Which rails, added up, are the board's power; stored with every result.
+
+    Attributes:
+        rails: keys of the rails that are added.
+        scope: what the sum covers and leaves out, in words ("module rails, without the carrier board").
+        proposed: True where powerlab guessed the formula for a board it does not know.
+    """
+
+    rails: tuple[str, ...]
+    scope: str
+    proposed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceProbe:
+    """What one source found on a device.
+
+    Attributes:
+        source: the source's name in the registry.
+        availability: whether it can be read now.
+        detail: one sentence on what was found.
+        remedy: what to do about it, in words a newcomer can act on; empty where there is nothing to mend.
+        rails: the rails it offers.
+    """
+
+    source: str
+    availability: Availability
+    detail: str
+    remedy: str = ""
+    rails: tuple[Rail, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Trace:
+    """Samples of one rail.
+
+    Attributes:
+        rail: where the samples come from.
+        time_ns: int64, shape (n,): CLOCK_MONOTONIC stamps, strictly increasing, half-way through each read.
+        value: float64, shape (n,): W, or J of an unwrapped counter (never decreasing).
+        read_cost_ns: median time one read took.
+    """
+
+    rail: Rail
+    time_ns: NDArray[np.int64]
+    value: NDArray[np.float64]
+    read_cost_ns: int = 0

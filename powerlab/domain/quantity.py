@@ -1,0 +1,79 @@
+"""Figures that carry their unit, their uncertainty and where they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from powerlab.domain.errors import PowerlabError
+
+
+class Provenance(StrEnum):
+    """Where a figure comes from. It travels with the figure into every table, answer and picture."""
+
+    MEASURED = "measured"
+    ESTIMATED = "estimated"
+    SIMULATED = "simulated"
+    PUBLISHED = "published"
+
+
+def common_provenance(provenances: Iterable[Provenance]) -> Provenance:
+    """Return the one provenance all figures share.
+
+    Raises:
+        PowerlabError: the figures come from different places, or there are none; such figures are never combined.
+    """
+    distinct = sorted(set(provenances))
+    if len(distinct) != 1:
+        found = ", ".join(distinct) or "none"
+        raise PowerlabError(
+            f"figures of different provenance cannot be combined (found: {found}); compare them side by side instead."
+        )
+    return distinct[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """One figure of a run.
+
+    Attributes:
+        name: a key of :data:`METRICS`.
+        value: the figure in the unit that :data:`METRICS` states.
+        low: lower end of the 95 % interval, in the same unit; None where no interval can be given.
+        high: upper end of the 95 % interval; None together with ``low``.
+        provenance: where the figure comes from.
+    """
+
+    name: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+    provenance: Provenance
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricKind:
+    """What a metric's name means."""
+
+    unit: str
+    title: str
+    higher_is_better: bool
+
+
+METRICS: dict[str, MetricKind] = {
+    "latency_p50_ms": MetricKind(unit="ms", title="Median latency", higher_is_better=False),
+    "latency_p90_ms": MetricKind(unit="ms", title="90th percentile latency", higher_is_better=False),
+    "latency_p99_ms": MetricKind(unit="ms", title="99th percentile latency", higher_is_better=False),
+    "throughput_img_per_s": MetricKind(unit="img/s", title="Throughput", higher_is_better=True),
+    "power_w": MetricKind(unit="W", title="Power while running", higher_is_better=False),
+    "idle_power_w": MetricKind(unit="W", title="Idle power in the same mode", higher_is_better=False),
+    "energy_per_image_j": MetricKind(unit="J/img", title="Energy per image", higher_is_better=False),
+    "energy_above_idle_per_image_j": MetricKind(
+        unit="J/img", title="Energy per image above idle", higher_is_better=False
+    ),
+    "efficiency_img_per_s_per_w": MetricKind(
+        unit="img/s/W", title="Efficiency (images per joule)", higher_is_better=True
+    ),
+}
+"""Every metric powerlab knows. img/s/W and images per joule are the same number."""

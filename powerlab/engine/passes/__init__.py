@@ -1,0 +1,1 @@
+"""Graph passes, one a file: each takes a graph and returns a better one."""

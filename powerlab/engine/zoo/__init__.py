@@ -1,0 +1,1 @@
+"""Models powerlab builds itself, with seeded weights, one a file."""

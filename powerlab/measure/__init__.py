@@ -1,0 +1,1 @@
+"""One run: worker process, window, energy, uncertainty, validity."""

@@ -1,0 +1,1 @@
+"""Knobs, one a file, and the journal that can always undo them."""

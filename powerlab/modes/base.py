@@ -1,0 +1,43 @@
+"""The interface every knob fulfils."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from powerlab.domain.mode import PowerMode, Setting
+from powerlab.domain.power import Availability
+from powerlab.sysroot import Sysroot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnobProbe:
+    """What a knob found on a device: whether it can be turned, why not, and what to do about it."""
+
+    knob: str
+    availability: Availability
+    detail: str
+    remedy: str = ""
+
+
+class Knob(Protocol):
+    """One thing that can be set. A knob is one module in this package and one line in the registry."""
+
+    name: str
+
+    def probe(self, sysroot: Sysroot) -> KnobProbe:
+        """Say whether the knob is there and can be turned, without raising."""
+        ...
+
+    def modes(self, sysroot: Sysroot) -> Sequence[PowerMode]:
+        """Return the power modes this knob offers by itself."""
+        ...
+
+    def read(self, sysroot: Sysroot) -> Sequence[Setting]:
+        """Return every setting of this knob as it is now, in the order in which to write them back."""
+        ...
+
+    def write(self, sysroot: Sysroot, setting: Setting) -> None:
+        """Make one setting; raises PowerlabError with the device's own words where it refuses."""
+        ...

@@ -1,0 +1,1 @@
+"""The C++ core and the backend that builds it."""

@@ -1,0 +1,12 @@
+// The extension module `powerlab.native._native`: one submodule a part of the core, each bound in a file of its own.
+#include <nanobind/nanobind.h>
+
+namespace powerlab {
+void bind_sampler(nanobind::module_& module);
+}  // namespace powerlab
+
+NB_MODULE(_native, module) {
+  module.doc() = "powerlab's native core";
+  auto sampler = module.def_submodule("sampler", "Power sampling in a thread of its own");
+  powerlab::bind_sampler(sampler);
+}

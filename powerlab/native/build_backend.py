@@ -1,0 +1,87 @@
+"""The PEP 517 build backend: scikit-build-core, with a compiler brought along where none is installed.
+
+A board or a laptop often has Python and no C++ compiler. There the build asks pip for the ``ziglang`` wheel, which
+carries clang and the C and C++ libraries, and compiles with that; elsewhere nothing changes.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from scikit_build_core import build as _scikit_build
+
+_COMPILERS = ("c++", "g++", "clang++")
+_FALLBACK = "ziglang>=0.15"
+
+prepare_metadata_for_build_wheel = _scikit_build.prepare_metadata_for_build_wheel
+prepare_metadata_for_build_editable = _scikit_build.prepare_metadata_for_build_editable
+build_sdist = _scikit_build.build_sdist
+get_requires_for_build_sdist = _scikit_build.get_requires_for_build_sdist
+
+
+def _compiler_missing() -> bool:
+    """Tell whether neither ``CXX`` nor a compiler on ``PATH`` is there."""
+    return not os.environ.get("CXX") and not any(shutil.which(name) for name in _COMPILERS)
+
+
+def _check_python_headers() -> None:
+    """Stop with one sentence where Python's own headers are missing: CMake's message for it is a page long."""
+    header = Path(sysconfig.get_path("include")) / "Python.h"
+    if not header.is_file():
+        raise SystemExit(
+            f"powerlab: {header} is missing, so its native core cannot be built; install Python's headers "
+            "(Debian and Ubuntu: apt install python3-dev; Fedora: dnf install python3-devel) and run this again."
+        )
+
+
+def _use_fallback_compiler() -> None:
+    """Write one-line wrappers for the compiler in the ``ziglang`` wheel and point CMake's variables at them."""
+    folder = Path(tempfile.gettempdir()) / f"powerlab-zig-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    for variable, tool in (("CXX", "c++"), ("CC", "cc"), ("AR", "ar"), ("RANLIB", "ranlib")):
+        wrapper = folder / f"zig-{tool}"
+        wrapper.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m ziglang {tool} "$@"\n')
+        wrapper.chmod(0o700)
+        os.environ[variable] = str(wrapper)
+
+
+def _prepare_compiler() -> None:
+    _check_python_headers()
+    if _compiler_missing():
+        _use_fallback_compiler()
+
+
+def get_requires_for_build_wheel(config_settings: dict[str, Any] | None = None) -> list[str]:
+    """PEP 517: what pip installs before a wheel is built."""
+    return [*_scikit_build.get_requires_for_build_wheel(config_settings), *_fallback_requirement()]
+
+
+def get_requires_for_build_editable(config_settings: dict[str, Any] | None = None) -> list[str]:
+    """PEP 660: what pip installs before an editable wheel is built."""
+    return [*_scikit_build.get_requires_for_build_editable(config_settings), *_fallback_requirement()]
+
+
+def _fallback_requirement() -> list[str]:
+    return [_FALLBACK] if _compiler_missing() else []
+
+
+def build_wheel(
+    wheel_directory: str, config_settings: dict[str, Any] | None = None, metadata_directory: str | None = None
+) -> str:
+    """PEP 517: build a wheel."""
+    _prepare_compiler()
+    return _scikit_build.build_wheel(wheel_directory, config_settings, metadata_directory)
+
+
+def build_editable(
+    wheel_directory: str, config_settings: dict[str, Any] | None = None, metadata_directory: str | None = None
+) -> str:
+    """PEP 660: build an editable wheel."""
+    _prepare_compiler()
+    return _scikit_build.build_editable(wheel_directory, config_settings, metadata_directory)

@@ -1,0 +1,1 @@
+"""Power sources, one a file, and the recorder that samples them."""

@@ -1,0 +1,1 @@
+"""The messages between agent and server, versioned."""

@@ -1,0 +1,40 @@
+"""The one door to sysfs, procfs and device files, so that a simulated board is a directory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+SIMULATION_MARKER = "simulated-board.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Sysroot:
+    """A directory that stands for ``/``: the machine itself, or a simulated board.
+
+    Paths are given as the kernel's documents write them, ``/sys/class/hwmon``.
+    """
+
+    base: Path = Path("/")
+
+    @property
+    def simulated(self) -> bool:
+        """Whether a simulated board stands behind this root."""
+        return self.base != Path("/") and (self.base / SIMULATION_MARKER).is_file()
+
+    def path(self, path: str) -> Path:
+        """Return where ``path`` really lies."""
+        return self.base / path.lstrip("/")
+
+    def read(self, path: str) -> str:
+        """Return the whole text of a file without surrounding white space.
+
+        Raises:
+            OSError: as ``open`` and ``read`` do; a sensor may answer ENODATA.
+        """
+        return self.path(path).read_text(encoding="utf-8", errors="replace").strip()
+
+    def glob(self, pattern: str) -> list[str]:
+        """Return the paths that match, in natural order, as seen from inside the root."""
+        found = self.base.glob(pattern.lstrip("/"))
+        return sorted("/" + str(path.relative_to(self.base)) for path in found)
