@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from powerlab import __version__
 from powerlab.domain.errors import PowerlabError
 
-COMMANDS = ("profile", "doctor", "boards", "modes", "engine", "serve", "agent", "sweep", "runs", "export")
+COMMANDS = ("demo", "profile", "doctor", "boards", "modes", "engine", "serve", "agent", "sweep", "runs", "export")
 """Names of the modules in this package, in the order ``--help`` shows them."""
 
 EXIT_OK = 0

@@ -1,0 +1,24 @@
+"""What a test needs from the system: looked for, skipped with a reason on a user's machine, demanded in CI."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import NoReturn
+
+import pytest
+
+
+def require_program(name: str, package: str) -> str:
+    """Return the path of a program; where it is missing, skip the test, or fail it when ``CI`` is set."""
+    path = shutil.which(name)
+    if path is None:
+        missing(f"{name} is not installed (Debian: apt install {package})")
+    return path
+
+
+def missing(reason: str) -> NoReturn:
+    """Skip the calling test with a reason, or fail it in CI, where nothing may be skipped."""
+    if os.environ.get("CI"):
+        pytest.fail(f"in CI nothing is skipped: {reason}")
+    pytest.skip(reason)
