@@ -10,7 +10,6 @@ import os
 import shutil
 import sys
 import sysconfig
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +41,10 @@ def _check_python_headers() -> None:
 
 def _use_fallback_compiler() -> None:
     """Write one-line wrappers for the compiler in the ``ziglang`` wheel and point CMake's variables at them."""
-    folder = Path(tempfile.gettempdir()) / f"powerlab-zig-{os.getuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
+    folder = Path("build", "fallback-compiler").resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    # PEP 517 runs a backend in the source folder. The place stays the same from build to build: CMake keeps the
+    # compiler's path, and a new one would throw away everything already built.
     for variable, tool in (("CXX", "c++"), ("CC", "cc"), ("AR", "ar"), ("RANLIB", "ranlib")):
         wrapper = folder / f"zig-{tool}"
         wrapper.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m ziglang {tool} "$@"\n')
@@ -51,7 +52,8 @@ def _use_fallback_compiler() -> None:
         os.environ[variable] = str(wrapper)
 
 
-def _prepare_compiler() -> None:
+def prepare_compiler() -> None:
+    """Make sure that the native core can be compiled, with the fallback compiler where no other is installed."""
     _check_python_headers()
     if _compiler_missing():
         _use_fallback_compiler()
@@ -75,7 +77,7 @@ def build_wheel(
     wheel_directory: str, config_settings: dict[str, Any] | None = None, metadata_directory: str | None = None
 ) -> str:
     """PEP 517: build a wheel."""
-    _prepare_compiler()
+    prepare_compiler()
     return _scikit_build.build_wheel(wheel_directory, config_settings, metadata_directory)
 
 
@@ -83,5 +85,5 @@ def build_editable(
     wheel_directory: str, config_settings: dict[str, Any] | None = None, metadata_directory: str | None = None
 ) -> str:
     """PEP 660: build an editable wheel."""
-    _prepare_compiler()
+    prepare_compiler()
     return _scikit_build.build_editable(wheel_directory, config_settings, metadata_directory)

@@ -1,0 +1,52 @@
+# powerlab: "make demo" measures this machine, "make test" runs every test. Both make and reuse .venv by themselves.
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench lock openapi format clean
+
+# A Python to build .venv with, where the first one found is not the right one: make demo PYTHON=/path/to/python3
+PYTHON ?=
+export PYTHON
+BIN := .venv/bin
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
+
+demo: ## sweep ResNet-50 on this machine, print the table, serve the dashboard (about 2 minutes after set-up)
+	@scripts/setup_venv server
+	@$(BIN)/powerlab demo
+
+test: ## run every test; a test that lacks a system program says which and is skipped (never in CI)
+	@scripts/setup_venv dev
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+check: ## ruff, mypy, the import contract, clang-format, and C++ with warnings as errors
+	@scripts/setup_venv dev
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python scripts/check_native.py
+
+format: ## put Python and C++ into the house's layout
+	@scripts/setup_venv dev
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+	$(BIN)/python scripts/check_native.py --format
+
+bench: ## run every benchmark in bench/, one after the other
+	@scripts/setup_venv dev
+	@for file in bench/*.py; do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done
+
+lock: ## resolve requirements.lock anew from pyproject.toml, for every platform and Python
+	@scripts/setup_venv dev
+	@$(BIN)/pip install --quiet -c requirements.lock uv
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --all-extras --group build --group lock \
+	  pyproject.toml -o requirements.lock
+
+openapi: ## write api/openapi.json from the application
+	@scripts/setup_venv dev
+	$(BIN)/python scripts/write_openapi.py
+
+clean: ## remove everything that was built, .venv too; results in the database stay
+	rm -rf .venv build dist .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

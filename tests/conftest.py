@@ -1,0 +1,26 @@
+"""What holds for every test: in CI nothing is skipped."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+
+def _skipped(session: pytest.Session) -> list[pytest.TestReport]:
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    return [] if reporter is None else list(reporter.stats.get("skipped", ()))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Turn a passing run with skipped tests into a failing one where ``CI`` is set."""
+    if os.environ.get("CI") and exitstatus == pytest.ExitCode.OK and _skipped(session):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say why such a run failed."""
+    count = len(terminalreporter.stats.get("skipped", ()))
+    if os.environ.get("CI") and count:
+        terminalreporter.write_line(f"CI is set, so {count} skipped test(s) count as a failure.", red=True)
