@@ -1,0 +1,118 @@
+"""The frozen graph every part of the engine's front works on: a reader or the zoo makes one, passes rewrite it.
+
+Names are the edges: a tensor is a graph input, a constant, or the output of exactly one node. ``""`` as a node input means
+an optional input left out. Every tensor of a loaded graph has a static shape, batch included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class TensorInfo:
+    """Name, static shape and element type of one tensor; images are NCHW."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any] = field(default_factory=lambda: np.dtype(np.float32))
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One operator applied to tensors named by ``inputs`` (``""``: absent), making those named by ``outputs``."""
+
+    op_type: str
+    name: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: Mapping[str, object] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "attributes", MappingProxyType(dict(self.attributes)))
+
+    def input(self, index: int) -> str:
+        """Return the name of input ``index``, or ``""`` where the node leaves it out."""
+        return self.inputs[index] if index < len(self.inputs) else ""
+
+    def __str__(self) -> str:
+        """Return how an error message names this node."""
+        return f"{self.op_type} node '{self.name or self.outputs[0]}'"
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """A whole network: ``nodes`` in topological order, ``tensors`` describing every tensor that occurs.
+
+    ``constants`` are the weights (treat them as read-only); no constant is also an input.
+    """
+
+    name: str
+    nodes: tuple[Node, ...]
+    inputs: tuple[TensorInfo, ...]
+    outputs: tuple[TensorInfo, ...]
+    constants: Mapping[str, Array]
+    tensors: Mapping[str, TensorInfo]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "constants", MappingProxyType(dict(self.constants)))
+        object.__setattr__(self, "tensors", MappingProxyType(dict(self.tensors)))
+
+    def shape(self, tensor: str) -> tuple[int, ...]:
+        """Return the shape of ``tensor``."""
+        return self.tensors[tensor].shape
+
+    def producers(self) -> dict[str, Node]:
+        """Return the node that makes each tensor made by a node."""
+        return {output: node for node in self.nodes for output in node.outputs if output}
+
+    def consumers(self) -> dict[str, list[Node]]:
+        """Return the nodes that read each tensor, once per reading; graph outputs are not listed."""
+        found: dict[str, list[Node]] = {name: [] for name in self.tensors}
+        for node in self.nodes:
+            for name in node.inputs:
+                if name:
+                    found[name].append(node)
+        return found
+
+    def output_names(self) -> frozenset[str]:
+        """Return the names of the graph's outputs."""
+        return frozenset(info.name for info in self.outputs)
+
+    def rewritten(
+        self,
+        nodes: Iterable[Node],
+        *,
+        constants: Mapping[str, Array] | None = None,
+        tensors: Iterable[TensorInfo] = (),
+    ) -> Graph:
+        """Return this graph with other nodes, with ``constants`` and ``tensors`` added to (or replacing) its own.
+
+        Each added constant gets its TensorInfo by itself.
+        """
+        added = dict(constants or {})
+        infos = [TensorInfo(name, value.shape, value.dtype) for name, value in added.items()]
+        return replace(
+            self,
+            nodes=tuple(nodes),
+            constants={**self.constants, **added},
+            tensors={**self.tensors, **{info.name: info for info in (*infos, *tensors)}},
+        )
+
+
+def fresh_name(graph: Graph, wish: str, taken: Iterable[str] = ()) -> str:
+    """Return ``wish``, or ``wish`` with a number, so that no tensor of ``graph`` nor any in ``taken`` has the name."""
+    used = set(taken)
+    name, number = wish, 1
+    while name in graph.tensors or name in used:
+        name = f"{wish}_{number}"
+        number += 1
+    return name
