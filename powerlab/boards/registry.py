@@ -1,0 +1,95 @@
+"""The boards powerlab knows: every TOML file beside this module, in ``data``, is one board."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from powerlab.boards.board import Board, Chip, VendorMode
+from powerlab.domain.errors import PowerlabError
+from powerlab.domain.power import TotalFormula
+from powerlab.sysroot import Sysroot
+
+GENERIC_NAME = "generic"
+
+
+@cache
+def board_document(name: str) -> Mapping[str, Any]:
+    """Return the whole TOML document of a board, with what only the simulator reads.
+
+    Raises:
+        PowerlabError: there is no such board.
+    """
+    path = resources.files("powerlab.boards") / "data" / f"{name}.toml"
+    if "/" in name or not path.is_file():
+        raise PowerlabError(f"there is no board named {name!r}; `powerlab boards` lists the names powerlab knows.")
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def parse_board(name: str, document: Mapping[str, Any]) -> Board:
+    """Turn a board's TOML document into a :class:`Board`.
+
+    Raises:
+        TypeError: a table holds a key that does not exist, or lacks one that must.
+    """
+    fields = {key: value for key, value in document.items() if key != "simulation"}
+    total = fields.pop("total", None)
+    return Board(
+        name=name,
+        compatible=tuple(fields.pop("compatible", ())),
+        models=tuple(fields.pop("models", ())),
+        total=TotalFormula(rails=tuple(total.pop("rails")), **total) if (total := dict(total or {})) else None,
+        chips=tuple(Chip(**{**chip, "channels": tuple(chip["channels"])}) for chip in fields.pop("chips", ())),
+        vendor_modes=tuple(VendorMode(**mode) for mode in fields.pop("vendor_modes", ())),
+        simulatable="simulation" in document,
+        **fields,
+    )
+
+
+def _load_all() -> dict[str, Board]:
+    files = (resources.files("powerlab.boards") / "data").iterdir()
+    names = sorted(entry.name.removesuffix(".toml") for entry in files if entry.name.endswith(".toml"))
+    return {name: parse_board(name, board_document(name)) for name in names}
+
+
+BOARDS: dict[str, Board] = _load_all()
+"""Every board by its name; ``generic`` stands for a host powerlab has no description of."""
+
+
+def find_board(name: str) -> Board:
+    """Return the board of that name.
+
+    Raises:
+        PowerlabError: there is no such board.
+    """
+    board_document(name)
+    return BOARDS[name]
+
+
+def _device_tree_strings(sysroot: Sysroot, node: str) -> tuple[str, ...]:
+    """Return the NUL-separated strings of a device-tree property; none where the machine has no device tree."""
+    try:
+        text = sysroot.read(f"/proc/device-tree/{node}")
+    except OSError:
+        return ()
+    return tuple(part for part in (part.strip() for part in text.split("\0")) if part)
+
+
+def detect(sysroot: Sysroot) -> Board:
+    """Return the board behind a sysroot, ``generic`` where it is none that powerlab knows.
+
+    The device's ``compatible`` strings are tried in their own order, which is from the most special to the most
+    general (Devicetree Specification, 2.3.1), then its ``model``.
+    """
+    for compatible in _device_tree_strings(sysroot, "compatible"):
+        for board in BOARDS.values():
+            if compatible in board.compatible:
+                return board
+    for model in _device_tree_strings(sysroot, "model"):
+        for board in BOARDS.values():
+            if model in board.models:
+                return board
+    return BOARDS[GENERIC_NAME]

@@ -1,0 +1,8 @@
+"""The knobs powerlab can turn. A knob is one module in this package and one line here."""
+
+from __future__ import annotations
+
+from powerlab.modes.base import Knob
+
+KNOBS: tuple[Knob, ...] = ()
+"""In the order in which settings are written back: nvpmodel resets what cpufreq sets, so it comes first."""
