@@ -1,0 +1,108 @@
+"""Is this plan one that this device can carry out? Asked before anything is touched."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from powerlab.domain.device import Capabilities, Device
+from powerlab.domain.errors import PowerlabError
+from powerlab.domain.mode import PowerMode
+from powerlab.domain.sweep import SweepPlan
+
+MIN_REPEATS = 3
+"""Fewer repeats say nothing about the scatter between runs."""
+
+ENGINES = ("builtin",)
+"""Names a plan's ``engine`` may hold; each has a module in ``powerlab.backends``."""
+
+
+def check_plan(plan: SweepPlan, device: Device, capabilities: Capabilities, engines: Sequence[str] = ENGINES) -> None:
+    """Refuse a plan the device cannot carry out.
+
+    Raises:
+        PowerlabError: the first thing that is wrong, and how to mend it.
+    """
+    _check_lists(plan)
+    _check_numbers(plan)
+    if plan.engine not in engines:
+        raise PowerlabError(f"the engine {plan.engine!r} is not known; choose one of: {', '.join(engines)}.")
+    _check_threads(plan, device)
+    _check_modes(plan, device, capabilities)
+
+
+def _check_lists(plan: SweepPlan) -> None:
+    lists: tuple[tuple[str, tuple[object, ...]], ...] = (
+        ("models", plan.models),
+        ("threads", plan.threads),
+        ("batch sizes", plan.batch_sizes),
+        ("modes", plan.modes),
+    )
+    for title, values in lists:
+        if not values:
+            raise PowerlabError(f"the plan has no {title}; name at least one.")
+        duplicate = next((value for index, value in enumerate(values) if value in values[:index]), None)
+        if duplicate is not None:
+            raise PowerlabError(f"{duplicate} stands twice among the {title}; name every value once.")
+
+
+def _check_numbers(plan: SweepPlan) -> None:
+    def positive(value: float) -> bool:
+        return math.isfinite(value) and value > 0
+
+    def not_negative(value: float) -> bool:
+        return math.isfinite(value) and value >= 0
+
+    checks: tuple[tuple[str, tuple[float, ...], Callable[[float], bool], str], ...] = (
+        ("threads", plan.threads, positive, "at least 1"),
+        ("batch size", plan.batch_sizes, positive, "at least 1"),
+        ("duration", (plan.duration_s,), positive, "a time above 0 s"),
+        ("minimum count of inferences", (plan.min_inferences,), positive, "at least 1"),
+        ("sample period", (plan.sample_period_s,), positive, "a time above 0 s"),
+        ("warm-up", (plan.warm_up_s,), not_negative, "0 s or more"),
+        ("idle baseline", (plan.idle_s,), not_negative, "0 s or more"),
+    )
+    for title, values, good, wanted in checks:
+        for value in values:
+            if not good(value):
+                raise PowerlabError(f"the {title} is {value:g}; give {wanted}.")
+    if plan.repeats < MIN_REPEATS:
+        raise PowerlabError(
+            f"{plan.repeats} repeats cannot show the scatter between runs; ask for at least {MIN_REPEATS}."
+        )
+
+
+def _check_threads(plan: SweepPlan, device: Device) -> None:
+    too_many = [threads for threads in plan.threads if threads > device.core_count]
+    if too_many:
+        cores = "1 core" if device.core_count == 1 else f"{device.core_count} cores"
+        raise PowerlabError(
+            f"{device.name} lets a sweep use {cores}, but the plan asks for {', '.join(map(str, too_many))} threads; "
+            f"ask for at most {device.core_count}."
+        )
+
+
+def _check_modes(plan: SweepPlan, device: Device, capabilities: Capabilities) -> None:
+    known = {mode.name: mode for mode in capabilities.modes}
+    for name in plan.modes:
+        if name not in known:
+            raise PowerlabError(
+                f"{device.name} has no power mode {name!r} that can be set now; choose from: {', '.join(known)}."
+            )
+        _check_mode(plan, known[name])
+
+
+def _check_mode(plan: SweepPlan, mode: PowerMode) -> None:
+    if mode.requires_reboot:
+        raise PowerlabError(
+            f"the power mode {mode.name!r} takes effect only after a reboot; set it, reboot, "
+            "and then sweep the mode 'current'."
+        )
+    if mode.online_cores is None:
+        return
+    too_many = [threads for threads in plan.threads if threads > mode.online_cores]
+    if too_many:
+        raise PowerlabError(
+            f"the power mode {mode.name!r} has {mode.online_cores} cores online, so {', '.join(map(str, too_many))} "
+            f"threads are impossible in it; leave out the mode or ask for at most {mode.online_cores} threads."
+        )

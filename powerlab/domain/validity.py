@@ -1,0 +1,17 @@
+"""What a validity rule's name says about a run's figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from powerlab.domain.run import Finding, Verdict
+
+ENERGY_RULES = frozenset({"missing-power", "power-gap", "window-too-short"})
+"""Rules that judge power and energy alone: a run that only they made void keeps its latency and throughput."""
+
+_SEVERITY = (Verdict.VALID, Verdict.FLAGGED, Verdict.VOID, Verdict.FAILED)
+
+
+def worst_verdict(findings: Iterable[Finding]) -> Verdict:
+    """Return the worst verdict of the findings; valid where there are none."""
+    return max((finding.verdict for finding in findings), key=_SEVERITY.index, default=Verdict.VALID)

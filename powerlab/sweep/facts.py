@@ -1,0 +1,82 @@
+"""What the kernel says about a machine: processor, memory, release, and the cores this process may use."""
+
+from __future__ import annotations
+
+import math
+import os
+import platform
+import re
+
+from powerlab.sysroot import Sysroot
+
+UNKNOWN = "unknown"
+
+
+def parse_cpu_model(cpuinfo: str) -> str:
+    """Return the processor's own name from the text of ``/proc/cpuinfo``; arm64 kernels may give only numbers."""
+    fields: dict[str, str] = {}
+    for line in cpuinfo.splitlines():
+        name, _, value = line.partition(":")
+        fields.setdefault(name.strip(), value.strip())
+    for name in ("model name", "Model", "Hardware"):
+        if fields.get(name):
+            return fields[name]
+    if "CPU part" in fields:
+        return f"implementer {fields.get('CPU implementer', '?')} part {fields['CPU part']}"
+    return UNKNOWN
+
+
+def parse_memory_bytes(meminfo: str) -> int:
+    """Return ``MemTotal`` of ``/proc/meminfo`` in bytes; 0 where the text does not say."""
+    match = re.search(r"^MemTotal:\s+(\d+) kB", meminfo, re.MULTILINE)
+    return int(match.group(1)) * 1024 if match else 0
+
+
+def parse_cpu_max(text: str) -> float | None:
+    """Return the cores a cgroup v2 ``cpu.max`` allows ("quota period" in µs); None where it sets no limit."""
+    quota, _, period = text.strip().partition(" ")
+    if quota == "max" or not quota.isdigit() or not period.strip().isdigit() or int(period) == 0:
+        return None
+    return int(quota) / int(period)
+
+
+def _read(sysroot: Sysroot, path: str) -> str:
+    try:
+        return sysroot.read(path)
+    except OSError:
+        return ""
+
+
+def cpu_model(sysroot: Sysroot) -> str:
+    """Return the processor's name; a device tree's board model stands in where ``/proc/cpuinfo`` has none."""
+    model = parse_cpu_model(_read(sysroot, "/proc/cpuinfo"))
+    if model == UNKNOWN:
+        return _read(sysroot, "/proc/device-tree/model").rstrip("\0") or UNKNOWN
+    return model
+
+
+def memory_bytes(sysroot: Sysroot) -> int:
+    """Return the installed memory in bytes; 0 where the kernel does not say."""
+    return parse_memory_bytes(_read(sysroot, "/proc/meminfo"))
+
+
+def kernel_release(sysroot: Sysroot) -> str:
+    """Return the kernel's release; a simulated board may not state one."""
+    release = _read(sysroot, "/proc/sys/kernel/osrelease")
+    return release or (UNKNOWN if sysroot.simulated else platform.release())
+
+
+def quota_cores(sysroot: Sysroot) -> float | None:
+    """Return the tightest CPU quota of this process's cgroup v2 and its parents, in cores; None where unlimited."""
+    line = next((line for line in _read(sysroot, "/proc/self/cgroup").splitlines() if line.startswith("0::")), "0::/")
+    parts = [part for part in line.removeprefix("0::").split("/") if part and part != ".."]
+    groups = ["/".join(parts[:depth]) for depth in range(len(parts) + 1)]
+    limits = [parse_cpu_max(_read(sysroot, f"/sys/fs/cgroup/{group}/cpu.max")) for group in groups]
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+def usable_cores(sysroot: Sysroot) -> int:
+    """Return how many cores a sweep may keep busy: the affinity mask, cut down to the whole cores of a CPU quota."""
+    mask = len(os.sched_getaffinity(0))
+    quota = quota_cores(sysroot)
+    return mask if quota is None else max(1, min(mask, math.floor(quota)))

@@ -1,0 +1,57 @@
+"""The device a sweep runs on: this machine, or a simulated board behind a sysroot."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from powerlab.boards.registry import detect
+from powerlab.domain.device import Capabilities, Device
+from powerlab.modes.controller import ModeController
+from powerlab.power.registry import probe_all
+from powerlab.power.total import choose_total
+from powerlab.sweep.facts import cpu_model, kernel_release, memory_bytes, usable_cores
+from powerlab.sysroot import Sysroot
+
+
+@dataclass(slots=True, kw_only=True)
+class Host:
+    """Where a sweep runs.
+
+    Attributes:
+        state_dir: where the mode journal lies; it must survive a crash.
+        sysroot: the machine itself, or a simulated board.
+        name: what people call the device; None takes the host's own name.
+    """
+
+    state_dir: Path
+    sysroot: Sysroot = field(default_factory=Sysroot)
+    name: str | None = None
+    controller: ModeController = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.controller = ModeController(self.sysroot, self.state_dir)
+
+    def device(self) -> Device:
+        """Describe the device: its board, and the cores a sweep may use there."""
+        board = detect(self.sysroot)
+        simulated = self.sysroot.simulated
+        own_cores = board.core_count if simulated else None
+        return Device(
+            name=self.name or (f"simulated-{board.name}" if simulated else platform.node()),
+            board=board.name,
+            architecture=platform.machine(),
+            cpu_model=cpu_model(self.sysroot),
+            core_count=own_cores or usable_cores(self.sysroot),
+            memory_bytes=memory_bytes(self.sysroot),
+            kernel=kernel_release(self.sysroot),
+            simulated=simulated,
+        )
+
+    def capabilities(self) -> Capabilities:
+        """Probe every power source and list the modes that can be set now."""
+        probes = probe_all(self.sysroot)
+        return Capabilities(
+            sources=probes, total=choose_total(probes, detect(self.sysroot)), modes=self.controller.modes()
+        )
