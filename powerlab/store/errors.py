@@ -1,0 +1,25 @@
+"""What can go wrong with a request to the store that is well formed; the API gives each its own status."""
+
+from __future__ import annotations
+
+from powerlab.domain.errors import PowerlabError
+
+
+class NotFoundError(PowerlabError):
+    """There is no such thing (404)."""
+
+
+class ConflictError(PowerlabError):
+    """The request contradicts what is stored (409)."""
+
+
+class StaleLeaseError(ConflictError):
+    """The job was given to somebody else since; the holder of an old lease may no longer write (409)."""
+
+
+class UnauthorisedError(PowerlabError):
+    """A token or code is missing, unknown, used up or expired (401)."""
+
+
+class ForbiddenError(PowerlabError):
+    """The token is good, but the thing belongs to another device (403)."""
