@@ -1,0 +1,96 @@
+"""What a chart is, and the layout all charts share."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from powerlab_dashboards.charts.theme import Theme, View
+
+Figure = dict[str, Any]
+"""A Plotly figure as JSON: ``{"data": [...], "layout": {...}}``."""
+
+DataT = TypeVar("DataT")
+
+
+@dataclass(frozen=True, slots=True)
+class NoChart:
+    """There is nothing to draw; ``reason`` says why in one sentence for people."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chart(Generic[DataT]):
+    """One chart.
+
+    Attributes:
+        name: part of the chart's address.
+        title: its heading.
+        caption: how to read it, in one or two sentences.
+        build: makes the figure, or says why there is none.
+    """
+
+    name: str
+    title: str
+    caption: str
+    build: Callable[[DataT, View], Figure | NoChart]
+
+
+def plain(text: str) -> str:
+    """Return ``text`` so that Plotly, which reads a subset of HTML in every label, shows it as it is."""
+    return html.escape(text, quote=False)
+
+
+def layout(theme: Theme, *, height: int, **more: Any) -> dict[str, Any]:
+    """Return the layout every chart starts from: transparent, in the page's type, without decoration."""
+    base: dict[str, Any] = {
+        "height": height,
+        "autosize": True,
+        "margin": {"l": 64, "r": 16, "t": 32, "b": 56},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "font": {"family": theme.font, "size": 13, "color": theme.ink},
+        "hoverlabel": {
+            "bgcolor": theme.surface,
+            "bordercolor": theme.line,
+            "font": {"family": theme.font, "size": 13, "color": theme.ink},
+            "align": "left",
+        },
+        "legend": {"orientation": "h", "x": 0, "y": 1, "xanchor": "left", "yanchor": "bottom"},
+        "showlegend": False,
+    }
+    return base | more
+
+
+def axis(theme: Theme, title: str, **more: Any) -> dict[str, Any]:
+    """Return an axis in the theme's colours; ``title`` names the quantity and its unit."""
+    base: dict[str, Any] = {
+        "title": {"text": title, "font": {"color": theme.muted, "size": 12}, "standoff": 8},
+        "tickfont": {"color": theme.muted, "size": 12},
+        "gridcolor": theme.grid,
+        "linecolor": theme.line,
+        "zerolinecolor": theme.line,
+        "zeroline": False,
+        "showline": False,
+        "automargin": True,
+    }
+    return base | more
+
+
+def panel_title(theme: Theme, text: str, *, x: float, y: float) -> dict[str, Any]:
+    """Return the heading of one small multiple, at paper coordinates of its upper left corner."""
+    return {
+        "text": f"<b>{plain(text)}</b>",
+        "x": x,
+        "y": y,
+        "xref": "paper",
+        "yref": "paper",
+        "xanchor": "left",
+        "yanchor": "bottom",
+        "yshift": 6,
+        "showarrow": False,
+        "font": {"size": 13, "color": theme.ink},
+    }

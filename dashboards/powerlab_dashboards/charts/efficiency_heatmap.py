@@ -1,0 +1,150 @@
+"""Efficiency over threads and power mode, one small multiple for each model and batch size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from powerlab.analysis.summary import PointSummary
+from powerlab_dashboards.charts.base import Chart, Figure, NoChart, axis, layout, panel_title, plain
+from powerlab_dashboards.charts.grid import Grid
+from powerlab_dashboards.charts.theme import View
+from powerlab_dashboards.charts.words import missing_power, provenance_words, why_missing
+from powerlab_dashboards.format import model_label, shown
+
+METRIC = "efficiency_img_per_s_per_w"
+_ROW_PX = 52
+_MARGIN_PX = {"l": 16, "r": 16, "t": 36, "b": 96}
+
+
+def build(summaries: Sequence[PointSummary], view: View) -> Figure | NoChart:
+    """Return the heatmaps, which share one colour scale; a point without a figure shows its reason instead of a cell."""
+    if all(summary.metric(METRIC) is None for summary in summaries):
+        return NoChart(missing_power(summaries))
+    panels = _panels(summaries)
+    modes = list(dict.fromkeys(summary.point.mode for summary in summaries))
+    threads = sorted({summary.point.threads for summary in summaries})
+    grid = Grid.of(len(panels), narrow=view.narrow, row_px=_ROW_PX * len(modes), gap_px=84)
+    words = provenance_words(summaries, METRIC)
+    theme = view.theme
+    figure_layout = layout(
+        theme,
+        height=grid.height_px(_MARGIN_PX),
+        margin=_MARGIN_PX,
+        annotations=[],
+        coloraxis={
+            "colorscale": theme.colour_scale(),
+            "colorbar": {
+                "orientation": "h",
+                "thickness": 8,
+                "len": 0.5 if not view.narrow else 1.0,
+                "x": 0,
+                "xanchor": "left",
+                "y": 0,
+                "yref": "container",
+                "yanchor": "bottom",
+                "outlinewidth": 0,
+                "title": {"text": f"img/s/W, {words}", "side": "top", "font": {"color": theme.muted, "size": 12}},
+                "tickfont": {"color": theme.muted, "size": 12},
+            },
+        },
+    )
+    data: list[dict[str, Any]] = []
+    for index, ((model, batch), members) in enumerate(panels.items()):
+        suffix = "" if index == 0 else str(index + 1)
+        x_domain, y_domain = grid.domains(index)
+        cells = {(summary.point.mode, summary.point.threads): summary for summary in members}
+        data.append(_heatmap(cells, modes, threads, suffix))
+        figure_layout["annotations"] += [
+            panel_title(theme, f"{model_label(model)}, batch {batch}", x=x_domain[0], y=y_domain[1]),
+            *_empty_cells(cells, modes, threads, suffix, theme.muted),
+        ]
+        figure_layout[f"xaxis{suffix}"] = axis(
+            theme, "threads", domain=x_domain, anchor=f"y{suffix}", showgrid=False, fixedrange=True,
+            tickvals=list(range(len(threads))), ticktext=[str(count) for count in threads],
+            range=[-0.5, len(threads) - 0.5],
+        )  # fmt: skip
+        figure_layout[f"yaxis{suffix}"] = axis(
+            theme, "", domain=y_domain, anchor=f"x{suffix}", showgrid=False, fixedrange=True,
+            tickvals=list(range(len(modes))), ticktext=[plain(mode) for mode in modes],
+            range=[len(modes) - 0.5, -0.5], ticks="", ticklabelstandoff=6,
+        )  # fmt: skip
+    return {"data": data, "layout": figure_layout}
+
+
+def _panels(summaries: Sequence[PointSummary]) -> dict[tuple[str, int], list[PointSummary]]:
+    panels: dict[tuple[str, int], list[PointSummary]] = {}
+    for summary in summaries:
+        workload = summary.point.workload
+        panels.setdefault((workload.model, workload.batch_size), []).append(summary)
+    return panels
+
+
+def _heatmap(
+    cells: dict[tuple[str, int], PointSummary], modes: list[str], threads: list[int], suffix: str
+) -> dict[str, Any]:
+    values: list[list[float | None]] = []
+    texts: list[list[str]] = []
+    hovers: list[list[str]] = []
+    for mode in modes:
+        found = [cells.get((mode, count)) for count in threads]
+        metrics = [summary.metric(METRIC) if summary else None for summary in found]
+        values.append([metric.value if metric else None for metric in metrics])
+        texts.append(
+            [f"<b>{shown(metric).value}</b><br>{shown(metric).spread}" if metric else "" for metric in metrics]
+        )
+        hovers.append([_hover(summary) if summary else "" for summary in found])
+    return {
+        "type": "heatmap",
+        "x": list(range(len(threads))),
+        "y": list(range(len(modes))),
+        "z": values,
+        "text": texts,
+        "texttemplate": "%{text}",
+        "customdata": hovers,
+        "hovertemplate": "%{customdata}<extra></extra>",
+        "hoverongaps": False,
+        "coloraxis": "coloraxis",
+        "xaxis": f"x{suffix}",
+        "yaxis": f"y{suffix}",
+        "xgap": 2,
+        "ygap": 2,
+    }
+
+
+def _hover(summary: PointSummary) -> str:
+    metric = summary.metric(METRIC)
+    if metric is None:
+        return ""
+    text, point = shown(metric), summary.point
+    return (
+        f"<b>{text.sentence}</b> {text.provenance}<br>{text.interval}<br>"
+        f"{plain(point.mode)}, {point.threads} threads<br>{summary.valid_count} of {summary.run_count} runs valid"
+    )
+
+
+def _empty_cells(
+    cells: dict[tuple[str, int], PointSummary], modes: list[str], threads: list[int], suffix: str, colour: str
+) -> list[dict[str, Any]]:
+    return [
+        {
+            "text": why_missing(cells.get((mode, count)), METRIC),
+            "x": column,
+            "y": row,
+            "xref": f"x{suffix}",
+            "yref": f"y{suffix}",
+            "showarrow": False,
+            "font": {"size": 11, "color": colour},
+        }
+        for row, mode in enumerate(modes)
+        for column, count in enumerate(threads)
+        if (summary := cells.get((mode, count))) is None or summary.metric(METRIC) is None
+    ]
+
+
+CHART = Chart(
+    name="efficiency-heatmap",
+    title="Efficiency by threads and power mode",
+    caption="Images per second for each watt, which is the same number as images per joule; darker ink is better.",
+    build=build,
+)

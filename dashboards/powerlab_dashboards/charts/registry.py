@@ -1,0 +1,25 @@
+"""Every chart, in the order the pages show them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
+
+from powerlab.analysis.summary import PointSummary
+from powerlab_dashboards.charts import efficiency_heatmap, power_trace, throughput_power
+from powerlab_dashboards.charts.base import Chart
+from powerlab_dashboards.charts.power_trace import RunTraces
+
+
+def _by_name(*modules: ModuleType) -> dict[str, Chart[Any]]:
+    return {module.CHART.name: module.CHART for module in modules}
+
+
+SWEEP_CHARTS: dict[str, Chart[Sequence[PointSummary]]] = _by_name(
+    efficiency_heatmap,
+    throughput_power,
+)
+RUN_CHARTS: dict[str, Chart[RunTraces]] = _by_name(
+    power_trace,
+)

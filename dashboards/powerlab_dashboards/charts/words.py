@@ -1,0 +1,33 @@
+"""What charts say in words: where figures come from, and why one is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from powerlab.analysis.summary import PointSummary
+
+
+def provenance_words(summaries: Sequence[PointSummary], metric_name: str) -> str:
+    """Return ``measured``, or ``estimated and measured`` where figures of both kinds are shown side by side."""
+    found = {metric.provenance.value for summary in summaries if (metric := summary.metric(metric_name)) is not None}
+    return " and ".join(sorted(found))
+
+
+def why_missing(summary: PointSummary | None, metric_name: str) -> str:
+    """Return why a point has no such figure, in two or three words; the empty text where it has one."""
+    if summary is None:
+        return "not run"
+    if summary.metric(metric_name) is not None:
+        return ""
+    if not summary.metrics:
+        return "no usable run"
+    return "no power"
+
+
+def missing_power(summaries: Sequence[PointSummary]) -> str:
+    """Return one sentence on why no power figure can be drawn."""
+    if not summaries:
+        return "No run has finished yet."
+    if all(not summary.metrics for summary in summaries):
+        return "No run of this sweep could be used; the list of runs says why."
+    return "Power was not measured on this device, so there is nothing to draw; the devices page says what to do."

@@ -1,0 +1,23 @@
+"""Figures as answers: JSON that the page's script hands to Plotly, and that a notebook can open as well."""
+
+from __future__ import annotations
+
+import json
+
+from fastapi import Response
+
+from powerlab_dashboards.charts.base import Figure, NoChart
+from powerlab_dashboards.charts.theme import LIGHT, THEMES, View
+from powerlab_dashboards.render import HEADERS
+
+
+def view_of(theme: str, *, narrow: bool) -> View:
+    """Return the view an address asks for; an unknown theme is the light one."""
+    return View(theme=THEMES.get(theme, LIGHT), narrow=narrow)
+
+
+def figure_response(figure: Figure | NoChart) -> Response:
+    """Return a figure, or ``{"reason": ...}`` where there is nothing to draw."""
+    content = {"reason": figure.reason} if isinstance(figure, NoChart) else figure
+    text = json.dumps(content, allow_nan=False, separators=(",", ":"))
+    return Response(text, media_type="application/json", headers=HEADERS)

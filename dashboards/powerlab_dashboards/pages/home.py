@@ -1,0 +1,38 @@
+"""The first page: every sweep with where it stands, and every device."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+
+from powerlab.domain.device import Capabilities
+from powerlab.protocol.records import SweepState
+from powerlab.store import Store, queries
+from powerlab_dashboards.render import page
+
+UNFINISHED = (SweepState.QUEUED, SweepState.RUNNING)
+
+
+def add_routes(router: APIRouter, store: Store) -> None:
+    """Add ``/``."""
+
+    @router.get("/")
+    def home() -> Response:
+        with store.session() as session:
+            sweeps, devices = queries.list_sweeps(session), queries.list_devices(session)
+        return page(
+            "home.html",
+            section="sweeps",
+            sweeps=sweeps,
+            unfinished_states=UNFINISHED,
+            unfinished=any(sweep.state in UNFINISHED for sweep in sweeps),
+            devices=[(record, power_words(record.capabilities)) for record in devices],
+        )
+
+
+def power_words(capabilities: Capabilities) -> str:
+    """Return the provenance of a device's board power, ``measured`` say; empty where no rail can be read."""
+    if capabilities.total is None:
+        return ""
+    rails = {rail.key: rail for probe in capabilities.sources for rail in probe.rails}
+    found = {rails[key].provenance.value for key in capabilities.total.rails if key in rails}
+    return " and ".join(sorted(found))

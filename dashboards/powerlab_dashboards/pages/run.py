@@ -1,0 +1,99 @@
+"""A run: its figures, what the validity rules said, and its power over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from fastapi import APIRouter, Response
+
+from powerlab.domain.power import RailQuantity, Trace
+from powerlab.domain.quantity import METRICS
+from powerlab.domain.run import Run
+from powerlab.store import Store, queries
+from powerlab.store.errors import NotFoundError
+from powerlab_dashboards.charts.power_trace import RunTraces
+from powerlab_dashboards.charts.registry import RUN_CHARTS
+from powerlab_dashboards.charts.series import mean_power_w
+from powerlab_dashboards.format import significant
+from powerlab_dashboards.pages.figures import figure_response, view_of
+from powerlab_dashboards.pages.sweep import sweep_title
+from powerlab_dashboards.render import not_found, page
+
+_GIVES = {RailQuantity.POWER: "power", RailQuantity.ENERGY: "energy counter, shown as its slope"}
+_UNITS = {RailQuantity.POWER: "W", RailQuantity.ENERGY: "J"}
+
+
+def add_routes(router: APIRouter, store: Store) -> None:
+    """Add ``/runs/{id}`` and the figures of its charts."""
+
+    @router.get("/runs/{run_id}")
+    def run_page(run_id: str) -> Response:
+        try:
+            with store.session() as session:
+                run, traces = queries.run(session, run_id), queries.traces_of_run(session, run_id)
+                record = queries.sweep(session, run.sweep_id)
+        except NotFoundError as error:
+            return not_found(str(error))
+        return page(
+            "run.html",
+            section="sweeps",
+            run=run,
+            sweep_title=sweep_title(record),
+            window_s=(run.window_ns[1] - run.window_ns[0]) / 1e9,
+            figures=[(kind, run.metric(name)) for name, kind in METRICS.items()],
+            rails=rail_rows(run, traces),
+            charts=RUN_CHARTS.values(),
+        )
+
+    @router.get("/runs/{run_id}/charts/{name}")
+    def run_figure(run_id: str, name: str, theme: str = "light", narrow: bool = False) -> Response:
+        try:
+            chart = RUN_CHARTS[name]
+            with store.session() as session:
+                data = RunTraces(run=queries.run(session, run_id), traces=tuple(queries.traces_of_run(session, run_id)))
+        except KeyError:
+            return not_found(f"There is no chart named {name}; there are {', '.join(RUN_CHARTS)}.")
+        except NotFoundError as error:
+            return not_found(str(error))
+        return figure_response(chart.build(data, view_of(theme, narrow=narrow)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RailRow:
+    """What the page says about one rail; None where there are too few samples to say it."""
+
+    key: str
+    gives: str
+    provenance: str
+    mean_w: float | None
+    sample_count: int
+    spacing_ms: float | None
+    read_cost_us: float
+    resolution: str
+    error_percent: float
+
+
+def rail_rows(run: Run, traces: Sequence[Trace]) -> list[RailRow]:
+    """Return one row a trace, in the order of the traces."""
+    return [
+        RailRow(
+            key=trace.rail.key,
+            gives=_GIVES[trace.rail.quantity],
+            provenance=trace.rail.provenance.value,
+            mean_w=mean_power_w(trace, run.window_ns),
+            sample_count=len(trace.time_ns),
+            spacing_ms=float(np.median(np.diff(trace.time_ns))) / 1e6 if len(trace.time_ns) > 1 else None,
+            read_cost_us=trace.read_cost_ns / 1e3,
+            resolution=_resolution(trace),
+            error_percent=100 * trace.rail.relative_error,
+        )
+        for trace in traces
+    ]
+
+
+def _resolution(trace: Trace) -> str:
+    if trace.rail.resolution == 0:
+        return "unknown"
+    return f"{significant(trace.rail.resolution, 2)} {_UNITS[trace.rail.quantity]}"

@@ -1,0 +1,96 @@
+"""A sweep: the answer first, then the points, the charts and the runs behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fastapi import APIRouter, Response
+
+from powerlab.analysis.best import Best, best_points
+from powerlab.analysis.summary import PointSummary, summarise
+from powerlab.protocol.records import SweepRecord, SweepState
+from powerlab.store import Store, queries
+from powerlab.store.errors import NotFoundError
+from powerlab_dashboards.charts.registry import SWEEP_CHARTS
+from powerlab_dashboards.charts.words import missing_power
+from powerlab_dashboards.format import model_label
+from powerlab_dashboards.pages.figures import figure_response, view_of
+from powerlab_dashboards.pages.home import UNFINISHED
+from powerlab_dashboards.render import not_found, page
+
+GOAL_TITLES = {"latency": "Lowest latency", "throughput": "Highest throughput", "efficiency": "Best efficiency"}
+_STATES = {
+    SweepState.QUEUED: "waiting for the device",
+    SweepState.RUNNING: "running",
+    SweepState.DONE: "finished",
+    SweepState.FAILED: "failed",
+}
+_LATENCY_METRICS = ("latency_p50_ms", "latency_p90_ms", "latency_p99_ms", "throughput_img_per_s")
+
+
+def add_routes(router: APIRouter, store: Store) -> None:
+    """Add ``/sweeps/{id}`` and the figures of its charts."""
+
+    @router.get("/sweeps/{sweep_id}")
+    def sweep_page(sweep_id: str) -> Response:
+        try:
+            with store.session() as session:
+                record, runs = queries.sweep(session, sweep_id), queries.runs_of_sweep(session, sweep_id)
+        except NotFoundError as error:
+            return not_found(str(error))
+        summaries = summarise(runs)
+        answers = answers_by_model(summaries)
+        return page(
+            "sweep.html",
+            section="sweeps",
+            sweep=record,
+            title=sweep_title(record),
+            state_words=_STATES[record.state],
+            unfinished=record.state in UNFINISHED,
+            summaries=summaries,
+            answers=answers,
+            winners={(best.summary.point.id, best.metric.name) for _, bests in answers for best in bests},
+            goal_titles=GOAL_TITLES,
+            latency_note=_common_provenance_word(summaries),
+            missing_reason=missing_power(summaries),
+            runs=runs,
+            charts=SWEEP_CHARTS.values(),
+        )
+
+    @router.get("/sweeps/{sweep_id}/charts/{name}")
+    def sweep_figure(sweep_id: str, name: str, theme: str = "light", narrow: bool = False) -> Response:
+        try:
+            chart = SWEEP_CHARTS[name]
+            with store.session() as session:
+                summaries = summarise(queries.runs_of_sweep(session, sweep_id))
+        except KeyError:
+            return not_found(f"There is no chart named {name}; there are {', '.join(SWEEP_CHARTS)}.")
+        except NotFoundError as error:
+            return not_found(str(error))
+        return figure_response(chart.build(summaries, view_of(theme, narrow=narrow)))
+
+
+def sweep_title(record: SweepRecord) -> str:
+    """Return ``resnet50, alexnet on bench-1``."""
+    return f"{', '.join(model_label(model) for model in record.plan.models)} on {record.device_name}"
+
+
+def answers_by_model(summaries: Sequence[PointSummary]) -> list[tuple[str, tuple[Best, ...]]]:
+    """Return the best points of each model: two models do different work, so they are never ranked together."""
+    models = dict.fromkeys(summary.point.workload.model for summary in summaries)
+    answers = (
+        (model, best_points([summary for summary in summaries if summary.point.workload.model == model]))
+        for model in models
+    )
+    return [(model, bests) for model, bests in answers if bests]
+
+
+def _common_provenance_word(summaries: Sequence[PointSummary]) -> str:
+    """Return the one provenance of all latencies and throughputs; empty where they differ and each must say its own."""
+    found = {
+        metric.provenance.value
+        for summary in summaries
+        for name in _LATENCY_METRICS
+        if (metric := summary.metric(name)) is not None
+    }
+    return found.pop() if len(found) == 1 else ""

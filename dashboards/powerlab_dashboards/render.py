@@ -1,0 +1,63 @@
+"""Templates made into answers, with the headers every page carries."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from fastapi import Response
+from fastapi.responses import HTMLResponse
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from powerlab_dashboards import format as form
+from powerlab_dashboards.assets import plotly_name
+
+# Plotly sets style attributes on what it draws, which only 'unsafe-inline' allows; scripts stay strict.
+_POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self' 'unsafe-inline'",
+        "img-src 'self' data:",
+        "connect-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+    )
+)
+HEADERS = {
+    "content-security-policy": _POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "same-origin",
+    "cache-control": "no-cache",
+}
+
+
+@functools.cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("powerlab_dashboards"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "shown": form.shown,
+        "moment": form.moment,
+        "model_label": form.model_label,
+        "count": form.count,
+        "significant": form.significant,
+    }
+    return environment
+
+
+def page(template: str, *, status: int = 200, **context: Any) -> HTMLResponse:
+    """Return a page; every value in ``context`` is escaped where the template prints it."""
+    html = _environment().get_template(template).render(plotly_name=plotly_name(), **context)
+    return HTMLResponse(html, status_code=status, headers=HEADERS)
+
+
+def not_found(sentence: str) -> Response:
+    """Return the page for an address behind which there is nothing; ``sentence`` says what was looked for."""
+    return page("not_found.html", status=404, section="", sentence=sentence)

@@ -1,0 +1,43 @@
+// Charts: each .plot names the address of its figure; the server builds it for the page's theme and width.
+
+const dark = window.matchMedia("(prefers-color-scheme: dark)");
+const narrow = window.matchMedia("(max-width: 700px)");
+const options = {
+  responsive: true,
+  displaylogo: false,
+  displayModeBar: false,
+  showTips: false,
+};
+
+const say = (plot, text) => {
+  if (plot.classList.contains("js-plotly-plot")) window.Plotly.purge(plot);
+  const sentence = document.createElement("p");
+  sentence.className = "state";
+  sentence.textContent = text;
+  plot.replaceChildren(sentence);
+  plot.classList.add("said");
+};
+
+const draw = async (plot) => {
+  const query = new URLSearchParams({ theme: dark.matches ? "dark" : "light", narrow: narrow.matches ? "1" : "0" });
+  try {
+    const response = await fetch(`${plot.dataset.figure}?${query}`);
+    if (!response.ok) throw new Error(`the server answered ${response.status}`);
+    const text = await response.text();
+    if (plot.shown === text) return;
+    plot.shown = text;
+    const figure = JSON.parse(text);
+    if (figure.reason) return say(plot, figure.reason);
+    if (plot.classList.contains("said")) plot.replaceChildren();
+    plot.classList.remove("said");
+    await window.Plotly.react(plot, figure.data, figure.layout, options);
+    plot.dataset.drawn = query.get("theme");
+  } catch (error) {
+    say(plot, `This chart could not be drawn: ${error.message}.`);
+  }
+};
+
+export const drawAll = (root = document) => Promise.all([...root.querySelectorAll(".plot[data-figure]")].map(draw));
+
+dark.addEventListener("change", () => drawAll());
+narrow.addEventListener("change", () => drawAll());

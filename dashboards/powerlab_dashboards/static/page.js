@@ -1,0 +1,9 @@
+// Every page starts here.
+
+import { drawAll } from "./charts.js";
+import { follow } from "./live.js";
+import { makeSortable } from "./tables.js";
+
+makeSortable();
+drawAll();
+follow();
