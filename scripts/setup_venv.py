@@ -97,27 +97,27 @@ class Environment:
             base = getattr(sys, "_base_executable", sys.executable)
             self._run([base, "-m", "venv", "--clear", str(self.folder)], "the virtual environment could not be made")
         lock_text = (self.root / LOCK).read_text(encoding="utf-8")
-        self.pip("install", "--quiet", "--upgrade", f"pip=={pinned(lock_text, 'pip')}")
+        self.pip("install", "--upgrade", f"pip=={pinned(lock_text, 'pip')}")
 
     def install(self, extra: str) -> None:
         """Install the build tools, then powerlab in editable form with one extra."""
         with (self.root / "pyproject.toml").open("rb") as file:
             requirements: list[str] = tomllib.load(file)["build-system"]["requires"]
         say("installing the build tools")
-        self.pip("install", "--quiet", "-c", LOCK, *requirements)
+        self.pip("install", "-c", LOCK, *requirements)
         asked = self._output(
             [str(self.python), "-c", _ASK_BACKEND], "the build backend did not say what it needs to compile"
         )
         if needed := json.loads(asked):
             say("this machine lacks " + ", ".join(needed) + ": taking them from the package index")
-            self.pip("install", "--quiet", "-c", LOCK, *needed)
-        say(f"installing the dependencies and building the native core ({extra})")
-        self.pip("install", "--quiet", "--no-build-isolation", "-c", LOCK, "-e", f".[{extra}]")
+            self.pip("install", "-c", LOCK, *needed)
+        say("installing the dependencies and building the native core: this takes a minute or two")
+        self.pip("install", "--no-build-isolation", "-c", LOCK, "-e", f".[{extra}]")
 
     def rebuild(self) -> None:
         """Build the native core again; the build folder keeps what has not changed."""
         say("building the native core again")
-        self.pip("install", "--quiet", "--no-build-isolation", "--no-deps", "-c", LOCK, "-e", ".")
+        self.pip("install", "--no-build-isolation", "--no-deps", "-c", LOCK, "-e", ".")
 
     def note(self, state: dict[str, str], extras: set[str]) -> None:
         """Write down what the environment now holds."""
@@ -126,7 +126,7 @@ class Environment:
 
     def pip(self, *arguments: str) -> None:
         """Run the environment's own pip."""
-        command = [str(self.python), "-m", "pip", "--disable-pip-version-check", *arguments]
+        command = [str(self.python), "-m", "pip", "--disable-pip-version-check", "-qq", *arguments]
         self._run(command, f"'pip {' '.join(arguments)}' failed; its own message stands above")
 
     def _run(self, command: list[str], failure: str) -> None:

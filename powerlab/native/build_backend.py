@@ -17,6 +17,7 @@ from scikit_build_core import build as _scikit_build
 
 _COMPILERS = ("c++", "g++", "clang++")
 _FALLBACK = "ziglang>=0.15"
+_WRAPPED = Path(__file__).resolve().with_name("fallback_compiler.py")
 
 prepare_metadata_for_build_wheel = _scikit_build.prepare_metadata_for_build_wheel
 prepare_metadata_for_build_editable = _scikit_build.prepare_metadata_for_build_editable
@@ -47,7 +48,7 @@ def _use_fallback_compiler() -> None:
     # compiler's path, and a new one would throw away everything already built.
     for variable, tool in (("CXX", "c++"), ("CC", "cc"), ("AR", "ar"), ("RANLIB", "ranlib")):
         wrapper = folder / f"zig-{tool}"
-        wrapper.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m ziglang {tool} "$@"\n')
+        wrapper.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{_WRAPPED}" {tool} "$@"\n')
         wrapper.chmod(0o700)
         os.environ[variable] = str(wrapper)
 
