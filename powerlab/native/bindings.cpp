@@ -2,11 +2,14 @@
 #include <nanobind/nanobind.h>
 
 namespace powerlab {
+void bind_engine(nanobind::module_& module);
 void bind_sampler(nanobind::module_& module);
 }  // namespace powerlab
 
 NB_MODULE(_native, module) {
   module.doc() = "powerlab's native core";
+  auto engine = module.def_submodule("engine", "Plans of kernels, run by threads of their own");
+  powerlab::bind_engine(engine);
   auto sampler = module.def_submodule("sampler", "Power sampling in a thread of its own");
   powerlab::bind_sampler(sampler);
 }

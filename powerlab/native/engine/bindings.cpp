@@ -1,0 +1,154 @@
+// Python's view of the engine core: `powerlab.native._native.engine`. powerlab/engine/plan.py is its only user.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "plan.hpp"
+#include "tiers/registry.hpp"
+
+namespace nb = nanobind;
+
+namespace powerlab {
+namespace {
+
+using engine::Place;
+using engine::Plan;
+using engine::Step;
+using engine::View;
+using InputArray = nb::ndarray<const float, nb::c_contig, nb::device::cpu>;
+using OutputArray = nb::ndarray<float, nb::c_contig, nb::device::cpu>;
+
+struct Buffers {
+  std::vector<const float*> inputs;
+  std::vector<float*> outputs;
+};
+
+Buffers pointers(const std::vector<InputArray>& inputs, const std::vector<OutputArray>& outputs) {
+  Buffers buffers;
+  for (const InputArray& array : inputs) buffers.inputs.push_back(array.data());
+  for (const OutputArray& array : outputs) buffers.outputs.push_back(array.data());
+  return buffers;
+}
+
+void run(Plan& plan, const std::vector<InputArray>& inputs, const std::vector<OutputArray>& outputs) {
+  const Buffers buffers = pointers(inputs, outputs);
+  const nb::gil_scoped_release release;
+  plan.run(buffers.inputs, buffers.outputs);
+}
+
+std::vector<std::int64_t> run_timed(Plan& plan, const std::vector<InputArray>& inputs,
+                                    const std::vector<OutputArray>& outputs) {
+  const Buffers buffers = pointers(inputs, outputs);
+  const nb::gil_scoped_release release;
+  return plan.run_timed(buffers.inputs, buffers.outputs);
+}
+
+nb::dict tier_dict(const engine::KernelTable& table) {
+  nb::dict tier;
+  tier["name"] = table.tier;
+  tier["vector_width"] = table.vector_width;
+  tier["tile_blocks"] = table.tile_blocks;
+  tier["tile_pixels"] = table.tile_pixels;
+  return tier;
+}
+
+void bind_view(nb::module_& module) {
+  nb::class_<View>(module, "View")
+      .def("__init__", [](View* view) { new (view) View{}; })
+      .def_rw("image", &View::image)
+      .def_rw("plane", &View::plane)
+      .def_rw("row", &View::row)
+      .def_rw("pixel", &View::pixel)
+      .def_rw("n", &View::n)
+      .def_rw("c", &View::c)
+      .def_rw("h", &View::h)
+      .def_rw("w", &View::w)
+      .def_rw("blocks", &View::blocks)
+      .def_rw("top", &View::top)
+      .def_rw("left", &View::left)
+      .def_rw("bottom", &View::bottom)
+      .def_rw("right", &View::right);
+}
+
+void bind_step(nb::module_& module) {
+  nb::class_<Step>(module, "Step")
+      .def("__init__", [](Step* step) { new (step) Step{}; })
+      .def_rw("x", &Step::x)
+      .def_rw("y", &Step::y)
+      .def_rw("out", &Step::out)
+      .def_rw("kernel_h", &Step::kernel_h)
+      .def_rw("kernel_w", &Step::kernel_w)
+      .def_rw("stride_h", &Step::stride_h)
+      .def_rw("stride_w", &Step::stride_w)
+      .def_rw("dilation_h", &Step::dilation_h)
+      .def_rw("dilation_w", &Step::dilation_w)
+      .def_rw("pad_top", &Step::pad_top)
+      .def_rw("pad_left", &Step::pad_left)
+      .def_rw("low", &Step::low)
+      .def_rw("high", &Step::high)
+      .def_rw("groups", &Step::groups)
+      .def_rw("lanes", &Step::lanes)
+      .def_rw("last_lanes", &Step::last_lanes)
+      .def_rw("chunk_blocks", &Step::chunk_blocks)
+      .def_rw("chunk_tiles", &Step::chunk_tiles)
+      .def_rw("channel_split", &Step::channel_split)
+      .def_rw("count_padding", &Step::count_padding)
+      .def_rw("size", &Step::size)
+      .def_rw("alpha", &Step::alpha)
+      .def_rw("beta", &Step::beta)
+      .def_rw("offset", &Step::offset);
+}
+
+void bind_plan(nb::module_& module) {
+  nb::enum_<Place::Space>(module, "Space")
+      .value("NONE", Place::Space::kNone)
+      .value("ARENA", Place::Space::kArena)
+      .value("INPUT", Place::Space::kInput)
+      .value("OUTPUT", Place::Space::kOutput);
+  nb::class_<Place>(module, "Place")
+      .def(
+          "__init__",
+          [](Place* place, Place::Space space, std::int64_t offset, std::int32_t index) {
+            new (place) Place{space, offset, index};
+          },
+          nb::arg("space") = Place::Space::kNone, nb::arg("offset") = 0, nb::arg("index") = 0);
+  nb::class_<Plan>(module, "Plan")
+      .def(nb::init<const std::string&, int, std::int64_t, std::int64_t>(), nb::arg("tier"), nb::arg("threads"),
+           nb::arg("arena_floats"), nb::arg("spin_ns"))
+      .def("add_constant",
+           [](Plan& plan, const InputArray& values) {
+             return plan.add_constant(std::span<const float>(values.data(), values.size()));
+           })
+      .def("add", &Plan::add, nb::arg("family"), nb::arg("label"), nb::arg("step"), nb::arg("x"), nb::arg("y"),
+           nb::arg("out"), nb::arg("weights"), nb::arg("bias"))
+      .def("run", &run, nb::arg("inputs"), nb::arg("outputs"))
+      .def("run_timed", &run_timed, nb::arg("inputs"), nb::arg("outputs"))
+      .def("poison", &Plan::poison)
+      .def("steps", [](const Plan& plan) {
+        nb::list steps;
+        for (const auto& step : plan.steps()) steps.append(nb::make_tuple(step.kernel, step.label));
+        return steps;
+      });
+}
+
+}  // namespace
+
+void bind_engine(nb::module_& module) {
+  bind_view(module);
+  bind_step(module);
+  bind_plan(module);
+  module.def("tiers", [] {
+    nb::list tiers;
+    for (const engine::KernelTable* table : engine::available_tiers()) tiers.append(tier_dict(*table));
+    return tiers;
+  });
+  module.def("find_tier", [](const std::string& name) { return tier_dict(engine::find_tier(name)); }, nb::arg("name"));
+}
+
+}  // namespace powerlab

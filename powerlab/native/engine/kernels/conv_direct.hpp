@@ -1,0 +1,194 @@
+// Direct convolution in the blocked layout: out = clamp(conv(x) + bias + y).
+//
+// A tile of up to kTileBlocks channel blocks x kTilePixels pixels of one output row stays in registers while the
+// reduction runs over chunks of input blocks, kernel rows, kernel columns and channels; every step broadcasts one input
+// value per pixel and multiplies it with one weight vector per block. Padding is the halo of x, so there are no edges.
+// A row is cut into tiles of nearly equal width. Fully connected layers (pixels = images), 1x1 convolutions (one row of
+// all pixels) and the first layer (interleaved x, a kernel row folded into the lanes) are views on this kernel.
+//
+// Weights: [output unit][input block][kernel_h][kernel_w][lane][block of the unit][v], in the order they are read. The
+// output blocks of a group are dealt to ceil(blocks / kTileBlocks) units of nearly equal size. The next chunk of
+// weights is prefetched evenly over all tiles of the current one; bursts of prefetches were slower.
+#pragma once
+
+#include "kernels/vec.hpp"
+
+namespace powerlab::engine::POWERLAB_TIER {
+
+constexpr int kTileBlocks = POWERLAB_TILE_BLOCKS;
+constexpr int kTilePixels = POWERLAB_TILE_PIXELS;
+
+// One tile's work on one chunk of the reduction.
+struct ConvTile {
+  const float* x;  // first pixel, first block of the chunk, first tap
+  const float* weights;
+  const float* bias;
+  float* out;
+  const float* residual;  // null where there is none
+  const char* prefetch;
+  std::int64_t prefetch_step;  // bytes
+  std::int64_t x_plane, x_row, x_column, x_pixel;
+  std::int64_t out_plane, out_pixel, residual_plane, residual_pixel;
+  int blocks, lanes, last_lanes, kernel_h, kernel_w;
+  bool first, last;  // chunk of the reduction
+  float low, high;
+};
+
+template <int B, int P>
+static inline __attribute__((always_inline)) void conv_lane(Vec (&acc)[B][P], const float* x, const float* x3,
+                                                            std::int64_t pixel, const float* weights) {
+  Vec w[B];
+  POWERLAB_UNROLL
+  for (int b = 0; b < B; ++b) w[b] = load(weights + b * kWidth);
+  POWERLAB_UNROLL
+  for (int p = 0; p < P; ++p) {
+    const float value = p < 3 ? x[p * pixel] : p < 6 ? x3[(p - 3) * pixel] : x3[p * pixel - 3 * pixel];
+    POWERLAB_UNROLL
+    for (int b = 0; b < B; ++b) acc[b][p] += w[b] * value;
+  }
+}
+
+template <int B, int P>
+static __attribute__((noinline)) void conv_tile(const ConvTile& t) {
+  Vec acc[B][P];
+  POWERLAB_UNROLL
+  for (int b = 0; b < B; ++b) {
+    POWERLAB_UNROLL
+    for (int p = 0; p < P; ++p)
+      acc[b][p] = t.first ? load(t.bias + b * kWidth) : load(t.out + b * t.out_plane + p * t.out_pixel);
+  }
+  const float* weights = t.weights;
+  const char* prefetch = t.prefetch;
+  const std::int64_t pixel = t.x_pixel;
+  for (int block = 0; block < t.blocks; ++block) {
+    const int lanes = block + 1 == t.blocks ? t.last_lanes : t.lanes;
+    for (int ky = 0; ky < t.kernel_h; ++ky) {
+      for (int kx = 0; kx < t.kernel_w; ++kx) {
+        const float* x = t.x + block * t.x_plane + ky * t.x_row + kx * t.x_column;
+        const float* x3 = x + 3 * pixel;
+        POWERLAB_UNROLL_BY_2
+        for (int lane = 0; lane < lanes; ++lane) {
+          conv_lane<B, P>(acc, x + lane, x3 + lane, pixel, weights);
+          weights += B * kWidth;
+          __builtin_prefetch(prefetch, 0, 2);
+          prefetch += t.prefetch_step;
+        }
+      }
+    }
+  }
+  POWERLAB_UNROLL
+  for (int b = 0; b < B; ++b) {
+    POWERLAB_UNROLL
+    for (int p = 0; p < P; ++p) {
+      Vec v = acc[b][p];
+      if (t.last) {
+        if (t.residual) v += load(t.residual + b * t.residual_plane + p * t.residual_pixel);
+        v = clamp(v, t.low, t.high);
+      }
+      store(t.out + b * t.out_plane + p * t.out_pixel, v);
+    }
+  }
+}
+
+using ConvTileFunction = void (*)(const ConvTile&);
+
+template <int... I>
+struct Indices {};
+template <int N, int... I>
+struct MakeIndices : MakeIndices<N - 1, N - 1, I...> {};
+template <int... I>
+struct MakeIndices<0, I...> {
+  using type = Indices<I...>;
+};
+
+struct ConvTileTable {
+  ConvTileFunction at[kTileBlocks * kTilePixels];
+};
+template <int... I>
+constexpr ConvTileTable make_conv_tiles(Indices<I...>) {
+  return {{&conv_tile<I / kTilePixels + 1, I % kTilePixels + 1>...}};
+}
+static constexpr ConvTileTable kConvTiles = make_conv_tiles(typename MakeIndices<kTileBlocks * kTilePixels>::type{});
+
+// The output blocks one pass works on, and where their weights and bias lie.
+struct ConvUnit {
+  std::int64_t group, first_block, blocks;
+};
+static inline ConvUnit conv_unit(const Step& s, std::int64_t unit) {
+  const std::int64_t blocks = s.out.blocks / s.groups;
+  const std::int64_t units = (blocks + kTileBlocks - 1) / kTileBlocks;
+  const std::int64_t group = unit / units, i = unit % units;
+  const std::int64_t begin = i * blocks / units, end = (i + 1) * blocks / units;
+  return {group, group * blocks + begin, end - begin};
+}
+
+// All tiles of `tiles` for one unit and one chunk of the reduction.
+static void conv_pass(const Step& s, const ConvUnit& unit, int chunk_begin, int chunk_end, Range tiles) {
+  const std::int64_t in_blocks = s.x.blocks / s.groups;
+  const std::int64_t taps = static_cast<std::int64_t>(s.kernel_h) * s.kernel_w;
+  const std::int64_t reduction = ((in_blocks - 1) * s.lanes + s.last_lanes) * taps;
+  const std::int64_t chunk_first = chunk_begin * s.lanes * taps;
+  const std::int64_t chunk_steps =
+      (chunk_end == in_blocks ? reduction : static_cast<std::int64_t>(chunk_end) * s.lanes * taps) - chunk_first;
+  const std::int64_t tile_count = tiles.end - tiles.begin;
+  const std::int64_t tile_bytes = chunk_steps * unit.blocks * kWidth * 4 / tile_count;
+  ConvTile t;
+  t.weights = s.weights + (unit.first_block * reduction + chunk_first * unit.blocks) * kWidth;
+  t.bias = s.bias + unit.first_block * kWidth;
+  t.prefetch_step = tile_bytes / chunk_steps;
+  t.x_plane = s.x.plane;
+  t.x_row = s.x.row * s.dilation_h;
+  t.x_column = s.x.pixel * s.dilation_w;
+  t.x_pixel = s.x.pixel * s.stride_w;
+  t.out_plane = s.out.plane;
+  t.out_pixel = s.out.pixel;
+  t.residual_plane = s.y.plane;
+  t.residual_pixel = s.y.pixel;
+  t.blocks = chunk_end - chunk_begin;
+  t.lanes = s.lanes;
+  t.last_lanes = chunk_end == in_blocks ? s.last_lanes : s.lanes;
+  t.kernel_h = s.kernel_h;
+  t.kernel_w = s.kernel_w;
+  t.first = chunk_begin == 0;
+  t.last = chunk_end == in_blocks;
+  t.low = s.low;
+  t.high = s.high;
+  const char* next_weights = reinterpret_cast<const char*>(t.weights) + chunk_steps * unit.blocks * kWidth * 4;
+  const std::int64_t row_tiles = (s.out.w + kTilePixels - 1) / kTilePixels;
+  const float* x_base =
+      s.x.data + (unit.group * in_blocks + chunk_begin) * s.x.plane - s.pad_top * s.x.row - s.pad_left * s.x.pixel;
+  for (std::int64_t i = tiles.begin; i < tiles.end; ++i) {
+    const std::int64_t column = i % row_tiles, row = i / row_tiles;
+    const std::int64_t n = row / s.out.h, y = row % s.out.h;
+    const std::int64_t begin = column * s.out.w / row_tiles, end = (column + 1) * s.out.w / row_tiles;
+    t.x = x_base + n * s.x.image + y * s.stride_h * s.x.row + begin * t.x_pixel;
+    t.out = s.out.data + n * s.out.image + unit.first_block * s.out.plane + y * s.out.row + begin * s.out.pixel;
+    t.residual =
+        s.y.data ? s.y.data + n * s.y.image + unit.first_block * s.y.plane + y * s.y.row + begin * s.y.pixel : nullptr;
+    t.prefetch = next_weights + (i - tiles.begin) * tile_bytes;
+    kConvTiles.at[(unit.blocks - 1) * kTilePixels + (end - begin - 1)](t);
+  }
+}
+
+static void conv_direct(const Step& s, int thread, int threads) {
+  const int row_parts = threads / s.channel_split;
+  const int channel_part = thread / row_parts, row_part = thread % row_parts;
+  if (channel_part >= s.channel_split) return;  // threads that do not divide evenly
+  const std::int64_t group_units = (s.out.blocks / s.groups + kTileBlocks - 1) / kTileBlocks;
+  const Range units = share(s.groups * group_units, channel_part, s.channel_split);
+  const std::int64_t row_tiles = (s.out.w + kTilePixels - 1) / kTilePixels;
+  const Range tiles = share(s.out.n * s.out.h * row_tiles, row_part, row_parts);
+  const int in_blocks = s.x.blocks / s.groups;
+  for (std::int64_t begin = tiles.begin; begin < tiles.end; begin += s.chunk_tiles) {
+    const std::int64_t end = begin + s.chunk_tiles < tiles.end ? begin + s.chunk_tiles : tiles.end;
+    for (std::int64_t u = units.begin; u < units.end; ++u) {
+      const ConvUnit unit = conv_unit(s, u);
+      for (int chunk = 0; chunk < in_blocks; chunk += s.chunk_blocks) {
+        const int chunk_end = chunk + s.chunk_blocks < in_blocks ? chunk + s.chunk_blocks : in_blocks;
+        conv_pass(s, unit, chunk, chunk_end, {begin, end});
+      }
+    }
+  }
+}
+
+}  // namespace powerlab::engine::POWERLAB_TIER

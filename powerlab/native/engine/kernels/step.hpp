@@ -1,0 +1,70 @@
+// The kernel contract: what every kernel of the engine is given, and what it must keep.
+//
+// A kernel is a function `void kernel(const Step& step, int thread, int threads)`. The plan calls it on all its threads
+// at the same time, once each with thread = 0 .. threads-1, and puts a barrier behind it. A kernel
+//   - computes the share of `step.out` that falls to `thread`, and writes nothing else: shares never overlap, so there
+//     are no locks, and its result does not depend on `threads`;
+//   - reads `step.x`, `step.y`, the weights and the bias only; `out` never overlaps them;
+//   - allocates nothing, throws nothing, blocks on nothing: every size was checked when the plan was built;
+//   - may write the channels that fill up the last channel block, and leaves the halo alone (the plan has zeroed it).
+//
+// Names are a grammar: <operation>_<algorithm>_<type>_<blocks>x<pixels>_<tier>, as in conv_direct_f32_4x6_avx512: the
+// algorithm where there is a choice, the tile (channel blocks x pixels held in registers) where there is one.
+//
+// Layouts, all of one View type, strides counted in floats:
+//   blocked      [n][c / v][h][w][v], v = the tier's vector width; pixel = v. Channels are filled up to a multiple of
+//   v. interleaved  [n][h][w][c]: one block of c channels, pixel = c; for a first layer with few channels. planar
+//   [n][c][h][w], pixel = 1; each image filled up to a multiple of 16 floats.
+// A view may carry a halo of zeros around each plane, which makes a convolution's padding disappear from its kernel.
+//
+// Everything here is plain data without member functions: the header is compiled once per instruction set, and an
+// inline function shared between them could reach a processor that lacks its instructions.
+#pragma once
+
+#include <cstdint>
+
+namespace powerlab::engine {
+
+struct View {
+  float* data;  // the first pixel inside the halo; null where the operand is absent
+  std::int64_t image, plane, row, pixel;
+  std::int32_t n, c, h, w;                // logical sizes
+  std::int32_t blocks;                    // planes an image has in this layout
+  std::int32_t top, left, bottom, right;  // the halo, in pixels
+};
+
+struct Step {
+  View x, y, out;        // y: residual of a convolution, second operand of an addition
+  const float* weights;  // packed as the kernel's file says
+  const float* bias;     // one float a channel, filled up like the channels
+  std::int32_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left;
+  float low, high;             // the result is clamped to [low, high]
+  std::int32_t groups;         // convolution: groups, each of whole channel blocks on both sides
+  std::int32_t lanes;          // convolution: channels in a full block of x
+  std::int32_t last_lanes;     // convolution: channels in the last block of x of each group
+  std::int32_t chunk_blocks;   // convolution: blocks of x reduced before the next tile is taken up
+  std::int32_t chunk_tiles;    // convolution: tiles taken up before the next channels of out
+  std::int32_t channel_split;  // convolution: how many parts the output channels are divided into among threads
+  std::int32_t count_padding;  // average pooling: 1 where the divisor counts padding
+  std::int32_t size;           // local response normalisation: channels in the window
+  float alpha, beta, offset;   // local response normalisation
+};
+
+using KernelFunction = void (*)(const Step& step, int thread, int threads);
+
+struct Kernel {
+  const char* family;  // what the plan asks for, such as "conv_direct"
+  const char* name;    // what it gets, such as "conv_direct_f32_4x6_avx512"
+  KernelFunction run;
+};
+
+struct KernelTable {
+  const char* tier;
+  std::int32_t vector_width;  // floats
+  std::int32_t tile_blocks;   // conv_direct's register tile: at most so many channel blocks
+  std::int32_t tile_pixels;   //   and so many pixels
+  const Kernel* kernels;
+  std::int32_t kernel_count;
+};
+
+}  // namespace powerlab::engine

@@ -1,0 +1,62 @@
+// The tier's vector type and the few helpers all kernels share. POWERLAB_TIER and POWERLAB_VECTOR_WIDTH come from the
+// build, once per instruction set; everything lives in a namespace of the tier's own, see kernels/step.hpp.
+#pragma once
+
+#include "kernels/step.hpp"
+
+#define POWERLAB_TEXT_(text) #text
+#define POWERLAB_TEXT(text) POWERLAB_TEXT_(text)
+#define POWERLAB_KERNEL(family, name, function) {family, name "_" POWERLAB_TEXT(POWERLAB_TIER), function}
+
+#if defined(__clang__)
+#define POWERLAB_UNROLL _Pragma("clang loop unroll(full)")
+#define POWERLAB_UNROLL_BY_2 _Pragma("clang loop unroll_count(2)")
+#else
+#define POWERLAB_UNROLL _Pragma("GCC unroll 64")
+#define POWERLAB_UNROLL_BY_2 _Pragma("GCC unroll 2")
+#endif
+
+namespace powerlab::engine::POWERLAB_TIER {
+
+constexpr int kWidth = POWERLAB_VECTOR_WIDTH;
+
+typedef float Vec __attribute__((vector_size(4 * kWidth)));
+typedef float UnalignedVec __attribute__((vector_size(4 * kWidth), aligned(4), may_alias));
+typedef float AlignedVec __attribute__((vector_size(4 * kWidth), may_alias));
+
+static inline Vec load(const float* p) { return *reinterpret_cast<const AlignedVec*>(p); }
+static inline Vec load_unaligned(const float* p) { return *reinterpret_cast<const UnalignedVec*>(p); }
+static inline void store(float* p, Vec v) { *reinterpret_cast<AlignedVec*>(p) = v; }
+static inline Vec broadcast(float s) { return Vec{} + s; }
+
+// Not-a-number passes through unchanged, so that a broken model shows it.
+static inline Vec clamp(Vec v, float low, float high) {
+  const Vec lo = broadcast(low), hi = broadcast(high);
+  v = v < lo ? lo : v;
+  return v > hi ? hi : v;
+}
+
+struct Range {
+  std::int64_t begin, end;
+};
+
+// The part of `total` units that falls to `part` of `parts`: contiguous, sizes differ by one at most.
+static inline Range share(std::int64_t total, int part, int parts) {
+  return {total * part / parts, total * (part + 1) / parts};
+}
+
+// A row of one plane, as most kernels walk a tensor: the units are shared among threads.
+struct Row {
+  std::int64_t n, block, y;
+};
+static inline Row row_of(std::int64_t unit, const View& v) {
+  return {unit / v.h / v.blocks, unit / v.h % v.blocks, unit % v.h};
+}
+static inline float* row_start(const View& v, Row r) {
+  return v.data + r.n * v.image + r.block * v.plane + r.y * v.row;
+}
+static inline Range row_share(const View& v, int thread, int threads) {
+  return share(static_cast<std::int64_t>(v.n) * v.blocks * v.h, thread, threads);
+}
+
+}  // namespace powerlab::engine::POWERLAB_TIER

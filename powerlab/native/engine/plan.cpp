@@ -1,0 +1,147 @@
+#include "plan.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <limits>
+#include <new>
+#include <stdexcept>
+#include <utility>
+
+#include "tiers/registry.hpp"
+
+namespace powerlab::engine {
+namespace {
+
+// Writes the zeros around each plane of `v`. Arena memory is shared over time, so every run does it anew.
+void zero_halo(const View& v, int thread, int threads) {
+  if (v.top + v.left + v.bottom + v.right == 0) return;
+  const std::int64_t planes = static_cast<std::int64_t>(v.n) * v.blocks;
+  const std::int64_t left = v.left * v.pixel, right = v.right * v.pixel, inner = v.w * v.pixel;
+  for (std::int64_t i = planes * thread / threads; i < planes * (thread + 1) / threads; ++i) {
+    float* plane = v.data + i / v.blocks * v.image + i % v.blocks * v.plane;
+    for (std::int64_t y = -v.top; y < v.h + v.bottom; ++y) {
+      float* row = plane + y * v.row;
+      if (y < 0 || y >= v.h) {
+        std::fill(row - left, row + inner + right, 0.0f);
+      } else {
+        std::fill(row - left, row, 0.0f);
+        std::fill(row + inner, row + inner + right, 0.0f);
+      }
+    }
+  }
+}
+
+std::int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+}  // namespace
+
+Plan::AlignedFloats Plan::allocate(std::int64_t floats) {
+  const auto count = static_cast<std::size_t>(std::max<std::int64_t>(floats, 16));
+  return AlignedFloats(static_cast<float*>(::operator new[](count * sizeof(float), std::align_val_t{64})));
+}
+
+Plan::Plan(const std::string& tier, int threads, std::int64_t arena_floats, std::int64_t spin_ns)
+    : table_(find_tier(tier)), arena_floats_(arena_floats), arena_(allocate(arena_floats)), pool_(threads, spin_ns) {
+  std::fill_n(arena_.get(), arena_floats, 0.0f);  // take the memory now, not in the first run
+}
+
+int Plan::add_constant(std::span<const float> values) {
+  // The tail is there for vector loads and for prefetches that run past the end.
+  AlignedFloats copy = allocate(static_cast<std::int64_t>(values.size()) + 64);
+  std::copy(values.begin(), values.end(), copy.get());
+  std::fill_n(copy.get() + values.size(), 64, 0.0f);
+  constants_.push_back(std::move(copy));
+  return static_cast<int>(constants_.size()) - 1;
+}
+
+void Plan::check(const View& v, const Place& place) const {
+  if (place.space != Place::Space::kArena) return;
+  const std::int64_t begin = place.offset - v.top * v.row - v.left * v.pixel;
+  const std::int64_t end = place.offset + (v.n - 1) * v.image + (v.blocks - 1) * v.plane +
+                           (v.h - 1 + v.bottom) * v.row + (v.w + v.right) * v.pixel;
+  if (begin < 0 || end > arena_floats_) {
+    throw std::invalid_argument("a step of the plan reaches outside the arena; please report this as a bug.");
+  }
+}
+
+void Plan::add(const std::string& family, const std::string& label, Step step, Place x, Place y, Place out, int weights,
+               int bias) {
+  const Kernel& kernel = find_kernel(table_, family);
+  check(step.x, x);
+  check(step.y, y);
+  check(step.out, out);
+  const auto data = [this](const Place& place) {
+    return place.space == Place::Space::kArena ? arena_.get() + place.offset : nullptr;
+  };
+  step.x.data = data(x);
+  step.y.data = data(y);
+  step.out.data = data(out);
+  step.weights = weights < 0 ? nullptr : constants_.at(static_cast<std::size_t>(weights)).get();
+  step.bias = bias < 0 ? nullptr : constants_.at(static_cast<std::size_t>(bias)).get();
+  steps_.push_back({step, &kernel, x, y, out, label});
+}
+
+void Plan::bind(std::span<const float* const> inputs, std::span<float* const> outputs) {
+  const auto set = [&](View& view, const Place& place) {
+    const auto index = static_cast<std::size_t>(place.index);
+    if (place.space == Place::Space::kInput) {
+      if (index >= inputs.size()) throw std::invalid_argument("the plan was given too few inputs.");
+      view.data = const_cast<float*>(inputs[index]) + place.offset;  // kernels never write to x or y
+    } else if (place.space == Place::Space::kOutput) {
+      if (index >= outputs.size()) throw std::invalid_argument("the plan was given too few outputs.");
+      view.data = outputs[index] + place.offset;
+    }
+  };
+  for (PlannedStep& planned : steps_) {
+    set(planned.step.x, planned.x);
+    set(planned.step.y, planned.y);
+    set(planned.step.out, planned.out);
+  }
+}
+
+void Plan::run_thread(int thread) {
+  const int threads = pool_.threads();
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    const PlannedStep& planned = steps_[i];
+    zero_halo(planned.step.out, thread, threads);
+    planned.kernel->run(planned.step, thread, threads);
+    if (i + 1 < steps_.size()) pool_.barrier();
+    if (timed_ && thread == 0) finished_ns_[i] = now_ns();
+  }
+}
+
+void Plan::run(std::span<const float* const> inputs, std::span<float* const> outputs) {
+  const std::lock_guard lock(mutex_);
+  bind(inputs, outputs);
+  pool_.run([](void* self, int thread) { static_cast<Plan*>(self)->run_thread(thread); }, this);
+}
+
+std::vector<std::int64_t> Plan::run_timed(std::span<const float* const> inputs, std::span<float* const> outputs) {
+  const std::lock_guard lock(mutex_);
+  bind(inputs, outputs);
+  finished_ns_.assign(steps_.size(), 0);
+  timed_ = true;
+  std::int64_t before = now_ns();
+  pool_.run([](void* self, int thread) { static_cast<Plan*>(self)->run_thread(thread); }, this);
+  timed_ = false;
+  std::vector<std::int64_t> durations;
+  for (const std::int64_t finished : finished_ns_) durations.push_back(finished - std::exchange(before, finished));
+  return durations;
+}
+
+void Plan::poison() {
+  const std::lock_guard lock(mutex_);
+  std::fill_n(arena_.get(), arena_floats_, std::numeric_limits<float>::quiet_NaN());
+}
+
+std::vector<StepDescription> Plan::steps() const {
+  std::vector<StepDescription> descriptions;
+  for (const PlannedStep& planned : steps_) descriptions.push_back({planned.kernel->name, planned.label});
+  return descriptions;
+}
+
+}  // namespace powerlab::engine

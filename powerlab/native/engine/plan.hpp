@@ -1,0 +1,86 @@
+// A plan: the steps of one network with every address and size decided, run in one call.
+//
+// Build it once (add_constant, add, finish), run it many times; a run allocates nothing and needs no interpreter.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/step.hpp"
+#include "thread_pool.hpp"
+
+namespace powerlab::engine {
+
+// Where a view's memory is: in the arena, at `offset` floats from its start, or in the caller's input or output
+// `index`.
+struct Place {
+  enum class Space : std::uint8_t { kNone, kArena, kInput, kOutput };
+  Space space = Space::kNone;
+  std::int64_t offset = 0;
+  std::int32_t index = 0;
+};
+
+struct StepDescription {
+  std::string kernel;  // the kernel's full name
+  std::string label;   // the node it computes
+};
+
+class Plan {
+ public:
+  // Throws std::invalid_argument for an unknown tier or a number of threads below 1.
+  Plan(const std::string& tier, int threads, std::int64_t arena_floats, std::int64_t spin_ns);
+
+  // Copies floats to aligned memory the plan keeps; returns a number for `add`.
+  int add_constant(std::span<const float> values);
+
+  // Appends a step. `weights` and `bias` are numbers of constants, or -1. Views in the arena are checked to lie inside
+  // it; throws std::invalid_argument otherwise, and where the tier has no such kernel.
+  void add(const std::string& family, const std::string& label, Step step, Place x, Place y, Place out, int weights,
+           int bias);
+
+  // Runs all steps. Calls from several threads take turns. inputs[i] and outputs[i] are what places of that index mean.
+  void run(std::span<const float* const> inputs, std::span<float* const> outputs);
+
+  // Time each step took in the last run of `run_timed`, in nanoseconds, as thread 0 saw it.
+  std::vector<std::int64_t> run_timed(std::span<const float* const> inputs, std::span<float* const> outputs);
+
+  // Fills the arena with not-a-number: results must not change, or a step reads what no step wrote.
+  void poison();
+
+  std::vector<StepDescription> steps() const;
+
+ private:
+  struct AlignedDelete {
+    void operator()(float* p) const { ::operator delete[](p, std::align_val_t{64}); }
+  };
+  using AlignedFloats = std::unique_ptr<float[], AlignedDelete>;
+  struct PlannedStep {
+    Step step;
+    const Kernel* kernel;
+    Place x, y, out;
+    std::string label;
+  };
+
+  static AlignedFloats allocate(std::int64_t floats);
+  void check(const View& view, const Place& place) const;
+  void bind(std::span<const float* const> inputs, std::span<float* const> outputs);
+  void run_thread(int thread);
+
+  const KernelTable& table_;
+  const std::int64_t arena_floats_;
+  AlignedFloats arena_;
+  std::vector<AlignedFloats> constants_;
+  std::vector<PlannedStep> steps_;
+  std::mutex mutex_;
+  std::vector<std::int64_t> finished_ns_;  // empty unless a timed run is on
+  bool timed_ = false;
+  ThreadPool pool_;
+};
+
+}  // namespace powerlab::engine

@@ -1,0 +1,22 @@
+// Which tiers this build holds, and which of them this processor can run.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/step.hpp"
+
+namespace powerlab::engine {
+
+// Tiers of this build that the processor supports, best first; never empty.
+std::vector<const KernelTable*> available_tiers();
+
+// The tier of that name, or the best one for an empty name. Throws std::invalid_argument with one sentence that lists
+// the tiers there are.
+const KernelTable& find_tier(std::string_view name);
+
+// The kernel of that family. Throws std::invalid_argument where the tier has none.
+const Kernel& find_kernel(const KernelTable& table, std::string_view family);
+
+}  // namespace powerlab::engine

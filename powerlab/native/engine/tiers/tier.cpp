@@ -1,0 +1,34 @@
+// All kernels of one tier: compiled once per instruction set, with its flags and in its namespace. A new kernel is one
+// header under kernels/ and one line here.
+#include "kernels/conv_depthwise.hpp"
+#include "kernels/conv_direct.hpp"
+#include "kernels/elementwise.hpp"
+#include "kernels/normalise.hpp"
+#include "kernels/pool.hpp"
+#include "kernels/reorder.hpp"
+
+namespace powerlab::engine::POWERLAB_TIER {
+
+#define POWERLAB_CONV_TILE POWERLAB_TEXT(POWERLAB_TILE_BLOCKS) "x" POWERLAB_TEXT(POWERLAB_TILE_PIXELS)
+
+static const Kernel kKernels[] = {
+    POWERLAB_KERNEL("conv_direct", "conv_direct_f32_" POWERLAB_CONV_TILE, conv_direct),
+    POWERLAB_KERNEL("conv_depthwise", "conv_depthwise_f32_1x8", conv_depthwise),
+    POWERLAB_KERNEL("pool_max", "pool_max_f32", pool_max),
+    POWERLAB_KERNEL("pool_average", "pool_average_f32", pool_average),
+    POWERLAB_KERNEL("pool_global_average", "pool_global_average_f32", pool_global_average),
+    POWERLAB_KERNEL("add", "add_f32", add),
+    POWERLAB_KERNEL("clamp", "clamp_f32", clamp_all),
+    POWERLAB_KERNEL("scale_shift", "scale_shift_f32", scale_shift),
+    POWERLAB_KERNEL("lrn", "lrn_f32", lrn),
+    POWERLAB_KERNEL("softmax", "softmax_f32", softmax),
+    POWERLAB_KERNEL("reorder_to_blocks", "reorder_to_blocks_f32", reorder_to_blocks),
+    POWERLAB_KERNEL("reorder_to_planes", "reorder_to_planes_f32", reorder_to_planes),
+    POWERLAB_KERNEL("copy", "copy_f32", copy),
+};
+
+extern const KernelTable kTable;
+const KernelTable kTable = {POWERLAB_TEXT(POWERLAB_TIER),          kWidth, kTileBlocks, kTilePixels, kKernels,
+                            sizeof(kKernels) / sizeof(kKernels[0])};
+
+}  // namespace powerlab::engine::POWERLAB_TIER
