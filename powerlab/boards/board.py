@@ -14,14 +14,12 @@ class Chip:
     Attributes:
         address: ``bus-address`` as the I2C drivers name it, for example ``1-0040``.
         channels: the rails' names in channel order; an empty name is a channel the board leaves unused.
-        shunt_uohm: the shunt resistors in µΩ; together with the chip's 40 µV step it sets the current's step.
-        supply_v: the voltage the channels are measured at, about, in V.
+        shunt_uohm: the shunt resistors in µΩ, with the chip's 40 µV step the step of a current; None where unknown.
     """
 
     address: str
     channels: tuple[str, ...]
-    shunt_uohm: int
-    supply_v: float
+    shunt_uohm: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
+from powerlab.boards.registry import find_board
+from powerlab.boards.simulator import layout
+from powerlab.boards.simulator.load import Load
+from powerlab.boards.simulator.physics import PowerModel, speedup
+from powerlab.boards.simulator.state import Settings, read_settings
 from powerlab.domain.errors import PowerlabError
 from powerlab.sysroot import Sysroot
 
+_SETTINGS_AGE_NS = 100_000_000
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True)
 class Pacer:
     """The pacer of a real machine: it changes nothing.
 
@@ -19,16 +29,85 @@ class Pacer:
 
     host_threads: int
 
-    def inference(self) -> AbstractContextManager[None]:
-        """Return the context to run one inference in."""
-        return nullcontext()
+    @contextmanager
+    def inference(self) -> Iterator[None]:
+        """Run one inference inside this context."""
+        yield
 
     def close(self) -> None:
         """Take the worker's load off the board."""
 
 
+def slowest_factor(model: PowerModel, core_count: int, host_cores: int) -> float:
+    """Return the constant that keeps every simulated inference at least as long as the real one.
+
+    A simulated inference lasts ``host_duration * host_threads * C * (f_max / f) / speedup(threads)``, and
+    ``host_threads = min(threads, host_cores)``: so C is the largest ``speedup(t) / min(t, host_cores)``.
+    """
+    return max(speedup(model, t, core_count) / min(t, host_cores) for t in range(1, core_count + 1))
+
+
+class SimulatedPacer(Pacer):
+    """Stretches inferences to a simulated board's speed and publishes the load to its simulator."""
+
+    def __init__(self, sysroot: Sysroot, threads: int) -> None:
+        host_cores = len(os.sched_getaffinity(0))
+        super().__init__(host_threads=min(threads, host_cores))
+        board_name = layout.read_marker(sysroot)["board"]
+        self._sysroot = sysroot
+        self._threads = threads
+        self._simulation = layout.simulation_of(board_name)
+        self._core_count = find_board(board_name).core_count or 1
+        self._model = PowerModel.from_document(self._simulation)
+        self._constant = slowest_factor(self._model, self._core_count, host_cores)
+        self._settings = self._read_settings()
+        self._settings_ns = time.monotonic_ns()
+        self._load = Load(sysroot)
+
+    def _read_settings(self) -> Settings:
+        return read_settings(self._sysroot, self._simulation, self._core_count)
+
+    def stretch(self) -> float:
+        """Return how many times longer an inference takes on the board, as it is set now, than here."""
+        now_ns = time.monotonic_ns()
+        if now_ns - self._settings_ns > _SETTINGS_AGE_NS:
+            self._settings, self._settings_ns = self._read_settings(), now_ns
+        state = self._settings.state(self._threads)
+        busy_khz = sum(state.core_khz[: state.busy_cores]) / state.busy_cores
+        slower_clock = self._model.cpu_max_khz / busy_khz
+        faster_cores = speedup(self._model, self._threads, len(state.core_khz))
+        return self.host_threads * self._constant * slower_clock / faster_cores
+
+    @contextmanager
+    def inference(self) -> Iterator[None]:
+        """Run one inference inside this context; leaving it waits until the board would have finished."""
+        stretch = self.stretch()
+        self._load.publish(self._threads)
+        start_ns = time.monotonic_ns()
+        try:
+            yield
+            host_ns = time.monotonic_ns() - start_ns
+            time.sleep(max(0.0, host_ns * (stretch - 1.0) / 1e9))
+        finally:
+            self._load.publish(0)
+
+    def close(self) -> None:
+        """Take the worker's load off the board."""
+        self._load.close()
+
+
 def pacer(sysroot: Sysroot, threads: int) -> Pacer:
-    """Return what a worker wraps its inferences in, for ``threads`` threads on the (simulated) board."""
-    if sysroot.simulated:
-        raise PowerlabError("simulated boards cannot run inferences yet.")
-    return Pacer(threads)
+    """Return what a worker wraps its inferences in, for ``threads`` threads on the (simulated) board.
+
+    Raises:
+        PowerlabError: the simulated board's tree is damaged.
+    """
+    if not sysroot.simulated:
+        return Pacer(threads)
+    try:
+        return SimulatedPacer(sysroot, threads)
+    except (OSError, ValueError) as error:
+        raise PowerlabError(
+            f"the simulated board in {sysroot.base} is damaged ({error}); write a new one with"
+            " `powerlab boards simulate NAME DIR`."
+        ) from None

@@ -1,0 +1,129 @@
+"""The ``nvpmodel`` of a simulated board; a copy lies in each tree as ``usr/sbin/nvpmodel`` and works on that tree.
+
+It says and does what the real one was seen to do: ``-q`` prints the mode after a warning about the fan, ``-m ID``
+sets it, and a mode that changes the GPU's power-gating mask asks for a reboot. It imports nothing of powerlab, so that
+it starts fast and the tree can be moved.
+"""
+
+import os
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+CPU = "/sys/devices/system/cpu"
+MASK_ARGUMENT = "TPC_PG_MASK"
+EXIT_ERROR = 255
+
+Parameters = dict[tuple[str, str], str]
+Values = list[tuple[str, str, str]]
+
+
+def inside(path: str) -> Path:
+    """Return where a path of the board lies."""
+    return ROOT / path.lstrip("/")
+
+
+def read(path: str) -> str:
+    """Return a file's first line."""
+    return inside(path).read_text(encoding="utf-8").partition("\n")[0].strip()
+
+
+def write(path: str, value: str) -> None:
+    """Write a file in place, as sysfs takes it: a reader never finds it empty."""
+    handle = os.open(inside(path), os.O_WRONLY)
+    try:
+        os.ftruncate(handle, os.pwrite(handle, f"{value}\n".encode(), 0))
+    finally:
+        os.close(handle)
+
+
+def parse(text: str) -> tuple[Parameters, dict[int, tuple[str, Values]]]:
+    """Return the paths by (parameter, argument), and name and values of each mode by its number."""
+    parameters: Parameters = {}
+    modes: dict[int, tuple[str, Values]] = {}
+    section, values = "", Values()
+    for line in text.splitlines():
+        if header := re.match(r"<\s*(PARAM|POWER_MODEL|PM_CONFIG)\s+(.*?)\s*>", line):
+            fields = dict(field.split("=", 1) for field in header[2].split())
+            section, values = fields.get("NAME", ""), []
+            if header[1] == "POWER_MODEL":
+                modes[int(fields["ID"])] = (section, values)
+        elif (words := line.split()) and not line.startswith("#"):
+            if len(words) == 2:
+                parameters[section, words[0]] = words[1]
+            else:
+                values.append((words[0], words[1], words[2]))
+    return parameters, modes
+
+
+def nearest_not_above(path: str, value: str) -> str:
+    """Return a clock of the table, as the kernel rounds a cap; -1 is the highest."""
+    clocks = sorted(int(clock) for clock in read(path).split())
+    allowed = [clock for clock in clocks if clock <= int(value)]
+    return str(clocks[-1] if value == "-1" else allowed[-1] if allowed else clocks[0])
+
+
+def follow_hotplug() -> None:
+    """Bring the kernel's own lists of online cores up to date."""
+    cores = sorted(int(path.name[3:]) for path in inside(CPU).glob("cpu[0-9]*"))
+    online = [core for core in cores if read(f"{CPU}/cpu{core}/online") == "1"]
+    write(f"{CPU}/online", ",".join(map(str, online)))
+    write(f"{CPU}/offline", ",".join(str(core) for core in cores if core not in online))
+    for policy in inside(f"{CPU}/cpufreq").glob("policy*"):
+        related = read(f"{CPU}/cpufreq/{policy.name}/related_cpus").split()
+        write(f"{CPU}/cpufreq/{policy.name}/affected_cpus", " ".join(c for c in related if int(c) in online))
+
+
+def say(*lines: str) -> None:
+    """Print lines."""
+    sys.stdout.write("".join(line + "\n" for line in lines))
+
+
+def query(modes: dict[int, tuple[str, Values]]) -> int:
+    """Print the mode the board is in."""
+    say("NVPM WARN: fan mode is not set!")
+    number = int(read("/var/lib/nvpmodel/status").partition(":")[2] or -1)
+    if number not in modes:
+        say("NVPM ERROR: power mode is not set!")
+        return EXIT_ERROR
+    say(f"NV Power Mode: {modes[number][0]}", str(number))
+    return 0
+
+
+def set_mode(number: int, parameters: Parameters, modes: dict[int, tuple[str, Values]]) -> int:
+    """Set a mode; the state that survives a boot is written last."""
+    if number not in modes:
+        say(f"NVPM ERROR: power mode {number} is not defined in /etc/nvpmodel.conf")
+        return EXIT_ERROR
+    values = modes[number][1]
+    for name, argument, value in values:
+        if argument == MASK_ARGUMENT and read(parameters[name, argument]) != value:
+            say(
+                "NVPM WARN: Golden image context is already created",
+                "NVPM WARN: Reboot required for changing to this power mode: 1",
+                "NVPM WARN: DO YOU WANT TO REBOOT NOW? enter YES/yes to confirm:",
+                "NVPM ERROR: optMask is 1, no request for power mode",
+            )
+            return EXIT_ERROR
+    for name, argument, value in values:
+        table = parameters.get((name, "FREQ_TABLE"))
+        write(parameters[name, argument], nearest_not_above(table, value) if table else value)
+    follow_hotplug()
+    write("/var/lib/nvpmodel/status", f"pmode:{number:04d}")
+    return 0
+
+
+def main(arguments: list[str]) -> int:
+    """Do what the real program does for ``-q`` and ``-m ID``."""
+    parameters, modes = parse(inside("/etc/nvpmodel.conf").read_text(encoding="utf-8"))
+    if arguments == ["-q"]:
+        return query(modes)
+    if len(arguments) == 2 and arguments[0] == "-m" and arguments[1].isdigit():
+        return set_mode(int(arguments[1]), parameters, modes)
+    say("usage: nvpmodel -q | -m <mode id>")
+    return EXIT_ERROR
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
