@@ -1,0 +1,41 @@
+"""The power sources powerlab knows. A source is one module in this package and one line here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from powerlab.boards.registry import detect
+from powerlab.domain.errors import PowerlabError
+from powerlab.domain.power import SourceProbe
+from powerlab.power.base import Channel, PowerSource
+from powerlab.power.total import choose_total
+from powerlab.sysroot import Sysroot
+
+SENSORS: tuple[PowerSource, ...] = ()
+"""Sources that measure."""
+
+SOURCES: tuple[PowerSource, ...] = (*SENSORS,)
+"""Every source; the estimate comes last, because it is offered only where the sensors give no total."""
+
+
+def probe_all(sysroot: Sysroot) -> tuple[SourceProbe, ...]:
+    """Ask every source what is there; absent ones answer too. Never raises."""
+    return tuple(sensor.probe(sysroot) for sensor in SENSORS)
+
+
+def channels_of(sysroot: Sysroot, rail_keys: Sequence[str]) -> tuple[Channel, ...]:
+    """Return how to read each rail, in the order asked for.
+
+    Raises:
+        PowerlabError: a rail is not there.
+    """
+    wanted = {key.partition(":")[0] for key in rail_keys}
+    found = {
+        channel.rail.key: channel for source in SOURCES if source.name in wanted for channel in source.channels(sysroot)
+    }
+    missing = [key for key in rail_keys if key not in found]
+    if missing:
+        raise PowerlabError(
+            f"this device has no readable rail {', '.join(missing)}; `powerlab doctor` lists the rails it has."
+        )
+    return tuple(found[key] for key in rail_keys)

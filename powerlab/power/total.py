@@ -1,0 +1,110 @@
+"""Which rails, added up, are the board's power."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+from powerlab.boards.board import Board
+from powerlab.domain.power import Availability, Rail, SourceProbe, TotalFormula
+
+ESTIMATE_SOURCE = "estimate"
+
+_PACKAGE = re.compile(r"package-\d+(-die-\d+)?")
+_MEMORY = re.compile(r"(package-\d+(-die-\d+)?/)?dram")
+_INPUT_RAILS = ("VDD_IN", "POM_5V_IN")
+
+
+def choose_total(probes: Iterable[SourceProbe], board: Board | None) -> TotalFormula | None:
+    """Return the formula of the device's power, None where no rail can be read.
+
+    The board's own formula holds where every one of its rails can be read; else a formula is proposed from what is
+    there, and marked so. Measured and estimated rails are never added.
+    """
+    rails = [rail for probe in probes if probe.availability is Availability.AVAILABLE for rail in probe.rails]
+    sensors = [rail for rail in rails if rail.source != ESTIMATE_SOURCE]
+    if board is not None and board.total is not None and _holds(board.total, sensors):
+        return board.total
+    for propose in _PROPOSALS:
+        if formula := propose(sensors):
+            return formula
+    estimates = tuple(rail.key for rail in rails if rail.source == ESTIMATE_SOURCE)
+    if estimates:
+        return TotalFormula(rails=estimates, scope="the whole host, estimated: nothing is measured", proposed=True)
+    return None
+
+
+def _holds(formula: TotalFormula, rails: Iterable[Rail]) -> bool:
+    """Tell whether every rail of a formula is there and all have one provenance."""
+    found = {rail.key: rail.provenance for rail in rails}
+    return set(formula.rails) <= set(found) and len({found[key] for key in formula.rails}) == 1
+
+
+def _proposed(rails: Sequence[Rail], scope: str) -> TotalFormula | None:
+    """Return a proposed formula over rails of one provenance, None for no rails."""
+    formula = TotalFormula(rails=tuple(rail.key for rail in rails), scope=scope, proposed=True)
+    return formula if rails and _holds(formula, rails) else None
+
+
+def _named(rails: Iterable[Rail], source: str, pattern: str | re.Pattern[str]) -> list[Rail]:
+    return [rail for rail in rails if rail.source == source and re.fullmatch(pattern, rail.name)]
+
+
+def _rapl(rails: Sequence[Rail]) -> TotalFormula | None:
+    """Packages and their memory. psys already holds the packages, core and uncore lie inside them: never added."""
+    packages = _named(rails, "rapl", _PACKAGE)
+    memory = _named(rails, "rapl", _MEMORY)
+    if packages:
+        what = "processor packages and memory" if memory else "processor packages, without memory"
+        return _proposed([*packages, *memory], f"{what}; without graphics cards, disks, fans and supply losses")
+    return _proposed(_named(rails, "rapl", "psys"), "the platform as its firmware counts it (psys)")
+
+
+def _board_input(rails: Sequence[Rail]) -> TotalFormula | None:
+    """The one rail that feeds all others, as many Jetson modules have it."""
+    for name in _INPUT_RAILS:
+        if found := _named(rails, "ina3221", name):
+            return _proposed(found, f"the module's input rail {name}, without the carrier board")
+    return None
+
+
+def _module_sum(rails: Sequence[Rail]) -> TotalFormula | None:
+    found = [rail for rail in rails if rail.source == "ina3221"]
+    scope = f"the sum of all {len(found)} rails found; a rail that feeds another is counted twice"
+    return _proposed(found, scope)
+
+
+def _sockets(rails: Sequence[Rail]) -> TotalFormula | None:
+    """NVIDIA Grace: the module's meters, else those of the processor with its memory."""
+    for title, scope in (
+        ("Module Power", "the modules with processor, memory and graphics, without the rest of the server"),
+        ("Grace Power", "the Grace processors with their memory, without graphics and the rest of the server"),
+    ):
+        if found := _named(rails, "hwmon", rf"{title} Socket \d+"):
+            return _proposed(found, scope)
+    return None
+
+
+def _arm_server(rails: Sequence[Rail]) -> TotalFormula | None:
+    """X-Gene and Altra: processor and I/O power, else the cores' energy counters."""
+    if found := _named(rails, "hwmon", r"CPU power|IO power"):
+        return _proposed(found, "the processor with its I/O, without memory modules, disks, fans and supply losses")
+    return _proposed(_named(rails, "hwmon", r"Core Energy \d+"), "the processor's cores alone")
+
+
+def _whole_machine(rails: Sequence[Rail]) -> TotalFormula | None:
+    """What a power meter or the power supplies say the machine takes."""
+    if found := _named(rails, "hwmon", r"power_meter( \d+)?"):
+        return _proposed(found, "the whole machine as its firmware's power meter counts it")
+    return _proposed(_named(rails, "hwmon", r".*\bpin\d*"), "the whole machine at the inputs of its power supplies")
+
+
+_PROPOSALS: tuple[Callable[[Sequence[Rail]], TotalFormula | None], ...] = (
+    _board_input,
+    _module_sum,
+    _rapl,
+    _sockets,
+    _arm_server,
+    _whole_machine,
+)
+"""Tried in this order. A graphics card alone is never a total: the processor's share would be missing."""
