@@ -1,7 +1,7 @@
 """The frozen graph every part of the engine's front works on: a reader or the zoo makes one, passes rewrite it.
 
-Names are the edges: a tensor is a graph input, a constant, or the output of exactly one node. ``""`` as a node input means
-an optional input left out. Every tensor of a loaded graph has a static shape, batch included.
+Names are the edges: a tensor is a graph input, a constant, or the output of exactly one node. ``""`` as a node input
+means an optional input left out. Every tensor of a loaded graph has a static shape, batch included.
 """
 
 from __future__ import annotations
@@ -15,6 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
+
+
+def quoted(name: str) -> str:
+    """Return a name from a file as an error message shows it: cut to one line, control characters escaped."""
+    return repr(name if len(name) <= 80 else name[:77] + "...")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +50,7 @@ class Node:
 
     def __str__(self) -> str:
         """Return how an error message names this node."""
-        return f"{self.op_type} node '{self.name or self.outputs[0]}'"
+        return f"{self.op_type[:40]} node {quoted(self.name or next(iter(self.outputs), ''))}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,21 @@
-"""Models powerlab builds itself, with seeded weights, one a file."""
+"""Well-known networks with seeded random weights: the shapes and the work are real, the answers are not.
+
+A network is one file with ``build(input_shape)`` and one line in the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from powerlab.engine.graph import Graph
+from powerlab.engine.zoo import alexnet, mobilenetv2, resnet50
+from powerlab.engine.zoo.builder import INPUT_NAME
+
+ZOO: dict[str, Callable[[tuple[int, ...]], Graph]] = {
+    "alexnet": alexnet.build,
+    "mobilenetv2": mobilenetv2.build,
+    "resnet50": resnet50.build,
+}
+"""Name → builder taking the shape (batch, 3, height, width) of the input ``INPUT_NAME``."""
+
+__all__ = ["INPUT_NAME", "ZOO"]

@@ -1,0 +1,52 @@
+"""One way to every model: the name of a zoo model or the path of an ONNX file becomes a checked graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine.graph import Graph
+
+
+def load_graph(
+    model: str | Path, shapes: Mapping[str, tuple[int, ...]] | None = None, batch_size: int | None = None
+) -> Graph:
+    """Return the graph of a model, not optimised, every shape static.
+
+    Args:
+        model: a zoo name (``resnet50``) or the path of an ONNX file. A path has a ``/`` or a suffix.
+        shapes: input name → shape in NCHW, where the model leaves it open or another one is wanted.
+        batch_size: size of the first axis of every input not in ``shapes``; None: as the model says (zoo: 1).
+
+    Raises:
+        PowerlabError: no such model, or the engine cannot run it; one sentence with the model and the node.
+    """
+    from powerlab.engine.zoo import ZOO
+
+    if batch_size is not None and batch_size < 1:
+        raise PowerlabError(f"The batch size must be 1 or more, but {batch_size} was given.")
+    if isinstance(model, str) and model in ZOO:
+        return _load_zoo(model, dict(shapes or {}), batch_size or 1)
+    path = Path(model)
+    if isinstance(model, str) and not path.suffix and "/" not in model and not path.exists():
+        raise PowerlabError(
+            f"There is no model {model[:80]!r}; known are {', '.join(sorted(ZOO))}, or give the path of an ONNX file."
+        )
+    from powerlab.engine.onnx_reader import read_onnx
+
+    return read_onnx(path, shapes, batch_size)
+
+
+def _load_zoo(name: str, shapes: dict[str, tuple[int, ...]], batch_size: int) -> Graph:
+    from powerlab.engine.zoo import INPUT_NAME, ZOO
+
+    shape = shapes.pop(INPUT_NAME, (batch_size, 3, 224, 224))
+    if shapes:
+        raise PowerlabError(f"{name} has no input {next(iter(shapes))!r}; its input is {INPUT_NAME!r}.")
+    if len(shape) != 4 or shape[1] != 3 or min(shape) < 1:
+        raise PowerlabError(f"{name} takes images of shape (batch, 3, height, width), but {shape} was given.")
+    try:
+        return ZOO[name](shape)
+    except PowerlabError as error:
+        raise PowerlabError(f"{name} cannot take images of shape {shape}: {error}") from None

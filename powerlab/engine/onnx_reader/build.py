@@ -1,0 +1,130 @@
+"""ModelProto to Graph: names checked, initialisers and Constant nodes gathered, shapes inferred."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine.graph import Array, Graph, Node, TensorInfo, quoted
+from powerlab.engine.onnx_reader import schema
+from powerlab.engine.onnx_reader.attributes import to_value
+from powerlab.engine.onnx_reader.tensors import element_type, engine_dtype, to_array
+from powerlab.engine.shapes import infer
+
+OLDEST_OPSET = 7
+_ONNX_DOMAINS = ("", "ai.onnx")
+
+Shapes = Mapping[str, tuple[int, ...]]
+
+
+def parse(data: bytes, shapes: Shapes, batch_size: int | None, folder: Path | None) -> Graph:
+    """Return the graph in the bytes of an ONNX file.
+
+    Args:
+        data: the file's bytes; the constants are views of them.
+        shapes: input name → shape, for inputs whose shape the file leaves open or the caller wants otherwise.
+        batch_size: the size of the first axis of every input not in ``shapes``; None: as the file says.
+        folder: where the file lies, for external data.
+
+    Raises:
+        PowerlabError: one sentence, without the file's name.
+    """
+    model = schema.decode(schema.Model, memoryview(data))
+    if model.graph is None or not model.graph.node:
+        raise PowerlabError("it holds no ONNX graph; give a file exported as ONNX.")
+    opset = _opset(model)
+    constants = {tensor.name: to_array(tensor, folder) for tensor in model.graph.initializer}
+    inputs = _inputs(model.graph, constants, shapes, batch_size)
+    nodes = tuple(_node(message, opset, folder, index) for index, message in enumerate(model.graph.node))
+    outputs = list(dict.fromkeys(value.name for value in model.graph.output))
+    if not outputs:
+        raise PowerlabError("its graph has no outputs; export the model again.")
+    return infer(model.graph.name or "model", nodes, inputs, outputs, constants)
+
+
+def _opset(model: schema.Model) -> int:
+    version = max((entry.version for entry in model.opset_import if entry.domain in _ONNX_DOMAINS), default=0)
+    if version < OLDEST_OPSET:
+        raise PowerlabError(f"it uses ONNX opset {version}; export the model with opset {OLDEST_OPSET} or newer.")
+    return version
+
+
+def _node(message: schema.NodeMessage, opset: int, folder: Path | None, index: int) -> Node:
+    name = message.name or next(filter(None, message.output), f"#{index}")
+    node = Node(message.op_type, name, tuple(message.input), tuple(message.output))
+    if message.domain not in _ONNX_DOMAINS:
+        raise PowerlabError(
+            f"{node} comes from the domain {quoted(message.domain)}; the engine has ONNX's own operators."
+        )
+    if not message.output or not message.output[0]:
+        raise PowerlabError(f"{node} has no output; export the model again.")
+    try:
+        attributes = {attribute.name: to_value(attribute, folder) for attribute in message.attribute}
+    except PowerlabError as error:
+        raise PowerlabError(f"{node}: {error}") from None
+    if node.op_type == "Softmax" and opset < 13:
+        # Until opset 13 Softmax saw its input as a matrix, rows before ``axis``, columns from it on.
+        attributes = {"axis": 1, **attributes, "flattens": 1}
+    return Node(node.op_type, name, node.inputs, node.outputs, attributes)
+
+
+def _inputs(
+    graph: schema.GraphMessage, constants: Mapping[str, Array], shapes: Shapes, batch_size: int | None
+) -> tuple[TensorInfo, ...]:
+    """Return the true inputs: until IR version 4 initialisers are listed as inputs too."""
+    values = [value for value in graph.input if value.name not in constants]
+    names = [value.name for value in values]
+    if len(set(names)) < len(names):
+        raise PowerlabError("it lists an input twice; export the model again.")
+    for name in shapes:
+        if name not in names:
+            raise PowerlabError(
+                f"it has no input {quoted(name)}; its inputs are {', '.join(map(quoted, names)) or 'none'}."
+            )
+    return tuple(_input(value, shapes.get(value.name), batch_size) for value in values)
+
+
+def _input(value: schema.ValueInfo, wanted: tuple[int, ...] | None, batch_size: int | None) -> TensorInfo:
+    kind = value.type.tensor_type
+    if kind is None:
+        raise PowerlabError(f"its input {quoted(value.name)} is no tensor; the engine takes tensors only.")
+    dtype: np.dtype[Any] = engine_dtype(element_type(kind.elem_type, f"its input {quoted(value.name)}"))
+    axes = kind.shape.dim if kind.shape is not None else None
+    if wanted is not None:
+        if axes is not None and len(axes) != len(wanted):
+            raise PowerlabError(
+                f"its input {quoted(value.name)} has {len(axes)} axes, but the shape {wanted} was given."
+            )
+        return TensorInfo(value.name, _positive(value.name, wanted), dtype)
+    if axes is None:
+        raise PowerlabError(
+            f"its input {quoted(value.name)} has no shape; {_how(value.name, ['1', '3', '224', '224'])}."
+        )
+    sizes = [axis.dim_value for axis in axes]
+    if batch_size is not None and sizes:
+        sizes[0] = batch_size
+    for index, size in enumerate(sizes):
+        if size is None or size < 1:
+            guess = [str(known) if known and known > 0 else "1" for known in sizes]
+            label = f" ({quoted(axes[index].dim_param)})" if axes[index].dim_param else ""
+            raise PowerlabError(
+                f"its input {quoted(value.name)} leaves the size of axis {index}{label} open; "
+                f"{_how(value.name, guess)}."
+            )
+    return TensorInfo(value.name, tuple(size for size in sizes if size is not None), dtype)
+
+
+def _positive(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+    if any(size < 1 for size in shape):
+        raise PowerlabError(f"the shape {shape} given for input {quoted(name)} has an axis below 1.")
+    return tuple(int(size) for size in shape)
+
+
+def _how(name: str, sizes: list[str]) -> str:
+    inside = ", ".join(sizes) + ("," if len(sizes) == 1 else "")
+    flag = f"--input-shape {name[:80]}={'x'.join(sizes)}"
+    return f'give it, for example shapes={{"{name[:80]}": ({inside})}} or {flag}'

@@ -1,0 +1,272 @@
+"""The part of the ONNX schema the engine reads, as dataclasses: each lists its protobuf field numbers in ``FIELDS``.
+
+Source: https://github.com/onnx/onnx/blob/main/onnx/onnx.proto. Unknown fields are skipped, as protobuf asks.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, TypeVar
+
+from powerlab.engine.onnx_reader import wire
+
+Setter = Callable[[Any, str, int, wire.Value], None]
+Message = TypeVar("Message")
+
+
+def decode(message_type: type[Message], data: memoryview) -> Message:
+    """Return ``data`` as a message of ``message_type``.
+
+    Raises:
+        PowerlabError: the bytes are no such message.
+    """
+    message = message_type()
+    known: Mapping[int, tuple[str, Setter]] = message_type.FIELDS  # type: ignore[attr-defined]
+    for number, wire_type, value in wire.fields(data):
+        if number in known:
+            name, setter = known[number]
+            setter(message, name, wire_type, value)
+    return message
+
+
+def _payload(value: wire.Value) -> memoryview:
+    if isinstance(value, int):
+        raise wire.malformed("a number stands where text or a message belongs")
+    return value
+
+
+def _text(value: wire.Value) -> str:
+    try:
+        return str(_payload(value), "utf-8")
+    except UnicodeDecodeError:
+        raise wire.malformed("a name is not UTF-8") from None
+
+
+def _integer(message: Any, name: str, _wire_type: int, value: wire.Value) -> None:
+    if not isinstance(value, int):
+        raise wire.malformed("something else stands where a whole number belongs")
+    setattr(message, name, wire.signed(value))
+
+
+def _float(message: Any, name: str, wire_type: int, value: wire.Value) -> None:
+    if wire_type != wire.FIXED32:
+        raise wire.malformed("something else stands where a float belongs")
+    setattr(message, name, wire.float32(_payload(value)))
+
+
+def _string(message: Any, name: str, _wire_type: int, value: wire.Value) -> None:
+    setattr(message, name, _text(value))
+
+
+def _bytes(message: Any, name: str, _wire_type: int, value: wire.Value) -> None:
+    setattr(message, name, _payload(value))
+
+
+def _strings(message: Any, name: str, _wire_type: int, value: wire.Value) -> None:
+    getattr(message, name).append(_text(value))
+
+
+def _integers(message: Any, name: str, _wire_type: int, value: wire.Value) -> None:
+    numbers: array[int] = getattr(message, name)
+    if isinstance(value, int):
+        numbers.append(wire.signed(value))
+    else:
+        numbers.frombytes(wire.packed_varints(value).tobytes())
+
+
+def _reals(message: Any, name: str, wire_type: int, value: wire.Value) -> None:
+    numbers: array[float] = getattr(message, name)
+    data = _payload(value)
+    expected = wire.FIXED32 if numbers.itemsize == 4 else wire.FIXED64
+    if wire_type not in (wire.BYTES, expected) or len(data) % numbers.itemsize:
+        raise wire.malformed("a list of floats has a wrong size")
+    numbers.frombytes(data)
+
+
+def _one(message_type: type[Any]) -> Setter:
+    def set_message(message: Any, name: str, _wire_type: int, value: wire.Value) -> None:
+        setattr(message, name, decode(message_type, _payload(value)))
+
+    return set_message
+
+
+def _many(message_type: type[Any]) -> Setter:
+    def add_message(message: Any, name: str, _wire_type: int, value: wire.Value) -> None:
+        getattr(message, name).append(decode(message_type, _payload(value)))
+
+    return add_message
+
+
+def _int64s() -> array[int]:
+    return array("q")
+
+
+@dataclass(slots=True)
+class Entry:
+    """One key and value of a tensor's external data."""
+
+    FIELDS: ClassVar = {1: ("key", _string), 2: ("value", _string)}
+    key: str = ""
+    value: str = ""
+
+
+@dataclass(slots=True)
+class Tensor:
+    """TensorProto: a weight, its data in ``raw_data``, in one typed list, or in a file beside the model."""
+
+    FIELDS: ClassVar = {
+        1: ("dims", _integers),
+        2: ("data_type", _integer),
+        4: ("float_data", _reals),
+        5: ("int32_data", _integers),
+        7: ("int64_data", _integers),
+        8: ("name", _string),
+        9: ("raw_data", _bytes),
+        10: ("double_data", _reals),
+        13: ("external_data", _many(Entry)),
+        14: ("data_location", _integer),
+    }
+    dims: array[int] = field(default_factory=_int64s)
+    data_type: int = 0
+    float_data: array[float] = field(default_factory=lambda: array("f"))
+    int32_data: array[int] = field(default_factory=_int64s)
+    int64_data: array[int] = field(default_factory=_int64s)
+    name: str = ""
+    raw_data: memoryview | None = None
+    double_data: array[float] = field(default_factory=lambda: array("d"))
+    external_data: list[Entry] = field(default_factory=list)
+    data_location: int = 0
+
+
+@dataclass(slots=True)
+class Attribute:
+    """AttributeProto: ``type`` says which member holds the value; subgraphs stay unread."""
+
+    FIELDS: ClassVar = {
+        1: ("name", _string),
+        2: ("f", _float),
+        3: ("i", _integer),
+        4: ("s", _bytes),
+        5: ("t", _one(Tensor)),
+        7: ("floats", _reals),
+        8: ("ints", _integers),
+        9: ("strings", _strings),
+        20: ("type", _integer),
+        21: ("ref_attr_name", _string),
+    }
+    name: str = ""
+    f: float = 0.0
+    i: int = 0
+    s: memoryview = field(default_factory=lambda: memoryview(b""))
+    t: Tensor = field(default_factory=Tensor)
+    floats: array[float] = field(default_factory=lambda: array("f"))
+    ints: array[int] = field(default_factory=_int64s)
+    strings: list[str] = field(default_factory=list)
+    type: int = 0
+    ref_attr_name: str = ""
+
+
+@dataclass(slots=True)
+class NodeMessage:
+    """NodeProto."""
+
+    FIELDS: ClassVar = {
+        1: ("input", _strings),
+        2: ("output", _strings),
+        3: ("name", _string),
+        4: ("op_type", _string),
+        5: ("attribute", _many(Attribute)),
+        7: ("domain", _string),
+    }
+    input: list[str] = field(default_factory=list)
+    output: list[str] = field(default_factory=list)
+    name: str = ""
+    op_type: str = ""
+    attribute: list[Attribute] = field(default_factory=list)
+    domain: str = ""
+
+
+@dataclass(slots=True)
+class Dimension:
+    """One axis of a shape: a value, a name, or neither."""
+
+    FIELDS: ClassVar = {1: ("dim_value", _integer), 2: ("dim_param", _string)}
+    dim_value: int | None = None
+    dim_param: str = ""
+
+
+@dataclass(slots=True)
+class Shape:
+    """TensorShapeProto."""
+
+    FIELDS: ClassVar = {1: ("dim", _many(Dimension))}
+    dim: list[Dimension] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class TensorType:
+    """TypeProto.Tensor."""
+
+    FIELDS: ClassVar = {1: ("elem_type", _integer), 2: ("shape", _one(Shape))}
+    elem_type: int = 0
+    shape: Shape | None = None
+
+
+@dataclass(slots=True)
+class Type:
+    """TypeProto; only tensors are read."""
+
+    FIELDS: ClassVar = {1: ("tensor_type", _one(TensorType))}
+    tensor_type: TensorType | None = None
+
+
+@dataclass(slots=True)
+class ValueInfo:
+    """ValueInfoProto."""
+
+    FIELDS: ClassVar = {1: ("name", _string), 2: ("type", _one(Type))}
+    name: str = ""
+    type: Type = field(default_factory=Type)
+
+
+@dataclass(slots=True)
+class GraphMessage:
+    """GraphProto."""
+
+    FIELDS: ClassVar = {
+        1: ("node", _many(NodeMessage)),
+        2: ("name", _string),
+        5: ("initializer", _many(Tensor)),
+        11: ("input", _many(ValueInfo)),
+        12: ("output", _many(ValueInfo)),
+    }
+    node: list[NodeMessage] = field(default_factory=list)
+    name: str = ""
+    initializer: list[Tensor] = field(default_factory=list)
+    input: list[ValueInfo] = field(default_factory=list)
+    output: list[ValueInfo] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class OperatorSet:
+    """OperatorSetIdProto: a version of the operators of one domain (``""``: ONNX's own)."""
+
+    FIELDS: ClassVar = {1: ("domain", _string), 2: ("version", _integer)}
+    domain: str = ""
+    version: int = 0
+
+
+@dataclass(slots=True)
+class Model:
+    """ModelProto."""
+
+    FIELDS: ClassVar = {
+        1: ("ir_version", _integer),
+        7: ("graph", _one(GraphMessage)),
+        8: ("opset_import", _many(OperatorSet)),
+    }
+    ir_version: int = 0
+    graph: GraphMessage | None = None
+    opset_import: list[OperatorSet] = field(default_factory=list)

@@ -1,0 +1,113 @@
+"""TensorProto to numpy: raw, typed and external data; half and double floats become float32, the engine's one float."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine.graph import Array, quoted
+from powerlab.engine.onnx_reader.schema import Tensor
+from powerlab.engine.shapes import MAX_ELEMENTS
+
+FLOAT, DOUBLE = 1, 11
+DTYPES: dict[int, np.dtype[Any]] = {
+    FLOAT: np.dtype("<f4"),
+    2: np.dtype("u1"),
+    3: np.dtype("i1"),
+    6: np.dtype("<i4"),
+    7: np.dtype("<i8"),
+    9: np.dtype("?"),
+    10: np.dtype("<f2"),
+    DOUBLE: np.dtype("<f8"),
+}
+"""ONNX element type numbers the engine reads."""
+
+EXTERNAL = 1
+
+
+def engine_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the type in which the engine holds values of ``dtype``: every float is float32."""
+    return np.dtype(np.float32) if dtype.kind == "f" else dtype
+
+
+def element_type(number: int, owner: str) -> np.dtype[Any]:
+    """Return the numpy type of ONNX element type ``number``; ``owner`` names the tensor in the error."""
+    if number not in DTYPES:
+        raise PowerlabError(
+            f"{owner} has the ONNX element type {number}, which the engine does not read; export the model in float32."
+        )
+    return DTYPES[number]
+
+
+def to_array(tensor: Tensor, folder: Path | None) -> Array:
+    """Return the tensor's values in its shape.
+
+    Args:
+        tensor: the message.
+        folder: where the model lies, for external data; None: external data is refused.
+
+    Raises:
+        PowerlabError: type, shape and data do not fit together, or the external file is missing or outside ``folder``.
+    """
+    owner = f"the tensor {quoted(tensor.name)}"
+    dtype = element_type(tensor.data_type, owner)
+    shape = tuple(tensor.dims)
+    if any(size < 0 for size in shape) or len(shape) > 64 or math.prod(shape) > MAX_ELEMENTS:
+        raise PowerlabError(f"{owner} has the impossible shape {shape[:8]}; export the model again.")
+    count = math.prod(shape)
+    if tensor.data_location == EXTERNAL:
+        flat = _external(tensor, dtype, count, folder, owner)
+    elif tensor.raw_data is not None:
+        if len(tensor.raw_data) != count * dtype.itemsize:
+            raise _size_error(owner, shape, len(tensor.raw_data) / dtype.itemsize)
+        flat = np.frombuffer(tensor.raw_data, dtype)
+    else:
+        flat = _typed(tensor, dtype)
+    if flat.size != count:
+        raise _size_error(owner, shape, flat.size)
+    with np.errstate(over="ignore"):
+        return flat.astype(engine_dtype(dtype), copy=False).reshape(shape)
+
+
+def _size_error(owner: str, shape: tuple[int, ...], found: float) -> PowerlabError:
+    return PowerlabError(f"{owner} has shape {shape} but holds {found:g} values; export or download the model again.")
+
+
+def _typed(tensor: Tensor, dtype: np.dtype[Any]) -> Array:
+    if tensor.data_type == FLOAT:
+        return np.frombuffer(tensor.float_data, dtype) if tensor.float_data else np.zeros(0, dtype)
+    if tensor.data_type == DOUBLE:
+        return np.frombuffer(tensor.double_data, dtype) if tensor.double_data else np.zeros(0, dtype)
+    numbers = tensor.int64_data if dtype.itemsize == 8 else tensor.int32_data
+    values = np.frombuffer(numbers, np.int64) if numbers else np.zeros(0, np.int64)
+    if dtype == np.float16:  # stored as the bits of each half float
+        return values.astype(np.uint16).view(np.float16)
+    return values.astype(dtype)
+
+
+def _external(tensor: Tensor, dtype: np.dtype[Any], count: int, folder: Path | None, owner: str) -> Array:
+    """Read external data: https://onnx.ai/onnx/repo-docs/ExternalData.html; the file must lie inside ``folder``."""
+    entries = {entry.key: entry.value for entry in tensor.external_data}
+    location = entries.get("location", "")
+    if folder is None or not location or "\0" in location:
+        raise PowerlabError(f"{owner} keeps its data in another file, but names none; export the model again.")
+    path = (folder / location).resolve()
+    if not path.is_relative_to(folder.resolve()):
+        raise PowerlabError(
+            f"{owner} keeps its data in {quoted(location)}, outside the model's folder, which is refused; "
+            "put the data file beside the model."
+        )
+    try:
+        offset = int(entries.get("offset", "0"))
+        size = path.stat().st_size if path.is_file() else -1
+    except (ValueError, OSError):
+        offset, size = -1, -1
+    if size < 0:
+        raise PowerlabError(f"{owner} keeps its data in {quoted(location)}, which is missing beside the model.")
+    if offset < 0 or offset + count * dtype.itemsize > size:
+        raise PowerlabError(f"{owner} reaches past the end of {quoted(location)}; export or download the model again.")
+    return np.fromfile(path, dtype, count, offset=offset)

@@ -1,0 +1,99 @@
+"""The protobuf wire format: a buffer becomes numbered fields, without a schema and without the protobuf package.
+
+Source: https://protobuf.dev/programming-guides/encoding. Work and memory are linear in the buffer: payloads are views.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powerlab.domain.errors import PowerlabError
+
+VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
+_FIXED_SIZE = {FIXED64: 8, FIXED32: 4}
+_VARINT_MAX_BYTES = 10
+
+Value = int | memoryview
+
+
+def malformed(what: str) -> PowerlabError:
+    """Return the error for bytes that are no protobuf message."""
+    return PowerlabError(f"it is not a whole ONNX file ({what}); export or download the model again.")
+
+
+def varint(data: memoryview, position: int) -> tuple[int, int]:
+    """Return the unsigned varint at ``position`` and the position after it."""
+    value = 0
+    for count in range(_VARINT_MAX_BYTES):
+        if position + count >= len(data):
+            raise malformed("it ends inside a number")
+        byte = data[position + count]
+        value |= (byte & 0x7F) << (7 * count)
+        if byte < 0x80:
+            return value & 0xFFFF_FFFF_FFFF_FFFF, position + count + 1
+    raise malformed("a number is longer than ten bytes")
+
+
+def signed(value: int) -> int:
+    """Return an unsigned 64-bit value as the signed one with the same bits."""
+    return value - (1 << 64) if value >= 1 << 63 else value
+
+
+def fields(data: memoryview) -> Iterator[tuple[int, int, Value]]:
+    """Yield (field number, wire type, value) in file order: a varint as int, anything else as its bytes.
+
+    Raises:
+        PowerlabError: the bytes are truncated or no protobuf message.
+    """
+    position = 0
+    while position < len(data):
+        key, position = varint(data, position)
+        number, wire_type = key >> 3, key & 7
+        if number == 0:
+            raise malformed("a field has the number 0")
+        if wire_type == VARINT:
+            value, position = varint(data, position)
+            yield number, wire_type, value
+            continue
+        if wire_type == BYTES:
+            size, position = varint(data, position)
+        elif wire_type in _FIXED_SIZE:
+            size = _FIXED_SIZE[wire_type]
+        else:
+            raise malformed(f"wire type {wire_type} is unknown")
+        if size > len(data) - position:
+            raise malformed("it ends inside a field")
+        yield number, wire_type, data[position : position + size]
+        position += size
+
+
+def packed_varints(data: memoryview) -> NDArray[np.int64]:
+    """Return the signed 64-bit values of a packed field, all at once."""
+    octets: NDArray[Any] = np.frombuffer(data, np.uint8)
+    ends = np.flatnonzero(octets < 0x80)
+    if octets.size == 0:
+        return np.zeros(0, np.int64)
+    if ends.size == 0 or ends[-1] != octets.size - 1:
+        raise malformed("it ends inside a number")
+    starts = np.concatenate(([0], ends[:-1] + 1))
+    lengths = ends - starts + 1
+    longest = int(lengths.max())
+    if longest > _VARINT_MAX_BYTES:
+        raise malformed("a number is longer than ten bytes")
+    values = np.zeros(ends.size, np.uint64)
+    for index in range(longest):
+        reaching = lengths > index
+        septets = (octets[starts[reaching] + index] & 0x7F).astype(np.uint64)
+        values[reaching] |= septets << np.uint64(7 * index)
+    return values.view(np.int64)
+
+
+def float32(value: memoryview) -> float:
+    """Return the float in four bytes."""
+    result: float = struct.unpack("<f", value)[0]
+    return result

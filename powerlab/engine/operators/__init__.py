@@ -1,0 +1,73 @@
+"""What the engine knows of each ONNX operator. A new one is a rule in a family's file and one line in the table.
+
+The rules follow https://onnx.ai/onnx/operators from opset 7 on; where opsets differ only in attribute or input, a rule
+takes both forms.
+"""
+
+from __future__ import annotations
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine.graph import Node
+from powerlab.engine.operators import (
+    activation,
+    arithmetic,
+    convolution,
+    indexing,
+    matrix,
+    normalisation,
+    pooling,
+    views,
+)
+from powerlab.engine.operators.base import Operator
+from powerlab.engine.operators.view import NodeView
+
+OPERATORS: dict[str, Operator] = {
+    "Add": arithmetic.ADD,
+    "AveragePool": pooling.POOL,
+    "BatchNormalization": normalisation.BATCH_NORMALISATION,
+    "Cast": indexing.CAST,
+    "Clip": activation.CLIP,
+    "Concat": indexing.CONCAT,
+    "Constant": indexing.CONSTANT,
+    "ConstantOfShape": indexing.CONSTANT_OF_SHAPE,
+    "Conv": convolution.CONV,
+    "Div": arithmetic.DIV,
+    "Dropout": views.DROPOUT,
+    "Flatten": views.FLATTEN,
+    "Gather": indexing.GATHER,
+    "Gemm": matrix.GEMM,
+    "GlobalAveragePool": pooling.GLOBAL_POOL,
+    "Identity": views.IDENTITY,
+    "LRN": normalisation.LRN,
+    "MatMul": matrix.MATMUL,
+    "MaxPool": pooling.POOL,
+    "Mul": arithmetic.MUL,
+    "Pad": indexing.PAD,
+    "ReduceMean": pooling.REDUCE_MEAN,
+    "Relu": activation.RELU,
+    "Reshape": views.RESHAPE,
+    "Shape": indexing.SHAPE,
+    "Slice": indexing.SLICE,
+    "Softmax": activation.SOFTMAX,
+    "Squeeze": views.SQUEEZE,
+    "Sub": arithmetic.SUB,
+    "Sum": arithmetic.SUM,
+    "Transpose": views.TRANSPOSE,
+    "Unsqueeze": views.UNSQUEEZE,
+}
+"""Operator name → rule."""
+
+__all__ = ["OPERATORS", "NodeView", "Operator", "operator"]
+
+
+def operator(node: Node) -> Operator:
+    """Return the rule of a node's operator.
+
+    Raises:
+        PowerlabError: the engine does not have the operator.
+    """
+    if node.op_type not in OPERATORS:
+        raise PowerlabError(
+            f"{node} uses an operator the engine does not have; `powerlab engine info --operators` lists those it has."
+        )
+    return OPERATORS[node.op_type]

@@ -1,0 +1,58 @@
+"""Relu, Clip and Softmax."""
+
+from __future__ import annotations
+
+import math
+
+from powerlab.engine.operators.base import Operator, same_as_input
+from powerlab.engine.operators.view import NodeView, Spec
+
+Clamp = tuple[float, float]
+NO_CLAMP: Clamp = (-math.inf, math.inf)
+
+_FLOAT32_MAX = 3.4028234e38
+"""Before opset 11, Clip says "no bound" with the largest float."""
+
+
+def clip_bounds(view: NodeView) -> Clamp:
+    """Return (low, high) of a Clip node, from attributes (before opset 11) or constant inputs; infinite where open."""
+    low, high = (
+        _bound(view, index, name, default)
+        for index, (name, default) in enumerate((("min", -math.inf), ("max", math.inf)), start=1)
+    )
+    if math.isnan(low) or math.isnan(high):
+        view.fail("clips at NaN")
+    return (low if low > -_FLOAT32_MAX else -math.inf, high if high < _FLOAT32_MAX else math.inf)
+
+
+def _bound(view: NodeView, index: int, name: str, default: float) -> float:
+    if not view.has(index):
+        return view.number(name, default)
+    value = view.value(index)
+    if value.size != 1:
+        view.fail(f"needs one number as {name}, but it has {value.size}")
+    return float(value.reshape(-1)[0])
+
+
+def _relu(view: NodeView) -> Spec:
+    return view.floats(0), view.dtype(0)
+
+
+def _clip(view: NodeView) -> Spec:
+    clip_bounds(view)
+    return _relu(view)
+
+
+def softmax_axis(view: NodeView) -> int:
+    """Return the axis, counted from the front; the reader has written it out for every opset."""
+    return view.axis(view.integer("axis", -1), len(view.floats(0)))
+
+
+def _softmax(view: NodeView) -> Spec:
+    softmax_axis(view)
+    return same_as_input(view)
+
+
+RELU = Operator(_relu)
+CLIP = Operator(_clip)
+SOFTMAX = Operator(_softmax)

@@ -1,0 +1,33 @@
+"""The rule of one operator: how it makes a shape, and where it helps constant folding, how it makes values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from powerlab.engine.graph import Array, TensorInfo
+from powerlab.engine.operators.view import NodeView, Spec
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """``infer`` gives the shape and type of the output, or raises PowerlabError naming the node.
+
+    ``evaluate`` gives the value when all inputs are known (``of_shape``: when their shapes are, as for Shape);
+    ``infer`` has been asked before, so shapes are sound.
+    """
+
+    infer: Callable[[NodeView], Spec]
+    evaluate: Callable[[NodeView], Array] | None = None
+    of_shape: bool = False
+
+    def folded(self, view: NodeView, made: TensorInfo) -> Array | None:
+        """Return the value of the node's output ``made``, or None where only a run can tell."""
+        if self.evaluate is None or not (self.of_shape or view.is_constant()):
+            return None
+        return view.evaluated(self.evaluate, made)
+
+
+def same_as_input(view: NodeView) -> Spec:
+    """Return the shape and type of the first input."""
+    return view.shape(0), view.dtype(0)

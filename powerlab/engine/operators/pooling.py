@@ -1,0 +1,49 @@
+"""MaxPool, AveragePool, GlobalAveragePool and ReduceMean."""
+
+from __future__ import annotations
+
+from powerlab.engine.operators.base import Operator
+from powerlab.engine.operators.view import FLOAT32, NodeView, Spec
+from powerlab.engine.operators.windows import Windows, resolve
+
+
+def pool_windows(view: NodeView) -> Windows:
+    """Return the windows of a pooling node, each of which holds at least one pixel of the image."""
+    image = view.floats(0, 4)[2:]
+    if not view.has_attribute("kernel_shape"):
+        view.fail("lacks the attribute kernel_shape")
+    windows = resolve(view, view.integers("kernel_shape", ()), image)
+    if windows.dilations != (1, 1):
+        view.fail(f"has dilations {windows.dilations}; the engine pools without dilation only")
+    if any(pad >= windows.kernel[axis % 2] for axis, pad in enumerate(windows.pads_given)):
+        view.fail(f"has pads {windows.pads_given} as large as its window {windows.kernel}")
+    return windows
+
+
+def _pool(view: NodeView) -> Spec:
+    return (*view.shape(0)[:2], *pool_windows(view).size), FLOAT32
+
+
+def _global_pool(view: NodeView) -> Spec:
+    return (*view.floats(0, 4)[:2], 1, 1), FLOAT32
+
+
+def reduced_axes(view: NodeView) -> tuple[int, ...]:
+    """Return the axes a ReduceMean node averages over (attribute before opset 18, input since)."""
+    rank = len(view.floats(0))
+    axes = view.int_values(1) if view.has(1) else view.integers("axes", ())
+    if not axes and not view.integer("noop_with_empty_axes", 0):
+        axes = tuple(range(rank))
+    return view.axes(axes, rank)
+
+
+def _reduce_mean(view: NodeView) -> Spec:
+    shape, axes = view.floats(0), reduced_axes(view)
+    if view.integer("keepdims", 1):
+        return tuple(1 if axis in axes else size for axis, size in enumerate(shape)), FLOAT32
+    return tuple(size for axis, size in enumerate(shape) if axis not in axes), FLOAT32
+
+
+POOL = Operator(_pool)
+GLOBAL_POOL = Operator(_global_pool)
+REDUCE_MEAN = Operator(_reduce_mean)

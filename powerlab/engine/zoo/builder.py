@@ -1,0 +1,140 @@
+"""A builder of ONNX-like graphs with seeded weights, in which the zoo's networks read like their papers' tables."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from powerlab.engine.graph import Array, Graph, Node, TensorInfo
+from powerlab.engine.shapes import infer
+
+INPUT_NAME = "x"
+RELU_GAIN = 2.0
+"""He et al., https://arxiv.org/abs/1502.01852: a rectifier halves the second moment, so weights make up for it."""
+
+LINEAR_GAIN = 1.0
+
+
+class Builder:
+    """Collects nodes and weights; each method adds one node and returns the name of its output.
+
+    Weights are uniform with variance gain / fan-in and batch-norm statistics are near the ones such weights give, so
+    that activations neither vanish nor blow up, and the same seed gives the same network on every machine.
+    """
+
+    def __init__(self, name: str, seed: int) -> None:
+        self._name = name
+        self._random = np.random.Generator(np.random.PCG64(seed))
+        self._nodes: list[Node] = []
+        self._constants: dict[str, Array] = {}
+        self._channels = {INPUT_NAME: 3}
+
+    def node(self, op_type: str, inputs: tuple[str, ...], channels: int, **attributes: object) -> str:
+        """Add any node; ``channels`` is the size of its output's second axis."""
+        name = f"{op_type.lower()}_{len(self._nodes)}"
+        self._nodes.append(Node(op_type, name, inputs, (name,), attributes))
+        self._channels[name] = channels
+        return name
+
+    def constant(self, label: str, value: Array) -> str:
+        """Add a weight to the next node."""
+        name = f"{label}_{len(self._nodes)}"
+        self._constants[name] = value
+        return name
+
+    def _uniform(self, shape: tuple[int, ...], low: float, high: float) -> Array:
+        values = self._random.random(shape, dtype=np.float32)
+        values *= np.float32(high - low)
+        values += np.float32(low)
+        return values
+
+    def _weight(self, shape: tuple[int, ...], gain: float) -> str:
+        bound = math.sqrt(3.0 * gain / math.prod(shape[1:]))
+        return self.constant("weight", self._uniform(shape, -bound, bound))
+
+    def conv(
+        self,
+        x: str,
+        channels: int,
+        kernel: int,
+        stride: int = 1,
+        *,
+        group: int = 1,
+        pad: int | None = None,
+        gain: float = RELU_GAIN,
+        bias: bool = False,
+    ) -> str:
+        """Add a square convolution; ``pad`` None keeps the image's size at stride 1."""
+        pad = kernel // 2 if pad is None else pad
+        weight = self._weight((channels, self._channels[x] // group, kernel, kernel), gain)
+        offset = (self.constant("bias", self._uniform((channels,), -0.1, 0.1)),) if bias else ()
+        return self.node(
+            "Conv",
+            (x, weight, *offset),
+            channels,
+            kernel_shape=(kernel, kernel),
+            strides=(stride, stride),
+            pads=(pad,) * 4,
+            dilations=(1, 1),
+            group=group,
+        )
+
+    def batch_norm(self, x: str, scale: float = 1.0, variance: float = 1.0) -> str:
+        """Add a batch norm whose output has a variance of about ``scale`` squared for inputs of ``variance``."""
+        channels = self._channels[x]
+        shape = (channels,)
+        inputs = (
+            x,
+            self.constant("gamma", self._uniform(shape, 0.8 * scale, 1.2 * scale)),
+            self.constant("beta", self._uniform(shape, -0.2, 0.2)),
+            self.constant("mean", self._uniform(shape, -0.2, 0.2)),
+            self.constant("variance", self._uniform(shape, 0.5 * variance, 1.5 * variance)),
+        )
+        return self.node("BatchNormalization", inputs, channels, epsilon=1e-5)
+
+    def relu(self, x: str) -> str:
+        """Add max(x, 0)."""
+        return self.node("Relu", (x,), self._channels[x])
+
+    def relu6(self, x: str) -> str:
+        """Add min(max(x, 0), 6), in ONNX a Clip."""
+        bounds = self.constant("low", np.array(0, np.float32)), self.constant("high", np.array(6, np.float32))
+        return self.node("Clip", (x, *bounds), self._channels[x])
+
+    def add(self, x: str, y: str) -> str:
+        """Add x + y."""
+        return self.node("Add", (x, y), self._channels[x])
+
+    def max_pool(self, x: str, kernel: int, stride: int, pad: int = 0) -> str:
+        """Add a square max pool."""
+        return self.node(
+            "MaxPool",
+            (x,),
+            self._channels[x],
+            kernel_shape=(kernel, kernel),
+            strides=(stride, stride),
+            pads=(pad,) * 4,
+        )
+
+    def lrn(self, x: str) -> str:
+        """Add local response normalisation over five channels, with AlexNet's constants."""
+        return self.node("LRN", (x,), self._channels[x], size=5, alpha=1e-4, beta=0.75, bias=1.0)
+
+    def global_average_pool(self, x: str) -> str:
+        """Add the mean over height and width."""
+        return self.node("GlobalAveragePool", (x,), self._channels[x])
+
+    def flatten(self, x: str, features: int) -> str:
+        """Add the flattening of all but the batch axis to ``features`` values."""
+        return self.node("Flatten", (x,), features, axis=1)
+
+    def linear(self, x: str, features: int, gain: float = LINEAR_GAIN) -> str:
+        """Add a fully connected layer with bias, in ONNX a Gemm with transB."""
+        weight = self._weight((features, self._channels[x]), gain)
+        bias = self.constant("bias", self._uniform((features,), -0.1, 0.1))
+        return self.node("Gemm", (x, weight, bias), features, alpha=1.0, beta=1.0, transB=1)
+
+    def build(self, output: str, input_shape: tuple[int, ...]) -> Graph:
+        """Return the checked graph for images of ``input_shape``."""
+        return infer(self._name, self._nodes, (TensorInfo(INPUT_NAME, input_shape),), (output,), self._constants)
