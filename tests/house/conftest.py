@@ -1,0 +1,79 @@
+"""Fixtures about the project as a whole."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def load(path: Path) -> ModuleType:
+    """Import a file that lies in no package."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The repository."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def setup_venv() -> ModuleType:
+    """The set-up script as a module."""
+    return load(ROOT / "scripts" / "setup_venv.py")
+
+
+@pytest.fixture(scope="session")
+def fallback_compiler() -> ModuleType:
+    """The fallback compiler's wrapper as a module."""
+    return load(ROOT / "powerlab" / "native" / "fallback_compiler.py")
+
+
+@pytest.fixture(scope="session")
+def tracked(root: Path) -> list[Path]:
+    """Every file of the project: what git tracks, or would after ``git add``."""
+    done = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=root,
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    return [root / name for name in done.stdout.splitlines() if (root / name).is_file()]
+
+
+@pytest.fixture(scope="session")
+def pip_environment() -> dict[str, str]:
+    """The variables for a pip that must use the lock file's versions, also for what it builds with."""
+    return {
+        **{k: v for k, v in os.environ.items() if k not in {"PYTHONPATH", "VIRTUAL_ENV"}},
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        "PIP_CONSTRAINT": str(ROOT / "requirements.lock"),
+        "PIP_BUILD_CONSTRAINT": str(ROOT / "requirements.lock"),
+    }
+
+
+@pytest.fixture(scope="session")
+def source_copy(tracked: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project as a fresh clone would be: no build folder, no environment."""
+    folder = tmp_path_factory.mktemp("clone")
+    for path in tracked:
+        target = folder / path.relative_to(ROOT)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(path, target)
+    return folder
