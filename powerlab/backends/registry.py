@@ -1,0 +1,36 @@
+"""The engines under test. An engine is one module in this package with ``load`` and one line here."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import cast
+
+from powerlab.backends.base import Backend
+from powerlab.domain.errors import PowerlabError
+
+BACKENDS: dict[str, str] = {
+    "builtin": "powerlab.backends.builtin",
+}
+"""Name of each engine and the module that loads it; a module is imported only in the worker that runs it."""
+
+
+def backend_module(engine: str) -> str:
+    """Return the module of an engine.
+
+    Raises:
+        PowerlabError: there is no such engine.
+    """
+    if engine not in BACKENDS:
+        raise PowerlabError(f"the engine {engine!r} is not known; choose one of: {', '.join(BACKENDS)}.")
+    return BACKENDS[engine]
+
+
+def load(module: str, model: str, batch_size: int, threads: int) -> Backend:
+    """Load a model with a backend's module.
+
+    Raises:
+        PowerlabError: the model cannot be run, with the reason.
+    """
+    loader = cast(Callable[[str, int, int], Backend], importlib.import_module(module).load)
+    return loader(model, batch_size, threads)

@@ -1,0 +1,91 @@
+"""What the sweep and its worker process say to each other: frames of a 4-byte length and a msgpack message."""
+
+from __future__ import annotations
+
+import struct
+from typing import BinaryIO
+
+import msgspec
+
+MAX_FRAME_BYTES = 1 << 30
+"""A longer frame is garbage: it would hold the times of 67 million inferences."""
+LENGTH = struct.Struct("<I")
+
+
+class Load(msgspec.Struct, tag=True, frozen=True, kw_only=True):
+    """To the worker: load this model and say when it is ready."""
+
+    backend_module: str
+    model: str
+    batch_size: int
+    threads: int
+    sysroot: str
+    seed: int
+
+
+class WarmUp(msgspec.Struct, tag=True, frozen=True, kw_only=True):
+    """To the worker: run untimed inferences, at least one, for this long."""
+
+    duration_s: float
+
+
+class Measure(msgspec.Struct, tag=True, frozen=True, kw_only=True):
+    """To the worker: run for ``margin_s`` under load, then the timed window, then ``margin_s`` more."""
+
+    duration_s: float
+    min_inferences: int
+    margin_s: float
+
+
+Request = Load | WarmUp | Measure
+
+
+class Ready(msgspec.Struct, tag=True, frozen=True, kw_only=True):
+    """From the worker: loaded, or warmed up; ``inference_s`` is the mean time of the inferences just run."""
+
+    inference_s: float = 0.0
+
+
+class Timed(msgspec.Struct, tag=True, frozen=True, kw_only=True):
+    """From the worker: int64 little-endian CLOCK_MONOTONIC ns of every timed inference's start and end."""
+
+    start_ns: bytes
+    end_ns: bytes
+
+
+class Refused(msgspec.Struct, tag=True, frozen=True, kw_only=True):
+    """From the worker: the user can mend this; ``sentence`` says how."""
+
+    sentence: str
+
+
+class Broken(msgspec.Struct, tag=True, frozen=True, kw_only=True):
+    """From the worker: the engine raised something else."""
+
+    detail: str
+
+
+Reply = Ready | Timed | Refused | Broken
+
+_encoder = msgspec.msgpack.Encoder()
+_request_decoder: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)
+_reply_decoder: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
+
+
+def encode(message: Request | Reply) -> bytes:
+    """Return the frame of a message."""
+    payload = _encoder.encode(message)
+    return LENGTH.pack(len(payload)) + payload
+
+
+def decode_reply(payload: bytes) -> Reply:
+    """Return the reply in a frame's payload; raises msgspec.MsgspecError for garbage."""
+    return _reply_decoder.decode(payload)
+
+
+def read_request(stream: BinaryIO) -> Request | None:
+    """Wait for the next request; None at the end of the stream."""
+    head = stream.read(LENGTH.size)
+    if len(head) < LENGTH.size:
+        return None
+    return _request_decoder.decode(stream.read(*LENGTH.unpack(head)))

@@ -1,0 +1,156 @@
+"""The rules that decide whether a run's figures may be used. A rule is one function and one line in :data:`RULES`.
+
+A function's name with dashes is the rule's name in findings. :data:`powerlab.domain.validity.ENERGY_RULES` names the
+rules that judge power and energy alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from powerlab.domain.power import RailQuantity, TotalFormula, Trace
+from powerlab.domain.run import Finding, Verdict
+from powerlab.measure.energy import covers
+
+MIN_UPDATES_VOID, MIN_UPDATES_FLAGGED = 5, 20
+GAP_SHARE_VOID, GAP_SHARE_FLAGGED = 0.10, 0.02
+GAP_PERIODS = 5.0
+BACKGROUND_SHARE_FLAGGED = 0.10
+MIN_INFERENCES = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What the rules look at.
+
+    Attributes:
+        window_ns: the timed part.
+        inference_count: inferences in it.
+        total: the formula of the board's power; None where no rail can be read.
+        traces: what was recorded.
+        sample_period_s: the planned time between two samples.
+        drift: what the mode controller says changed; None where the mode held.
+        background_share: share of the machine's cores that others kept busy; None where that says nothing.
+    """
+
+    window_ns: tuple[int, int]
+    inference_count: int
+    total: TotalFormula | None
+    traces: Sequence[Trace]
+    sample_period_s: float
+    drift: str | None = None
+    background_share: float | None = None
+
+    @property
+    def window_s(self) -> float:
+        """Length of the timed part."""
+        return (self.window_ns[1] - self.window_ns[0]) / 1e9
+
+    def total_traces(self) -> list[Trace]:
+        """Return the traces of the formula's rails that were recorded."""
+        return [trace for trace in self.traces if self.total is not None and trace.rail.key in self.total.rails]
+
+
+Judgement = tuple[Verdict, str]
+
+
+def missing_power(evidence: Evidence) -> Iterator[Judgement]:
+    """No power is a state to show, never 0 W."""
+    if evidence.total is None:
+        yield Verdict.VOID, "no power source can be read on this device, so the run has no power figures"
+        return
+    found = {trace.rail.key: trace for trace in evidence.traces}
+    for key in evidence.total.rails:
+        if key not in found:
+            yield Verdict.VOID, f"the rail {key} belongs to the total but gave no samples"
+        elif not covers(found[key], *evidence.window_ns):
+            yield Verdict.VOID, f"the samples of {key} do not span the timed window"
+        elif found[key].rail.quantity is RailQuantity.ENERGY and _moved_j(found[key]) <= 0:
+            yield Verdict.VOID, f"the energy counter {key} did not move in {evidence.window_s:.2f} s"
+    powers = [trace for trace in evidence.total_traces() if trace.rail.quantity is RailQuantity.POWER]
+    if powers and len(powers) == len(evidence.total.rails) and not any(np.any(trace.value > 0) for trace in powers):
+        yield Verdict.VOID, "every rail of the total read 0 W all the time, which no running machine uses"
+
+
+def window_too_short(evidence: Evidence) -> Iterator[Judgement]:
+    """A sensor that updated only a few times says little about the window."""
+    for trace in evidence.total_traces():
+        inside = int(
+            np.count_nonzero((trace.time_ns >= evidence.window_ns[0]) & (trace.time_ns <= evidence.window_ns[1]))
+        )
+        updates = inside
+        if trace.rail.update_period_s > 0:
+            updates = min(updates, int(evidence.window_s / trace.rail.update_period_s))
+        if updates < MIN_UPDATES_FLAGGED:
+            verdict = Verdict.VOID if updates < MIN_UPDATES_VOID else Verdict.FLAGGED
+            yield (
+                verdict,
+                (
+                    f"{trace.rail.key} updated only {updates} times in the window of {evidence.window_s:.2f} s "
+                    f"({MIN_UPDATES_FLAGGED} are wanted)"
+                ),
+            )
+
+
+def power_gap(evidence: Evidence) -> Iterator[Judgement]:
+    """A hole in the samples is time whose power nobody saw; an energy counter goes on counting through it."""
+    for trace in evidence.total_traces():
+        if trace.rail.quantity is RailQuantity.ENERGY or not covers(trace, *evidence.window_ns):
+            continue
+        gap_s = _longest_gap_s(trace, evidence.window_ns)
+        usual_s = max(evidence.sample_period_s, trace.rail.update_period_s)
+        share = gap_s / evidence.window_s
+        if gap_s > GAP_PERIODS * usual_s and share > GAP_SHARE_FLAGGED:
+            verdict = Verdict.VOID if share > GAP_SHARE_VOID else Verdict.FLAGGED
+            yield verdict, f"{trace.rail.key} was not sampled for {gap_s:.2f} s, {share:.0%} of the window"
+
+
+def mode_drift(evidence: Evidence) -> Iterator[Judgement]:
+    """Somebody changed the power mode meanwhile: the figures belong to no mode."""
+    if evidence.drift is not None:
+        yield Verdict.VOID, evidence.drift
+
+
+def background_load(evidence: Evidence) -> Iterator[Judgement]:
+    """Other processes took time and power."""
+    share = evidence.background_share
+    if share is not None and share > BACKGROUND_SHARE_FLAGGED:
+        yield Verdict.FLAGGED, f"other processes used {share:.0%} of the machine during the run"
+
+
+def too_few_samples(evidence: Evidence) -> Iterator[Judgement]:
+    """A percentile of a handful of inferences is an anecdote."""
+    if evidence.inference_count < MIN_INFERENCES:
+        yield Verdict.FLAGGED, f"only {evidence.inference_count} inferences were timed ({MIN_INFERENCES} are wanted)"
+
+
+RULES: tuple[Callable[[Evidence], Iterator[Judgement]], ...] = (
+    missing_power,
+    window_too_short,
+    power_gap,
+    mode_drift,
+    background_load,
+    too_few_samples,
+)
+
+
+def judge(evidence: Evidence) -> tuple[Finding, ...]:
+    """Ask every rule."""
+    return tuple(
+        Finding(rule=rule.__name__.replace("_", "-"), verdict=verdict, detail=detail)
+        for rule in RULES
+        for verdict, detail in rule(evidence)
+    )
+
+
+def _moved_j(trace: Trace) -> float:
+    return float(trace.value[-1] - trace.value[0])
+
+
+def _longest_gap_s(trace: Trace, window_ns: tuple[int, int]) -> float:
+    """Return the longest time between two samples as far as it lies in the window."""
+    clipped = np.clip(trace.time_ns, *window_ns)
+    return float(np.diff(clipped).max()) / 1e9

@@ -1,0 +1,111 @@
+"""The process that runs the engine: ``python -m powerlab.measure.worker REPLY_FD``.
+
+It may crash without hurting the sweep. Requests come on standard input; replies go to a pipe of their own, because
+an engine may print whatever it likes.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from array import array
+from pathlib import Path
+from typing import BinaryIO
+
+from powerlab.backends.registry import load
+from powerlab.boards.simulator import Pacer, pacer
+from powerlab.domain.errors import PowerlabError
+from powerlab.measure.messages import Broken, Load, Measure, Ready, Refused, Reply, Timed, WarmUp, encode, read_request
+from powerlab.sysroot import Sysroot
+
+
+class Job:
+    """A loaded model and what its inferences run in."""
+
+    def __init__(self, request: Load) -> None:
+        self._pace: Pacer = pacer(Sysroot(Path(request.sysroot)), request.threads)
+        self._backend = load(request.backend_module, request.model, request.batch_size, self._pace.host_threads)
+        self._inputs = self._backend.inputs(request.seed)
+
+    def close(self) -> None:
+        """Take the load off a simulated board."""
+        self._pace.close()
+
+    def run_until(self, deadline_ns: int, min_count: int) -> tuple[array[int], array[int]]:
+        """Run inferences until the time is over and the count is reached; return their starts and ends in ns."""
+        clock, run, inputs, pace = time.monotonic_ns, self._backend.run, self._inputs, self._pace
+        starts, ends = array("q"), array("q")
+        now = clock()
+        while now < deadline_ns or len(ends) < min_count:
+            starts.append(clock())
+            with pace.inference():
+                run(inputs)
+            now = clock()
+            ends.append(now)
+        return starts, ends
+
+    def warm_up(self, request: WarmUp) -> Ready:
+        """Run untimed inferences, at least one."""
+        begin_ns = time.monotonic_ns()
+        _, ends = self.run_until(begin_ns + round(request.duration_s * 1e9), min_count=1)
+        return Ready(inference_s=(ends[-1] - begin_ns) / 1e9 / len(ends))
+
+    def measure(self, request: Measure) -> Timed:
+        """Run the timed window with the load already there before it and still there after it."""
+        margin_ns = round(request.margin_s * 1e9)
+        self.run_until(time.monotonic_ns() + margin_ns, min_count=0)
+        duration_ns = round(request.duration_s * 1e9)
+        starts, ends = self.run_until(time.monotonic_ns() + duration_ns, request.min_inferences)
+        self.run_until(time.monotonic_ns() + margin_ns, min_count=0)
+        return Timed(start_ns=_little_endian(starts), end_ns=_little_endian(ends))
+
+
+def _little_endian(values: array[int]) -> bytes:
+    if sys.byteorder == "big":
+        values.byteswap()
+    return values.tobytes()
+
+
+def serve(requests: BinaryIO, replies: BinaryIO) -> None:
+    """Answer requests until they end; an error is an answer, and the last one."""
+    job: Job | None = None
+    try:
+        while (request := read_request(requests)) is not None:
+            reply: Reply = Ready()
+            try:
+                match request:
+                    case Load():
+                        job = Job(request)
+                    case WarmUp() if job is not None:
+                        reply = job.warm_up(request)
+                    case Measure() if job is not None:
+                        reply = job.measure(request)
+                    case _:
+                        reply = Broken(detail="no model is loaded")
+            except PowerlabError as error:
+                reply = Refused(sentence=str(error))
+            except Exception as error:
+                reply = Broken(detail=f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
+            replies.write(encode(reply))
+            replies.flush()
+            if isinstance(reply, (Refused, Broken)):
+                return
+    finally:
+        if job is not None:
+            job.close()
+
+
+def main() -> None:
+    """Serve the process that started this one; SIGTERM ends it in an orderly way, between two inferences."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    requests = os.fdopen(os.dup(0), "rb")
+    with open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+    with requests, os.fdopen(int(sys.argv[1]), "wb") as replies:
+        serve(requests, replies)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+"""In which order a plan's runs are made: shuffled by its seed, in blocks.
+
+A randomised block design (Fisher, The Design of Experiments, 1935): every block holds every point once, so that slow
+changes, as of temperature, fall on all points alike. Inside a block the points of one power mode stay together, so
+that modes are not switched needlessly; the modes' order and the points' order within a mode are shuffled.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+from powerlab.domain.sweep import Point, SweepPlan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModeVisit:
+    """A stay in one power mode: the points run there, one repeat each."""
+
+    mode: str
+    repeat: int
+    points: tuple[Point, ...]
+
+
+def visits(plan: SweepPlan, done: frozenset[tuple[str, int]] = frozenset()) -> tuple[ModeVisit, ...]:
+    """Return the plan's runs in order; the same seed gives the same order, and runs in ``done`` are left out."""
+    shuffler = random.Random(plan.seed)  # noqa: S311  an order to repeat, not a secret
+    points = plan.points()
+    order = []
+    for repeat in range(plan.repeats):
+        for mode in shuffler.sample(plan.modes, len(plan.modes)):
+            in_mode = [point for point in points if point.mode == mode]
+            shuffled = shuffler.sample(in_mode, len(in_mode))
+            left = tuple(point for point in shuffled if (point.id, repeat) not in done)
+            if left:
+                order.append(ModeVisit(mode=mode, repeat=repeat, points=left))
+    return tuple(order)
