@@ -1,0 +1,60 @@
+"""Lowering: an optimised graph becomes a program of kernel calls with every layout decided.
+
+One function an operator, listed in :data:`LOWERINGS`; a new operator is a function and a line here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine.graph import Graph, Node
+from powerlab.engine.layout import NO_HALO, Halo
+from powerlab.engine.lower.builder import Builder
+from powerlab.engine.lower.convolution import lower_conv, lower_gemm, needed_halo
+from powerlab.engine.lower.elementwise import lower_add, lower_clamp, lower_scale_shift
+from powerlab.engine.lower.normalise import lower_lrn, lower_softmax
+from powerlab.engine.lower.pool import lower_average_pool, lower_global_average_pool, lower_max_pool
+from powerlab.engine.lower.shape import lower_concat, lower_reshape
+from powerlab.engine.program import Program
+from powerlab.engine.tiers import Tier
+
+LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
+    "Add": lower_add,
+    "AveragePool": lower_average_pool,
+    "Clamp": lower_clamp,
+    "Concat": lower_concat,
+    "FusedConv": lower_conv,
+    "FusedGemm": lower_gemm,
+    "GlobalAveragePool": lower_global_average_pool,
+    "LRN": lower_lrn,
+    "MaxPool": lower_max_pool,
+    "Reshape": lower_reshape,
+    "ScaleShift": lower_scale_shift,
+    "Softmax": lower_softmax,
+}
+
+
+def lower(graph: Graph, tier: Tier, threads: int) -> Program:
+    """Turn an optimised graph into a program.
+
+    Args:
+        graph: what :func:`powerlab.engine.passes.optimise` returned.
+        tier: the kernels to use; it decides the width of a channel block.
+        threads: threads the program will run on; they decide how convolutions are cut.
+
+    Raises:
+        PowerlabError: an operator is not known here, or asks for more than its kernel can.
+    """
+    halos: dict[str, Halo] = {}
+    for node in graph.nodes:
+        if node.op_type not in LOWERINGS:
+            raise PowerlabError(f"{node} cannot be run: the built-in engine has no kernel for {node.op_type!r}.")
+        if node.op_type == "FusedConv":
+            source = node.inputs[0]
+            halos[source] = halos.get(source, NO_HALO).union(needed_halo(graph, node))
+    builder = Builder(graph, tier, threads, halos)
+    builder.check_float()
+    for node in graph.nodes:
+        LOWERINGS[node.op_type](builder, node)
+    return builder.finish()

@@ -1,0 +1,160 @@
+"""What lowering keeps while it walks a graph: each tensor in every layout it was asked for, and the steps so far.
+
+A reorder is made only where an operator asks for a layout that nobody has made yet.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine.graph import Graph, Node
+from powerlab.engine.layout import NO_HALO, Halo, Layout, blocked, planar, shape4
+from powerlab.engine.program import Floats, Program, Space, Step, Storage, Tensor
+from powerlab.engine.tiers import Tier
+
+
+class Builder:
+    """Grows a program; the operators' lowering functions call it.
+
+    Args:
+        graph: the optimised graph.
+        tier: the kernels to lower for.
+        threads: threads the plan will run on.
+        halos: the zeros each tensor needs around its planes, by tensor name.
+    """
+
+    def __init__(self, graph: Graph, tier: Tier, threads: int, halos: dict[str, Halo]) -> None:
+        self.graph = graph
+        self.tier = tier
+        self.threads = threads
+        self._halos = halos
+        self._steps: list[Step] = []
+        self._storages = 0
+        self._hidden_inputs: list[Floats] = []
+        self._external: dict[str, Tensor] = {}
+        self._blocked: dict[str, Tensor] = {}
+        self._planar: dict[str, Tensor] = {}
+        for index, info in enumerate(graph.inputs):
+            self._external[info.name] = self._outside(Space.INPUT, index, info.shape)
+
+    def _storage(self, space: Space, index: int, floats: int) -> Storage:
+        self._storages += 1
+        return Storage(self._storages, space, index, floats)
+
+    def _outside(self, space: Space, index: int, shape: tuple[int, ...]) -> Tensor:
+        layout = planar(shape4(shape), compact=True)
+        return Tensor(self._storage(space, index, layout.size), layout)
+
+    def constant(self, name: str) -> Floats:
+        """Return a constant's value."""
+        return np.ascontiguousarray(self.graph.constants[name], np.float32)
+
+    def optional_constant(self, name: str) -> Floats | None:
+        """Return a constant's value, or None for an absent input."""
+        return self.constant(name) if name else None
+
+    def halo(self, name: str) -> Halo:
+        """Return the zeros ``name`` needs around its planes."""
+        return self._halos.get(name, NO_HALO)
+
+    def is_blocked(self, name: str) -> bool:
+        """Tell whether ``name`` already lies in the blocked layout."""
+        return name in self._blocked
+
+    def is_external(self, name: str) -> bool:
+        """Tell whether ``name`` is so far only known as an array from outside."""
+        return name in self._external and name not in self._blocked and name not in self._planar
+
+    def in_arena(self, layout: Layout) -> Tensor:
+        """Return a new tensor of the arena."""
+        return Tensor(self._storage(Space.ARENA, 0, layout.size), layout)
+
+    def emit(
+        self, family: str, node: Node | str, out: Tensor, x: Tensor, y: Tensor | None = None, **fields: Any
+    ) -> None:
+        """Append a step; ``weights`` and ``bias`` among ``fields`` are arrays, the others fields of the native step."""
+        label = node if isinstance(node, str) else node.name or node.outputs[0]
+        weights, bias = fields.pop("weights", None), fields.pop("bias", None)
+        self._steps.append(Step(family, label, out, x, y, weights, bias, fields))
+
+    def new_blocked(self, name: str) -> Tensor:
+        """Return room for ``name`` in the blocked layout, to be written by the step emitted next."""
+        layout = blocked(shape4(self.graph.shape(name)), self.tier.vector_width, self.halo(name))
+        return self._blocked.setdefault(name, self.in_arena(layout))
+
+    def new_planar(self, name: str) -> Tensor:
+        """Return room for ``name`` in the planar layout, to be written by the step emitted next."""
+        return self._planar.setdefault(name, self.in_arena(planar(shape4(self.graph.shape(name)))))
+
+    def alias_planar(self, name: str, tensor: Tensor) -> None:
+        """Let ``name`` be another view of memory that is already written."""
+        self._planar[name] = tensor
+
+    def external(self, name: str) -> Tensor:
+        """Return the array from outside that holds ``name``: an input of the graph, or a constant."""
+        if name not in self._external:
+            values = self.constant(name)
+            index = len(self.graph.inputs) + len(self._hidden_inputs)
+            self._external[name] = self._outside(Space.INPUT, index, values.shape)
+            self._hidden_inputs.append(values)
+        return self._external[name]
+
+    def blocked(self, name: str) -> Tensor:
+        """Return ``name`` in the blocked layout."""
+        if name not in self._blocked:
+            source = self._planar.get(name) or self.external(name)
+            self.emit("reorder_to_blocks", f"{name} to blocks", self.new_blocked(name), source)
+        return self._blocked[name]
+
+    def planar(self, name: str) -> Tensor:
+        """Return ``name`` in the planar layout."""
+        if name in self._planar:
+            return self._planar[name]
+        held = self._blocked.get(name)
+        if held is None:
+            source = self.external(name)
+            out = self.new_planar(name)
+            self.emit(
+                "copy", f"{name} to rows", out.seen_as(_images(out.layout)), source.seen_as(_images(source.layout))
+            )
+        elif _is_also_planar(held.layout):
+            layout = held.layout
+            self._planar[name] = held.seen_as(Layout(layout.n, layout.c, 1, 1, layout.c, 1, 1, 1, layout.image))
+        else:
+            self.emit("reorder_to_planes", f"{name} to planes", self.new_planar(name), held)
+        return self._planar[name]
+
+    def finish(self) -> Program:
+        """Write the graph's outputs and return the program."""
+        for index, info in enumerate(self.graph.outputs):
+            out = self._outside(Space.OUTPUT, index, info.shape)
+            if info.name in self._blocked and info.name not in self._planar:
+                self.emit("reorder_to_planes", f"{info.name} out", out, self._blocked[info.name])
+            else:
+                source = self._planar.get(info.name) or self.external(info.name)
+                layout = source.layout
+                self.emit("copy", f"{info.name} out", out.seen_as(_images(out.layout)), source.seen_as(_images(layout)))
+        return Program(tuple(self._steps), tuple(self._hidden_inputs))
+
+    def check_float(self) -> None:
+        """Raise PowerlabError where a tensor of the graph's surface is not float32."""
+        for info in (*self.graph.inputs, *self.graph.outputs):
+            if info.dtype != np.dtype(np.float32):
+                raise PowerlabError(
+                    f"the model's tensor {info.name!r} holds {info.dtype}, and the built-in engine computes in float32 "
+                    "only; convert the model to float32."
+                )
+
+
+def _is_also_planar(layout: Layout) -> bool:
+    """Tell whether blocks of one-pixel planes follow on each other, so that channels do too."""
+    return layout.h == layout.w == 1 and layout.plane == layout.pixel
+
+
+def _images(layout: Layout) -> Layout:
+    """Return a planar layout as one row an image."""
+    elements = layout.c * layout.h * layout.w
+    return Layout(layout.n, 1, 1, elements, 1, 1, elements, elements, layout.image)

@@ -1,0 +1,96 @@
+"""How a convolution's work is cut: among threads, and into pieces that stay in the caches.
+
+The figures are a model, not a law: weights of one piece should stay in the first-level cache while all pixels pass over
+them, and pixels in the second-level cache while all output channels do (T. M. Low et al., "Analytical modeling is
+enough for high-performance BLIS", ACM TOMS 43(2), 2016).
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from dataclasses import dataclass
+
+from powerlab.engine.layout import divide_up
+from powerlab.engine.pack import unit_bounds
+from powerlab.engine.tiers import Tier
+
+_BYTES_PER_CYCLE = 8
+"""Memory traffic a core is assumed to move a cycle, against one tile row of multiplications."""
+
+
+def _cache_bytes(name: str, default: int) -> int:
+    try:
+        return os.sysconf(name) or default
+    except (OSError, ValueError):
+        return default
+
+
+L1_BYTES = _cache_bytes("SC_LEVEL1_DCACHE_SIZE", 32 * 1024)
+L2_BYTES = _cache_bytes("SC_LEVEL2_CACHE_SIZE", 512 * 1024)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a convolution has to do, for one tier.
+
+    Attributes:
+        groups: groups after merging.
+        in_blocks: input blocks of one group.
+        lanes: channels of an input block.
+        taps: kernel rows times kernel columns.
+        out_blocks: output blocks of one group.
+        rows: output rows of all images together.
+        columns: output columns.
+        x_bytes: input, all images.
+    """
+
+    groups: int
+    in_blocks: int
+    lanes: int
+    taps: int
+    out_blocks: int
+    rows: int
+    columns: int
+    x_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """The native step's fields of the same names."""
+
+    channel_split: int
+    chunk_blocks: int
+    chunk_tiles: int
+
+
+def partition(work: Work, tier: Tier, threads: int) -> Partition:
+    """Choose how ``threads`` threads of ``tier`` go through ``work``."""
+    tiles = work.rows * divide_up(work.columns, tier.tile_pixels)
+    bounds = unit_bounds(work.out_blocks, tier.tile_blocks)
+    units = work.groups * (len(bounds) - 1)
+    channel_split = _channel_split(work, tier, threads, units, tiles)
+
+    unit_blocks = max(end - begin for begin, end in itertools.pairwise(bounds))
+    block_bytes = work.lanes * work.taps * unit_blocks * tier.vector_width * 4
+    chunks = divide_up(work.in_blocks, max(1, L1_BYTES * 2 // 3 // block_bytes))
+
+    own_tiles = divide_up(tiles, threads // channel_split)
+    own_bytes = work.x_bytes * own_tiles // tiles
+    passes = max(1, divide_up(own_bytes, L2_BYTES // 2)) if units > channel_split else 1
+    return Partition(channel_split, divide_up(work.in_blocks, chunks), max(1, divide_up(own_tiles, passes)))
+
+
+def _channel_split(work: Work, tier: Tier, threads: int, units: int, tiles: int) -> int:
+    """Return into how many parts the output channels go; ``threads`` divided by it is the parts of the pixels."""
+    steps = work.in_blocks * work.lanes * work.taps
+    weight_bytes = work.groups * work.out_blocks * tier.vector_width * steps * 4
+    tile_cycles = steps * tier.tile_blocks * tier.tile_pixels // 2
+
+    def cost(channel_split: int) -> float:
+        row_split = threads // channel_split
+        cycles = divide_up(units, channel_split) * divide_up(tiles, row_split) * tile_cycles
+        moved = weight_bytes / channel_split + work.x_bytes / row_split
+        return cycles + moved / _BYTES_PER_CYCLE
+
+    return min((split for split in range(1, threads + 1) if threads % split == 0), key=cost)

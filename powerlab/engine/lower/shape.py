@@ -1,0 +1,89 @@
+"""Operators that move elements and compute nothing."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from powerlab.engine.graph import Node
+from powerlab.engine.layout import Layout, planar, shape4
+from powerlab.engine.lower.attributes import number
+from powerlab.engine.lower.builder import Builder
+from powerlab.engine.program import Tensor
+
+
+def lower_reshape(builder: Builder, node: Node) -> None:
+    """Lower a Reshape: another view where images keep their size, else a copy."""
+    x = builder.planar(node.inputs[0])
+    shape = shape4(builder.graph.shape(node.outputs[0]))
+    compact, padded = planar(shape, compact=True), planar(shape)
+    if x.layout.n == shape[0]:
+        builder.alias_planar(node.outputs[0], x.seen_as(replace(compact, image=x.layout.image)))
+        return
+    size = x.layout.c * x.layout.h * x.layout.w
+    if x.layout.image != size:
+        whole = builder.in_arena(replace(compact, n=1, image=x.layout.n * size))
+        builder.emit(
+            "copy",
+            node,
+            whole.seen_as(_rows(x.layout.n, size, size)),
+            x.seen_as(_rows(x.layout.n, size, x.layout.image)),
+        )
+        x = whole
+    out = builder.new_planar(node.outputs[0])
+    builder.emit(
+        "copy",
+        node,
+        out.seen_as(_rows(shape[0], compact.image, padded.image)),
+        x.seen_as(_rows(shape[0], compact.image, compact.image)),
+    )
+
+
+def lower_concat(builder: Builder, node: Node) -> None:
+    """Lower a Concat: blocks stay blocks where channels are joined and fill whole ones, all else is planar."""
+    axis = int(number(node, "axis"))
+    shape = builder.graph.shape(node.outputs[0])
+    axis %= len(shape)
+    width = builder.tier.vector_width
+    whole_blocks = all(builder.graph.shape(name)[axis] % width == 0 for name in node.inputs)
+    if axis == 1 and len(shape) == 4 and whole_blocks and all(builder.is_blocked(name) for name in node.inputs):
+        _concat_blocks(builder, node)
+        return
+    out = builder.new_planar(node.outputs[0])
+    outer_dimensions = shape[1:axis] if axis else ()
+    outer = math.prod(outer_dimensions)
+    plane = out.layout.c * out.layout.h * out.layout.w // outer
+    at = 0
+    for name in node.inputs:
+        x = builder.planar(name)
+        size = x.layout.c * x.layout.h * x.layout.w // outer
+        if axis == 0 and len(shape) > 1:
+            part = Layout(x.layout.n, 1, 1, size, 1, 1, size, size, out.layout.image)
+            builder.emit(
+                "copy", node, out.seen_as(part, at * out.layout.image), x.seen_as(replace(part, image=x.layout.image))
+            )
+            at += x.layout.n
+        else:
+            part = Layout(out.layout.n, outer, 1, size, outer, 1, size, plane, out.layout.image)
+            builder.emit(
+                "copy", node, out.seen_as(part, at), x.seen_as(replace(part, plane=size, image=x.layout.image))
+            )
+            at += size
+
+
+def _concat_blocks(builder: Builder, node: Node) -> None:
+    out = builder.new_blocked(node.outputs[0])
+    at = 0
+    for name in node.inputs:
+        x = builder.blocked(name)
+        builder.emit("copy", node, _part(out, x.layout, at), x)
+        at += x.layout.blocks
+
+
+def _part(out: Tensor, like: Layout, first_block: int) -> Tensor:
+    layout = replace(out.layout, c=like.c, blocks=like.blocks)
+    return out.seen_as(layout, first_block * out.layout.plane)
+
+
+def _rows(count: int, size: int, stride: int) -> Layout:
+    return Layout(count, 1, 1, size, 1, 1, size, size, stride)

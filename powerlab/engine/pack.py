@@ -1,0 +1,104 @@
+"""Weights in the order the kernels read them; each function's result is described in its kernel's header."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from powerlab.engine.layout import divide_up
+from powerlab.engine.program import Floats
+
+
+def fill_channels(values: Floats | None, channels: int, blocks: int, width: int) -> Floats:
+    """Return per-channel values, shape (channels,), as ``blocks * width`` floats; absent ones and the rest are 0."""
+    filled = np.zeros(blocks * width, np.float32)
+    if values is not None:
+        filled[:channels] = values.reshape(-1)
+    return filled
+
+
+def merge_groups(weights: Floats, groups: int, merged: int) -> Floats:
+    """Join each ``merged`` neighbouring groups of a convolution into one group with zeros between them.
+
+    Args:
+        weights: shape (O, I / groups, kh, kw).
+        groups: groups of the convolution.
+        merged: how many become one; divides ``groups``.
+
+    Returns:
+        Shape (O, merged * I / groups, kh, kw): the same convolution with ``groups / merged`` groups.
+    """
+    outputs, inputs, *kernel = weights.shape
+    per_group = outputs // groups
+    joined = np.zeros((outputs, merged * inputs, *kernel), np.float32)
+    for group in range(groups):
+        rows = slice(group * per_group, (group + 1) * per_group)
+        at = group % merged * inputs
+        joined[rows, at : at + inputs] = weights[rows]
+    return joined
+
+
+def mergeable_groups(inputs: int, outputs: int, groups: int, width: int) -> int:
+    """Return how many groups must become one so that channels fill whole blocks on both sides.
+
+    Args:
+        inputs: input channels of one group.
+        outputs: output channels of one group.
+        groups: groups of the convolution.
+        width: channels of a block.
+    """
+    for merged in range(1, groups):
+        if groups % merged == 0 and merged * inputs % width == 0 and merged * outputs % width == 0:
+            return merged
+    return groups
+
+
+def unit_bounds(blocks: int, tile_blocks: int) -> list[int]:
+    """Return where the units of output blocks begin and end: units of nearly equal size, at most ``tile_blocks``."""
+    units = divide_up(blocks, tile_blocks)
+    return [unit * blocks // units for unit in range(units + 1)]
+
+
+def pack_direct(weights: Floats, groups: int, width: int, tile_blocks: int, lanes: int) -> Floats:
+    """Pack a convolution for ``conv_direct``: [unit][input block][kh][kw][lane][block of the unit][width].
+
+    Args:
+        weights: shape (O, I / groups, kh, kw).
+        groups: groups of the convolution; with more than one, channels fill whole blocks on both sides.
+        width: channels of an output block.
+        tile_blocks: output blocks of a unit at most.
+        lanes: channels of an input block.
+    """
+    outputs, inputs, kernel_h, kernel_w = weights.shape
+    per_group = outputs // groups
+    blocks = divide_up(per_group, width)
+    parts: list[Floats] = []
+    for group in range(groups):
+        filled = np.zeros((blocks * width, inputs, kernel_h, kernel_w), np.float32)
+        filled[:per_group] = weights[group * per_group : (group + 1) * per_group]
+        bounds = unit_bounds(blocks, tile_blocks)
+        for begin, end in itertools.pairwise(bounds):
+            unit = filled[begin * width : end * width].reshape(end - begin, width, inputs, kernel_h, kernel_w)
+            parts.extend(
+                unit[:, :, first : first + lanes].transpose(3, 4, 2, 0, 1).ravel() for first in range(0, inputs, lanes)
+            )
+    return np.concatenate(parts)
+
+
+def pack_depthwise(weights: Floats, width: int) -> Floats:
+    """Pack a depthwise convolution, shape (C, 1, kh, kw), as [block][kh][kw][width]."""
+    channels, _, kernel_h, kernel_w = weights.shape
+    blocks = divide_up(channels, width)
+    filled = np.zeros((blocks * width, kernel_h, kernel_w), np.float32)
+    filled[:channels] = weights[:, 0]
+    return filled.reshape(blocks, width, kernel_h, kernel_w).transpose(0, 2, 3, 1).ravel()
+
+
+def fold_row(weights: Floats) -> Floats:
+    """Fold kernel columns into the channels, column first: (O, I, kh, kw) becomes (O, kw * I, kh, 1).
+
+    In the interleaved layout the channels of neighbouring pixels are neighbours, so a kernel row is one run of lanes.
+    """
+    outputs, inputs, kernel_h, kernel_w = weights.shape
+    return weights.transpose(0, 3, 1, 2).reshape(outputs, kernel_w * inputs, kernel_h, 1)

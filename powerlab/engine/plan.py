@@ -1,0 +1,72 @@
+"""From a lowered program to the native plan: addresses are decided and weights handed over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from powerlab.engine.arena import Arena, lay_out
+from powerlab.engine.program import Floats, Program, Space, Step, Tensor
+from powerlab.engine.tiers import Tier, native_engine
+
+_VIEW_FIELDS = ("n", "c", "h", "w", "blocks", "pixel", "row", "plane", "image")
+_HALO_FIELDS = ("top", "left", "bottom", "right")
+
+
+def build_plan(program: Program, tier: Tier, threads: int, spin_us: int) -> Any:
+    """Return the native ``Plan`` of ``program``.
+
+    Args:
+        program: what to run.
+        tier: the kernels to use.
+        threads: threads of the plan's own pool, the caller of ``run`` being one.
+        spin_us: how long a waiting thread spins before it sleeps, in microseconds.
+    """
+    native = native_engine()
+    arena = lay_out(program.steps)
+    plan = native.Plan(tier=tier.name, threads=threads, arena_floats=arena.floats, spin_ns=spin_us * 1000)
+    for step in program.steps:
+        _add(native, plan, arena, step)
+    return plan
+
+
+def _add(native: Any, plan: Any, arena: Arena, step: Step) -> None:
+    described = native.Step()
+    for name, value in step.settings.items():
+        setattr(described, name, value)
+    for name in ("x", "y", "out"):
+        tensor = getattr(step, name)
+        if tensor is not None:
+            setattr(described, name, _view(native, tensor))
+    plan.add(
+        family=step.family,
+        label=step.label,
+        step=described,
+        x=_place(native, arena, step.x),
+        y=_place(native, arena, step.y),
+        out=_place(native, arena, step.out),
+        weights=_constant(plan, step.weights),
+        bias=_constant(plan, step.bias),
+    )
+
+
+def _constant(plan: Any, values: Floats | None) -> int:
+    return -1 if values is None else int(plan.add_constant(values))
+
+
+def _view(native: Any, tensor: Tensor) -> Any:
+    view = native.View()
+    for name in _VIEW_FIELDS:
+        setattr(view, name, getattr(tensor.layout, name))
+    for name in _HALO_FIELDS:
+        setattr(view, name, getattr(tensor.layout.halo, name))
+    return view
+
+
+def _place(native: Any, arena: Arena, tensor: Tensor | None) -> Any:
+    if tensor is None:
+        return native.Place()
+    storage = tensor.storage
+    offset = tensor.offset + tensor.layout.start
+    if storage.space is Space.ARENA:
+        offset += arena.offsets[storage.number]
+    return native.Place(space=getattr(native.Space, storage.space.value), offset=offset, index=storage.index)

@@ -1,0 +1,95 @@
+"""A lowered network: steps over tensors whose layouts are decided and whose addresses are not yet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powerlab.engine.layout import Layout
+
+Floats = NDArray[np.float32]
+
+
+class Space(Enum):
+    """Where a storage lives: in the plan's arena, or in an array that each run brings along."""
+
+    ARENA = "ARENA"
+    INPUT = "INPUT"
+    OUTPUT = "OUTPUT"
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """A piece of memory; several tensors may be views of it.
+
+    Attributes:
+        number: unique in its program.
+        space: where it lives.
+        index: which input or output it is; 0 in the arena.
+        floats: its size.
+    """
+
+    number: int
+    space: Space
+    index: int
+    floats: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A storage seen through a layout, ``offset`` floats from the storage's start."""
+
+    storage: Storage
+    layout: Layout
+    offset: int = 0
+
+    def seen_as(self, layout: Layout, offset: int = 0) -> Tensor:
+        """Return the same memory through another layout."""
+        return replace(self, layout=layout, offset=self.offset + offset)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """One kernel call.
+
+    Attributes:
+        family: what kernel, as the native registry calls it.
+        label: the node it computes.
+        out: what it writes.
+        x: what it reads.
+        y: the residual or second operand.
+        weights: packed for the kernel.
+        bias: one value a channel, filled up to whole blocks.
+        settings: further fields of the native ``Step``.
+    """
+
+    family: str
+    label: str
+    out: Tensor
+    x: Tensor
+    y: Tensor | None = None
+    weights: Floats | None = None
+    bias: Floats | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def tensors(self) -> tuple[Tensor, ...]:
+        """Return every tensor the step touches."""
+        return tuple(tensor for tensor in (self.out, self.x, self.y) if tensor is not None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Program:
+    """A network ready to get its addresses.
+
+    Attributes:
+        steps: in the order they run.
+        hidden_inputs: constants that steps read as if they were inputs; they follow the real inputs.
+    """
+
+    steps: tuple[Step, ...]
+    hidden_inputs: tuple[Floats, ...]

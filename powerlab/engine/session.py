@@ -1,0 +1,130 @@
+"""A model, ready to run: the engine's public face."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine.graph import Graph
+from powerlab.engine.lower import lower
+from powerlab.engine.plan import build_plan
+from powerlab.engine.program import Floats
+from powerlab.engine.tiers import choose_tier
+
+SPIN_US = 200
+"""How long an engine thread that has nothing to do spins before it sleeps, in microseconds."""
+
+MOST_THREADS = 1024
+
+
+class Session:
+    """A model loaded, optimised and planned for one shape of inputs, with threads of its own.
+
+    Runs from several threads take turns. A session belongs to the process that made it.
+
+    Args:
+        model: the path of an ONNX file, or the name of a model of the zoo.
+        threads: threads that compute, the caller of :meth:`run` being one; the engine starts no others.
+        shapes: input name -> shape, for inputs whose shape the model leaves open, or to set another batch size.
+
+    Attributes:
+        inputs: name -> shape of every input.
+        outputs: name -> shape of every output.
+        tier: the instruction set in use, such as ``avx512``.
+        threads: threads that compute.
+
+    Raises:
+        PowerlabError: the model cannot be read or holds what the engine cannot compute.
+    """
+
+    def __init__(
+        self,
+        model: str | Path | Graph,
+        threads: int = 2,
+        shapes: Mapping[str, tuple[int, ...]] | None = None,
+    ) -> None:
+        if isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= MOST_THREADS:
+            raise PowerlabError(f"threads must be a whole number from 1 to {MOST_THREADS}, not {threads!r}.")
+        graph = _optimised(model, shapes)
+        tier = choose_tier()
+        program = lower(graph, tier, threads)
+        try:
+            self._plan = build_plan(program, tier, threads, SPIN_US)
+        except RuntimeError as error:
+            raise PowerlabError(str(error)) from error
+        self._hidden_inputs = program.hidden_inputs
+        self.tier = tier.name
+        self.threads = threads
+        self.inputs = {info.name: info.shape for info in graph.inputs}
+        self.outputs = {info.name: info.shape for info in graph.outputs}
+
+    def run(self, inputs: Mapping[str, NDArray[np.float32]]) -> dict[str, NDArray[np.float32]]:
+        """Run the model once, with the interpreter lock released.
+
+        Args:
+            inputs: input name -> float32 array of the shape in :attr:`inputs`.
+
+        Returns:
+            Output name -> a new float32 array.
+
+        Raises:
+            PowerlabError: an input is missing, unknown, or has another shape or type.
+        """
+        arrays, outputs = self._checked(inputs), self._fresh_outputs()
+        try:
+            self._plan.run(arrays, list(outputs.values()))
+        except RuntimeError as error:
+            raise PowerlabError(str(error)) from error
+        return outputs
+
+    def profile(self, inputs: Mapping[str, NDArray[np.float32]]) -> list[tuple[str, str, int]]:
+        """Run the model once and return kernel, node and duration in nanoseconds of every step, in order."""
+        durations = self._plan.run_timed(self._checked(inputs), list(self._fresh_outputs().values()))
+        return [(kernel, label, ns) for (kernel, label), ns in zip(self.steps(), durations, strict=True)]
+
+    def steps(self) -> list[tuple[str, str]]:
+        """Return kernel and node of every step of the plan, in the order they run."""
+        return list(self._plan.steps())
+
+    def poison(self) -> None:
+        """Overwrite all intermediate memory with not-a-number; results of the next run must be the same."""
+        self._plan.poison()
+
+    def _fresh_outputs(self) -> dict[str, Floats]:
+        return {name: np.empty(shape, np.float32) for name, shape in self.outputs.items()}
+
+    def _checked(self, inputs: Mapping[str, Any]) -> list[Floats]:
+        """Return the arrays in the plan's order, or raise PowerlabError with what was expected."""
+        expected = ", ".join(f"{name!r} float32 {list(shape)}" for name, shape in self.inputs.items())
+        for name in inputs:
+            if name not in self.inputs:
+                raise PowerlabError(f"the model has no input {name!r}; it takes {expected}.")
+        arrays: list[Floats] = []
+        for name, shape in self.inputs.items():
+            if name not in inputs:
+                raise PowerlabError(f"the input {name!r} is missing; the model takes {expected}.")
+            array = inputs[name]
+            if not isinstance(array, np.ndarray) or array.dtype != np.float32:
+                found = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
+                raise PowerlabError(
+                    f"the input {name!r} must be a float32 array, not {found}; the model takes {expected}."
+                )
+            if array.shape != shape:
+                raise PowerlabError(f"the input {name!r} has shape {list(array.shape)}; the model takes {expected}.")
+            arrays.append(np.ascontiguousarray(array))
+        return [*arrays, *self._hidden_inputs]
+
+
+def _optimised(model: str | Path | Graph, shapes: Mapping[str, tuple[int, ...]] | None) -> Graph:
+    """Return the graph to lower; a graph given as such counts as optimised."""
+    if isinstance(model, Graph):
+        return model
+    from powerlab.engine.load import load_graph
+    from powerlab.engine.passes import optimise
+
+    return optimise(load_graph(model, shapes))
