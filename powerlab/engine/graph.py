@@ -6,6 +6,7 @@ means an optional input left out. Every tensor of a loaded graph has a static sh
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -29,6 +30,11 @@ class TensorInfo:
     name: str
     shape: tuple[int, ...]
     dtype: np.dtype[Any] = field(default_factory=lambda: np.dtype(np.float32))
+
+    @property
+    def elements(self) -> int:
+        """Return how many numbers the tensor holds."""
+        return math.prod(self.shape)
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,7 +102,7 @@ def infer(
         made = TensorInfo(node.outputs[0], checked_shape(shape, node), dtype)
         tensors[made.name] = made
         done.append(replace(node, outputs=node.outputs[:1]))
-        value = rule.folded(view, made) if math.prod(made.shape) <= _MAX_TRACKED_ELEMENTS else None
+        value = rule.folded(view, made) if made.elements <= _MAX_TRACKED_ELEMENTS else None
         if value is not None:
             known[made.name] = value
     outputs = []

@@ -21,11 +21,13 @@ class Operator:
     evaluate: Callable[[NodeView], Array] | None = None
     of_shape: bool = False
 
+    def folds(self, view: NodeView) -> bool:
+        """Say whether the value of the node's output can be told without a run."""
+        return self.evaluate is not None and (self.of_shape or view.is_constant())
+
     def folded(self, view: NodeView, made: TensorInfo) -> Array | None:
         """Return the value of the node's output ``made``, or None where only a run can tell."""
-        if self.evaluate is None or not (self.of_shape or view.is_constant()):
-            return None
-        return view.evaluated(self.evaluate, made)
+        return view.evaluated(self.evaluate, made) if self.evaluate is not None and self.folds(view) else None
 
 
 def same_as_input(view: NodeView) -> Spec:

@@ -1,1 +1,56 @@
-"""Graph passes, one a file: each takes a graph and returns a better one."""
+"""Graph rewriting: the passes that turn a loaded graph into the few fused operators of the native core.
+
+A pass is one function Graph → Graph in a file of its own and one line in the table; the order is the table's. Every
+pass keeps what the graph computes, and running all of them again changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from powerlab.engine.graph import Graph
+from powerlab.engine.passes.check_lowered import LOWERED, check_lowered
+from powerlab.engine.passes.drop_dead import drop_dead
+from powerlab.engine.passes.fold_constants import fold_constants
+from powerlab.engine.passes.fold_scales import fold_scales
+from powerlab.engine.passes.fuse_clamps import fuse_clamps
+from powerlab.engine.passes.fuse_residuals import fuse_residuals
+from powerlab.engine.passes.lower_activations import lower_activations
+from powerlab.engine.passes.lower_arithmetic import lower_arithmetic
+from powerlab.engine.passes.lower_convolutions import lower_convolutions
+from powerlab.engine.passes.lower_matrices import lower_matrices
+from powerlab.engine.passes.lower_pools import lower_pools
+from powerlab.engine.passes.lower_views import lower_views
+from powerlab.engine.passes.simplify_views import simplify_views
+
+PASSES: tuple[Callable[[Graph], Graph], ...] = (
+    fold_constants,
+    lower_views,
+    lower_activations,
+    lower_pools,
+    lower_arithmetic,
+    lower_convolutions,
+    lower_matrices,
+    drop_dead,
+    simplify_views,
+    drop_dead,
+    fold_scales,
+    fuse_residuals,
+    fuse_clamps,
+    drop_dead,
+    check_lowered,
+)
+"""Fusions come last and after dead nodes are gone: a tensor only dead nodes read is free to fuse."""
+
+__all__ = ["LOWERED", "PASSES", "optimise"]
+
+
+def optimise(graph: Graph) -> Graph:
+    """Return the graph in the operators of ``LOWERED``, with the same inputs and outputs.
+
+    Raises:
+        PowerlabError: the graph needs what the engine cannot do; names the node.
+    """
+    for rewrite in PASSES:
+        graph = rewrite(graph)
+    return graph

@@ -1,0 +1,55 @@
+"""The end of the passes: what is left must be what the native core runs."""
+
+from __future__ import annotations
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine.graph import Graph, quoted
+from powerlab.engine.operators.view import FLOAT32
+
+LOWERED = frozenset(
+    {
+        "Add",
+        "AveragePool",
+        "Clamp",
+        "Concat",
+        "FusedConv",
+        "FusedGemm",
+        "GlobalAveragePool",
+        "LRN",
+        "MaxPool",
+        "Reshape",
+        "ScaleShift",
+        "Softmax",
+    }
+)
+"""The operators of the native core; all compute in float32 on logical NCHW."""
+
+_WEIGHTS = {"FusedConv": (1, 2), "FusedGemm": (1, 2), "ScaleShift": (1, 2)}
+"""Operator → which of its inputs are constants; all others are computed."""
+
+
+def check_lowered(graph: Graph) -> Graph:
+    """Return the graph unchanged.
+
+    Raises:
+        PowerlabError: a node, input or output is left that the native core does not take.
+    """
+    for info in graph.inputs:
+        if info.dtype != FLOAT32:
+            raise PowerlabError(f"The input {quoted(info.name)} is {info.dtype}; the engine takes float32 only.")
+    computed = {node.outputs[0] for node in graph.nodes}
+    for info in graph.outputs:
+        if info.name not in computed:
+            raise PowerlabError(f"The output {quoted(info.name)} is an input or a constant: there is nothing to run.")
+    for node in graph.nodes:
+        if node.op_type not in LOWERED:
+            raise PowerlabError(f"{node} is left after all passes: the engine runs this operator on constants only.")
+        if graph.tensors[node.outputs[0]].dtype != FLOAT32:
+            raise PowerlabError(
+                f"{node} computes {graph.tensors[node.outputs[0]].dtype}; the engine runs in float32 only."
+            )
+        for index, name in enumerate(node.inputs):
+            if name and (name in graph.constants) != (index in _WEIGHTS.get(node.op_type, ())):
+                kind = "a constant" if name in graph.constants else "a computed tensor"
+                raise PowerlabError(f"{node} has {kind} as input {index + 1}, which the engine does not take there.")
+    return graph

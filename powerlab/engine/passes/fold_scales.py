@@ -1,0 +1,39 @@
+"""Batch-norm folding: a ScaleShift goes into the weights and bias of the convolution, Gemm or ScaleShift before it.
+
+Source: Jacob et al., https://arxiv.org/abs/1712.05877, section 3.2, for inference without quantisation.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from powerlab.engine.graph import Array, Graph, Node
+from powerlab.engine.operators.activation import NO_CLAMP
+from powerlab.engine.passes.rewriting import Rewriter, Sole, fuse_into_producers
+
+_WEIGHT_FIRST = ("FusedConv", "FusedGemm")
+
+
+def _fold(node: Node, sole: Sole, rewriter: Rewriter) -> tuple[Node, Node] | None:
+    if node.op_type != "ScaleShift":
+        return None
+    before = sole(node.inputs[0])
+    if before is None or before.op_type not in (*_WEIGHT_FIRST, "ScaleShift"):
+        return None
+    if before.attributes["clamp"] != NO_CLAMP or before.input(3):
+        return None
+    scale, shift = rewriter.value(node.inputs[1]), rewriter.value(node.inputs[2])
+    multiplied = rewriter.value(before.inputs[1])
+    added = rewriter.value(before.inputs[2]) if before.inputs[2] else np.zeros_like(shift)
+    with np.errstate(all="ignore"):
+        per_output: Array = scale.reshape(-1, *(1,) * (multiplied.ndim - 1))
+        weight = rewriter.constant(f"{node.outputs[0]}.weight", multiplied * per_output)
+        bias = rewriter.constant(f"{node.outputs[0]}.bias", added * scale + shift)
+    inputs = (before.inputs[0], weight, bias, *before.inputs[3:])
+    attributes = {**before.attributes, "clamp": node.attributes["clamp"]}
+    return Node(before.op_type, before.name, inputs, node.outputs, attributes), before
+
+
+def fold_scales(graph: Graph) -> Graph:
+    """Return the graph with every ScaleShift folded that follows a foldable node nobody else reads."""
+    return fuse_into_producers(graph, _fold)

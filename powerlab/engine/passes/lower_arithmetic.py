@@ -1,0 +1,105 @@
+"""Sums of tensors become Add; arithmetic with one number a channel, batch norms too, becomes ScaleShift."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from powerlab.engine.graph import Array, Graph, Node
+from powerlab.engine.operators.activation import NO_CLAMP
+from powerlab.engine.operators.arithmetic import broadcast_shape
+from powerlab.engine.operators.view import NodeView
+from powerlab.engine.passes.lower_views import view_node
+from powerlab.engine.passes.rewriting import Rewriter, rewrite_nodes
+
+
+def _scale_shift(view: NodeView, rewriter: Rewriter, source: str, scale: Array, shift: Array) -> Sequence[Node]:
+    node, output = view.node, view.node.outputs[0]
+    inputs = (
+        source,
+        rewriter.constant(f"{output}.scale", scale.astype(np.float32)),
+        rewriter.constant(f"{output}.shift", shift.astype(np.float32)),
+    )
+    return [Node("ScaleShift", node.name, inputs, (output,), {"clamp": NO_CLAMP})]
+
+
+def _per_channel(view: NodeView, constant: Array, shape: tuple[int, ...]) -> Array:
+    """Return a constant that is broadcast over ``shape`` as one number a channel (axis 1), in float64."""
+    sizes = (1,) * (len(shape) - constant.ndim) + constant.shape
+    varies = [axis for axis, size in enumerate(sizes) if size != 1]
+    if len(shape) < 2 or broadcast_shape(view) != shape or varies not in ([], [1]):
+        view.fail(f"combines {shape} with a constant of shape {constant.shape}; the engine takes one number a channel")
+    return np.broadcast_to(constant.reshape(-1), (shape[1],)).astype(np.float64)
+
+
+def _binary(view: NodeView, rewriter: Rewriter) -> Sequence[Node] | None:
+    node = view.node
+    if "clamp" in node.attributes:
+        return None
+    left, right = view.constant(0), view.constant(1)
+    if left is None and right is None:
+        if node.op_type != "Add" or view.shape(0) != view.shape(1):
+            view.fail(
+                f"combines two computed tensors of shapes {view.shape(0)} and {view.shape(1)}; "
+                "the engine adds tensors of the same shape and otherwise takes constants"
+            )
+        return [Node("Add", node.name, node.inputs, node.outputs, {"clamp": NO_CLAMP})]
+    index, constant = (1, left) if left is not None else (0, right)
+    assert constant is not None  # noqa: S101  one side is constant, or the branch above has returned
+    value = _per_channel(view, constant, view.shape(index))
+    ones, zeros = np.ones_like(value), np.zeros_like(value)
+    with np.errstate(all="ignore"):
+        if node.op_type == "Add":
+            scale, shift = ones, value
+        elif node.op_type == "Mul":
+            scale, shift = value, zeros
+        elif node.op_type == "Sub":
+            scale, shift = (ones, -value) if index == 0 else (-ones, value)
+        elif index == 0:
+            scale, shift = ones / value, zeros
+        else:
+            view.fail("divides a constant by a computed tensor, which the engine does not")
+        return _scale_shift(view, rewriter, node.inputs[index], scale, shift)
+
+
+def _sum(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
+    """Add the inputs one after the other."""
+    node = view.node
+    if len(node.inputs) == 1:
+        return [view_node(node.name, node.inputs[0], node.outputs[0])]
+    computed = [index for index in range(len(node.inputs)) if view.constant(index) is None]
+    shape = view.shape(computed[0])
+    if any(view.shape(index) != shape for index in computed) or len(computed) < len(node.inputs):
+        view.fail("sums constants or tensors of several shapes; the engine sums computed tensors of the same shape")
+    nodes: list[Node] = []
+    left = node.inputs[0]
+    for number, right in enumerate(node.inputs[1:], start=1):
+        last = number == len(node.inputs) - 1
+        output = node.outputs[0] if last else rewriter.tensor(f"{node.outputs[0]}.part", shape)
+        name = node.name if last else f"{node.name}.part{number}"
+        nodes.append(Node("Add", name, (left, right), (output,), {"clamp": NO_CLAMP}))
+        left = output
+    return nodes
+
+
+def _batch_norm(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
+    gamma, beta, mean, variance = (view.value(index).astype(np.float64) for index in range(1, 5))
+    with np.errstate(all="ignore"):
+        scale = gamma / np.sqrt(variance + view.number("epsilon", 1e-5))
+        return _scale_shift(view, rewriter, view.node.inputs[0], scale, beta - mean * scale)
+
+
+_RULES = {
+    "Add": _binary,
+    "BatchNormalization": _batch_norm,
+    "Div": _binary,
+    "Mul": _binary,
+    "Sub": _binary,
+    "Sum": _sum,
+}
+
+
+def lower_arithmetic(graph: Graph) -> Graph:
+    """Return the graph with Add and ScaleShift as its only arithmetic."""
+    return rewrite_nodes(graph, _RULES)

@@ -1,0 +1,89 @@
+"""The two ways passes change a graph: node by node through a table of rules, and node into its producer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+from powerlab.engine.graph import Array, Graph, Node, TensorInfo, fresh_name
+from powerlab.engine.operators.view import NodeView
+
+
+class Rewriter:
+    """What a rule may ask for and add while a graph is rewritten."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.constants: dict[str, Array] = {}
+        self.tensors: dict[str, TensorInfo] = {}
+        self._producers = graph.producers()
+
+    def producer(self, tensor: str) -> Node | None:
+        """Return the node of the old graph that makes ``tensor``; None for inputs and constants."""
+        return self._producers.get(tensor)
+
+    def value(self, constant: str) -> Array:
+        """Return the value of a constant, old or added."""
+        return self.constants[constant] if constant in self.constants else self.graph.constants[constant]
+
+    def constant(self, wish: str, value: Array) -> str:
+        """Add a constant named ``wish`` or alike and return its name."""
+        name = fresh_name(self.graph, wish, (*self.constants, *self.tensors))
+        self.constants[name] = value
+        return name
+
+    def tensor(self, wish: str, shape: tuple[int, ...]) -> str:
+        """Add a float32 tensor that a new node will make and return its name."""
+        name = fresh_name(self.graph, wish, (*self.constants, *self.tensors))
+        self.tensors[name] = TensorInfo(name, shape)
+        return name
+
+    def finish(self, nodes: Sequence[Node]) -> Graph:
+        """Return the graph with ``nodes`` and what was added."""
+        return self.graph.rewritten(nodes, constants=self.constants, tensors=self.tensors.values())
+
+
+Rule = Callable[[NodeView, Rewriter], Sequence[Node] | None]
+"""Gives the nodes that stand for the one seen, the last making its output; None: it stays."""
+
+
+def rewrite_nodes(graph: Graph, rules: Mapping[str, Rule]) -> Graph:
+    """Return the graph with each node whose operator is in ``rules`` replaced by what its rule gives."""
+    rewriter = Rewriter(graph)
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        rule = rules.get(node.op_type)
+        replacement = rule(NodeView.of(graph, node), rewriter) if rule else None
+        nodes.extend((node,) if replacement is None else replacement)
+    return rewriter.finish(nodes)
+
+
+Sole = Callable[[str], Node | None]
+"""Gives the node that makes a tensor if nobody else reads the tensor and it is no output of the graph."""
+
+Fuse = Callable[[Node, Sole, Rewriter], tuple[Node, Node] | None]
+"""Gives (the merged node, the producer it took in), or None where the node stays as it is."""
+
+
+def fuse_into_producers(graph: Graph, fuse: Fuse) -> Graph:
+    """Return the graph after offering each node, in order, to ``fuse``.
+
+    A merged node stands where its later half stood, so everything it reads is there before it.
+    """
+    rewriter = Rewriter(graph)
+    readings = Counter(name for node in graph.nodes for name in node.inputs)
+    outputs = graph.output_names()
+    made: dict[str, Node] = {}
+
+    def sole(tensor: str) -> Node | None:
+        return made.get(tensor) if readings[tensor] == 1 and tensor not in outputs else None
+
+    for node in graph.nodes:
+        fused = fuse(node, sole, rewriter)
+        if fused is None:
+            made[node.outputs[0]] = node
+        else:
+            merged, absorbed = fused
+            del made[absorbed.outputs[0]]
+            made[merged.outputs[0]] = merged
+    return rewriter.finish(tuple(made.values()))
