@@ -35,9 +35,16 @@ class Knob(Protocol):
         ...
 
     def read(self, sysroot: Sysroot) -> Sequence[Setting]:
-        """Return every setting of this knob as it is now, in the order in which to write them back."""
+        """Return every setting of this knob as it is now, in the order in which to write them back.
+
+        None where the knob is absent; raises PowerlabError where it is there and cannot be read.
+        """
         ...
 
     def write(self, sysroot: Sysroot, setting: Setting) -> None:
         """Make one setting; raises PowerlabError with the device's own words where it refuses."""
+        ...
+
+    def survives_reboot(self, setting: Setting) -> bool:
+        """Say whether a setting made now is still there after the next boot."""
         ...

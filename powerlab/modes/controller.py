@@ -2,55 +2,217 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import CURRENT_MODE, PowerMode, Setting
+from powerlab.domain.power import Availability
 from powerlab.modes.base import Knob, KnobProbe
+from powerlab.modes.journal import Entry, Journal, boot_id, place_of
+from powerlab.modes.lock import device_lock
 from powerlab.modes.registry import KNOBS
+from powerlab.modes.settings import Board, key_of
 from powerlab.sysroot import Sysroot
 
 
 class ModeController:
-    """Sets power modes on one device, one at a time."""
+    """Sets power modes on one device, one at a time.
+
+    The way of every change: take the device's lock; undo what a killed process left; record all settings in the
+    journal and force it to disk; write the mode; read it back; at the end write the recorded settings and read those
+    back; remove the journal. A process may be killed between any two of these steps: :meth:`recover` of the next one
+    finishes the way back.
+    """
 
     def __init__(self, sysroot: Sysroot, state_dir: Path, knobs: Sequence[Knob] = KNOBS) -> None:
+        """Prepare for the device behind a sysroot; nothing is read or written yet.
+
+        Args:
+            sysroot: the device.
+            state_dir: where the journal lies; it must be the same one each time on a device.
+            knobs: what can be turned.
+        """
         self._sysroot = sysroot
         self._state_dir = state_dir
         self._knobs = tuple(knobs)
+        self._board = Board(sysroot, knobs)
+        self._journal = Journal(place_of(sysroot, state_dir) / "journal.json")
+        self._undo = Journal(place_of(sysroot, state_dir) / "undo.json")
+        self._expected: dict[str, tuple[Setting, ...]] = {}
 
     def probes(self) -> tuple[KnobProbe, ...]:
         """Return what each knob found, the absent ones too."""
         return tuple(knob.probe(self._sysroot) for knob in self._knobs)
 
     def modes(self) -> tuple[PowerMode, ...]:
-        """Return the power modes that can be asked for; ``current`` always comes first."""
-        return (CURRENT_MODE,)
+        """Return the power modes that can be asked for; ``current`` always comes first.
+
+        A knob that is absent, may not be turned or is broken offers none; :meth:`probes` says why.
+        """
+        offered = [CURRENT_MODE]
+        for knob in self._knobs:
+            if knob.probe(self._sysroot).availability is Availability.AVAILABLE:
+                names = {mode.name for mode in offered}
+                offered += [mode for mode in knob.modes(self._sysroot) if mode.name not in names]
+        return tuple(offered)
 
     def mode(self, name: str) -> PowerMode:
-        """Return the mode of that name; raises PowerlabError naming the modes there are."""
-        for mode in self.modes():
+        """Return the mode of that name.
+
+        Raises:
+            PowerlabError: the device has none; the error names those it has.
+        """
+        modes = self.modes()
+        for mode in modes:
             if mode.name == name:
                 return mode
-        raise PowerlabError(f"this device has no power mode {name!r}; `powerlab modes` lists the modes it has.")
+        names = ", ".join(mode.name for mode in modes)
+        raise PowerlabError(f"this device has no power mode {name!r}; choose one of: {names}.")
 
     @contextmanager
     def applied(self, mode_name: str) -> Iterator[PowerMode]:
         """Set a mode, yield it, and put the previous settings back at the end.
 
+        ``current`` takes no lock and writes nothing.
+
         Raises:
             PowerlabError: the mode is unknown, needs a reboot, is refused by the device or does not read back, or
                 another process is setting modes on this device; the previous settings are back by then.
         """
-        yield self.mode(mode_name)
+        if mode_name == CURRENT_MODE.name:
+            self._expected[mode_name] = self._board.read()
+            try:
+                yield CURRENT_MODE
+            finally:
+                del self._expected[mode_name]
+            return
+        with device_lock(self._sysroot, self._state_dir):
+            self._undo_killed()
+            mode = self._settable(mode_name)
+            entry = self._begin(mode)
+            try:
+                self._change(mode)
+                yield mode
+            finally:
+                self._expected.pop(mode_name, None)
+                self._board.restore(entry.previous, _touched(entry))
+                self._journal.remove()
+
+    def set(self, mode_name: str) -> PowerMode:
+        """Set a mode to stay; :meth:`restore` goes back to what was before the first mode set so.
+
+        Raises:
+            PowerlabError: as :meth:`applied` does.
+        """
+        with device_lock(self._sysroot, self._state_dir):
+            self._undo_killed()
+            mode = self._settable(mode_name)
+            entry = self._begin(mode)
+            try:
+                self._change(mode)
+            except BaseException:
+                self._board.restore(entry.previous, _touched(entry))
+                self._journal.remove()
+                raise
+            if self._undo.read() is None:
+                self._journal.move_to(self._undo)
+            else:
+                self._journal.remove()
+            return mode
 
     def recover(self) -> tuple[Setting, ...]:
-        """Undo what a killed process left; return the settings written, none where there was nothing to undo."""
-        return ()
+        """Undo what a killed process left; return the settings written, none where there was nothing to undo.
+
+        Within the same boot every recorded setting is put back. After a reboot the kernel has forgotten most of them;
+        only settings that outlive a reboot are put back, and only while they still are what the killed process set:
+        whatever was chosen since stays.
+
+        Raises:
+            PowerlabError: another process is setting modes, the journal is damaged, or the device refuses a setting;
+                in the last case the journal stays, and the next call tries again.
+        """
+        if self._journal.read() is None:
+            return ()
+        with device_lock(self._sysroot, self._state_dir):
+            return self._undo_killed()
+
+    def restore(self) -> tuple[Setting, ...]:
+        """Undo what a killed process left and every mode set to stay; return the settings written.
+
+        Raises:
+            PowerlabError: as :meth:`recover` does.
+        """
+        with device_lock(self._sysroot, self._state_dir):
+            written = self._undo_killed()
+            return written + self._take_back(self._undo)
+
+    def pending(self) -> tuple[Entry, ...]:
+        """Return the changes that :meth:`restore` would undo: a killed process's first, then the one set to stay.
+
+        Raises:
+            PowerlabError: a journal is damaged.
+        """
+        return tuple(entry for entry in (self._journal.read(), self._undo.read()) if entry is not None)
 
     def drifted(self, mode_name: str) -> str | None:
-        """Return one sentence when somebody changed the applied mode meanwhile, None when all is as it was set."""
-        self.mode(mode_name)
-        return None
+        """Return one sentence when somebody changed the applied mode meanwhile, None when all is as it was set.
+
+        Raises:
+            PowerlabError: the mode is not applied now, or a knob cannot be read.
+        """
+        if mode_name not in self._expected:
+            raise PowerlabError(f"{mode_name} is not applied now, so it cannot have drifted; ask inside applied().")
+        difference = self._board.difference(self._expected[mode_name])
+        return None if difference is None else f"somebody changed {mode_name} meanwhile: {difference}."
+
+    def _settable(self, name: str) -> PowerMode:
+        mode = self.mode(name)
+        if mode.requires_reboot and self._board.difference(mode.settings) is not None:
+            raise PowerlabError(
+                f"{name} only takes effect after a reboot, which powerlab does not do; set it yourself with"
+                " `sudo nvpmodel -m`, reboot, and sweep the mode `current`."
+            )
+        return mode
+
+    def _begin(self, mode: PowerMode) -> Entry:
+        entry = Entry(
+            mode=mode.name,
+            boot_id=boot_id(self._sysroot),
+            pid=os.getpid(),
+            previous=self._board.read(),
+            target=mode.settings,
+        )
+        self._journal.write(entry)
+        return entry
+
+    def _change(self, mode: PowerMode) -> None:
+        self._board.write(mode.settings)
+        self._board.check(mode.settings, mode.name)
+        self._expected[mode.name] = self._board.read()
+
+    def _undo_killed(self) -> tuple[Setting, ...]:
+        return self._take_back(self._journal)
+
+    def _take_back(self, journal: Journal) -> tuple[Setting, ...]:
+        entry = journal.read()
+        if entry is None:
+            return ()
+        if entry.boot_id == boot_id(self._sysroot):
+            written = self._board.restore(entry.previous, _touched(entry))
+        else:
+            written = self._take_back_after_reboot(entry)
+        journal.remove()
+        return written
+
+    def _take_back_after_reboot(self, entry: Entry) -> tuple[Setting, ...]:
+        now = self._board.read()
+        untouched_since = {key_of(setting) for setting in entry.target if setting in now}
+        lost = [setting for setting in self._board.survivors(entry.previous) if key_of(setting) in untouched_since]
+        return self._board.restore(lost, frozenset())
+
+
+def _touched(entry: Entry) -> frozenset[tuple[str, str]]:
+    return frozenset(key_of(setting) for setting in entry.target)

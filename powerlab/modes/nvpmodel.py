@@ -1,0 +1,163 @@
+"""The knob ``nvpmodel``: the power modes NVIDIA publishes for each Jetson."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from powerlab.boards.registry import detect
+from powerlab.domain.errors import PowerlabError
+from powerlab.domain.mode import ModeOrigin, PowerMode, Setting
+from powerlab.domain.power import Availability
+from powerlab.modes.base import KnobProbe
+from powerlab.modes.files import can_write, read_value, write_value
+from powerlab.modes.frequency_range import FrequencyRange, read_range, write_range
+from powerlab.modes.nvpmodel_conf import NvpmodelConf, PowerModel, parse_conf
+from powerlab.modes.nvpmodel_program import PROGRAM, query, set_mode
+from powerlab.sysroot import Sysroot
+
+CONF = "/etc/nvpmodel.conf"
+MODE_TARGET = "mode"
+_LOW, _HIGH = "MIN_FREQ", "MAX_FREQ"
+_CPUFREQ = "/cpufreq/"
+
+
+class Nvpmodel:
+    """Its settings are the mode, and each file the modes write.
+
+    The files are recorded one by one because a device may have been changed by hand since its mode was set, or be in no
+    mode of the table at all: going back to the mode alone would not bring back what was there. The CPU clocks are left
+    to the knob ``cpufreq``.
+    """
+
+    name = "nvpmodel"
+
+    def probe(self, sysroot: Sysroot) -> KnobProbe:
+        """Say whether there is an nvpmodel, whether its table can be read, and whether it can be used."""
+        if not self._present(sysroot):
+            return self._answer(Availability.ABSENT, "no nvpmodel here: only NVIDIA Jetson boards have it")
+        try:
+            conf = self._conf(sysroot)
+            now = query(sysroot)
+        except PowerlabError as error:
+            return self._answer(Availability.BROKEN, str(error), "mend what the text says, then ask again")
+        if not any(can_write(sysroot, path) for path in self._paths(conf)):
+            return self._answer(
+                Availability.DENIED,
+                f"in {now.name or 'no mode of the table'}; this user may not change it",
+                "run powerlab as root (sudo), or in a container with /sys mounted writable",
+            )
+        return self._answer(
+            Availability.AVAILABLE, f"in {now.name or 'no mode of the table'}; {len(conf.models)} modes in {CONF}"
+        )
+
+    def modes(self, sysroot: Sysroot) -> Sequence[PowerMode]:
+        """Return every mode of the device's own table."""
+        conf = self._conf(sysroot)
+        reboot = {mode.name for mode in detect(sysroot).vendor_modes if mode.requires_reboot}
+        return [
+            PowerMode(
+                name=model.name,
+                settings=(self._setting(MODE_TARGET, str(model.id)),),
+                origin=ModeOrigin.VENDOR,
+                requires_reboot=model.name in reboot,
+                online_cores=_online_cores(model),
+                description=_description(model),
+            )
+            for model in conf.models
+        ]
+
+    def read(self, sysroot: Sysroot) -> Sequence[Setting]:
+        """Return the mode, where the device is in one of the table, and every file the modes write."""
+        if not self._present(sysroot):
+            return ()
+        conf = self._conf(sysroot)
+        now = query(sysroot)
+        known = any(model.id == now.id for model in conf.models)
+        return [*([self._setting(MODE_TARGET, str(now.id))] if known else []), *self._read_files(sysroot, conf)]
+
+    def _read_files(self, sysroot: Sysroot, conf: NvpmodelConf) -> Iterator[Setting]:
+        for name, argument in _targets(conf):
+            paths = conf.parameters[name].paths
+            try:
+                if argument:
+                    yield self._setting(f"{name}.{argument}", read_value(sysroot, paths[argument]))
+                else:
+                    yield self._setting(name, str(read_range(sysroot, paths[_LOW], paths[_HIGH])))
+            except (OSError, ValueError):
+                continue  # an argument this kernel does not have, or that can only be written: nothing to restore
+
+    def write(self, sysroot: Sysroot, setting: Setting) -> None:
+        """Set the mode, or one of the files."""
+        conf = self._conf(sysroot)
+        if setting.target == MODE_TARGET:
+            model = next((model for model in conf.models if str(model.id) == setting.value), None)
+            if model is None:
+                raise PowerlabError(f"{CONF} has no mode number {setting.value}; `powerlab modes` lists what it has.")
+            set_mode(sysroot, model.id, model.name)
+            return
+        name, _, argument = setting.target.partition(".")
+        if (name, argument) not in _targets(conf):
+            raise PowerlabError(f"{CONF} no longer defines {setting.target}; it cannot be set back to {setting.value}.")
+        paths = conf.parameters[name].paths
+        if argument:
+            write_value(sysroot, paths[argument], setting.value)
+        else:
+            write_range(sysroot, paths[_LOW], paths[_HIGH], FrequencyRange.parse(setting.value))
+
+    def survives_reboot(self, setting: Setting) -> bool:
+        """The mode does, in ``/var/lib/nvpmodel/status``; the files are written anew from it at each boot."""
+        return setting.target == MODE_TARGET
+
+    def _present(self, sysroot: Sysroot) -> bool:
+        return sysroot.path(CONF).is_file() and sysroot.path(PROGRAM).is_file()
+
+    def _conf(self, sysroot: Sysroot) -> NvpmodelConf:
+        try:
+            return parse_conf(sysroot.read(CONF))
+        except OSError as error:
+            raise PowerlabError(f"{CONF} cannot be read ({error.strerror}).") from None
+
+    def _paths(self, conf: NvpmodelConf) -> Iterator[str]:
+        return (path for parameter in conf.parameters.values() for path in parameter.paths.values())
+
+    def _setting(self, target: str, value: str) -> Setting:
+        return Setting(knob=self.name, target=target, value=value)
+
+    def _answer(self, availability: Availability, detail: str, remedy: str = "") -> KnobProbe:
+        return KnobProbe(knob=self.name, availability=availability, detail=detail, remedy=remedy)
+
+
+def _targets(conf: NvpmodelConf) -> list[tuple[str, str]]:
+    """Return (parameter, argument) of each file the modes write; a clock's two limits are one target without argument.
+
+    Files come first, so that cores are online before their clocks are set.
+    """
+    written = {key for model in conf.models for key in model.values}
+    files, clocks = [], []
+    for name, parameter in conf.parameters.items():
+        paths = {key: path for key, path in parameter.paths.items() if _CPUFREQ not in path and (name, key) in written}
+        if _LOW in paths and _HIGH in paths:
+            clocks.append((name, ""))
+            paths = {key: path for key, path in paths.items() if key not in {_LOW, _HIGH}}
+        files += [(name, key) for key in paths]
+    return files + clocks
+
+
+def _online_cores(model: PowerModel) -> int | None:
+    cores = [value for (parameter, _), value in model.values.items() if parameter == "CPU_ONLINE"]
+    return cores.count("1") if cores else None
+
+
+def _description(model: PowerModel) -> str:
+    """Say in one line what a mode allows: cores, and the caps of the clocks in MHz."""
+    caps: dict[str, float] = {}
+    for (parameter, argument), value in model.values.items():
+        part = "CPU" if parameter.startswith("CPU") else parameter
+        if argument == _HIGH and part in {"CPU", "GPU", "EMC"} and value.isdecimal() and int(value) > 0:
+            caps[part] = max(caps.get(part, 0.0), int(value) / (1e3 if part == "CPU" else 1e6))
+    cores = _online_cores(model)
+    parts = [f"{cores} cores"] if cores else []
+    parts += [
+        f"{part} up to {caps[part]:g} MHz" if part in caps else f"{part} uncapped" for part in ("CPU", "GPU", "EMC")
+    ]
+    return ", ".join(parts)

@@ -1,0 +1,104 @@
+"""Reads, writes and compares the settings of all knobs together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.domain.mode import Setting
+from powerlab.modes.base import Knob
+from powerlab.sysroot import Sysroot
+
+Key = tuple[str, str]
+
+
+def key_of(setting: Setting) -> Key:
+    """Return what a setting sets: knob and target."""
+    return setting.knob, setting.target
+
+
+class Board:
+    """Every knob of one device."""
+
+    def __init__(self, sysroot: Sysroot, knobs: Sequence[Knob]) -> None:
+        self._sysroot = sysroot
+        self._knobs = {knob.name: knob for knob in knobs}
+
+    def read(self) -> tuple[Setting, ...]:
+        """Return every setting as it is now, in the order in which to write them back.
+
+        A knob that is absent or broken has none. Its modes are not offered either, so nothing of it needs to be put
+        back; and a setting that was recorded and has vanished is told by :meth:`difference`.
+        """
+        return tuple(setting for knob in self._knobs.values() for setting in self._read_knob(knob))
+
+    def _read_knob(self, knob: Knob) -> Sequence[Setting]:
+        try:
+            return knob.read(self._sysroot)
+        except PowerlabError:
+            return ()
+
+    def write(self, settings: Iterable[Setting]) -> None:
+        """Write settings in order.
+
+        Raises:
+            PowerlabError: the device refuses one; the rest is not written.
+        """
+        for setting in settings:
+            self._knob(setting).write(self._sysroot, setting)
+
+    def check(self, wanted: Iterable[Setting], purpose: str) -> None:
+        """Read back; ``purpose`` says in an error what the settings were for.
+
+        Raises:
+            PowerlabError: a setting reads back other than it was written.
+        """
+        if difference := self.difference(wanted):
+            raise PowerlabError(f"{purpose} did not take effect: {difference}.")
+
+    def difference(self, wanted: Iterable[Setting]) -> str | None:
+        """Return in words the first setting that is not as wanted, None where all are."""
+        now = {key_of(setting): setting.value for setting in self.read()}
+        for setting in wanted:
+            value = now.get(key_of(setting))
+            if value != setting.value:
+                found = "cannot be read" if value is None else f"reads {value}"
+                return f"{setting.knob} {setting.target} should be {setting.value} and {found}"
+        return None
+
+    def restore(self, previous: Sequence[Setting], touched: frozenset[Key]) -> tuple[Setting, ...]:
+        """Put settings back; return those that were written.
+
+        Settings a mode touched are always written, because a change that was cut short may look complete (nvpmodel can
+        still name the old mode while half of the new one is set). All others are written where they differ. One that
+        is refused is tried again at the end: it may depend on a later one.
+
+        Raises:
+            PowerlabError: a setting could not be put back, or reads back otherwise; all others are back then.
+        """
+        written: list[Setting] = []
+        refused: list[Setting] = []
+        for knob in self._knobs.values():
+            now = {key_of(setting): setting.value for setting in self._read_knob(knob)}
+            for setting in (setting for setting in previous if setting.knob == knob.name):
+                if now.get(key_of(setting)) == setting.value and key_of(setting) not in touched:
+                    continue
+                written.append(setting)
+                try:
+                    knob.write(self._sysroot, setting)
+                except PowerlabError:
+                    refused.append(setting)
+                now = {key_of(setting): setting.value for setting in self._read_knob(knob)}
+        self.write(refused)
+        self.check(previous, "putting the previous settings back")
+        return tuple(written)
+
+    def survivors(self, settings: Iterable[Setting]) -> tuple[Setting, ...]:
+        """Return those settings that outlive a reboot."""
+        return tuple(setting for setting in settings if self._knob(setting).survives_reboot(setting))
+
+    def _knob(self, setting: Setting) -> Knob:
+        knob = self._knobs.get(setting.knob)
+        if knob is None:
+            raise PowerlabError(f"powerlab has no knob named {setting.knob!r} to set {setting.target} with.")
+        return knob
