@@ -1,7 +1,7 @@
 # powerlab: "make demo" measures this machine, "make test" runs every test. Both make and reuse .venv by themselves.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench lock openapi format clean
+.PHONY: help demo test check bench lock openapi docs format clean
 
 # A Python to build .venv with, where the first one found is not the right one: make demo PYTHON=/path/to/python3
 PYTHON ?=
@@ -46,6 +46,10 @@ lock: ## resolve requirements.lock anew from pyproject.toml, for every platform 
 openapi: ## write api/openapi.json from the application
 	@scripts/setup_venv dev
 	$(BIN)/python scripts/write_openapi.py
+
+docs: ## write docs/cli.md from the command line's own help
+	@scripts/setup_venv dev
+	$(BIN)/python scripts/write_cli_page.py
 
 clean: ## remove everything that was built, .venv too; results in the database stay
 	rm -rf .venv build dist .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,135 @@
+"""The documentation, read as a stranger would: its links lead somewhere and it names what the program has."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from powerlab import cli
+
+_LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+_HEADING = re.compile(r"^#+\s+(.*)$", re.MULTILINE)
+
+
+@pytest.fixture(scope="session")
+def pages(tracked: list[Path]) -> list[Path]:
+    return [path for path in tracked if path.suffix == ".md"]
+
+
+def _anchor(heading: str) -> str:
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
+def test_every_link_leads_to_a_file_of_the_project(root: Path, pages: list[Path]) -> None:
+    assert pages
+    for page in pages:
+        for link in _LINK.findall(page.read_text(encoding="utf-8")):
+            if link.startswith(("http://", "https://", "mailto:")):
+                continue
+            name, _, anchor = link.partition("#")
+            target = (page.parent / name).resolve() if name else page
+            where = f"{page.relative_to(root)} links to {link}"
+            assert target.is_relative_to(root), where
+            assert target.exists(), where
+            if anchor:
+                headings = _HEADING.findall(target.read_text(encoding="utf-8"))
+                assert anchor in {_anchor(heading) for heading in headings}, where
+
+
+def _options(parser: argparse.ArgumentParser) -> Iterator[tuple[str, str]]:
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for child in action.choices.values():
+                yield from _options(child)
+        elif action.help != argparse.SUPPRESS:
+            yield from (
+                (parser.prog, option) for option in action.option_strings or [str(action.metavar or action.dest)]
+            )
+
+
+def test_every_command_and_option_is_documented(root: Path) -> None:
+    """The page is written by ``make docs``; its exact layout depends on the Python that wrote it."""
+    page = (root / "docs" / "cli.md").read_text(encoding="utf-8")
+    sections = {part.split("\n", 1)[0]: part for part in re.split(r"^#+ ", page, flags=re.MULTILINE)}
+    for command in cli.COMMANDS:
+        assert f"powerlab {command}" in sections, f"docs/cli.md lacks powerlab {command}; run 'make docs'"
+    for program, option in _options(cli._parser()):
+        assert option in sections[program], f"docs/cli.md lacks {option} of {program}; run 'make docs'"
+
+
+def test_every_command_explains_itself() -> None:
+    (commands,) = (a for a in cli._parser()._actions if isinstance(a, argparse._SubParsersAction))
+    assert {action.dest for action in commands._choices_actions if action.help} == set(cli.COMMANDS)
+    assert [name for name, child in commands.choices.items() if not child.description] == []
+
+
+def test_every_exit_code_is_documented(root: Path) -> None:
+    page = (root / "docs" / "cli.md").read_text(encoding="utf-8")
+    for name, code in vars(cli).items():
+        if name.startswith("EXIT_"):
+            assert re.search(rf"^ *{code} ", page, re.MULTILINE), f"exit code {code} ({name}) is not in docs/cli.md"
+
+
+def test_every_metric_is_in_the_method(root: Path) -> None:
+    from powerlab.domain.quantity import METRICS
+
+    page = (root / "docs" / "method.md").read_text(encoding="utf-8")
+    assert [name for name in METRICS if f"`{name}`" not in page] == []
+
+
+def test_every_validity_rule_is_in_the_method(root: Path) -> None:
+    from powerlab.domain.validity import RULES
+
+    page = (root / "docs" / "method.md").read_text(encoding="utf-8")
+    assert [name for name in RULES if f"`{name}`" not in page] == []
+
+
+def test_every_source_knob_and_board_is_documented(root: Path) -> None:
+    from powerlab.boards.registry import BOARDS
+    from powerlab.modes.registry import KNOBS
+    from powerlab.power.registry import SOURCES
+
+    pages = "".join((root / "docs" / name).read_text(encoding="utf-8") for name in ("architecture.md", "method.md"))
+    names = {item.name for item in (*SOURCES, *KNOBS)} | set(BOARDS)
+    assert {name for name in names if f"`{name}`" not in pages} == set()
+
+
+def test_every_package_is_in_the_architecture(root: Path) -> None:
+    page = (root / "docs" / "architecture.md").read_text(encoding="utf-8")
+    folders = [path.parent.name for path in (root / "powerlab").glob("*/__init__.py")]
+    assert [name for name in folders if f"`{name}/`" not in page] == []
+
+
+def test_make_targets_in_the_pages_exist(root: Path, pages: list[Path]) -> None:
+    makefile = (root / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))
+    for page in pages:
+        for target in re.findall(r"(?:\$ |`)make ([a-z]+)", page.read_text(encoding="utf-8")):
+            assert target in targets, f"{page.relative_to(root)} speaks of 'make {target}'"
+
+
+def test_the_version_is_one(root: Path) -> None:
+    import powerlab
+
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+    assert project["project"]["version"] == powerlab.__version__
+
+
+def test_the_project_stands_on_its_own(root: Path, tracked: list[Path]) -> None:
+    """No note to oneself, no word of the machine it was written on."""
+    forbidden = re.compile(
+        "|".join(
+            (r"/wo" + r"rk/", r"\bTO" + r"DO\b", r"\bFIX" + r"ME\b", r"\bX" + r"XX\b", r"helper \d", r"issue #?\d")
+        )
+    )
+    found = []
+    for path in tracked:
+        if path.suffix in {".py", ".md", ".cpp", ".hpp", ".toml", ".yml", ".html", ".js", ".css", ".sh", ".txt", ""}:
+            for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+                if forbidden.search(line):
+                    found.append(f"{path.relative_to(root)}:{number}: {line.strip()}")
+    assert found == []
