@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -94,3 +95,21 @@ def panel_title(theme: Theme, text: str, *, x: float, y: float) -> dict[str, Any
         "showarrow": False,
         "font": {"size": 13, "color": theme.ink},
     }
+
+
+def legend_above(names: Sequence[str], *, narrow: bool) -> tuple[dict[str, Any], int]:
+    """Return a legend in columns above the plot, and the height in px that the upper margin must leave for it."""
+    entry_px = 7 * max((len(html.unescape(name)) for name in names), default=0) + 8
+    columns = max(1, (330 if narrow else 540) // (entry_px + 40))
+    legend = {
+        "orientation": "h",
+        "x": 0,
+        "xanchor": "left",
+        "y": 1,
+        "yref": "container",
+        "yanchor": "top",
+        "entrywidth": entry_px,
+        "tracegroupgap": 0,
+        "font": {"size": 12},
+    }
+    return legend, 20 * math.ceil(len(names) / columns) + 8

@@ -8,53 +8,38 @@ from typing import Any
 from powerlab.analysis.summary import PointSummary
 from powerlab_dashboards.charts.base import Chart, Figure, NoChart, axis, layout, panel_title, plain
 from powerlab_dashboards.charts.grid import Grid
-from powerlab_dashboards.charts.theme import View
+from powerlab_dashboards.charts.theme import Theme, View
 from powerlab_dashboards.charts.words import missing_power, provenance_words, why_missing
 from powerlab_dashboards.format import model_label, shown
 
 METRIC = "efficiency_img_per_s_per_w"
 _ROW_PX = 52
-_MARGIN_PX = {"l": 16, "r": 16, "t": 36, "b": 96}
+_MARGIN_PX = {"l": 16, "r": 16, "t": 36, "b": 84}
 
 
 def build(summaries: Sequence[PointSummary], view: View) -> Figure | NoChart:
-    """Return the heatmaps, which share one colour scale; a point without a figure shows its reason instead of a cell."""
+    """Return the heatmaps, which share one colour scale; a cell without a figure says why."""
     if all(summary.metric(METRIC) is None for summary in summaries):
         return NoChart(missing_power(summaries))
     panels = _panels(summaries)
     modes = list(dict.fromkeys(summary.point.mode for summary in summaries))
     threads = sorted({summary.point.threads for summary in summaries})
-    grid = Grid.of(len(panels), narrow=view.narrow, row_px=_ROW_PX * len(modes), gap_px=84)
+    grid = Grid.of(len(panels), narrow=view.narrow, row_px=_ROW_PX * len(modes), gap_px=92)
     words = provenance_words(summaries, METRIC)
     theme = view.theme
     figure_layout = layout(
-        theme,
-        height=grid.height_px(_MARGIN_PX),
-        margin=_MARGIN_PX,
-        annotations=[],
-        coloraxis={
-            "colorscale": theme.colour_scale(),
-            "colorbar": {
-                "orientation": "h",
-                "thickness": 8,
-                "len": 0.5 if not view.narrow else 1.0,
-                "x": 0,
-                "xanchor": "left",
-                "y": 0,
-                "yref": "container",
-                "yanchor": "bottom",
-                "outlinewidth": 0,
-                "title": {"text": f"img/s/W, {words}", "side": "top", "font": {"color": theme.muted, "size": 12}},
-                "tickfont": {"color": theme.muted, "size": 12},
-            },
-        },
+        theme, height=grid.height_px(_MARGIN_PX), margin=_MARGIN_PX, annotations=[_legend(theme, words)]
     )
+    models = list(dict.fromkeys(model for model, _ in panels))
+    for index, model in enumerate(models):
+        figure_layout[f"coloraxis{_suffix(index)}"] = _colour_axis(theme, model, summaries)
     data: list[dict[str, Any]] = []
     for index, ((model, batch), members) in enumerate(panels.items()):
-        suffix = "" if index == 0 else str(index + 1)
+        suffix = _suffix(index)
         x_domain, y_domain = grid.domains(index)
         cells = {(summary.point.mode, summary.point.threads): summary for summary in members}
-        data.append(_heatmap(cells, modes, threads, suffix))
+        place = {"xaxis": f"x{suffix}", "yaxis": f"y{suffix}", "coloraxis": f"coloraxis{_suffix(models.index(model))}"}
+        data.append(_heatmap(cells, modes, threads) | place)
         figure_layout["annotations"] += [
             panel_title(theme, f"{model_label(model)}, batch {batch}", x=x_domain[0], y=y_domain[1]),
             *_empty_cells(cells, modes, threads, suffix, theme.muted),
@@ -62,12 +47,12 @@ def build(summaries: Sequence[PointSummary], view: View) -> Figure | NoChart:
         figure_layout[f"xaxis{suffix}"] = axis(
             theme, "threads", domain=x_domain, anchor=f"y{suffix}", showgrid=False, fixedrange=True,
             tickvals=list(range(len(threads))), ticktext=[str(count) for count in threads],
-            range=[-0.5, len(threads) - 0.5],
+            range=[-0.5, len(threads) - 0.5], ticks="",
         )  # fmt: skip
         figure_layout[f"yaxis{suffix}"] = axis(
             theme, "", domain=y_domain, anchor=f"x{suffix}", showgrid=False, fixedrange=True,
             tickvals=list(range(len(modes))), ticktext=[plain(mode) for mode in modes],
-            range=[len(modes) - 0.5, -0.5], ticks="", ticklabelstandoff=6,
+            range=[len(modes) - 0.5, -0.5], ticks="", showticklabels=index % grid.columns == 0,
         )  # fmt: skip
     return {"data": data, "layout": figure_layout}
 
@@ -80,9 +65,31 @@ def _panels(summaries: Sequence[PointSummary]) -> dict[tuple[str, int], list[Poi
     return panels
 
 
-def _heatmap(
-    cells: dict[tuple[str, int], PointSummary], modes: list[str], threads: list[int], suffix: str
-) -> dict[str, Any]:
+def _suffix(index: int) -> str:
+    """Return what Plotly puts behind an axis's name: nothing for the first, 2 for the second."""
+    return "" if index == 0 else str(index + 1)
+
+
+def _colour_axis(theme: Theme, model: str, summaries: Sequence[PointSummary]) -> dict[str, Any]:
+    """Return one model's scale; it starts at zero, so that the depth of the ink is in proportion to the figure."""
+    values = [
+        metric.value
+        for summary in summaries
+        if summary.point.workload.model == model and (metric := summary.metric(METRIC))
+    ]
+    return {"colorscale": theme.colour_scale(), "showscale": False, "cmin": 0.0, "cmax": max(values, default=1.0)}
+
+
+def _legend(view: View, words: str) -> dict[str, Any]:
+    gap = "<br>" if view.narrow else " "
+    return {
+        "text": f"img/s/W, {words},{gap}with the half-width of the 95 % interval",
+        "x": 0, "y": 0, "xref": "paper", "yref": "container", "xanchor": "left", "yanchor": "bottom", "align": "left",
+        "showarrow": False, "font": {"size": 12, "color": view.theme.muted},
+    }  # fmt: skip
+
+
+def _heatmap(cells: dict[tuple[str, int], PointSummary], modes: list[str], threads: list[int]) -> dict[str, Any]:
     values: list[list[float | None]] = []
     texts: list[list[str]] = []
     hovers: list[list[str]] = []
@@ -90,9 +97,8 @@ def _heatmap(
         found = [cells.get((mode, count)) for count in threads]
         metrics = [summary.metric(METRIC) if summary else None for summary in found]
         values.append([metric.value if metric else None for metric in metrics])
-        texts.append(
-            [f"<b>{shown(metric).value}</b><br>{shown(metric).spread}" if metric else "" for metric in metrics]
-        )
+        shows = [shown(metric) if metric else None for metric in metrics]
+        texts.append([f"<b>{show.value}</b><br>{show.spread}" if show else "" for show in shows])
         hovers.append([_hover(summary) if summary else "" for summary in found])
     return {
         "type": "heatmap",
@@ -104,9 +110,6 @@ def _heatmap(
         "customdata": hovers,
         "hovertemplate": "%{customdata}<extra></extra>",
         "hoverongaps": False,
-        "coloraxis": "coloraxis",
-        "xaxis": f"x{suffix}",
-        "yaxis": f"y{suffix}",
         "xgap": 2,
         "ygap": 2,
     }

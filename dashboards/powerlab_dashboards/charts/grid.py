@@ -27,8 +27,8 @@ class Grid:
 
     @classmethod
     def of(cls, panel_count: int, *, narrow: bool, row_px: int, gap_px: int) -> Grid:
-        """Return the grid for so many panels: one column on narrow screens, else two, or three for five and more."""
-        widest = 1 if narrow else (2 if panel_count <= 4 else 3)
+        """Return the grid for so many panels: one column if ``narrow``, else at most three, and four as two by two."""
+        widest = 1 if narrow else 2 if panel_count == 4 else 3
         columns = max(1, min(panel_count, widest))
         return cls(rows=math.ceil(panel_count / columns), columns=columns, row_px=row_px, gap_px=gap_px)
 

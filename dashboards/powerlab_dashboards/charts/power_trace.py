@@ -7,7 +7,7 @@ from typing import Any
 
 from powerlab.domain.power import Trace
 from powerlab.domain.run import Run
-from powerlab_dashboards.charts.base import Chart, Figure, NoChart, axis, layout, plain
+from powerlab_dashboards.charts.base import Chart, Figure, NoChart, axis, layout, legend_above, plain
 from powerlab_dashboards.charts.series import Curve, rail_curve, thin, total_curve
 from powerlab_dashboards.charts.theme import Theme, View
 
@@ -41,17 +41,17 @@ def build(data: RunTraces, view: View) -> Figure | NoChart:
     ]
     if len(formula) > 1 and (total := total_curve(formula, curves)) and len({words[key] for key in formula}) == 1:
         lines.append(_total_line(theme, thin(total, _SAMPLE_LIMIT), words[formula[0]]))
+    legend, legend_px = legend_above([line["name"] for line in lines], narrow=view.narrow)
     figure_layout = layout(
         theme,
-        height=380,
-        margin={"l": 64, "r": 16, "t": 64, "b": 56},
+        height=340 + legend_px,
+        margin={"l": 64, "r": 16, "t": legend_px + 8, "b": 56},
         showlegend=True,
         hovermode="x unified",
-        legend={"orientation": "h", "x": 0, "xanchor": "left", "y": 1, "yref": "container", "yanchor": "top",
-                "font": {"size": 12}},
+        legend=legend,
         xaxis=axis(theme, "time since the timed window began, s", hoverformat=".3f"),
         yaxis=axis(theme, "power, W (" + " and ".join(sorted(set(words.values()))) + ")", rangemode="tozero"),
-    )  # fmt: skip
+    )
     if end_ns > start_ns:
         figure_layout |= _window(theme, (end_ns - start_ns) / 1e9)
     return {"data": lines, "layout": figure_layout}
@@ -100,8 +100,8 @@ CHART = Chart(
     name="power-trace",
     title="Power over the run",
     caption=(
-        "One line a rail, as sampled; the shaded part is what the figures are made from. Where a sensor counts energy, the "
-        "line is the counter's slope between two of its steps."
+        "One line a rail, as sampled; the shaded part is what the figures are made from. Where a sensor counts "
+        "energy, the line is the counter's slope between two of its steps."
     ),
     build=build,
 )

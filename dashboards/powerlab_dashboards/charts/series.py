@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -81,7 +82,7 @@ def thin(curve: Curve, limit: int) -> Curve:
         return curve
     edges = np.linspace(0, length, max(limit // 2, 1) + 1).astype(np.int64)
     kept: set[int] = set()
-    for start, stop in zip(edges[:-1], edges[1:], strict=True):
+    for start, stop in itertools.pairwise(edges):
         stretch = curve.power_w[start:stop]
         kept |= {int(start + stretch.argmin()), int(start + stretch.argmax())}
     index = np.array(sorted(kept), dtype=np.int64)
@@ -99,8 +100,9 @@ def _seconds(time_ns: NDArray[np.int64], origin_ns: int) -> NDArray[np.float64]:
 
 def _at(curve: Curve, time_s: NDArray[np.float64]) -> NDArray[np.float64]:
     if curve.differenced:
-        return curve.power_w[np.searchsorted(curve.time_s, time_s, side="left").clip(max=len(curve.power_w) - 1)]
-    return np.interp(time_s, curve.time_s, curve.power_w)
+        index = np.searchsorted(curve.time_s, time_s, side="left").clip(max=len(curve.power_w) - 1)
+        return np.asarray(curve.power_w[index], dtype=np.float64)
+    return np.asarray(np.interp(time_s, curve.time_s, curve.power_w), dtype=np.float64)
 
 
 def mean_power_w(trace: Trace, window_ns: tuple[int, int]) -> float | None:

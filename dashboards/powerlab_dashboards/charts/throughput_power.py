@@ -9,14 +9,13 @@ from typing import Any
 from powerlab.analysis.best import pareto_front
 from powerlab.analysis.summary import PointSummary
 from powerlab.domain.quantity import Metric, Provenance
-from powerlab_dashboards.charts.base import Chart, Figure, NoChart, axis, layout, panel_title, plain
+from powerlab_dashboards.charts.base import Chart, Figure, NoChart, axis, layout, legend_above, panel_title, plain
 from powerlab_dashboards.charts.grid import Grid
 from powerlab_dashboards.charts.theme import SYMBOLS, Theme, View
 from powerlab_dashboards.charts.words import missing_power, provenance_words
 from powerlab_dashboards.format import model_label, shown
 
 _PANEL_PX = 360
-_MARGIN_PX = {"l": 64, "r": 24, "t": 72, "b": 56}
 _GUIDE_COUNT = 3
 Placed = tuple[PointSummary, Metric, Metric]
 """A summary with its power and its throughput, both there."""
@@ -35,28 +34,30 @@ def build(summaries: Sequence[PointSummary], view: View) -> Figure | NoChart:
     models = list(dict.fromkeys(summary.point.workload.model for summary, _, _ in placed))
     modes = list(dict.fromkeys(summary.point.mode for summary, _, _ in placed))
     batches = sorted({summary.point.workload.batch_size for summary, _, _ in placed})
-    grid = Grid.of(len(models), narrow=view.narrow, row_px=_PANEL_PX, gap_px=100)
+    grid = Grid.of(len(models), narrow=view.narrow, row_px=_PANEL_PX, gap_px=104)
     series = _Series(theme, modes, batches)
+    data = series.keys()
+    legend, legend_px = legend_above([key["name"] for key in data], narrow=view.narrow)
+    margin = {"l": 64, "r": 24, "t": legend_px + 36, "b": 56}
     figure_layout = layout(
         theme,
-        height=grid.height_px(_MARGIN_PX),
-        margin=_MARGIN_PX,
+        height=grid.height_px(margin),
+        margin=margin,
         annotations=[],
         showlegend=True,
         hovermode="closest",
-        legend={"orientation": "h", "x": 0, "xanchor": "left", "y": 1, "yref": "container", "yanchor": "top",
-                "font": {"size": 12}},
-    )  # fmt: skip
-    data: list[dict[str, Any]] = []
+        legend=legend,
+    )
     for index, model in enumerate(models):
         suffix = "" if index == 0 else str(index + 1)
         x_domain, y_domain = grid.domains(index)
         members = [entry for entry in placed if entry[0].point.workload.model == model]
         x_end, y_end = _end(entry[1] for entry in members), _end(entry[2] for entry in members)
         place = {"xaxis": f"x{suffix}", "yaxis": f"y{suffix}"}
+        front = _front(members)
+        named = _spaced(front, x_end, y_end, gap=0.11 if view.narrow else 0.07)
         guides, labels = _guides(theme, members, x_end, y_end, place)
-        data += guides + [_pareto_line(theme, members, place, first=index == 0)]
-        data += series.traces(members, place, first=index == 0)
+        data += [*guides, _pareto_line(theme, front, place), *series.traces(members, named, place)]
         figure_layout["annotations"] += [panel_title(theme, model_label(model), x=x_domain[0], y=y_domain[1]), *labels]
         figure_layout[f"xaxis{suffix}"] = axis(
             theme, f"power, W ({words})", domain=x_domain, anchor=f"y{suffix}", range=[0, x_end]
@@ -67,40 +68,82 @@ def build(summaries: Sequence[PointSummary], view: View) -> Figure | NoChart:
     return {"data": data, "layout": figure_layout}
 
 
+def _front(members: Sequence[Placed]) -> list[Placed]:
+    by_point = {entry[0].point.id: entry for entry in members}
+    return [by_point[summary.point.id] for summary in pareto_front([summary for summary, _, _ in members])]
+
+
+def _spaced(front: Sequence[Placed], x_end: float, y_end: float, *, gap: float) -> set[str]:
+    """Return the points whose labels do not run into another's, from the fastest down; ``gap`` is a part of a panel."""
+    named: list[Placed] = []
+    for entry in reversed(front):
+        apart = (
+            abs(entry[1].value - other[1].value) > 1.5 * gap * x_end
+            or abs(entry[2].value - other[2].value) > gap * y_end
+            for other in named
+        )
+        if all(apart):
+            named.append(entry)
+    return {summary.point.id for summary, _, _ in named}
+
+
 class _Series:
-    """One series a power mode and batch size; with several modes the colour is the mode's, else the batch size's."""
+    """The points by power mode and batch size: with several modes the colour is the mode's, else the batch size's."""
 
     def __init__(self, theme: Theme, modes: list[str], batches: list[int]) -> None:
         self._theme, self._modes, self._batches = theme, modes, batches
 
-    def traces(self, members: Sequence[Placed], place: dict[str, str], *, first: bool) -> list[dict[str, Any]]:
-        front = {summary.point.id for summary in pareto_front([summary for summary, _, _ in members])}
+    def keys(self) -> list[dict[str, Any]]:
+        """Return traces that hold no point but an entry of the legend each."""
+        keys = [self._key(plain(mode), self._colour(mode, self._batches[0]), "circle", mode) for mode in self._modes]
+        if len(self._batches) > 1:
+            keys += [
+                self._key(f"batch {batch}", self._theme.muted, self._symbol(self._modes[0], batch), f"batch {batch}")
+                for batch in self._batches
+            ]
+        line = {"color": self._theme.muted, "width": 1.2, "dash": "dot"}
         return [
-            self._trace(mode, batch, found, front, place, first=first)
+            *keys,
+            {"type": "scatter", "mode": "lines", "x": [None], "y": [None], "name": "Pareto line", "line": line},
+        ]
+
+    def traces(self, members: Sequence[Placed], named: set[str], place: dict[str, str]) -> list[dict[str, Any]]:
+        """Return the points of one panel; those in ``named`` say their thread count."""
+        return [
+            self._trace(mode, batch, found, named) | place
             for mode in self._modes
             for batch in self._batches
             if (found := [e for e in members if e[0].point.mode == mode and e[0].point.workload.batch_size == batch])
         ]
 
-    def _trace(
-        self, mode: str, batch: int, found: list[Placed], front: set[str], place: dict[str, str], *, first: bool
-    ) -> dict[str, Any]:
+    def _colour(self, mode: str, batch: int) -> str:
         by_mode = len(self._modes) > 1
-        mode_index, batch_index = self._modes.index(mode), self._batches.index(batch)
-        colour = self._theme.colour(mode_index if by_mode else batch_index)
-        symbol = SYMBOLS[(batch_index if len(self._batches) > 1 else mode_index) % len(SYMBOLS)]
-        name = plain(mode) if len(self._batches) == 1 else f"{plain(mode)}, batch {batch}"
+        return self._theme.colour(self._modes.index(mode) if by_mode else self._batches.index(batch))
+
+    def _symbol(self, mode: str, batch: int) -> str:
+        by_batch = len(self._batches) > 1
+        return SYMBOLS[(self._batches.index(batch) if by_batch else self._modes.index(mode)) % len(SYMBOLS)]
+
+    def _key(self, name: str, colour: str, symbol: str, group: str) -> dict[str, Any]:
+        if len(self._batches) == 1:
+            symbol = self._symbol(group, self._batches[0])
+        marker = {"size": 9, "color": colour, "symbol": symbol}
+        return {"type": "scatter", "mode": "markers", "x": [None], "y": [None], "name": name, "legendgroup": group,
+                "marker": marker}  # fmt: skip
+
+    def _trace(self, mode: str, batch: int, found: list[Placed], named: set[str]) -> dict[str, Any]:
+        colour, symbol = self._colour(mode, batch), self._symbol(mode, batch)
         return {
             "type": "scatter",
             "mode": "markers+text",
-            "name": name,
-            "legendgroup": name,
-            "showlegend": first,
+            "name": f"{plain(mode)}, batch {batch}",
+            "legendgroup": mode,
+            "showlegend": False,
             "x": [power.value for _, power, _ in found],
             "y": [throughput.value for _, _, throughput in found],
             "error_x": _error_bars([power for _, power, _ in found], colour),
             "error_y": _error_bars([throughput for _, _, throughput in found], colour),
-            "text": [f"{entry[0].point.threads} thr" if entry[0].point.id in front else "" for entry in found],
+            "text": [f"{e[0].point.threads} thr" if e[0].point.id in named else "" for e in found],
             "textposition": "top left",
             "textfont": {"size": 11, "color": self._theme.muted},
             "cliponaxis": False,
@@ -112,7 +155,6 @@ class _Series:
             },
             "customdata": [_hover(*entry) for entry in found],
             "hovertemplate": "%{customdata}<extra></extra>",
-            **place,
         }
 
 
@@ -144,15 +186,12 @@ def _hover(summary: PointSummary, power: Metric, throughput: Metric) -> str:
     return "<br>".join([*lines, f"{summary.valid_count} of {summary.run_count} runs valid"])
 
 
-def _pareto_line(theme: Theme, members: Sequence[Placed], place: dict[str, str], *, first: bool) -> dict[str, Any]:
-    by_point = {entry[0].point.id: entry for entry in members}
-    front = [by_point[summary.point.id] for summary in pareto_front([summary for summary, _, _ in members])]
+def _pareto_line(theme: Theme, front: Sequence[Placed], place: dict[str, str]) -> dict[str, Any]:
     return {
         "type": "scatter",
         "mode": "lines",
-        "name": "Pareto line: no point is better in both",
-        "legendgroup": "pareto",
-        "showlegend": first and len(front) > 1,
+        "name": "Pareto line",
+        "showlegend": False,
         "x": [power.value for _, power, _ in front],
         "y": [throughput.value for _, _, throughput in front],
         "line": {"color": theme.muted, "width": 1.2, "dash": "dot"},
@@ -196,8 +235,8 @@ CHART = Chart(
     name="throughput-power",
     title="Throughput against power",
     caption=(
-        "Up and to the left is better. Bars are 95 % intervals; hollow markers are power figures that were not measured. "
-        "Faint lines join equal img/s/W."
+        "Up and to the left is better. Bars are 95 % intervals; hollow markers are power figures that were not "
+        "measured. No point beats one on the Pareto line in both; faint lines join equal img/s/W."
     ),
     build=build,
 )

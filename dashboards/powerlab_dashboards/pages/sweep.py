@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from fastapi import APIRouter, Response
@@ -54,6 +55,8 @@ def add_routes(router: APIRouter, store: Store) -> None:
             latency_note=_common_provenance_word(summaries),
             missing_reason=missing_power(summaries),
             runs=runs,
+            verdicts=list(Counter(run.verdict.value for run in runs).most_common()),
+            wide_charts=len(record.plan.models) > 1 or len(record.plan.batch_sizes) > 2,
             charts=SWEEP_CHARTS.values(),
         )
 
