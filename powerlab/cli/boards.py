@@ -1,17 +1,118 @@
-"""Placeholder until its owner writes it."""
+"""``powerlab boards``: what powerlab knows about boards, and simulated ones."""
 
 from __future__ import annotations
 
 import argparse
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from powerlab.domain.errors import PowerlabError
+if TYPE_CHECKING:
+    from powerlab.boards.board import Board
+
+_DESCRIPTION = "List the boards powerlab knows, show one, or write a simulated one to a directory."
+
+_EPILOG = """\
+examples:
+  powerlab boards                                          every board
+  powerlab boards show jetson-agx-xavier                   its rails, its total and its power modes
+  powerlab boards simulate jetson-agx-xavier /tmp/xavier --run
+                                                           a simulated one, its sensors moving until Ctrl-C; then, in
+                                                           another terminal: powerlab modes --sysroot /tmp/xavier
+
+Every figure that comes from a simulated board says so.
+"""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
-    subparsers.add_parser("boards")
+    parser = subparsers.add_parser(
+        "boards",
+        help="the boards powerlab knows; write a simulated one",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON for machines")
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action")
+    show = actions.add_parser("show", help="show one board", description="Show one board.")
+    show.add_argument("name", metavar="NAME", help="a name that `powerlab boards` lists")
+    show.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON for machines")
+    simulate = actions.add_parser(
+        "simulate",
+        help="write the tree of a simulated board",
+        description="Write the root directory of a simulated board, to use with --sysroot.",
+    )
+    simulate.add_argument("name", metavar="NAME", help="a board that can be simulated")
+    simulate.add_argument("directory", metavar="DIR", type=Path, help="a directory that does not exist yet or is empty")
+    simulate.add_argument("--jetpack", type=int, choices=(4, 5), default=4, help="whose sensor files (default: 4)")
+    simulate.add_argument("--run", action="store_true", help="then move its sensors until Ctrl-C")
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    raise PowerlabError(f"{args.command} is not built yet.")
+    from powerlab.boards.registry import BOARDS, find_board
+
+    if args.action == "simulate":
+        return _simulate(args)
+    boards = [find_board(args.name)] if args.action == "show" else list(BOARDS.values())
+    if args.json:
+        documents = [asdict(board) for board in boards]
+        print(json.dumps(documents[0] if args.action == "show" else documents, indent=2))
+    elif args.action == "show":
+        _show(boards[0])
+    else:
+        _list(boards)
+    return 0
+
+
+def _list(boards: list[Board]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("board", "cores", "power is", "simulator"):
+        table.add_column(heading)
+    for board in boards:
+        total = " + ".join(_rail_names(board)) or "found by probing"
+        table.add_row(board.name, str(board.core_count or "-"), total, "yes" if board.simulatable else "-")
+    Console().print(table)
+
+
+def _rail_names(board: Board) -> list[str]:
+    return [rail.partition(":")[2] for rail in board.total.rails] if board.total else []
+
+
+def _show(board: Board) -> None:
+    print(f"{board.name}: {board.title}")
+    print(f"  cores       {board.core_count or 'not stated: variants differ'}")
+    if board.total:
+        print(f"  power       {' + '.join(_rail_names(board))}")
+        print(f"              ({board.total.scope})")
+    for chip in board.chips:
+        shunt = f", shunts {chip.shunt_uohm} µΩ" if chip.shunt_uohm else ""
+        print(f"  monitor     {chip.address}: {', '.join(name or '(unused)' for name in chip.channels)}{shunt}")
+    for mode in board.vendor_modes:
+        cpu = f"{mode.cpu_khz / 1000:g} MHz" if mode.cpu_khz > 0 else "no CPU cap"
+        reboot = ", needs a reboot" if mode.requires_reboot else ""
+        print(f"  mode {mode.id:<7}{mode.name}: {mode.cores} cores, {cpu}{reboot} (published)")
+    print(f"  simulator   {'yes' if board.simulatable else 'no'}")
+    if board.notes:
+        print(f"  note        {board.notes}")
+
+
+def _simulate(args: argparse.Namespace) -> int:
+    from powerlab.boards.simulator import create_tree
+    from powerlab.boards.simulator.loop import run as move_sensors
+
+    create_tree(args.name, args.directory, args.jetpack)
+    print(f"a simulated {args.name} lies in {args.directory}; use it with --sysroot {args.directory}")
+    if args.run:
+        try:
+            move_sensors(
+                args.directory, going_on=lambda: True, ready=lambda: print("its sensors move until Ctrl-C", flush=True)
+            )
+        except KeyboardInterrupt:
+            print("stopped; the tree stays")
+    return 0

@@ -107,6 +107,8 @@ class ModeController:
         Raises:
             PowerlabError: as :meth:`applied` does.
         """
+        if mode_name == CURRENT_MODE.name:
+            raise PowerlabError("the mode `current` is the device as it is, so there is nothing to set.")
         with device_lock(self._sysroot, self._state_dir):
             self._undo_killed()
             mode = self._settable(mode_name)
@@ -149,13 +151,21 @@ class ModeController:
             written = self._undo_killed()
             return written + self._take_back(self._undo)
 
-    def pending(self) -> tuple[Entry, ...]:
-        """Return the changes that :meth:`restore` would undo: a killed process's first, then the one set to stay.
+    def not_put_back(self) -> Entry | None:
+        """Return the change of a process that was killed, or is still at it; None where there is none.
 
         Raises:
-            PowerlabError: a journal is damaged.
+            PowerlabError: the journal is damaged.
         """
-        return tuple(entry for entry in (self._journal.read(), self._undo.read()) if entry is not None)
+        return self._journal.read()
+
+    def set_to_stay(self) -> Entry | None:
+        """Return the first of the changes made with :meth:`set` that :meth:`restore` would undo.
+
+        Raises:
+            PowerlabError: the journal is damaged.
+        """
+        return self._undo.read()
 
     def drifted(self, mode_name: str) -> str | None:
         """Return one sentence when somebody changed the applied mode meanwhile, None when all is as it was set.

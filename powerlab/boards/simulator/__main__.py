@@ -35,8 +35,6 @@ def main() -> int:
     except PowerlabError as error:
         sys.stderr.write(f"powerlab: {error}\n")
         return 2
-    except FileNotFoundError:
-        return 0  # the tree was removed: there is no board any more
     return 0
 
 

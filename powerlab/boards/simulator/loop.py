@@ -108,6 +108,8 @@ class Simulator:
 def run(directory: str | Path, going_on: Callable[[], bool], ready: Callable[[], None]) -> None:
     """Move the sensors of the tree in ``directory`` every 10 ms while ``going_on()``; call ``ready`` after the first.
 
+    It also ends when the tree is removed: there is no board any more.
+
     Raises:
         PowerlabError: the directory is no simulated board.
     """
@@ -118,5 +120,7 @@ def run(directory: str | Path, going_on: Callable[[], bool], ready: Callable[[],
         while going_on():
             time.sleep(TICK_S)
             simulator.tick(time.monotonic_ns())
+    except FileNotFoundError:
+        return
     finally:
         simulator.close()
