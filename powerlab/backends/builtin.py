@@ -33,6 +33,4 @@ def load(model: str, batch_size: int, threads: int) -> BuiltinBackend:
     Raises:
         PowerlabError: the model cannot be read, holds an unsupported operator, or has no batch dimension to set.
     """
-    graph = load_graph(model, batch_size=batch_size)
-    shapes = {info.name: info.shape for info in graph.inputs}
-    return BuiltinBackend(Session(model, threads=threads, shapes=shapes))
+    return BuiltinBackend(Session(load_graph(model, batch_size=batch_size), threads=threads))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
@@ -33,7 +33,7 @@ def run_sweep(
     host: Host,
     done: frozenset[tuple[str, int]] = frozenset(),
     stop: threading.Event | None = None,
-) -> Iterator[SweepEvent]:
+) -> Generator[SweepEvent, None, None]:
     """Carry out a plan; a run that fails is recorded and the sweep goes on.
 
     The power mode is restored when the generator ends, is closed, or raises.

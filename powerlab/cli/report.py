@@ -1,0 +1,80 @@
+"""What a sweep says in the end: sentences for people, one document for machines."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from powerlab.analysis.best import Best, best_points, pareto_front
+from powerlab.analysis.summary import summarise
+from powerlab.cli.tables import format_figure, point_name
+from powerlab.domain.device import Device
+from powerlab.domain.power import TotalFormula
+from powerlab.domain.quantity import METRICS
+from powerlab.domain.run import Run, Verdict
+from powerlab.domain.sweep import SweepPlan
+
+_MAX_NOTES = 8
+
+
+def answer(runs: Sequence[Run]) -> list[str]:
+    """Return one sentence a goal: the best point, its figure, and how sure that is."""
+    bests = best_points(summarise(runs))
+    return [_sentence(best) for best in bests] or ["No run gave a figure, so there is no best point."]
+
+
+def _sentence(best: Best) -> str:
+    unit = METRICS[best.metric.name].unit
+    figure = f"{format_figure(best.metric)} {unit} ({best.metric.provenance})"
+    return f"Best {best.goal}: {figure} with {point_name(best.summary)}; {best.statement}."
+
+
+def notes(runs: Sequence[Run], total: TotalFormula | None) -> list[str]:
+    """Return what a reader must know beside the table: what the watts cover, and what the validity rules said."""
+    lines = []
+    if total is None:
+        lines.append("No power: no source can be read here; `powerlab doctor` says what to do about it.")
+    else:
+        proposed = ", a formula powerlab proposes for a board it does not know" if total.proposed else ""
+        lines.append(f"Power is {' + '.join(total.rails)}: {total.scope}{proposed}.")
+    counted = Counter((finding.verdict, finding.rule) for run in runs for finding in run.findings)
+    examples = {(finding.verdict, finding.rule): finding.detail for run in runs for finding in run.findings}
+    for (verdict, rule), count in counted.most_common(_MAX_NOTES):
+        times = "once" if count == 1 else f"{count} times"
+        lines.append(f"{verdict} ({rule}, {times}): {examples[verdict, rule].rstrip('.')}.")
+    return lines
+
+
+def complete(runs: Sequence[Run], run_count: int) -> bool:
+    """Whether every run was made and none of them failed or is void."""
+    return len(runs) == run_count and all(run.verdict in {Verdict.VALID, Verdict.FLAGGED} for run in runs)
+
+
+def document(sweep_id: str, device: Device, plan: SweepPlan, runs: Sequence[Run]) -> dict[str, Any]:
+    """Return the whole sweep as values that JSON can hold; the shape that ``--json`` prints."""
+    summaries = summarise(runs)
+    found: dict[str, Any] = msgspec.to_builtins(
+        {
+            "sweep_id": sweep_id,
+            "device": device,
+            "plan": plan,
+            "runs": runs,
+            "summaries": [{"point_id": summary.point.id, **msgspec.to_builtins(summary)} for summary in summaries],
+            "best": [
+                {
+                    "goal": best.goal,
+                    "point_id": best.summary.point.id,
+                    "metric": best.metric,
+                    "runner_up": None if best.runner_up is None else best.runner_up.point.id,
+                    "separated": best.separated,
+                    "statement": best.statement,
+                }
+                for best in best_points(summaries)
+            ],
+            "pareto_front": [summary.point.id for summary in pareto_front(summaries)],
+        }
+    )
+    return found

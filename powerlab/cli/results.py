@@ -1,0 +1,83 @@
+"""Keeps every finished run at once: a line in a file that survives a crash, and rows in the database."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+import platformdirs
+
+from powerlab.domain.device import Capabilities, Device
+from powerlab.domain.errors import PowerlabError
+from powerlab.domain.power import Trace
+from powerlab.domain.run import Run
+from powerlab.domain.sweep import SweepPlan
+
+
+def state_dir() -> Path:
+    """Return where powerlab keeps what must survive a crash (``$XDG_STATE_HOME/powerlab``)."""
+    return Path(platformdirs.user_state_path("powerlab"))
+
+
+class ResultsFile:
+    """An NDJSON file: a line with the plan and the device, then a line a run, each on the disk when it is written."""
+
+    def __init__(self, directory: Path, sweep_id: str, device: Device, plan: SweepPlan) -> None:
+        """Open ``directory/SWEEP_ID.ndjson``.
+
+        Raises:
+            PowerlabError: it cannot be written.
+        """
+        self.path = directory / f"{sweep_id}.ndjson"
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            self._file = self.path.open("xb")
+        except OSError as error:
+            raise PowerlabError(
+                f"the results cannot be kept in {directory}: {error.strerror}; set XDG_STATE_HOME to a folder that "
+                "can be written."
+            ) from error
+        self._append({"kind": "sweep", "sweep_id": sweep_id, "device": device, "plan": plan})
+
+    def add(self, run: Run) -> None:
+        """Append a run and wait until it is on the disk."""
+        self._append({"kind": "run", "run": run})
+
+    def _append(self, record: dict[str, Any]) -> None:
+        self._file.write(msgspec.json.encode(record) + b"\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+class Results:
+    """Where a sweep's runs go as they finish."""
+
+    def __init__(
+        self, store: str | None, sweep_id: str, device: Device, capabilities: Capabilities, plan: SweepPlan
+    ) -> None:
+        """Open the results file, and the database unless ``store`` is ``none``.
+
+        Raises:
+            PowerlabError: one of them cannot be written.
+        """
+        self._file = ResultsFile(state_dir() / "sweeps", sweep_id, device, plan)
+        self.path = self._file.path
+
+    def add(self, run: Run, traces: tuple[Trace, ...]) -> None:
+        """Keep a run."""
+        self._file.add(run)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
