@@ -1,17 +1,168 @@
-"""Placeholder until its owner writes it."""
+"""``powerlab engine``: run a model once on the built-in engine, or say what is in it."""
 
 from __future__ import annotations
 
 import argparse
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from powerlab.domain.errors import PowerlabError
+
+if TYPE_CHECKING:
+    from powerlab.engine.graph import TensorInfo
+
+_DESCRIPTION = "Run a model once on the built-in engine, say what is in it, or list the operators the engine reads."
+
+_EPILOG = """\
+A MODEL is a name of the zoo (alexnet, mobilenetv2, resnet50; their weights are random) or the path of an ONNX file.
+
+examples:
+  powerlab engine info resnet50                     inputs, outputs, parameters, operators before and after the passes
+  powerlab engine info model.onnx --input-shape x=1x3x224x224
+                                                    the same where the file leaves the size of an input open
+  powerlab engine run resnet50 --input in.npz --output out.npz --threads 2
+                                                    in.npz holds a float32 array named x of shape 1x3x224x224
+
+To measure a model, with warm-up, repeats and power, use `powerlab profile`.
+"""
+
+_RUN_DESCRIPTION = """\
+Run MODEL once. The input file is a NumPy .npz with one float32 array an input of the model, under the input's name
+(numpy.savez("in.npz", x=images)); the output file gets one array an output. It is written whole or not at all.
+"""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
-    subparsers.add_parser("engine")
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = subparsers.add_parser(
+        "engine",
+        help="run a model once on the built-in engine, or say what is in it",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        formatter_class=raw,
+    )
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action", required=True)
+    run_parser = actions.add_parser("run", help="run a model once", description=_RUN_DESCRIPTION, formatter_class=raw)
+    info_parser = actions.add_parser("info", help="say what is in a model", description="Say what is in MODEL.")
+    for action in (run_parser, info_parser):
+        action.add_argument("model", metavar="MODEL", help="a zoo name or the path of an ONNX file")
+        action.add_argument(
+            "--input-shape",
+            metavar="NAME=1x3x224x224",
+            action="append",
+            default=[],
+            help="shape of an input the model leaves open, or another batch size; may be given for each input",
+        )
+    run_parser.add_argument("--input", metavar="FILE.npz", type=Path, required=True, help="the inputs")
+    run_parser.add_argument("--output", metavar="FILE.npz", type=Path, required=True, help="where the outputs go")
+    run_parser.add_argument("--threads", metavar="N", type=int, default=1, help="threads that compute (default: 1)")
+    operators = actions.add_parser("operators", help="list the ONNX operators the engine reads")
+    for action in (run_parser, info_parser, operators):
+        action.add_argument("--json", action="store_true", help="print JSON for machines")
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    raise PowerlabError(f"{args.command} is not built yet.")
+    actions = {"run": _run, "info": _info, "operators": _operators}
+    return actions[args.action](args)
+
+
+def _run(args: argparse.Namespace) -> int:
+    from powerlab.cli.npz import check_writable, read_npz, write_npz
+    from powerlab.engine import Session
+
+    check_writable(args.output)
+    inputs = read_npz(args.input)
+    session = Session(args.model, threads=args.threads, shapes=_shapes(args.input_shape))
+    start_ns = time.monotonic_ns()
+    outputs = session.run(inputs)
+    first_run_ns = time.monotonic_ns() - start_ns
+    write_npz(args.output, outputs)
+    if args.json:
+        shapes = {name: value.shape for name, value in outputs.items()}
+        document = {"model": args.model, "threads": session.threads, "tier": session.tier, "outputs": shapes}
+        print(json.dumps({**document, "first_run_ns": first_run_ns, "output_file": str(args.output)}))
+    else:
+        listed = ", ".join(f"{name} {_times(value.shape)}" for name, value in outputs.items())
+        print(f"{args.output}: {listed}")
+        print(f"first run, cold: {first_run_ns / 1e6:.1f} ms with {session.threads} thread(s), {session.tier}")
+    return 0
+
+
+def _info(args: argparse.Namespace) -> int:
+    from powerlab.engine.load import load_graph
+    from powerlab.engine.passes import optimise
+    from powerlab.engine.passes.fold_constants import fold_constants
+    from powerlab.engine.statistics import mac_count, operator_counts, parameter_count
+
+    loaded = load_graph(args.model, _shapes(args.input_shape))
+    optimised = optimise(loaded)
+    document = {
+        "model": args.model,
+        "inputs": _tensors(loaded.inputs),
+        "outputs": _tensors(loaded.outputs),
+        "parameters": parameter_count(fold_constants(loaded)),
+        "macs": mac_count(optimised),
+        "operators_loaded": operator_counts(loaded),
+        "operators_optimised": operator_counts(optimised),
+    }
+    if args.json:
+        print(json.dumps(document, indent=2))
+    else:
+        _print_info(document)
+    return 0
+
+
+def _tensors(infos: tuple[TensorInfo, ...]) -> list[dict[str, object]]:
+    return [{"name": info.name, "shape": info.shape, "type": str(info.dtype)} for info in infos]
+
+
+def _print_info(document: dict[str, object]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    loaded, optimised = document["operators_loaded"], document["operators_optimised"]
+    assert isinstance(loaded, dict) and isinstance(optimised, dict)  # noqa: S101, PT018  made above
+    console = Console()
+    print(f"model       {document['model']}")
+    for label in ("inputs", "outputs"):
+        tensors = document[label]
+        assert isinstance(tensors, list)  # noqa: S101  made above
+        for tensor in tensors:
+            print(f"{label[:-1]:<11} {tensor['name']} {_times(tensor['shape'])} {tensor['type']}")
+    print(f"parameters  {document['parameters']:,}")
+    print(f"work        {document['macs']:,} multiply-accumulates\n")
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("operator")
+    table.add_column("in the model", justify="right")
+    table.add_column("after the passes", justify="right")
+    for name in sorted({*loaded, *optimised}):
+        table.add_row(name, str(loaded.get(name, "-")), str(optimised.get(name, "-")))
+    table.add_row("all", str(sum(loaded.values())), str(sum(optimised.values())))
+    console.print(table)
+
+
+def _operators(args: argparse.Namespace) -> int:
+    from powerlab.engine.operators import OPERATORS
+
+    print(json.dumps(sorted(OPERATORS)) if args.json else "\n".join(sorted(OPERATORS)))
+    return 0
+
+
+def _times(shape: tuple[int, ...]) -> str:
+    return "x".join(map(str, shape)) or "scalar"
+
+
+def _shapes(options: list[str]) -> dict[str, tuple[int, ...]]:
+    """Return name → shape from options like ``x=1x3x224x224``."""
+    shapes: dict[str, tuple[int, ...]] = {}
+    for option in options:
+        name, equals, sizes = option.rpartition("=")
+        parts = sizes.split("x")
+        if not equals or not name or not all(part.isascii() and part.isdigit() and int(part[:9]) for part in parts):
+            raise PowerlabError(f"--input-shape {option!r} is not of the form NAME=1x3x224x224.")
+        shapes[name] = tuple(map(int, parts))
+    return shapes

@@ -23,7 +23,7 @@ Value = int | memoryview
 
 def malformed(what: str) -> PowerlabError:
     """Return the error for bytes that are no protobuf message."""
-    return PowerlabError(f"it is not a whole ONNX file ({what}); export or download the model again.")
+    return PowerlabError(f"it is no ONNX file, or not a whole one ({what}); export or download the model again.")
 
 
 def varint(data: memoryview, position: int) -> tuple[int, int]:

@@ -68,6 +68,6 @@ def operator(node: Node) -> Operator:
     """
     if node.op_type not in OPERATORS:
         raise PowerlabError(
-            f"{node} uses an operator the engine does not have; `powerlab engine info --operators` lists those it has."
+            f"{node} uses an operator the engine does not have; `powerlab engine operators` lists those it has."
         )
     return OPERATORS[node.op_type]

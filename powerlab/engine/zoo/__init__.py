@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from powerlab.engine.graph import Graph
 from powerlab.engine.zoo import alexnet, mobilenetv2, resnet50
-from powerlab.engine.zoo.builder import INPUT_NAME
+from powerlab.engine.zoo.builder import INPUT_NAME, OUTPUT_NAME
 
 ZOO: dict[str, Callable[[tuple[int, ...]], Graph]] = {
     "alexnet": alexnet.build,
@@ -18,4 +18,4 @@ ZOO: dict[str, Callable[[tuple[int, ...]], Graph]] = {
 }
 """Name → builder taking the shape (batch, 3, height, width) of the input ``INPUT_NAME``."""
 
-__all__ = ["INPUT_NAME", "ZOO"]
+__all__ = ["INPUT_NAME", "OUTPUT_NAME", "ZOO"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from powerlab.engine.graph import Array, Graph, Node, TensorInfo
 from powerlab.engine.shapes import infer
 
 INPUT_NAME = "x"
+OUTPUT_NAME = "y"
 RELU_GAIN = 2.0
 """He et al., https://arxiv.org/abs/1502.01852: a rectifier halves the second moment, so weights make up for it."""
 
@@ -136,5 +138,9 @@ class Builder:
         return self.node("Gemm", (x, weight, bias), features, alpha=1.0, beta=1.0, transB=1)
 
     def build(self, output: str, input_shape: tuple[int, ...]) -> Graph:
-        """Return the checked graph for images of ``input_shape``."""
-        return infer(self._name, self._nodes, (TensorInfo(INPUT_NAME, input_shape),), (output,), self._constants)
+        """Return the checked graph for images of ``input_shape``; the last node's ``output`` becomes ``OUTPUT_NAME``."""
+        *nodes, last = self._nodes
+        if last.outputs != (output,):
+            raise ValueError(f"{output} is not the last node's output")
+        nodes.append(replace(last, outputs=(OUTPUT_NAME,)))
+        return infer(self._name, nodes, (TensorInfo(INPUT_NAME, input_shape),), (OUTPUT_NAME,), self._constants)

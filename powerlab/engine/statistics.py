@@ -1,0 +1,47 @@
+"""Counts of a loaded graph: parameters and multiply-accumulates, as the papers count them."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+from powerlab.engine.graph import Graph, Node
+
+_WEIGHTED = {
+    "Conv": (1, 2),
+    "FusedConv": (1, 2),
+    "Gemm": (1, 2),
+    "FusedGemm": (1, 2),
+    "MatMul": (0, 1),
+    "BatchNormalization": (1, 2),
+    "ScaleShift": (1, 2),
+}
+"""Operator → inputs that are parameters when they are constants. A batch norm's mean and variance are not
+learned and not counted in papers; axes, bounds and shapes are no parameters either."""
+
+
+def parameter_count(graph: Graph) -> int:
+    """Return the number of learned numbers: weights, biases, scales and shifts, each tensor once."""
+    names = {node.input(index) for node in graph.nodes for index in _WEIGHTED.get(node.op_type, ())}
+    return sum(graph.tensors[name].elements for name in names if name in graph.constants)
+
+
+def mac_count(graph: Graph) -> int:
+    """Return the multiply-accumulates of all convolutions and matrix products for the graph's batch size.
+
+    Additions of biases, normalisation, activations and pools are left out, as in the published figures.
+    """
+    return sum(_macs(graph, node) for node in graph.nodes)
+
+
+def _macs(graph: Graph, node: Node) -> int:
+    if node.op_type in ("Conv", "FusedConv"):
+        return graph.tensors[node.outputs[0]].elements * math.prod(graph.shape(node.inputs[1])[1:])
+    if node.op_type in ("Gemm", "FusedGemm", "MatMul"):
+        return graph.tensors[node.inputs[0]].elements * graph.shape(node.outputs[0])[-1]
+    return 0
+
+
+def operator_counts(graph: Graph) -> dict[str, int]:
+    """Return how many nodes of each operator the graph has, the most frequent first."""
+    return dict(Counter(node.op_type for node in graph.nodes).most_common())
