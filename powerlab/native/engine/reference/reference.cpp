@@ -1,0 +1,116 @@
+#include "reference/reference.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace powerlab::engine::reference {
+namespace {
+
+template <typename Function>
+void for_each(const Tensor& out, Function function) {
+  for (int n = 0; n < out.n; ++n) {
+    for (int c = 0; c < out.c; ++c) {
+      for (int y = 0; y < out.h; ++y) {
+        for (int x = 0; x < out.w; ++x) function(n, c, y, x);
+      }
+    }
+  }
+}
+
+double limit(double value, Clamp clamp) { return std::min(std::max(value, clamp.low), clamp.high); }
+
+bool inside(const Tensor& t, int y, int x) { return y >= 0 && y < t.h && x >= 0 && x < t.w; }
+
+}  // namespace
+
+void conv(const Tensor& x, const Tensor& weights, const std::vector<double>& bias, const Tensor* residual,
+          const Window& window, int groups, Clamp clamp, Tensor& out) {
+  const int group_outputs = out.c / groups;
+  for_each(out, [&](int n, int o, int oy, int ox) {
+    double sum = bias[static_cast<std::size_t>(o)];
+    for (int i = 0; i < weights.c; ++i) {
+      for (int ky = 0; ky < window.kernel_h; ++ky) {
+        for (int kx = 0; kx < window.kernel_w; ++kx) {
+          const int y = oy * window.stride_h - window.top + ky * window.dilation_h;
+          const int column = ox * window.stride_w - window.left + kx * window.dilation_w;
+          sum += x.at(n, o / group_outputs * weights.c + i, y, column, 0.0) * weights.at(o, i, ky, kx, 0.0);
+        }
+      }
+    }
+    if (residual) sum += residual->at(n, o, oy, ox, 0.0);
+    out.at(n, o, oy, ox) = limit(sum, clamp);
+  });
+}
+
+void pool_max(const Tensor& x, const Window& window, Tensor& out) {
+  for_each(out, [&](int n, int c, int oy, int ox) {
+    double most = -std::numeric_limits<double>::infinity();
+    for (int ky = 0; ky < window.kernel_h; ++ky) {
+      for (int kx = 0; kx < window.kernel_w; ++kx) {
+        const int y = oy * window.stride_h - window.top + ky, column = ox * window.stride_w - window.left + kx;
+        most = std::max(most, x.at(n, c, y, column, -std::numeric_limits<double>::infinity()));
+      }
+    }
+    out.at(n, c, oy, ox) = most;
+  });
+}
+
+void pool_average(const Tensor& x, const Window& window, bool count_padding, Tensor& out) {
+  for_each(out, [&](int n, int c, int oy, int ox) {
+    double sum = 0;
+    int count = 0;
+    for (int ky = 0; ky < window.kernel_h; ++ky) {
+      for (int kx = 0; kx < window.kernel_w; ++kx) {
+        const int y = oy * window.stride_h - window.top + ky, column = ox * window.stride_w - window.left + kx;
+        sum += x.at(n, c, y, column, 0.0);
+        count += count_padding || inside(x, y, column);
+      }
+    }
+    out.at(n, c, oy, ox) = sum / count;
+  });
+}
+
+void pool_global_average(const Tensor& x, Tensor& out) {
+  for_each(out, [&](int n, int c, int, int) {
+    double sum = 0;
+    for (int y = 0; y < x.h; ++y) {
+      for (int column = 0; column < x.w; ++column) sum += x.at(n, c, y, column, 0.0);
+    }
+    out.at(n, c, 0, 0) = sum / (static_cast<double>(x.h) * x.w);
+  });
+}
+
+void add(const Tensor& x, const Tensor& y, Clamp clamp, Tensor& out) {
+  for (std::size_t i = 0; i < out.values.size(); ++i) out.values[i] = limit(x.values[i] + y.values[i], clamp);
+}
+
+void scale_shift(const Tensor& x, const std::vector<double>& scale, const std::vector<double>& shift, Clamp clamp,
+                 Tensor& out) {
+  for_each(out, [&](int n, int c, int y, int column) {
+    const auto i = static_cast<std::size_t>(c);
+    out.at(n, c, y, column) = limit(x.at(n, c, y, column, 0.0) * scale[i] + shift[i], clamp);
+  });
+}
+
+void lrn(const Tensor& x, int size, double alpha, double beta, double offset, Tensor& out) {
+  const int before = (size - 1) / 2, after = size - 1 - before;
+  for_each(out, [&](int n, int c, int y, int column) {
+    double sum = 0;
+    for (int i = std::max(0, c - before); i <= std::min(x.c - 1, c + after); ++i) {
+      sum += x.at(n, i, y, column, 0.0) * x.at(n, i, y, column, 0.0);
+    }
+    out.at(n, c, y, column) = x.at(n, c, y, column, 0.0) * std::pow(offset + alpha / size * sum, -beta);
+  });
+}
+
+void softmax_over_rows(const Tensor& x, Tensor& out) {
+  for_each(out, [&](int n, int c, int y, int column) {
+    double most = -std::numeric_limits<double>::infinity(), sum = 0;
+    for (int i = 0; i < x.h; ++i) most = std::max(most, x.at(n, c, i, column, 0.0));
+    for (int i = 0; i < x.h; ++i) sum += std::exp(x.at(n, c, i, column, 0.0) - most);
+    out.at(n, c, y, column) = std::exp(x.at(n, c, y, column, 0.0) - most) / sum;
+  });
+}
+
+}  // namespace powerlab::engine::reference

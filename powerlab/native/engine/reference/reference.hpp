@@ -1,0 +1,48 @@
+// What every kernel must compute, written as plainly as possible: planar tensors, double precision, any shape.
+//
+// Tests hold the fast kernels against these; nothing else uses them.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace powerlab::engine::reference {
+
+// A dense n x c x h x w tensor; reading outside h x w yields `outside`.
+struct Tensor {
+  int n, c, h, w;
+  std::vector<double> values;
+
+  Tensor(int n_, int c_, int h_, int w_)
+      : n(n_), c(c_), h(h_), w(w_), values(static_cast<std::size_t>(n_) * c_ * h_ * w_) {}
+  std::size_t index(int i, int channel, int y, int x) const {
+    return ((static_cast<std::size_t>(i) * c + channel) * h + y) * w + x;
+  }
+  double& at(int i, int channel, int y, int x) { return values[index(i, channel, y, x)]; }
+  double at(int i, int channel, int y, int x, double outside = 0) const {
+    return y < 0 || y >= h || x < 0 || x >= w ? outside : values[index(i, channel, y, x)];
+  }
+};
+
+struct Window {
+  int kernel_h = 1, kernel_w = 1, stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1, top = 0, left = 0;
+};
+
+struct Clamp {
+  double low, high;
+};
+
+// out = clamp(convolution + bias + residual); weights are O x I/groups x kh x kw; out's sizes say how far to go.
+void conv(const Tensor& x, const Tensor& weights, const std::vector<double>& bias, const Tensor* residual,
+          const Window& window, int groups, Clamp clamp, Tensor& out);
+
+void pool_max(const Tensor& x, const Window& window, Tensor& out);
+void pool_average(const Tensor& x, const Window& window, bool count_padding, Tensor& out);
+void pool_global_average(const Tensor& x, Tensor& out);
+void add(const Tensor& x, const Tensor& y, Clamp clamp, Tensor& out);
+void scale_shift(const Tensor& x, const std::vector<double>& scale, const std::vector<double>& shift, Clamp clamp,
+                 Tensor& out);
+void lrn(const Tensor& x, int size, double alpha, double beta, double offset, Tensor& out);
+void softmax_over_rows(const Tensor& x, Tensor& out);
+
+}  // namespace powerlab::engine::reference

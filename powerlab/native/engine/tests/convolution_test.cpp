@@ -1,0 +1,163 @@
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "tests/test.hpp"
+
+namespace powerlab::engine::test {
+namespace {
+
+constexpr double kTolerance = 2e-5;
+
+struct ConvCase {
+  int n, in, out, h, w, kernel, stride, pad, dilation, groups;
+  bool residual, relu;
+};
+
+std::string name(const char* family, const KernelTable& table, const ConvCase& c, int threads) {
+  return std::string(find_kernel(table, family).name) + " n" + std::to_string(c.n) + " " + std::to_string(c.in) + "->" +
+         std::to_string(c.out) + " " + std::to_string(c.h) + "x" + std::to_string(c.w) + " k" +
+         std::to_string(c.kernel) + " s" + std::to_string(c.stride) + " p" + std::to_string(c.pad) + " d" +
+         std::to_string(c.dilation) + " g" + std::to_string(c.groups) + " threads " + std::to_string(threads);
+}
+
+// [unit][input block][kernel_h][kernel_w][lane][block of the unit][v], as kernels/conv_direct.hpp says.
+Floats pack_direct(const KernelTable& table, const reference::Tensor& weights, int groups, int lanes) {
+  const int v = table.vector_width, outputs = weights.n / groups, blocks = (outputs + v - 1) / v;
+  const int units = (blocks + table.tile_blocks - 1) / table.tile_blocks;
+  std::vector<float> packed;
+  for (int group = 0; group < groups; ++group) {
+    for (int unit = 0; unit < units; ++unit) {
+      for (int first = 0; first < weights.c; first += lanes) {
+        for (int tap = 0; tap < weights.h * weights.w; ++tap) {
+          for (int i = first; i < first + lanes && i < weights.c; ++i) {
+            for (int o = unit * blocks / units * v; o < (unit + 1) * blocks / units * v; ++o) {
+              packed.push_back(o < outputs ? static_cast<float>(weights.at(group * outputs + o, i, tap / weights.w,
+                                                                           tap % weights.w, 0.0))
+                                           : 0.0f);
+            }
+          }
+        }
+      }
+    }
+  }
+  Floats floats(packed.size());
+  for (std::size_t i = 0; i < packed.size(); ++i) floats[i] = packed[i];
+  return floats;
+}
+
+Floats pack_depthwise(const KernelTable& table, const reference::Tensor& weights) {
+  const int v = table.vector_width, blocks = (weights.n + v - 1) / v, taps = weights.h * weights.w;
+  Floats packed(static_cast<std::size_t>(blocks) * taps * v);
+  for (int c = 0; c < weights.n; ++c) {
+    for (int tap = 0; tap < taps; ++tap) {
+      packed[static_cast<std::size_t>((c / v * taps + tap) * v + c % v)] =
+          static_cast<float>(weights.at(c, 0, tap / weights.w, tap % weights.w, 0.0));
+    }
+  }
+  return packed;
+}
+
+// All operands of one case, random; `expected` from the reference.
+struct Problem {
+  reference::Tensor x, weights, residual, expected;
+  std::vector<double> bias;
+  double low, high;
+
+  static int out_size(int size, const ConvCase& c) {
+    return (size + 2 * c.pad - (c.kernel - 1) * c.dilation - 1) / c.stride + 1;
+  }
+
+  explicit Problem(const ConvCase& c)
+      : x(c.n, c.in, c.h, c.w),
+        weights(c.out, c.in / c.groups, c.kernel, c.kernel),
+        residual(c.n, c.out, out_size(c.h, c), out_size(c.w, c)),
+        expected(residual.n, residual.c, residual.h, residual.w),
+        bias(static_cast<std::size_t>(c.out)),
+        low(c.relu ? 0.0 : -std::numeric_limits<double>::infinity()),
+        high(c.relu ? 6.0 : std::numeric_limits<double>::infinity()) {
+    Random random;
+    random.fill(x.values);
+    random.fill(weights.values);
+    random.fill(residual.values);
+    random.fill(bias);
+    const reference::Window window{c.kernel, c.kernel, c.stride, c.stride, c.dilation, c.dilation, c.pad, c.pad};
+    reference::conv(x, weights, bias, c.residual ? &residual : nullptr, window, c.groups, {low, high}, expected);
+  }
+};
+
+Step step_of(const ConvCase& c, const Problem& problem) {
+  Step step{};
+  step.kernel_h = step.kernel_w = c.kernel;
+  step.stride_h = step.stride_w = c.stride;
+  step.dilation_h = step.dilation_w = c.dilation;
+  step.pad_top = step.pad_left = c.pad;
+  step.low = static_cast<float>(problem.low);
+  step.high = static_cast<float>(problem.high);
+  step.groups = c.groups;
+  return step;
+}
+
+Floats filled(const std::vector<double>& values, int blocks, int width) {
+  Floats floats(static_cast<std::size_t>(blocks) * width);
+  for (std::size_t i = 0; i < values.size(); ++i) floats[i] = static_cast<float>(values[i]);
+  return floats;
+}
+
+void check(const KernelTable& table, const char* family, const ConvCase& c, int lanes, Report& report) {
+  const Problem problem(c);
+  const bool direct = std::string(family) == "conv_direct";
+  Placed x(c.n, c.in, c.h, c.w, lanes, c.pad);
+  Placed residual(c.n, c.out, problem.expected.h, problem.expected.w, table.vector_width, 0);
+  x.put(problem.x);
+  residual.put(problem.residual);
+  Floats weights =
+      direct ? pack_direct(table, problem.weights, c.groups, lanes) : pack_depthwise(table, problem.weights);
+  for (const int threads : {1, 2, 3}) {
+    for (const int split : {1, threads}) {
+      Placed out(c.n, c.out, problem.expected.h, problem.expected.w, table.vector_width, 1);
+      Floats bias = filled(problem.bias, out.view.blocks, table.vector_width);
+      Step step = step_of(c, problem);
+      step.x = x.view;
+      step.out = out.view;
+      if (c.residual) step.y = residual.view;
+      step.weights = weights.data();
+      step.bias = bias.data();
+      step.lanes = lanes;
+      step.last_lanes = c.in / c.groups - (x.view.blocks / c.groups - 1) * lanes;
+      step.chunk_blocks = threads;  // also tries several chunks
+      step.chunk_tiles = threads == 1 ? 1 << 20 : 3;
+      step.channel_split = split;
+      run_kernel(table, family, step, threads);
+      report.check(name(family, table, c, threads), error(out, problem.expected), kTolerance);
+    }
+  }
+}
+
+}  // namespace
+
+void check_convolutions(const KernelTable& table, Report& report) {
+  const int v = table.vector_width;
+  const ConvCase cases[] = {
+      {1, v, v, 5, 5, 1, 1, 0, 1, 1, false, false},         {2, 2 * v, 4 * v, 7, 7, 3, 1, 1, 1, 1, true, true},
+      {1, 3 * v, 5 * v, 6, 13, 3, 2, 1, 1, 1, false, true}, {1, 40, 72, 7, 7, 3, 1, 1, 1, 1, true, true},
+      {1, v + 1, v + 3, 9, 8, 5, 1, 2, 1, 1, false, false}, {3, 2 * v, 3 * v, 4, 4, 1, 2, 0, 1, 1, false, false},
+      {1, v, 2 * v, 11, 11, 3, 1, 2, 2, 1, true, false},    {1, 4 * v, 6 * v, 6, 6, 3, 1, 1, 1, 2, false, true},
+      {2, 2 * v, 2 * v, 1, 1, 1, 1, 0, 1, 1, false, false},
+  };
+  for (const ConvCase& c : cases) check(table, "conv_direct", c, v, report);
+  check(table, "conv_direct", {1, 3, 2 * v + 1, 11, 12, 7, 2, 3, 1, 1, false, true}, 3, report);  // interleaved
+}
+
+void check_depthwise(const KernelTable& table, Report& report) {
+  const int v = table.vector_width;
+  const ConvCase cases[] = {
+      {1, v, v, 9, 9, 3, 1, 1, 1, v, false, true},
+      {2, 3 * v, 3 * v, 7, 20, 3, 2, 1, 1, 3 * v, true, false},
+      {1, v + 5, v + 5, 10, 10, 5, 1, 2, 1, v + 5, false, false},
+      {1, 2 * v, 2 * v, 12, 12, 3, 1, 2, 2, 2 * v, false, false},
+  };
+  for (const ConvCase& c : cases) check(table, "conv_depthwise", c, v, report);
+}
+
+}  // namespace powerlab::engine::test

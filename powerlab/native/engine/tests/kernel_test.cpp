@@ -1,0 +1,47 @@
+// kernel_test [tier]: every kernel of the tier (of all tiers this processor runs) against its reference, without
+// Python, so that it also runs on a board, under emulation and under sanitizers. Exits with 1 where a result is wrong.
+#include <cstdio>
+#include <exception>
+
+#include "tests/test.hpp"
+
+namespace powerlab::engine::test {
+
+void Report::check(const std::string& what, double error, double tolerance) {
+  ++checked_;
+  if (error <= tolerance) return;
+  ++failed_;
+  std::printf("WRONG %s: error %.3g, allowed %.3g\n", what.c_str(), error, tolerance);
+}
+
+namespace {
+
+int run(const char* tier) {
+  Report report;
+  for (const KernelTable* table : available_tiers()) {
+    if (tier[0] != '\0' && table != &find_tier(tier)) continue;
+    const int before = report.checked();
+    check_convolutions(*table, report);
+    check_depthwise(*table, report);
+    check_pools(*table, report);
+    check_elementwise(*table, report);
+    check_normalisations(*table, report);
+    check_reorders(*table, report);
+    check_threads(*table, report);
+    std::printf("%s: %d checks\n", table->tier, report.checked() - before);
+  }
+  std::printf("%d checks, %d wrong\n", report.checked(), report.failed());
+  return report.failed() == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace powerlab::engine::test
+
+int main(int argc, char** argv) {
+  try {
+    return powerlab::engine::test::run(argc > 1 ? argv[1] : "");
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "kernel_test: %s\n", error.what());
+    return 2;
+  }
+}

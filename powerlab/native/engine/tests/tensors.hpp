@@ -1,0 +1,113 @@
+// Test tensors: seeded random values, and their way into and out of the kernels' layouts.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <limits>
+#include <memory>
+#include <new>
+#include <span>
+#include <vector>
+
+#include "kernels/step.hpp"
+#include "reference/reference.hpp"
+
+namespace powerlab::engine::test {
+
+// The same sequence on every machine: values in [-1, 1), exact in float.
+class Random {
+ public:
+  double next() {
+    state_ = state_ * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<double>(static_cast<std::int32_t>(state_ >> 33 << 8) >> 8) / (1 << 23);
+  }
+  void fill(std::vector<double>& values) {
+    for (double& value : values) value = next();
+  }
+
+ private:
+  std::uint64_t state_ = 1;
+};
+
+// Exactly as much memory as asked for, aligned like the plan's, so that the address sanitizer sees every overrun.
+class Floats {
+ public:
+  explicit Floats(std::size_t count, float value = 0)
+      : data_(static_cast<float*>(::operator new[](count * sizeof(float), std::align_val_t{64}))), count_(count) {
+    for (std::size_t i = 0; i < count; ++i) data_[i] = value;
+  }
+  float* data() { return data_.get(); }
+  float& operator[](std::size_t i) { return data_[i]; }
+  std::size_t size() const { return count_; }
+
+ private:
+  struct Delete {
+    void operator()(float* p) const { ::operator delete[](p, std::align_val_t{64}); }
+  };
+  std::unique_ptr<float[], Delete> data_;
+  std::size_t count_;
+};
+
+// A tensor in blocks of `lanes` channels with a halo of zeros; memory nobody has written holds not-a-number.
+struct Placed {
+  Floats memory;
+  View view;
+
+  Placed(int n, int c, int h, int w, int lanes, int halo)
+      : memory(size(n, c, h, w, lanes, halo), std::numeric_limits<float>::quiet_NaN()), view{} {
+    const int blocks = (c + lanes - 1) / lanes;
+    view.pixel = lanes;
+    view.row = static_cast<std::int64_t>(w + 2 * halo) * lanes;
+    view.plane = (h + 2 * halo) * view.row;
+    view.image = blocks * view.plane;
+    view.data = memory.data() + halo * (view.row + view.pixel);
+    view.n = n;
+    view.c = c;
+    view.h = h;
+    view.w = w;
+    view.blocks = blocks;
+    view.top = view.left = view.bottom = view.right = halo;
+  }
+
+  static std::size_t size(int n, int c, int h, int w, int lanes, int halo) {
+    return static_cast<std::size_t>(n) * ((c + lanes - 1) / lanes) * lanes * (h + 2 * halo) * (w + 2 * halo);
+  }
+
+  float& at(int n, int c, int y, int x) {
+    const auto lanes = static_cast<int>(view.pixel);
+    return view.data[n * view.image + c / lanes * view.plane + y * view.row + x * view.pixel + c % lanes];
+  }
+
+  // Channels that fill up the last block become zero, like the halo.
+  void put(const reference::Tensor& t) {
+    for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = 0;
+    for (int n = 0; n < t.n; ++n) {
+      for (int c = 0; c < t.c; ++c) {
+        for (int y = 0; y < t.h; ++y) {
+          for (int x = 0; x < t.w; ++x) at(n, c, y, x) = static_cast<float>(t.at(n, c, y, x, 0.0));
+        }
+      }
+    }
+  }
+};
+
+// Largest difference over the largest expected magnitude; infinite where a result is not a number.
+inline double error(Placed& found, const reference::Tensor& expected) {
+  double difference = 0, magnitude = 1e-30;
+  for (int n = 0; n < expected.n; ++n) {
+    for (int c = 0; c < expected.c; ++c) {
+      for (int y = 0; y < expected.h; ++y) {
+        for (int x = 0; x < expected.w; ++x) {
+          const double value = found.at(n, c, y, x), right = expected.at(n, c, y, x, 0.0);
+          const double d = value > right ? value - right : right - value;
+          if (!(d <= 1e30)) return std::numeric_limits<double>::infinity();
+          difference = d > difference ? d : difference;
+          magnitude = std::abs(right) > magnitude ? std::abs(right) : magnitude;
+        }
+      }
+    }
+  }
+  return difference / magnitude;
+}
+
+}  // namespace powerlab::engine::test
