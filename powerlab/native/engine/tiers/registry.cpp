@@ -2,6 +2,8 @@
 
 #include <stdexcept>
 
+#include "tiers/x86_levels.hpp"
+
 namespace powerlab::engine {
 
 #if defined(__x86_64__)
@@ -34,19 +36,9 @@ struct Tier {
 // Best first. The checks match the compiler flags in CMakeLists.txt.
 const Tier kTiers[] = {
 #if defined(__x86_64__)
-    {&avx512::kTable,
-     [] {
-       return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-              __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
-              __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-              __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
-     }},
-    {&avx2::kTable,
-     [] {
-       return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
-              __builtin_cpu_supports("bmi2");
-     }},
-    {&sse4::kTable, [] { return __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt"); }},
+    {&avx512::kTable, [] { return x86_level() >= 4; }},
+    {&avx2::kTable, [] { return x86_level() >= 3; }},
+    {&sse4::kTable, [] { return x86_level() >= 2; }},
 #elif defined(__aarch64__)
     {&neon::kTable, [] { return true; }},
 #else
@@ -57,9 +49,6 @@ const Tier kTiers[] = {
 }  // namespace
 
 std::vector<const KernelTable*> available_tiers() {
-#if defined(__x86_64__)
-  __builtin_cpu_init();
-#endif
   std::vector<const KernelTable*> tables;
   for (const Tier& tier : kTiers) {
     if (tier.supported()) tables.push_back(tier.table);
