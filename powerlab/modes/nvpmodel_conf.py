@@ -15,7 +15,7 @@ from powerlab.domain.errors import PowerlabError
 
 _HEADER = re.compile(r"<\s*([A-Z_]+)\b\s*(.*?)\s*>\s*$")
 _FIELD = re.compile(r"(\w+)=(\S+)")
-_MODE_LINE = re.compile(r"^\s*NV Power Mode:[ \t]*(.*?)[ \t]*$", re.MULTILINE)
+_MODE_LINE = re.compile(r"^\s*NV Power Mode:[ \t]*(.*?)[ \t\r]*$", re.MULTILINE)
 _NUMBER_LINE = re.compile(r"^\s*(\d+)\s*$", re.MULTILINE)
 
 

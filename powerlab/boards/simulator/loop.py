@@ -6,6 +6,7 @@ import os
 import random
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 from powerlab.boards.registry import find_board
@@ -13,6 +14,7 @@ from powerlab.boards.simulator import layout
 from powerlab.boards.simulator.load import busy_threads
 from powerlab.boards.simulator.physics import PowerModel, noisy, power_w, quantised
 from powerlab.boards.simulator.state import Settings, read_settings
+from powerlab.domain.errors import PowerlabError
 from powerlab.sysroot import Sysroot
 
 TICK_S = 0.01
@@ -111,16 +113,20 @@ def run(directory: str | Path, going_on: Callable[[], bool], ready: Callable[[],
     It also ends when the tree is removed: there is no board any more.
 
     Raises:
-        PowerlabError: the directory is no simulated board.
+        PowerlabError: the directory is no simulated board, or a damaged one.
     """
-    simulator = Simulator(Sysroot(Path(directory)))
+    sysroot = Sysroot(Path(directory))
+    layout.read_marker(sysroot)
     try:
-        simulator.tick(time.monotonic_ns())
-        ready()
-        while going_on():
-            time.sleep(TICK_S)
+        with closing(Simulator(sysroot)) as simulator:
             simulator.tick(time.monotonic_ns())
-    except FileNotFoundError:
-        return
-    finally:
-        simulator.close()
+            ready()
+            while going_on():
+                time.sleep(TICK_S)
+                simulator.tick(time.monotonic_ns())
+    except (OSError, ValueError) as error:
+        if sysroot.simulated:
+            raise PowerlabError(
+                f"the simulated board in {directory} is damaged ({error}); write a new one with"
+                " `powerlab boards simulate NAME DIR`."
+            ) from None

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from powerlab.boards.simulator import create_tree
+from powerlab.modes.controller import ModeController
+from powerlab.sysroot import Sysroot
+
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
+
+
+@pytest.fixture
+def board(tmp_path: Path) -> Sysroot:
+    """A simulated AGX Xavier without a simulator process: nothing moves but what a test moves."""
+    create_tree("jetson-agx-xavier", tmp_path / "board")
+    return Sysroot(tmp_path / "board")
+
+
+@pytest.fixture
+def state_dir(tmp_path: Path) -> Path:
+    return tmp_path / "state"
+
+
+@pytest.fixture
+def controller(board: Sysroot, state_dir: Path) -> ModeController:
+    return ModeController(board, state_dir)
+
+
+@pytest.fixture
+def content_of() -> Callable[[Sysroot], dict[str, str]]:
+    """Every file of a tree and what it holds, but for the lock, which stays behind empty of meaning."""
+
+    def content(sysroot: Sysroot) -> dict[str, str]:
+        return {
+            str(path.relative_to(sysroot.base)): os.readlink(path) if path.is_symlink() else path.read_text()
+            for path in sorted(sysroot.base.rglob("*"))
+            if (path.is_symlink() or path.is_file()) and "run/lock" not in str(path)
+        }
+
+    return content
+
+
+@pytest.fixture
+def put(board: Sysroot) -> Callable[[str, str], None]:
+    """Writes a file of the board, as somebody else would."""
+
+    def write(path: str, value: str) -> None:
+        board.path(path).write_text(value + "\n")
+
+    return write

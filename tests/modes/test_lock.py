@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.modes import lock as module
+from powerlab.modes.lock import device_lock
+from powerlab.sysroot import Sysroot
+
+HOLDER = """
+import sys
+from pathlib import Path
+from powerlab.modes.lock import device_lock
+from powerlab.sysroot import Sysroot
+with device_lock(Sysroot(Path(sys.argv[1])), Path(sys.argv[2])):
+    print("held", flush=True)
+    sys.stdin.readline()
+"""
+
+
+def hold(board: Sysroot, state_dir: Path) -> subprocess.Popen[str]:
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(board.base), str(state_dir)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "held\n"
+    return holder
+
+
+def test_the_refusal_names_the_process_that_holds_the_lock(board: Sysroot, tmp_path: Path) -> None:
+    with hold(board, tmp_path / "its") as holder:
+        with pytest.raises(PowerlabError, match=f"process {holder.pid} is setting power modes"):
+            with device_lock(board, tmp_path / "ours"):
+                pytest.fail("two at once")
+        holder.communicate("\n")
+    with device_lock(board, tmp_path / "ours"):
+        pass
+
+
+def test_the_lock_ends_with_a_killed_process(board: Sysroot, tmp_path: Path) -> None:
+    with hold(board, tmp_path) as holder:
+        holder.kill()
+        holder.wait()
+    with device_lock(board, tmp_path):
+        assert board.read("/run/lock/powerlab-modes.lock") == str(os.getpid())
+
+
+def test_a_program_that_outlives_its_killed_parent_keeps_the_lock_until_it_is_done(
+    board: Sysroot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go = tmp_path / "go"
+    os.mkfifo(go)
+    with device_lock(board, tmp_path):
+        orphan = subprocess.Popen(["/bin/cat", str(go)], stdout=subprocess.DEVNULL, close_fds=False)
+    # As if the process that held the lock had been killed: its pid is gone, its child still runs.
+    board.path("/run/lock/powerlab-modes.lock").write_text("4194399\n")
+    monkeypatch.setattr(module, "_ORPHAN_WAIT_S", 0.05)
+    with pytest.raises(PowerlabError, match="process 4194399"), device_lock(board, tmp_path):
+        pytest.fail("the orphan still runs")
+    go.write_text("")
+    orphan.wait()
+    with device_lock(board, tmp_path):
+        pass
+
+
+def test_without_a_lock_directory_on_the_device_the_state_directory_serves(board: Sysroot, tmp_path: Path) -> None:
+    board.path("/run/lock").rmdir()
+    with device_lock(board, tmp_path / "state"):
+        assert (tmp_path / "state" / "powerlab-modes.lock").is_file()
+        with pytest.raises(PowerlabError, match="is setting power modes"):
+            with device_lock(board, tmp_path / "state"):
+                pytest.fail("two at once")
+
+
+def test_no_place_for_a_lock_is_told_in_words(board: Sysroot, tmp_path: Path) -> None:
+    board.path("/run/lock").rmdir()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(PowerlabError, match="--state-dir"), device_lock(board, tmp_path / "file"):
+        pytest.fail("no lock")
