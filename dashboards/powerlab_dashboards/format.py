@@ -11,6 +11,7 @@ from powerlab.domain.quantity import METRICS, Metric
 
 _DIGITS_WITHOUT_INTERVAL = 3
 _MOST_DECIMALS = 6
+_LOPSIDED = 0.2
 _MINUS = "−"
 
 
@@ -50,10 +51,12 @@ def shown(metric: Metric) -> Shown:
             provenance=metric.provenance.value,
         )
     below, above = metric.value - metric.low, metric.high - metric.value
-    decimals = decimals_for(max(below, above), metric.value)
+    lopsided = abs(above - below) > _LOPSIDED * max(above, below)
+    halves = [half for half in (below, above) if half > 0] or [0.0]
+    decimals = decimals_for(min(halves) if lopsided else max(halves), metric.value)
     return Shown(
         value=fixed(metric.value, decimals),
-        spread=_spread(below, above, decimals),
+        spread=_spread(below, above, decimals, lopsided=lopsided),
         interval=f"95 % interval {fixed(metric.low, decimals)} to {fixed(metric.high, decimals)}",
         unit=kind.unit,
         provenance=metric.provenance.value,
@@ -112,7 +115,7 @@ def _significant_decimals(value: float, digits: int) -> int:
     return min(max(digits - 1 - math.floor(math.log10(rounded)), 0), 12)
 
 
-def _spread(below: float, above: float, decimals: int) -> str:
-    if abs(above - below) <= 0.2 * max(above, below):
+def _spread(below: float, above: float, decimals: int, *, lopsided: bool) -> str:
+    if not lopsided:
         return f"±{fixed(max(above, below), decimals)}"
     return f"+{fixed(max(above, 0.0), decimals)} {_MINUS}{fixed(max(below, 0.0), decimals)}"

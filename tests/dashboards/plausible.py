@@ -1,4 +1,4 @@
-"""Sweeps as a board might have given them, from a seed: for tests and for looking at the pages while working on them."""
+"""Sweeps as a board might have given them, from a seed: for tests, and for looking at pages while working on them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,9 @@ def xavier(name: str = "xavier-sim") -> Bench:
                 SourceProbe(source="ina3221", availability=Availability.AVAILABLE, detail="three rails", rails=rails),
                 SourceProbe(source="rapl", availability=Availability.ABSENT, detail="no powercap folder"),
             ),
-            total=TotalFormula(rails=tuple(rail.key for rail in rails), scope="module rails, without the carrier board"),
+            total=TotalFormula(
+                rails=tuple(rail.key for rail in rails), scope="module rails, without the carrier board"
+            ),
             modes=modes,
         ),
     )
@@ -119,7 +121,9 @@ def runs(bench: Bench, sweep_plan: SweepPlan, sweep_id: str, seed: int = 1) -> l
     """Return every run of a plan, all valid; without a total no power metric is there."""
     rng = np.random.default_rng(seed)
     return [
-        run(bench, point, sweep_id, repeat, rng) for point in sweep_plan.points() for repeat in range(sweep_plan.repeats)
+        run(bench, point, sweep_id, repeat, rng)
+        for point in sweep_plan.points()
+        for repeat in range(sweep_plan.repeats)
     ]
 
 

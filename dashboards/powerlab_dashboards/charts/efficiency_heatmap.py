@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from powerlab.analysis.summary import PointSummary
@@ -12,8 +12,11 @@ from powerlab_dashboards.charts.theme import Theme, View
 from powerlab_dashboards.charts.words import missing_power, provenance_words, why_missing
 from powerlab_dashboards.format import model_label, shown
 
+Cells = Mapping[tuple[str, int], PointSummary]
+"""A panel's summaries by power mode and threads."""
 METRIC = "efficiency_img_per_s_per_w"
 _ROW_PX = 52
+_LEGEND_SHIFT_PX = -46
 _MARGIN_PX = {"l": 16, "r": 16, "t": 36, "b": 84}
 
 
@@ -28,22 +31,25 @@ def build(summaries: Sequence[PointSummary], view: View) -> Figure | NoChart:
     words = provenance_words(summaries, METRIC)
     theme = view.theme
     figure_layout = layout(
-        theme, height=grid.height_px(_MARGIN_PX), margin=_MARGIN_PX, annotations=[_legend(theme, words)]
+        theme, height=grid.height_px(_MARGIN_PX), margin=_MARGIN_PX, annotations=[_legend(view, words)], shapes=[]
     )
-    models = list(dict.fromkeys(model for model, _ in panels))
+    highest = _highest(summaries)
+    models = list(highest)
     for index, model in enumerate(models):
-        figure_layout[f"coloraxis{_suffix(index)}"] = _colour_axis(theme, model, summaries)
+        scale = {"colorscale": theme.colour_scale(), "showscale": False, "cmin": 0.0, "cmax": highest[model]}
+        figure_layout[f"coloraxis{_suffix(index)}"] = scale
     data: list[dict[str, Any]] = []
     for index, ((model, batch), members) in enumerate(panels.items()):
         suffix = _suffix(index)
         x_domain, y_domain = grid.domains(index)
         cells = {(summary.point.mode, summary.point.threads): summary for summary in members}
         place = {"xaxis": f"x{suffix}", "yaxis": f"y{suffix}", "coloraxis": f"coloraxis{_suffix(models.index(model))}"}
-        data.append(_heatmap(cells, modes, threads) | place)
+        data.append(_heatmap(theme, cells, modes, threads) | place)
         figure_layout["annotations"] += [
             panel_title(theme, f"{model_label(model)}, batch {batch}", x=x_domain[0], y=y_domain[1]),
             *_empty_cells(cells, modes, threads, suffix, theme.muted),
         ]
+        figure_layout["shapes"] += _outline(theme, cells, modes, threads, suffix, best=highest[model])
         figure_layout[f"xaxis{suffix}"] = axis(
             theme, "threads", domain=x_domain, anchor=f"y{suffix}", showgrid=False, fixedrange=True,
             tickvals=list(range(len(threads))), ticktext=[str(count) for count in threads],
@@ -52,7 +58,7 @@ def build(summaries: Sequence[PointSummary], view: View) -> Figure | NoChart:
         figure_layout[f"yaxis{suffix}"] = axis(
             theme, "", domain=y_domain, anchor=f"x{suffix}", showgrid=False, fixedrange=True,
             tickvals=list(range(len(modes))), ticktext=[plain(mode) for mode in modes],
-            range=[len(modes) - 0.5, -0.5], ticks="", showticklabels=index % grid.columns == 0,
+            range=[len(modes) - 0.5, -0.5], ticks="", ticklabelstandoff=6, showticklabels=index % grid.columns == 0,
         )  # fmt: skip
     return {"data": data, "layout": figure_layout}
 
@@ -70,26 +76,40 @@ def _suffix(index: int) -> str:
     return "" if index == 0 else str(index + 1)
 
 
-def _colour_axis(theme: Theme, model: str, summaries: Sequence[PointSummary]) -> dict[str, Any]:
-    """Return one model's scale; it starts at zero, so that the depth of the ink is in proportion to the figure."""
-    values = [
-        metric.value
-        for summary in summaries
-        if summary.point.workload.model == model and (metric := summary.metric(METRIC))
-    ]
-    return {"colorscale": theme.colour_scale(), "showscale": False, "cmin": 0.0, "cmax": max(values, default=1.0)}
+def _highest(summaries: Sequence[PointSummary]) -> dict[str, float]:
+    """Return each model's highest figure: where its colour scale, which starts at zero, ends."""
+    highest: dict[str, float] = {}
+    for summary in summaries:
+        metric, model = summary.metric(METRIC), summary.point.workload.model
+        highest[model] = max(highest.get(model, 0.0), metric.value if metric else 0.0)
+    return highest
+
+
+def _outline(
+    theme: Theme, cells: Cells, modes: list[str], threads: list[int], suffix: str, *, best: float
+) -> list[dict[str, Any]]:
+    return [
+        {
+            "type": "rect", "xref": f"x{suffix}", "yref": f"y{suffix}", "line": {"color": theme.ink, "width": 1.5},
+            "x0": column - 0.5, "x1": column + 0.5, "y0": row - 0.5, "y1": row + 0.5,
+        }
+        for row, mode in enumerate(modes)
+        for column, count in enumerate(threads)
+        if (summary := cells.get((mode, count))) and (metric := summary.metric(METRIC)) and metric.value == best
+    ]  # fmt: skip
 
 
 def _legend(view: View, words: str) -> dict[str, Any]:
     gap = "<br>" if view.narrow else " "
     return {
         "text": f"img/s/W, {words},{gap}with the half-width of the 95 % interval",
-        "x": 0, "y": 0, "xref": "paper", "yref": "container", "xanchor": "left", "yanchor": "bottom", "align": "left",
-        "showarrow": False, "font": {"size": 12, "color": view.theme.muted},
+        "x": 0, "y": 0, "xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "top",
+        "yshift": _LEGEND_SHIFT_PX, "align": "left", "showarrow": False,
+        "font": {"size": 12, "color": view.theme.muted},
     }  # fmt: skip
 
 
-def _heatmap(cells: dict[tuple[str, int], PointSummary], modes: list[str], threads: list[int]) -> dict[str, Any]:
+def _heatmap(theme: Theme, cells: Cells, modes: list[str], threads: list[int]) -> dict[str, Any]:
     values: list[list[float | None]] = []
     texts: list[list[str]] = []
     hovers: list[list[str]] = []
@@ -107,6 +127,7 @@ def _heatmap(cells: dict[tuple[str, int], PointSummary], modes: list[str], threa
         "z": values,
         "text": texts,
         "texttemplate": "%{text}",
+        "textfont": {"size": 12, "color": theme.ink},
         "customdata": hovers,
         "hovertemplate": "%{customdata}<extra></extra>",
         "hoverongaps": False,
@@ -126,9 +147,7 @@ def _hover(summary: PointSummary) -> str:
     )
 
 
-def _empty_cells(
-    cells: dict[tuple[str, int], PointSummary], modes: list[str], threads: list[int], suffix: str, colour: str
-) -> list[dict[str, Any]]:
+def _empty_cells(cells: Cells, modes: list[str], threads: list[int], suffix: str, colour: str) -> list[dict[str, Any]]:
     return [
         {
             "text": why_missing(cells.get((mode, count)), METRIC),
@@ -148,6 +167,9 @@ def _empty_cells(
 CHART = Chart(
     name="efficiency-heatmap",
     title="Efficiency by threads and power mode",
-    caption="Images per second for each watt, which is the same number as images per joule; darker ink is better.",
+    caption=(
+        "Images per second for each watt, which is the same number as images per joule: the stronger a cell's colour, "
+        "the better. Each model has its own scale from zero; its highest figure is outlined."
+    ),
     build=build,
 )

@@ -3,7 +3,7 @@
 The categorical colours are Okabe and Ito's set ("Color Universal Design", 2008), darkened on light pages and lightened
 on dark ones until every colour has a contrast of at least 3:1 against its page; each series has a marker of its own
 too. The sequential scale is of one hue with monotone lightness, so it survives every kind of colour blindness and
-print in grey.
+print in grey; it ends where the page's ink can still be read on it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ LIGHT = Theme(
     grid="#e4e8ec",
     shade="#0072b2",
     series=("#0072b2", "#d55e00", "#00805d", "#b0558a", "#8a6d00", "#3b4bb5", "#5c636b", "#a3331f"),
-    sequential=("#edf3f8", "#c3d9ea", "#8fb9d9", "#5493c1", "#2271a8", "#0b4f80"),
+    sequential=("#f6f9fc", "#d5e5f2", "#a9cdea", "#6fb0de"),
 )
 
 DARK = Theme(
@@ -59,7 +59,7 @@ DARK = Theme(
     grid="#2a3038",
     shade="#56b4e9",
     series=("#56b4e9", "#f08c3a", "#2fc594", "#e39ac4", "#e3cf52", "#98a3f5", "#b3bbc4", "#f08a76"),
-    sequential=("#1d2834", "#1f4361", "#226290", "#3185bd", "#5aa9dd", "#9ad3f7"),
+    sequential=("#181d24", "#1d364d", "#205177", "#246da0"),
 )
 
 THEMES = {theme.name: theme for theme in (LIGHT, DARK)}

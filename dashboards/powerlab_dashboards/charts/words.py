@@ -14,13 +14,13 @@ def provenance_words(summaries: Sequence[PointSummary], metric_name: str) -> str
 
 
 def why_missing(summary: PointSummary | None, metric_name: str) -> str:
-    """Return why a point has no such figure, in two or three words; the empty text where it has one."""
+    """Return why a point has no such figure, in two or three words on two lines; the empty text where it has one."""
     if summary is None:
         return "not run"
     if summary.metric(metric_name) is not None:
         return ""
     if not summary.metrics:
-        return "no usable run"
+        return "no usable<br>run"
     return "no power"
 
 

@@ -1,0 +1,287 @@
+"""What the figures hold: values, intervals, units, and the words that say where power comes from."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+from powerlab.analysis.summary import PointSummary, summarise
+from powerlab.domain.quantity import Provenance
+from powerlab.domain.run import Run
+from powerlab_dashboards.charts.base import Chart, Figure, NoChart, plain
+from powerlab_dashboards.charts.power_trace import RunTraces
+from powerlab_dashboards.charts.registry import RUN_CHARTS, SWEEP_CHARTS
+from powerlab_dashboards.charts.theme import DARK, LIGHT, SYMBOLS, View
+from tests.dashboards import plausible
+
+VIEWS = [View(theme=theme, narrow=narrow) for theme in (LIGHT, DARK) for narrow in (False, True)]
+
+
+def figure(chart: Chart[Sequence[PointSummary]], summaries: Sequence[PointSummary], view: View | None = None) -> Figure:
+    made = chart.build(summaries, view or View())
+    assert not isinstance(made, NoChart), made
+    go.Figure(made)  # refuses every property that Plotly does not know
+    json.dumps(made, allow_nan=False)
+    return made
+
+
+def xavier_summaries(**changes: object) -> tuple[PointSummary, ...]:
+    return summarise(plausible.runs(plausible.xavier(), plausible.plan(**changes), "s"))
+
+
+def texts(made: Figure) -> str:
+    return json.dumps(made, ensure_ascii=False)
+
+
+@pytest.mark.parametrize("view", VIEWS, ids=lambda view: f"{view.theme.name}-{view.narrow}")
+@pytest.mark.parametrize("name", list(SWEEP_CHARTS))
+def test_every_sweep_chart_is_a_valid_figure_in_every_view(name: str, view: View) -> None:
+    made = figure(SWEEP_CHARTS[name], xavier_summaries(models=("resnet50", "alexnet")), view)
+    assert made["layout"]["paper_bgcolor"] == "rgba(0,0,0,0)"
+    assert made["layout"]["font"]["color"] == view.theme.ink
+
+
+@pytest.mark.parametrize("name", list(SWEEP_CHARTS))
+def test_a_chart_is_the_same_for_the_same_runs(name: str) -> None:
+    assert texts(figure(SWEEP_CHARTS[name], xavier_summaries())) == texts(
+        figure(SWEEP_CHARTS[name], xavier_summaries())
+    )
+
+
+@pytest.mark.parametrize("name", list(SWEEP_CHARTS))
+def test_without_power_a_chart_says_so_instead_of_drawing_zeros(name: str) -> None:
+    runs = plausible.runs(plausible.bare(), plausible.plan(modes=("current",)), "s")
+    made = SWEEP_CHARTS[name].build(summarise(runs), View())
+    assert isinstance(made, NoChart)
+    assert "Power was not measured" in made.reason
+
+
+@pytest.mark.parametrize("name", list(SWEEP_CHARTS))
+def test_before_the_first_run_a_chart_says_so(name: str) -> None:
+    assert SWEEP_CHARTS[name].build((), View()) == NoChart("No run has finished yet.")
+
+
+@pytest.mark.parametrize("name", list(SWEEP_CHARTS))
+def test_names_cannot_bring_markup_into_a_chart(name: str) -> None:
+    summaries = xavier_summaries(models=("<b onload=x>.onnx",), modes=("<a href='javascript:x'>",))
+    text = texts(figure(SWEEP_CHARTS[name], summaries))
+    assert "<a href" not in text
+    assert "<b onload" not in text
+    assert "&lt;a href" in text
+
+
+class TestHeatmap:
+    chart = SWEEP_CHARTS["efficiency-heatmap"]
+
+    def test_one_panel_for_each_model_and_batch(self) -> None:
+        made = figure(self.chart, xavier_summaries(models=("resnet50", "alexnet")))
+        assert [trace["type"] for trace in made["data"]] == ["heatmap"] * 4
+        titles = [note["text"] for note in made["layout"]["annotations"] if note["text"].startswith("<b>")]
+        assert titles == [f"<b>{model}, batch {batch}</b>" for model in ("resnet50", "alexnet") for batch in (1, 4)]
+
+    def test_cells_hold_the_efficiency_by_mode_and_threads(self) -> None:
+        summaries = xavier_summaries(threads=(1, 2, 4))
+        made = figure(self.chart, summaries)
+        for summary in summaries:
+            metric = summary.metric("efficiency_img_per_s_per_w")
+            assert metric is not None
+            panel = made["data"][(1, 4).index(summary.point.workload.batch_size)]
+            row = made["layout"]["yaxis"]["ticktext"].index(summary.point.mode)
+            column = made["layout"]["xaxis"]["ticktext"].index(str(summary.point.threads))
+            assert panel["z"][row][column] == metric.value
+            assert "±" in panel["text"][row][column]
+            assert "95 % interval" in panel["customdata"][row][column]
+
+    def test_the_unit_and_the_provenance_are_in_words(self) -> None:
+        made = figure(self.chart, xavier_summaries())
+        assert any("img/s/W, simulated" in note["text"] for note in made["layout"]["annotations"])
+
+    def test_each_model_has_a_scale_from_zero_to_its_best(self) -> None:
+        made = figure(self.chart, xavier_summaries(models=("resnet50", "mobilenetv2")))
+        slow, fast = made["layout"]["coloraxis"], made["layout"]["coloraxis2"]
+        assert slow["cmin"] == fast["cmin"] == 0
+        assert slow["cmax"] == max(max(row) for panel in made["data"][:2] for row in panel["z"])
+        assert fast["cmax"] > 3 * slow["cmax"]
+        assert len(made["layout"]["shapes"]) == 2
+
+    def test_a_failed_point_is_an_empty_cell_with_a_reason(self) -> None:
+        plan = plausible.plan(threads=(1, 2), modes=("MAXN",), batch_sizes=(1,))
+        runs = plausible.runs(plausible.xavier(), plan, "s")
+        spoiled = [plausible.failed(run.point, "s", run.repeat) if run.point.threads == 2 else run for run in runs]
+        made = figure(self.chart, summarise(spoiled))
+        assert made["data"][0]["z"][0][1] is None
+        assert any(note["text"] == "no usable<br>run" and note["x"] == 1 for note in made["layout"]["annotations"])
+
+    def test_a_point_not_run_yet_is_an_empty_cell(self) -> None:
+        made = figure(self.chart, xavier_summaries(batch_sizes=(1,))[:5])
+        assert sum(note["text"] == "not run" for note in made["layout"]["annotations"]) == 1
+
+    def test_narrow_pages_stack_the_panels(self) -> None:
+        summaries = xavier_summaries()
+        wide, narrow = figure(self.chart, summaries), figure(self.chart, summaries, View(narrow=True))
+        assert wide["layout"]["xaxis2"]["domain"][0] > 0
+        assert narrow["layout"]["xaxis2"]["domain"][0] == 0
+        assert narrow["layout"]["height"] > wide["layout"]["height"]
+
+
+class TestScatter:
+    chart = SWEEP_CHARTS["throughput-power"]
+
+    def points(self, made: Figure) -> list[dict[str, object]]:
+        return [trace for trace in made["data"] if "error_x" in trace]
+
+    def test_every_point_has_its_power_throughput_and_intervals(self) -> None:
+        summaries = xavier_summaries()
+        made = figure(self.chart, summaries)
+        drawn = {
+            (round(x, 9), round(y, 9), round(bar, 9))
+            for trace in made["data"]
+            if "error_x" in trace
+            for x, y, bar in zip(trace["x"], trace["y"], trace["error_x"]["array"], strict=True)
+        }
+        expected = set()
+        for summary in summaries:
+            power, throughput = summary.metric("power_w"), summary.metric("throughput_img_per_s")
+            assert power is not None
+            assert power.high is not None
+            assert throughput is not None
+            expected.add((round(power.value, 9), round(throughput.value, 9), round(power.high - power.value, 9)))
+        assert drawn == expected
+
+    def test_axes_name_quantity_unit_and_provenance(self) -> None:
+        layout = figure(self.chart, xavier_summaries())["layout"]
+        assert layout["xaxis"]["title"]["text"] == "power, W (simulated)"
+        assert layout["yaxis"]["title"]["text"] == "throughput, img/s"
+
+    def test_figures_that_were_not_measured_are_hollow(self) -> None:
+        simulated = figure(self.chart, xavier_summaries())
+        measured = figure(
+            self.chart, summarise(plausible.runs(plausible.laptop(), plausible.plan(modes=("current",)), "s"))
+        )
+        assert all(symbol.endswith("-open") for trace in self.points(simulated) for symbol in trace["marker"]["symbol"])
+        assert not any("-open" in symbol for trace in self.points(measured) for symbol in trace["marker"]["symbol"])
+
+    def test_the_pareto_line_rises_and_nothing_lies_above_it(self) -> None:
+        made = figure(self.chart, xavier_summaries(threads=(1, 2, 4, 8)))
+        line = next(trace for trace in made["data"] if trace.get("name") == "Pareto line, simulated")
+        assert np.all(np.diff(line["x"]) >= 0)
+        assert np.all(np.diff(line["y"]) > 0)
+        for trace in self.points(made):
+            for x, y in zip(trace["x"], trace["y"], strict=True):
+                best = max((py for px, py in zip(line["x"], line["y"], strict=True) if px <= x), default=None)
+                assert best is not None
+                assert best >= y
+
+    def test_figures_of_different_provenance_are_never_joined(self) -> None:
+        summaries = list(xavier_summaries(batch_sizes=(1,)))
+        changed = tuple(dataclasses.replace(metric, provenance=Provenance.ESTIMATED) for metric in summaries[0].metrics)
+        summaries[0] = dataclasses.replace(summaries[0], metrics=changed)
+        made = figure(self.chart, summaries)
+        names = {trace["name"] for trace in made["data"] if str(trace.get("name")).startswith("Pareto line,")}
+        assert names == {"Pareto line, estimated", "Pareto line, simulated"}
+        assert made["layout"]["xaxis"]["title"]["text"] == "power, W (estimated and simulated)"
+
+    def test_lines_of_equal_efficiency_say_their_value(self) -> None:
+        made = figure(self.chart, xavier_summaries(batch_sizes=(1,)))
+        guides = [note["text"] for note in made["layout"]["annotations"] if note["text"].endswith("img/s/W")]
+        lines = [trace for trace in made["data"] if trace["mode"] == "lines" and trace["x"][0] == 0]
+        slopes = [trace["y"][1] / trace["x"][1] for trace in lines]
+        assert [f"{slope:.3g} img/s/W" for slope in slopes] == guides
+        assert len(guides) == 3
+
+    def test_colour_is_never_the_only_difference(self) -> None:
+        made = figure(self.chart, xavier_summaries(batch_sizes=(1,)))
+        symbols = [trace["marker"]["symbol"][0] for trace in self.points(made)]
+        assert len(set(symbols)) == len(symbols) == 3
+
+
+class TestPowerTrace:
+    chart = RUN_CHARTS["power-trace"]
+
+    def run_of(self, bench: plausible.Bench) -> Run:
+        plan = plausible.plan(modes=("MAXN" if bench.device.simulated else "current",))
+        return plausible.runs(bench, plan, "s")[0]
+
+    def build(self, bench: plausible.Bench, view: View | None = None) -> Figure:
+        run = self.run_of(bench)
+        data = RunTraces(run=run, traces=tuple(plausible.traces(bench, run)))
+        made = self.chart.build(data, view or View())
+        assert not isinstance(made, NoChart)
+        go.Figure(made)
+        json.dumps(made, allow_nan=False)
+        return made
+
+    def test_rails_and_their_total_with_provenance(self) -> None:
+        names = [trace["name"] for trace in self.build(plausible.xavier())["data"]]
+        assert names == [f"ina3221:{rail} (simulated)" for rail in ("CPU", "GPU", "SOC")] + ["total (simulated)"]
+
+    def test_the_total_is_the_sum_of_the_rails(self) -> None:
+        *rails, total = self.build(plausible.xavier())["data"]
+        assert np.mean(total["y"]) == pytest.approx(sum(np.mean(rail["y"]) for rail in rails), rel=0.01)
+
+    def test_a_counter_is_said_to_be_differenced(self) -> None:
+        (line,) = self.build(plausible.laptop())["data"]
+        assert line["name"] == "rapl:package-0 (measured, slope of its energy counter; this rail is the total)"
+        assert line["line"]["shape"] == "vh"
+
+    def test_the_timed_window_is_shaded(self) -> None:
+        layout = self.build(plausible.xavier())["layout"]
+        assert (layout["shapes"][0]["x0"], layout["shapes"][0]["x1"]) == (0, 3.0)
+        assert layout["annotations"][0]["text"] == "timed window, 3 s"
+
+    def test_axes_name_quantity_unit_and_provenance(self) -> None:
+        layout = self.build(plausible.laptop(), View(theme=DARK))["layout"]
+        assert layout["yaxis"]["title"]["text"] == "power, W (measured)"
+        assert layout["xaxis"]["title"]["text"] == "time since the timed window began, s"
+
+    def test_rails_of_different_provenance_are_not_added_up(self) -> None:
+        bench = plausible.xavier()
+        run = self.run_of(bench)
+        first, *rest = plausible.traces(bench, run)
+        rail = dataclasses.replace(first.rail, provenance=Provenance.ESTIMATED)
+        made = self.chart.build(RunTraces(run=run, traces=(dataclasses.replace(first, rail=rail), *rest)), View())
+        assert not isinstance(made, NoChart)
+        assert not any(trace["name"].startswith("total") for trace in made["data"])
+
+    def test_without_traces_it_says_so(self) -> None:
+        made = self.chart.build(RunTraces(run=self.run_of(plausible.bare()), traces=()), View())
+        assert isinstance(made, NoChart)
+        assert "No power was sampled" in made.reason
+
+    def test_a_long_trace_is_thinned(self) -> None:
+        bench = plausible.laptop()
+        run = self.run_of(bench)
+        data = RunTraces(run=run, traces=tuple(plausible.traces(bench, run, period_s=0.0005)))
+        made = self.chart.build(data, View())
+        assert not isinstance(made, NoChart)
+        assert len(made["data"][0]["x"]) <= 2000
+
+
+def test_plain_text_is_shown_as_it_is() -> None:
+    assert plain('<b>"x"</b> & y') == '&lt;b&gt;"x"&lt;/b&gt; &amp; y'
+
+
+def test_series_colours_stand_out_from_their_page() -> None:
+    for theme, page in ((LIGHT, "#ffffff"), (DARK, "#14171c")):
+        for colour in (*theme.series, theme.muted):
+            assert contrast(colour, page) >= 3, (theme.name, colour)
+        for colour in theme.sequential:
+            assert contrast(theme.ink, colour) >= 4.5, (theme.name, colour)
+    assert len(set(SYMBOLS)) == len(LIGHT.series) == len(DARK.series)
+
+
+def contrast(one: str, other: str) -> float:
+    """Return the contrast ratio of WCAG 2.2."""
+    bright, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (bright + 0.05) / (dark + 0.05)
+
+
+def luminance(colour: str) -> float:
+    channels = [int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
