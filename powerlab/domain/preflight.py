@@ -54,7 +54,7 @@ def _check_numbers(plan: SweepPlan) -> None:
         return math.isfinite(value) and value >= 0
 
     checks: tuple[tuple[str, tuple[float, ...], Callable[[float], bool], str], ...] = (
-        ("threads", plan.threads, positive, "at least 1"),
+        ("count of threads", plan.threads, positive, "at least 1"),
         ("batch size", plan.batch_sizes, positive, "at least 1"),
         ("duration", (plan.duration_s,), positive, "a time above 0 s"),
         ("minimum count of inferences", (plan.min_inferences,), positive, "at least 1"),

@@ -5,8 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
 
-from powerlab.domain.power import Rail, TotalFormula
+from powerlab.domain.errors import PowerlabError
+from powerlab.domain.power import Rail, TotalFormula, Trace
 from powerlab.domain.run import Finding, Verdict
 from powerlab.domain.validity import ENERGY_RULES
 from powerlab.measure.power import TotalEnergy, total_energy
@@ -25,7 +28,7 @@ class Meter:
     Attributes:
         sysroot: where the sensors are.
         total: the formula of the board's power; None where no rail can be read.
-        rails: the rails to record: those of the formula, and the others of the same sources for their traces.
+        rails: the rails to record: those of the formula.
         sample_period_s: time between two samples.
     """
 
@@ -40,30 +43,68 @@ class Meter:
         slowest_s = max((rail.update_period_s for rail in self.rails), default=0.0)
         return min(MAX_MARGIN_S, max(MIN_MARGIN_S, 3 * self.sample_period_s, 2 * slowest_s))
 
-    def recorder(self) -> Recorder | None:
-        """Return a recorder of the rails, not yet started; None where there is nothing to record."""
-        keys = tuple(rail.key for rail in self.rails)
-        return Recorder(self.sysroot, keys, self.sample_period_s) if keys else None
+
+class Recording:
+    """Power recorded between entering and :meth:`finish`; a meter that fails is a finding, and no exception.
+
+    Attributes:
+        failure: what kept the power from being recorded; None where all went well.
+    """
+
+    def __init__(self, meter: Meter) -> None:
+        self.failure: str | None = None
+        self._meter = meter
+        self._recorder: Recorder | None = None
+
+    def __enter__(self) -> Self:
+        keys = tuple(rail.key for rail in self._meter.rails)
+        if keys:
+            try:
+                self._recorder = Recorder(self._meter.sysroot, keys, self._meter.sample_period_s)
+                self._recorder.start()
+            except PowerlabError as error:
+                self.failure = str(error)
+        return self
+
+    def finish(self) -> tuple[Trace, ...]:
+        """End recording and return what there is; no traces where the meter failed or has no rails."""
+        if self._recorder is None or self.failure is not None:
+            return ()
+        try:
+            return self._recorder.stop()
+        except PowerlabError as error:
+            self.failure = str(error)
+            return ()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._recorder is not None:
+            self._recorder.close()
 
 
 def idle_baseline(meter: Meter, duration_s: float) -> TotalEnergy | None:
-    """Record for a time without load; None where no duration is asked or a rule says the power cannot be used."""
-    recorder = meter.recorder()
-    if recorder is None or meter.total is None or duration_s <= 0:
+    """Record for a time without load.
+
+    None where no duration is asked, or where the power may not be used: the runs that follow have the same meter and
+    say what is wrong with it.
+    """
+    if meter.total is None or duration_s <= 0:
         return None
-    with recorder:
+    with Recording(meter) as recording:
         time.sleep(meter.margin_s)
         start_ns = time.monotonic_ns()
         time.sleep(duration_s)
         end_ns = time.monotonic_ns()
         time.sleep(meter.margin_s)
-        traces = recorder.stop()
+        traces = recording.finish()
     evidence = Evidence(
         window_ns=(start_ns, end_ns),
         inference_count=0,
         total=meter.total,
         traces=traces,
         sample_period_s=meter.sample_period_s,
+        power_failure=recording.failure,
     )
     return usable_energy(evidence, judge(evidence))
 

@@ -6,7 +6,6 @@ import os
 import time
 import uuid
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -23,7 +22,7 @@ from powerlab.measure.latency import TimedInferences, latency_metrics, throughpu
 from powerlab.measure.messages import Load, Measure
 from powerlab.measure.power import TotalEnergy, energy_metrics
 from powerlab.measure.process import Worker
-from powerlab.measure.record import Meter, usable_energy
+from powerlab.measure.record import Meter, Recording, usable_energy
 from powerlab.measure.validity import Evidence, judge
 
 
@@ -75,16 +74,7 @@ def measure_run(request: RunRequest) -> tuple[Run, tuple[Trace, ...]]:
         PowerlabError: the model or the device refused, for a reason the user can mend.
     """
     started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
-    timed, traces, background_share = _record(request)
-    evidence = Evidence(
-        window_ns=timed.window_ns,
-        inference_count=timed.count,
-        total=request.meter.total,
-        traces=traces,
-        sample_period_s=request.meter.sample_period_s,
-        drift=request.drifted(),
-        background_share=background_share,
-    )
+    timed, evidence = _record(request)
     findings = judge(evidence)
     run = Run(
         id=str(uuid.uuid4()),
@@ -99,7 +89,7 @@ def measure_run(request: RunRequest) -> tuple[Run, tuple[Trace, ...]]:
         metrics=_metrics(request, timed, usable_energy(evidence, findings)),
         total=request.meter.total,
     )
-    return run, tuple(_near(trace, timed.window_ns, request.meter.margin_s) for trace in traces)
+    return run, tuple(_near(trace, timed.window_ns, request.meter.margin_s) for trace in evidence.traces)
 
 
 def failed_run(request: RunRequest, rule: str, reason: str) -> Run:
@@ -119,22 +109,30 @@ def failed_run(request: RunRequest, rule: str, reason: str) -> Run:
     )
 
 
-def _record(request: RunRequest) -> tuple[TimedInferences, tuple[Trace, ...], float | None]:
-    """Run the worker's timed part with the recorder on; return the times, the traces and the others' CPU share."""
+def _record(request: RunRequest) -> tuple[TimedInferences, Evidence]:
+    """Run the worker's timed part with the recorder on; return its times and what the rules judge."""
     plan, meter = request.plan, request.meter
     with Worker(worker_cores(request.point.threads)) as worker:
         worker.load(load_request(request.point, meter, plan.seed))
         worker.warm_up(plan.warm_up_s)
         background = None if meter.sysroot.simulated else BackgroundLoad(worker.pid)
-        recorder = meter.recorder()
-        with recorder or nullcontext():
+        with Recording(meter) as recording:
             time.sleep(meter.margin_s)
             timed = worker.measure(
                 Measure(duration_s=plan.duration_s, min_inferences=plan.min_inferences, margin_s=meter.margin_s)
             )
-            share = None if background is None else background.cores() / (os.cpu_count() or 1)
-            traces = () if recorder is None else recorder.stop()
-    return timed, traces, share
+            background_share = None if background is None else background.cores() / (os.cpu_count() or 1)
+            traces = recording.finish()
+    return timed, Evidence(
+        window_ns=timed.window_ns,
+        inference_count=timed.count,
+        total=meter.total,
+        traces=traces,
+        sample_period_s=meter.sample_period_s,
+        drift=request.drifted(),
+        background_share=background_share,
+        power_failure=recording.failure,
+    )
 
 
 def _metrics(request: RunRequest, timed: TimedInferences, energy: TotalEnergy | None) -> tuple[Metric, ...]:

@@ -33,6 +33,7 @@ class Evidence:
         traces: what was recorded.
         sample_period_s: the planned time between two samples.
         drift: what the mode controller says changed; None where the mode held.
+        power_failure: what kept the power from being recorded; None where nothing did.
         background_share: share of the machine's cores that others kept busy; None where that says nothing.
     """
 
@@ -43,6 +44,7 @@ class Evidence:
     sample_period_s: float
     drift: str | None = None
     background_share: float | None = None
+    power_failure: str | None = None
 
     @property
     def window_s(self) -> float:
@@ -61,6 +63,9 @@ def missing_power(evidence: Evidence) -> Iterator[Judgement]:
     """No power is a state to show, never 0 W."""
     if evidence.total is None:
         yield Verdict.VOID, "no power source can be read on this device, so the run has no power figures"
+        return
+    if evidence.power_failure is not None:
+        yield Verdict.VOID, evidence.power_failure
         return
     found = {trace.rail.key: trace for trace in evidence.traces}
     for key in evidence.total.rails:

@@ -1,0 +1,94 @@
+"""What the kernel's files say, also when they say odd things."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from powerlab.sweep.facts import (
+    UNKNOWN,
+    cpu_model,
+    kernel_release,
+    memory_bytes,
+    parse_cpu_max,
+    parse_cpu_model,
+    parse_memory_bytes,
+    quota_cores,
+    usable_cores,
+)
+from powerlab.sysroot import Sysroot
+
+
+def tree(base: Path, files: dict[str, str]) -> Sysroot:
+    for name, text in files.items():
+        path = base / name.lstrip("/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return Sysroot(base)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("processor\t: 0\nmodel name\t: Intel(R) Xeon(R)\n\nprocessor\t: 1\nmodel name\t: other\n", "Intel(R) Xeon(R)"),
+        ("processor : 0\nCPU implementer\t: 0x4e\nCPU part\t: 0x004\n", "implementer 0x4e part 0x004"),
+        ("processor : 0\nHardware : BCM2835\n", "BCM2835"),
+        ("", UNKNOWN),
+    ],
+)
+def test_a_processor_has_a_name(text, name):
+    assert parse_cpu_model(text) == name
+
+
+@pytest.mark.parametrize(
+    ("text", "cores"),
+    [("max 100000\n", None), ("150000 100000", 1.5), ("50000 100000\n", 0.5), ("", None), ("1 0", None)],
+)
+def test_a_quota_is_in_cores(text, cores):
+    assert parse_cpu_max(text) == cores
+
+
+@given(text=st.text())
+def test_parsers_answer_whatever_they_read(text):
+    assert parse_cpu_model(text)
+    assert parse_memory_bytes(text) >= 0
+    assert parse_cpu_max(text) is None or parse_cpu_max(text) >= 0
+
+
+def test_the_tightest_quota_of_the_groups_above_counts(tmp_path):
+    root = tree(
+        tmp_path,
+        {
+            "/proc/self/cgroup": "0::/work/job\n",
+            "/sys/fs/cgroup/work/cpu.max": "150000 100000\n",
+            "/sys/fs/cgroup/work/job/cpu.max": "max 100000\n",
+        },
+    )
+    assert quota_cores(root) == 1.5
+    assert usable_cores(root) == 1
+
+
+def test_without_a_quota_the_mask_counts(tmp_path):
+    assert usable_cores(Sysroot(tmp_path)) == len(os.sched_getaffinity(0))
+
+
+def test_a_quota_below_one_core_still_leaves_one(tmp_path):
+    assert usable_cores(tree(tmp_path, {"/sys/fs/cgroup/cpu.max": "20000 100000"})) == 1
+
+
+def test_facts_of_a_tree(tmp_path):
+    root = tree(
+        tmp_path,
+        {
+            "/proc/meminfo": "MemTotal:       16096020 kB\nMemFree: 1 kB\n",
+            "/proc/device-tree/model": "Jetson-AGX\0",
+            "/proc/sys/kernel/osrelease": "4.9.337-tegra\n",
+        },
+    )
+    assert memory_bytes(root) == 16096020 * 1024
+    assert cpu_model(root) == "Jetson-AGX"
+    assert kernel_release(root) == "4.9.337-tegra"

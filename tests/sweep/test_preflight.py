@@ -1,0 +1,48 @@
+"""What a device cannot carry out is refused in one sentence that says how to mend it."""
+
+from __future__ import annotations
+
+import pytest
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.domain.preflight import check_plan
+
+
+def test_a_plan_the_device_can_carry_out_passes(make_plan, xavier, capabilities):
+    check_plan(make_plan(threads=(1, 2, 4), modes=("current", "MAXN", "MODE_15W")), xavier, capabilities)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        (
+            {"threads": (1, 9, 12)},
+            "bench-7 lets a sweep use 8 cores, but the plan asks for 9, 12 threads; ask for at most 8.",
+        ),
+        ({"modes": ("TURBO",)}, "bench-7 has no power mode 'TURBO' that can be set now; choose from: current, MAXN, "),
+        ({"modes": ("MODE_10W",)}, "the power mode 'MODE_10W' takes effect only after a reboot; set it, reboot, "),
+        (
+            {"modes": ("MODE_15W",), "threads": (4, 6)},
+            "the power mode 'MODE_15W' has 4 cores online, so 6 threads are impossible in it; leave out the mode",
+        ),
+        ({"repeats": 2}, "2 repeats cannot show the scatter between runs; ask for at least 3."),
+        ({"threads": (2, 1, 2)}, "2 stands twice among the threads; name every value once."),
+        ({"models": ("a", "a")}, "a stands twice among the models; name every value once."),
+        ({"modes": ()}, "the plan has no modes; name at least one."),
+        ({"batch_sizes": (0,)}, "the batch size is 0; give at least 1."),
+        ({"threads": (-1,)}, "the count of threads is -1; give at least 1."),
+        ({"duration_s": 0.0}, "the duration is 0; give a time above 0 s."),
+        ({"duration_s": float("nan")}, "the duration is nan; give a time above 0 s."),
+        ({"duration_s": float("inf")}, "the duration is inf; give a time above 0 s."),
+        ({"warm_up_s": -1.0}, "the warm-up is -1; give 0 s or more."),
+        ({"idle_s": -1.0}, "the idle baseline is -1; give 0 s or more."),
+        ({"sample_period_s": 0.0}, "the sample period is 0; give a time above 0 s."),
+        ({"min_inferences": 0}, "the minimum count of inferences is 0; give at least 1."),
+        ({"engine": "abacus"}, "the engine 'abacus' is not known; choose one of: builtin."),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_sentence(make_plan, xavier, capabilities, changes, sentence):
+    with pytest.raises(PowerlabError) as caught:
+        check_plan(make_plan(**changes), xavier, capabilities)
+    assert str(caught.value).startswith(sentence)
+    assert str(caught.value).endswith(".")
