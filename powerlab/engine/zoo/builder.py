@@ -138,7 +138,7 @@ class Builder:
         return self.node("Gemm", (x, weight, bias), features, alpha=1.0, beta=1.0, transB=1)
 
     def build(self, output: str, input_shape: tuple[int, ...]) -> Graph:
-        """Return the checked graph for images of ``input_shape``; the last node's ``output`` becomes ``OUTPUT_NAME``."""
+        """Return the checked graph for images of ``input_shape``; the last node makes ``output``, named anew."""
         *nodes, last = self._nodes
         if last.outputs != (output,):
             raise ValueError(f"{output} is not the last node's output")

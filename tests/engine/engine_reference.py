@@ -1,0 +1,105 @@
+"""Every operator of the lowering contract in plain numpy, float64 inside: slow, short, and the judge of the passes."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from powerlab.engine.graph import Graph, Node
+
+
+def _clamp(values, attributes):
+    low, high = attributes["clamp"]
+    return np.minimum(np.maximum(values, low), high)
+
+
+def _windows(x, kernel, strides, pads, dilations, fill):
+    """Return (N, C, oh, ow, kh, kw)."""
+    top, left, bottom, right = pads
+    padded = np.pad(x, ((0, 0), (0, 0), (top, bottom), (left, right)), constant_values=fill)
+    reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
+    found = sliding_window_view(padded, reach, axis=(2, 3))
+    return found[:, :, :: strides[0], :: strides[1], :: dilations[0], :: dilations[1]]
+
+
+def fused_conv(attributes, x, weight, bias, residual):
+    outputs, _, *kernel = weight.shape
+    group = attributes["group"]
+    windows = _windows(x, kernel, attributes["strides"], attributes["pads"], attributes["dilations"], 0.0)
+    parts = [
+        np.tensordot(part, w, axes=((1, 4, 5), (1, 2, 3))).transpose(0, 3, 1, 2)
+        for part, w in zip(np.split(windows, group, axis=1), np.split(weight, group), strict=True)
+    ]
+    result = np.concatenate(parts, axis=1)
+    if bias is not None:
+        result = result + bias.reshape(1, outputs, 1, 1)
+    if residual is not None:
+        assert residual.shape == result.shape
+        result = result + residual
+    return _clamp(result, attributes)
+
+
+def fused_gemm(attributes, x, weight, bias):
+    return _clamp(x @ weight.T + (0 if bias is None else bias), attributes)
+
+
+def max_pool(attributes, x):
+    windows = _windows(x, attributes["kernel"], attributes["strides"], attributes["pads"], (1, 1), -np.inf)
+    return windows.max(axis=(4, 5))
+
+
+def average_pool(attributes, x):
+    arguments = attributes["kernel"], attributes["strides"], attributes["pads"], (1, 1), 0.0
+    total = _windows(x, *arguments).sum(axis=(4, 5))
+    if attributes["count_include_pad"]:
+        return total / np.prod(attributes["kernel"])
+    return total / _windows(np.ones_like(x), *arguments).sum(axis=(4, 5))
+
+
+def lrn(attributes, x):
+    size = attributes["size"]
+    before, after = (size - 1) // 2, size - 1 - (size - 1) // 2
+    squares = np.pad(x**2, ((0, 0), (before, after), (0, 0), (0, 0)))
+    total = sliding_window_view(squares, size, axis=1).sum(axis=-1)
+    return x / (attributes["bias"] + attributes["alpha"] / size * total) ** attributes["beta"]
+
+
+def softmax(attributes, x):
+    exponentials = np.exp(x - x.max(axis=attributes["axis"], keepdims=True))
+    return exponentials / exponentials.sum(axis=attributes["axis"], keepdims=True)
+
+
+def scale_shift(attributes, x, scale, shift):
+    axes = (-1, *(1,) * (x.ndim - 2))
+    return _clamp(x * scale.reshape(axes) + shift.reshape(axes), attributes)
+
+
+OPERATORS = {
+    "Add": lambda attributes, x, y: _clamp(x + y, attributes),
+    "AveragePool": average_pool,
+    "Clamp": lambda attributes, x: _clamp(x, attributes),
+    "Concat": lambda attributes, *parts: np.concatenate(parts, axis=attributes["axis"]),
+    "FusedConv": fused_conv,
+    "FusedGemm": fused_gemm,
+    "GlobalAveragePool": lambda attributes, x: x.mean(axis=(2, 3), keepdims=True),
+    "LRN": lrn,
+    "MaxPool": max_pool,
+    "ScaleShift": scale_shift,
+    "Softmax": softmax,
+}
+
+
+def run_node(graph: Graph, node: Node, values):
+    if node.op_type == "Reshape":
+        return values[node.inputs[0]].reshape(graph.shape(node.outputs[0]))
+    return OPERATORS[node.op_type](node.attributes, *(values[name] if name else None for name in node.inputs))
+
+
+def run_graph(graph: Graph, inputs):
+    """Return the outputs of a lowered graph, checking every shape on the way."""
+    values = {name: value.astype(np.float64) for name, value in (*graph.constants.items(), *inputs.items())}
+    for node in graph.nodes:
+        result = run_node(graph, node, values)
+        assert result.shape == graph.shape(node.outputs[0]), f"{node}: {result.shape}"
+        values[node.outputs[0]] = result.astype(np.float32).astype(np.float64)
+    return {info.name: values[info.name].astype(np.float32) for info in graph.outputs}

@@ -1,0 +1,44 @@
+"""The onnx package's light networks with random weights: read, optimised and run as ONNX Runtime does."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from engine_models import LIGHT, TOLERANCE, light_model, load_bytes, random_inputs, relative_error, run_ort
+from engine_reference import run_graph
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine import Session
+from powerlab.engine.load import load_graph
+from powerlab.engine.passes import optimise
+
+SMALL = ("densenet121", "inception_v1", "inception_v2", "resnet50", "squeezenet")
+
+
+@pytest.mark.parametrize("name", ["resnet50", "bvlc_alexnet"])
+def test_numpy_runs_the_optimised_network_as_onnx_runtime_runs_the_file(name):
+    data = light_model(name)
+    graph = load_bytes(data)
+    inputs = random_inputs(graph)
+    assert relative_error(run_graph(optimise(graph), inputs), run_ort(data, inputs)) < TOLERANCE
+
+
+@pytest.mark.parametrize("name", [*SMALL, "bvlc_alexnet"])
+def test_session_runs_the_network_as_onnx_runtime_does(name):
+    data = light_model(name)
+    graph = load_bytes(data)
+    inputs = random_inputs(graph)
+    expected = run_ort(data, inputs)
+    assert all(np.ptp(value) > 0 for value in expected.values())
+    assert relative_error(Session(optimise(graph), threads=2).run(inputs), expected) < TOLERANCE
+
+
+@pytest.mark.parametrize("path", sorted(LIGHT.glob("light_*.onnx")), ids=lambda path: path.stem)
+def test_every_light_file_loads_as_it_is(path):
+    graph = load_graph(path)
+    assert [info.shape[0] for info in graph.outputs] == [1]
+
+
+def test_shufflenet_names_the_node_that_shuffles_channels():
+    with pytest.raises(PowerlabError, match=r"Transpose node '.+' reorders the axes"):
+        optimise(load_graph(LIGHT / "light_shufflenet.onnx"))

@@ -1,0 +1,110 @@
+"""The zoo: the published sizes, the same weights on every machine, sound activations, and the answers of a peer."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from engine_models import TOLERANCE, random_inputs, relative_error, run_ort
+from engine_reference import run_graph
+
+from powerlab.backends.onnx_export import export_onnx
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine import Session
+from powerlab.engine.load import load_graph
+from powerlab.engine.passes import optimise
+from powerlab.engine.statistics import mac_count, operator_counts, parameter_count
+from powerlab.engine.zoo import ZOO
+
+# torchvision's documentation gives 25,557,032 and 3,504,872 parameters, 4.09 and 0.30 GMAC; Caffe's AlexNet has
+# 60,965,224 parameters; its 724 MMAC follow from the layer sizes of the paper.
+PUBLISHED = {
+    "resnet50": (25_557_032, 4.089e9),
+    "mobilenetv2": (3_504_872, 0.3008e9),
+    "alexnet": (60_965_224, 0.7244e9),
+}
+
+
+@pytest.fixture(scope="module", params=sorted(ZOO))
+def zoo_graph(request):
+    return load_graph(request.param)
+
+
+def test_parameters_and_macs_are_the_published_ones(zoo_graph):
+    parameters, macs = PUBLISHED[zoo_graph.name]
+    assert parameter_count(zoo_graph) == parameters
+    assert mac_count(zoo_graph) == pytest.approx(macs, rel=1e-3)
+    assert mac_count(optimise(zoo_graph)) == mac_count(zoo_graph)
+
+
+def test_a_full_size_image_gives_what_onnx_runtime_gives(zoo_graph):
+    inputs = random_inputs(zoo_graph)
+    expected = run_ort(export_onnx(zoo_graph), inputs)
+    assert relative_error(Session(optimise(zoo_graph), threads=2).run(inputs), expected) < TOLERANCE
+
+
+@pytest.mark.parametrize("name", ["resnet50", "mobilenetv2"])
+def test_a_small_batch_gives_what_onnx_runtime_gives_in_numpy_and_in_the_session(name):
+    graph = load_graph(name, {"x": (2, 3, 64, 64)})
+    inputs = random_inputs(graph, seed=1)
+    expected = run_ort(export_onnx(graph), inputs)
+    assert relative_error(run_graph(optimise(graph), inputs), expected) < TOLERANCE
+    assert relative_error(Session(optimise(graph), threads=2).run(inputs), expected) < TOLERANCE
+
+
+def test_activations_neither_vanish_nor_blow_up(zoo_graph):
+    outputs = Session(optimise(zoo_graph), threads=2).run(random_inputs(zoo_graph))["y"]
+    assert np.isfinite(outputs).all()
+    assert 1e-3 < float(outputs.std()) < 100
+    assert len(np.unique(outputs)) > 900
+
+
+def test_everything_is_fused():
+    assert operator_counts(optimise(load_graph("resnet50"))) == {
+        "FusedConv": 53,
+        "MaxPool": 1,
+        "GlobalAveragePool": 1,
+        "Reshape": 1,
+        "FusedGemm": 1,
+    }
+    graph = optimise(load_graph("mobilenetv2"))
+    assert "Add" not in operator_counts(graph)
+    assert sum(node.op_type == "FusedConv" and bool(node.inputs[3]) for node in graph.nodes) == 10
+
+
+def test_the_same_name_gives_the_same_weights():
+    first, second = load_graph("mobilenetv2"), load_graph("mobilenetv2", {"x": (2, 3, 32, 32)})
+    assert first.constants.keys() == second.constants.keys()
+    assert all(np.array_equal(first.constants[name], second.constants[name]) for name in first.constants)
+
+
+def test_alexnet_has_groups_norms_and_the_published_image_sizes(zoo_graph):
+    if zoo_graph.name != "alexnet":
+        assert zoo_graph.inputs[0].shape == (1, 3, 224, 224)
+        return
+    sizes = [zoo_graph.shape(node.outputs[0])[1:3] for node in zoo_graph.nodes if node.op_type in ("Conv", "MaxPool")]
+    assert sizes == [(96, 55), (96, 27), (256, 27), (256, 13), (384, 13), (384, 13), (256, 13), (256, 6)]
+    assert [n.attributes["group"] for n in zoo_graph.nodes if n.op_type == "Conv"] == [1, 2, 1, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("model", "shapes", "batch", "sentence"),
+    [
+        ("resnet51", None, None, "There is no model 'resnet51'; known are alexnet, mobilenetv2, resnet50, or"),
+        ("resnet50", {"data": (1, 3, 224, 224)}, None, "resnet50 has no input 'data'; its input is 'x'"),
+        ("resnet50", {"x": (1, 1, 224, 224)}, None, r"images of shape \(batch, 3, height, width\), but \(1, 1, 224"),
+        ("resnet50", {"x": (3, 224, 224)}, None, r"images of shape \(batch, 3"),
+        ("alexnet", {"x": (1, 3, 64, 64)}, None, r"alexnet cannot take images of shape \(1, 3, 64, 64\): .* node"),
+        ("resnet50", None, 0, "batch size must be 1 or more"),
+        ("model.onnx", None, None, "model.onnx is no model file"),
+    ],
+)
+def test_a_wrong_name_or_shape_is_one_sentence(model, shapes, batch, sentence, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(PowerlabError, match=sentence):
+        load_graph(model, shapes, batch)
+
+
+def test_batch_size_sets_the_first_axis():
+    graph = load_graph("mobilenetv2", batch_size=4)
+    assert graph.inputs[0].shape == (4, 3, 224, 224)
+    assert graph.outputs[0].shape == (4, 1000)
