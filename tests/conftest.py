@@ -1,10 +1,16 @@
-"""What holds for every test: in CI nothing is skipped."""
+"""What holds for every test: in CI nothing is skipped, elsewhere what takes minutes is."""
 
 from __future__ import annotations
 
 import os
 
 import pytest
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Leave the slow tests to CI, unless they are asked for."""
+    if item.get_closest_marker("slow") and not (os.environ.get("CI") or os.environ.get("POWERLAB_SLOW")):
+        pytest.skip("takes minutes: runs in CI, or with POWERLAB_SLOW=1")
 
 
 def _skipped(session: pytest.Session) -> list[pytest.TestReport]:

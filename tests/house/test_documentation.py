@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from powerlab import cli
 
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
