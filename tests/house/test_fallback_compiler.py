@@ -11,6 +11,7 @@ from types import ModuleType
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from requires import missing
 
 _HIDDEN = ("c++", "g++", "gcc", "cc", "clang", "cmake", "ninja", "ld", "ar", "as")
