@@ -114,14 +114,19 @@ class CpuFreq:
 
     def _policies(self, sysroot: Sysroot) -> list[str]:
         """Return the clusters with a core online, in core order; the kernel keeps an offline cluster's directory."""
-        found = []
-        for path in sysroot.glob(f"{_DIRECTORY}/policy[0-9]*"):
+        paths = sysroot.glob(f"{_DIRECTORY}/policy[0-9]*")
+        names = sorted((path.rpartition("/")[2] for path in paths), key=lambda name: int(name.removeprefix("policy")))
+        return [name for name in names if self._is_online(sysroot, name)]
+
+    def _is_online(self, sysroot: Sysroot, policy: str) -> bool:
+        cores = self._value(sysroot, policy, "related_cpus").split()
+        for core in cores:
             try:
-                if read_value(sysroot, f"{path}/affected_cpus"):
-                    found.append(path.rpartition("/")[2])
-            except OSError:
-                continue  # EBUSY: the cluster went offline
-        return sorted(found, key=lambda policy: int(policy.removeprefix("policy")))
+                if read_value(sysroot, f"/sys/devices/system/cpu/cpu{core}/online") == "1":
+                    return True
+            except FileNotFoundError:
+                return True  # a core that cannot be taken off line has no such file
+        return False
 
     def _value(self, sysroot: Sysroot, policy: str, file: str) -> str:
         try:

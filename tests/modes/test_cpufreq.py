@@ -57,10 +57,18 @@ def test_a_governor_that_one_cluster_lacks_is_not_offered(board: Sysroot, put: P
 
 
 def test_an_offline_cluster_is_left_alone(board: Sysroot, put: Put) -> None:
-    put(f"{POLICY6}/affected_cpus", "")
+    put("/sys/devices/system/cpu/cpu6/online", "0")
     knob = CpuFreq()
+    assert len(knob.read(board)) == 8, "one core of the cluster is still there"
+    put("/sys/devices/system/cpu/cpu7/online", "0")
     assert {setting.target.partition(".")[0] for setting in knob.read(board)} == {"policy0", "policy2", "policy4"}
     assert all(not setting.target.startswith("policy6") for mode in knob.modes(board) for setting in mode.settings)
+
+
+def test_a_core_that_cannot_be_taken_off_line_is_on_line(board: Sysroot) -> None:
+    for core in (0, 1):
+        board.path(f"/sys/devices/system/cpu/cpu{core}/online").unlink()
+    assert CpuFreq().read(board)[0].target == "policy0.governor"
 
 
 def test_a_driver_without_a_clock_table_gets_round_caps(board: Sysroot) -> None:

@@ -80,6 +80,7 @@ class Simulator:
             self._settings = self._read_settings()
         except (OSError, ValueError):
             return  # somebody is writing that file just now: the board keeps its settings until the next look
+        self._follow_hotplug()
         cores_left = busy
         for policy in self._settings.policies:
             working = min(cores_left, len(policy.online_cores))
@@ -89,6 +90,20 @@ class Simulator:
         for zone in (0, 1):
             path = self._sysroot.path(f"/sys/class/thermal/thermal_zone{zone}/temp")
             layout.rewrite(path, str(round(self._warmth_c * 1000)))
+
+    def _follow_hotplug(self) -> None:
+        """Keep the kernel's own lists of online cores up to date when cores were switched one by one."""
+        online = self._settings.online_cores
+        lists = {
+            "online": ",".join(map(str, online)),
+            "offline": ",".join(str(core) for core in range(self._core_count) if core not in online),
+        }
+        for policy in self._settings.policies:
+            lists[f"cpufreq/{policy.name}/affected_cpus"] = " ".join(map(str, policy.online_cores))
+        for name, text in lists.items():
+            path = self._sysroot.path(f"{layout.CPU}/{name}")
+            if layout.first_line(path) != text:
+                layout.rewrite(path, text)
 
     def _add_up(self, now_ns: int, total_w: float) -> None:
         """Keep the true energy since the start beside its moment, for whoever wants to check a measurement."""

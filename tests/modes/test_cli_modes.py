@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from powerlab.cli import main
+from powerlab.sysroot import Sysroot
+
+
+@pytest.fixture(autouse=True)
+def _state(state_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POWERLAB_STATE_DIR", str(state_dir))
+
+
+def test_the_list_says_what_can_be_set_and_why_something_cannot(
+    board: Sysroot, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["modes", "--sysroot", str(board.base)]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "MODE_15W vendor 4 cores, CPU up to 1200 MHz" in out
+    assert "needs a reboot" in out
+    assert "nvpmodel: available; in MAXN; 8 modes" in out
+
+
+def test_the_json_has_modes_knobs_and_changes(board: Sysroot, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["modes", "--json", "--sysroot", str(board.base)]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["modes"][0]["name"] == "current"
+    assert [knob["knob"] for knob in document["knobs"]] == ["nvpmodel", "cpufreq"]
+    assert document["set_to_stay"] is None
+    assert document["not_put_back"] is None
+
+
+def test_a_mode_is_set_shown_and_taken_back(
+    board: Sysroot, state_dir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sysroot = ["--sysroot", str(board.base)]
+    assert main(["modes", "set", "MODE_15W", *sysroot]) == 0
+    assert "MODE_15W is set" in capsys.readouterr().out
+    assert board.read("/var/lib/nvpmodel/status") == "pmode:0002"
+    assert list(state_dir.rglob("undo.json")) != []
+    assert main(["modes", *sysroot]) == 0
+    assert "MODE_15W was set to stay" in capsys.readouterr().out
+    assert main(["modes", "restore", "--json", *sysroot]) == 0
+    assert {"knob": "nvpmodel", "target": "mode", "value": "0"} in json.loads(capsys.readouterr().out)
+    assert board.read("/var/lib/nvpmodel/status") == "pmode:0000"
+    assert main(["modes", "restore", *sysroot]) == 0
+    assert "nothing to put back" in capsys.readouterr().out
+
+
+def test_the_state_directory_can_be_given(board: Sysroot, tmp_path: Path, state_dir: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    arguments = ["modes", "set", "governor=powersave", "--sysroot", str(board.base), "--state-dir", str(elsewhere)]
+    assert main(arguments) == 0
+    assert list(elsewhere.rglob("undo.json")) != []
+    assert not state_dir.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["set", "TURBO"], "no power mode 'TURBO'"),
+        (["set", "MODE_10W"], "after a reboot"),
+        (["set", "current"], "nothing to set"),
+    ],
+)
+def test_what_cannot_be_set_is_one_sentence_and_exit_code_2(
+    board: Sysroot, capsys: pytest.CaptureFixture[str], arguments: list[str], says: str
+) -> None:
+    assert main(["modes", *arguments, "--sysroot", str(board.base)]) == 2
+    err = capsys.readouterr().err
+    assert says in err
+    assert len(err.splitlines()) == 1
+
+
+def test_a_sysroot_that_is_no_directory_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["modes", "--sysroot", str(tmp_path / "nothing")]) == 2
+    assert "is no directory" in capsys.readouterr().err
