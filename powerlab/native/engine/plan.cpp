@@ -58,11 +58,14 @@ int Plan::add_constant(std::span<const float> values) {
   return static_cast<int>(constants_.size()) - 1;
 }
 
-void Plan::check(const View& v, const Place& place) const {
+void Plan::check(const View& v, const Place& place, bool written) const {
   if (place.space != Place::Space::kArena) return;
+  std::int64_t channels = (v.blocks - 1) * v.plane + std::min(v.pixel, v.plane);
+  // A fully connected layer's x: channels follow on each other, and no more than there are is read.
+  if (v.plane < v.pixel && !written) channels = std::min<std::int64_t>(channels, v.c);
   const std::int64_t begin = place.offset - v.top * v.row - v.left * v.pixel;
-  const std::int64_t end = place.offset + (v.n - 1) * v.image + (v.blocks - 1) * v.plane +
-                           (v.h - 1 + v.bottom) * v.row + (v.w + v.right) * v.pixel;
+  const std::int64_t end =
+      place.offset + (v.n - 1) * v.image + (v.h - 1 + v.bottom) * v.row + (v.w - 1 + v.right) * v.pixel + channels;
   if (begin < 0 || end > arena_floats_) {
     throw std::invalid_argument("a step of the plan reaches outside the arena; please report this as a bug.");
   }
@@ -71,9 +74,9 @@ void Plan::check(const View& v, const Place& place) const {
 void Plan::add(const std::string& family, const std::string& label, Step step, Place x, Place y, Place out, int weights,
                int bias) {
   const Kernel& kernel = find_kernel(table_, family);
-  check(step.x, x);
-  check(step.y, y);
-  check(step.out, out);
+  check(step.x, x, false);
+  check(step.y, y, false);
+  check(step.out, out, true);
   const auto data = [this](const Place& place) {
     return place.space == Place::Space::kArena ? arena_.get() + place.offset : nullptr;
   };

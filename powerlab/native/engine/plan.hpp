@@ -68,7 +68,7 @@ class Plan {
   };
 
   static AlignedFloats allocate(std::int64_t floats);
-  void check(const View& view, const Place& place) const;
+  void check(const View& view, const Place& place, bool written) const;
   void bind(std::span<const float* const> inputs, std::span<float* const> outputs);
   void run_thread(int thread);
 

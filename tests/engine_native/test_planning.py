@@ -1,0 +1,191 @@
+"""Arena, layouts, packing and the cutting of work: arithmetic, without the native core."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from powerlab.engine.arena import ALIGNMENT_FLOATS, lay_out, lifetimes
+from powerlab.engine.layout import Halo, blocked, divide_up, planar, shape4
+from powerlab.engine.lower.partition import Work, partition
+from powerlab.engine.pack import (
+    fill_channels,
+    fold_row,
+    merge_groups,
+    mergeable_groups,
+    pack_depthwise,
+    pack_direct,
+    unit_bounds,
+)
+from powerlab.engine.program import Space, Step, Storage, Tensor
+from powerlab.engine.tiers import Tier
+
+AVX2 = Tier("avx2", 8, 2, 6)
+AVX512 = Tier("avx512", 16, 4, 6)
+
+
+def chain(sizes, reads):
+    """Steps that write storage i + 1 and read storage i and, where given, an older one."""
+    storages = [Storage(number, Space.ARENA, 0, size) for number, size in enumerate(sizes)]
+    tensors = [Tensor(storage, planar((1, storage.floats, 1, 1))) for storage in storages]
+    return [
+        Step("copy", str(i), tensors[i + 1], tensors[i], tensors[reads[i] % (i + 1)]) for i in range(len(sizes) - 1)
+    ]
+
+
+@given(st.lists(st.tuples(st.integers(1, 5000), st.integers(0, 30)), min_size=2, max_size=30))
+def test_storages_alive_together_never_overlap(items):
+    steps = chain([size for size, _ in items], [read for _, read in items])
+    arena = lay_out(steps)
+    lives = lifetimes(steps)
+    spans = [(arena.offsets[life.storage.number], life.storage.floats, life) for life in lives]
+    for begin, floats, life in spans:
+        assert begin % ALIGNMENT_FLOATS == 0
+        assert begin + floats <= arena.floats
+        for other_begin, other_floats, other in spans:
+            if other is not life and life.touches(other):
+                assert begin + floats <= other_begin or other_begin + other_floats <= begin
+
+
+def test_a_chain_needs_the_memory_of_two_neighbours():
+    arena = lay_out(chain([1600] * 10, range(10)))
+    assert arena.floats == 2 * 1600
+
+
+def test_memory_from_outside_is_not_placed():
+    outside = Tensor(Storage(1, Space.INPUT, 0, 16), planar((1, 16, 1, 1)))
+    inside = Tensor(Storage(2, Space.ARENA, 0, 16), planar((1, 16, 1, 1)))
+    assert lay_out([Step("copy", "a", inside, outside)]).offsets == {2: 0}
+
+
+@pytest.mark.parametrize(
+    ("shape", "expected"),
+    [
+        ((), (1, 1, 1, 1)),
+        ((5,), (1, 5, 1, 1)),
+        ((2, 5), (2, 5, 1, 1)),
+        ((2, 5, 7), (2, 5, 1, 7)),
+        ((2, 5, 3, 4, 7), (2, 5, 12, 7)),
+    ],
+)
+def test_any_rank_becomes_four_dimensions(shape, expected):
+    assert shape4(shape) == expected
+
+
+@given(
+    st.tuples(*[st.integers(1, 40)] * 4),
+    st.sampled_from([3, 4, 8, 16]),
+    st.builds(Halo, *[st.integers(0, 3)] * 4),
+)
+def test_a_blocked_layout_gives_every_element_a_place_of_its_own(shape, lanes, halo):
+    layout = blocked(shape, lanes, halo)
+    n, c, h, w = shape
+    i, block, y, x, lane = np.ix_(*(range(k) for k in (n, layout.blocks, h, w, lanes)))
+    places = (layout.start + i * layout.image + block * layout.plane + y * layout.row + x * layout.pixel + lane).ravel()
+    assert layout.blocks == divide_up(c, lanes)
+    assert len(np.unique(places)) == places.size
+    assert places.min() >= 0
+    assert places.max() < layout.size
+
+
+def test_planes_do_not_lie_a_multiple_of_a_page_apart():
+    assert blocked((1, 64, 56, 56), 16).plane * 4 % 4096 != 0
+
+
+def test_a_layout_is_flat_only_without_a_halo():
+    assert blocked((1, 16, 4, 4), 16, Halo(1, 1, 1, 1)).flat() is None
+    flat = blocked((2, 16, 4, 5), 16).flat()
+    assert flat is not None
+    assert (flat.h, flat.w) == (1, 20)
+
+
+@given(st.integers(1, 200), st.integers(1, 8))
+def test_units_cover_all_blocks_in_nearly_equal_parts(blocks, tile_blocks):
+    bounds = unit_bounds(blocks, tile_blocks)
+    sizes = np.diff(bounds)
+    assert (bounds[0], bounds[-1]) == (0, blocks)
+    assert sizes.min() >= 1
+    assert sizes.max() <= tile_blocks
+    assert sizes.max() - sizes.min() <= 1
+
+
+@given(st.integers(1, 12), st.integers(1, 12), st.integers(1, 24), st.sampled_from([4, 8, 16]))
+def test_merged_groups_divide_the_groups_and_fill_blocks(inputs, outputs, groups, width):
+    merged = mergeable_groups(inputs, outputs, groups, width)
+    assert groups % merged == 0
+    assert merged == groups or (merged * inputs % width == 0 and merged * outputs % width == 0)
+
+
+def test_merging_groups_puts_zeros_between_them():
+    weights = np.arange(1, 9, dtype=np.float32).reshape(4, 2, 1, 1)
+    merged = merge_groups(weights, 2, 2)[:, :, 0, 0]
+    np.testing.assert_array_equal(merged, [[1, 2, 0, 0], [3, 4, 0, 0], [0, 0, 5, 6], [0, 0, 7, 8]])
+
+
+@given(st.integers(1, 70), st.integers(1, 40), st.sampled_from([AVX2, AVX512]))
+def test_packing_for_conv_direct_follows_the_kernel_document(outputs, inputs, tier):
+    weights = np.random.default_rng(0).standard_normal((outputs, inputs, 2, 3), dtype=np.float32)
+    width = tier.vector_width
+    packed = pack_direct(weights, 1, width, tier.tile_blocks, width)
+    assert packed.size == divide_up(outputs, width) * width * inputs * 6
+    bounds = unit_bounds(divide_up(outputs, width), tier.tile_blocks)
+    at = 0
+    for begin, end in itertools.pairwise(bounds):
+        for first in range(0, inputs, width):
+            for ky, kx in np.ndindex(2, 3):
+                for i in range(first, min(first + width, inputs)):
+                    run = packed[at : at + (end - begin) * width]
+                    at += run.size
+                    expected = weights[begin * width : end * width, i, ky, kx]
+                    np.testing.assert_array_equal(run[: expected.size], expected)
+                    assert not run[expected.size :].any()
+    assert at == packed.size
+
+
+def test_packing_for_conv_depthwise():
+    weights = np.arange(2 * 3 * 3, dtype=np.float32).reshape(2, 1, 3, 3)
+    packed = pack_depthwise(weights, 4).reshape(1, 3, 3, 4)
+    np.testing.assert_array_equal(packed[0, :, :, 1], weights[1, 0])
+    assert not packed[..., 2:].any()
+
+
+def test_folding_a_kernel_row_puts_columns_before_channels():
+    weights = np.random.default_rng(0).standard_normal((2, 3, 5, 7))
+    folded = fold_row(weights)
+    assert folded.shape == (2, 21, 5, 1)
+    assert folded[1, 4 * 3 + 2, 3, 0] == weights[1, 2, 3, 4]
+
+
+def test_absent_biases_are_zero():
+    np.testing.assert_array_equal(fill_channels(None, 3, 1, 4), np.zeros(4))
+    np.testing.assert_array_equal(fill_channels(np.ones(3, np.float32), 3, 1, 4), [1, 1, 1, 0])
+
+
+works = st.builds(
+    Work,
+    groups=st.sampled_from([1, 2, 4]),
+    in_blocks=st.integers(1, 200),
+    lanes=st.sampled_from([8, 16, 128]),
+    taps=st.sampled_from([1, 9, 49]),
+    out_blocks=st.integers(1, 200),
+    rows=st.integers(1, 300),
+    columns=st.integers(1, 4000),
+    x_bytes=st.integers(1, 10**8),
+)
+
+
+@given(works, st.sampled_from([AVX2, AVX512]), st.integers(1, 64))
+def test_any_partition_is_one_the_kernel_can_run(work, tier, threads):
+    cut = partition(work, tier, threads)
+    assert threads % cut.channel_split == 0
+    assert 1 <= cut.chunk_blocks <= work.in_blocks
+    assert cut.chunk_tiles >= 1
+
+
+def test_wide_layers_are_cut_by_pixels_and_deep_ones_by_channels():
+    wide = Work(groups=1, in_blocks=4, lanes=16, taps=9, out_blocks=4, rows=56, columns=56, x_bytes=800_000)
+    deep = Work(groups=1, in_blocks=32, lanes=16, taps=9, out_blocks=32, rows=7, columns=7, x_bytes=100_000)
+    assert partition(wide, AVX512, 2).channel_split == 1
+    assert partition(deep, AVX512, 2).channel_split == 2
