@@ -1,1 +1,1 @@
-"""Alembic migrations of the store."""
+"""Alembic migrations of the store: one file a change under ``versions``, run by ``powerlab.store.schema``."""

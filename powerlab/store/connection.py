@@ -9,7 +9,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from sqlalchemy import Engine
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.store.engine import WRITE_OPTION, make_engine
+from powerlab.store.schema import bring_up_to_date
 
 
 def utc_now() -> datetime:
@@ -33,8 +38,15 @@ class Store:
 
     @contextmanager
     def session(self) -> Iterator[Session]:
-        """Open a session for reading; it sees one state of the database."""
+        """Open a session for reading."""
         with Session(self.engine) as session:
+            yield session
+
+    @contextmanager
+    def write(self) -> Iterator[Session]:
+        """Open a session for writing: it commits at the end, and undoes everything where an exception leaves it."""
+        with Session(self.engine) as session, session.begin():
+            session.connection(execution_options={WRITE_OPTION: True})
             yield session
 
     def close(self) -> None:
@@ -53,4 +65,27 @@ def open_store(url_or_path: str | Path, clock: Callable[[], datetime] = utc_now)
         PowerlabError: the path cannot be written, the file is no database, the server cannot be reached, or the
             tables were made by a newer powerlab.
     """
-    raise NotImplementedError
+    engine = make_engine(str(url_or_path))
+    address = str(url_or_path) if engine.dialect.name == "sqlite" else engine.url.render_as_string(hide_password=True)
+    try:
+        with engine.connect().execution_options(**{WRITE_OPTION: True}) as connection:
+            bring_up_to_date(connection)
+            connection.commit()
+    except DBAPIError as error:
+        engine.dispose()
+        raise PowerlabError(_why(engine, address, error)) from error
+    except PowerlabError as error:
+        engine.dispose()
+        raise PowerlabError(f"{address}: {error}") from error
+    return Store(engine=engine, address=address, clock=clock)
+
+
+def _why(engine: Engine, address: str, error: DBAPIError) -> str:
+    reason = " ".join(str(error.orig).split())
+    if engine.dialect.name != "sqlite":
+        return f"the database {address} cannot be used ({reason}); check the address and that PostgreSQL is running."
+    if "not a database" in reason:
+        return f"{address} is not an SQLite database; give another path, or move that file away."
+    if "unable to open" in reason or "readonly" in reason:
+        return f"the database {address} cannot be written; give a path in an existing folder of yours."
+    return f"the database {address} cannot be used ({reason}); give another path."

@@ -2,43 +2,139 @@
 
 from __future__ import annotations
 
-from sqlalchemy.orm import Session
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Select, func, select, tuple_
+from sqlalchemy.orm import Session, joinedload, selectinload
 
 from powerlab.domain.power import Trace
-from powerlab.domain.run import Run
+from powerlab.domain.run import Run, Verdict
 from powerlab.protocol.records import DeviceRecord, SweepRecord
+from powerlab.store.convert import to_device, to_run, to_sweep
+from powerlab.store.errors import NotFoundError
+from powerlab.store.models import DeviceRow, DeviceSnapshotRow, PointRow, RunRow, SweepRow, WorkloadRow
+from powerlab.store.traces import DatabaseTraces
+
+_BATCH = 200
+"""Rows fetched at a time where a result is streamed."""
+
+
+def newest_snapshot(session: Session, device_id: str) -> DeviceSnapshotRow:
+    """Return how a device described itself last; raises NotFoundError."""
+    wanted = (
+        select(DeviceSnapshotRow)
+        .where(DeviceSnapshotRow.device_id == device_id)
+        .order_by(DeviceSnapshotRow.id.desc())
+        .limit(1)
+    )
+    row = session.scalar(wanted)
+    if row is None:
+        raise NotFoundError(f"there is no device {device_id!r}; GET /api/v1/devices lists them.")
+    return row
 
 
 def list_devices(session: Session) -> list[DeviceRecord]:
     """Return every device, in the order of their names."""
-    raise NotImplementedError
+    newest = select(func.max(DeviceSnapshotRow.id)).group_by(DeviceSnapshotRow.device_id)
+    rows = session.execute(
+        select(DeviceRow, DeviceSnapshotRow)
+        .join(DeviceSnapshotRow, DeviceSnapshotRow.device_id == DeviceRow.id)
+        .where(DeviceSnapshotRow.id.in_(newest))
+        .order_by(DeviceRow.name)
+    )
+    return [to_device(row, snapshot) for row, snapshot in rows]
 
 
 def device(session: Session, device_id: str) -> DeviceRecord:
     """Return one device; raises NotFoundError."""
-    raise NotImplementedError
+    snapshot = newest_snapshot(session, device_id)
+    return to_device(session.get_one(DeviceRow, device_id), snapshot)
 
 
-def list_sweeps(session: Session, *, limit: int | None = None) -> list[SweepRecord]:
-    """Return the sweeps, newest first."""
-    raise NotImplementedError
+def _sweeps() -> Select[SweepRow, int]:
+    stored = select(func.count()).where(RunRow.sweep_id == SweepRow.id).scalar_subquery()
+    return select(SweepRow, stored).options(
+        joinedload(SweepRow.device), joinedload(SweepRow.snapshot), joinedload(SweepRow.job)
+    )
+
+
+def list_sweeps(
+    session: Session, *, limit: int | None = None, after: tuple[datetime, str] | None = None
+) -> list[SweepRecord]:
+    """Return the sweeps, newest first; ``after`` is the (created_at, id) of the last one seen."""
+    wanted = _sweeps().order_by(SweepRow.created_at.desc(), SweepRow.id.desc()).limit(limit)
+    if after is not None:
+        wanted = wanted.where(tuple_(SweepRow.created_at, SweepRow.id) < after)
+    return [to_sweep(row, count) for row, count in session.execute(wanted)]
 
 
 def sweep(session: Session, sweep_id: str) -> SweepRecord:
     """Return one sweep; raises NotFoundError."""
-    raise NotImplementedError
+    found = session.execute(_sweeps().where(SweepRow.id == sweep_id)).one_or_none()
+    if found is None:
+        raise NotFoundError(f"there is no sweep {sweep_id!r}; GET /api/v1/sweeps lists them.")
+    return to_sweep(*found)
+
+
+def _runs() -> Select[RunRow]:
+    return (
+        select(RunRow)
+        .join(RunRow.point)
+        .options(
+            joinedload(RunRow.point).joinedload(PointRow.workload),
+            joinedload(RunRow.point).joinedload(PointRow.power_mode),
+            selectinload(RunRow.metrics),
+        )
+    )
 
 
 def runs_of_sweep(session: Session, sweep_id: str) -> list[Run]:
     """Return a sweep's runs in plan order, repeats of a point in their order; raises NotFoundError."""
-    raise NotImplementedError
+    sweep(session, sweep_id)
+    wanted = _runs().where(RunRow.sweep_id == sweep_id).order_by(PointRow.position, RunRow.repeat)
+    return [to_run(row) for row in session.scalars(wanted)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFilter:
+    """Which runs are wanted; None asks for all. ``after`` is the (received_at, id) of the last one seen."""
+
+    sweep_id: str | None = None
+    device_id: str | None = None
+    verdict: Verdict | None = None
+    model: str | None = None
+    limit: int | None = None
+    after: tuple[datetime, str] | None = None
+
+
+def stream_runs(session: Session, wish: RunFilter) -> Iterator[tuple[datetime, Run]]:
+    """Yield runs with the time each arrived, in that order, fetching a few rows at a time."""
+    wanted = _runs().order_by(RunRow.received_at, RunRow.id).limit(wish.limit)
+    if wish.sweep_id is not None:
+        wanted = wanted.where(RunRow.sweep_id == wish.sweep_id)
+    if wish.device_id is not None:
+        wanted = wanted.join(SweepRow, SweepRow.id == RunRow.sweep_id).where(SweepRow.device_id == wish.device_id)
+    if wish.verdict is not None:
+        wanted = wanted.where(RunRow.verdict == wish.verdict.value)
+    if wish.model is not None:
+        wanted = wanted.join(PointRow.workload).where(WorkloadRow.model == wish.model)
+    if wish.after is not None:
+        wanted = wanted.where(tuple_(RunRow.received_at, RunRow.id) > wish.after)
+    for row in session.scalars(wanted.execution_options(yield_per=_BATCH)):
+        yield row.received_at, to_run(row)
 
 
 def run(session: Session, run_id: str) -> Run:
     """Return one run; raises NotFoundError."""
-    raise NotImplementedError
+    row = session.scalar(_runs().where(RunRow.id == run_id))
+    if row is None:
+        raise NotFoundError(f"there is no run {run_id!r}; GET /api/v1/runs lists them.")
+    return to_run(row)
 
 
 def traces_of_run(session: Session, run_id: str) -> list[Trace]:
     """Return a run's traces, one a rail, whole; raises NotFoundError where there is no such run."""
-    raise NotImplementedError
+    run(session, run_id)
+    return list(DatabaseTraces(session).scan(run_id))

@@ -1,0 +1,127 @@
+"""Power traces as compressed chunks: how they travel and how they are stored.
+
+The codec ``delta-zlib-1``: times and values each become differences of 64-bit integers (a value's IEEE 754 bits taken
+as an integer, so that nothing is rounded), the eight bytes of every difference are sorted into eight planes, and zlib
+compresses times and values together. Differences wrap around at 2**64, which makes every float come back exactly.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import zlib
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.domain.power import Trace
+from powerlab.protocol.messages import TraceChunk
+
+CODEC = "delta-zlib-1"
+MAX_SAMPLES = 65_536
+"""Samples in one chunk at most: 1 MiB before compression."""
+
+
+def _pack(column: NDArray[np.int64]) -> bytes:
+    differences = np.diff(column, prepend=np.int64(0)).astype("<i8")
+    return np.ascontiguousarray(differences.view(np.uint8).reshape(-1, 8).T).tobytes()
+
+
+def _unpack(data: bytes) -> NDArray[np.int64]:
+    planes = np.frombuffer(data, dtype=np.uint8).reshape(8, -1)
+    differences = np.ascontiguousarray(planes.T).view("<i8").reshape(-1)
+    return np.cumsum(differences, dtype=np.int64)
+
+
+def split(trace: Trace, max_samples: int = MAX_SAMPLES) -> Iterator[TraceChunk]:
+    """Cut a trace into chunks; a trace without samples gives none.
+
+    Raises:
+        PowerlabError: the times do not increase or a value is not finite.
+    """
+    if trace.time_ns.shape != trace.value.shape or np.any(np.diff(trace.time_ns) <= 0):
+        raise PowerlabError(f"the times of the trace of {trace.rail.key} do not increase; the trace cannot be stored.")
+    if not np.all(np.isfinite(trace.value)):
+        raise PowerlabError(f"the trace of {trace.rail.key} holds values that are not finite; it cannot be stored.")
+    for position, start in enumerate(range(0, len(trace.time_ns), max_samples)):
+        part = slice(start, start + max_samples)
+        yield _encode(trace, trace.time_ns[part], trace.value[part], position)
+
+
+def _encode(trace: Trace, time_ns: NDArray[np.int64], value: NDArray[np.float64], position: int) -> TraceChunk:
+    bits = np.ascontiguousarray(value, dtype=np.float64).view(np.int64)
+    payload = zlib.compress(_pack(time_ns) + _pack(bits), level=6)
+    return TraceChunk(
+        rail=trace.rail,
+        position=position,
+        read_cost_ns=int(trace.read_cost_ns),
+        t_first_ns=int(time_ns[0]),
+        t_last_ns=int(time_ns[-1]),
+        sample_count=len(time_ns),
+        value_min=float(value.min()),
+        value_max=float(value.max()),
+        value_sum=float(value.sum()),
+        codec=CODEC,
+        sha256=hashlib.sha256(payload).hexdigest(),
+        payload_base64=base64.b64encode(payload).decode("ascii"),
+    )
+
+
+def payload_of(chunk: TraceChunk) -> bytes:
+    """Return a chunk's payload; raises PowerlabError where it is not what its SHA-256 says."""
+    try:
+        payload = base64.b64decode(chunk.payload_base64, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise PowerlabError(f"the chunk's payload is not base64 ({error}); send it again.") from error
+    if hashlib.sha256(payload).hexdigest() != chunk.sha256:
+        raise PowerlabError("the chunk's payload does not match its sha256; send it again.")
+    return payload
+
+
+def unpack(payload: bytes, codec: str, sample_count: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return times in ns and values, each of shape (sample_count,).
+
+    Raises:
+        PowerlabError: the codec is unknown, or the payload holds something else.
+    """
+    if codec != CODEC:
+        raise PowerlabError(f"the trace codec {codec!r} is unknown here (known: {CODEC}); update powerlab.")
+    size = 16 * sample_count
+    try:
+        # The limit keeps a small hostile payload from growing into gigabytes.
+        data = zlib.decompressobj().decompress(payload, size + 1)
+    except zlib.error as error:
+        raise PowerlabError(f"the trace chunk is damaged ({error}); upload it again.") from error
+    if len(data) != size:
+        raise PowerlabError(f"the trace chunk does not hold the {sample_count} samples it claims; upload it again.")
+    return _unpack(data[: size // 2]), _unpack(data[size // 2 :]).view(np.float64)
+
+
+def check(chunk: TraceChunk) -> bytes:
+    """Return the payload of a chunk whose summary agrees with its samples; raises PowerlabError otherwise."""
+    if not 1 <= chunk.sample_count <= MAX_SAMPLES:
+        raise PowerlabError(f"a chunk holds 1 to {MAX_SAMPLES} samples, this one claims {chunk.sample_count}.")
+    payload = payload_of(chunk)
+    time_ns, value = unpack(payload, chunk.codec, chunk.sample_count)
+    if np.any(np.diff(time_ns) <= 0) or not np.all(np.isfinite(value)):
+        raise PowerlabError("the chunk's times do not increase or its values are not finite; it cannot be stored.")
+    said = (chunk.t_first_ns, chunk.t_last_ns, chunk.value_min, chunk.value_max)
+    if said != (int(time_ns[0]), int(time_ns[-1]), float(value.min()), float(value.max())):
+        raise PowerlabError("the chunk's times or extremes do not match its samples; send it again.")
+    if not np.isclose(chunk.value_sum, value.sum(), rtol=1e-9, atol=1e-9):
+        raise PowerlabError("the chunk's sum does not match its samples; send it again.")
+    return payload
+
+
+def join(chunks: Sequence[TraceChunk]) -> Trace:
+    """Put the chunks of one rail together again; they must be in order and at least one."""
+    parts = [unpack(payload_of(chunk), chunk.codec, chunk.sample_count) for chunk in chunks]
+    return Trace(
+        rail=chunks[0].rail,
+        time_ns=np.concatenate([time_ns for time_ns, _ in parts]),
+        value=np.concatenate([value for _, value in parts]),
+        read_cost_ns=chunks[0].read_cost_ns,
+    )

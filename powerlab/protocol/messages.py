@@ -1,0 +1,182 @@
+"""What an agent and a server say to each other.
+
+A job's life::
+
+    queued --lease--> running --finish--> done | failed
+       ^                 |
+       +--release, or a lease that ran out and was given out again--+
+
+Every lease carries a fencing token that is larger than the one before; a write with an older token is refused, so an
+agent that was away for too long cannot disturb its successor. What it had uploaded before stays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from powerlab.domain.device import Capabilities, Device
+from powerlab.domain.power import Rail
+from powerlab.domain.run import Run
+from powerlab.domain.sweep import SweepPlan
+from powerlab.protocol import PROTOCOL_VERSION
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnrolmentCodeRequest:
+    """Asks for a code that enrols one device, once, within ``valid_s`` seconds.
+
+    With ``device_id`` the code replaces the token of a device that was enrolled before.
+    """
+
+    valid_s: int = 3600
+    device_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnrolmentCode:
+    """The code, shown this once: the server keeps a hash."""
+
+    code: str
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnrolRequest:
+    """An agent introduces its device."""
+
+    code: str
+    device: Device
+    capabilities: Capabilities
+    protocol: int = PROTOCOL_VERSION
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnrolReply:
+    """The device's identifier and the agent's bearer token, shown this once."""
+
+    device_id: str
+    token: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Description:
+    """An agent says, when it starts, what its device is and can do now."""
+
+    device: Device
+    capabilities: Capabilities
+    protocol: int = PROTOCOL_VERSION
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseRequest:
+    """Asks for a job, waiting for one up to ``wait_s`` seconds."""
+
+    wait_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DoneRun:
+    """A repeat that the server already has."""
+
+    point_id: str
+    repeat: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lease:
+    """A job, to be held by a heartbeat every third of ``lease_s``; ``done`` need not be measured again."""
+
+    job_id: str
+    sweep_id: str
+    plan: SweepPlan
+    fencing_token: int
+    lease_s: float
+    done: tuple[DoneRun, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseReply:
+    """The answer to a lease request: a job, or None where there is nothing to do."""
+
+    lease: Lease | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fence:
+    """Proves that the sender still holds the job: a heartbeat, or giving the job back."""
+
+    fencing_token: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finish:
+    """The job is over; ``detail`` says why it failed."""
+
+    fencing_token: int
+    state: Literal["done", "failed"]
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunUpload:
+    """A finished run, sent under the run's own identifier; sending it again changes nothing."""
+
+    fencing_token: int
+    run: Run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceChunk:
+    """Consecutive samples of one rail, compressed; see :mod:`powerlab.protocol.chunks`.
+
+    ``position`` counts a rail's chunks from 0; ``sha256`` is that of the payload.
+    """
+
+    rail: Rail
+    position: int
+    read_cost_ns: int
+    t_first_ns: int
+    t_last_ns: int
+    sample_count: int
+    value_min: float
+    value_max: float
+    value_sum: float
+    codec: str
+    sha256: str
+    payload_base64: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChunkUpload:
+    """A chunk of a run that was uploaded before."""
+
+    fencing_token: int
+    chunk: TraceChunk
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """What became of an upload: ``created``, or ``unchanged`` where the same bytes were there already."""
+
+    outcome: Literal["created", "unchanged"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepRequest:
+    """Asks for a sweep on a device."""
+
+    device_id: str
+    plan: SweepPlan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """An error as RFC 9457 writes it; ``detail`` is the sentence for people, ``type`` the name for programs."""
+
+    title: str
+    status: int
+    detail: str
+    type: str = "about:blank"
+    instance: str | None = None

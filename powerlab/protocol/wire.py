@@ -1,0 +1,47 @@
+"""Messages and domain words as JSON and back."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, TypeVar
+
+import msgspec
+
+from powerlab.domain.errors import PowerlabError
+
+T = TypeVar("T")
+
+
+def encode(message: object) -> bytes:
+    """Return compact JSON; the same message gives the same bytes, and finite floats come back exactly."""
+    return msgspec.json.encode(message)
+
+
+def decode(data: bytes | str, kind: type[T]) -> T:
+    """Return a message.
+
+    Raises:
+        PowerlabError: the text is no JSON, or not that message.
+    """
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise PowerlabError(f"this is not a {kind.__name__} message: {error}.") from error
+
+
+def to_document(message: object) -> Any:
+    """Return plain dicts, lists, strings and numbers, for a JSON column."""
+    return msgspec.to_builtins(message)
+
+
+def from_document(document: object, kind: type[T]) -> T:
+    """Return a message from what :func:`to_document` made; raises PowerlabError where it is something else."""
+    try:
+        return msgspec.convert(document, type=kind)
+    except msgspec.ValidationError as error:
+        raise PowerlabError(f"this is not a {kind.__name__}: {error}.") from error
+
+
+def digest(message: object) -> str:
+    """Return the SHA-256 of a message's JSON, in hex."""
+    return hashlib.sha256(encode(message)).hexdigest()

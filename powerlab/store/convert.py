@@ -1,0 +1,95 @@
+"""Database rows as domain words."""
+
+from __future__ import annotations
+
+from powerlab.domain.power import Rail, RailQuantity, TotalFormula
+from powerlab.domain.quantity import Metric, Provenance
+from powerlab.domain.run import Finding, Run, Verdict
+from powerlab.domain.sweep import Point, SweepPlan
+from powerlab.domain.workload import Scenario, Workload
+from powerlab.protocol.messages import Description
+from powerlab.protocol.records import DeviceRecord, SweepRecord, SweepState
+from powerlab.protocol.wire import from_document
+from powerlab.store.models import DeviceRow, DeviceSnapshotRow, PointRow, RailRow, RunRow, SweepRow
+
+
+def to_point(row: PointRow) -> Point:
+    """Return what a point row says."""
+    load = row.workload
+    workload = Workload(
+        model=load.model,
+        batch_size=load.batch_size,
+        precision=load.precision,
+        scenario=Scenario(load.scenario),
+        engine=load.engine,
+    )
+    return Point(workload=workload, threads=row.threads, mode=row.power_mode.name)
+
+
+def to_run(row: RunRow) -> Run:
+    """Return the run, equal to the one that was uploaded."""
+    return Run(
+        id=row.id,
+        sweep_id=row.sweep_id,
+        point=to_point(row.point),
+        repeat=row.repeat,
+        started_at=row.started_at,
+        window_ns=(row.window_start_ns, row.window_end_ns),
+        inference_count=row.inference_count,
+        verdict=Verdict(row.verdict),
+        findings=tuple(from_document(finding, Finding) for finding in row.findings),
+        metrics=tuple(
+            Metric(
+                name=metric.name,
+                value=metric.value,
+                low=metric.low,
+                high=metric.high,
+                provenance=Provenance(metric.provenance),
+            )
+            for metric in row.metrics
+        ),
+        total=None if row.total is None else from_document(row.total, TotalFormula),
+    )
+
+
+def to_rail(row: RailRow) -> Rail:
+    """Return what a rail row says."""
+    return Rail(
+        source=row.source,
+        name=row.name,
+        quantity=RailQuantity(row.quantity),
+        resolution=row.resolution,
+        relative_error=row.relative_error,
+        update_period_s=row.update_period_s,
+        provenance=Provenance(row.provenance),
+    )
+
+
+def to_device(row: DeviceRow, snapshot: DeviceSnapshotRow) -> DeviceRecord:
+    """Return a device as its newest snapshot describes it."""
+    said = from_document(snapshot.document, Description)
+    return DeviceRecord(
+        id=row.id,
+        device=said.device,
+        capabilities=said.capabilities,
+        enrolled_at=row.enrolled_at,
+        seen_at=row.seen_at,
+    )
+
+
+def to_sweep(row: SweepRow, stored_run_count: int) -> SweepRecord:
+    """Return a sweep with the state of its job."""
+    plan = from_document(row.plan, SweepPlan)
+    return SweepRecord(
+        id=row.id,
+        device_id=row.device_id,
+        device_name=row.device.name,
+        simulated=row.snapshot.simulated,
+        plan=plan,
+        state=SweepState(row.job.state),
+        detail=row.job.detail,
+        created_at=row.created_at,
+        finished_at=row.job.finished_at,
+        planned_run_count=len(plan.points()) * plan.repeats,
+        stored_run_count=stored_run_count,
+    )

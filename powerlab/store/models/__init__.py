@@ -1,0 +1,32 @@
+"""The tables, typed. The Alembic migrations and these models must agree; a test compares them."""
+
+from powerlab.store.models.base import Base
+from powerlab.store.models.devices import (
+    AgentTokenRow,
+    AuditEventRow,
+    DeviceRow,
+    DeviceSnapshotRow,
+    EnrolmentCodeRow,
+    PowerModeRow,
+    RailRow,
+)
+from powerlab.store.models.runs import RunMetricRow, RunRow, TraceChunkRow
+from powerlab.store.models.sweeps import JobRow, PointRow, SweepRow, WorkloadRow
+
+__all__ = [
+    "AgentTokenRow",
+    "AuditEventRow",
+    "Base",
+    "DeviceRow",
+    "DeviceSnapshotRow",
+    "EnrolmentCodeRow",
+    "JobRow",
+    "PointRow",
+    "PowerModeRow",
+    "RailRow",
+    "RunMetricRow",
+    "RunRow",
+    "SweepRow",
+    "TraceChunkRow",
+    "WorkloadRow",
+]

@@ -1,0 +1,95 @@
+"""Sweeps, the points they expand to, and the jobs that carry them to a device."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, String, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column, relationship
+
+from powerlab.domain.workload import Scenario
+from powerlab.protocol.records import SweepState
+from powerlab.store.models.base import Base, BigKey, Json, Uuid, one_of
+from powerlab.store.models.devices import DeviceRow, DeviceSnapshotRow, PowerModeRow
+
+
+class WorkloadRow(Base):
+    """A model and how it is fed; shared by every sweep that uses it."""
+
+    __tablename__ = "workload"
+    __table_args__ = (
+        UniqueConstraint("engine", "model", "precision", "scenario", "batch_size"),
+        CheckConstraint("batch_size >= 1", name="batch_size"),
+        CheckConstraint(one_of("scenario", Scenario), name="scenario"),
+    )
+
+    id: Mapped[int] = mapped_column(BigKey, primary_key=True)
+    engine: Mapped[str] = mapped_column(String(100))
+    model: Mapped[str] = mapped_column(String(1000))
+    precision: Mapped[str] = mapped_column(String(20))
+    scenario: Mapped[str] = mapped_column(String(40))
+    batch_size: Mapped[int]
+
+
+class SweepRow(Base):
+    """A plan for a device, checked against one of its snapshots."""
+
+    __tablename__ = "sweep"
+    __table_args__ = (Index(None, "created_at", "id"),)
+
+    id: Mapped[str] = mapped_column(Uuid, primary_key=True)
+    device_id: Mapped[str] = mapped_column(Uuid, ForeignKey("device.id"), index=True)
+    snapshot_id: Mapped[int] = mapped_column(BigKey, ForeignKey("device_snapshot.id"))
+    plan: Mapped[dict[str, Any]] = mapped_column(Json)
+    created_at: Mapped[datetime]
+    device: Mapped[DeviceRow] = relationship()
+    snapshot: Mapped[DeviceSnapshotRow] = relationship()
+    job: Mapped[JobRow] = relationship(back_populates="sweep")
+
+
+class PointRow(Base):
+    """One place in a sweep; ``key`` is the point's content hash."""
+
+    __tablename__ = "point"
+    __table_args__ = (
+        UniqueConstraint("sweep_id", "key"),
+        UniqueConstraint("sweep_id", "position"),
+        CheckConstraint("threads >= 1", name="threads"),
+    )
+
+    id: Mapped[int] = mapped_column(BigKey, primary_key=True)
+    sweep_id: Mapped[str] = mapped_column(Uuid, ForeignKey("sweep.id"))
+    key: Mapped[str] = mapped_column(String(16))
+    position: Mapped[int]
+    workload_id: Mapped[int] = mapped_column(BigKey, ForeignKey("workload.id"))
+    power_mode_id: Mapped[int] = mapped_column(BigKey, ForeignKey("power_mode.id"))
+    threads: Mapped[int]
+    workload: Mapped[WorkloadRow] = relationship()
+    power_mode: Mapped[PowerModeRow] = relationship()
+
+
+class JobRow(Base):
+    """A sweep on its way to its device.
+
+    ``fencing_token`` grows with every lease; only the holder of the newest may write. ``deadline`` says when a leased
+    job may be given out again.
+    """
+
+    __tablename__ = "job"
+    __table_args__ = (
+        CheckConstraint(one_of("state", SweepState), name="state"),
+        CheckConstraint("(state = 'running') = (deadline IS NOT NULL)", name="deadline"),
+        Index(None, "device_id", "state"),
+    )
+
+    id: Mapped[str] = mapped_column(Uuid, primary_key=True)
+    sweep_id: Mapped[str] = mapped_column(Uuid, ForeignKey("sweep.id"), unique=True)
+    device_id: Mapped[str] = mapped_column(Uuid, ForeignKey("device.id"))
+    state: Mapped[str] = mapped_column(String(20))
+    fencing_token: Mapped[int] = mapped_column(BigInteger)
+    deadline: Mapped[datetime | None]
+    detail: Mapped[str]
+    created_at: Mapped[datetime]
+    finished_at: Mapped[datetime | None]
+    sweep: Mapped[SweepRow] = relationship(back_populates="job")

@@ -1,0 +1,54 @@
+"""Bringing a database's tables up to date, and saying clearly where that is impossible."""
+
+from __future__ import annotations
+
+from importlib import resources
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, inspect, text
+
+from powerlab.domain.errors import PowerlabError
+
+_LOCK_KEY = 0x706F7765726C6162
+"""PostgreSQL's advisory lock under which tables are changed: "powerlab" in ASCII."""
+
+
+def alembic_config(connection: Connection | None = None) -> Config:
+    """Return Alembic's settings for the migrations that are installed with this powerlab."""
+    config = Config()
+    config.set_main_option("script_location", str(resources.files("powerlab_migrations")))
+    config.set_main_option("path_separator", "os")
+    if connection is not None:
+        config.attributes["connection"] = connection
+    return config
+
+
+def bring_up_to_date(connection: Connection) -> None:
+    """Run the migrations that are missing, inside the connection's transaction.
+
+    Raises:
+        PowerlabError: the tables were made by a newer powerlab, or are not powerlab's.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK_KEY})
+    config = alembic_config(connection)
+    scripts = ScriptDirectory.from_config(config)
+    current = MigrationContext.configure(connection).get_current_revision()
+    known = {script.revision for script in scripts.walk_revisions()}
+    if current is None:
+        tables = inspect(connection).get_table_names()
+        if tables:
+            raise PowerlabError(
+                f"the database holds tables that are not powerlab's ({', '.join(sorted(tables)[:3])}); "
+                "give powerlab a database of its own."
+            )
+    elif current not in known:
+        raise PowerlabError(
+            f"the database was made by a newer powerlab (revision {current}, known here: {max(known)}); "
+            "update powerlab, or use another database."
+        )
+    if current != scripts.get_current_head():
+        command.upgrade(config, "head")

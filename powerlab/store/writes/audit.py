@@ -1,0 +1,15 @@
+"""The log of who did what."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from powerlab.store.models import AuditEventRow
+
+
+def record(session: Session, now: datetime, actor: str, action: str, subject: str, **detail: Any) -> None:
+    """Write down one event; it is stored or undone together with what it describes."""
+    session.add(AuditEventRow(at=now, actor=actor, action=action, subject=subject, detail=detail))

@@ -1,0 +1,121 @@
+"""Leases: a job is given to its device's agent for a while, and only the newest holder may write."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from sqlalchemy import and_, or_, select
+from sqlalchemy.orm import Session
+
+from powerlab.domain.sweep import SweepPlan
+from powerlab.protocol.messages import DoneRun, Finish, Lease
+from powerlab.protocol.records import SweepState
+from powerlab.protocol.wire import from_document
+from powerlab.store.errors import ForbiddenError, NotFoundError, StaleLeaseError
+from powerlab.store.models import JobRow, PointRow, RunRow
+from powerlab.store.writes.audit import record
+
+LEASE_S = 60.0
+"""How long a job stays with an agent that says nothing."""
+
+
+def lease(session: Session, device_id: str, now: datetime, lease_s: float = LEASE_S) -> Lease | None:
+    """Give the device's oldest waiting job out, or one whose lease ran out; None where there is none.
+
+    On PostgreSQL the row is locked and rows that others hold are skipped; on SQLite the write transaction that the
+    session runs in lets nobody else in.
+    """
+    waiting = or_(
+        JobRow.state == SweepState.QUEUED.value,
+        and_(JobRow.state == SweepState.RUNNING.value, JobRow.deadline < now),
+    )
+    job = session.scalar(
+        select(JobRow)
+        .where(JobRow.device_id == device_id, waiting)
+        .order_by(JobRow.created_at, JobRow.id)
+        .limit(1)
+        .with_for_update(skip_locked=True)
+    )
+    if job is None:
+        return None
+    job.state = SweepState.RUNNING.value
+    job.fencing_token += 1
+    job.deadline = now + timedelta(seconds=lease_s)
+    done = session.execute(
+        select(PointRow.key, RunRow.repeat)
+        .join(RunRow, RunRow.point_id == PointRow.id)
+        .where(RunRow.sweep_id == job.sweep_id)
+    )
+    record(session, now, f"device {device_id}", "lease", job.id, fencing_token=job.fencing_token)
+    return Lease(
+        job_id=job.id,
+        sweep_id=job.sweep_id,
+        plan=from_document(job.sweep.plan, SweepPlan),
+        fencing_token=job.fencing_token,
+        lease_s=lease_s,
+        done=tuple(DoneRun(point_id=key, repeat=repeat) for key, repeat in done),
+    )
+
+
+def heartbeat(
+    session: Session, device_id: str, job_id: str, fencing_token: int, now: datetime, *, lease_s: float = LEASE_S
+) -> None:
+    """Hold a job for another ``lease_s`` seconds; also after the deadline, as long as nobody else was given the job.
+
+    Raises:
+        StaleLeaseError, NotFoundError, ForbiddenError: see :func:`held_job`.
+    """
+    job = held_job(session, device_id, job_id, fencing_token)
+    if job.state != SweepState.RUNNING.value:
+        raise StaleLeaseError(f"the job {job_id} is {job.state}, not running; ask for a new lease.")
+    job.deadline = now + timedelta(seconds=lease_s)
+
+
+def release(session: Session, device_id: str, job_id: str, fencing_token: int, now: datetime) -> None:
+    """Give a running job back unfinished, so that it can be given out again at once; raises as :func:`held_job`."""
+    job = held_job(session, device_id, job_id, fencing_token)
+    if job.state == SweepState.RUNNING.value:
+        job.state, job.deadline = SweepState.QUEUED.value, None
+        record(session, now, f"device {device_id}", "release", job_id)
+
+
+def finish(session: Session, device_id: str, job_id: str, message: Finish, now: datetime) -> None:
+    """End a job; saying it again changes nothing. Raises as :func:`held_job`."""
+    job = held_job(session, device_id, job_id, message.fencing_token)
+    if job.state in (SweepState.DONE.value, SweepState.FAILED.value):
+        return
+    job.state, job.detail, job.deadline, job.finished_at = message.state, message.detail, None, now
+    record(session, now, f"device {device_id}", "finish", job_id, state=message.state)
+
+
+def held_job(session: Session, device_id: str, job_id: str, fencing_token: int) -> JobRow:
+    """Return a job whose newest lease has this token, locked until the transaction ends.
+
+    Raises:
+        NotFoundError: there is no such job.
+        ForbiddenError: it is another device's.
+        StaleLeaseError: it was given out again since.
+    """
+    job = session.scalar(select(JobRow).where(JobRow.id == job_id).with_for_update())
+    if job is None:
+        raise NotFoundError(f"there is no job {job_id!r}.")
+    return _check_holder(job, device_id, fencing_token)
+
+
+def held_job_of_sweep(session: Session, device_id: str, sweep_id: str, fencing_token: int) -> JobRow:
+    """Do as :func:`held_job` for the job of a sweep."""
+    job = session.scalar(select(JobRow).where(JobRow.sweep_id == sweep_id).with_for_update())
+    if job is None:
+        raise NotFoundError(f"there is no sweep {sweep_id!r}.")
+    return _check_holder(job, device_id, fencing_token)
+
+
+def _check_holder(job: JobRow, device_id: str, fencing_token: int) -> JobRow:
+    if job.device_id != device_id:
+        raise ForbiddenError("this job belongs to another device; an agent may only touch its own device's jobs.")
+    if job.fencing_token != fencing_token:
+        raise StaleLeaseError(
+            f"the lease with fencing token {fencing_token} is over: the job was given out again "
+            f"(token {job.fencing_token}); stop, and ask for a new lease."
+        )
+    return job

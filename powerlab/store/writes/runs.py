@@ -1,0 +1,111 @@
+"""Uploads: runs and trace chunks under identifiers the device gave them, so that sending twice changes nothing."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from itertools import pairwise
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.domain.quantity import METRICS, Metric
+from powerlab.domain.run import Run
+from powerlab.protocol.messages import ChunkUpload, RunUpload
+from powerlab.protocol.wire import digest, to_document
+from powerlab.store.errors import ConflictError, NotFoundError
+from powerlab.store.models import PointRow, RunMetricRow, RunRow
+from powerlab.store.traces import DatabaseTraces
+from powerlab.store.writes.jobs import held_job_of_sweep
+
+
+def store_run(session: Session, device_id: str, upload: RunUpload, now: datetime) -> bool:
+    """Store a run; False where the same run is there already.
+
+    Raises:
+        ConflictError: the identifier, or the point's repeat, is taken by a run with other content.
+        StaleLeaseError, ForbiddenError, NotFoundError: the sender does not hold the sweep's job.
+        PowerlabError: the run does not fit its sweep.
+    """
+    run = upload.run
+    held_job_of_sweep(session, device_id, run.sweep_id, upload.fencing_token)
+    sha256 = digest(run)
+    before = session.get(RunRow, run.id)
+    if before is not None:
+        if before.sha256 != sha256:
+            raise ConflictError(f"the run {run.id} was uploaded before with other content; the first upload stays.")
+        return False
+    point = session.scalar(select(PointRow).where(PointRow.sweep_id == run.sweep_id, PointRow.key == run.point.id))
+    if point is None:
+        raise PowerlabError(f"the point {run.point.id} is not part of the sweep {run.sweep_id}.")
+    taken = session.scalar(select(RunRow.id).where(RunRow.point_id == point.id, RunRow.repeat == run.repeat))
+    if taken is not None:
+        raise ConflictError(f"repeat {run.repeat} of that point is stored already, as the run {taken}.")
+    _check(run)
+    session.add(_to_row(run, point, sha256, now))
+    return True
+
+
+def store_chunk(session: Session, device_id: str, run_id: str, upload: ChunkUpload) -> bool:
+    """Store a chunk of a run's trace; False where the same bytes are there already.
+
+    Raises:
+        NotFoundError: the run was not uploaded yet.
+        ConflictError: other bytes are stored in the chunk's place.
+        StaleLeaseError, ForbiddenError: the sender does not hold the sweep's job.
+        PowerlabError: the chunk is damaged.
+    """
+    run = session.get(RunRow, run_id)
+    if run is None:
+        raise NotFoundError(f"there is no run {run_id!r}; upload the run before its traces.")
+    held_job_of_sweep(session, device_id, run.sweep_id, upload.fencing_token)
+    return DatabaseTraces(session).append(device_id, run_id, upload.chunk)
+
+
+def _check(run: Run) -> None:
+    for metric in run.metrics:
+        if metric.name not in METRICS:
+            raise PowerlabError(f"the metric {metric.name!r} is unknown here; update powerlab on the server.")
+        if not _interval_holds(metric):
+            raise PowerlabError(f"the interval of {metric.name} ({metric.low} to {metric.high}) misses {metric.value}.")
+    names = sorted(metric.name for metric in run.metrics)
+    if any(first == second for first, second in pairwise(names)):
+        raise PowerlabError("a run has one figure of each metric; this one has some twice.")
+    if run.repeat < 0 or run.inference_count < 0 or run.window_ns[0] > run.window_ns[1]:
+        raise PowerlabError("the run's repeat, inference count or window is impossible.")
+
+
+def _interval_holds(metric: Metric) -> bool:
+    if metric.low is None or metric.high is None:
+        return metric.low is metric.high
+    return metric.low <= metric.value <= metric.high
+
+
+def _to_row(run: Run, point: PointRow, sha256: str, now: datetime) -> RunRow:
+    return RunRow(
+        id=run.id,
+        sweep_id=run.sweep_id,
+        point_id=point.id,
+        repeat=run.repeat,
+        started_at=run.started_at,
+        window_start_ns=run.window_ns[0],
+        window_end_ns=run.window_ns[1],
+        inference_count=run.inference_count,
+        verdict=run.verdict.value,
+        findings=to_document(run.findings),
+        total=None if run.total is None else to_document(run.total),
+        sha256=sha256,
+        received_at=now,
+        metrics=[
+            RunMetricRow(
+                position=position,
+                name=metric.name,
+                value=metric.value,
+                unit=METRICS[metric.name].unit,
+                low=metric.low,
+                high=metric.high,
+                provenance=metric.provenance.value,
+            )
+            for position, metric in enumerate(run.metrics)
+        ],
+    )
