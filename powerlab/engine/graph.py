@@ -56,7 +56,7 @@ class Node:
 
     def __str__(self) -> str:
         """Return how an error message names this node."""
-        return f"{self.op_type[:40]} node {quoted(self.name or next(iter(self.outputs), ''))}"
+        return f"{quoted(self.op_type)[1:-1]} node {quoted(self.name or next(iter(self.outputs), ''))}"
 
 
 @dataclass(frozen=True, slots=True)

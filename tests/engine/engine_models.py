@@ -19,8 +19,8 @@ TOLERANCE = 1e-4
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 
 
-def onnx_bytes(nodes, inputs, outputs=("y",), constants=None, opset=17, inputs_too=()):
-    """Return an ONNX file; ``inputs`` maps names to shapes, ``inputs_too`` lists constants as inputs, as old files do."""
+def onnx_bytes(nodes, inputs, outputs=("y",), *, constants=None, opset=17, inputs_too=()):
+    """Return an ONNX file; ``inputs`` maps names to shapes; constants in ``inputs_too`` are listed as inputs too."""
     constants = constants or {}
     infos = {**inputs, **{name: constants[name].shape for name in inputs_too}}
     graph = helper.make_graph(

@@ -13,9 +13,10 @@ def _clamp(values, attributes):
     return np.minimum(np.maximum(values, low), high)
 
 
-def _windows(x, kernel, strides, pads, dilations, fill):
+def _windows(x, kernel, attributes, fill):
     """Return (N, C, oh, ow, kh, kw)."""
-    top, left, bottom, right = pads
+    top, left, bottom, right = attributes["pads"]
+    strides, dilations = attributes["strides"], attributes.get("dilations", (1, 1))
     padded = np.pad(x, ((0, 0), (0, 0), (top, bottom), (left, right)), constant_values=fill)
     reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
     found = sliding_window_view(padded, reach, axis=(2, 3))
@@ -25,7 +26,7 @@ def _windows(x, kernel, strides, pads, dilations, fill):
 def fused_conv(attributes, x, weight, bias, residual):
     outputs, _, *kernel = weight.shape
     group = attributes["group"]
-    windows = _windows(x, kernel, attributes["strides"], attributes["pads"], attributes["dilations"], 0.0)
+    windows = _windows(x, kernel, attributes, 0.0)
     parts = [
         np.tensordot(part, w, axes=((1, 4, 5), (1, 2, 3))).transpose(0, 3, 1, 2)
         for part, w in zip(np.split(windows, group, axis=1), np.split(weight, group), strict=True)
@@ -44,16 +45,16 @@ def fused_gemm(attributes, x, weight, bias):
 
 
 def max_pool(attributes, x):
-    windows = _windows(x, attributes["kernel"], attributes["strides"], attributes["pads"], (1, 1), -np.inf)
+    windows = _windows(x, attributes["kernel"], attributes, -np.inf)
     return windows.max(axis=(4, 5))
 
 
 def average_pool(attributes, x):
-    arguments = attributes["kernel"], attributes["strides"], attributes["pads"], (1, 1), 0.0
-    total = _windows(x, *arguments).sum(axis=(4, 5))
+    kernel = attributes["kernel"]
+    total = _windows(x, kernel, attributes, 0.0).sum(axis=(4, 5))
     if attributes["count_include_pad"]:
-        return total / np.prod(attributes["kernel"])
-    return total / _windows(np.ones_like(x), *arguments).sum(axis=(4, 5))
+        return total / np.prod(kernel)
+    return total / _windows(np.ones_like(x), kernel, attributes, 0.0).sum(axis=(4, 5))
 
 
 def lrn(attributes, x):

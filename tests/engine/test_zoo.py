@@ -98,8 +98,7 @@ def test_alexnet_has_groups_norms_and_the_published_image_sizes(zoo_graph):
         ("model.onnx", None, None, "model.onnx is no model file"),
     ],
 )
-def test_a_wrong_name_or_shape_is_one_sentence(model, shapes, batch, sentence, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_wrong_name_or_shape_is_one_sentence(model, shapes, batch, sentence):
     with pytest.raises(PowerlabError, match=sentence):
         load_graph(model, shapes, batch)
 

@@ -1,0 +1,88 @@
+"""The protobuf wire format, against Google's own package and against damage."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from onnx import TensorProto
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine.onnx_reader import schema, wire
+
+INT64 = st.integers(-(2**63), 2**63 - 1)
+
+
+@given(st.lists(INT64, max_size=20))
+def test_packed_numbers_are_read_as_protobuf_writes_them(values):
+    message = TensorProto(int64_data=values)
+    assert list(schema.decode(schema.Tensor, memoryview(message.SerializeToString())).int64_data) == values
+
+
+@given(st.lists(INT64, max_size=5))
+def test_unpacked_numbers_are_read_too(values):
+    data = b"".join(b"\x08" + TensorProto(data_type=1, int64_data=[value]).SerializeToString()[4:] for value in values)
+    assert list(schema.decode(schema.Tensor, memoryview(data)).dims) == values
+
+
+@given(st.lists(st.floats(width=32), max_size=20), st.lists(st.floats(), max_size=20), st.binary(), st.text())
+def test_floats_bytes_and_text_are_read_as_protobuf_writes_them(singles, doubles, raw, name):
+    message = TensorProto(float_data=singles, double_data=doubles, raw_data=raw, name=name)
+    found = schema.decode(schema.Tensor, memoryview(message.SerializeToString()))
+    np.testing.assert_array_equal(np.array(found.float_data, np.float32), np.array(singles, np.float32))
+    np.testing.assert_array_equal(np.array(found.double_data), np.array(doubles, np.float64))
+    assert bytes(found.raw_data) == raw
+    assert found.name == name
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_fields_or_an_error(data):
+    try:
+        found = list(wire.fields(memoryview(data)))
+    except PowerlabError:
+        return
+    assert all(number > 0 for number, _, _ in found)
+
+
+@given(st.binary(max_size=64))
+def test_any_packed_bytes_are_numbers_or_an_error(data):
+    try:
+        values = wire.packed_varints(memoryview(data))
+    except PowerlabError:
+        return
+    position, expected = 0, []
+    while position < len(data):
+        value, position = wire.varint(memoryview(data), position)
+        expected.append(wire.signed(value))
+    assert values.tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (b"\x08", "ends inside a number"),
+        (b"\x08" + b"\xff" * 11, "longer than ten bytes"),
+        (b"\x12\x05ab", "ends inside a field"),
+        (b"\x0d\x00", "ends inside a field"),
+        (b"\x0b", "wire type 3"),
+        (b"\x00\x01", "field has the number 0"),
+    ],
+)
+def test_damage_is_said_in_a_sentence(data, sentence):
+    with pytest.raises(PowerlabError, match=sentence):
+        list(wire.fields(memoryview(data)))
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (b"\x42\x01\xff", "not UTF-8"),
+        (b"\x40\x01", "a number stands where text"),
+        (b"\x12\x00", "where a whole number belongs"),
+        (b"\x22\x03abc", "wrong size"),
+    ],
+)
+def test_a_field_of_the_wrong_kind_is_an_error(data, sentence):
+    with pytest.raises(PowerlabError, match=sentence):
+        schema.decode(schema.Tensor, memoryview(data))

@@ -1,0 +1,110 @@
+"""A node the engine cannot run is named, with what is wrong, in one sentence."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from engine_models import load_bytes, onnx_bytes
+from onnx import helper
+from operator_cases import IMAGE, NORM, floats, ints
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine.passes import optimise
+
+# (operator, inputs, attributes, constants, opset, shape of x, what the sentence says)
+WRONG = {
+    "unknown operator": ("Erf", ["x"], {}, {}, 13, IMAGE, "Erf node 'n' uses an operator the engine does not have"),
+    "channels": ("Conv", ["x", "w"], {}, {"w": floats(3, 5, 3, 3)}, 11, IMAGE, "Conv node 'n' .*do not fit"),
+    "group": ("Conv", ["x", "w"], {"group": 0}, {"w": floats(3, 4, 3, 3)}, 11, IMAGE, "group 0"),
+    "bias": (
+        "Conv",
+        ["x", "w", "b"],
+        {},
+        {"w": floats(3, 4, 3, 3), "b": floats(4)},
+        11,
+        IMAGE,
+        r"bias of shape \(4,\)",
+    ),
+    "kernel": ("Conv", ["x", "w"], {"kernel_shape": [5, 5]}, {"w": floats(3, 4, 3, 3)}, 11, IMAGE, "kernel_shape"),
+    "stride 0": ("Conv", ["x", "w"], {"strides": [0, 1]}, {"w": floats(3, 4, 3, 3)}, 11, IMAGE, r"strides \(0, 1\)"),
+    "negative pads": ("Conv", ["x", "w"], {"pads": [-1, 0, 0, 0]}, {"w": floats(3, 4, 3, 3)}, 11, IMAGE, "pads"),
+    "too small": ("Conv", ["x", "w"], {}, {"w": floats(3, 4, 11, 3)}, 11, IMAGE, "larger than its padded image"),
+    "auto_pad": ("Conv", ["x", "w"], {"auto_pad": "SOME"}, {"w": floats(3, 4, 3, 3)}, 11, IMAGE, "auto_pad 'SOME'"),
+    "one-dimensional": ("Conv", ["x", "w"], {}, {"w": floats(3, 4, 3)}, 11, (2, 4, 9), "with 4 axes"),
+    "attribute type": (
+        "Conv",
+        ["x", "w"],
+        {"group": "two"},
+        {"w": floats(3, 4, 3, 3)},
+        11,
+        IMAGE,
+        "group, which must be",
+    ),
+    "computed weight": ("Conv", ["x", "x"], {}, {}, 11, (3, 3, 3, 3), "to be a constant"),
+    "training": ("BatchNormalization", ["x", *"sbmv"], {"training_mode": 1}, NORM, 15, IMAGE, "training"),
+    "norm size": ("BatchNormalization", ["x", *"sbmv"], {}, NORM, 9, (1, 5, 2, 2), "needs 5 values in input 2"),
+    "pool dilated": (
+        "MaxPool",
+        ["x"],
+        {"kernel_shape": [2, 2], "dilations": [2, 2]},
+        {},
+        12,
+        IMAGE,
+        "without dilation",
+    ),
+    "pool pads": ("MaxPool", ["x"], {"kernel_shape": [2, 2], "pads": [2, 0, 0, 0]}, {}, 12, IMAGE, "as large as"),
+    "pool kernel": ("MaxPool", ["x"], {}, {}, 12, IMAGE, "kernel_shape"),
+    "pool counts": (
+        "AveragePool",
+        ["x"],
+        {"kernel_shape": [2, 2], "strides": [2, 2], "pads": [1, 1, 0, 0], "count_include_pad": 1, "ceil_mode": 1},
+        {},
+        11,
+        (1, 1, 8, 8),
+        "counts its padding",
+    ),
+    "reduce": ("ReduceMean", ["x"], {"axes": [1]}, {}, 13, IMAGE, "averages axes"),
+    "add broadcast": ("Add", ["x", "c"], {}, {"c": floats(9, 7)}, 13, IMAGE, "one number a channel"),
+    "add shapes": ("Add", ["x", "c"], {}, {"c": floats(5, 1, 1)}, 13, IMAGE, "do not fit"),
+    "add types": ("Add", ["x", "c"], {}, {"c": ints(1)}, 13, IMAGE, "float32 and int64"),
+    "mul computed": ("Mul", ["x", "x"], {}, {}, 13, IMAGE, "two computed tensors"),
+    "one over x": ("Div", ["c", "x"], {}, {"c": floats(1)}, 13, IMAGE, "divides a constant"),
+    "gemm sizes": ("Gemm", ["x", "w"], {}, {"w": floats(5, 6)}, 11, (3, 6), "do not fit"),
+    "gemm transA": ("Gemm", ["x", "w"], {"transA": 1}, {"w": floats(3, 5)}, 11, (3, 6), "transA"),
+    "gemm matrix": ("Gemm", ["x", "w", "b"], {}, {"w": floats(6, 5), "b": floats(3, 5)}, 11, (3, 6), "adds a matrix"),
+    "matmul sizes": ("MatMul", ["x", "w"], {}, {"w": floats(5, 6)}, 13, (3, 6), "do not fit"),
+    "softmax axis": ("Softmax", ["x"], {"axis": 4}, {}, 13, IMAGE, "names the axis 4"),
+    "concat": ("Concat", ["x", "c"], {"axis": 1}, {"c": floats(2, 4, 9, 8)}, 13, IMAGE, "do not fit"),
+    "concat constant": ("Concat", ["x", "c"], {"axis": 1}, {"c": floats(*IMAGE)}, 13, IMAGE, "a constant as input 2"),
+    "reshape": ("Reshape", ["x", "s"], {}, {"s": ints(5, -1)}, 13, IMAGE, "another number of elements"),
+    "reshape computed": ("Reshape", ["x", "x"], {}, {}, 13, (2, 3), "to be a constant"),
+    "reshape copies": ("Reshape", ["x", "s"], {}, {"s": ints(1, 1, 1, 1, 0)}, 13, IMAGE, "copies axis 4"),
+    "squeeze": ("Squeeze", ["x", "a"], {}, {"a": ints(1)}, 13, IMAGE, "not all of which are 1"),
+    "unsqueeze twice": ("Unsqueeze", ["x", "a"], {}, {"a": ints(1, 1)}, 13, IMAGE, "names an axis twice"),
+    "transpose": ("Transpose", ["x"], {"perm": [0, 1, 3, 2]}, {}, 13, IMAGE, "for constants only"),
+    "perm": ("Transpose", ["x"], {"perm": [0, 0, 1, 2]}, {}, 13, IMAGE, "is no order of 4 axes"),
+    "pad alone": ("Pad", ["x", "p"], {}, {"p": ints(0, 0, 1, 1, 0, 0, 1, 1)}, 13, IMAGE, "Pad node 'n' is left"),
+    "pad reflect": (
+        "Pad",
+        ["x", "p"],
+        {"mode": "reflect"},
+        {"p": ints(0, 0, 1, 1, 0, 0, 1, 1)},
+        13,
+        IMAGE,
+        "plain zeros",
+    ),
+    "lrn size": ("LRN", ["x"], {"size": 0}, {}, 13, IMAGE, "size 0"),
+    "clip nan": ("Clip", ["x", "c"], {}, {"c": np.float32(np.nan)}, 13, IMAGE, "NaN"),
+    "cast away": ("Cast", ["x"], {"to": 7}, {}, 13, IMAGE, "left after all passes"),
+    "cast": ("Cast", ["x"], {"to": 8}, {}, 13, IMAGE, "element type 8"),
+    "input missing": ("Add", ["x"], {}, {}, 13, IMAGE, "has 1 inputs"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_node_is_named_in_one_sentence(name):
+    operator, inputs, attributes, constants, opset, shape, sentence = WRONG[name]
+    node = helper.make_node(operator, inputs, ["y"], "n", **attributes)
+    with pytest.raises(PowerlabError, match=sentence) as caught:
+        optimise(load_bytes(onnx_bytes([node], {"x": shape}, constants=constants, opset=opset)))
+    assert f"{operator} node 'n'" in str(caught.value)
