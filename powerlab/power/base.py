@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Protocol
 
 from powerlab.domain.power import Rail, SourceProbe
 from powerlab.sysroot import Sysroot
-
-
-class Combine(StrEnum):
-    """How a rail's raw readings become its value."""
-
-    SCALE = "scale"
-    PRODUCT = "product"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,13 +15,15 @@ class FileChannel:
     """A rail the native sampler reads: one or two files, each holding one decimal integer.
 
     The value in W or J is the product of the readings (one file: the reading itself) times ``scale``. An energy
-    counter starts again at 0 after ``wraps_at`` raw units (None: never).
+    counter starts again at 0 after ``wraps_at`` raw units (None: never). A reading equal to ``invalid`` is the driver's
+    word for "unknown" and is dropped. Paths are given as seen from inside the sysroot.
     """
 
     rail: Rail
     paths: tuple[str, ...]
     scale: float
     wraps_at: int | None = None
+    invalid: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

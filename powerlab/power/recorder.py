@@ -1,21 +1,51 @@
-"""Samples rails in the background: files in the native thread, everything else in one Python thread."""
+"""Samples rails in the background: files in the native thread, everything else in one Python thread.
+
+with Recorder(Sysroot(), ["rapl:package-0"], period_s=0.01) as recorder:
+    ...                                 # the work to measure
+    traces = recorder.stop()
+"""
 
 from __future__ import annotations
 
+import importlib
+import math
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self, cast
 
-from powerlab.domain.power import Trace
+import numpy as np
+from numpy.typing import NDArray
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.domain.power import RailQuantity, Trace
+from powerlab.power.base import Channel, FileChannel, PolledChannel
+from powerlab.power.counters import observed_update_period_s, unwrap
+from powerlab.power.poller import PolledSamples, Poller
 from powerlab.power.registry import channels_of
 from powerlab.sysroot import Sysroot
 
+__all__ = ["Recorder", "observed_update_period_s"]
+
+_Int64s = NDArray[np.int64]
+_FileSamples = tuple[_Int64s, _Int64s, _Int64s, int]
+
+
+class _Sampler(Protocol):
+    """The native sampler (powerlab/native/sampler/sampler.hpp)."""
+
+    missed_deadlines: int
+
+    def start(self) -> None: ...
+    def stop(self) -> None: ...
+    def take(self) -> list[_FileSamples]: ...
+
 
 class Recorder:
-    """Records rails between ``start`` and ``stop``; as a context manager it starts at once and always stops.
+    """Records rails between ``start`` and ``stop``; as a context manager it starts at once and always ends.
 
     Attributes:
-        failed_reads: after ``stop``, per rail key the reads that failed: gaps in its trace.
+        failed_reads: after ``stop``, per rail key the readings that failed or were dropped: gaps in its trace.
+        missed_deadlines: after ``stop``, periods skipped because reading the files took too long.
     """
 
     def __init__(self, sysroot: Sysroot, rail_keys: Sequence[str], period_s: float) -> None:
@@ -24,26 +54,56 @@ class Recorder:
         Args:
             sysroot: the machine or a simulated board.
             rail_keys: keys of the rails to record.
-            period_s: time between two samples.
+            period_s: time between two samples; a polled rail is read no more often than its value changes.
 
         Raises:
             PowerlabError: a rail is not there or cannot be opened, or the period is not above 0.
         """
+        if not (math.isfinite(period_s) and period_s >= 1e-6):
+            raise PowerlabError(f"the sample period is {period_s:g} s; give a time of at least 1 µs.")
         self.failed_reads: dict[str, int] = {}
+        self.missed_deadlines = 0
+        self._traces: tuple[Trace, ...] | None = None
+        self._running = False
         self._channels = channels_of(sysroot, rail_keys)
-        self._period_s = period_s
+        self._files = [channel for channel in self._channels if isinstance(channel, FileChannel)]
+        self._polled = [channel for channel in self._channels if isinstance(channel, PolledChannel)]
+        self._sampler = _open_sampler(sysroot, self._files, period_s)
+        self._poller = Poller(self._polled, period_s)
 
     def start(self) -> None:
-        """Begin to sample; each rail is read once at once, then every period."""
-        raise NotImplementedError
+        """Begin to sample; each rail is read once at once, then every period. Earlier samples are forgotten."""
+        if self._running:
+            return
+        self._traces = None
+        self._running = True
+        self._sampler.start()
+        self._poller.start()
 
     def stop(self) -> tuple[Trace, ...]:
         """End sampling and return one trace a rail, in the order asked for; stopping again returns the same.
 
         Raises:
-            PowerlabError: a rail gave not one sample.
+            PowerlabError: the recorder was never started, or a rail gave not one sample.
         """
-        raise NotImplementedError
+        if self._traces is None:
+            if not self._running:
+                raise PowerlabError("the recorder was not started, so it has no samples; call start() first.")
+            self.close()
+            self._traces = self._collect()
+        silent = [trace.rail.key for trace in self._traces if not len(trace.time_ns)]
+        if silent:
+            raise PowerlabError(
+                f"not one reading of {', '.join(silent)} worked while recording; `powerlab doctor` says what is wrong."
+            )
+        return self._traces
+
+    def close(self) -> None:
+        """End sampling without asking for traces; does nothing when already ended."""
+        if self._running:
+            self._running = False
+            self._sampler.stop()
+            self._poller.stop()
 
     def __enter__(self) -> Self:
         self.start()
@@ -54,11 +114,54 @@ class Recorder:
     ) -> None:
         self.close()
 
-    def close(self) -> None:
-        """End sampling without asking for traces."""
-        raise NotImplementedError
+    def _collect(self) -> tuple[Trace, ...]:
+        self.missed_deadlines = self._sampler.missed_deadlines
+        files = (
+            _file_trace(channel, samples) for channel, samples in zip(self._files, self._sampler.take(), strict=True)
+        )
+        polled = (
+            _polled_trace(channel, samples) for channel, samples in zip(self._polled, self._poller.samples, strict=True)
+        )
+        found = {trace.rail.key: (trace, failed) for trace, failed in (*files, *polled)}
+        self.failed_reads = {key: failed for key, (_, failed) in found.items()}
+        return tuple(found[channel.rail.key][0] for channel in self._channels)
 
 
-def observed_update_period_s(trace: Trace) -> float:
-    """Return the time between two changes of a rail's value, 0 where it changed less than twice."""
-    raise NotImplementedError
+def _open_sampler(sysroot: Sysroot, channels: Sequence[FileChannel], period_s: float) -> _Sampler:
+    native = importlib.import_module("powerlab.native._native")
+    paths = [[str(sysroot.path(path)) for path in channel.paths] for channel in channels]
+    try:
+        return cast(_Sampler, native.sampler.Sampler(paths, round(period_s * 1e9)))
+    except OSError as error:
+        raise PowerlabError(f"a rail cannot be opened ({error.strerror}); `powerlab doctor` says why.") from error
+
+
+def _file_trace(channel: FileChannel, samples: _FileSamples) -> tuple[Trace, int]:
+    """Scale or unwrap what the native sampler read; readings that say "unknown" are dropped."""
+    time_ns, raw, cost_ns, failed = samples
+    if channel.invalid is not None:
+        known = raw != channel.invalid
+        failed += int(np.count_nonzero(~known))
+        time_ns, raw, cost_ns = time_ns[known], raw[known], cost_ns[known]
+    if channel.rail.quantity is RailQuantity.ENERGY:
+        raw, cut = unwrap(raw, channel.wraps_at)
+        failed += cut
+        time_ns, cost_ns = time_ns[: len(raw)], cost_ns[: len(raw)]
+    return _trace(channel, time_ns, raw * channel.scale, cost_ns), failed
+
+
+def _polled_trace(channel: PolledChannel, samples: PolledSamples) -> tuple[Trace, int]:
+    """Turn lists into arrays; a counter's reading below an earlier one is dropped."""
+    time_ns = np.array(samples.time_ns, dtype=np.int64)
+    value = np.array(samples.value, dtype=np.float64)
+    cost_ns = np.array(samples.cost_ns, dtype=np.int64)
+    kept = np.isfinite(value)
+    if channel.rail.quantity is RailQuantity.ENERGY and len(value):
+        kept &= value >= np.maximum.accumulate(value)
+    failed = samples.failed_reads + int(np.count_nonzero(~kept))
+    return _trace(channel, time_ns[kept], value[kept], cost_ns[kept]), failed
+
+
+def _trace(channel: Channel, time_ns: _Int64s, value: NDArray[np.float64], cost_ns: _Int64s) -> Trace:
+    read_cost_ns = int(np.median(cost_ns)) if len(cost_ns) else 0
+    return Trace(rail=channel.rail, time_ns=time_ns, value=value, read_cost_ns=read_cost_ns)

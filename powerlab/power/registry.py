@@ -6,21 +6,37 @@ from collections.abc import Sequence
 
 from powerlab.boards.registry import detect
 from powerlab.domain.errors import PowerlabError
-from powerlab.domain.power import SourceProbe
+from powerlab.domain.power import Availability, SourceProbe
 from powerlab.power.base import Channel, PowerSource
+from powerlab.power.estimate import Estimate
+from powerlab.power.hwmon import Hwmon
+from powerlab.power.ina3221 import Ina3221
+from powerlab.power.nvml import Nvml
+from powerlab.power.rapl import Rapl
 from powerlab.power.total import choose_total
 from powerlab.sysroot import Sysroot
 
-SENSORS: tuple[PowerSource, ...] = ()
+SENSORS: tuple[PowerSource, ...] = (
+    Ina3221(),
+    Rapl(),
+    Hwmon(),
+    Nvml(),
+)
 """Sources that measure."""
 
-SOURCES: tuple[PowerSource, ...] = (*SENSORS,)
+ESTIMATE = Estimate()
+
+SOURCES: tuple[PowerSource, ...] = (*SENSORS, ESTIMATE)
 """Every source; the estimate comes last, because it is offered only where the sensors give no total."""
 
 
 def probe_all(sysroot: Sysroot) -> tuple[SourceProbe, ...]:
     """Ask every source what is there; absent ones answer too. Never raises."""
-    return tuple(sensor.probe(sysroot) for sensor in SENSORS)
+    probes = tuple(sensor.probe(sysroot) for sensor in SENSORS)
+    if choose_total(probes, detect(sysroot)) is None:
+        return (*probes, ESTIMATE.probe(sysroot))
+    detail = "not offered: sensors measure the power here"
+    return (*probes, SourceProbe(source=ESTIMATE.name, availability=Availability.ABSENT, detail=detail))
 
 
 def channels_of(sysroot: Sysroot, rail_keys: Sequence[str]) -> tuple[Channel, ...]:

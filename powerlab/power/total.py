@@ -80,23 +80,25 @@ def _sockets(rails: Sequence[Rail]) -> TotalFormula | None:
         ("Module Power", "the modules with processor, memory and graphics, without the rest of the server"),
         ("Grace Power", "the Grace processors with their memory, without graphics and the rest of the server"),
     ):
-        if found := _named(rails, "hwmon", rf"{title} Socket \d+"):
+        if found := _named(rails, "hwmon", rf"{title} Socket \d+( @.*)?"):
             return _proposed(found, scope)
     return None
 
 
 def _arm_server(rails: Sequence[Rail]) -> TotalFormula | None:
     """X-Gene and Altra: processor and I/O power, else the cores' energy counters."""
-    if found := _named(rails, "hwmon", r"CPU power|IO power"):
+    if found := _named(rails, "hwmon", r"(CPU power|IO power)( @.*)?"):
         return _proposed(found, "the processor with its I/O, without memory modules, disks, fans and supply losses")
-    return _proposed(_named(rails, "hwmon", r"Core Energy \d+"), "the processor's cores alone")
+    return _proposed(_named(rails, "hwmon", r"Core Energy \d+( @.*)?"), "the processor's cores alone")
 
 
 def _whole_machine(rails: Sequence[Rail]) -> TotalFormula | None:
     """What a power meter or the power supplies say the machine takes."""
-    if found := _named(rails, "hwmon", r"power_meter( \d+)?"):
+    if found := _named(rails, "hwmon", r"power_meter( power\d+)?( @.*)?"):
         return _proposed(found, "the whole machine as its firmware's power meter counts it")
-    return _proposed(_named(rails, "hwmon", r".*\bpin\d*"), "the whole machine at the inputs of its power supplies")
+    return _proposed(
+        _named(rails, "hwmon", r".*\bpin\d*( @.*)?"), "the whole machine at the inputs of its power supplies"
+    )
 
 
 _PROPOSALS: tuple[Callable[[Sequence[Rail]], TotalFormula | None], ...] = (

@@ -1,0 +1,88 @@
+"""Samples rails that only Python can read, in one thread."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from powerlab.power.base import PolledChannel
+
+
+@dataclass(slots=True)
+class PolledSamples:
+    """One rail's samples: equally long lists of stamps, values (W or J) and what each read took."""
+
+    time_ns: list[int] = field(default_factory=list)
+    value: list[float] = field(default_factory=list)
+    cost_ns: list[int] = field(default_factory=list)
+    failed_reads: int = 0
+
+
+class Poller:
+    """Reads every channel once a period, but none more often than its value changes."""
+
+    def __init__(self, channels: Sequence[PolledChannel], period_s: float) -> None:
+        self._channels = tuple(channels)
+        self._periods_ns = [round(max(period_s, channel.rail.update_period_s) * 1e9) for channel in self._channels]
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._error: BaseException | None = None
+        self.samples = [PolledSamples() for _ in self._channels]
+
+    def start(self) -> None:
+        """Begin to sample; does nothing without channels."""
+        self.samples = [PolledSamples() for _ in self._channels]
+        if self._channels:
+            self._stopping.clear()
+            self._thread = threading.Thread(target=self._run, name="powerlab-poller", daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Return when the thread is gone.
+
+        Raises:
+            BaseException: what a read raised beside OSError: a fault in the source, which ended sampling.
+        """
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        if self._error is not None:
+            error, self._error = self._error, None
+            raise error
+
+    def _run(self) -> None:
+        try:
+            self._sample_until_stopped()
+        except BaseException as error:
+            self._error = error
+
+    def _sample_until_stopped(self) -> None:
+        due_ns = [time.monotonic_ns()] * len(self._channels)
+        while not self._stopping.wait(max(0, min(due_ns) - time.monotonic_ns()) * 1e-9):
+            now_ns = time.monotonic_ns()
+            for index, channel in enumerate(self._channels):
+                if due_ns[index] <= now_ns:
+                    _sample(channel, self.samples[index])
+                    # Periods that were missed are skipped, not caught up with.
+                    late = max(0, time.monotonic_ns() - due_ns[index]) // self._periods_ns[index]
+                    due_ns[index] += (late + 1) * self._periods_ns[index]
+
+
+def _sample(channel: PolledChannel, samples: PolledSamples) -> None:
+    before_ns = time.monotonic_ns()
+    try:
+        value = channel.read()
+    except OSError:
+        samples.failed_reads += 1
+        return
+    after_ns = time.monotonic_ns()
+    time_ns = before_ns + (after_ns - before_ns) // 2
+    if samples.time_ns and time_ns <= samples.time_ns[-1]:
+        samples.failed_reads += 1
+        return
+    samples.time_ns.append(time_ns)
+    samples.value.append(value)
+    samples.cost_ns.append(after_ns - before_ns)

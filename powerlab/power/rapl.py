@@ -1,0 +1,110 @@
+"""Energy counters of x86 processors (RAPL), through the kernel's powercap tree.
+
+Source: Documentation/power/powercap/powercap.rst; Intel SDM vol. 3B, 15.10; AMD processors use the same tree.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from powerlab.domain.power import Rail, RailQuantity, SourceProbe
+from powerlab.power.base import Channel, FileChannel
+from powerlab.power.scan import Scan, natural, read_integer, read_text, sensor_provenance
+from powerlab.sysroot import Sysroot
+
+_ZONE = re.compile(r"(?P<control>intel-rapl(?:-mmio)?):(?P<numbers>[0-9]+(?::[0-9]+)*)")
+_COUNTER_STEPS = 2**32
+"""The register is 32 bits wide, so its range gives the step: 262143328850 µJ / 2**32 is 61 µJ."""
+_UPDATE_PERIOD_S = 0.001
+_PACKAGE_ERROR = 0.05
+"""Against wall-side references packages agree within about 5 % (Khan et al., RAPL in Action, 2018)."""
+_MEMORY_ERROR = 0.2
+"""Memory within about 20 % (Desrochers et al., A Validation of DRAM RAPL Power Measurements, 2016)."""
+
+_ABSENT = "no RAPL energy counters: a virtual machine, a processor without them, or a kernel without their driver"
+_ABSENT_REMEDY = "on a physical Intel or AMD machine: `sudo modprobe intel_rapl_msr`; a virtual machine has none"
+_DENIED_REMEDY = (
+    "until the next boot: `sudo chmod a+r /sys/class/powercap/intel-rapl:*/energy_uj`; for good, put the line "
+    '`SUBSYSTEM=="powercap", ACTION=="add", RUN+="/bin/chmod a+r /sys%p/energy_uj"` into '
+    "/etc/udev/rules.d/60-powerlab-rapl.rules and reboot. The kernel reserves these files to root because fine-grained "
+    "energy can leak secrets to other users of the machine (CVE-2020-8694)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneName:
+    """A powercap directory's name: the control type and the zone's numbers, ``(0, 1)`` for ``intel-rapl:0:1``."""
+
+    control: str
+    numbers: tuple[int, ...]
+
+
+def parse_zone_name(text: str) -> ZoneName:
+    """Parse a powercap directory's name.
+
+    Raises:
+        ValueError: it is not a RAPL zone, for example ``intel-rapl``, which is the control type itself.
+    """
+    match = _ZONE.fullmatch(text)
+    if match is None:
+        raise ValueError(f"not a RAPL zone: {text[:40]!r}")
+    return ZoneName(match["control"], tuple(int(number) for number in match["numbers"].split(":")))
+
+
+class Rapl:
+    """Packages as ``package-0``, what lies inside them as ``package-0/dram``, the platform as ``psys``."""
+
+    name = "rapl"
+
+    def probe(self, sysroot: Sysroot) -> SourceProbe:
+        """Say what is there."""
+        return _scan(sysroot).probe(
+            self.name, absent=_ABSENT, absent_remedy=_ABSENT_REMEDY, denied_remedy=_DENIED_REMEDY
+        )
+
+    def channels(self, sysroot: Sysroot) -> Sequence[Channel]:
+        """Return the counters that can be read now."""
+        return _scan(sysroot).channels
+
+
+def _zones(sysroot: Sysroot) -> dict[ZoneName, tuple[str, str]]:
+    """Return the path and the ``name`` of each zone; those of intel-rapl come before their doubles elsewhere."""
+    zones = {}
+    for path in sorted(sysroot.glob("/sys/class/powercap/intel-rapl*:*"), key=natural):
+        try:
+            zone = parse_zone_name(path.rpartition("/")[2])
+        except ValueError:
+            continue
+        if name := read_text(sysroot, f"{path}/name"):
+            zones[zone] = (path, name)
+    return dict(sorted(zones.items(), key=lambda item: (item[0].control, item[0].numbers)))
+
+
+def _scan(sysroot: Sysroot) -> Scan:
+    scan = Scan()
+    seen: set[str] = set()
+    zones = _zones(sysroot)
+    for zone, (path, name) in zones.items():
+        parent = zones.get(ZoneName(zone.control, zone.numbers[:-1]))
+        rail_name = f"{parent[1]}/{name}" if parent else name
+        # intel-rapl-mmio is another door to a package that is already there: adding both would count it twice.
+        if rail_name not in seen:
+            seen.add(rail_name)
+            scan.add(sysroot, _channel(sysroot, path, rail_name))
+    return scan
+
+
+def _channel(sysroot: Sysroot, path: str, rail_name: str) -> FileChannel:
+    wraps_at = read_integer(sysroot, f"{path}/max_energy_range_uj") or None
+    rail = Rail(
+        source=Rapl.name,
+        name=rail_name,
+        quantity=RailQuantity.ENERGY,
+        resolution=wraps_at / _COUNTER_STEPS * 1e-6 if wraps_at else 0.0,
+        relative_error=_MEMORY_ERROR if rail_name.endswith("dram") else _PACKAGE_ERROR,
+        update_period_s=_UPDATE_PERIOD_S,
+        provenance=sensor_provenance(sysroot),
+    )
+    return FileChannel(rail=rail, paths=(f"{path}/energy_uj",), scale=1e-6, wraps_at=wraps_at)
