@@ -129,7 +129,7 @@ def runs(bench: Bench, sweep_plan: SweepPlan, sweep_id: str, seed: int = 1) -> l
 
 def run(bench: Bench, point: Point, sweep_id: str, repeat: int, rng: np.random.Generator) -> Run:
     """Return one run whose figures hang together: power x energy per image x throughput."""
-    throughput = true_throughput(point) * (1 + 0.004 * rng.standard_normal())
+    throughput = true_throughput(point) * (1 + 0.004 * float(rng.standard_normal()))
     latency_ms = 1000 * point.workload.batch_size / throughput
     simulated = Provenance.SIMULATED if bench.device.simulated else Provenance.MEASURED
     figures = [
@@ -139,7 +139,7 @@ def run(bench: Bench, point: Point, sweep_id: str, repeat: int, rng: np.random.G
         ("throughput_img_per_s", throughput, 0.004, simulated),
     ]
     if bench.capabilities.total is not None:
-        power = true_power(point) * (1 + 0.01 * rng.standard_normal())
+        power = true_power(point) * (1 + 0.01 * float(rng.standard_normal()))
         figures += [
             ("power_w", power, 0.015, bench.provenance),
             ("idle_power_w", 3.1, 0.015, bench.provenance),
@@ -148,7 +148,7 @@ def run(bench: Bench, point: Point, sweep_id: str, repeat: int, rng: np.random.G
             ("efficiency_img_per_s_per_w", throughput / power, 0.017, bench.provenance),
         ]
     return Run(
-        id=str(uuid.UUID(bytes=rng.bytes(16), version=4)),
+        id=run_id(sweep_id, point, repeat),
         sweep_id=sweep_id,
         point=point,
         repeat=repeat,
@@ -168,7 +168,7 @@ def run(bench: Bench, point: Point, sweep_id: str, repeat: int, rng: np.random.G
 def failed(point: Point, sweep_id: str, repeat: int = 0, detail: str = "the worker was killed by signal 9") -> Run:
     """Return a run that gave nothing."""
     return Run(
-        id=str(uuid.uuid5(uuid.NAMESPACE_OID, f"{sweep_id}{point.id}{repeat}")),
+        id=run_id(sweep_id, point, repeat),
         sweep_id=sweep_id,
         point=point,
         repeat=repeat,
@@ -180,6 +180,11 @@ def failed(point: Point, sweep_id: str, repeat: int = 0, detail: str = "the work
         metrics=(),
         total=None,
     )
+
+
+def run_id(sweep_id: str, point: Point, repeat: int) -> str:
+    """Return the identifier of a run, always the same for the same run."""
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{sweep_id} {point.id} {repeat}"))
 
 
 def traces(bench: Bench, of: Run, seed: int = 2, period_s: float = 0.01) -> list[Trace]:
@@ -202,7 +207,7 @@ def traces(bench: Bench, of: Run, seed: int = 2, period_s: float = 0.01) -> list
 def true_throughput(point: Point) -> float:
     """Return the img/s this point has on the imagined board."""
     speed = MODEL_SPEED.get(point.workload.model, 9.0) * MODE_SPEED.get(point.mode, 0.8)
-    return speed * point.threads**0.9 * (1 + 0.12 * np.log2(point.workload.batch_size))
+    return float(speed * point.threads**0.9 * (1 + 0.12 * np.log2(point.workload.batch_size)))
 
 
 def true_power(point: Point) -> float:
@@ -219,6 +224,6 @@ def _mode(name: str, description: str, cores: int) -> PowerMode:
 
 def _device(name: str, *, board: str, simulated: bool) -> Device:
     return Device(
-        name=name, board=board, architecture="aarch64", cpu_model="Carmel", core_count=8,
+        name=name, board=board, architecture="aarch64", cpu_model="Carmel", core_count=16,
         memory_bytes=32 * 2**30, kernel="4.9.253-tegra", simulated=simulated,
     )  # fmt: skip

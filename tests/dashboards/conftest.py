@@ -1,0 +1,147 @@
+"""A real store, filled the way an agent fills it: enrol, lease, upload, finish."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from fastapi import FastAPI
+from starlette.testclient import TestClient
+
+from powerlab.domain.run import Run
+from powerlab.domain.sweep import SweepPlan
+from powerlab.protocol.chunks import split
+from powerlab.protocol.messages import (
+    ChunkUpload,
+    EnrolmentCodeRequest,
+    EnrolRequest,
+    Finish,
+    Lease,
+    RunUpload,
+    SweepRequest,
+)
+from powerlab.store import Store, open_store
+from powerlab.store.writes import devices, jobs, runs, sweeps
+from powerlab_dashboards.router import create_router
+from tests.dashboards import plausible
+
+START = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Shelved:
+    """A sweep in the store, with all its runs, stored already or not."""
+
+    id: str
+    runs: tuple[Run, ...]
+    bench: plausible.Bench
+    device_id: str
+    lease: Lease
+
+
+class Shelf:
+    """A store and the shortest way to fill it."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._devices: dict[str, str] = {}
+        self._sweep_count = 0
+
+    def add_sweep(
+        self,
+        bench: plausible.Bench,
+        plan: SweepPlan,
+        *,
+        made: Sequence[Run] | None = None,
+        stored: int | None = None,
+        seed: int = 1,
+    ) -> Shelved:
+        """Store a sweep with its runs (``made``, or plausible ones) and traces, and finish it.
+
+        With ``stored`` only so many runs are stored and the sweep is left running.
+        """
+        self._sweep_count += 1
+        now = START + timedelta(minutes=self._sweep_count)
+        device_id = self._device(bench, now)
+        with self.store.write() as session:
+            sweep_id = sweeps.create_sweep(session, SweepRequest(device_id=device_id, plan=plan), now)
+        with self.store.write() as session:
+            lease = jobs.lease(session, device_id, now)
+        assert lease is not None
+        assert lease.sweep_id == sweep_id
+        sweep = Shelved(
+            id=sweep_id,
+            runs=tuple(
+                dataclasses.replace(run, sweep_id=sweep_id, id=plausible.run_id(sweep_id, run.point, run.repeat))
+                for run in made or plausible.runs(bench, plan, sweep_id, seed)
+            ),
+            bench=bench,
+            device_id=device_id,
+            lease=lease,
+        )
+        self._upload(sweep, sweep.runs[:stored])
+        if stored is None:
+            self._finish(sweep)
+        return sweep
+
+    def finish(self, sweep: Shelved) -> None:
+        """Store the runs that a sweep lacks, and finish it."""
+        self._upload(sweep, sweep.runs)
+        self._finish(sweep)
+
+    def _finish(self, sweep: Shelved) -> None:
+        message = Finish(fencing_token=sweep.lease.fencing_token, state="done")
+        with self.store.write() as session:
+            jobs.finish(session, sweep.device_id, sweep.lease.job_id, message, START)
+
+    def _upload(self, sweep: Shelved, made: Sequence[Run]) -> None:
+        token = sweep.lease.fencing_token
+        with self.store.write() as session:
+            for run in made:
+                new = runs.store_run(session, sweep.device_id, RunUpload(fencing_token=token, run=run), START)
+                if not new or not run.metrics:
+                    continue
+                session.flush()
+                for trace in plausible.traces(sweep.bench, run):
+                    for chunk in split(trace):
+                        upload = ChunkUpload(fencing_token=token, chunk=chunk)
+                        runs.store_chunk(session, sweep.device_id, run.id, upload)
+
+    def _device(self, bench: plausible.Bench, now: datetime) -> str:
+        name = bench.device.name
+        if name not in self._devices:
+            with self.store.write() as session:
+                code = devices.make_enrolment_code(session, EnrolmentCodeRequest(), now).code
+                request = EnrolRequest(code=code, device=bench.device, capabilities=bench.capabilities)
+                self._devices[name] = devices.enrol(session, request, now).device_id
+        return self._devices[name]
+
+
+def open_shelf(path: Path) -> Shelf:
+    """Return an empty shelf in a new SQLite file."""
+    return Shelf(open_store(path, clock=lambda: START))
+
+
+@pytest.fixture
+def shelf(tmp_path: Path) -> Iterator[Shelf]:
+    """Return an empty store."""
+    opened = open_shelf(tmp_path / "powerlab.db")
+    yield opened
+    opened.store.close()
+
+
+def client_of(shelf: Shelf) -> TestClient:
+    """Return a client of the dashboard over a shelf."""
+    app = FastAPI(openapi_url=None)
+    app.include_router(create_router(shelf.store))
+    return TestClient(app)
+
+
+@pytest.fixture
+def client(shelf: Shelf) -> Iterator[TestClient]:
+    """Return a client of the dashboard over the test's own store."""
+    with client_of(shelf) as opened:
+        yield opened

@@ -1,0 +1,330 @@
+"""What the pages say, over a real store."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Iterator
+from html import unescape
+from html.parser import HTMLParser
+
+import pytest
+from starlette.testclient import TestClient
+
+from powerlab.analysis.summary import summarise
+from powerlab.domain.mode import PowerMode, Setting
+from powerlab.domain.run import Finding, Verdict
+from powerlab_dashboards.charts.registry import RUN_CHARTS, SWEEP_CHARTS
+from powerlab_dashboards.format import shown
+from tests.dashboards import plausible
+from tests.dashboards.conftest import Shelf, client_of, open_shelf
+
+EVIL = "<script>alert('x')</script>\"'><img src=x onerror=alert(1)>"
+
+
+class Structure(HTMLParser):
+    """Collects what must not be in a page, and whether every tag that was opened is closed."""
+
+    VOID = frozenset({"meta", "link", "img", "br", "input", "hr"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.inline: list[str] = []
+        self.sources: list[str] = []
+        self.ids: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        names = dict(attrs)
+        if tag not in self.VOID:
+            self.open.append(tag)
+        if tag == "script" and "src" not in names:
+            self.inline.append("script")
+        self.inline += [name for name in names if name.startswith("on") or name == "style"]
+        self.sources += [value for name in ("src", "href") if (value := names.get(name))]
+        self.ids += [value for name, value in attrs if name == "id" and value]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open, tag
+        assert self.open.pop() == tag
+
+
+def structure(html: str) -> Structure:
+    parser = Structure()
+    parser.feed(html)
+    return parser
+
+
+def words(html: str) -> str:
+    """Return a page's text without its tags, in one line."""
+    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", html)))
+
+
+class Filled:
+    """A store with pages of every kind, for tests that only read; ``filled["home"]`` is that page's address."""
+
+    def __init__(self, shelf: Shelf, client: TestClient) -> None:
+        self.client = client
+        simulated = shelf.add_sweep(plausible.xavier(), plausible.plan())
+        bare = shelf.add_sweep(plausible.bare(), plausible.plan(modes=("current",)))
+        running = shelf.add_sweep(plausible.laptop(), plausible.plan(modes=("current",)), stored=4)
+        self._addresses = {
+            "home": "/",
+            "devices": "/devices",
+            "simulated": f"/sweeps/{simulated.id}",
+            "bare": f"/sweeps/{bare.id}",
+            "running": f"/sweeps/{running.id}",
+            "run": f"/runs/{simulated.runs[0].id}",
+            "bare run": f"/runs/{bare.runs[0].id}",
+            "nowhere": "/nowhere",
+        }
+
+    def __getitem__(self, name: str) -> str:
+        return self._addresses[name]
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Filled]:
+    """Fill one store for all the tests that only read."""
+    shelf = open_shelf(tmp_path_factory.mktemp("filled") / "powerlab.db")
+    with client_of(shelf) as client:
+        yield Filled(shelf, client)
+    shelf.store.close()
+
+
+PAGES = ("home", "devices", "simulated", "bare", "running", "run", "bare run", "nowhere")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_page_is_whole_and_holds_nothing_inline_or_foreign(name: str, filled: Filled) -> None:
+    answer = filled.client.get(filled[name])
+    assert answer.status_code == (404 if name == "nowhere" else 200)
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    found = structure(answer.text)
+    assert found.open == []
+    assert found.inline == []
+    assert all(source.startswith(("/", "#")) and not source.startswith("//") for source in found.sources)
+    assert len(set(found.ids)) == len(found.ids)
+    assert answer.text.count("<h1") == 1
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_page_forbids_scripts_that_are_not_its_own(name: str, filled: Filled) -> None:
+    policy = filled.client.get(filled[name]).headers["content-security-policy"]
+    directives = dict(part.split(" ", 1) for part in policy.split("; "))
+    assert directives["default-src"] == "'none'"
+    assert directives["script-src"] == "'self'"
+    assert directives["frame-ancestors"] == "'none'"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_link_of_a_page_leads_somewhere(name: str, filled: Filled) -> None:
+    for source in set(structure(filled.client.get(filled[name]).text).sources):
+        if source.startswith("/"):
+            assert filled.client.get(source.split("#")[0]).status_code == 200, source
+
+
+class TestEmpty:
+    def test_an_empty_database_says_what_to_do(self, client: TestClient) -> None:
+        assert "No sweep has been asked for yet. powerlab demo runs a first one" in words(client.get("/").text)
+        assert "No device is known yet" in words(client.get("/devices").text)
+
+    @pytest.mark.parametrize("address", ["/sweeps/none", "/runs/none", "/nowhere", "/static/none.js", "/sweeps"])
+    def test_what_is_not_there_is_a_page_that_says_so(self, address: str, client: TestClient) -> None:
+        answer = client.get(address)
+        assert answer.status_code == 404
+        assert "There is no such page" in answer.text
+
+    @pytest.mark.parametrize("address", ["/api", "/api/v1/nothing"])
+    def test_addresses_of_the_api_are_left_to_the_api(self, address: str, client: TestClient) -> None:
+        answer = client.get(address)
+        assert answer.status_code == 404
+        assert answer.headers["content-type"] == "application/json"
+
+
+class TestHome:
+    def test_sweeps_with_state_and_progress(self, filled: Filled) -> None:
+        html = filled.client.get("/").text
+        assert "36 / 36" in words(html)
+        assert "4 / 12" in words(html)
+        assert re.search(r'<progress max="12" value="4"', html)
+        assert '<main id="main" data-unfinished>' in html
+
+    def test_devices_say_whether_and_how_power_is_known(self, filled: Filled) -> None:
+        text = words(filled.client.get("/").text)
+        assert "no-sensors generic" in text
+        assert "no rail can be read" in text
+        assert "jetson-agx-xavier simulated" in text
+
+    def test_a_page_of_finished_sweeps_does_not_ask_again(self, shelf: Shelf, client: TestClient) -> None:
+        shelf.add_sweep(plausible.laptop(), plausible.plan(modes=("current",)))
+        assert "data-unfinished" not in client.get("/").text
+
+
+class TestSweep:
+    def test_the_answer_comes_first_with_its_interval_and_provenance(self, shelf: Shelf, client: TestClient) -> None:
+        sweep = shelf.add_sweep(plausible.xavier(), plausible.plan())
+        html = client.get(f"/sweeps/{sweep.id}").text
+        assert html.index("Best efficiency") < html.index("<table")
+        best = max(
+            (metric for summary in summarise(sweep.runs) if (metric := summary.metric("efficiency_img_per_s_per_w"))),
+            key=lambda metric: metric.value,
+        )
+        expected = shown(best)
+        assert f"{expected.value} {expected.spread} img/s/W simulated" in words(html)
+        assert expected.interval in words(html)
+
+    def test_every_point_is_in_the_table_with_its_intervals(self, shelf: Shelf, client: TestClient) -> None:
+        sweep = shelf.add_sweep(plausible.laptop(), plausible.plan(modes=("current",)))
+        text = words(client.get(f"/sweeps/{sweep.id}").text)
+        for summary in summarise(sweep.runs):
+            for metric in summary.metrics:
+                if metric.name in ("idle_power_w", "energy_per_image_j", "energy_above_idle_per_image_j"):
+                    continue
+                figure = shown(metric)
+                assert f"{figure.value} {figure.spread}" in text, metric.name
+
+    def test_every_power_figure_says_where_it_comes_from(self, shelf: Shelf, client: TestClient) -> None:
+        sweep = shelf.add_sweep(plausible.xavier(), plausible.plan())
+        html = client.get(f"/sweeps/{sweep.id}").text
+        table = html[html.index('id="points"') : html.index('id="runs-heading"')]
+        rows = re.findall(r"<tr>.*?</tr>", table, flags=re.DOTALL)[1:]
+        assert len(rows) == 12
+        for row in rows:
+            cells = re.findall(r"<td.*?</td>", row, flags=re.DOTALL)
+            for cell in cells[-3:-1]:
+                assert '<span class="prov prov-simulated">simulated</span>' in cell
+
+    def test_units_stand_in_the_headings(self, filled: Filled) -> None:
+        head = re.search(r"<thead>.*?</thead>", filled.client.get(filled["simulated"]).text, flags=re.DOTALL)
+        assert head is not None
+        text = words(head[0])
+        for unit in ("ms", "img/s", "W", "img/s/W"):
+            assert f" {unit} " in text
+
+    def test_missing_power_is_said_in_words_and_never_a_zero(self, filled: Filled) -> None:
+        html = filled.client.get(filled["bare"]).text
+        text = words(html)
+        assert text.count("no power") >= 4
+        assert "no power figure" in text
+        assert "Power was not measured on this device" in text
+        assert "0.00 W" not in text
+        assert not re.search(r'data-key="0(\.0)?"[^>]*title', html)
+
+    def test_failed_and_flagged_runs_say_why(self, shelf: Shelf, client: TestClient) -> None:
+        plan = plausible.plan(modes=("current",), batch_sizes=(1,))
+        runs = plausible.runs(plausible.laptop(), plan, "to be set")
+        runs[0] = plausible.failed(runs[0].point, "to be set", 0, "the worker was killed by signal 9")
+        drift = Finding(rule="drift", verdict=Verdict.FLAGGED, detail="throughput fell by 3.1 %")
+        runs[1] = dataclasses.replace(runs[1], verdict=Verdict.FLAGGED, findings=(drift,))
+        sweep = shelf.add_sweep(plausible.laptop(), plan, made=runs)
+        text = words(client.get(f"/sweeps/{sweep.id}").text)
+        assert "4 valid" in text
+        assert "1 failed" in text
+        assert "failed worker: the worker was killed by signal 9" in text
+        assert "flagged drift: throughput fell by 3.1 %" in text
+        failed = next(run for run in sweep.runs if run.verdict is Verdict.FAILED)
+        page = words(client.get(f"/runs/{failed.id}").text)
+        assert "This run gave no figures; its findings say why." in page
+
+    def test_a_sweep_in_progress_follows_itself(self, filled: Filled) -> None:
+        html = filled.client.get(filled["running"]).text
+        assert '<main id="main" data-unfinished>' in html
+        assert "The answer so far" in html
+        assert "4 of 12 runs done" in html
+        assert "data-unfinished" not in filled.client.get(filled["simulated"]).text
+
+    def test_models_are_ranked_apart(self, shelf: Shelf, client: TestClient) -> None:
+        plan = plausible.plan(models=("resnet50", "mobilenetv2"), modes=("MAXN",), batch_sizes=(1,))
+        sweep = shelf.add_sweep(plausible.xavier(), plan)
+        html = client.get(f"/sweeps/{sweep.id}").text
+        assert html.count("Lowest latency") == 2
+
+    def test_cells_sort_by_their_value(self, filled: Filled) -> None:
+        keys = re.findall(r'<td class="num[^"]*" data-key="([^"]*)" title', filled.client.get(filled["simulated"]).text)
+        assert len(keys) > 24
+        assert all(float(key) > 0 for key in keys)
+
+
+class TestFigures:
+    @pytest.mark.parametrize("theme", ["light", "dark", "neon"])
+    @pytest.mark.parametrize("name", list(SWEEP_CHARTS))
+    def test_a_chart_is_sent_as_json(self, name: str, theme: str, filled: Filled) -> None:
+        answer = filled.client.get(f"{filled['simulated']}/charts/{name}", params={"theme": theme, "narrow": "1"})
+        assert answer.status_code == 200
+        assert set(answer.json()) == {"data", "layout"}
+
+    @pytest.mark.parametrize("name", list(RUN_CHARTS))
+    def test_a_runs_chart_is_sent_as_json(self, name: str, filled: Filled) -> None:
+        assert set(filled.client.get(f"{filled['run']}/charts/{name}").json()) == {"data", "layout"}
+
+    def test_without_power_a_reason_is_sent(self, filled: Filled) -> None:
+        assert set(filled.client.get(f"{filled['bare']}/charts/efficiency-heatmap").json()) == {"reason"}
+        assert set(filled.client.get(f"{filled['bare run']}/charts/power-trace").json()) == {"reason"}
+
+    def test_unknown_charts_are_not_found(self, filled: Filled) -> None:
+        for page in ("simulated", "run"):
+            assert filled.client.get(f"{filled[page]}/charts/pie").status_code == 404
+        assert filled.client.get("/sweeps/none/charts/efficiency-heatmap").status_code == 404
+        assert filled.client.get("/runs/none/charts/power-trace").status_code == 404
+
+
+class TestRun:
+    def test_every_metric_is_listed_with_unit_interval_and_provenance(self, shelf: Shelf, client: TestClient) -> None:
+        sweep = shelf.add_sweep(plausible.xavier(), plausible.plan(modes=("MAXN",), batch_sizes=(1,)))
+        run = sweep.runs[0]
+        text = words(client.get(f"/runs/{run.id}").text)
+        for metric in run.metrics:
+            figure = shown(metric)
+            interval = figure.interval.removeprefix("95 % interval ")
+            assert f"{figure.value} {figure.spread} {figure.unit} {interval} simulated" in text, metric.name
+
+    def test_the_total_and_its_scope_are_named(self, filled: Filled) -> None:
+        text = words(filled.client.get(filled["run"]).text)
+        assert "ina3221:CPU + ina3221:GPU + ina3221:SOC" in text
+        assert "module rails, without the carrier board" in text
+
+    def test_a_proposed_total_says_so_and_a_counter_is_said_to_be_one(self, shelf: Shelf, client: TestClient) -> None:
+        sweep = shelf.add_sweep(plausible.laptop(), plausible.plan(modes=("current",)))
+        text = words(client.get(f"/runs/{sweep.runs[0].id}").text)
+        assert "compare it with a wall meter" in text
+        assert "energy counter, shown as its slope" in text
+
+    def test_missing_power_is_said(self, filled: Filled) -> None:
+        text = words(filled.client.get(filled["bare run"]).text)
+        assert "Power while running not taken W no power sensor could be read during this run" in text
+        assert "No rail could be read" in text
+
+
+class TestDevices:
+    def test_sources_say_what_was_found_and_what_to_do(self, filled: Filled) -> None:
+        text = words(filled.client.get("/devices").text)
+        assert "rapl denied energy_uj may be read by root only run: sudo chmod a+r" in text
+        assert "rapl absent no powercap folder nothing to mend" in text
+        assert "No rail can be read" in text
+
+    def test_modes_and_rails_are_listed(self, filled: Filled) -> None:
+        text = words(filled.client.get("/devices").text)
+        assert "MODE_15W the vendor 4 four cores, capped clocks" in text
+        assert "package-0 J measured" in text
+
+
+def test_hostile_names_are_shown_as_text(shelf: Shelf, client: TestClient) -> None:
+    plan = plausible.plan(models=(EVIL,), modes=(EVIL,), batch_sizes=(1,))
+    bench = plausible.xavier(name=EVIL)
+    hostile = PowerMode(name=EVIL, settings=(Setting(knob=EVIL, target=EVIL, value=EVIL),), description=EVIL)
+    bench = dataclasses.replace(bench, capabilities=dataclasses.replace(bench.capabilities, modes=(hostile,)))
+    runs = plausible.runs(bench, plan, "to be set")
+    evil = Finding(rule=EVIL, verdict=Verdict.FLAGGED, detail=EVIL)
+    runs[0] = dataclasses.replace(runs[0], verdict=Verdict.FLAGGED, findings=(evil,))
+    sweep = shelf.add_sweep(bench, plan, made=runs)
+    for address in ("/", "/devices", f"/sweeps/{sweep.id}", f"/runs/{sweep.runs[0].id}", "/<script>x</script>"):
+        html = client.get(address).text
+        assert "<script>" not in html
+        assert "<img" not in html
+        assert structure(html).inline == []
+    for name in SWEEP_CHARTS:
+        text = json.dumps(client.get(f"/sweeps/{sweep.id}/charts/{name}").json())
+        assert "<script" not in text
+        assert "<img" not in text
