@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from powerlab.engine import Session
 from powerlab.engine.load import load_graph
+from powerlab.engine.passes import optimise
 
 
 class BuiltinBackend:
@@ -33,4 +34,4 @@ def load(model: str, batch_size: int, threads: int) -> BuiltinBackend:
     Raises:
         PowerlabError: the model cannot be read, holds an unsupported operator, or has no batch dimension to set.
     """
-    return BuiltinBackend(Session(load_graph(model, batch_size=batch_size), threads=threads))
+    return BuiltinBackend(Session(optimise(load_graph(model, batch_size=batch_size)), threads=threads))

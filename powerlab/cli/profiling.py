@@ -7,6 +7,7 @@ import sys
 import uuid
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -17,12 +18,14 @@ from rich.text import Text
 from powerlab.analysis.summary import summarise
 from powerlab.boards.simulator import simulated_board
 from powerlab.cli import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK
+from powerlab.cli.local_store import StoredSweep, begin, open_local
 from powerlab.cli.plans import plan_from
-from powerlab.cli.report import answer, complete, document, notes
-from powerlab.cli.results import Results, state_dir
+from powerlab.cli.report import answer, complete, document, in_plan_order, notes
+from powerlab.cli.results import ResultsFile, state_dir
 from powerlab.cli.tables import sweep_table
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.power import TotalFormula
+from powerlab.domain.preflight import check_plan
 from powerlab.domain.run import Run
 from powerlab.domain.sweep import Point, SweepPlan
 from powerlab.sweep.events import RunFinished, RunStarted, SweepStarted
@@ -30,33 +33,68 @@ from powerlab.sweep.host import Host
 from powerlab.sweep.runner import run_sweep
 from powerlab.sysroot import Sysroot
 
+_FILE_WIDTH = 120
+"""Width of the table where standard output is no terminal, which has no width of its own."""
+
 
 def profile(args: argparse.Namespace) -> int:
     """Run the sweep and print its results; returns the exit status."""
     with _host(args) as host:
         device, capabilities = host.device(), host.capabilities()
         plan = plan_from(args, device, capabilities)
-        sweep_id = str(uuid.uuid4())
+        check_plan(plan, device, capabilities)
         output = _writable(args.output)
+        store = open_local(args.store)
+        stored = None if store is None else begin(store, device, capabilities, plan)
+        sweep_id = str(uuid.uuid4()) if stored is None else stored.sweep_id
         runs: list[Run] = []
-        interrupted = False
-        with Results(args.store, sweep_id, device, capabilities, plan) as results:
-            try:
-                run_count = _measure(plan, sweep_id, host, results, runs)
-            except KeyboardInterrupt:
-                interrupted = True
-                run_count = len(plan.points()) * plan.repeats
-        whole = document(sweep_id, device, plan, runs)
+        with _finished(stored), closing(ResultsFile(state_dir() / "sweeps", sweep_id, device, plan)) as results:
+            interrupted = not _measure(plan, sweep_id, host, _Keeper(results, stored, runs))
+        in_plan_order(runs, plan)
+        whole = msgspec.json.format(msgspec.json.encode(document(sweep_id, device, plan, runs)), indent=2)
         if output is not None:
-            output.write_bytes(msgspec.json.format(msgspec.json.encode(whole), indent=2) + b"\n")
+            output.write_bytes(whole + b"\n")
         if args.json:
-            print(msgspec.json.format(msgspec.json.encode(whole), indent=2).decode())
+            print(whole.decode())
         else:
-            _print(runs, results.path, capabilities.total)
+            _print(runs, capabilities.total)
+    run_count = len(plan.points()) * plan.repeats
+    where = "" if stored is None or stored.broken is not None else f" and in {stored.store.address}"
+    ending = "interrupted; " if interrupted else ""
+    print(f"powerlab: {ending}{len(runs)} of {run_count} runs are kept in {results.path}{where}.", file=sys.stderr)
     if interrupted:
-        print(f"powerlab: interrupted; {len(runs)} of {run_count} runs are kept in {results.path}.", file=sys.stderr)
         return EXIT_INTERRUPTED
     return EXIT_OK if complete(runs, run_count) else EXIT_INCOMPLETE
+
+
+@dataclass(frozen=True, slots=True)
+class _Keeper:
+    """Where a finished run goes: the disk first."""
+
+    file: ResultsFile
+    stored: StoredSweep | None
+    runs: list[Run]
+
+    def keep(self, event: RunFinished) -> None:
+        self.file.add(event.run)
+        self.runs.append(event.run)
+        if self.stored is not None:
+            self.stored.add(event.run, event.traces)
+
+
+@contextmanager
+def _finished(stored: StoredSweep | None) -> Iterator[None]:
+    """Tell the database how the sweep ended."""
+    failure: str | None = "the sweep was broken off."
+    try:
+        yield
+        failure = None
+    except PowerlabError as error:
+        failure = str(error)
+        raise
+    finally:
+        if stored is not None:
+            stored.finish(failure)
 
 
 @contextmanager
@@ -86,23 +124,24 @@ def _writable(output: str | None) -> Path | None:
     return path
 
 
-def _measure(plan: SweepPlan, sweep_id: str, host: Host, results: Results, runs: list[Run]) -> int:
-    """Carry out the plan with a progress bar on standard error; return how many runs it has."""
-    run_count = 0
-    with _progress() as progress, closing(run_sweep(plan, sweep_id, host)) as events:
+def _measure(plan: SweepPlan, sweep_id: str, host: Host, keeper: _Keeper) -> bool:
+    """Carry out the plan with a progress bar on standard error; False where Ctrl-C ended it early."""
+    with _progress() as progress:
         task = progress.add_task("checking the models", total=None)
-        for event in events:
-            if isinstance(event, SweepStarted):
-                run_count = event.run_count
-                progress.update(task, total=run_count)
-                progress.print(f"{run_count} runs, about {_duration(event.expected_s)}")
-            elif isinstance(event, RunStarted):
-                progress.update(task, description=_doing(event.point, event.repeat))
-            elif isinstance(event, RunFinished):
-                runs.append(event.run)
-                results.add(event.run, event.traces)
-                progress.update(task, completed=event.index)
-    return run_count
+        try:
+            with closing(run_sweep(plan, sweep_id, host)) as events:
+                for event in events:
+                    if isinstance(event, SweepStarted):
+                        progress.update(task, total=event.run_count)
+                        progress.print(f"{event.run_count} runs, about {_duration(event.expected_s)}")
+                    elif isinstance(event, RunStarted):
+                        progress.update(task, description=_doing(event.point, event.repeat))
+                    elif isinstance(event, RunFinished):
+                        keeper.keep(event)
+                        progress.update(task, completed=event.index)
+        except KeyboardInterrupt:
+            return False
+    return True
 
 
 def _progress() -> Progress:
@@ -113,6 +152,7 @@ def _progress() -> Progress:
         MofNCompleteColumn(),
         TimeElapsedColumn(),
         console=console,
+        transient=True,
     )
 
 
@@ -125,9 +165,11 @@ def _duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.1f} min"
 
 
-def _print(runs: list[Run], results: Path, total: TotalFormula | None) -> None:
+def _print(runs: list[Run], total: TotalFormula | None) -> None:
     console = Console()
+    if not console.is_terminal:
+        console = Console(width=max(console.width, _FILE_WIDTH))
     if runs:
         console.print(sweep_table(summarise(runs)))
-    for line in (*notes(runs, total), *answer(runs), f"Every run is kept in {results}."):
+    for line in (*notes(runs, total), *answer(runs)):
         console.print(Text(line))

@@ -48,6 +48,12 @@ def notes(runs: Sequence[Run], total: TotalFormula | None) -> list[str]:
     return lines
 
 
+def in_plan_order(runs: list[Run], plan: SweepPlan) -> None:
+    """Sort runs, which were made in a shuffled order, as the plan reads."""
+    place = {point.id: index for index, point in enumerate(plan.points())}
+    runs.sort(key=lambda run: (place[run.point.id], run.repeat))
+
+
 def complete(runs: Sequence[Run], run_count: int) -> bool:
     """Whether every run was made and none of them failed or is void."""
     return len(runs) == run_count and all(run.verdict in {Verdict.VALID, Verdict.FLAGGED} for run in runs)

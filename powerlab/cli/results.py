@@ -1,18 +1,16 @@
-"""Keeps every finished run at once: a line in a file that survives a crash, and rows in the database."""
+"""Keeps every finished run at once, as a line in a file that survives a crash."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import msgspec
 import platformdirs
 
-from powerlab.domain.device import Capabilities, Device
+from powerlab.domain.device import Device
 from powerlab.domain.errors import PowerlabError
-from powerlab.domain.power import Trace
 from powerlab.domain.run import Run
 from powerlab.domain.sweep import SweepPlan
 
@@ -53,31 +51,4 @@ class ResultsFile:
 
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
-
-
-class Results:
-    """Where a sweep's runs go as they finish."""
-
-    def __init__(
-        self, store: str | None, sweep_id: str, device: Device, capabilities: Capabilities, plan: SweepPlan
-    ) -> None:
-        """Open the results file, and the database unless ``store`` is ``none``.
-
-        Raises:
-            PowerlabError: one of them cannot be written.
-        """
-        self._file = ResultsFile(state_dir() / "sweeps", sweep_id, device, plan)
-        self.path = self._file.path
-
-    def add(self, run: Run, traces: tuple[Trace, ...]) -> None:
-        """Keep a run."""
-        self._file.add(run)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
         self._file.close()

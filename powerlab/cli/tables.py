@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from powerlab.analysis.best import GOALS, best_points
+from powerlab.analysis.best import best_points
 from powerlab.analysis.summary import PointSummary
-from powerlab.domain.quantity import METRICS, Metric, Provenance
+from powerlab.domain.quantity import Metric
 
 ABSENT = "–"
-_COLUMNS: tuple[tuple[str, str], ...] = (
-    ("p50", "latency_p50_ms"),
-    ("p90", "latency_p90_ms"),
-    ("p99", "latency_p99_ms"),
-    ("throughput", "throughput_img_per_s"),
-    ("power", "power_w"),
-    ("efficiency", "efficiency_img_per_s_per_w"),
+BEST = "*"
+_CAPTION = "± is the 95 % interval, * marks the best of its column"
+_POINT_COLUMNS: tuple[tuple[str, Callable[[PointSummary], str]], ...] = (
+    ("model", lambda summary: summary.point.workload.model),
+    ("batch", lambda summary: str(summary.point.workload.batch_size)),
+    ("threads", lambda summary: str(summary.point.threads)),
+    ("mode", lambda summary: summary.point.mode),
 )
+_COLUMNS: tuple[tuple[str, str], ...] = (
+    ("p50 ms", "latency_p50_ms"),
+    ("p90 ms", "latency_p90_ms"),
+    ("p99 ms", "latency_p99_ms"),
+    ("img/s", "throughput_img_per_s"),
+    ("W", "power_w"),
+    ("img/s/W", "efficiency_img_per_s_per_w"),
+)
+# The 90th and 99th percentile share the provenance of the median beside them; their intervals are in the JSON.
 _WITH_INTERVAL = frozenset({"latency_p50_ms", "throughput_img_per_s", "power_w", "efficiency_img_per_s_per_w"})
 
 
@@ -52,50 +62,43 @@ def point_name(summary: PointSummary) -> str:
 
 
 def sweep_table(summaries: Sequence[PointSummary]) -> Table:
-    """Return the table of a sweep: a row a point, the best rows marked, provenance beside every figure's unit.
+    """Return the table of a sweep: a row a point, the best figures marked, provenance below the figures' unit.
 
-    Where a column holds figures of several provenances, each figure carries its own word instead.
+    Where a column holds figures of several provenances, each figure carries its own word instead. On a narrow
+    terminal intervals go to a second line; figures are never cut.
     """
-    table = Table(caption="± is the 95 % interval; best marks the leading point of each goal", caption_justify="left")
-    for title in ("model", "batch", "threads", "mode"):
-        table.add_column(title, justify="left" if title in {"model", "mode"} else "right", overflow="fold")
-    words = {name: _provenances(summaries, name) for _, name in _COLUMNS}
-    for title, name in _COLUMNS:
-        shared = f"\n{words[name][0]}" if len(words[name]) == 1 else ""
-        table.add_column(f"{title}\n{METRICS[name].unit}{shared}", justify="right")
-    table.add_column("valid", justify="right")
-    table.add_column("best", justify="left")
-    marks = _marks(summaries)
-    for summary in summaries:
-        cells = [_cell(summary.metric(name), name, mixed=len(words[name]) > 1) for _, name in _COLUMNS]
-        goals = marks.get(summary.point.id, [])
-        point = summary.point
-        table.add_row(
-            Text(point.workload.model),
-            str(point.workload.batch_size),
-            str(point.threads),
-            Text(point.mode),
-            *cells,
-            f"{summary.valid_count}/{summary.run_count}",
-            ", ".join(goals),
-            style="bold" if goals else "",
-        )
+    models = list(dict.fromkeys(summary.point.workload.model for summary in summaries))
+    title = Text(models[0]) if len(models) == 1 else None
+    table = Table(title=title, caption=_CAPTION, caption_justify="left", box=SIMPLE_HEAD, show_edge=False, padding=0)
+    marked = {
+        (best.metric.name, best.summary.point.id) for best in best_points(summaries) if best.runner_up is not None
+    }
+    columns = [(header, [read(summary) for summary in summaries]) for header, read in _POINT_COLUMNS]
+    columns += [_figure_column(header, name, summaries, marked) for header, name in _COLUMNS]
+    columns.append(("valid", [f"{one.valid_count}/{one.run_count}" for one in summaries]))
+    if title is not None:
+        del columns[0]
+    for header, cells in columns:
+        words = [word for text in (header, *cells) for word in text.split()]
+        left = header in {"model", "mode"}
+        least = None if left else max(map(len, words))
+        table.add_column(header, justify="left" if left else "right", min_width=least, overflow="fold")
+    for row in zip(*(cells for _, cells in columns), strict=True):
+        style = "bold" if any(cell.startswith(BEST) for cell in row) else ""
+        table.add_row(*(Text(cell) for cell in row), style=style)
     return table
 
 
-def _cell(metric: Metric | None, name: str, *, mixed: bool) -> str:
-    text = format_figure(metric, interval=name in _WITH_INTERVAL)
-    return f"{text} {metric.provenance}" if mixed and metric is not None else text
-
-
-def _provenances(summaries: Sequence[PointSummary], name: str) -> list[Provenance]:
-    return sorted({metric.provenance for summary in summaries if (metric := summary.metric(name)) is not None})
-
-
-def _marks(summaries: Sequence[PointSummary]) -> dict[str, list[str]]:
-    """Return the goals each point is best at, by point id; a lone point is best at nothing."""
-    marks: dict[str, list[str]] = {}
-    for best in best_points(summaries):
-        if best.runner_up is not None:
-            marks.setdefault(best.summary.point.id, []).append(best.goal)
-    return {point_id: sorted(goals, key=list(GOALS).index) for point_id, goals in marks.items()}
+def _figure_column(
+    title: str, name: str, summaries: Sequence[PointSummary], marked: set[tuple[str, str]]
+) -> tuple[str, list[str]]:
+    """Return a metric's header, with its provenance where all its figures share one, and its cells."""
+    metrics = [summary.metric(name) for summary in summaries]
+    words = sorted({metric.provenance for metric in metrics if metric is not None})
+    cells = []
+    for summary, metric in zip(summaries, metrics, strict=True):
+        mark = BEST if (name, summary.point.id) in marked else ""
+        word = f" {metric.provenance}" if metric is not None and len(words) > 1 else ""
+        cells.append(f"{mark}{format_figure(metric, interval=name in _WITH_INTERVAL)}{word}")
+    shared = len(words) == 1 and name in _WITH_INTERVAL
+    return f"{title}\n{words[0]}" if shared else title, cells

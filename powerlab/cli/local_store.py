@@ -1,0 +1,158 @@
+"""Puts a sweep that the command line measures into the local database, as an agent's upload would."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from powerlab.cli.results import state_dir
+from powerlab.domain.device import Capabilities, Device
+from powerlab.domain.errors import PowerlabError
+from powerlab.domain.power import Trace
+from powerlab.domain.run import Run
+from powerlab.domain.sweep import SweepPlan
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+    from powerlab.store import Store
+
+NO_STORE = "none"
+_LEASE = timedelta(days=1)
+"""Nobody else is given the sweep meanwhile; after a crash an agent of the same device may finish it."""
+
+
+def default_store() -> Path:
+    """Return where the local database lies."""
+    return state_dir() / "powerlab.db"
+
+
+def open_local(address: str | None) -> Store | None:
+    """Open the database that ``--store`` names; None for ``none``, and where none is named and none can be had.
+
+    Raises:
+        PowerlabError: it cannot be opened, or a database is named and the server extra is not installed.
+    """
+    if address == NO_STORE:
+        return None
+    if importlib.util.find_spec("sqlalchemy") is None:
+        if address is None:
+            return None
+        raise PowerlabError(
+            "a database needs the server extra; install it with `pip install 'powerlab[server]'`, or give --store none."
+        )
+    from powerlab.store import open_store
+
+    if address is None:
+        default_store().parent.mkdir(parents=True, exist_ok=True)
+    return open_store(address or default_store())
+
+
+@dataclass(slots=True, kw_only=True)
+class StoredSweep:
+    """A sweep in the database whose runs are added as they finish.
+
+    Attributes:
+        store: the open database.
+        device_id: the device in that database.
+        sweep_id: the sweep's identifier there.
+        job_id: its job.
+        fencing_token: proves that this process holds the job.
+        broken: why nothing more is stored; None while all is well.
+    """
+
+    store: Store
+    device_id: str
+    sweep_id: str
+    job_id: str
+    fencing_token: int
+    broken: str | None = None
+
+    def add(self, run: Run, traces: tuple[Trace, ...]) -> None:
+        """Store a run with its traces; a database that fails is reported once, and the sweep goes on without it."""
+        from sqlalchemy.exc import SQLAlchemyError
+
+        from powerlab.protocol.chunks import split
+        from powerlab.protocol.messages import ChunkUpload, RunUpload
+        from powerlab.store.writes.runs import store_chunk, store_run
+
+        if self.broken is not None:
+            return
+        try:
+            with self.store.write() as session:
+                upload = RunUpload(fencing_token=self.fencing_token, run=run)
+                store_run(session, self.device_id, upload, self.store.clock())
+                session.flush()
+                for trace in traces:
+                    for chunk in split(trace):
+                        held = ChunkUpload(fencing_token=self.fencing_token, chunk=chunk)
+                        store_chunk(session, self.device_id, run.id, held)
+        except (PowerlabError, SQLAlchemyError) as error:
+            self.broken = " ".join(str(error).split())
+            print(
+                f"powerlab: the database {self.store.address} takes no more runs ({self.broken}); "
+                "the results file goes on.",
+                file=sys.stderr,
+            )
+
+    def finish(self, failure: str | None) -> None:
+        """Say that the sweep is over, or why it failed."""
+        from powerlab.protocol.messages import Finish
+        from powerlab.store.writes.jobs import finish
+
+        if self.broken is None:
+            message = Finish(
+                fencing_token=self.fencing_token,
+                state="done" if failure is None else "failed",
+                detail=failure or "",
+            )
+            with self.store.write() as session:
+                finish(session, self.device_id, self.job_id, message, self.store.clock())
+        self.store.close()
+
+
+def begin(store: Store, device: Device, capabilities: Capabilities, plan: SweepPlan) -> StoredSweep:
+    """Make the device known, and a sweep on it that this process holds, in one transaction.
+
+    Raises:
+        PowerlabError: the device cannot carry out the plan.
+    """
+    from sqlalchemy import select
+
+    from powerlab.protocol.messages import SweepRequest
+    from powerlab.protocol.records import SweepState
+    from powerlab.store.models import JobRow
+    from powerlab.store.writes.sweeps import create_sweep
+
+    with store.write() as session:
+        now = store.clock()
+        device_id = _device_id(session, store, device, capabilities)
+        session.flush()
+        sweep_id = create_sweep(session, SweepRequest(device_id=device_id, plan=plan), now)
+        session.flush()
+        job = session.scalars(select(JobRow).where(JobRow.sweep_id == sweep_id)).one()
+        job.state, job.deadline = SweepState.RUNNING.value, now + _LEASE
+        job.fencing_token += 1
+        return StoredSweep(
+            store=store, device_id=device_id, sweep_id=sweep_id, job_id=job.id, fencing_token=job.fencing_token
+        )
+
+
+def _device_id(session: Session, store: Store, device: Device, capabilities: Capabilities) -> str:
+    """Return the device of that name, with what it says about itself now; a new one is enrolled."""
+    from powerlab.protocol.messages import Description, EnrolmentCodeRequest, EnrolRequest
+    from powerlab.store.queries import list_devices
+    from powerlab.store.writes.devices import describe, enrol, make_enrolment_code
+
+    now = store.clock()
+    for known in list_devices(session):
+        if known.device.name == device.name:
+            describe(session, known.id, Description(device=device, capabilities=capabilities), now)
+            return known.id
+    code = make_enrolment_code(session, EnrolmentCodeRequest(), now).code
+    session.flush()
+    return enrol(session, EnrolRequest(code=code, device=device, capabilities=capabilities), now).device_id
