@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from powerlab.boards.simulator import layout, pacer, pacing
+from powerlab.boards.simulator.load import busy_threads
+from powerlab.boards.simulator.pacing import SimulatedPacer, slowest_factor
+from powerlab.boards.simulator.physics import PowerModel, speedup
+from powerlab.domain.errors import PowerlabError
+from powerlab.sysroot import SIMULATION_MARKER, Sysroot
+
+MODEL = PowerModel.from_document(layout.simulation_of("jetson-agx-xavier"))
+CPU = "/sys/devices/system/cpu"
+
+
+class Clock:
+    """A clock that moves when somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.now_ns = 1_000_000_000
+
+    def monotonic_ns(self) -> int:
+        return self.now_ns
+
+    def sleep(self, seconds: float) -> None:
+        self.now_ns += round(seconds * 1e9)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(pacing, "time", clock)
+    return clock
+
+
+@pytest.fixture(autouse=True)
+def _two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1})
+
+
+def duration_s(board: Sysroot, clock: Clock, threads: int, host_s: float = 0.03) -> float:
+    pace = pacer(board, threads)
+    start_ns = clock.now_ns
+    with pace.inference():
+        clock.sleep(host_s)
+    pace.close()
+    return (clock.now_ns - start_ns) / 1e9
+
+
+def test_a_real_machine_is_left_alone(tmp_path: Path) -> None:
+    pace = pacer(Sysroot(tmp_path), 6)
+    assert pace.host_threads == 6
+    start = time.monotonic()
+    for _ in range(100):
+        with pace.inference():
+            pass
+    assert time.monotonic() - start < 10.0
+    pace.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+@given(st.integers(1, 8), st.integers(1, 64))
+def test_no_simulated_inference_is_shorter_than_the_real_one(threads: int, host_cores: int) -> None:
+    constant = slowest_factor(MODEL, 8, host_cores)
+    assert min(threads, host_cores) * constant / speedup(MODEL, threads, 8) >= 1.0 - 1e-12
+
+
+def test_the_engine_uses_the_threads_it_can_have(board: Sysroot) -> None:
+    for threads, really in ((1, 1), (2, 2), (3, 2), (8, 2)):
+        pace = pacer(board, threads)
+        assert pace.host_threads == really
+        pace.close()
+
+
+def test_an_inference_takes_as_long_as_on_the_board(board: Sysroot, clock: Clock) -> None:
+    constant = slowest_factor(MODEL, 8, 2)
+    assert duration_s(board, clock, 1) == pytest.approx(0.03 * constant)
+    assert duration_s(board, clock, 4) == pytest.approx(0.03 * 2 * constant / speedup(MODEL, 4, 8))
+    assert duration_s(board, clock, 8) == pytest.approx(0.03)
+
+
+def test_a_capped_clock_is_slower_in_proportion(board: Sysroot, clock: Clock) -> None:
+    fast = duration_s(board, clock, 1)
+    board.path(f"{CPU}/cpufreq/policy0/scaling_max_freq").write_text("1190400\n")
+    slow = duration_s(board, clock, 1)
+    assert slow / fast == pytest.approx(2265600 / 1190400)
+    assert slow < 1.5, "a sweep of slow modes stays bearable"
+
+
+def test_more_threads_than_online_cores_are_no_faster(board: Sysroot, clock: Clock) -> None:
+    for core in range(4, 8):
+        board.path(f"{CPU}/cpu{core}/online").write_text("0\n")
+    assert duration_s(board, clock, 8) == duration_s(board, clock, 4)
+
+
+def test_a_mode_that_changes_between_inferences_is_followed(board: Sysroot, clock: Clock) -> None:
+    pace = pacer(board, 1)
+    assert isinstance(pace, SimulatedPacer)
+    before = pace.stretch()
+    board.path(f"{CPU}/cpufreq/policy0/scaling_max_freq").write_text("1190400\n")
+    clock.sleep(1.0)
+    assert pace.stretch() == pytest.approx(before * 2265600 / 1190400)
+    pace.close()
+
+
+def test_the_load_is_there_while_it_runs_and_gone_after_even_after_a_failure(board: Sysroot) -> None:
+    pace = pacer(board, 8)
+    with pace.inference():
+        assert busy_threads(board) == 8
+    assert busy_threads(board) == 0
+    with pytest.raises(RuntimeError), pace.inference():
+        raise RuntimeError
+    assert busy_threads(board) == 0
+    pace.close()
+    assert list(board.path(layout.LOAD_DIRECTORY).iterdir()) == []
+
+
+@pytest.mark.parametrize("damage", ["/sys/devices/system/cpu/cpu3/online", layout.EMC_CAP])
+def test_a_damaged_tree_is_told_in_words(board: Sysroot, damage: str) -> None:
+    board.path(damage).unlink()
+    with pytest.raises(PowerlabError, match="is damaged"):
+        pacer(board, 1)
+    board.path(SIMULATION_MARKER).write_text("{}")
+    with pytest.raises(PowerlabError, match="is no simulated board"):
+        pacer(board, 1)
