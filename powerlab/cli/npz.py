@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import tempfile
 import zipfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -23,16 +22,22 @@ def read_npz(path: Path) -> dict[str, NDArray[Any]]:
         PowerlabError: the file is missing, no .npz of plain arrays, or damaged.
     """
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            if isinstance(archive, np.ndarray):
-                raise PowerlabError(f"{path} holds one nameless array (.npy); save it with numpy.savez under a name.")
+        archive = np.load(path, allow_pickle=False)
+        if isinstance(archive, np.ndarray):
+            raise PowerlabError(f"{path} holds one nameless array (.npy); save it with numpy.savez under a name.")
+        with archive:
             return {name: archive[name] for name in archive.files}
+    except PowerlabError:
+        raise
     except FileNotFoundError:
         raise PowerlabError(f"{path} does not exist; give a NumPy .npz file made by numpy.savez.") from None
-    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error, MemoryError, NotImplementedError, SyntaxError):
-        raise PowerlabError(f"{path} is no readable .npz file of plain arrays; make it with numpy.savez.") from None
     except OSError as error:
         raise PowerlabError(f"{path} cannot be read: {error.strerror or error}.") from None
+    except Exception as error:
+        # A damaged member makes zipfile, zlib or numpy's header parser raise almost anything (TokenError, KeyError...).
+        raise PowerlabError(
+            f"{path} is no readable .npz file of plain arrays ({type(error).__name__}); make it with numpy.savez."
+        ) from error
 
 
 def check_writable(path: Path) -> None:
