@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from sqlalchemy import and_, or_, select
+from sqlalchemy import ColumnElement, and_, or_, select
 from sqlalchemy.orm import Session
 
 from powerlab.domain.sweep import SweepPlan
@@ -19,19 +19,26 @@ LEASE_S = 60.0
 """How long a job stays with an agent that says nothing."""
 
 
+def _waiting(device_id: str, now: datetime) -> tuple[ColumnElement[bool], ...]:
+    queued = JobRow.state == SweepState.QUEUED.value
+    ran_out = and_(JobRow.state == SweepState.RUNNING.value, JobRow.deadline < now)
+    return JobRow.device_id == device_id, or_(queued, ran_out)
+
+
+def is_waiting(session: Session, device_id: str, now: datetime) -> bool:
+    """Return whether :func:`lease` would find a job; takes no lock."""
+    return session.scalar(select(JobRow.id).where(*_waiting(device_id, now)).limit(1)) is not None
+
+
 def lease(session: Session, device_id: str, now: datetime, lease_s: float = LEASE_S) -> Lease | None:
     """Give the device's oldest waiting job out, or one whose lease ran out; None where there is none.
 
     On PostgreSQL the row is locked and rows that others hold are skipped; on SQLite the write transaction that the
     session runs in lets nobody else in.
     """
-    waiting = or_(
-        JobRow.state == SweepState.QUEUED.value,
-        and_(JobRow.state == SweepState.RUNNING.value, JobRow.deadline < now),
-    )
     job = session.scalar(
         select(JobRow)
-        .where(JobRow.device_id == device_id, waiting)
+        .where(*_waiting(device_id, now))
         .order_by(JobRow.created_at, JobRow.id)
         .limit(1)
         .with_for_update(skip_locked=True)

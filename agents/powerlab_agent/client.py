@@ -1,0 +1,120 @@
+"""The server as the agent sees it: one method a message."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import urllib3
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.protocol.messages import (
+    ChunkUpload,
+    Description,
+    EnrolReply,
+    EnrolRequest,
+    Fence,
+    Finish,
+    Lease,
+    LeaseReply,
+    LeaseRequest,
+    Problem,
+    RunUpload,
+    Stored,
+)
+from powerlab.protocol.wire import decode, encode
+
+T = TypeVar("T")
+_CONNECT_S = 5.0
+_READ_S = 30.0
+
+
+class ServerUnreachableError(Exception):
+    """No answer, or one that says "later" (5xx, 429): trying again may help."""
+
+
+class RefusedError(PowerlabError):
+    """The server understood and said no; trying again will not help.
+
+    Attributes:
+        kind: the last part of the problem's type, for example ``stale-lease``.
+        status: the HTTP status.
+    """
+
+    def __init__(self, detail: str, kind: str, status: int) -> None:
+        super().__init__(detail)
+        self.kind = kind
+        self.status = status
+
+
+class Client:
+    """Speaks to one server; may be used by several threads."""
+
+    def __init__(self, server: str, token: str | None = None) -> None:
+        self._base = f"{server.rstrip('/')}/api/v1"
+        self._headers = {"Content-Type": "application/json"}
+        if token is not None:
+            self._headers["Authorization"] = f"Bearer {token}"
+        self._pool = urllib3.PoolManager(retries=False, maxsize=2)
+
+    def enrol(self, message: EnrolRequest) -> EnrolReply:
+        """Turn a code into an identity."""
+        return decode(self._send("POST", "/agents", message), EnrolReply)
+
+    def describe(self, message: Description) -> None:
+        """Say what the device is and can do."""
+        self._send("PUT", "/agents/me", message)
+
+    def lease(self, wait_s: float) -> Lease | None:
+        """Ask for a job."""
+        data = self._send("POST", "/jobs/lease", LeaseRequest(wait_s=wait_s), read_s=_READ_S + wait_s)
+        return decode(data, LeaseReply).lease
+
+    def heartbeat(self, job_id: str, fencing_token: int) -> None:
+        """Hold a job."""
+        self._send("POST", f"/jobs/{job_id}/heartbeat", Fence(fencing_token=fencing_token))
+
+    def release(self, job_id: str, fencing_token: int) -> None:
+        """Give a job back."""
+        self._send("POST", f"/jobs/{job_id}/release", Fence(fencing_token=fencing_token))
+
+    def finish(self, job_id: str, message: Finish) -> None:
+        """End a job."""
+        self._send("POST", f"/jobs/{job_id}/finish", message)
+
+    def put_run(self, message: RunUpload) -> Stored:
+        """Upload a run."""
+        return decode(self._send("PUT", f"/runs/{message.run.id}", message), Stored)
+
+    def put_chunk(self, run_id: str, message: ChunkUpload) -> Stored:
+        """Upload a chunk of a trace."""
+        return decode(self._send("PUT", f"/runs/{run_id}/traces/chunks", message), Stored)
+
+    def _send(self, method: str, path: str, message: object, read_s: float = _READ_S) -> bytes:
+        """Send a message and return the answer's body.
+
+        Raises:
+            ServerUnreachableError: no answer now.
+            RefusedError: the answer is no.
+        """
+        timeout = urllib3.Timeout(connect=_CONNECT_S, read=read_s)
+        try:
+            answer = self._pool.request(
+                method, self._base + path, body=encode(message), headers=self._headers, timeout=timeout
+            )
+        except urllib3.exceptions.LocationValueError as error:
+            raise PowerlabError(f"{self._base} is no server's address; write http://host:port.") from error
+        except urllib3.exceptions.HTTPError as error:
+            raise ServerUnreachableError(f"{self._base} does not answer ({error})") from error
+        if answer.status >= 500 or answer.status == 429:
+            raise ServerUnreachableError(f"{self._base}{path} answers with status {answer.status}")
+        if answer.status >= 400:
+            raise _refusal(answer.status, answer.data)
+        return answer.data
+
+
+def _refusal(status: int, body: bytes) -> RefusedError:
+    try:
+        problem = decode(body, Problem)
+    except PowerlabError:
+        return RefusedError(f"the server answers with status {status} and no reason; is it powerlab's?", "", status)
+    return RefusedError(problem.detail, problem.type.rpartition("/")[2], status)

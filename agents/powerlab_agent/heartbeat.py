@@ -1,0 +1,48 @@
+"""Holding a job while it is carried out."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from types import TracebackType
+
+from powerlab.protocol.messages import Lease
+from powerlab_agent.client import Client, RefusedError, ServerUnreachableError
+
+_log = logging.getLogger("powerlab.agent")
+
+
+class Heartbeat:
+    """A thread that says "still here" every third of the lease, and calls ``on_lost`` where the server says no."""
+
+    def __init__(self, client: Client, lease: Lease, on_lost: Callable[[], None]) -> None:
+        self._client = client
+        self._lease = lease
+        self._on_lost = on_lost
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
+
+    def __enter__(self) -> Heartbeat:
+        """Start."""
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop and wait for the thread."""
+        self._over.set()
+        self._thread.join()
+
+    def _beat(self) -> None:
+        while not self._over.wait(self._lease.lease_s / 3):
+            try:
+                self._client.heartbeat(self._lease.job_id, self._lease.fencing_token)
+            except ServerUnreachableError as error:
+                # The fencing token, not the deadline, decides who may write: measuring goes on.
+                _log.warning("no heartbeat: %s", error)
+            except RefusedError as error:
+                _log.warning("the job was taken away: %s", error)
+                self._on_lost()
+                return

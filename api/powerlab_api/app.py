@@ -1,0 +1,44 @@
+"""The application: routes, error handling and the guard, put together."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, FastAPI
+
+from powerlab import __version__
+from powerlab.protocol.messages import Problem
+from powerlab.store import Store
+from powerlab_api import problems
+from powerlab_api.guard import Guard
+from powerlab_api.routes import agents, devices, exports, health, jobs, runs, sweeps, traces
+from powerlab_api.settings import Settings
+
+PREFIX = "/api/v1"
+_ROUTES = (health, devices, agents, sweeps, jobs, runs, traces, exports)
+
+
+def create_app(store: Store, settings: Settings | None = None) -> FastAPI:
+    """Return the service over a database.
+
+    Args:
+        store: an open database; the caller closes it.
+        settings: how the server behaves; the default asks nobody for a login, as is right on loopback.
+    """
+    chosen = settings or Settings()
+    app = FastAPI(
+        title="powerlab",
+        version=__version__,
+        description="Latency, throughput, watts and images per joule over threads, batch sizes and power modes.",
+        openapi_url=f"{PREFIX}/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+    )
+    app.state.store = store
+    app.state.settings = chosen
+    problems.install(app)
+    answers = {"default": {"model": Problem, "description": "RFC 9457 problem", "content": {problems.MEDIA_TYPE: {}}}}
+    api = APIRouter(prefix=PREFIX, responses=answers)  # type: ignore[arg-type]
+    for module in _ROUTES:
+        api.include_router(module.router)
+    app.include_router(api)
+    app.add_middleware(Guard, settings=chosen)
+    return app

@@ -1,0 +1,29 @@
+"""Opaque cursors: a client sends back what it was given, and what is inside may change."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from datetime import datetime
+
+import msgspec
+
+from powerlab.domain.errors import PowerlabError
+
+
+def to_cursor(at: datetime, identifier: str) -> str:
+    """Return the cursor of the last item of a page."""
+    return base64.urlsafe_b64encode(msgspec.json.encode((at, identifier))).decode("ascii")
+
+
+def from_cursor(cursor: str | None) -> tuple[datetime, str] | None:
+    """Return what :func:`to_cursor` put in; raises PowerlabError where it did not make the cursor."""
+    if cursor is None:
+        return None
+    try:
+        place: tuple[datetime, str] = msgspec.json.decode(base64.urlsafe_b64decode(cursor), type=tuple[datetime, str])
+    except (binascii.Error, ValueError) as error:
+        raise PowerlabError("the cursor is not one that this server gave; start again without it.") from error
+    if place[0].tzinfo is None:
+        raise PowerlabError("the cursor is not one that this server gave; start again without it.")
+    return place

@@ -1,0 +1,32 @@
+"""Enrolment, and what an agent says about its device."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, status
+
+from powerlab.protocol.messages import Description, EnrolmentCode, EnrolmentCodeRequest, EnrolReply, EnrolRequest
+from powerlab.store.writes import devices
+from powerlab_api.deps import AgentDevice, OperatorOnly, StoreDep
+
+router = APIRouter(tags=["agents"])
+
+
+@router.post("/enrolment-codes", status_code=status.HTTP_201_CREATED, dependencies=[OperatorOnly])
+def create_enrolment_code(store: StoreDep, request: EnrolmentCodeRequest) -> EnrolmentCode:
+    """Make a code that enrols one device once; it is shown only here."""
+    with store.write() as session:
+        return devices.make_enrolment_code(session, request, store.clock())
+
+
+@router.post("/agents", status_code=status.HTTP_201_CREATED)
+def enrol_agent(store: StoreDep, request: EnrolRequest) -> EnrolReply:
+    """Turn an enrolment code into a device and its agent's token."""
+    with store.write() as session:
+        return devices.enrol(session, request, store.clock())
+
+
+@router.put("/agents/me", status_code=status.HTTP_204_NO_CONTENT)
+def describe_device(store: StoreDep, device_id: AgentDevice, said: Description) -> None:
+    """Store what the agent's device is and can do now; sweeps are checked against it."""
+    with store.write() as session:
+        devices.describe(session, device_id, said, store.clock())

@@ -1,0 +1,69 @@
+"""Runs: read by everybody, uploaded by agents."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Response, status
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.domain.run import Run, Verdict
+from powerlab.protocol.messages import RunUpload, Stored
+from powerlab.protocol.records import RunPage
+from powerlab.protocol.wire import digest
+from powerlab.store import queries
+from powerlab.store.writes.runs import store_run
+from powerlab_api.cursor import from_cursor, to_cursor
+from powerlab_api.deps import AgentDevice, Cursor, Limit, ReadSession, StoreDep
+
+router = APIRouter(prefix="/runs", tags=["runs"])
+
+
+@router.get("")
+def list_runs(
+    session: ReadSession,
+    *,
+    sweep_id: str | None = None,
+    device_id: str | None = None,
+    model: str | None = None,
+    verdict: Verdict | None = None,
+    limit: Limit = 100,
+    cursor: Cursor = None,
+) -> RunPage:
+    """Return runs in the order in which they arrived."""
+    wish = queries.RunFilter(
+        sweep_id=sweep_id,
+        device_id=device_id,
+        model=model,
+        verdict=verdict,
+        limit=limit + 1,
+        after=from_cursor(cursor),
+    )
+    found = list(queries.stream_runs(session, wish))
+    items = found[:limit]
+    more = to_cursor(items[-1][0], items[-1][1].id) if len(found) > limit else None
+    return RunPage(items=tuple(run for _, run in items), next_cursor=more)
+
+
+@router.get("/{run_id}", response_model=Run, responses={304: {"description": "unchanged"}})
+def read_run(
+    session: ReadSession, run_id: str, response: Response, if_none_match: Annotated[str | None, Header()] = None
+) -> Run | Response:
+    """Return one run. Runs never change, so that its ETag holds for ever."""
+    run = queries.run(session, run_id)
+    etag = f'"{digest(run)}"'
+    if if_none_match is not None and etag in (tag.strip() for tag in if_none_match.split(",")):
+        return Response(status_code=status.HTTP_304_NOT_MODIFIED, headers={"ETag": etag})
+    response.headers["ETag"] = etag
+    return run
+
+
+@router.put("/{run_id}")
+def put_run(store: StoreDep, device_id: AgentDevice, run_id: str, upload: RunUpload, response: Response) -> Stored:
+    """Store a run under its own identifier: 201 where it is new, 200 where it is there already."""
+    if upload.run.id != run_id:
+        raise PowerlabError(f"the address names the run {run_id} and the body the run {upload.run.id}.")
+    with store.write() as session:
+        created = store_run(session, device_id, upload, store.clock())
+    response.status_code = status.HTTP_201_CREATED if created else status.HTTP_200_OK
+    return Stored(outcome="created" if created else "unchanged")

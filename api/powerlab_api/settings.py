@@ -1,0 +1,31 @@
+"""What may differ between two servers with the same database."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from powerlab.store.writes.jobs import LEASE_S
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How a server behaves.
+
+    Attributes:
+        operator_token: what a client must send as bearer token to create sweeps and enrolment codes; None asks for
+            nothing, which is right only where nobody else reaches the server (it is bound to loopback).
+        allowed_hosts: names in the Host header that are answered; empty answers all. A server on loopback names
+            itself only, so that a web page elsewhere cannot reach it through a name of its own (DNS rebinding).
+        lease_s: how long a job stays with an agent that says nothing.
+        max_lease_wait_s: how long a lease request may wait for a job.
+        max_body_bytes: larger requests are refused.
+    """
+
+    operator_token: str | None = None
+    allowed_hosts: frozenset[str] = frozenset()
+    lease_s: float = LEASE_S
+    max_lease_wait_s: float = 30.0
+    max_body_bytes: int = 8 * 1024 * 1024
+
+
+LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
