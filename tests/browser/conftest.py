@@ -1,0 +1,116 @@
+"""A real server and a real browser: Debian's Chromium, driven by playwright."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import uvicorn
+from fastapi import FastAPI
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+from powerlab_dashboards.router import create_router
+from tests.dashboards import plausible
+from tests.dashboards.conftest import Shelf, open_shelf
+from tests.requires import require_program
+
+CHROMIUM_ARGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-default-apps",
+    "--disable-sync",
+    "--no-first-run",
+)
+
+
+class Site:
+    """A running server over a filled store; ``addresses`` holds one page of every kind."""
+
+    def __init__(self, shelf: Shelf, url: str) -> None:
+        self.shelf = shelf
+        self.url = url
+        simulated = shelf.add_sweep(plausible.xavier(), plausible.plan(models=("resnet50", "alexnet")))
+        bare = shelf.add_sweep(plausible.bare(), plausible.plan(modes=("current",)))
+        laptop = shelf.add_sweep(plausible.laptop(), plausible.plan(modes=("current",), threads=(2, 10, 1)))
+        self.addresses = {
+            "home": f"{url}/",
+            "devices": f"{url}/devices",
+            "simulated": f"{url}/sweeps/{simulated.id}",
+            "bare": f"{url}/sweeps/{bare.id}",
+            "laptop": f"{url}/sweeps/{laptop.id}",
+            "run": f"{url}/runs/{simulated.runs[0].id}",
+            "counter run": f"{url}/runs/{laptop.runs[0].id}",
+        }
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """Serve the dashboard on a free port until the last test is over."""
+    shelf = open_shelf(tmp_path_factory.mktemp("browser") / "powerlab.db")
+    app = FastAPI(openapi_url=None)
+    app.include_router(create_router(shelf.store))
+    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="error"))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        thread.join(0.02)
+        assert thread.is_alive(), "the server did not start"
+    port = server.servers[0].sockets[0].getsockname()[1]
+    yield Site(shelf, f"http://127.0.0.1:{port}")
+    server.should_exit = True
+    thread.join()
+    shelf.store.close()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Start one browser for all tests."""
+    executable = Path(require_program("chromium", "chromium"))
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=executable, args=list(CHROMIUM_ARGS))
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="session")
+def contexts(browser: Browser) -> dict[str, BrowserContext]:
+    """Return a reader who likes it light and one who likes it dark; each keeps a cache from page to page."""
+    return {"light": browser.new_context(color_scheme="light"), "dark": browser.new_context(color_scheme="dark")}
+
+
+OpenPage = Callable[..., Page]
+
+
+@pytest.fixture
+def open_page(contexts: dict[str, BrowserContext]) -> Iterator[OpenPage]:
+    """Return a function that opens an address; every console error and failed request fails the test."""
+    pages: list[Page] = []
+    troubles: list[str] = []
+
+    def opened(address: str, *, width: int = 1600, scheme: str = "light") -> Page:
+        page = contexts[scheme].new_page()
+        page.set_viewport_size({"width": width, "height": 900})
+        pages.append(page)
+        page.on("console", lambda message: troubles.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.on("requestfailed", lambda request: troubles.append(f"{request.url} {request.failure}"))
+        page.goto(address)
+        page.locator(".plot:not([data-drawn]):not(.said)").first.wait_for(state="detached")
+        return page
+
+    yield opened
+    for page in pages:
+        page.close()
+    assert troubles == []
+
+
+@pytest.fixture
+def browser_page(browser: Browser) -> Iterator[Page]:
+    """Return an empty page whose console is nobody's concern."""
+    page = browser.new_page()
+    yield page
+    page.close()

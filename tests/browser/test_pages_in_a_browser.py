@@ -1,0 +1,146 @@
+"""The pages as a reader has them: drawn, sorted, dark, narrow, and following a sweep by themselves."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import OpenPage, Site
+from tests.dashboards import plausible
+
+PAGES = ("home", "devices", "simulated", "bare", "laptop", "run", "counter run")
+CHARTS = {"simulated": 2, "laptop": 2, "run": 1, "counter run": 1}
+
+
+def column(page: Page, section: str, index: int) -> list[str]:
+    return page.locator(f"#{section} tbody tr > :nth-child({index + 1})").all_inner_texts()
+
+
+def background(page: Page) -> str:
+    colour: str = page.locator("body").evaluate("body => getComputedStyle(body).backgroundColor")
+    return colour
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1600, "light"), (400, "dark")])
+@pytest.mark.parametrize("name", PAGES)
+def test_every_page_opens_without_an_error_and_fits(
+    name: str, width: int, scheme: str, site: Site, open_page: OpenPage
+) -> None:
+    page = open_page(site.addresses[name], width=width, scheme=scheme)
+    overflow = page.locator("html").evaluate("html => html.scrollWidth - html.clientWidth")
+    assert overflow == 0
+    expect(page.locator("h1")).to_have_count(1)
+    expect(page.locator(".plot[data-drawn]")).to_have_count(CHARTS.get(name, 0))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", list(CHARTS))
+def test_charts_are_drawn_inside_their_place_and_in_the_pages_theme(
+    name: str, scheme: str, site: Site, open_page: OpenPage
+) -> None:
+    page = open_page(site.addresses[name], scheme=scheme)
+    for plot in page.locator(".plot").all():
+        assert plot.get_attribute("data-drawn") == scheme
+        box, frame = plot.locator("svg.main-svg").first.bounding_box(), plot.bounding_box()
+        assert box is not None
+        assert frame is not None
+        assert box["width"] > 300
+        assert box["height"] > 100
+        assert box["width"] <= frame["width"] + 1
+    marks = page.locator(".plot .trace path, .plot .heatmaplayer image, .plot .hm image")
+    assert marks.count() > 0
+
+
+def test_the_heatmap_shows_its_figures(site: Site, open_page: OpenPage) -> None:
+    page = open_page(site.addresses["laptop"])
+    cells = page.locator("#efficiency-heatmap .heatmap-label").all_text_contents()
+    assert len(cells) == 6
+    assert all("±" in cell for cell in cells)
+
+
+def test_the_page_is_dark_where_the_reader_wants_it_dark(site: Site, open_page: OpenPage) -> None:
+    light, dark = (background(open_page(site.addresses["home"], scheme=scheme)) for scheme in ("light", "dark"))
+    assert light == "rgb(255, 255, 255)"
+    assert sum(map(int, re.findall(r"\d+", dark))) < 100
+
+
+def test_charts_follow_when_the_reader_turns_the_light_off(site: Site, open_page: OpenPage) -> None:
+    page = open_page(site.addresses["laptop"], scheme="light")
+    page.emulate_media(color_scheme="dark")
+    expect(page.locator('.plot[data-drawn="dark"]')).to_have_count(2)
+
+
+def test_a_table_sorts_by_number_up_and_down(site: Site, open_page: OpenPage) -> None:
+    page = open_page(site.addresses["laptop"])
+    heading = page.locator("#points th", has_text="Threads")
+    heading.get_by_role("button").click()
+    assert [int(text) for text in column(page, "points", 2)] == [1, 1, 2, 2, 10, 10]
+    expect(heading).to_have_attribute("aria-sort", "ascending")
+    heading.get_by_role("button").click()
+    assert [int(text) for text in column(page, "points", 2)] == [10, 10, 2, 2, 1, 1]
+    expect(heading).to_have_attribute("aria-sort", "descending")
+
+
+def test_a_table_sorts_from_the_keyboard(site: Site, open_page: OpenPage) -> None:
+    page = open_page(site.addresses["laptop"])
+    button = page.locator("#points th", has_text="Efficiency").get_by_role("button")
+    button.focus()
+    page.keyboard.press("Enter")
+    shown = [float(text.split()[0]) for text in column(page, "points", 8)]
+    assert shown == sorted(shown)
+
+
+def test_a_missing_figure_sorts_last_in_both_directions(site: Site, open_page: OpenPage) -> None:
+    plan = plausible.plan(modes=("MAXN",), batch_sizes=(1,))
+    runs = [
+        plausible.failed(run.point, "to be set", run.repeat) if run.point.threads == 1 else run
+        for run in plausible.runs(plausible.xavier(), plan, "to be set", seed=11)
+    ]
+    sweep = site.shelf.add_sweep(plausible.xavier(), plan, made=runs)
+    page = open_page(f"{site.url}/sweeps/{sweep.id}")
+    button = page.locator("#points th", has_text="Efficiency").get_by_role("button")
+    for _ in range(2):
+        button.click()
+        assert column(page, "points", 8)[-1] == "no usable run"
+
+
+def test_the_skip_link_is_the_first_stop_of_the_keyboard(site: Site, open_page: OpenPage) -> None:
+    page = open_page(site.addresses["simulated"])
+    page.keyboard.press("Tab")
+    expect(page.locator(":focus")).to_have_text("Skip to the content")
+
+
+def test_a_sweep_in_progress_fills_up_without_being_reloaded(site: Site, open_page: OpenPage) -> None:
+    plan = plausible.plan(modes=("current",), batch_sizes=(1,))
+    sweep = site.shelf.add_sweep(plausible.laptop(), plan, stored=3, seed=21)
+    page = open_page(f"{site.url}/sweeps/{sweep.id}")
+    expect(page.locator("#progress")).to_contain_text("3 of 6 runs done")
+    expect(page.locator("#points tbody tr")).to_have_count(1)
+    heading = page.locator("#points th", has_text="Threads")
+    heading.get_by_role("button").click()
+    heading.get_by_role("button").click()
+
+    site.shelf.finish(sweep)
+
+    expect(page.locator("#progress")).to_contain_text("6 of 6 runs done", timeout=15_000)
+    expect(page.locator("#points tbody tr")).to_have_count(2)
+    assert column(page, "points", 2) == ["2", "1"]
+    expect(page.locator("main")).not_to_have_attribute("data-unfinished", "", timeout=15_000)
+    expect(page.locator("#efficiency-heatmap .heatmap-label")).to_have_count(2)
+
+
+def test_the_browser_refuses_a_script_from_elsewhere(site: Site, browser_page: Page) -> None:
+    refused: list[str] = []
+    browser_page.on("console", lambda message: refused.append(message.text))
+    browser_page.goto(site.addresses["home"])
+    browser_page.locator("body").evaluate(
+        """body => {
+            const script = document.createElement("script");
+            script.textContent = "window.reached = true";
+            body.append(script);
+        }"""
+    )
+    assert browser_page.locator("body").evaluate("() => window.reached") is None
+    assert any("Content Security Policy" in text for text in refused)
