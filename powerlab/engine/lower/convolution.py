@@ -1,28 +1,16 @@
-"""Convolutions and fully connected layers: all but the depthwise ones become views on ``conv_direct``."""
+"""Convolutions: the depthwise ones have a kernel of their own, all others become views on ``conv_direct``."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from typing import Any
 
 from powerlab.engine.graph import Graph, Node
-from powerlab.engine.layout import Halo, Layout, blocked, divide_up, shape4
+from powerlab.engine.layout import Halo, blocked, shape4
 from powerlab.engine.lower.attributes import clamp_fields, integers, number
 from powerlab.engine.lower.builder import Builder
-from powerlab.engine.lower.partition import Work, partition
-from powerlab.engine.pack import (
-    fill_channels,
-    fold_row,
-    merge_groups,
-    mergeable_groups,
-    pack_depthwise,
-    pack_direct,
-)
+from powerlab.engine.lower.direct import Direct, emit_direct
+from powerlab.engine.pack import fill_channels, fold_row, merge_groups, mergeable_groups, pack_depthwise
 from powerlab.engine.program import Floats, Tensor
-
-_GEMM_LANES = 128
-"""Features of a fully connected layer that count as one input block."""
 
 
 def needed_halo(graph: Graph, node: Node) -> Halo:
@@ -36,20 +24,6 @@ def needed_halo(graph: Graph, node: Node) -> Halo:
     last_row = (out_height - 1) * stride_h + (kernel_h - 1) * dilation_h - top
     last_column = (out_width - 1) * stride_w + (kernel_w - 1) * dilation_w - left
     return Halo(top, left, max(0, last_row - height + 1), max(0, last_column - width + 1))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Direct:
-    """A convolution on its way to ``conv_direct``; ``fields`` are those of the native step that stay as they are."""
-
-    x: Tensor
-    out: Tensor
-    residual: Tensor | None
-    weights: Floats
-    bias: Floats | None
-    groups: int
-    lanes: int
-    fields: Mapping[str, Any]
 
 
 def lower_conv(builder: Builder, node: Node) -> None:
@@ -72,10 +46,10 @@ def lower_conv(builder: Builder, node: Node) -> None:
         x = _interleaved(builder, node)
         folded = fold_row(weights)
         out, residual = _result(builder, node)
-        conv = _Direct(x, out, residual, folded, bias, 1, folded.shape[1], {**fields, "kernel_w": 1})
+        conv = Direct(x, out, residual, folded, bias, 1, folded.shape[1], {**fields, "kernel_w": 1})
     else:
         conv = _blocked(builder, node, weights, bias, groups)
-    _emit(builder, node, conv)
+    emit_direct(builder, node, conv)
 
 
 def _fields(node: Node, weights: Floats) -> dict[str, Any]:
@@ -109,7 +83,7 @@ def _interleaved(builder: Builder, node: Node) -> Tensor:
     return x
 
 
-def _blocked(builder: Builder, node: Node, weights: Floats, bias: Floats | None, groups: int) -> _Direct:
+def _blocked(builder: Builder, node: Node, weights: Floats, bias: Floats | None, groups: int) -> Direct:
     width = builder.tier.vector_width
     x = builder.blocked(node.inputs[0])
     out, residual = _result(builder, node)
@@ -119,7 +93,7 @@ def _blocked(builder: Builder, node: Node, weights: Floats, bias: Floats | None,
         groups //= merged
     if weights.shape[2:] == (1, 1) and integers(node, "strides") == (1, 1):
         x, out, residual = _flattened(x, out, residual)
-    return _Direct(x, out, residual, weights, bias, groups, width, _fields(node, weights))
+    return Direct(x, out, residual, weights, bias, groups, width, _fields(node, weights))
 
 
 def _flattened(x: Tensor, out: Tensor, residual: Tensor | None) -> tuple[Tensor, Tensor, Tensor | None]:
@@ -133,66 +107,3 @@ def _flattened(x: Tensor, out: Tensor, residual: Tensor | None) -> tuple[Tensor,
     if flat_residual is None:
         return x, out, residual
     return x.seen_as(flat_x), out.seen_as(flat_out), residual.seen_as(flat_residual)
-
-
-def _emit(builder: Builder, node: Node, conv: _Direct) -> None:
-    tier, layout = builder.tier, conv.out.layout
-    inputs, kernel_h, kernel_w = conv.weights.shape[1:]
-    work = Work(
-        groups=conv.groups,
-        in_blocks=divide_up(inputs, conv.lanes),
-        lanes=conv.lanes,
-        taps=kernel_h * kernel_w,
-        out_blocks=layout.blocks // conv.groups,
-        rows=layout.n * layout.h,
-        columns=layout.w,
-        x_bytes=4 * conv.x.layout.n * conv.x.layout.c * conv.x.layout.h * conv.x.layout.w,
-    )
-    builder.emit(
-        "conv_direct",
-        node,
-        conv.out,
-        conv.x,
-        conv.residual,
-        weights=pack_direct(conv.weights, conv.groups, tier.vector_width, tier.tile_blocks, conv.lanes),
-        bias=fill_channels(conv.bias, conv.weights.shape[0], layout.blocks, tier.vector_width),
-        groups=conv.groups,
-        lanes=conv.lanes,
-        last_lanes=inputs - (work.in_blocks - 1) * conv.lanes,
-        **asdict(partition(work, tier, builder.threads)),
-        **conv.fields,
-    )
-
-
-def lower_gemm(builder: Builder, node: Node) -> None:
-    """Lower a FusedGemm: images are the pixels of one row, features its channels."""
-    weights = builder.constant(node.inputs[1])
-    outputs, features = weights.shape
-    x, out = builder.planar(node.inputs[0]), builder.new_planar(node.outputs[0])
-    lanes = min(_GEMM_LANES, features)
-    fields = {"kernel_h": 1, "kernel_w": 1, "stride_h": 1, "stride_w": 1, "dilation_h": 1, "dilation_w": 1}
-    conv = _Direct(
-        x=x.seen_as(_images_as_pixels(x.layout, features, lanes)),
-        out=out.seen_as(_images_as_pixels(out.layout, outputs, builder.tier.vector_width)),
-        residual=None,
-        weights=weights.reshape(outputs, features, 1, 1),
-        bias=builder.optional_constant(node.input(2)),
-        groups=1,
-        lanes=lanes,
-        fields={**fields, **clamp_fields(node)},
-    )
-    _emit(builder, node, conv)
-
-
-def _images_as_pixels(layout: Layout, channels: int, lanes: int) -> Layout:
-    return Layout(
-        n=1,
-        c=channels,
-        h=1,
-        w=layout.n,
-        blocks=divide_up(channels, lanes),
-        pixel=layout.image,
-        row=layout.size,
-        plane=lanes,
-        image=layout.size,
-    )
