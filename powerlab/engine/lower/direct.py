@@ -28,6 +28,14 @@ class Direct:
     fields: Mapping[str, Any]
 
 
+def _bytes_read(conv: Direct) -> int:
+    """Return how much of the input is read: strides wider than the kernel leave some out."""
+    x, out, fields = conv.x.layout, conv.out.layout, conv.fields
+    rows = min(x.h, out.h * fields["kernel_h"] * fields["dilation_h"])
+    columns = min(x.w, out.w * fields["kernel_w"] * fields["dilation_w"])
+    return 4 * x.n * x.c * rows * columns
+
+
 def emit_direct(builder: Builder, node: Node, conv: Direct) -> None:
     """Append the step that computes ``conv``: packed weights, and the work cut for threads and caches."""
     tier, layout = builder.tier, conv.out.layout
@@ -40,7 +48,7 @@ def emit_direct(builder: Builder, node: Node, conv: Direct) -> None:
         out_blocks=layout.blocks // conv.groups,
         rows=layout.n * layout.h,
         columns=layout.w,
-        x_bytes=4 * conv.x.layout.n * conv.x.layout.c * conv.x.layout.h * conv.x.layout.w,
+        x_bytes=_bytes_read(conv),
     )
     builder.emit(
         "conv_direct",

@@ -42,7 +42,7 @@ class Work:
         out_blocks: output blocks of one group.
         rows: output rows of all images together.
         columns: output columns.
-        x_bytes: input, all images.
+        x_bytes: what is read of the input, all images.
     """
 
     groups: int
@@ -76,15 +76,30 @@ def partition(work: Work, tier: Tier, threads: int) -> Partition:
     chunks = divide_up(work.in_blocks, max(1, L1_BYTES * 2 // 3 // block_bytes))
 
     own_tiles = divide_up(tiles, threads // channel_split)
-    own_bytes = work.x_bytes * own_tiles // tiles
-    passes = max(1, divide_up(own_bytes, L2_BYTES // 2)) if units > channel_split else 1
+    passes = _passes(
+        work.x_bytes * own_tiles // tiles, _weight_bytes(work, tier) // channel_split, units // channel_split
+    )
     return Partition(channel_split, divide_up(work.in_blocks, chunks), max(1, divide_up(own_tiles, passes)))
+
+
+def _weight_bytes(work: Work, tier: Tier) -> int:
+    return 4 * work.groups * work.out_blocks * tier.vector_width * work.in_blocks * work.lanes * work.taps
+
+
+def _passes(own_x: int, own_weights: int, own_units: int) -> int:
+    """Return into how many parts the pixels of one thread go, all output channels being computed for one part first.
+
+    In one part, x comes again from beyond the second-level cache for every unit of channels; in parts that fit there,
+    the weights come again for every part.
+    """
+    parts = max(1, divide_up(own_x, L2_BYTES // 2))
+    return parts if own_x + parts * own_weights < own_units * own_x + own_weights else 1
 
 
 def _channel_split(work: Work, tier: Tier, threads: int, units: int, tiles: int) -> int:
     """Return into how many parts the output channels go; ``threads`` divided by it is the parts of the pixels."""
     steps = work.in_blocks * work.lanes * work.taps
-    weight_bytes = work.groups * work.out_blocks * tier.vector_width * steps * 4
+    weight_bytes = _weight_bytes(work, tier)
     tile_cycles = steps * tier.tile_blocks * tier.tile_pixels // 2
 
     def cost(channel_split: int) -> float:
