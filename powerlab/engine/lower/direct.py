@@ -31,8 +31,8 @@ class Direct:
 def _bytes_read(conv: Direct) -> int:
     """Return how much of the input is read: strides wider than the kernel leave some out."""
     x, out, fields = conv.x.layout, conv.out.layout, conv.fields
-    rows = min(x.h, out.h * fields["kernel_h"] * fields["dilation_h"])
-    columns = min(x.w, out.w * fields["kernel_w"] * fields["dilation_w"])
+    rows: int = min(x.h, out.h * fields["kernel_h"] * fields["dilation_h"])
+    columns: int = min(x.w, out.w * fields["kernel_w"] * fields["dilation_w"])
     return 4 * x.n * x.c * rows * columns
 
 

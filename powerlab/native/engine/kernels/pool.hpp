@@ -28,7 +28,7 @@ static void pool_max(const Step& s, int thread, int threads) {
       for (int y = ys.begin; y < ys.end; ++y) {
         for (int at = xs.begin; at < xs.end; ++at) {
           const Vec v = load(x + y * s.x.row + at * static_cast<std::int64_t>(kWidth));
-          most = (most >= v) | (most != most) ? most : v;  // keeps not-a-number
+          most = ((most >= v) | (most != most)) ? most : v;  // keeps not-a-number
         }
       }
       store(out + column * static_cast<std::int64_t>(kWidth), most);
