@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -132,7 +133,7 @@ class TestHeatmap:
 class TestScatter:
     chart = SWEEP_CHARTS["throughput-power"]
 
-    def points(self, made: Figure) -> list[dict[str, object]]:
+    def points(self, made: Figure) -> list[dict[str, Any]]:
         return [trace for trace in made["data"] if "error_x" in trace]
 
     def test_every_point_has_its_power_throughput_and_intervals(self) -> None:
@@ -193,6 +194,26 @@ class TestScatter:
         slopes = [trace["y"][1] / trace["x"][1] for trace in lines]
         assert [f"{slope:.3g} img/s/W" for slope in slopes] == guides
         assert len(guides) == 3
+
+    @pytest.mark.parametrize(
+        ("changes", "expected"),
+        [
+            ({"batch_sizes": (1,)}, ["MAXN", "MODE_15W", "MODE_10W"]),
+            ({}, ["MAXN", "MODE_15W", "MODE_10W", "batch 1", "batch 4"]),
+            ({"modes": ("MAXN",)}, ["batch 1", "batch 4"]),
+            ({"modes": ("MAXN",), "batch_sizes": (1,)}, ["MAXN"]),
+        ],
+    )
+    def test_the_legend_names_what_colours_and_markers_mean(
+        self, changes: dict[str, object], expected: list[str]
+    ) -> None:
+        made = figure(self.chart, xavier_summaries(**changes))
+        keys = [trace for trace in made["data"] if trace["x"] == [None]]
+        assert [key["name"] for key in keys] == [*expected, "Pareto line"]
+        drawn = {(trace["marker"]["color"], symbol.removesuffix("-open"))
+                 for trace in self.points(made) for symbol in trace["marker"]["symbol"]}  # fmt: skip
+        if "batch 1" not in expected or "MAXN" not in expected:
+            assert {(key["marker"]["color"], key["marker"]["symbol"]) for key in keys[:-1]} == drawn
 
     def test_colour_is_never_the_only_difference(self) -> None:
         made = figure(self.chart, xavier_summaries(batch_sizes=(1,)))

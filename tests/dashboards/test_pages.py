@@ -208,7 +208,7 @@ class TestSweep:
         text = words(html)
         assert text.count("no power") >= 4
         assert "no power figure" in text
-        assert "Power was not measured on this device" in text
+        assert "Power was not measured on this device; the devices page says why" in text
         assert "0.00 W" not in text
         assert not re.search(r'data-key="0(\.0)?"[^>]*title', html)
 

@@ -23,21 +23,20 @@ class PointSeries:
 
     def keys(self) -> list[dict[str, Any]]:
         """Return traces that hold no point but an entry of the legend each."""
-        several = len(self._batches) > 1
-        keys = [
-            self._key(
-                plain(mode), self._colour(mode, self._batches[0]), SYMBOLS[0] if several else self._symbol(mode, 0)
-            )
-            for mode in self._modes
-        ]
-        if several:
-            symbols = {batch: self._symbol("", batch) for batch in self._batches}
-            keys += [self._key(f"batch {batch}", self._theme.muted, symbol) for batch, symbol in symbols.items()]
+        modes, batches = self._modes, self._batches
+        if len(batches) == 1:
+            keys = [
+                self._key(plain(mode), self._colour(mode, batches[0]), self._symbol(mode, batches[0])) for mode in modes
+            ]
+        else:
+            several = len(modes) > 1
+            keys = [self._key(plain(mode), self._colour(mode, batches[0]), SYMBOLS[0]) for mode in modes if several]
+            for batch in batches:
+                colour = self._theme.muted if several else self._colour(modes[0], batch)
+                keys.append(self._key(f"batch {batch}", colour, self._symbol(modes[0], batch)))
         line = {"color": self._theme.muted, "width": 1.2, "dash": "dot"}
-        return [
-            *keys,
-            {"type": "scatter", "mode": "lines", "x": [None], "y": [None], "name": "Pareto line", "line": line},
-        ]
+        pareto = {"type": "scatter", "mode": "lines", "x": [None], "y": [None], "name": "Pareto line", "line": line}
+        return [*keys, pareto]
 
     def traces(self, members: Sequence[Placed], named: set[str], place: dict[str, str]) -> list[dict[str, Any]]:
         """Return the points of one panel; those in ``named`` say their thread count."""
@@ -67,7 +66,7 @@ class PointSeries:
             "type": "scatter",
             "mode": "markers+text",
             "name": f"{plain(mode)}, batch {batch}",
-            "legendgroup": plain(mode),
+            "legendgroup": plain(mode) if len(self._modes) > 1 or len(self._batches) == 1 else f"batch {batch}",
             "showlegend": False,
             "x": [power.value for _, power, _ in found],
             "y": [throughput.value for _, _, throughput in found],

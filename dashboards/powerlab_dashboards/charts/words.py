@@ -30,4 +30,4 @@ def missing_power(summaries: Sequence[PointSummary]) -> str:
         return "No run has finished yet."
     if all(not summary.metrics for summary in summaries):
         return "No run of this sweep could be used; the list of runs says why."
-    return "Power was not measured on this device, so there is nothing to draw; the devices page says what to do."
+    return "Power was not measured on this device; the devices page says why, and what to do about it."

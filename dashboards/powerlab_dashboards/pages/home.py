@@ -10,6 +10,12 @@ from powerlab.store import Store, queries
 from powerlab_dashboards.render import page
 
 UNFINISHED = (SweepState.QUEUED, SweepState.RUNNING)
+STATE_WORDS = {
+    SweepState.QUEUED: "waiting for the device",
+    SweepState.RUNNING: "running",
+    SweepState.DONE: "finished",
+    SweepState.FAILED: "failed",
+}
 
 
 def add_routes(router: APIRouter, store: Store) -> None:
@@ -24,6 +30,7 @@ def add_routes(router: APIRouter, store: Store) -> None:
             section="sweeps",
             sweeps=sweeps,
             unfinished_states=UNFINISHED,
+            state_words=STATE_WORDS,
             unfinished=any(sweep.state in UNFINISHED for sweep in sweeps),
             devices=[(record, power_words(record.capabilities)) for record in devices],
         )

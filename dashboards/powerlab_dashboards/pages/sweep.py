@@ -9,23 +9,17 @@ from fastapi import APIRouter, Response
 
 from powerlab.analysis.best import Best, best_points
 from powerlab.analysis.summary import PointSummary, summarise
-from powerlab.protocol.records import SweepRecord, SweepState
+from powerlab.protocol.records import SweepRecord
 from powerlab.store import Store, queries
 from powerlab.store.errors import NotFoundError
 from powerlab_dashboards.charts.registry import SWEEP_CHARTS
 from powerlab_dashboards.charts.words import missing_power
 from powerlab_dashboards.format import model_label
 from powerlab_dashboards.pages.figures import figure_response, view_of
-from powerlab_dashboards.pages.home import UNFINISHED
+from powerlab_dashboards.pages.home import STATE_WORDS, UNFINISHED
 from powerlab_dashboards.render import not_found, page
 
 GOAL_TITLES = {"latency": "Lowest latency", "throughput": "Highest throughput", "efficiency": "Best efficiency"}
-_STATES = {
-    SweepState.QUEUED: "waiting for the device",
-    SweepState.RUNNING: "running",
-    SweepState.DONE: "finished",
-    SweepState.FAILED: "failed",
-}
 _LATENCY_METRICS = ("latency_p50_ms", "latency_p90_ms", "latency_p99_ms", "throughput_img_per_s")
 
 
@@ -46,7 +40,7 @@ def add_routes(router: APIRouter, store: Store) -> None:
             section="sweeps",
             sweep=record,
             title=sweep_title(record),
-            state_words=_STATES[record.state],
+            state_words=STATE_WORDS[record.state],
             unfinished=record.state in UNFINISHED,
             summaries=summaries,
             answers=answers,
