@@ -16,8 +16,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from powerlab.analysis.summary import summarise
+from powerlab.backends.registry import BACKENDS
 from powerlab.boards.simulator import simulated_board
 from powerlab.cli import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK
+from powerlab.cli.interrupts import uninterrupted
 from powerlab.cli.local_store import StoredSweep, begin, open_local
 from powerlab.cli.plans import plan_from
 from powerlab.cli.report import answer, complete, document, in_plan_order, notes
@@ -42,14 +44,19 @@ def profile(args: argparse.Namespace) -> int:
     with _host(args) as host:
         device, capabilities = host.device(), host.capabilities()
         plan = plan_from(args, device, capabilities)
-        check_plan(plan, device, capabilities)
+        check_plan(plan, device, capabilities, tuple(BACKENDS))
         output = _writable(args.output)
         store = open_local(args.store)
         stored = None if store is None else begin(store, device, capabilities, plan)
         sweep_id = str(uuid.uuid4()) if stored is None else stored.sweep_id
         runs: list[Run] = []
-        with _finished(stored), closing(ResultsFile(state_dir() / "sweeps", sweep_id, device, plan)) as results:
-            interrupted = not _measure(plan, sweep_id, host, _Keeper(results, stored, runs))
+        results = ResultsFile(state_dir() / "sweeps", sweep_id, device, plan)
+        interrupted = False
+        try:
+            with _ended(stored), closing(results):
+                _measure(plan, sweep_id, host, _Keeper(results, stored, runs))
+        except KeyboardInterrupt:
+            interrupted = True
         in_plan_order(runs, plan)
         whole = msgspec.json.format(msgspec.json.encode(document(sweep_id, device, plan, runs)), indent=2)
         if output is not None:
@@ -59,9 +66,11 @@ def profile(args: argparse.Namespace) -> int:
         else:
             _print(runs, capabilities.total)
     run_count = len(plan.points()) * plan.repeats
-    where = "" if stored is None or stored.broken is not None else f" and in {stored.store.address}"
-    ending = "interrupted; " if interrupted else ""
-    print(f"powerlab: {ending}{len(runs)} of {run_count} runs are kept in {results.path}{where}.", file=sys.stderr)
+    places = [str(results.path)] if runs else []
+    if stored is not None and stored.broken is None:
+        places.append(stored.store.address)
+    kept = f", kept in {' and in '.join(places)}" if places else ""
+    print(f"powerlab: {'interrupted; ' * interrupted}{len(runs)} of {run_count} runs made{kept}.", file=sys.stderr)
     if interrupted:
         return EXIT_INTERRUPTED
     return EXIT_OK if complete(runs, run_count) else EXIT_INCOMPLETE
@@ -76,21 +85,26 @@ class _Keeper:
     runs: list[Run]
 
     def keep(self, event: RunFinished) -> None:
-        self.file.add(event.run)
-        self.runs.append(event.run)
-        if self.stored is not None:
-            self.stored.add(event.run, event.traces)
+        """Keep a run everywhere, also when Ctrl-C comes meanwhile."""
+        with uninterrupted():
+            self.file.add(event.run)
+            self.runs.append(event.run)
+            if self.stored is not None:
+                self.stored.add(event.run, event.traces)
 
 
 @contextmanager
-def _finished(stored: StoredSweep | None) -> Iterator[None]:
+def _ended(stored: StoredSweep | None) -> Iterator[None]:
     """Tell the database how the sweep ended."""
-    failure: str | None = "the sweep was broken off."
+    failure: str | None = "broken off by an error in powerlab; the runs measured before it are kept."
     try:
         yield
         failure = None
     except PowerlabError as error:
         failure = str(error)
+        raise
+    except KeyboardInterrupt:
+        failure = "interrupted from the keyboard; the runs measured before it are kept."
         raise
     finally:
         if stored is not None:
@@ -124,24 +138,19 @@ def _writable(output: str | None) -> Path | None:
     return path
 
 
-def _measure(plan: SweepPlan, sweep_id: str, host: Host, keeper: _Keeper) -> bool:
-    """Carry out the plan with a progress bar on standard error; False where Ctrl-C ended it early."""
-    with _progress() as progress:
+def _measure(plan: SweepPlan, sweep_id: str, host: Host, keeper: _Keeper) -> None:
+    """Carry out the plan with a progress bar on standard error."""
+    with _progress() as progress, closing(run_sweep(plan, sweep_id, host)) as events:
         task = progress.add_task("checking the models", total=None)
-        try:
-            with closing(run_sweep(plan, sweep_id, host)) as events:
-                for event in events:
-                    if isinstance(event, SweepStarted):
-                        progress.update(task, total=event.run_count)
-                        progress.print(f"{event.run_count} runs, about {_duration(event.expected_s)}")
-                    elif isinstance(event, RunStarted):
-                        progress.update(task, description=_doing(event.point, event.repeat))
-                    elif isinstance(event, RunFinished):
-                        keeper.keep(event)
-                        progress.update(task, completed=event.index)
-        except KeyboardInterrupt:
-            return False
-    return True
+        for event in events:
+            if isinstance(event, SweepStarted):
+                progress.update(task, total=event.run_count)
+                progress.print(f"{event.run_count} runs, about {_duration(event.expected_s)}")
+            elif isinstance(event, RunStarted):
+                progress.update(task, description=_doing(event.point, event.repeat))
+            elif isinstance(event, RunFinished):
+                keeper.keep(event)
+                progress.update(task, completed=event.index)
 
 
 def _progress() -> Progress:

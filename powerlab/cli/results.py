@@ -30,6 +30,7 @@ class ResultsFile:
             PowerlabError: it cannot be written.
         """
         self.path = directory / f"{sweep_id}.ndjson"
+        self._holds_runs = False
         try:
             directory.mkdir(parents=True, exist_ok=True)
             self._file = self.path.open("xb")
@@ -43,6 +44,7 @@ class ResultsFile:
     def add(self, run: Run) -> None:
         """Append a run and wait until it is on the disk."""
         self._append({"kind": "run", "run": run})
+        self._holds_runs = True
 
     def _append(self, record: dict[str, Any]) -> None:
         self._file.write(msgspec.json.encode(record) + b"\n")
@@ -50,5 +52,7 @@ class ResultsFile:
         os.fsync(self._file.fileno())
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file; one without any run is taken away again."""
         self._file.close()
+        if not self._holds_runs:
+            self.path.unlink(missing_ok=True)

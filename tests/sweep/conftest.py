@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -52,9 +55,52 @@ def capabilities() -> Capabilities:
     )
 
 
-@pytest.fixture
-def numpy_engine(monkeypatch: pytest.MonkeyPatch) -> str:
+@pytest.fixture(scope="module")
+def numpy_engine() -> Iterator[str]:
     """Add an engine that only the tests have, which worker processes can import too."""
-    monkeypatch.setenv("PYTHONPATH", str(FAKES))
-    monkeypatch.setitem(registry.BACKENDS, "numpy", "numpy_backend")
-    return "numpy"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(FAKES))
+        patch.setitem(registry.BACKENDS, "numpy", "numpy_backend")
+        yield "numpy"
+
+
+class RaplTree:
+    """A package whose energy counter a thread moves at a known power, as the kernel's RAPL driver shows it."""
+
+    START_UJ = 10_000_000_000
+
+    def __init__(self, base: Path, power_w: float) -> None:
+        zone = base / "sys/class/powercap/intel-rapl:0"
+        zone.mkdir(parents=True)
+        (zone / "name").write_text("package-0\n")
+        (zone / "enabled").write_text("1\n")
+        (zone / "max_energy_range_uj").write_text("262143328850\n")
+        self._counter = os.open(zone / "energy_uj", os.O_CREAT | os.O_WRONLY, 0o600)
+        self._power_w = power_w
+        self._begin_ns = time.monotonic_ns()
+        self._stop = threading.Event()
+        self._write()
+        self._thread = threading.Thread(target=self._move)
+        self._thread.start()
+
+    def _write(self) -> None:
+        energy_uj = self.START_UJ + int(self._power_w * (time.monotonic_ns() - self._begin_ns) / 1e3)
+        os.pwrite(self._counter, b"%d\n" % energy_uj, 0)
+
+    def _move(self) -> None:
+        while not self._stop.wait(0.001):
+            self._write()
+
+    def close(self) -> None:
+        self._stop.set()
+        self._thread.join()
+        os.close(self._counter)
+
+
+@pytest.fixture(scope="module")
+def rapl_tree(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Yield the root of a machine whose package takes 15 W, whatever it does."""
+    base = tmp_path_factory.mktemp("machine")
+    tree = RaplTree(base, power_w=15.0)
+    yield base
+    tree.close()

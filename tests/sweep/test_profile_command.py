@@ -1,0 +1,185 @@
+"""``powerlab profile`` as a user meets it: exit codes, sentences, kept results, and a whole simulated board."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from powerlab.cli import main
+from powerlab.cli.interrupts import uninterrupted
+from powerlab.domain.quantity import Provenance
+from powerlab.store import open_store, queries
+
+QUICK = ["--duration", "0.05", "--warm-up", "0", "--idle", "0", "--threads", "1"]
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state" / "powerlab"
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> str:
+    """A machine without any sensor."""
+    (tmp_path / "machine").mkdir()
+    return str(tmp_path / "machine")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--threads", "4096"], "but the plan asks for 4096 threads; ask for at most"),
+        (["--threads", "two"], "--threads got 'two', but each of its values must be a whole number."),
+        (["--duration", "long"], "--duration got 'long', but each of its values must be a number of seconds."),
+        (["--modes", "turbo"], "no power mode 'turbo' that can be set now; choose from: current"),
+        (["--repeats", "1"], "1 repeats cannot show the scatter between runs; ask for at least 3."),
+        (["--batch", "0"], "the batch size is 0; give at least 1."),
+        (["--engine", "abacus"], "the engine 'abacus' is not known; choose one of:"),
+        (["--store", "/proc/no/such/place.db"], "cannot be written"),
+        (["--output", "/proc/no/such/file.json"], "--output /proc/no/such/file.json cannot be written"),
+    ],
+)
+def test_what_cannot_be_done_is_one_sentence_and_exit_code_2(machine, numpy_engine, capsys, words, sentence):
+    arguments = ["profile", "good", "--sysroot", machine, "--engine", numpy_engine, *QUICK, *words]
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    last = captured.err.strip().splitlines()[-1]
+    assert last.startswith("powerlab: ")
+    assert sentence in " ".join(captured.err.split())
+    assert "Traceback" not in captured.err
+
+
+@pytest.mark.parametrize("model", ["no-such-model", "missing.onnx"])
+def test_a_bad_model_is_refused_before_anything_is_measured(machine, state, capsys, model):
+    assert main(["profile", model, "--sysroot", machine, *QUICK]) == 2
+    assert model in capsys.readouterr().err
+    assert not list(state.glob("sweeps/*"))
+    store = open_store(state / "powerlab.db")
+    with store.session() as session:
+        (sweep,) = queries.list_sweeps(session)
+    store.close()
+    assert sweep.state == "failed"
+    assert model in sweep.detail
+
+
+def test_a_sysroot_that_is_no_directory_is_refused(capsys):
+    assert main(["profile", "resnet50", "--sysroot", "/no/such/dir"]) == 2
+    assert "--sysroot /no/such/dir is no directory" in capsys.readouterr().err
+
+
+def test_an_unknown_board_is_refused(capsys):
+    assert main(["profile", "resnet50", "--board", "toaster"]) == 2
+    assert "toaster" in capsys.readouterr().err
+
+
+def test_a_crashing_model_leaves_the_others_results_and_exit_code_1(machine, numpy_engine, state, capsys):
+    arguments = ["profile", "crash", "good", "--sysroot", machine, "--engine", numpy_engine, "--store", "none", *QUICK]
+    assert main(arguments) == 1
+    captured = capsys.readouterr()
+    assert "ended with exit code 3" in captured.out
+    (file,) = (state / "sweeps").glob("*.ndjson")
+    first, *lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert first["kind"] == "sweep"
+    assert first["plan"]["models"] == ["crash", "good"]
+    verdicts = [(line["run"]["point"]["workload"]["model"], line["run"]["verdict"] == "failed") for line in lines]
+    assert sorted(verdicts) == [("crash", True)] * 3 + [("good", False)] * 3
+
+
+def test_json_is_one_document_and_output_holds_the_same(machine, numpy_engine, tmp_path, capsys):
+    output = tmp_path / "sweep.json"
+    arguments = ["profile", "good", "--sysroot", machine, "--engine", numpy_engine, "--store", "none", *QUICK]
+    main([*arguments, "--json", "--output", str(output)])
+    document = json.loads(capsys.readouterr().out)
+    assert document == json.loads(output.read_text())
+    assert set(document) == {"sweep_id", "device", "plan", "runs", "summaries", "best", "pareto_front"}
+    assert [run["repeat"] for run in document["runs"]] == [0, 1, 2]
+    (summary,) = document["summaries"]
+    assert summary["run_count"] == 3
+    assert {best["goal"] for best in document["best"]} >= {"latency", "throughput"}
+
+
+def test_ctrl_c_keeps_what_was_measured(machine, numpy_engine, state):
+    words = ["profile", "good", "--sysroot", machine, "--engine", numpy_engine, "--store", "none", *QUICK]
+    code = (
+        "import sys\n"
+        "from powerlab.backends import registry\n"
+        "registry.BACKENDS['numpy'] = 'numpy_backend'\n"
+        "from powerlab.cli import main\n"
+        f"sys.exit(main({[*words, '--repeats', '1000']!r}))\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ
+    ) as process:
+        while process.poll() is None and not _kept(state):
+            os.sched_yield()
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "interrupted" in err
+    assert "Traceback" not in err
+    assert "Best latency" in out
+    assert _kept(state)
+
+
+def test_ctrl_c_is_held_back_while_results_are_kept():
+    kept = []
+
+    def keep() -> None:
+        with uninterrupted():
+            signal.raise_signal(signal.SIGINT)
+            kept.append("written to the end")
+
+    with pytest.raises(KeyboardInterrupt):
+        keep()
+    assert kept
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+
+
+def _kept(state: Path) -> list[str]:
+    files = list(state.glob("sweeps/*.ndjson"))
+    return files[0].read_text().splitlines()[1:] if files else []
+
+
+def test_a_simulated_xavier_from_the_command_to_the_database(tmp_path, capsys):
+    """The whole main job on a simulated board: real engine, rails, modes, intervals, provenance, storage."""
+    database = tmp_path / "bench.db"
+    words = ["mobilenetv2", "--board", "jetson-agx-xavier", "--modes", "MAXN,MODE_15W", "--threads", "2"]
+    times = ["--duration", "0.5", "--warm-up", "0.1", "--idle", "0.3"]
+    assert main(["profile", *words, *times, "--store", str(database), "--json"]) in {0, 1}
+    document = json.loads(capsys.readouterr().out)
+    assert document["device"]["board"] == "jetson-agx-xavier"
+    assert document["device"]["core_count"] == 8
+    assert len(document["runs"]) == 6
+    for run in document["runs"]:
+        assert run["verdict"] != "failed", run["findings"]
+        assert {metric["provenance"] for metric in run["metrics"]} == {"simulated"}
+    by_mode = {summary["point"]["mode"]: summary for summary in document["summaries"]}
+    watts = {mode: _value(summary, "power_w") for mode, summary in by_mode.items()}
+    assert 1 < watts["MODE_15W"] < watts["MAXN"] < 60
+    assert _value(by_mode["MAXN"], "latency_p50_ms") < _value(by_mode["MODE_15W"], "latency_p50_ms")
+    assert {best["goal"] for best in document["best"]} == {"latency", "throughput", "efficiency"}
+
+    store = open_store(database)
+    with store.session() as session:
+        (sweep,) = queries.list_sweeps(session)
+        runs = queries.runs_of_sweep(session, sweep.id)
+        traces = queries.traces_of_run(session, runs[0].id)
+    store.close()
+    assert (sweep.state, sweep.simulated, sweep.stored_run_count) == ("done", True, 6)
+    assert sorted(run.id for run in runs) == sorted(run["id"] for run in document["runs"])
+    assert {trace.rail.key for trace in traces} == set(runs[0].total.rails)
+    assert len(traces) == 6
+    assert all(trace.rail.provenance is Provenance.SIMULATED for trace in traces)
+
+
+def _value(summary: dict, name: str) -> float:
+    return next(metric["value"] for metric in summary["metrics"] if metric["name"] == name)
