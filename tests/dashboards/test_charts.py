@@ -54,7 +54,7 @@ def test_a_chart_is_the_same_for_the_same_runs(name: str) -> None:
     )
 
 
-@pytest.mark.parametrize("name", list(SWEEP_CHARTS))
+@pytest.mark.parametrize("name", ["efficiency-heatmap", "throughput-power"])
 def test_without_power_a_chart_says_so_instead_of_drawing_zeros(name: str) -> None:
     runs = plausible.runs(plausible.bare(), plausible.plan(modes=("current",)), "s")
     made = SWEEP_CHARTS[name].build(summarise(runs), View())
@@ -219,6 +219,35 @@ class TestScatter:
         made = figure(self.chart, xavier_summaries(batch_sizes=(1,)))
         symbols = [trace["marker"]["symbol"][0] for trace in self.points(made)]
         assert len(set(symbols)) == len(symbols) == 3
+
+
+class TestThroughputByThreads:
+    chart = SWEEP_CHARTS["throughput-threads"]
+
+    def test_one_line_for_each_mode_and_batch_in_the_order_of_the_threads(self) -> None:
+        summaries = xavier_summaries(threads=(4, 1, 2))
+        made = figure(self.chart, summaries)
+        lines = {trace["name"]: trace for trace in made["data"] if "error_y" in trace}
+        assert len(lines) == 6
+        assert all(line["x"] == [1, 2, 4] for line in lines.values())
+        for summary in summaries:
+            metric, point = summary.metric("throughput_img_per_s"), summary.point
+            assert metric is not None
+            assert metric.high is not None
+            line = lines[f"{point.mode}, batch {point.workload.batch_size}"]
+            index = line["x"].index(point.threads)
+            assert line["y"][index] == metric.value
+            assert line["error_y"]["array"][index] == pytest.approx(metric.high - metric.value)
+
+    def test_it_needs_no_power(self) -> None:
+        runs = plausible.runs(plausible.bare(), plausible.plan(modes=("current",)), "s")
+        made = figure(self.chart, summarise(runs))
+        assert made["layout"]["yaxis"]["title"]["text"] == "throughput, img/s (measured)"
+
+    def test_a_sweep_of_failed_runs_says_so(self) -> None:
+        failed = [plausible.failed(point, "s") for point in plausible.plan().points()]
+        made = self.chart.build(summarise(failed), View())
+        assert made == NoChart("No run of this sweep could be used; the list of runs says why.")
 
 
 class TestPowerTrace:

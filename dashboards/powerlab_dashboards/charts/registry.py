@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any
 
 from powerlab.analysis.summary import PointSummary
-from powerlab_dashboards.charts import efficiency_heatmap, power_trace, throughput_power
+from powerlab_dashboards.charts import efficiency_heatmap, power_trace, throughput_power, throughput_threads
 from powerlab_dashboards.charts.base import Chart
 from powerlab_dashboards.charts.power_trace import RunTraces
 
@@ -19,6 +19,7 @@ def _by_name(*modules: ModuleType) -> dict[str, Chart[Any]]:
 SWEEP_CHARTS: dict[str, Chart[Sequence[PointSummary]]] = _by_name(
     efficiency_heatmap,
     throughput_power,
+    throughput_threads,
 )
 RUN_CHARTS: dict[str, Chart[RunTraces]] = _by_name(
     power_trace,

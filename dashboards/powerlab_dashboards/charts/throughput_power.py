@@ -11,7 +11,8 @@ from powerlab.analysis.summary import PointSummary
 from powerlab.domain.quantity import Metric, Provenance
 from powerlab_dashboards.charts.base import Chart, Figure, NoChart, axis, layout, legend_above, panel_title
 from powerlab_dashboards.charts.grid import Grid
-from powerlab_dashboards.charts.point_series import Placed, PointSeries
+from powerlab_dashboards.charts.look import Look
+from powerlab_dashboards.charts.points import Placed, point_traces
 from powerlab_dashboards.charts.theme import Theme, View
 from powerlab_dashboards.charts.words import missing_power, provenance_words
 from powerlab_dashboards.format import model_label
@@ -31,11 +32,11 @@ def build(summaries: Sequence[PointSummary], view: View) -> Figure | NoChart:
         return NoChart(missing_power(summaries))
     theme, words = view.theme, provenance_words(summaries, "power_w")
     models = list(dict.fromkeys(summary.point.workload.model for summary, _, _ in placed))
-    modes = list(dict.fromkeys(summary.point.mode for summary, _, _ in placed))
-    batches = sorted({summary.point.workload.batch_size for summary, _, _ in placed})
     grid = Grid.of(len(models), narrow=view.narrow, row_px=_PANEL_PX, gap_px=104)
-    series = PointSeries(theme, modes, batches)
-    data = series.keys()
+    look = Look(theme, [summary for summary, _, _ in placed])
+    line = {"color": theme.muted, "width": 1.2, "dash": "dot"}
+    pareto = {"type": "scatter", "mode": "lines", "x": [None], "y": [None], "name": "Pareto line", "line": line}
+    data = [*look.keys(), pareto]
     legend, legend_px = legend_above([key["name"] for key in data], narrow=view.narrow)
     margin = {"l": 64, "r": 24, "t": legend_px + 36, "b": 56}
     figure_layout = layout(
@@ -56,7 +57,7 @@ def build(summaries: Sequence[PointSummary], view: View) -> Figure | NoChart:
         front = _front(members)
         named = _spaced(front, x_end, y_end, gap=0.11 if view.narrow else 0.07)
         guides, labels = _guides(theme, members, x_end, y_end, place)
-        data += [*guides, *_pareto_lines(theme, front, place), *series.traces(members, named, place)]
+        data += [*guides, *_pareto_lines(theme, front, place), *point_traces(look, members, named, place)]
         figure_layout["annotations"] += [panel_title(theme, model_label(model), x=x_domain[0], y=y_domain[1]), *labels]
         figure_layout[f"xaxis{suffix}"] = axis(
             theme, f"power, W ({words})", domain=x_domain, anchor=f"y{suffix}", range=[0, x_end]

@@ -24,10 +24,13 @@ def why_missing(summary: PointSummary | None, metric_name: str) -> str:
     return "no power"
 
 
+def no_figures(summaries: Sequence[PointSummary]) -> str:
+    """Return one sentence on why a sweep has no figures at all."""
+    return "No run of this sweep could be used; the list of runs says why." if summaries else "No run has finished yet."
+
+
 def missing_power(summaries: Sequence[PointSummary]) -> str:
-    """Return one sentence on why no power figure can be drawn."""
-    if not summaries:
-        return "No run has finished yet."
+    """Return one sentence on why no power figure can be shown."""
     if all(not summary.metrics for summary in summaries):
-        return "No run of this sweep could be used; the list of runs says why."
+        return no_figures(summaries)
     return "Power was not measured on this device; the devices page says why, and what to do about it."
