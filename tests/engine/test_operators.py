@@ -19,6 +19,8 @@ from onnx import helper, numpy_helper
 from operator_cases import CASES, IMAGE, floats, ints
 
 from powerlab.domain.errors import PowerlabError
+from powerlab.engine import Session
+from powerlab.engine.passes import optimise
 from powerlab.engine.statistics import operator_counts
 
 
