@@ -7,7 +7,7 @@ means an optional input left out. Every tensor of a loaded graph has a static sh
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -119,11 +119,10 @@ class Graph:
         )
 
 
-def fresh_name(graph: Graph, wish: str, taken: Iterable[str] = ()) -> str:
+def fresh_name(graph: Graph, wish: str, taken: Collection[str] = ()) -> str:
     """Return ``wish``, or ``wish`` with a number, so that no tensor of ``graph`` nor any in ``taken`` has the name."""
-    used = set(taken)
     name, number = wish, 1
-    while name in graph.tensors or name in used:
+    while name in graph.tensors or name in taken:
         name = f"{wish}_{number}"
         number += 1
     return name

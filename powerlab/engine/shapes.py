@@ -9,6 +9,9 @@ from dataclasses import replace
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.graph import Array, Graph, Node, TensorInfo, quoted
 
+MAX_AXES = 64
+"""numpy's own limit."""
+
 MAX_ELEMENTS = 2**31 - 1
 """The largest tensor: more than any network here needs, and it keeps a hostile file from asking for all memory."""
 
@@ -20,12 +23,12 @@ def checked_shape(shape: Sequence[int], owner: object) -> tuple[int, ...]:
     """Return ``shape`` as plain ints.
 
     Raises:
-        PowerlabError: an axis is negative or the tensor is larger than ``MAX_ELEMENTS``.
+        PowerlabError: an axis is negative, there are too many, or the tensor is larger than ``MAX_ELEMENTS``.
     """
     sizes = tuple(int(size) for size in shape)
-    if any(size < 0 for size in sizes) or math.prod(sizes) > MAX_ELEMENTS:
+    if len(sizes) > MAX_AXES or any(size < 0 for size in sizes) or math.prod(sizes) > MAX_ELEMENTS:
         raise PowerlabError(
-            f"{owner} would make a tensor of the impossible shape {sizes[:8]}; check the input's shape."
+            f"{owner} has the impossible shape {sizes[:8]}; export the model again or give another input shape."
         )
     return sizes
 

@@ -124,7 +124,7 @@ WRONG = {
     "no tensor": (lambda g, m: g.input[0].type.ClearField("tensor_type"), "input 'x' is no tensor"),
     "huge": (
         lambda g, m: setattr(g.input[0].type.tensor_type.shape.dim[2], "dim_value", 2**62),
-        "the input 'x' would make a tensor of the impossible shape",
+        "the input 'x' has the impossible shape",
     ),
     "extra output": (
         lambda g, m: (g.node[0].output.append("z"), g.node[1].input.__setitem__(0, "z")),

@@ -20,6 +20,14 @@ def test_packed_numbers_are_read_as_protobuf_writes_them(values):
     assert list(schema.decode(schema.Tensor, memoryview(message.SerializeToString())).int64_data) == values
 
 
+@pytest.mark.parametrize("block", [1, 2, 7, 64])
+def test_packed_numbers_may_lie_across_blocks(block, monkeypatch):
+    monkeypatch.setattr(wire, "_BLOCK_BYTES", block)
+    values = [0, 1, 127, 128, 300, 2**40, -1, -(2**63), 2**63 - 1, 5]
+    message = TensorProto(int64_data=values)
+    assert list(schema.decode(schema.Tensor, memoryview(message.SerializeToString())).int64_data) == values
+
+
 @given(st.lists(INT64, max_size=5))
 def test_unpacked_numbers_are_read_too(values):
     data = b"".join(b"\x08" + TensorProto(data_type=1, int64_data=[value]).SerializeToString()[4:] for value in values)
@@ -48,14 +56,14 @@ def test_any_bytes_are_fields_or_an_error(data):
 @given(st.binary(max_size=64))
 def test_any_packed_bytes_are_numbers_or_an_error(data):
     try:
-        values = wire.packed_varints(memoryview(data))
+        values = [value for block in wire.packed_varints(memoryview(data)) for value in block.tolist()]
     except PowerlabError:
         return
     position, expected = 0, []
     while position < len(data):
         value, position = wire.varint(memoryview(data), position)
         expected.append(wire.signed(value))
-    assert values.tolist() == expected
+    assert values == expected
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,8 @@ def _integers(message: Any, name: str, _wire_type: int, value: wire.Value) -> No
     if isinstance(value, int):
         numbers.append(wire.signed(value))
     else:
-        numbers.frombytes(wire.packed_varints(value).tobytes())
+        for block in wire.packed_varints(value):
+            numbers.frombytes(block.tobytes())
 
 
 def _reals(message: Any, name: str, wire_type: int, value: wire.Value) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.graph import Array, quoted
 from powerlab.engine.onnx_reader.schema import Tensor
-from powerlab.engine.shapes import MAX_ELEMENTS
+from powerlab.engine.shapes import checked_shape
 
 FLOAT, DOUBLE = 1, 11
 DTYPES: dict[int, np.dtype[Any]] = {
@@ -56,8 +56,7 @@ def to_array(tensor: Tensor, folder: Path | None) -> Array:
     owner = f"the tensor {quoted(tensor.name)}"
     dtype = element_type(tensor.data_type, owner)
     shape = tuple(tensor.dims)
-    if any(size < 0 for size in shape) or len(shape) > 64 or math.prod(shape) > MAX_ELEMENTS:
-        raise PowerlabError(f"{owner} has the impossible shape {shape[:8]}; export the model again.")
+    checked_shape(shape, owner)
     count = math.prod(shape)
     if tensor.data_location == EXTERNAL:
         flat = _external(tensor, dtype, count, folder, owner)

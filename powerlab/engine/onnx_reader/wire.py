@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from powerlab.domain.errors import PowerlabError
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 _FIXED_SIZE = {FIXED64: 8, FIXED32: 4}
 _VARINT_MAX_BYTES = 10
+_BLOCK_BYTES = 1 << 20
 
 Value = int | memoryview
 
@@ -72,12 +72,19 @@ def fields(data: memoryview) -> Iterator[tuple[int, int, Value]]:
         position += size
 
 
-def packed_varints(data: memoryview) -> NDArray[np.int64]:
-    """Return the signed 64-bit values of a packed field, all at once."""
-    octets: NDArray[Any] = np.frombuffer(data, np.uint8)
+def packed_varints(data: memoryview) -> Iterator[NDArray[np.int64]]:
+    """Yield the signed 64-bit values of a packed field, block by block: many at once, but in little memory."""
+    start = 0
+    while start < len(data):
+        end = min(start + _BLOCK_BYTES, len(data))
+        while end < len(data) and data[end - 1] >= 0x80 and end - start < _BLOCK_BYTES + _VARINT_MAX_BYTES:
+            end += 1
+        yield _decoded(np.frombuffer(data[start:end], np.uint8))
+        start = end
+
+
+def _decoded(octets: NDArray[np.uint8]) -> NDArray[np.int64]:
     ends = np.flatnonzero(octets < 0x80)
-    if octets.size == 0:
-        return np.zeros(0, np.int64)
     if ends.size == 0 or ends[-1] != octets.size - 1:
         raise malformed("it ends inside a number")
     starts = np.concatenate(([0], ends[:-1] + 1))

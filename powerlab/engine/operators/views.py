@@ -9,6 +9,7 @@ import numpy as np
 from powerlab.engine.graph import Array
 from powerlab.engine.operators.base import Operator, same_as_input
 from powerlab.engine.operators.view import NodeView, Spec
+from powerlab.engine.shapes import MAX_AXES
 
 
 def _first(view: NodeView) -> Array:
@@ -67,7 +68,7 @@ def _squeeze(view: NodeView) -> Spec:
 def _unsqueeze(view: NodeView) -> Spec:
     added = _axes(view)
     rank = len(view.shape(0)) + len(added)
-    if rank > 64:
+    if rank > MAX_AXES:
         view.fail(f"makes a tensor of {rank} axes")
     sizes = list(view.shape(0))
     for axis in view.axes(added, rank):

@@ -17,6 +17,7 @@ class Rewriter:
         self.constants: dict[str, Array] = {}
         self.tensors: dict[str, TensorInfo] = {}
         self._producers = graph.producers()
+        self._added: set[str] = set()
 
     def producer(self, tensor: str) -> Node | None:
         """Return the node of the old graph that makes ``tensor``; None for inputs and constants."""
@@ -28,14 +29,19 @@ class Rewriter:
 
     def constant(self, wish: str, value: Array) -> str:
         """Add a constant named ``wish`` or alike and return its name."""
-        name = fresh_name(self.graph, wish, (*self.constants, *self.tensors))
+        name = self._fresh(wish)
         self.constants[name] = value
         return name
 
     def tensor(self, wish: str, shape: tuple[int, ...]) -> str:
         """Add a float32 tensor that a new node will make and return its name."""
-        name = fresh_name(self.graph, wish, (*self.constants, *self.tensors))
+        name = self._fresh(wish)
         self.tensors[name] = TensorInfo(name, shape)
+        return name
+
+    def _fresh(self, wish: str) -> str:
+        name = fresh_name(self.graph, wish, self._added)
+        self._added.add(name)
         return name
 
     def finish(self, nodes: Sequence[Node]) -> Graph:
