@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -15,7 +16,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def load(path: Path) -> ModuleType:
+def _load(path: Path) -> ModuleType:
     """Import a file that lies in no package."""
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
@@ -27,6 +28,12 @@ def load(path: Path) -> ModuleType:
 
 
 @pytest.fixture(scope="session")
+def load() -> Callable[[Path], ModuleType]:
+    """Imports a file that lies in no package."""
+    return _load
+
+
+@pytest.fixture(scope="session")
 def root() -> Path:
     """The repository."""
     return ROOT
@@ -35,13 +42,13 @@ def root() -> Path:
 @pytest.fixture(scope="session")
 def setup_venv() -> ModuleType:
     """The set-up script as a module."""
-    return load(ROOT / "scripts" / "setup_venv.py")
+    return _load(ROOT / "scripts" / "setup_venv.py")
 
 
 @pytest.fixture(scope="session")
 def fallback_compiler() -> ModuleType:
     """The fallback compiler's wrapper as a module."""
-    return load(ROOT / "powerlab" / "native" / "fallback_compiler.py")
+    return _load(ROOT / "powerlab" / "native" / "fallback_compiler.py")
 
 
 @pytest.fixture(scope="session")
