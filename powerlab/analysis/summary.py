@@ -19,6 +19,7 @@ from powerlab.domain.sweep import Point
 from powerlab.domain.validity import ENERGY_RULES
 
 MIXED_RULE = "mixed-provenance"
+MIN_VALID = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,14 +56,15 @@ def summarise(runs: Iterable[Run]) -> tuple[PointSummary, ...]:
 def usable_runs(runs: Sequence[Run]) -> list[Run]:
     """Return the runs whose figures count.
 
-    These are the valid ones; without any, the flagged ones; without those, the runs that only their power made void:
-    their latency and throughput still hold, and their power figures were left out.
+    These are the valid ones; where fewer than two are valid, the flagged ones with them, for one run has no scatter;
+    without either, the runs that only their power made void: their latency and throughput still hold, and their power
+    figures were left out.
     """
-    for verdict in (Verdict.VALID, Verdict.FLAGGED):
-        chosen = [run for run in runs if run.verdict is verdict]
-        if chosen:
-            return chosen
-    return [run for run in runs if run.verdict is Verdict.VOID and _void_in_energy_alone(run)]
+    valid = [run for run in runs if run.verdict is Verdict.VALID]
+    if len(valid) >= MIN_VALID:
+        return valid
+    usable = [run for run in runs if run.verdict in {Verdict.VALID, Verdict.FLAGGED}]
+    return usable or [run for run in runs if run.verdict is Verdict.VOID and _void_in_energy_alone(run)]
 
 
 def _void_in_energy_alone(run: Run) -> bool:

@@ -15,6 +15,8 @@ from powerlab.domain.quantity import Metric
 
 ABSENT = "–"
 BEST = "*"
+LOPSIDED = 1.5
+"""An interval with one side this many times wider than the other shows both."""
 _CAPTION = "± is the 95 % interval, * marks the best of its column"
 _POINT_COLUMNS: tuple[tuple[str, Callable[[PointSummary], str]], ...] = (
     ("model", lambda summary: summary.point.workload.model),
@@ -42,16 +44,23 @@ def format_number(value: float, digits: int) -> str:
 
 
 def format_figure(metric: Metric | None, *, interval: bool = True) -> str:
-    """Return ``value ±half-width``: the wider side of the 95 % interval to two digits, the value to the same place."""
+    """Return ``value ±half-width`` of the 95 % interval, or ``value +up/-down`` where its sides differ much.
+
+    The wider side has two significant digits, and the value ends at the same place.
+    """
     if metric is None:
         return ABSENT
     if not interval or metric.low is None or metric.high is None:
         return format_number(metric.value, 4)
-    half_width = max(metric.high - metric.value, metric.value - metric.low)
-    if half_width <= 0:
+    up, down = metric.high - metric.value, metric.value - metric.low
+    wider = max(up, down)
+    if wider <= 0:
         return f"{format_number(metric.value, 4)} ±0"
-    places = min(9, max(0, 1 - math.floor(math.log10(half_width))))
-    return f"{metric.value:.{places}f} ±{half_width:.{places}f}"
+    places = min(9, max(0, 1 - math.floor(math.log10(wider))))
+    value = f"{metric.value:.{places}f}"
+    if wider > LOPSIDED * min(up, down):
+        return f"{value} +{up:.{places}f}/-{down:.{places}f}"
+    return f"{value} ±{wider:.{places}f}"
 
 
 def point_name(summary: PointSummary) -> str:

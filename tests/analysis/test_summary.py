@@ -69,6 +69,14 @@ def test_valid_repeats_are_used_before_flagged_ones(make_run):
     assert summarise(runs)[0].metric("latency_p50_ms").value == 10
 
 
+def test_one_valid_repeat_is_joined_by_the_flagged_ones_because_it_has_no_scatter(make_run):
+    runs = [make_run(latency_ms=10.0), make_run(latency_ms=11.0, findings=(FLAG,)), make_run(findings=(CRASH,))]
+    summary = summarise(runs)[0]
+    assert summary.metric("latency_p50_ms").value == 10.5
+    assert summary.metric("latency_p50_ms").low is not None
+    assert summary.valid_count == 1
+
+
 def test_without_valid_repeats_the_flagged_ones_are_shown_and_say_so(make_run):
     summary = summarise([make_run(latency_ms=20.0, findings=(FLAG,)) for _ in range(3)])[0]
     assert summary.metric("latency_p50_ms").value == 20
