@@ -1,7 +1,7 @@
 """NVIDIA graphics processors through NVML, where the optional package ``nvidia-ml-py`` and a driver are installed.
 
-NVML can start while every query answers "not supported" (Jetson), so each figure is tried before it is offered. The driver
-samples the sensors for about a quarter of the time on A100 and H100 (Yang et al., arXiv 2312.02741).
+NVML can start while every query answers "not supported" (Jetson), so each figure is tried before it is offered. The
+driver samples the sensors for about a quarter of the time on A100 and H100 (Yang et al., arXiv 2312.02741).
 """
 
 from __future__ import annotations

@@ -147,17 +147,17 @@ def _file_trace(channel: FileChannel, samples: _FileSamples) -> tuple[Trace, int
         raw, cut = unwrap(raw, channel.wraps_at)
         failed += cut
         time_ns, cost_ns = time_ns[: len(raw)], cost_ns[: len(raw)]
-    return _trace(channel, time_ns, raw * channel.scale, cost_ns), failed
+    return _trace(channel, time_ns, raw.astype(np.float64) * channel.scale, cost_ns), failed
 
 
 def _polled_trace(channel: PolledChannel, samples: PolledSamples) -> tuple[Trace, int]:
-    """Turn lists into arrays; a counter's reading below an earlier one is dropped."""
+    """Turn lists into arrays; what is no finite number and a counter's reading below an earlier one is dropped."""
     time_ns = np.array(samples.time_ns, dtype=np.int64)
     value = np.array(samples.value, dtype=np.float64)
     cost_ns = np.array(samples.cost_ns, dtype=np.int64)
     kept = np.isfinite(value)
     if channel.rail.quantity is RailQuantity.ENERGY and len(value):
-        kept &= value >= np.maximum.accumulate(value)
+        kept &= value >= np.maximum.accumulate(np.where(kept, value, -np.inf))
     failed = samples.failed_reads + int(np.count_nonzero(~kept))
     return _trace(channel, time_ns[kept], value[kept], cost_ns[kept]), failed
 
