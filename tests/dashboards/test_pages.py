@@ -15,8 +15,11 @@ from starlette.testclient import TestClient
 from powerlab.analysis.summary import summarise
 from powerlab.domain.mode import PowerMode, Setting
 from powerlab.domain.run import Finding, Verdict
+from powerlab_api.app import create_app
 from powerlab_dashboards.charts.registry import RUN_CHARTS, SWEEP_CHARTS
 from powerlab_dashboards.format import shown
+from powerlab_dashboards.pages import home
+from powerlab_dashboards.router import create_router
 from tests.dashboards import plausible
 from tests.dashboards.conftest import Shelf, client_of, open_shelf
 
@@ -220,8 +223,8 @@ class TestSweep:
         runs[1] = dataclasses.replace(runs[1], verdict=Verdict.FLAGGED, findings=(drift,))
         sweep = shelf.add_sweep(plausible.laptop(), plan, made=runs)
         text = words(client.get(f"/sweeps/{sweep.id}").text)
-        assert "4 valid" in text
-        assert "1 failed" in text
+        assert "valid 4" in text
+        assert "failed 1" in text
         assert "failed worker: the worker was killed by signal 9" in text
         assert "flagged drift: throughput fell by 3.1 %" in text
         failed = next(run for run in sweep.runs if run.verdict is Verdict.FAILED)
@@ -328,3 +331,29 @@ def test_hostile_names_are_shown_as_text(shelf: Shelf, client: TestClient) -> No
         text = json.dumps(client.get(f"/sweeps/{sweep.id}/charts/{name}").json())
         assert "<script" not in text
         assert "<img" not in text
+
+
+def test_the_home_page_stays_short_and_says_so(
+    shelf: Shelf, client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(home, "SWEEP_LIMIT", 2)
+    plan = plausible.plan(modes=("current",), batch_sizes=(1,), threads=(1,))
+    for _ in range(3):
+        newest = shelf.add_sweep(plausible.laptop(), plan)
+    html = client.get("/").text
+    assert html.count('href="/sweeps/') == 2
+    assert newest.id in html
+    assert "These are the newest 2 sweeps" in words(html)
+
+
+def test_the_dashboard_lives_beside_the_api(shelf: Shelf) -> None:
+    sweep = shelf.add_sweep(plausible.laptop(), plausible.plan(modes=("current",), batch_sizes=(1,)))
+    app = create_app(shelf.store)
+    app.include_router(create_router(shelf.store))
+    with TestClient(app) as client:
+        assert client.get(f"/sweeps/{sweep.id}").headers["content-type"].startswith("text/html")
+        assert client.get(f"/api/v1/sweeps/{sweep.id}").json()["id"] == sweep.id
+        unknown = client.get("/api/v1/nothing")
+        assert unknown.status_code == 404
+        assert unknown.headers["content-type"] == "application/problem+json"
+        assert client.get("/nothing").headers["content-type"].startswith("text/html")

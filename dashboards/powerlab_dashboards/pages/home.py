@@ -9,6 +9,7 @@ from powerlab.protocol.records import SweepState
 from powerlab.store import Store, queries
 from powerlab_dashboards.render import page
 
+SWEEP_LIMIT = 200
 UNFINISHED = (SweepState.QUEUED, SweepState.RUNNING)
 STATE_WORDS = {
     SweepState.QUEUED: "waiting for the device",
@@ -24,11 +25,12 @@ def add_routes(router: APIRouter, store: Store) -> None:
     @router.get("/")
     def home() -> Response:
         with store.session() as session:
-            sweeps, devices = queries.list_sweeps(session), queries.list_devices(session)
+            sweeps, devices = queries.list_sweeps(session, limit=SWEEP_LIMIT), queries.list_devices(session)
         return page(
             "home.html",
             section="sweeps",
             sweeps=sweeps,
+            sweep_limit=SWEEP_LIMIT,
             unfinished_states=UNFINISHED,
             state_words=STATE_WORDS,
             unfinished=any(sweep.state in UNFINISHED for sweep in sweeps),
