@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import shlex
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -66,6 +67,21 @@ def test_every_command_explains_itself() -> None:
     (commands,) = (a for a in cli._parser()._actions if isinstance(a, argparse._SubParsersAction))
     assert {action.dest for action in commands._choices_actions if action.help} == set(cli.COMMANDS)
     assert [name for name, child in commands.choices.items() if not child.description] == []
+
+
+def test_the_commands_in_the_pages_are_understood(
+    root: Path, pages: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen = 0
+    for page in pages:
+        for line in re.findall(r"^\$ powerlab (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE):
+            words = shlex.split(line.partition(" > ")[0], comments=True)
+            try:
+                cli._parser().parse_args(words)
+            except SystemExit:
+                pytest.fail(f"{page.relative_to(root)}: powerlab {line}: {capsys.readouterr().err}")
+            seen += 1
+    assert seen
 
 
 def test_every_exit_code_is_documented(root: Path) -> None:
