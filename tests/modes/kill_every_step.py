@@ -61,7 +61,9 @@ def arm(countdown: Countdown) -> None:
             return real_run(arguments, **options)
         countdown.step("before nvpmodel -m")
         start = {key: value for key, value in options.items() if key not in {"timeout", "check"}}
-        countdown.step("while nvpmodel -m runs", lambda: real_popen(arguments, **start))
+        # The orphan is slow, so that a recovery that did not wait for it would be overtaken.
+        slowly = ["/bin/sh", "-c", 'sleep 0.3; exec "$@"', "slowly", *arguments]
+        countdown.step("while nvpmodel -m runs", lambda: real_popen(slowly, **start))
         return real_run(arguments, **options)
 
     subprocess.run = run  # type: ignore[assignment]
@@ -87,9 +89,13 @@ def content(tree: Path) -> dict[str, str]:
     }
 
 
-def killed_at(step: int, tree: Path, state: Path, scenario: str, mode: str) -> str | None:
-    """Return the name of the step a child was killed at, None where it came to its end."""
+def killed_at(step: int, tree: Path, state: Path, scenario: str, mode: str) -> tuple[str | None, int]:
+    """Return the name of the step a child was killed at, None where it came to its end; and a pipe.
+
+    The pipe ends when the last program that the child started has ended.
+    """
     reader, writer = os.pipe()
+    os.set_inheritable(writer, True)
     pid = os.fork()
     if pid == 0:
         arm(Countdown(step, writer, os.write))
@@ -97,13 +103,12 @@ def killed_at(step: int, tree: Path, state: Path, scenario: str, mode: str) -> s
         os._exit(0)
     os.close(writer)
     name = os.read(reader, 100).decode()
-    os.close(reader)
     _, status = os.waitpid(pid, 0)
     if os.WIFEXITED(status):
         if os.WEXITSTATUS(status) != 0:
             raise RuntimeError("the child failed")
-        return None
-    return name
+        return None, reader
+    return name, reader
 
 
 def main(board: Path, state: Path, scenario: str, mode: str) -> None:
@@ -115,7 +120,7 @@ def main(board: Path, state: Path, scenario: str, mode: str) -> None:
         shutil.copytree(board, tree, symlinks=True)
         if scenario == "restore":
             ModeController(Sysroot(tree), state).set(mode)
-        name = killed_at(step, tree, state, scenario, mode)
+        name, orphans = killed_at(step, tree, state, scenario, mode)
         errors, second = [], 0
         try:
             for attempt in range(2):
@@ -124,6 +129,9 @@ def main(board: Path, state: Path, scenario: str, mode: str) -> None:
                 second = len(written) if attempt else 0
         except PowerlabError as error:
             errors.append(str(error))
+        while os.read(orphans, 100):
+            pass
+        os.close(orphans)
         after = content(tree)
         different = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
         death = {"step": step, "name": name, "different": different, "second": second, "errors": errors}
