@@ -94,8 +94,8 @@ class _Builder:
 
 
 def _iio_channels(sysroot: Sysroot) -> Iterator[tuple[str, str, _Builder]]:
-    """JetPack 4: channels 0 to 2. The shunt is not in sysfs there; the board's description knows it."""
-    shunts_uohm = {chip.address: chip.shunt_uohm for chip in detect(sysroot).chips}
+    """JetPack 4: channels 0 to 2. The shunt is in the device tree there, or powerlab's description knows it."""
+    known_uohm = {chip.address: chip.shunt_uohm for chip in detect(sysroot).chips}
     for chip in sorted(sysroot.glob(_IIO), key=natural):
         address = chip.split("/")[-2]
         for index in range(3):
@@ -103,8 +103,18 @@ def _iio_channels(sysroot: Sysroot) -> Iterator[tuple[str, str, _Builder]]:
             if rail_name is None:
                 continue
             voltage_mv = read_integer(sysroot, f"{chip}/in_voltage{index}_input") or 0
-            step_w = power_step_w(shunts_uohm.get(address) or 0, voltage_mv)
+            shunt_uohm = _device_tree_shunt_uohm(sysroot, chip, index) or known_uohm.get(address) or 0
+            step_w = power_step_w(shunt_uohm, voltage_mv)
             yield address, rail_name, _Builder(sysroot, (f"{chip}/in_power{index}_input",), 1e-3, step_w, 0.0)
+
+
+def _device_tree_shunt_uohm(sysroot: Sysroot, chip: str, index: int) -> int:
+    """Return the shunt that NVIDIA's device tree states in mΩ (a big-endian cell), 0 where it states none."""
+    cell = sysroot.path(f"{chip.rpartition('/')[0]}/of_node/channel@{index}/ti,shunt-resistor-mohm")
+    try:
+        return int.from_bytes(cell.read_bytes()[:4], "big") * 1000
+    except OSError:
+        return 0
 
 
 def _hwmon_channels(sysroot: Sysroot) -> Iterator[tuple[str, str, _Builder]]:

@@ -23,8 +23,10 @@ _PACKAGE_ERROR = 0.05
 _MEMORY_ERROR = 0.2
 """Memory within about 20 % (Desrochers et al., A Validation of DRAM RAPL Power Measurements, 2016)."""
 
-_ABSENT = "no RAPL energy counters: a virtual machine, a processor without them, or a kernel without their driver"
-_ABSENT_REMEDY = "on a physical Intel or AMD machine: `sudo modprobe intel_rapl_msr`; a virtual machine has none"
+_NOT_X86 = "no RAPL energy counters: only Intel and AMD processors have them"
+_VIRTUAL = "no RAPL energy counters: this is a virtual machine, and its host keeps them to itself"
+_NO_DRIVER = "no RAPL energy counters: their driver is not loaded, or the processor is too old"
+_NO_DRIVER_REMEDY = "load the driver: `sudo modprobe intel_rapl_msr` (it serves AMD processors too)"
 _DENIED_REMEDY = (
     "until the next boot: `sudo chmod a+r /sys/class/powercap/intel-rapl:*/energy_uj`; for good, put the line "
     '`SUBSYSTEM=="powercap", ACTION=="add", RUN+="/bin/chmod a+r /sys%p/energy_uj"` into '
@@ -60,13 +62,21 @@ class Rapl:
 
     def probe(self, sysroot: Sysroot) -> SourceProbe:
         """Say what is there."""
-        return _scan(sysroot).probe(
-            self.name, absent=_ABSENT, absent_remedy=_ABSENT_REMEDY, denied_remedy=_DENIED_REMEDY
-        )
+        absent, absent_remedy = _why_absent(read_text(sysroot, "/proc/cpuinfo"))
+        return _scan(sysroot).probe(self.name, absent=absent, absent_remedy=absent_remedy, denied_remedy=_DENIED_REMEDY)
 
     def channels(self, sysroot: Sysroot) -> Sequence[Channel]:
         """Return the counters that can be read now."""
         return _scan(sysroot).channels
+
+
+def _why_absent(cpuinfo: str) -> tuple[str, str]:
+    """Return why a machine may have no counters, and what to do about it, from the text of ``/proc/cpuinfo``."""
+    if not re.search(r"^vendor_id\s*:\s*(GenuineIntel|AuthenticAMD|HygonGenuine)$", cpuinfo, re.MULTILINE):
+        return _NOT_X86, ""
+    if re.search(r"^flags\s*:.*\bhypervisor\b", cpuinfo, re.MULTILINE):
+        return _VIRTUAL, ""
+    return _NO_DRIVER, _NO_DRIVER_REMEDY
 
 
 def _zones(sysroot: Sysroot) -> dict[ZoneName, tuple[str, str]]:
