@@ -59,7 +59,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     run_parser.add_argument("--input", metavar="FILE.npz", type=Path, required=True, help="the inputs")
     run_parser.add_argument("--output", metavar="FILE.npz", type=Path, required=True, help="where the outputs go")
     run_parser.add_argument("--threads", metavar="N", type=int, default=1, help="threads that compute (default: 1)")
-    operators = actions.add_parser("operators", help="list the ONNX operators the engine reads")
+    operators = actions.add_parser(
+        "operators",
+        help="list the ONNX operators the engine reads",
+        description="List the ONNX operators the engine reads, of opset 7 and newer.",
+    )
     for action in (run_parser, info_parser, operators):
         action.add_argument("--json", action="store_true", help="print JSON for machines")
 
