@@ -24,6 +24,8 @@ from powerlab.protocol.messages import (
 from powerlab.protocol.wire import decode, encode
 
 T = TypeVar("T")
+STALE_LEASE = "stale-lease"
+UNAUTHORISED = 401
 _CONNECT_S = 5.0
 _READ_S = 30.0
 

@@ -28,9 +28,10 @@ class Identity:
     board: str | None = None
 
 
-def default_directory() -> Path:
-    """Return where an agent keeps its state unless told otherwise."""
-    return platformdirs.user_state_path("powerlab") / "agent"
+def state_directory() -> Path:
+    """Return ``POWERLAB_STATE_DIR``, or the user's state directory for powerlab."""
+    configured = os.environ.get("POWERLAB_STATE_DIR")
+    return Path(configured) if configured else platformdirs.user_state_path("powerlab")
 
 
 def save_identity(directory: Path, identity: Identity) -> None:

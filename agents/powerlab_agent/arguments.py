@@ -1,0 +1,45 @@
+"""The agent's command line, apart from what it starts: showing its help loads neither engine nor network."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+_EPILOG = """\
+exit status: 0 stopped as asked; 2 the request cannot be carried out, one sentence on standard error says why
+
+What was measured lies below --state until the server has stored it. SIGTERM and Ctrl-C let the run in progress end,
+upload it and give the job back; a killed agent goes on where it was when it is started again.
+
+environment:
+  POWERLAB_STATE_DIR   the state directory (default: the user's, $XDG_STATE_HOME/powerlab)
+
+examples:
+  powerlab agent enrol --server http://server:8765 --code CODE
+  powerlab agent run
+  powerlab agent enrol --server http://server:8765 --code CODE --board jetson-agx-xavier --state ./xavier
+  powerlab agent run --once --state ./xavier
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the agent's own commands to a parser."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.description = "Measure this device for a server: take its sweeps, run them, upload the runs."
+    parser.epilog = _EPILOG
+    actions = parser.add_subparsers(metavar="ACTION", dest="action", required=True)
+    enrol = actions.add_parser("enrol", help="make this device known to a server, once")
+    enrol.add_argument("--server", required=True, metavar="URL", help="for example http://server:8765")
+    enrol.add_argument("--code", required=True, help="the one-time code the server gave")
+    enrol.add_argument("--name", help="what people call the device (default: the host name)")
+    enrol.add_argument("--board", metavar="NAME", help="a simulated board instead of this machine")
+    run = actions.add_parser("run", help="take and run sweeps until stopped")
+    run.add_argument("--once", action="store_true", help="end when the server has nothing more to do")
+    run.add_argument("--board", metavar="NAME", help="a simulated board (default: as enrolled)")
+    for action in (enrol, run):
+        action.add_argument(
+            "--state",
+            type=Path,
+            metavar="DIR",
+            help="where the agent keeps its token and what it measured (default: agent/ in the state directory)",
+        )

@@ -1,0 +1,194 @@
+"""The agent's life: describe the device, take a job, carry it out, upload, again."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Generator
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, TypeVar
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.domain.sweep import SweepPlan
+from powerlab.protocol.messages import Description, Finish, Lease
+from powerlab.sweep.events import RunFinished, SweepEvent
+from powerlab.sweep.host import Host
+from powerlab.sweep.runner import run_sweep
+from powerlab_agent.client import STALE_LEASE, UNAUTHORISED, Client, RefusedError, ServerUnreachableError
+from powerlab_agent.heartbeat import Heartbeat
+from powerlab_agent.retry import Backoff
+from powerlab_agent.spool import Spool
+from powerlab_agent.uploader import LeaseLostError, Uploader
+
+_log = logging.getLogger("powerlab.agent")
+_LEASE_WAIT_S = 5.0
+"""How long a lease request waits; SIGTERM is heeded after that at the latest."""
+T = TypeVar("T")
+
+
+class SweepRunner(Protocol):
+    """What carries a plan out; :func:`powerlab.sweep.runner.run_sweep` unless a test brings its own."""
+
+    def __call__(
+        self,
+        plan: SweepPlan,
+        sweep_id: str,
+        host: Host,
+        done: frozenset[tuple[str, int]],
+        stop: threading.Event | None,
+        /,
+    ) -> Generator[SweepEvent, None, None]:
+        """Yield what happens."""
+        ...
+
+
+class _StoppedError(Exception):
+    """Told to stop while the server was away; everything is on disk for the next life."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Daemon:
+    """An agent on one device.
+
+    Attributes:
+        client: the server.
+        host: the device.
+        spool: what was measured and not yet uploaded.
+        once: end when there is nothing to do, instead of waiting.
+        runner: carries a plan out.
+    """
+
+    client: Client
+    host: Host
+    spool: Spool
+    once: bool = False
+    runner: SweepRunner = run_sweep
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _halt_sweep: threading.Event = field(default_factory=threading.Event)
+    _backoff: Backoff = field(default_factory=Backoff)
+    _uploader: Uploader = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._uploader = Uploader(self.client, self.spool)
+
+    def request_stop(self) -> None:
+        """End soon: the run in progress is finished and uploaded, and the job given back. May be called anywhere."""
+        self._stop.set()
+        self._halt_sweep.set()
+
+    def run(self) -> None:
+        """Live until told to stop, or with ``once`` until the queue is empty.
+
+        Raises:
+            PowerlabError: the server refuses this agent.
+        """
+        for setting in self.host.controller.recover():
+            _log.warning("put back %s %s, which a killed process had left changed", setting.knob, setting.target)
+        said = Description(device=self.host.device(), capabilities=self.host.capabilities())
+        try:
+            self._insist(lambda: self.client.describe(said))
+            while not self._stop.is_set():
+                lease = self._held_lease() or self._new_lease()
+                if lease is not None:
+                    self._carry_out(lease)
+                elif self.once:
+                    return
+        except _StoppedError as stopped:
+            _log.warning("stopped while the server was away (%s); the next start goes on from here", stopped)
+
+    def _insist(self, action: Callable[[], T]) -> T:
+        """Do it until the server answers; once told to stop, one try is enough."""
+        while True:
+            try:
+                result = action()
+            except ServerUnreachableError as error:
+                wait_s = self._backoff.failed()
+                _log.warning("%s; trying again in %.1f s", error, wait_s)
+                if self._stop.wait(wait_s):
+                    raise _StoppedError(str(error)) from error
+            else:
+                self._backoff.worked()
+                return result
+
+    def _held_lease(self) -> Lease | None:
+        """Return the job that an earlier life of this agent held, if it is still this agent's."""
+        held = self.spool.held()
+        if held is None:
+            return None
+        try:
+            self._insist(lambda: self.client.heartbeat(held.job_id, held.fencing_token))
+        except RefusedError as error:
+            if error.status == UNAUTHORISED:
+                raise
+            _log.warning("the job of the last time is over: %s", error)
+            self.spool.let_go()
+            return None
+        return held
+
+    def _new_lease(self) -> Lease | None:
+        wait_s = 0.0 if self.once else _LEASE_WAIT_S
+        lease = self._insist(lambda: self.client.lease(wait_s))
+        if lease is None:
+            # Runs left over from jobs that are over; those of a job that came back go out under its new token.
+            self._insist(lambda: self._uploader.upload_all(None))
+        return lease
+
+    def _carry_out(self, lease: Lease) -> None:
+        _log.info("sweep %s begins", lease.sweep_id)
+        self.spool.hold(lease)
+        self._halt_sweep = threading.Event()
+        if self._stop.is_set():
+            self._halt_sweep.set()
+        with Heartbeat(self.client, lease, self._halt_sweep.set):
+            try:
+                failure = self._measure(lease)
+                self._insist(lambda: self._uploader.upload_all(lease))
+                self._insist(lambda: self._close(lease, failure))
+            except LeaseLostError as error:
+                _log.warning("the job was given to somebody else: %s", error)
+        self.spool.let_go()
+
+    def _measure(self, lease: Lease) -> str | None:
+        """Run what is missing; every run is on disk before the next begins. Returns why the sweep failed, if it did."""
+        try:
+            with closing(
+                self.runner(lease.plan, lease.sweep_id, self.host, self._done(lease), self._halt_sweep)
+            ) as events:
+                for event in events:
+                    if isinstance(event, RunFinished):
+                        self.spool.add(event, lease.fencing_token)
+                        _log.info("run %d of %d: %s", event.index, event.run_count, event.run.verdict)
+                        self._uploader.upload_if_due(lease)
+        except (LeaseLostError, RefusedError):
+            raise
+        except PowerlabError as error:
+            _log.error("the sweep cannot be carried out: %s", error)
+            return str(error)
+        except Exception as error:
+            _log.exception("the sweep broke off")
+            return (
+                f"the sweep broke off by an error in powerlab ({type(error).__name__}); the agent's log has the rest."
+            )
+        return None
+
+    def _done(self, lease: Lease) -> frozenset[tuple[str, int]]:
+        return self.spool.done(lease.sweep_id) | {(run.point_id, run.repeat) for run in lease.done}
+
+    def _close(self, lease: Lease, failure: str | None) -> None:
+        """Tell the server how it ended: done, failed, or broken off before the end and to be given out again."""
+        wanted = {(point.id, repeat) for point in lease.plan.points() for repeat in range(lease.plan.repeats)}
+        try:
+            if failure is None and not wanted <= self._done(lease):
+                self.client.release(lease.job_id, lease.fencing_token)
+                _log.info("sweep %s is given back unfinished", lease.sweep_id)
+                return
+            state: Literal["done", "failed"] = "done" if failure is None else "failed"
+            message = Finish(fencing_token=lease.fencing_token, state=state, detail=failure or "")
+            self.client.finish(lease.job_id, message)
+        except RefusedError as error:
+            if error.kind != STALE_LEASE:
+                raise
+            raise LeaseLostError(str(error)) from error
+        self.spool.forget_done(lease.sweep_id)
+        _log.info("sweep %s is %s", lease.sweep_id, state)

@@ -1,0 +1,91 @@
+"""The agent's command line: ``powerlab-agent enrol``, ``powerlab-agent run``; also ``powerlab agent ...``."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from powerlab.boards.simulator import simulated_board
+from powerlab.domain.errors import PowerlabError
+from powerlab.protocol.messages import EnrolRequest
+from powerlab.sweep.host import Host
+from powerlab_agent.arguments import add_arguments
+from powerlab_agent.client import Client, ServerUnreachableError
+from powerlab_agent.daemon import Daemon
+from powerlab_agent.spool import Spool
+from powerlab_agent.state import Identity, load_identity, only_agent, save_identity, state_directory
+
+
+def run(args: argparse.Namespace) -> int:
+    """Carry out a parsed command and return the exit status; raises PowerlabError."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
+    return _enrol(args) if args.action == "enrol" else _run(args)
+
+
+@contextmanager
+def _host(board: str | None, name: str | None) -> Iterator[Host]:
+    """Yield the device; the mode journal of a real one lies where ``powerlab modes restore`` looks for it."""
+    if board is None:
+        yield Host(state_dir=state_directory(), name=name)
+        return
+    with simulated_board(board) as sysroot:
+        yield Host(sysroot=sysroot, state_dir=sysroot.path("/var/lib/powerlab"), name=name)
+
+
+def _own_state(args: argparse.Namespace) -> Path:
+    return args.state or state_directory() / "agent"
+
+
+def _enrol(args: argparse.Namespace) -> int:
+    with _host(args.board, args.name) as host:
+        device = host.device()
+        request = EnrolRequest(code=args.code, device=device, capabilities=host.capabilities())
+    try:
+        reply = Client(args.server).enrol(request)
+    except ServerUnreachableError as error:
+        raise PowerlabError(f"{error}; check the address and that the server runs.") from error
+    identity = Identity(
+        server=args.server,
+        device_id=reply.device_id,
+        device_name=device.name,
+        token=reply.token,
+        board=args.board,
+    )
+    save_identity(_own_state(args), identity)
+    sys.stdout.write(f"{device.name} is enrolled as {reply.device_id}; start its agent with: powerlab agent run\n")
+    return 0
+
+
+def _run(args: argparse.Namespace) -> int:
+    state = _own_state(args)
+    identity = load_identity(state)
+    with (
+        only_agent(state),
+        closing(Spool(state / "spool.db")) as spool,
+        _host(args.board or identity.board, identity.device_name) as host,
+    ):
+        daemon = Daemon(client=Client(identity.server, identity.token), host=host, spool=spool, once=args.once)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: daemon.request_stop())
+        daemon.run()
+        for run_id, reason in spool.refused().items():
+            sys.stderr.write(
+                f"powerlab: the run {run_id} stays in {args.state} because the server refused it: {reason}\n"
+            )
+    return 0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run ``powerlab-agent``."""
+    parser = argparse.ArgumentParser(prog="powerlab-agent")
+    add_arguments(parser)
+    try:
+        return run(parser.parse_args(argv))
+    except PowerlabError as error:
+        sys.stderr.write(f"powerlab-agent: {error}\n")
+        return 2

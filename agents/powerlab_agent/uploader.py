@@ -1,0 +1,74 @@
+"""Sending what is spooled. Always between runs, in the thread that measures: an upload never disturbs a run."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+
+from powerlab.protocol.messages import ChunkUpload, Lease, RunUpload
+from powerlab_agent.client import STALE_LEASE, UNAUTHORISED, Client, RefusedError, ServerUnreachableError
+from powerlab_agent.retry import Backoff
+from powerlab_agent.spool import Spool, Spooled
+
+_log = logging.getLogger("powerlab.agent")
+
+
+class LeaseLostError(Exception):
+    """The job was given to somebody else; what is spooled for it stays on disk."""
+
+
+class Uploader:
+    """Empties the spool into the server."""
+
+    def __init__(
+        self, client: Client, spool: Spool, backoff: Backoff | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._client = client
+        self._spool = spool
+        self._backoff = backoff or Backoff()
+        self._clock = clock
+        self._not_before_s = 0.0
+
+    def upload_if_due(self, lease: Lease) -> None:
+        """Send everything, unless the server was away a moment ago; a server that is away is no error here."""
+        if self._clock() < self._not_before_s:
+            return
+        try:
+            self.upload_all(lease)
+        except ServerUnreachableError as error:
+            _log.warning("what was measured waits on disk: %s", error)
+            self._not_before_s = self._clock() + self._backoff.failed()
+        else:
+            self._backoff.worked()
+
+    def upload_all(self, lease: Lease | None) -> None:
+        """Send every spooled run; each leaves the spool when the server has it whole.
+
+        Args:
+            lease: the job that is held now; runs of its sweep are sent under its token, others under their own.
+
+        Raises:
+            ServerUnreachableError: the server does not answer.
+            LeaseLostError: the lease is over.
+            RefusedError: the server does not know this agent.
+        """
+        while (spooled := self._spool.next()) is not None:
+            held = lease is not None and lease.sweep_id == spooled.run.sweep_id
+            token = lease.fencing_token if lease is not None and held else spooled.fencing_token
+            try:
+                self._send(spooled, token)
+            except RefusedError as error:
+                if error.status == UNAUTHORISED:
+                    raise
+                if held and error.kind == STALE_LEASE:
+                    raise LeaseLostError(str(error)) from error
+                _log.error("the server refuses the run %s, which stays on disk: %s", spooled.run.id, error)
+                self._spool.set_aside(spooled.run.id, str(error))
+            else:
+                self._spool.remove(spooled.run.id)
+
+    def _send(self, spooled: Spooled, token: int) -> None:
+        self._client.put_run(RunUpload(fencing_token=token, run=spooled.run))
+        for chunk in spooled.chunks:
+            self._client.put_chunk(spooled.run.id, ChunkUpload(fencing_token=token, chunk=chunk))
