@@ -33,7 +33,9 @@ def export_onnx(graph: Graph) -> bytes:
 
     def node(source: Node) -> Any:
         if source.op_type in _ENGINE_ONLY or "flattens" in source.attributes:
-            raise PowerlabError(f"{source} is no operator of ONNX opset {OPSET}; export the graph before optimising it.")
+            raise PowerlabError(
+                f"{source} is no operator of ONNX opset {OPSET}; export the graph before optimising it."
+            )
         attributes = {
             key: numpy_helper.from_array(value, key) if isinstance(value, np.ndarray) else value
             for key, value in source.attributes.items()
