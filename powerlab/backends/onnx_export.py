@@ -1,4 +1,4 @@
-"""A loaded graph as an ONNX file, so that peers run the same model with the same weights. Needs the ``onnx`` package."""
+"""A loaded graph as an ONNX file, so that peers run the same model and weights. Needs the ``onnx`` package."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def export_onnx(graph: Graph) -> bytes:
             raise PowerlabError(
                 f"{source} is no operator of ONNX opset {OPSET}; export the graph before optimising it."
             )
-        attributes = {
+        attributes: dict[str, Any] = {
             key: numpy_helper.from_array(value, key) if isinstance(value, np.ndarray) else value
             for key, value in source.attributes.items()
         }
