@@ -109,6 +109,23 @@ def test_a_mode_that_changes_between_inferences_is_followed(board: Sysroot, cloc
     pace.close()
 
 
+def test_a_file_that_is_just_being_written_does_not_stop_a_worker(board: Sysroot, clock: Clock) -> None:
+    pace = pacer(board, 1)
+    assert isinstance(pace, SimulatedPacer)
+    before = pace.stretch()
+    board.path(f"{CPU}/cpufreq/policy0/scaling_max_freq").write_text("")
+    clock.sleep(1.0)
+    assert pace.stretch() == before
+    pace.close()
+
+
+def test_a_board_without_a_core_on_line_is_damaged(board: Sysroot) -> None:
+    for core in range(8):
+        board.path(f"{CPU}/cpu{core}/online").write_text("0\n")
+    with pytest.raises(PowerlabError, match="no core is online"):
+        pacer(board, 1)
+
+
 def test_the_load_is_there_while_it_runs_and_gone_after_even_after_a_failure(board: Sysroot) -> None:
     pace = pacer(board, 8)
     with pace.inference():

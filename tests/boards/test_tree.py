@@ -8,6 +8,8 @@ import pytest
 
 from powerlab.boards.registry import detect
 from powerlab.boards.simulator import create_tree, layout
+from powerlab.boards.simulator.physics import PowerModel, power_w
+from powerlab.boards.simulator.state import read_settings
 from powerlab.domain.errors import PowerlabError
 from powerlab.sysroot import SIMULATION_MARKER, Sysroot
 
@@ -20,7 +22,7 @@ GOLDEN = {
     "/sys/bus/i2c/drivers/ina3221x/1-0041/iio:device1/rail_name_1": "VDDRQ",
     "/sys/bus/i2c/drivers/ina3221x/1-0041/iio:device1/rail_name_2": "SYS5V",
     "/sys/bus/i2c/drivers/ina3221x/1-0041/iio:device1/in_voltage2_input": "19200",
-    "/sys/bus/i2c/drivers/ina3221x/1-0041/iio:device1/in_power2_input": "0",
+    "/sys/bus/i2c/drivers/ina3221x/1-0041/iio:device1/in_power2_input": "2880",
     "/sys/devices/system/cpu/online": "0,1,2,3,4,5,6,7",
     "/sys/devices/system/cpu/cpu3/online": "1",
     "/sys/devices/system/cpu/cpu3/cpufreq/related_cpus": "2 3",
@@ -59,6 +61,14 @@ def test_the_tree_holds_what_such_a_board_shows(board: Sysroot) -> None:
     assert policies == ["policy0", "policy2", "policy4", "policy6"]
     assert detect(board).name == "jetson-agx-xavier"
     assert board.simulated
+
+
+def test_sensors_that_nothing_moves_say_what_an_idle_board_draws_and_not_nothing(board: Sysroot) -> None:
+    """A tree without a running simulator must not pass for a board that draws 0 W."""
+    readings = [int(board.read(path)) for path in board.glob("/sys/bus/i2c/drivers/*/*/*/in_power?_input")]
+    model = PowerModel.from_document(layout.simulation_of("jetson-agx-xavier"))
+    idle_w = power_w(model, read_settings(board, layout.simulation_of("jetson-agx-xavier"), 8).state(0))
+    assert sum(readings) / 1000 == pytest.approx(sum(idle_w.values()), abs=6 * 0.096)
 
 
 def test_jetpack_5_shows_the_same_chips_as_hwmon(tmp_path: Path) -> None:

@@ -69,9 +69,9 @@ class Simulator:
         for name, files in self._sensors.items():
             drawn_w = noisy(true_w[name], self._noise)
             reading = quantised(drawn_w, self._simulation["supply_mv"], self._simulation["shunt_uohm"])
-            values = {"voltage": reading.voltage_mv, "current": reading.current_ma, "power": reading.power_mw}
-            for kind, handle in files.items():
-                os.pwrite(handle, layout.sensor_text(values[kind]), 0)
+            for kind, value in reading.values().items():
+                if kind in files:
+                    os.pwrite(files[kind], layout.sensor_text(value), 0)
         self._add_up(now_ns, sum(true_w.values()))
         return true_w
 

@@ -7,6 +7,8 @@ from typing import Any
 
 from powerlab.boards.board import Board
 from powerlab.boards.simulator import layout
+from powerlab.boards.simulator.physics import BoardState, PowerModel, power_w, quantised
+from powerlab.boards.simulator.state import EMC_IDLE_FRACTION
 
 Files = Iterator[tuple[str, str]]
 
@@ -14,16 +16,29 @@ _NO_LIMIT_MA = "32760"
 
 
 def monitor_files(board: Board, simulation: Mapping[str, Any], jetpack: int) -> Files:
-    """Yield path and text of every power monitor file."""
+    """Yield path and text of every power monitor file; they hold the readings of an idle board, never 0 W."""
+    idle_w = power_w(PowerModel.from_document(simulation), _idle_state(board, simulation))
     for number, chip in enumerate(board.chips):
         for channel, name in enumerate(chip.channels):
             files = layout.sensor_files(jetpack, chip.address, number, channel)
-            for kind, path in files.items():
-                reading = simulation["supply_mv"] if kind == "voltage" else 0
-                yield path, layout.sensor_text(reading).decode().rstrip("\n")
+            reading = quantised(idle_w[name], simulation["supply_mv"], simulation["shunt_uohm"])
+            for kind, value in reading.values().items():
+                if kind in files:
+                    yield files[kind], layout.sensor_text(value).decode().rstrip("\n")
             directory = files["current"].rpartition("/")[0]
             describe = _jetpack4_channel if jetpack == 4 else _jetpack5_channel
             yield from describe(simulation, directory, channel, name)
+
+
+def _idle_state(board: Board, simulation: Mapping[str, Any]) -> BoardState:
+    cores, clocks = board.core_count or 1, simulation["cpu_freqs_khz"]
+    return BoardState(
+        core_khz=(clocks[-1],) * cores,
+        idle_khz=(max(clock for clock in clocks if clock <= simulation["cpu_min_khz"]),) * cores,
+        busy_threads=0,
+        gpu_hz=simulation["gpu_freqs_hz"][-1],
+        emc_hz=int(simulation["emc_max_hz"] * EMC_IDLE_FRACTION),
+    )
 
 
 def _jetpack4_channel(_simulation: Mapping[str, Any], directory: str, channel: int, name: str) -> Files:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from powerlab.boards.registry import find_board
@@ -71,7 +71,9 @@ class SimulatedPacer(Pacer):
         """Return how many times longer an inference takes on the board, as it is set now, than here."""
         now_ns = time.monotonic_ns()
         if now_ns - self._settings_ns > _SETTINGS_AGE_NS:
-            self._settings, self._settings_ns = self._read_settings(), now_ns
+            with suppress(OSError, ValueError):  # somebody is writing just now: the board keeps its settings
+                self._settings = self._read_settings()
+            self._settings_ns = now_ns
         state = self._settings.state(self._threads)
         busy_khz = sum(state.core_khz[: state.busy_cores]) / state.busy_cores
         slower_clock = self._model.cpu_max_khz / busy_khz

@@ -128,6 +128,10 @@ class Reading:
         """The product, as the JetPack 4 driver shows it."""
         return self.voltage_mv * self.current_ma // 1000
 
+    def values(self) -> dict[str, int]:
+        """Return voltage, current and power by the names the tree's files go by."""
+        return {"voltage": self.voltage_mv, "current": self.current_ma, "power": self.power_mw}
+
 
 def noisy(true_w: float, noise: random.Random) -> float:
     """Return one instant of a rail whose mean is ``true_w``: regulators ripple, by about 70 mW and 1 % here."""

@@ -10,7 +10,7 @@ from powerlab.boards.simulator import layout
 from powerlab.boards.simulator.physics import BoardState
 from powerlab.sysroot import Sysroot
 
-_EMC_IDLE_FRACTION = 0.5
+EMC_IDLE_FRACTION = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class Settings:
             idle_khz=tuple(policy.idle_khz for policy in self.policies for _ in policy.online_cores),
             busy_threads=busy_threads,
             gpu_hz=self.gpu_hz,
-            emc_hz=self.emc_hz if busy_threads else int(self.emc_hz * _EMC_IDLE_FRACTION),
+            emc_hz=self.emc_hz if busy_threads else int(self.emc_hz * EMC_IDLE_FRACTION),
         )
 
 
@@ -58,17 +58,20 @@ def read_settings(sysroot: Sysroot, simulation: Mapping[str, Any], core_count: i
 
     Raises:
         OSError: a file is missing.
-        ValueError: a file holds something a kernel would not have taken.
+        ValueError: a file holds something a kernel would not have taken, or no core is online.
     """
     size = simulation["cores_per_policy"]
     emc_cap = int(_line(sysroot, layout.EMC_CAP))
-    return Settings(
+    settings = Settings(
         policies=tuple(
             _policy(sysroot, first, range(first, min(first + size, core_count))) for first in range(0, core_count, size)
         ),
         gpu_hz=int(_line(sysroot, f"{layout.gpu_devfreq(simulation)}/max_freq")),
         emc_hz=min(emc_cap, simulation["emc_max_hz"]) if emc_cap > 0 else simulation["emc_max_hz"],
     )
+    if not settings.online_cores:
+        raise ValueError("no core is online")
+    return settings
 
 
 def _policy(sysroot: Sysroot, first: int, cores: range) -> PolicyState:
