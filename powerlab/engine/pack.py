@@ -5,9 +5,12 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+from numpy.typing import NDArray
 
 from powerlab.engine.layout import divide_up
 from powerlab.engine.program import Floats
+
+Doubles = NDArray[np.float64]
 
 
 def fill_channels(values: Floats | None, channels: int, blocks: int, width: int) -> Floats:
@@ -102,3 +105,40 @@ def fold_row(weights: Floats) -> Floats:
     """
     outputs, inputs, kernel_h, kernel_w = weights.shape
     return weights.transpose(0, 3, 1, 2).reshape(outputs, kernel_w * inputs, kernel_h, 1)
+
+
+WINOGRAD_G: dict[int, Doubles] = {
+    2: np.array([[1, 0, 0], [1 / 2, 1 / 2, 1 / 2], [1 / 2, -1 / 2, 1 / 2], [0, 0, 1]]),
+    4: np.array(
+        [
+            [1 / 4, 0, 0],
+            [-1 / 6, -1 / 6, -1 / 6],
+            [-1 / 6, 1 / 6, -1 / 6],
+            [1 / 24, 1 / 12, 1 / 6],
+            [1 / 24, -1 / 12, 1 / 6],
+            [0, 0, 1],
+        ]
+    ),
+}
+"""G of F(2, 3) and F(4, 3), by output tile size (Lavin and Gray, 2016, section 4)."""
+
+
+def pack_winograd(weights: Floats, tile: int, width: int, tile_blocks: int) -> Floats:
+    """Transform and pack a 3 x 3 convolution for ``conv_winograd``: [unit][position][channel][block][width].
+
+    Args:
+        weights: shape (O, I, 3, 3).
+        tile: output tile size, 2 or 4.
+        width: channels of an output block.
+        tile_blocks: output blocks of a unit at most.
+    """
+    outputs, inputs = weights.shape[:2]
+    blocks, positions = divide_up(outputs, width), (tile + 2) ** 2
+    g = WINOGRAD_G[tile]
+    filled = np.zeros((blocks * width, inputs, positions), np.float32)
+    filled[:outputs] = (g @ weights.astype(np.float64) @ g.T).reshape(outputs, inputs, positions)
+    units = (
+        filled[begin * width : end * width].reshape(end - begin, width, inputs, positions)
+        for begin, end in itertools.pairwise(unit_bounds(blocks, tile_blocks))
+    )
+    return np.concatenate([unit.transpose(3, 2, 0, 1).ravel() for unit in units])

@@ -33,7 +33,7 @@ def _add(native: Any, plan: Any, arena: Arena, step: Step) -> None:
     described = native.Step()
     for name, value in step.settings.items():
         setattr(described, name, value)
-    for name in ("x", "y", "out"):
+    for name in ("x", "y", "out", "scratch"):
         tensor = getattr(step, name)
         if tensor is not None:
             setattr(described, name, _view(native, tensor))
@@ -44,6 +44,7 @@ def _add(native: Any, plan: Any, arena: Arena, step: Step) -> None:
         x=_place(native, arena, step.x),
         y=_place(native, arena, step.y),
         out=_place(native, arena, step.out),
+        scratch=_place(native, arena, step.scratch),
         weights=_constant(plan, step.weights),
         bias=_constant(plan, step.bias),
     )

@@ -65,6 +65,7 @@ class Step:
         y: the residual or second operand.
         weights: packed for the kernel.
         bias: one value a channel, filled up to whole blocks.
+        scratch: memory it may use as it likes, one image of the layout for each thread.
         settings: further fields of the native ``Step``.
     """
 
@@ -75,11 +76,12 @@ class Step:
     y: Tensor | None = None
     weights: Floats | None = None
     bias: Floats | None = None
+    scratch: Tensor | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def tensors(self) -> tuple[Tensor, ...]:
         """Return every tensor the step touches."""
-        return tuple(tensor for tensor in (self.out, self.x, self.y) if tensor is not None)
+        return tuple(tensor for tensor in (self.out, self.x, self.y, self.scratch) if tensor is not None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

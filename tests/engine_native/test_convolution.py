@@ -63,8 +63,10 @@ def check(case):
         plain = maker.conv(source, weights, bias, maker.input("r", *shape), **case["options"])
     found = run_twice(maker.graph(plain), case["threads"], **arrays)[plain]
     expected = numpy_reference.conv(x, weights, bias, residual, **case["options"])
-    scale = np.sqrt(weights[0].size) * 4 + 4
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=2e-6 * scale)
+    # Rounding grows with the spread of the sums. F(4 x 4) may err by 1e-4 of it, everything else by a tenth of that.
+    spread = np.sqrt(weights[0].size)
+    kernel_is_3x3 = weights.shape[2:] == (3, 3)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=(1e-4 if kernel_is_3x3 else 1e-5) * (spread + 1))
 
 
 @pytest.mark.parametrize("tier", TIERS)
@@ -83,8 +85,10 @@ def test_any_convolution_agrees_with_numpy(tier, case):
         ((2, 64, 14, 14), (96, 64, 1, 1), 1, 0),
         ((1, 160, 7, 7), (130, 160, 3, 3), 1, 1),
         ((1, 300, 5, 5), (64, 300, 1, 1), 1, 0),
+        ((2, 70, 29, 27), (33, 70, 3, 3), 1, 1),
+        ((1, 64, 15, 13), (64, 64, 3, 3), 1, 0),
     ],
-    ids=["first", "pointwise", "several chunks", "many chunks"],
+    ids=["first", "pointwise", "several chunks", "many chunks", "3x3 with edges", "3x3 without padding"],
 )
 def test_shapes_real_networks_have(tier, x_shape, weights_shape, stride, pad):
     case = {

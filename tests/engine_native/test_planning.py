@@ -10,13 +10,16 @@ from hypothesis import strategies as st
 from powerlab.engine.arena import ALIGNMENT_FLOATS, lay_out, lifetimes
 from powerlab.engine.layout import Halo, blocked, divide_up, planar, shape4
 from powerlab.engine.lower.partition import Work, partition
+from powerlab.engine.lower.winograd import DIRECT, Shape, choose_tile, tiles_together
 from powerlab.engine.pack import (
+    WINOGRAD_G,
     fill_channels,
     fold_row,
     merge_groups,
     mergeable_groups,
     pack_depthwise,
     pack_direct,
+    pack_winograd,
     unit_bounds,
 )
 from powerlab.engine.program import Space, Step, Storage, Tensor
@@ -163,6 +166,44 @@ def test_folding_a_kernel_row_puts_columns_before_channels():
 def test_absent_biases_are_zero():
     np.testing.assert_array_equal(fill_channels(None, 3, 1, 4), np.zeros(4))
     np.testing.assert_array_equal(fill_channels(np.ones(3, np.float32), 3, 1, 4), [1, 1, 1, 0])
+
+
+@pytest.mark.parametrize("tile", [2, 4])
+def test_packing_for_conv_winograd(tile):
+    weights = np.random.default_rng(0).standard_normal((21, 3, 3, 3), dtype=np.float32)
+    packed = pack_winograd(weights, tile, 4, 4).reshape(-1)
+    positions = (tile + 2) ** 2
+    assert packed.size == 24 * 3 * positions
+    first_unit = packed[: 3 * 4 * 3 * positions].reshape(positions, 3, 12)
+    corner = WINOGRAD_G[tile][0, 0] ** 2
+    np.testing.assert_allclose(first_unit[0, 2], weights[:12, 2, 0, 0] * corner, rtol=1e-6)
+    np.testing.assert_array_equal(first_unit[-1, 1], weights[:12, 1, 2, 2])
+    last_unit = packed[-3 * 4 * 3 * positions :].reshape(positions, 3, 12)
+    assert not last_unit[..., 9:].any()
+
+
+@pytest.mark.parametrize("tile", [2, 4])
+def test_winograd_weights_sum_up_to_those_of_the_convolution(tile):
+    """Row 0 of G belongs to the point 0, the last to infinity; the rows between add up to the taps' even part."""
+    g = WINOGRAD_G[tile]
+    taps = np.array([1.0, 10.0, 100.0])
+    at = {2: (0, 1, -1), 4: (0, 1, -1, 2, -2)}[tile]
+    for row, point in zip(g, at, strict=False):
+        polynomial = taps @ [1, point, point**2]
+        assert np.isclose(abs(row @ taps / polynomial), abs(row[0]))
+
+
+@pytest.mark.parametrize(
+    ("channels", "size", "tile"), [(64, 56, 4), (128, 28, 4), (256, 14, 2), (512, 7, DIRECT), (8, 56, DIRECT)]
+)
+def test_winograd_is_for_many_pixels_a_channel(channels, size, tile):
+    assert choose_tile(Shape(1, channels, channels, size, size), AVX512) == tile
+
+
+@given(st.integers(1, 200), st.sampled_from([2, 4]), st.sampled_from([AVX2, AVX512]))
+def test_a_thread_takes_whole_register_tiles_of_winograd_tiles(in_blocks, tile, tier):
+    assert tiles_together(in_blocks, tile, tier) % tier.tile_pixels == 0
+    assert tiles_together(in_blocks, tile, tier) >= tier.tile_pixels
 
 
 works = st.builds(

@@ -53,7 +53,7 @@ def lower(graph: Graph, tier: Tier, threads: int) -> Program:
             raise PowerlabError(f"{node} cannot be run: the built-in engine has no kernel for {node.op_type!r}.")
         if node.op_type == "FusedConv":
             source = node.inputs[0]
-            halos[source] = halos.get(source, NO_HALO).union(needed_halo(graph, node))
+            halos[source] = halos.get(source, NO_HALO).union(needed_halo(graph, node, tier))
     builder = Builder(graph, tier, threads, halos)
     builder.check_float()
     for node in graph.nodes:

@@ -75,10 +75,10 @@ class Builder:
     def emit(
         self, family: str, node: Node | str, out: Tensor, x: Tensor, y: Tensor | None = None, **fields: Any
     ) -> None:
-        """Append a step; ``weights`` and ``bias`` among ``fields`` are arrays, the others fields of the native step."""
+        """Append a step; ``fields`` are its weights, bias and scratch, and fields of the native step."""
         label = node if isinstance(node, str) else node.name or node.outputs[0]
-        weights, bias = fields.pop("weights", None), fields.pop("bias", None)
-        self._steps.append(Step(family, label, out, x, y, weights, bias, fields))
+        extras = {name: fields.pop(name, None) for name in ("weights", "bias", "scratch")}
+        self._steps.append(Step(family, label, out, x, y, settings=fields, **extras))
 
     def new_blocked(self, name: str) -> Tensor:
         """Return room for ``name`` in the blocked layout, to be written by the step emitted next."""

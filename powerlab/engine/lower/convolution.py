@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from powerlab.engine.graph import Graph, Node
-from powerlab.engine.layout import Halo, blocked, shape4
+from powerlab.engine.layout import Halo, blocked, divide_up, shape4
 from powerlab.engine.lower.attributes import clamp_fields, integers, number
 from powerlab.engine.lower.builder import Builder
 from powerlab.engine.lower.direct import Direct, emit_direct
+from powerlab.engine.lower.winograd import DIRECT, Shape, choose_tile, emit_winograd
 from powerlab.engine.pack import fill_channels, fold_row, merge_groups, mergeable_groups, pack_depthwise
 from powerlab.engine.program import Floats, Tensor
+from powerlab.engine.tiers import Tier
 
 
-def needed_halo(graph: Graph, node: Node) -> Halo:
+def needed_halo(graph: Graph, node: Node, tier: Tier) -> Halo:
     """Return the zeros a FusedConv needs around the planes of its input."""
     _, _, height, width = shape4(graph.shape(node.inputs[0]))
     _, _, out_height, out_width = shape4(graph.shape(node.outputs[0]))
@@ -21,6 +23,9 @@ def needed_halo(graph: Graph, node: Node) -> Halo:
     stride_h, stride_w = integers(node, "strides")
     dilation_h, dilation_w = integers(node, "dilations")
     top, left = integers(node, "pads")[:2]
+    if tile := _winograd_tile(graph, node, tier):
+        # Tiles reach past the last output: whole ones are read.
+        out_height, out_width = divide_up(out_height, tile) * tile, divide_up(out_width, tile) * tile
     last_row = (out_height - 1) * stride_h + (kernel_h - 1) * dilation_h - top
     last_column = (out_width - 1) * stride_w + (kernel_w - 1) * dilation_w - left
     return Halo(top, left, max(0, last_row - height + 1), max(0, last_column - width + 1))
@@ -41,6 +46,11 @@ def lower_conv(builder: Builder, node: Node) -> None:
         packed = pack_depthwise(weights, width)
         builder.emit("conv_depthwise", node, out, x, residual, weights=packed, bias=packed_bias, **fields)
         return
+    if tile := _winograd_tile(builder.graph, node, builder.tier):
+        x = builder.blocked(name)
+        operands = (x, *_result(builder, node))
+        emit_winograd(builder, node, operands, weights, bias=bias, fields=fields, tile=tile)
+        return
     few_channels = channels * 2 <= builder.tier.vector_width
     if few_channels and groups == 1 and fields["dilation_w"] == 1 and builder.is_external(name):
         x = _interleaved(builder, node)
@@ -50,6 +60,16 @@ def lower_conv(builder: Builder, node: Node) -> None:
     else:
         conv = _blocked(builder, node, weights, bias, groups)
     emit_direct(builder, node, conv)
+
+
+def _winograd_tile(graph: Graph, node: Node, tier: Tier) -> int:
+    """Return the tile of the Winograd algorithm to use for a FusedConv, or ``DIRECT``."""
+    outputs, inputs, *kernel = graph.shape(node.inputs[1])
+    unit_steps = integers(node, "strides") == integers(node, "dilations") == (1, 1)
+    if kernel != [3, 3] or not unit_steps or number(node, "group") != 1:
+        return DIRECT
+    images, _, rows, columns = shape4(graph.shape(node.outputs[0]))
+    return choose_tile(Shape(images, inputs, outputs, rows, columns), tier)
 
 
 def _fields(node: Node, weights: Floats) -> dict[str, Any]:
@@ -78,7 +98,7 @@ def _interleaved(builder: Builder, node: Node) -> Tensor:
     """Return an input with few channels as [n][h][w][c], so that no lane is wasted on filling up a block."""
     name = node.inputs[0]
     shape = shape4(builder.graph.shape(name))
-    x = builder.in_arena(blocked(shape, shape[1], needed_halo(builder.graph, node)))
+    x = builder.in_arena(blocked(shape, shape[1], needed_halo(builder.graph, node, builder.tier)))
     builder.emit("reorder_to_blocks", f"{name} interleaved", x, builder.external(name))
     return x
 

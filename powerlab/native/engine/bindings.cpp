@@ -82,6 +82,7 @@ void bind_step(nb::module_& module) {
       .def_rw("x", &Step::x)
       .def_rw("y", &Step::y)
       .def_rw("out", &Step::out)
+      .def_rw("scratch", &Step::scratch)
       .def_rw("kernel_h", &Step::kernel_h)
       .def_rw("kernel_w", &Step::kernel_w)
       .def_rw("stride_h", &Step::stride_h)
@@ -126,7 +127,7 @@ void bind_plan(nb::module_& module) {
              return plan.add_constant(std::span<const float>(values.data(), values.size()));
            })
       .def("add", &Plan::add, nb::arg("family"), nb::arg("label"), nb::arg("step"), nb::arg("x"), nb::arg("y"),
-           nb::arg("out"), nb::arg("weights"), nb::arg("bias"))
+           nb::arg("out"), nb::arg("scratch"), nb::arg("weights"), nb::arg("bias"))
       .def("run", &run, nb::arg("inputs"), nb::arg("outputs"))
       .def("run_timed", &run_timed, nb::arg("inputs"), nb::arg("outputs"))
       .def("poison", &Plan::poison)

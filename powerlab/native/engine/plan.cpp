@@ -71,18 +71,20 @@ void Plan::check(const View& v, const Place& place, bool written) const {
   }
 }
 
-void Plan::add(const std::string& family, const std::string& label, Step step, Place x, Place y, Place out, int weights,
-               int bias) {
+void Plan::add(const std::string& family, const std::string& label, Step step, Place x, Place y, Place out,
+               Place scratch, int weights, int bias) {
   const Kernel& kernel = find_kernel(table_, family);
   check(step.x, x, false);
   check(step.y, y, false);
   check(step.out, out, true);
+  check(step.scratch, scratch, true);
   const auto data = [this](const Place& place) {
     return place.space == Place::Space::kArena ? arena_.get() + place.offset : nullptr;
   };
   step.x.data = data(x);
   step.y.data = data(y);
   step.out.data = data(out);
+  step.scratch.data = data(scratch);
   step.weights = weights < 0 ? nullptr : constants_.at(static_cast<std::size_t>(weights)).get();
   step.bias = bias < 0 ? nullptr : constants_.at(static_cast<std::size_t>(bias)).get();
   steps_.push_back({step, &kernel, x, y, out, label});

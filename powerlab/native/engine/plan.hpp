@@ -41,8 +41,8 @@ class Plan {
 
   // Appends a step. `weights` and `bias` are numbers of constants, or -1. Views in the arena are checked to lie inside
   // it; throws std::invalid_argument otherwise, and where the tier has no such kernel.
-  void add(const std::string& family, const std::string& label, Step step, Place x, Place y, Place out, int weights,
-           int bias);
+  void add(const std::string& family, const std::string& label, Step step, Place x, Place y, Place out, Place scratch,
+           int weights, int bias);
 
   // Runs all steps. Calls from several threads take turns. inputs[i] and outputs[i] are what places of that index mean.
   void run(std::span<const float* const> inputs, std::span<float* const> outputs);

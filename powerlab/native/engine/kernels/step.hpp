@@ -2,7 +2,8 @@
 //
 // A kernel is a function `void kernel(const Step& step, int thread, int threads)`. The plan calls it on all its threads
 // at the same time, once each with thread = 0 .. threads-1, and puts a barrier behind it. A kernel
-//   - computes the share of `step.out` that falls to `thread`, and writes nothing else: shares never overlap, so there
+//   - computes the share of `step.out` that falls to `thread`, and writes nothing else but its part of `scratch`:
+//   shares never overlap, so there
 //     are no locks, and its result does not depend on `threads`;
 //   - reads `step.x`, `step.y`, the weights and the bias only; `out` never overlaps them;
 //   - allocates nothing, throws nothing, blocks on nothing: every size was checked when the plan was built;
@@ -35,6 +36,7 @@ struct View {
 
 struct Step {
   View x, y, out;        // y: residual of a convolution, second operand of an addition
+  View scratch;          // memory a kernel may use as it likes: image floats for each thread
   const float* weights;  // packed as the kernel's file says
   const float* bias;     // one float a channel, filled up like the channels
   std::int32_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left;

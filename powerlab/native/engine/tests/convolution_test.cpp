@@ -8,6 +8,7 @@ namespace powerlab::engine::test {
 namespace {
 
 constexpr double kTolerance = 2e-5;
+constexpr double kWinogradTolerance = 1e-4;
 
 struct ConvCase {
   int n, in, out, h, w, kernel, stride, pad, dilation, groups;
@@ -56,6 +57,43 @@ Floats pack_depthwise(const KernelTable& table, const reference::Tensor& weights
     }
   }
   return packed;
+}
+
+// G of F(m, 3), as the paper gives it.
+std::vector<std::vector<double>> winograd_g(int m) {
+  if (m == 2) return {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
+  return {{1 / 4.0, 0, 0},
+          {-1 / 6.0, -1 / 6.0, -1 / 6.0},
+          {-1 / 6.0, 1 / 6.0, -1 / 6.0},
+          {1 / 24.0, 1 / 12.0, 1 / 6.0},
+          {1 / 24.0, -1 / 12.0, 1 / 6.0},
+          {0, 0, 1}};
+}
+
+// [unit][position][channel][block of the unit][v] of G w G^T, as kernels/conv_winograd.hpp says.
+Floats pack_winograd(const KernelTable& table, const reference::Tensor& weights, int m) {
+  const auto g = winograd_g(m);
+  const int size = m + 2, v = table.vector_width, blocks = (weights.n + v - 1) / v;
+  const int units = (blocks + table.tile_blocks - 1) / table.tile_blocks;
+  std::vector<float> packed;
+  for (int unit = 0; unit < units; ++unit) {
+    for (int position = 0; position < size * size; ++position) {
+      for (int i = 0; i < weights.c; ++i) {
+        for (int o = unit * blocks / units * v; o < (unit + 1) * blocks / units * v; ++o) {
+          double sum = 0;
+          for (int tap = 0; tap < 9 && o < weights.n; ++tap) {
+            sum += g[static_cast<std::size_t>(position / size)][static_cast<std::size_t>(tap / 3)] *
+                   weights.at(o, i, tap / 3, tap % 3, 0.0) *
+                   g[static_cast<std::size_t>(position % size)][static_cast<std::size_t>(tap % 3)];
+          }
+          packed.push_back(static_cast<float>(sum));
+        }
+      }
+    }
+  }
+  Floats floats(packed.size());
+  for (std::size_t i = 0; i < packed.size(); ++i) floats[i] = packed[i];
+  return floats;
 }
 
 // All operands of one case, random; `expected` from the reference.
@@ -134,6 +172,33 @@ void check(const KernelTable& table, const char* family, const ConvCase& c, int 
   }
 }
 
+void check_winograd(const KernelTable& table, int m, const ConvCase& c, Report& report) {
+  const std::string family = "conv_winograd" + std::to_string(m);
+  const Problem problem(c);
+  const int v = table.vector_width, chunk_tiles = 5, size = m + 2;
+  Placed x(c.n, c.in, c.h, c.w, v, c.pad + m - 1), residual(c.n, c.out, problem.expected.h, problem.expected.w, v, 0);
+  x.put(problem.x);
+  residual.put(problem.residual);
+  Floats weights = pack_winograd(table, problem.weights, m);
+  for (const int threads : {1, 2, 3}) {
+    Placed out(c.n, c.out, problem.expected.h, problem.expected.w, v, 1);
+    Floats bias = filled(problem.bias, out.view.blocks, v);
+    Step step = step_of(c, problem);
+    step.x = x.view;
+    step.out = out.view;
+    if (c.residual) step.y = residual.view;
+    step.weights = weights.data();
+    step.bias = bias.data();
+    step.last_lanes = c.in - (x.view.blocks - 1) * v;
+    step.chunk_tiles = chunk_tiles;
+    step.scratch.image = size * size * ((x.view.blocks + table.tile_blocks) * chunk_tiles + 2) * v;
+    Floats scratch(static_cast<std::size_t>(threads * step.scratch.image), std::numeric_limits<float>::quiet_NaN());
+    step.scratch.data = scratch.data();
+    run_kernel(table, family.c_str(), step, threads);
+    report.check(name(family.c_str(), table, c, threads), error(out, problem.expected), kWinogradTolerance);
+  }
+}
+
 }  // namespace
 
 void check_convolutions(const KernelTable& table, Report& report) {
@@ -147,6 +212,19 @@ void check_convolutions(const KernelTable& table, Report& report) {
   };
   for (const ConvCase& c : cases) check(table, "conv_direct", c, v, report);
   check(table, "conv_direct", {1, 3, 2 * v + 1, 11, 12, 7, 2, 3, 1, 1, false, true}, 3, report);  // interleaved
+}
+
+void check_winograd(const KernelTable& table, Report& report) {
+  const int v = table.vector_width;
+  const ConvCase cases[] = {
+      {1, v, v, 8, 8, 3, 1, 1, 1, 1, false, false},
+      {2, 2 * v + 3, 5 * v + 1, 7, 9, 3, 1, 1, 1, 1, true, true},
+      {1, 3 * v, 2 * v, 13, 6, 3, 1, 0, 1, 1, false, true},
+      {1, 1, 1, 3, 3, 3, 1, 0, 1, 1, false, false},
+  };
+  for (const ConvCase& c : cases) {
+    for (const int m : {2, 4}) check_winograd(table, m, c, report);
+  }
 }
 
 void check_depthwise(const KernelTable& table, Report& report) {

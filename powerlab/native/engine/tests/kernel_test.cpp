@@ -22,6 +22,7 @@ int run(const char* tier) {
     if (tier[0] != '\0' && table != &find_tier(tier)) continue;
     const int before = report.checked();
     check_convolutions(*table, report);
+    check_winograd(*table, report);
     check_depthwise(*table, report);
     check_pools(*table, report);
     check_elementwise(*table, report);

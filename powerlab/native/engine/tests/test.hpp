@@ -28,6 +28,7 @@ inline void run_kernel(const KernelTable& table, const char* family, const Step&
 }
 
 void check_convolutions(const KernelTable& table, Report& report);
+void check_winograd(const KernelTable& table, Report& report);
 void check_depthwise(const KernelTable& table, Report& report);
 void check_pools(const KernelTable& table, Report& report);
 void check_elementwise(const KernelTable& table, Report& report);

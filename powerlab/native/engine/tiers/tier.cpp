@@ -2,6 +2,7 @@
 // header under kernels/ and one line here.
 #include "kernels/conv_depthwise.hpp"
 #include "kernels/conv_direct.hpp"
+#include "kernels/conv_winograd.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/normalise.hpp"
 #include "kernels/pool.hpp"
@@ -13,6 +14,8 @@ namespace powerlab::engine::POWERLAB_TIER {
 
 static const Kernel kKernels[] = {
     POWERLAB_KERNEL("conv_direct", "conv_direct_f32_" POWERLAB_CONV_TILE, conv_direct),
+    POWERLAB_KERNEL("conv_winograd2", "conv_winograd2_f32_" POWERLAB_CONV_TILE, conv_winograd<2>),
+    POWERLAB_KERNEL("conv_winograd4", "conv_winograd4_f32_" POWERLAB_CONV_TILE, conv_winograd<4>),
     POWERLAB_KERNEL("conv_depthwise", "conv_depthwise_f32_1x8", conv_depthwise),
     POWERLAB_KERNEL("pool_max", "pool_max_f32", pool_max),
     POWERLAB_KERNEL("pool_average", "pool_average_f32", pool_average),
