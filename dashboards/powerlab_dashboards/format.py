@@ -40,7 +40,7 @@ class Shown:
 
 
 def shown(metric: Metric) -> Shown:
-    """Return a metric ready to print: the interval keeps one digit (two when it begins with 1), the value as many."""
+    """Return a metric ready to print: the interval keeps two digits, the value as many decimals."""
     kind = METRICS[metric.name]
     if metric.low is None or metric.high is None:
         return Shown(
@@ -51,12 +51,10 @@ def shown(metric: Metric) -> Shown:
             provenance=metric.provenance.value,
         )
     below, above = metric.value - metric.low, metric.high - metric.value
-    lopsided = abs(above - below) > _LOPSIDED * max(above, below)
-    halves = [half for half in (below, above) if half > 0] or [0.0]
-    decimals = decimals_for(min(halves) if lopsided else max(halves), metric.value)
+    decimals = decimals_for(max(below, above), metric.value)
     return Shown(
         value=fixed(metric.value, decimals),
-        spread=_spread(below, above, decimals, lopsided=lopsided),
+        spread=_spread(below, above, decimals),
         interval=f"95 % interval {fixed(metric.low, decimals)} to {fixed(metric.high, decimals)}",
         unit=kind.unit,
         provenance=metric.provenance.value,
@@ -67,10 +65,7 @@ def decimals_for(half_width: float, value: float) -> int:
     """Return how many decimals of ``value`` an interval of that half-width supports, 0 to 6."""
     if not math.isfinite(half_width) or half_width <= 0:
         return _significant_decimals(value, _DIGITS_WITHOUT_INTERVAL + 1)
-    exponent = math.floor(math.log10(half_width))
-    leading = round(half_width / 10**exponent, 6)
-    decimals = (1 if leading < 2 else 0) - exponent
-    return min(max(decimals, 0), _MOST_DECIMALS)
+    return min(max(1 - math.floor(math.log10(half_width)), 0), _MOST_DECIMALS)
 
 
 def significant(value: float, digits: int = _DIGITS_WITHOUT_INTERVAL) -> str:
@@ -98,6 +93,15 @@ def moment(when: datetime | str) -> str:
     return when.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
+def clock(when: str) -> str:
+    """Return the time of day of an ISO 8601 moment, ``09:30:05`` in UTC; text that is no moment stays as it is."""
+    try:
+        found = datetime.fromisoformat(when)
+    except ValueError:
+        return when
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC).strftime("%H:%M:%S")
+
+
 def model_label(model: str) -> str:
     """Return a model's short name: a zoo name as it is, an ONNX file without its folders."""
     return PurePath(model).name if "/" in model else model
@@ -115,7 +119,7 @@ def _significant_decimals(value: float, digits: int) -> int:
     return min(max(digits - 1 - math.floor(math.log10(rounded)), 0), 12)
 
 
-def _spread(below: float, above: float, decimals: int, *, lopsided: bool) -> str:
-    if not lopsided:
+def _spread(below: float, above: float, decimals: int) -> str:
+    if abs(above - below) <= _LOPSIDED * max(above, below):
         return f"±{fixed(max(above, below), decimals)}"
     return f"+{fixed(max(above, 0.0), decimals)} {_MINUS}{fixed(max(below, 0.0), decimals)}"

@@ -45,6 +45,7 @@ def _environment() -> Environment:
     environment.filters |= {
         "shown": form.shown,
         "moment": form.moment,
+        "clock": form.clock,
         "model_label": form.model_label,
         "count": form.count,
         "significant": form.significant,

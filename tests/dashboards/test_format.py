@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from powerlab.domain.quantity import Metric, Provenance
-from powerlab_dashboards.format import count, decimals_for, fixed, model_label, moment, shown, significant
+from powerlab_dashboards.format import clock, count, decimals_for, fixed, model_label, moment, shown, significant
 
 
 def metric(value: float, low: float | None = None, high: float | None = None) -> Metric:
@@ -20,12 +20,13 @@ def metric(value: float, low: float | None = None, high: float | None = None) ->
 @pytest.mark.parametrize(
     ("value", "half", "expected"),
     [
-        (12.3456, 0.05, "12.35 ±0.05 W"),
+        (12.3456, 0.05, "12.346 ±0.050 W"),
         (12.3456, 0.12, "12.35 ±0.12 W"),
-        (12.3456, 0.3, "12.3 ±0.3 W"),
+        (12.3456, 0.3, "12.35 ±0.30 W"),
+        (12.04, 8.2, "12.0 ±8.2 W"),
         (1234.5, 23.0, "1234 ±23 W"),
-        (0.00123, 0.00004, "0.00123 ±0.00004 W"),
-        (-0.5, 0.2, "−0.5 ±0.2 W"),
+        (0.00123, 0.00004, "0.001230 ±0.000040 W"),
+        (-0.5, 0.2, "−0.50 ±0.20 W"),
     ],
 )
 def test_a_value_has_as_many_digits_as_its_interval_supports(value: float, half: float, expected: str) -> None:
@@ -38,7 +39,7 @@ def test_a_lopsided_interval_shows_both_sides() -> None:
 
 
 def test_an_interval_with_one_side_only_keeps_the_other_at_zero() -> None:
-    assert shown(metric(10.0, 10.0, 12.0)).spread == "+2 −0"
+    assert shown(metric(10.0, 10.0, 12.0)).spread == "+2.0 −0.0"
 
 
 def test_without_an_interval_nothing_is_claimed() -> None:
@@ -83,6 +84,12 @@ def test_moments_are_utc() -> None:
     assert moment(datetime(2026, 11, 21, 9, 30, tzinfo=UTC)) == "2026-11-21 09:30 UTC"
     assert moment("2026-11-21T09:30:00") == "2026-11-21 09:30 UTC"
     assert moment("yesterday") == "yesterday"
+
+
+def test_times_of_day_are_utc() -> None:
+    assert clock("2026-11-21T11:30:05+02:00") == "09:30:05"
+    assert clock("2026-11-21T09:30:05") == "09:30:05"
+    assert clock("yesterday") == "yesterday"
 
 
 def test_names_and_counts() -> None:
