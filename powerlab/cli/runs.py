@@ -1,17 +1,54 @@
-"""Placeholder until its owner writes it."""
+"""``powerlab runs``: look at stored runs."""
 
 from __future__ import annotations
 
 import argparse
 
-from powerlab.domain.errors import PowerlabError
+_EPILOG = """\
+exit status: 0 done; 2 there is no such run, or the database or server cannot be used
+
+examples:
+  powerlab runs list --sweep SWEEP
+  powerlab runs show RUN --json
+  powerlab runs list --server http://server:8765
+"""
+
+
+def add_source_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add ``--database`` and ``--server``: where runs are read from."""
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--database", metavar="PATH_OR_URL", help="a database (default: the local one)")
+    where.add_argument("--server", metavar="URL", help="a server instead of a database")
+
+
+def add_filter_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what chooses runs."""
+    parser.add_argument("--sweep", metavar="SWEEP", help="only this sweep's runs")
+    parser.add_argument("--model", help="only this model's runs")
+    parser.add_argument("--verdict", choices=("valid", "flagged", "void", "failed"), help="only runs judged so")
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
-    subparsers.add_parser("runs")
+    parser = subparsers.add_parser(
+        "runs",
+        help="list and show stored runs",
+        description="List stored runs, or show one with its figures, intervals, provenance and findings.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    actions = parser.add_subparsers(metavar="ACTION", dest="action", required=True)
+    listed = actions.add_parser("list", help="in the order in which they arrived")
+    add_filter_arguments(listed)
+    show = actions.add_parser("show", help="one run")
+    show.add_argument("run_id", metavar="RUN", help="its id")
+    for action in (listed, show):
+        add_source_arguments(action)
+        action.add_argument("--json", action="store_true", help="print JSON for machines")
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    raise PowerlabError(f"{args.command} is not built yet.")
+    from powerlab.cli import run_listing
+
+    return run_listing.show(args) if args.action == "show" else run_listing.list_all(args)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from powerlab.domain.errors import PowerlabError
 
@@ -41,39 +40,29 @@ class ServerApi:
         from powerlab.protocol.wire import decode
 
         given = {name: str(value) for name, value in fields.items()}
-        return decode(self._send("GET", path, None, given).data, kind)
+        return decode(self._send("GET", path, None, given), kind)
 
     def post(self, path: str, message: object, kind: type[T]) -> T:
         """Send a message and return the answer."""
         from powerlab.protocol.wire import decode, encode
 
-        return decode(self._send("POST", path, encode(message), None).data, kind)
+        return decode(self._send("POST", path, encode(message), None), kind)
 
-    def lines(self, path: str, **fields: str | int) -> Iterator[bytes]:
-        """Yield the pieces of a streamed answer as they come."""
-        given = {name: str(value) for name, value in fields.items()}
-        answer = self._send("GET", path, None, given, preload_content=False)
-        yield from answer.stream(65_536)
-
-    def _send(
-        self, method: str, path: str, body: bytes | None, fields: dict[str, str] | None, *, preload_content: bool = True
-    ) -> Any:
+    def _send(self, method: str, path: str, body: bytes | None, fields: dict[str, str] | None) -> bytes:
         from urllib.parse import urlencode
 
         import urllib3
 
         address = f"{self.server}/api/v1{path}" + (f"?{urlencode(fields)}" if fields else "")
         try:
-            answer = self._pool.request(
-                method, address, body=body, headers=self._headers, preload_content=preload_content
-            )
+            answer = self._pool.request(method, address, body=body, headers=self._headers)
         except urllib3.exceptions.HTTPError as error:
             raise PowerlabError(
                 f"no powerlab server answers at {self.server}; start one with `powerlab serve`, or give --server."
             ) from error
         if answer.status >= 400:
             raise PowerlabError(_reason(answer.status, answer.data))
-        return answer
+        return answer.data
 
 
 def _reason(status: int, body: bytes) -> str:

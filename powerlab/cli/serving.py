@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-from contextlib import closing
+from contextlib import closing, suppress
 
 import uvicorn
 from fastapi import FastAPI
@@ -40,10 +40,8 @@ def serve(store: Store, host: str, port: int, operator_token: str | None) -> int
                 compose(store, settings), log_level="warning", timeout_graceful_shutdown=_GRACE_S, lifespan="off"
             )
         )
-        try:
+        with suppress(KeyboardInterrupt):
             server.run(sockets=[listener])
-        except KeyboardInterrupt:
-            pass
     return EXIT_OK
 
 

@@ -1,17 +1,59 @@
-"""Placeholder until its owner writes it."""
+"""``powerlab sweep``: sweeps on a server."""
 
 from __future__ import annotations
 
 import argparse
 
-from powerlab.domain.errors import PowerlabError
+from powerlab.cli.server_api import add_server_argument
+
+_EPILOG = """\
+exit status: 0 done; 1 a watched sweep failed; 2 the request cannot be carried out, one sentence says why
+
+examples:
+  powerlab sweep create resnet50 --device xavier-3 --threads 1,2,4 --modes MAXN,MODE_15W
+  powerlab sweep list
+  powerlab sweep watch SWEEP
+"""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
-    subparsers.add_parser("sweep")
+    parser = subparsers.add_parser(
+        "sweep",
+        help="create and follow sweeps on a server",
+        description="Create a sweep for a device, list sweeps, show a sweep's table, or watch one until it is over.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    actions = parser.add_subparsers(metavar="ACTION", dest="action", required=True)
+    create = actions.add_parser("create", help="queue a sweep for a device")
+    create.add_argument("models", nargs="+", metavar="MODEL", help="a zoo name, or the path of an ONNX file there")
+    create.add_argument("--device", metavar="NAME", help="the device's name or id (default: the only one there is)")
+    create.add_argument("--threads", metavar="N,...", help="thread counts (default: 1 and all cores)")
+    for name, default, words in (
+        ("batch", "1", "images per inference"),
+        ("modes", "current", "power modes, or all"),
+        ("repeats", "3", "runs of each point, at least 3"),
+        ("duration", "5", "timed seconds of a run"),
+        ("warm-up", "1", "untimed seconds before it"),
+        ("idle", "2", "seconds of the idle baseline in each mode"),
+        ("seed", "0", "makes the order of the runs repeatable"),
+        ("engine", "builtin", "what runs the models"),
+    ):
+        create.add_argument(f"--{name}", default=default, help=f"{words} (default: {default})")
+    listed = actions.add_parser("list", help="newest first")
+    show = actions.add_parser("show", help="state and table of a sweep")
+    watch = actions.add_parser("watch", help="follow a sweep until it is over, then show it")
+    for action in (show, watch):
+        action.add_argument("sweep", metavar="SWEEP", help="a sweep's id, or its first digits")
+    for action in (create, listed, show, watch):
+        add_server_argument(action)
+        action.add_argument("--json", action="store_true", help="print JSON for machines")
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    raise PowerlabError(f"{args.command} is not built yet.")
+    from powerlab.cli import sweeping
+
+    actions = {"create": sweeping.create, "list": sweeping.list_all, "show": sweeping.show, "watch": sweeping.watch}
+    return actions[args.action](args)

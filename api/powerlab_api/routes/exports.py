@@ -9,8 +9,8 @@ from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
 
 from powerlab.domain.run import Verdict
+from powerlab.protocol.export import csv_lines, ndjson_lines
 from powerlab.store import Store, queries
-from powerlab.store.export import csv_lines, ndjson_lines
 from powerlab_api.deps import ReadSession, StoreDep
 
 router = APIRouter(prefix="/exports", tags=["exports"])

@@ -1,0 +1,62 @@
+"""The demo's plan: as much as fits into a given time on a given device."""
+
+from __future__ import annotations
+
+from powerlab.domain.mode import CURRENT_MODE_NAME
+from powerlab.domain.sweep import SweepPlan
+from powerlab.protocol.records import DeviceRecord
+
+_REPEATS = 3
+_BATCH_SIZES = (1, 4)
+_MAX_MODES = 3
+_MAX_THREAD_COUNTS = 4
+_OVERHEAD_S = 2.5
+"""What a run costs beside its timed part: a worker, loading the model, warming up."""
+_WARM_UP_S = 0.5
+_SHORTEST_S = 1.0
+_LONGEST_S = 4.0
+
+
+def demo_plan(device: DeviceRecord, model: str, seconds: float) -> SweepPlan:
+    """Return threads x batch x modes; modes and thread counts are left out rather than runs made too short."""
+    modes = _modes(device)
+    threads = _threads(device, modes)
+    while True:
+        runs = len(modes) * len(threads) * len(_BATCH_SIZES) * _REPEATS
+        duration_s = seconds / runs - _OVERHEAD_S
+        if duration_s >= _SHORTEST_S or (len(modes) == 1 and len(threads) <= 2):
+            break
+        if len(threads) > 2:
+            threads = (threads[0], *threads[2:])
+        else:
+            modes = modes[:-1]
+    return SweepPlan(
+        models=(model,),
+        threads=threads,
+        batch_sizes=_BATCH_SIZES,
+        modes=modes,
+        repeats=_REPEATS,
+        duration_s=round(min(_LONGEST_S, max(_SHORTEST_S, duration_s)), 1),
+        min_inferences=3,
+        warm_up_s=_WARM_UP_S,
+        idle_s=1.0,
+    )
+
+
+def _modes(device: DeviceRecord) -> tuple[str, ...]:
+    settable = [
+        mode.name for mode in device.capabilities.modes if mode.name != CURRENT_MODE_NAME and not mode.requires_reboot
+    ]
+    return (CURRENT_MODE_NAME, *settable[: _MAX_MODES - 1])
+
+
+def _threads(device: DeviceRecord, modes: tuple[str, ...]) -> tuple[int, ...]:
+    """Return powers of two and the greatest count that every mode allows, at most four of them."""
+    online = [m.online_cores for m in device.capabilities.modes if m.name in modes and m.online_cores is not None]
+    most = min([device.device.core_count, *online])
+    counts = [1]
+    while counts[-1] * 2 < most:
+        counts.append(counts[-1] * 2)
+    if most > 1:
+        counts.append(most)
+    return (1, *counts[1:][-(_MAX_THREAD_COUNTS - 1) :])

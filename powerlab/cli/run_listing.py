@@ -1,0 +1,61 @@
+"""Carries out ``powerlab runs``."""
+
+from __future__ import annotations
+
+import argparse
+
+import msgspec
+from rich.console import Console
+from rich.table import Table
+
+from powerlab.cli import EXIT_OK
+from powerlab.cli.run_source import stored_run, stored_runs
+from powerlab.cli.tables import format_figure
+from powerlab.domain.quantity import METRICS
+from powerlab.domain.run import Run
+from powerlab.protocol.wire import encode
+
+
+def list_all(args: argparse.Namespace) -> int:
+    """Print a line a run."""
+    runs = stored_runs(args)
+    if args.json:
+        print(encode(list(runs)).decode())
+        return EXIT_OK
+    table = Table("run", "started", "point", "repeat", "verdict", "img/s", "img/s/W", box=None)
+    for one in runs:
+        efficiency = one.metric("efficiency_img_per_s_per_w")
+        table.add_row(
+            one.id,
+            one.started_at[:19],
+            _point(one),
+            str(one.repeat),
+            one.verdict,
+            format_figure(one.metric("throughput_img_per_s"), interval=False),
+            format_figure(efficiency, interval=False) + (f" {efficiency.provenance}" if efficiency else ""),
+        )
+    Console().print(table)
+    return EXIT_OK
+
+
+def show(args: argparse.Namespace) -> int:
+    """Print one run."""
+    run = stored_run(args)
+    if args.json:
+        print(msgspec.json.format(encode(run), indent=2).decode())
+        return EXIT_OK
+    print(f"{run.id}: {_point(run)}, repeat {run.repeat}, {run.verdict}, started {run.started_at}")
+    for finding in run.findings:
+        print(f"  {finding.verdict} ({finding.rule}): {finding.detail}")
+    table = Table("metric", "value", "unit", "provenance", box=None)
+    for metric in run.metrics:
+        kind = METRICS[metric.name]
+        table.add_row(kind.title, format_figure(metric), kind.unit, metric.provenance)
+    Console().print(table)
+    print("power: none" if run.total is None else f"power: {' + '.join(run.total.rails)}, {run.total.scope}")
+    return EXIT_OK
+
+
+def _point(run: Run) -> str:
+    load = run.point.workload
+    return f"{load.model}, batch {load.batch_size}, {run.point.threads} threads, mode {run.point.mode}"

@@ -1,0 +1,71 @@
+"""Stored runs, from a database or from a server: the same two questions either way."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from powerlab.cli.local_store import default_store
+from powerlab.cli.server_api import ServerApi
+from powerlab.domain.errors import PowerlabError
+from powerlab.domain.run import Run, Verdict
+from powerlab.protocol.records import RunPage
+
+if TYPE_CHECKING:
+    from powerlab.store import Store
+
+
+def stored_runs(args: argparse.Namespace) -> Iterator[Run]:
+    """Yield the runs that ``--sweep``, ``--model`` and ``--verdict`` choose, in the order in which they arrived."""
+    if args.server is not None:
+        yield from _from_server(ServerApi(args.server), args)
+        return
+    from powerlab.store import queries
+
+    wish = queries.RunFilter(
+        sweep_id=args.sweep, model=args.model, verdict=Verdict(args.verdict) if args.verdict else None
+    )
+    with closing(open_existing(args.database)) as store, store.session() as session:
+        if args.sweep is not None:
+            queries.sweep(session, args.sweep)
+        for _, run in queries.stream_runs(session, wish):
+            yield run
+
+
+def stored_run(args: argparse.Namespace) -> Run:
+    """Return the run ``args.run_id``; raises PowerlabError where there is none."""
+    if args.server is not None:
+        return ServerApi(args.server).get(f"/runs/{args.run_id}", Run)
+    from powerlab.store import queries
+
+    with closing(open_existing(args.database)) as store, store.session() as session:
+        return queries.run(session, args.run_id)
+
+
+def open_existing(address: str | None) -> Store:
+    """Open a database for reading: a file that does not exist is a mistake here, not a wish for a new one."""
+    import importlib.util
+    from pathlib import Path
+
+    if importlib.util.find_spec("sqlalchemy") is None:
+        raise PowerlabError("a database needs the server extra; install `powerlab[server]`, or ask a --server.")
+    from powerlab.store import open_store
+
+    chosen = address or str(default_store())
+    if "://" not in chosen and not Path(chosen).exists():
+        raise PowerlabError(f"there is no database {chosen}; `powerlab profile` makes one, or give --database.")
+    return open_store(chosen)
+
+
+def _from_server(api: ServerApi, args: argparse.Namespace) -> Iterator[Run]:
+    chosen = {"sweep_id": args.sweep, "model": args.model, "verdict": args.verdict}
+    fields: dict[str, str | int] = {name: value for name, value in chosen.items() if value is not None}
+    fields["limit"] = 500
+    while True:
+        page = api.get("/runs", RunPage, **fields)
+        yield from page.items
+        if page.next_cursor is None:
+            return
+        fields["cursor"] = page.next_cursor

@@ -1,0 +1,134 @@
+"""Carries out ``powerlab sweep``."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from powerlab.analysis.summary import PointSummary
+from powerlab.cli import EXIT_INCOMPLETE, EXIT_OK
+from powerlab.cli.plans import plan_from
+from powerlab.cli.server_api import ServerApi
+from powerlab.cli.tables import sweep_table
+from powerlab.domain.errors import PowerlabError
+from powerlab.protocol.messages import SweepRequest
+from powerlab.protocol.records import DevicePage, DeviceRecord, SweepPage, SweepRecord, SweepState
+from powerlab.protocol.wire import encode
+
+_POLL_S = 1.0
+_OVER = (SweepState.DONE, SweepState.FAILED)
+
+
+def create(args: argparse.Namespace) -> int:
+    """Queue a sweep."""
+    api = ServerApi(args.server)
+    device = find_device(api, args.device)
+    plan = plan_from(args, device.device, device.capabilities)
+    record = api.post("/sweeps", SweepRequest(device_id=device.id, plan=plan), SweepRecord)
+    if args.json:
+        print(encode(record).decode())
+    else:
+        print(f"{record.id}: {record.planned_run_count} runs queued for {record.device_name}")
+    return EXIT_OK
+
+
+def list_all(args: argparse.Namespace) -> int:
+    """List every sweep."""
+    found = list(all_sweeps(ServerApi(args.server)))
+    if args.json:
+        print(encode(found).decode())
+        return EXIT_OK
+    table = Table("sweep", "device", "models", "state", "runs", "created", box=None)
+    for one in found:
+        runs = f"{one.stored_run_count}/{one.planned_run_count}"
+        created = f"{one.created_at:%Y-%m-%d %H:%M} UTC"
+        table.add_row(one.id, one.device_name, ", ".join(one.plan.models), one.state, runs, created)
+    Console().print(table)
+    return EXIT_OK
+
+
+def show(args: argparse.Namespace) -> int:
+    """Show a sweep's state and table."""
+    api = ServerApi(args.server)
+    return print_sweep(api, find_sweep(api, args.sweep), as_json=args.json)
+
+
+def watch(args: argparse.Namespace) -> int:
+    """Follow a sweep until it is over."""
+    api = ServerApi(args.server)
+    record = follow(api, find_sweep(api, args.sweep).id)
+    print_sweep(api, record, as_json=args.json)
+    return EXIT_OK if record.state is SweepState.DONE else EXIT_INCOMPLETE
+
+
+def find_device(api: ServerApi, wanted: str | None) -> DeviceRecord:
+    """Return the device of that name or id; without one, the only device there is."""
+    devices = api.get("/devices", DevicePage).items
+    if not devices:
+        raise PowerlabError("the server knows no device; enrol one with `powerlab agent enrol`.")
+    names = ", ".join(device.device.name for device in devices)
+    if wanted is None:
+        if len(devices) > 1:
+            raise PowerlabError(f"the server knows several devices ({names}); choose one with --device.")
+        return devices[0]
+    for device in devices:
+        if wanted in (device.id, device.device.name):
+            return device
+    raise PowerlabError(f"the server knows no device {wanted!r}; it knows: {names}.")
+
+
+def all_sweeps(api: ServerApi) -> list[SweepRecord]:
+    """Return every sweep, newest first."""
+    found: list[SweepRecord] = []
+    cursor: str | None = None
+    while True:
+        page = api.get("/sweeps", SweepPage, limit=500, **({"cursor": cursor} if cursor else {}))
+        found.extend(page.items)
+        cursor = page.next_cursor
+        if cursor is None:
+            return found
+
+
+def find_sweep(api: ServerApi, wanted: str) -> SweepRecord:
+    """Return the sweep whose id begins with these digits."""
+    found = [record for record in all_sweeps(api) if record.id.startswith(wanted)]
+    if len(found) != 1:
+        raise PowerlabError(
+            f"{len(found)} sweeps begin with {wanted!r}; `powerlab sweep list` shows them with their whole ids."
+        )
+    return found[0]
+
+
+def follow(api: ServerApi, sweep_id: str, still_going: Callable[[], None] = lambda: None) -> SweepRecord:
+    """Show a progress bar on standard error until a sweep is over, and return it; ``still_going`` may object."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        record = api.get(f"/sweeps/{sweep_id}", SweepRecord)
+        task = progress.add_task(record.state, total=record.planned_run_count)
+        while True:
+            progress.update(
+                task, completed=record.stored_run_count, description=f"{record.device_name}: {record.state}"
+            )
+            if record.state in _OVER:
+                return record
+            still_going()
+            time.sleep(_POLL_S)
+            record = api.get(f"/sweeps/{sweep_id}", SweepRecord)
+
+
+def print_sweep(api: ServerApi, record: SweepRecord, *, as_json: bool) -> int:
+    """Print a sweep's state and the table of its points."""
+    summaries = api.get(f"/sweeps/{record.id}/points", tuple[PointSummary, ...])
+    if as_json:
+        print(encode({"sweep": record, "summaries": summaries}).decode())
+        return EXIT_OK
+    state = f"{record.state}: {record.detail}" if record.detail else record.state
+    print(f"{record.id} on {record.device_name}, {state}, {record.stored_run_count}/{record.planned_run_count} runs")
+    if summaries:
+        Console().print(sweep_table(summaries))
+    return EXIT_OK
