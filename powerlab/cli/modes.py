@@ -65,12 +65,19 @@ def _add_common(parser: argparse.ArgumentParser, default: object = None) -> None
     )
 
 
-def default_state_dir() -> Path:
-    """Return ``POWERLAB_STATE_DIR``, or the user's state directory for powerlab."""
+def default_state_dir(sysroot: Path) -> Path:
+    """Return where the journal of a device lies: ``POWERLAB_STATE_DIR``, or the user's state directory.
+
+    A simulated board keeps its own, where a sweep of it looks too.
+    """
+    configured = os.environ.get("POWERLAB_STATE_DIR")
+    if configured:
+        return Path(configured)
+    if sysroot != Path("/"):
+        return sysroot / "var/lib/powerlab"
     from platformdirs import user_state_path
 
-    configured = os.environ.get("POWERLAB_STATE_DIR")
-    return Path(configured) if configured else user_state_path("powerlab")
+    return user_state_path("powerlab")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -81,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
 
     if not args.sysroot.is_dir():
         raise PowerlabError(f"{args.sysroot} is no directory; `powerlab boards simulate` writes one.")
-    controller = ModeController(Sysroot(args.sysroot), args.state_dir or default_state_dir())
+    controller = ModeController(Sysroot(args.sysroot), args.state_dir or default_state_dir(args.sysroot))
     if args.action == "set":
         mode = controller.set(args.name)
         _report(args, mode.settings, f"{mode.name} is set; `powerlab modes restore` goes back.")

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from powerlab.cli import main
+from powerlab.cli.modes import default_state_dir
+from powerlab.modes.controller import ModeController
 from powerlab.sysroot import Sysroot
 
 
@@ -56,6 +59,35 @@ def test_the_state_directory_can_be_given(board: Sysroot, tmp_path: Path, state_
     assert main(arguments) == 0
     assert list(elsewhere.rglob("undo.json")) != []
     assert not state_dir.exists()
+
+
+def test_the_journal_lies_with_the_board_or_in_the_users_state(
+    board: Sysroot, state_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert default_state_dir(Path("/")) == default_state_dir(board.base) == state_dir
+    monkeypatch.delenv("POWERLAB_STATE_DIR")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert default_state_dir(Path("/")) == tmp_path / "powerlab"
+    assert default_state_dir(board.base) == board.path("/var/lib/powerlab")
+
+
+def test_what_a_killed_sweep_of_a_simulated_board_left_is_found(
+    board: Sysroot, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("POWERLAB_STATE_DIR")
+    killed = ModeController(board, board.path("/var/lib/powerlab"))
+    monkeypatch.setattr(killed._board, "restore", lambda previous, touched: ())
+    monkeypatch.setattr(killed._journal, "remove", lambda: None)
+    with killed.applied("MODE_15W"):
+        pass
+    sysroot = ["--sysroot", str(board.base)]
+    assert main(["modes", *sysroot]) == 0
+    assert f"process {os.getpid()} set MODE_15W and has not put the old settings back" in " ".join(
+        capsys.readouterr().out.split()
+    )
+    assert main(["modes", "restore", *sysroot]) == 0
+    assert "nvpmodel mode = 0" in capsys.readouterr().out
+    assert board.read("/var/lib/nvpmodel/status") == "pmode:0000"
 
 
 @pytest.mark.parametrize(
