@@ -98,8 +98,9 @@ def light_model(name, seed=0):
 
 def _weight(role, shape, generator):
     operator, index = role or ("", 0)
-    if operator == "BatchNormalization" and index in (1, 4):  # scale and variance are positive
-        return generator.uniform(0.5, 1.0, shape).astype(np.float32)
+    if operator == "BatchNormalization" and index in (1, 4):  # small scales keep sums of branches from growing
+        low, high = (0.2, 0.4) if index == 1 else (0.5, 1.0)
+        return generator.uniform(low, high, shape).astype(np.float32)
     if len(shape) < 2:
         centre = 0.0 if operator in ("Conv", "Gemm", "BatchNormalization") else 0.5
         return generator.normal(centre, 0.1, shape).astype(np.float32)

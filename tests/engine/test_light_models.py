@@ -29,7 +29,8 @@ def test_session_runs_the_network_as_onnx_runtime_does(name):
     graph = load_bytes(data)
     inputs = random_inputs(graph)
     expected = run_ort(data, inputs)
-    assert all(np.ptp(value) > 0 for value in expected.values())
+    assert all(len(np.unique(value)) > 300 for value in expected.values()), "a saturated softmax would hide errors"
+    assert all(np.abs(value).max() != 1 for value in expected.values())
     assert relative_error(Session(optimise(graph), threads=2).run(inputs), expected) < TOLERANCE
 
 
