@@ -34,6 +34,7 @@ class _Sampler(Protocol):
     """The native sampler (powerlab/native/sampler/sampler.hpp)."""
 
     missed_deadlines: int
+    rounds: int
 
     def start(self) -> None: ...
     def stop(self) -> None: ...
@@ -97,6 +98,11 @@ class Recorder:
                 f"not one reading of {', '.join(silent)} worked while recording; `powerlab doctor` says what is wrong."
             )
         return self._traces
+
+    @property
+    def rounds(self) -> int:
+        """How often every file has been read since ``start``."""
+        return self._sampler.rounds
 
     def close(self) -> None:
         """End sampling without asking for traces; does nothing when already ended."""

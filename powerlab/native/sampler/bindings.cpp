@@ -71,6 +71,7 @@ void bind_sampler(nb::module_& module) {
       .def("stop", &Sampler::stop, nb::call_guard<nb::gil_scoped_release>(), "Return when the thread is gone.")
       .def("take", &take,
            "Hand over per channel (time_ns, value, cost_ns, failed_reads): int64 arrays of one length, and a count.")
+      .def_prop_ro("rounds", &Sampler::rounds, "How often every channel has been read since start.")
       .def_prop_ro("missed_deadlines", &Sampler::missed_deadlines, "Periods skipped because reading took too long.");
 }
 

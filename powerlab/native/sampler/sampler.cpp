@@ -100,6 +100,7 @@ void Sampler::start() {
     }
   }
   stopping_ = false;
+  rounds_ = 0;
   missed_deadlines_ = 0;
   thread_ = std::thread(&Sampler::run, this);
 }
@@ -141,8 +142,10 @@ void Sampler::sample(Channel* channel) {
 
 void Sampler::run() {
   std::int64_t deadline_ns = now_ns();
-  while (!stopping_) {
+  // At least one round: also a recording that is stopped at once has a sample.
+  do {
     for (Channel& channel : channels_) sample(&channel);
+    ++rounds_;
     deadline_ns += period_ns_;
     if (const std::int64_t late_ns = now_ns() - deadline_ns; late_ns > 0) {
       // Late by more than a period: skip what was missed, instead of reading in a hurry to catch up.
@@ -151,7 +154,7 @@ void Sampler::run() {
       deadline_ns += missed * period_ns_;
     }
     while (!stopping_ && now_ns() < deadline_ns) sleep_until_ns(std::min(deadline_ns, now_ns() + kLongestSleepNs));
-  }
+  } while (!stopping_);
 }
 
 }  // namespace powerlab::sampler

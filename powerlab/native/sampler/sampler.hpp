@@ -53,6 +53,7 @@ class Sampler {
   void start();                 // Does nothing while running. Throws std::system_error.
   void stop();                  // Returns when the thread is gone; does nothing when stopped.
   std::vector<Samples> take();  // Hands over what was sampled; throws std::logic_error while running.
+  std::int64_t rounds() const { return rounds_; }  // How often every channel has been read since start().
   std::int64_t missed_deadlines() const { return missed_deadlines_; }
 
  private:
@@ -67,6 +68,7 @@ class Sampler {
   std::vector<Channel> channels_;
   const std::int64_t period_ns_;
   std::atomic<bool> stopping_{false};
+  std::atomic<std::int64_t> rounds_{0};
   std::atomic<std::int64_t> missed_deadlines_{0};
   std::thread thread_;
 };

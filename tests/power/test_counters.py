@@ -1,0 +1,69 @@
+"""Unwrapping counters and finding their real period."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from powerlab.domain.power import Rail, RailQuantity, Trace
+from powerlab.domain.quantity import Provenance
+from powerlab.power.counters import observed_update_period_s, unwrap
+
+RAIL = Rail(
+    source="s",
+    name="r",
+    quantity=RailQuantity.ENERGY,
+    resolution=0.0,
+    relative_error=0.0,
+    update_period_s=0.0,
+    provenance=Provenance.MEASURED,
+)
+
+
+@given(st.data(), st.integers(2, 2**40), st.integers(1, 200))
+def test_energy_of_any_walk_with_wraps_is_the_truth(data: st.DataObject, wraps_at: int, count: int) -> None:
+    start = data.draw(st.integers(0, wraps_at - 1))
+    steps = data.draw(st.lists(st.integers(0, wraps_at - 1), min_size=count, max_size=count))
+    truth = start + np.concatenate([[0], np.cumsum(steps)])
+    unwrapped, cut = unwrap(truth % wraps_at, wraps_at)
+    assert cut == 0
+    np.testing.assert_array_equal(unwrapped, truth)
+
+
+@given(st.lists(st.integers(0, 2**50), max_size=50), st.none() | st.integers(1, 2**50))
+def test_any_readings_give_a_counter_that_never_decreases(readings: list[int], wraps_at: int | None) -> None:
+    raw = np.array(readings, dtype=np.int64)
+    unwrapped, cut = unwrap(raw, wraps_at)
+    assert len(unwrapped) + cut == len(raw)
+    assert (np.diff(unwrapped) >= 0).all()
+    np.testing.assert_array_equal(unwrapped[:1], raw[:1])
+
+
+def test_a_counter_set_back_ends_where_its_range_is_unknown() -> None:
+    unwrapped, cut = unwrap(np.array([5, 7, 9, 1, 2]), None)
+    assert unwrapped.tolist() == [5, 7, 9]
+    assert cut == 2
+
+
+def test_unwrapping_leaves_its_input_alone() -> None:
+    raw = np.array([5, 1, 3])
+    unwrap(raw, 10)
+    assert raw.tolist() == [5, 1, 3]
+
+
+@pytest.mark.parametrize("held", [2, 5, 20])
+def test_period_is_that_of_the_value_and_not_of_the_sampling(held: int) -> None:
+    count = 40 * held
+    trace = Trace(
+        rail=RAIL, time_ns=np.arange(count, dtype=np.int64) * 1_000_000, value=np.repeat(np.arange(40.0), held)
+    )
+    assert observed_update_period_s(trace) == pytest.approx(held * 1e-3)
+
+
+def test_no_period_of_a_value_that_stands_still() -> None:
+    trace = Trace(rail=RAIL, time_ns=np.arange(9, dtype=np.int64), value=np.ones(9))
+    assert observed_update_period_s(trace) == 0.0
+    empty = Trace(rail=RAIL, time_ns=np.array([], dtype=np.int64), value=np.array([]))
+    assert observed_update_period_s(empty) == 0.0
