@@ -52,11 +52,15 @@ class Session:
             raise PowerlabError(f"threads must be a whole number from 1 to {MOST_THREADS}, not {threads!r}.")
         graph = _optimised(model, shapes)
         tier = choose_tier()
-        program = lower(graph, tier, threads)
         try:
+            program = lower(graph, tier, threads)
             self._plan = build_plan(program, tier, threads, SPIN_US)
         except RuntimeError as error:
             raise PowerlabError(str(error)) from error
+        except MemoryError as error:
+            raise PowerlabError(
+                f"the model {graph.name!r} does not fit into memory with inputs of this size; use a smaller batch."
+            ) from error
         self._hidden_inputs = program.hidden_inputs
         self.tier = tier.name
         self.threads = threads

@@ -219,6 +219,21 @@ def test_ctrl_c_reaches_python_during_a_run():
     assert child.returncode == 0
 
 
+def test_an_empty_input_is_explained():
+    maker = GraphMaker()
+    y = maker.conv(maker.input("x", 0, 3, 8, 8), np.ones((4, 3, 1, 1)))
+    with pytest.raises(PowerlabError, match=r"the tensor 'x' has shape \[0, 3, 8, 8\]: there is nothing to compute"):
+        Session(maker.graph(y))
+
+
+def test_too_large_a_batch_is_explained():
+    maker = GraphMaker()
+    shape = (2**31 - 1, 64, 64, 64)
+    y = maker.node("Clamp", (maker.input("x", *shape),), shape, clamp=NO_CLAMP)
+    with pytest.raises(PowerlabError, match="does not fit into memory with inputs of this size; use a smaller batch"):
+        Session(maker.graph(y))
+
+
 def test_clamp_free_outputs_may_be_anything():
     maker = GraphMaker()
     x = maker.input("x", 1, 4)

@@ -45,8 +45,11 @@ def lower(graph: Graph, tier: Tier, threads: int) -> Program:
         threads: threads the program will run on; they decide how convolutions are cut.
 
     Raises:
-        PowerlabError: an operator is not known here, or asks for more than its kernel can.
+        PowerlabError: an operator is not known here, or asks for more than its kernel can, or a tensor is empty.
     """
+    for info in graph.tensors.values():
+        if 0 in info.shape:
+            raise PowerlabError(f"the tensor {info.name!r} has shape {list(info.shape)}: there is nothing to compute.")
     halos: dict[str, Halo] = {}
     for node in graph.nodes:
         if node.op_type not in LOWERINGS:

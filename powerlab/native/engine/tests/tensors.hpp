@@ -78,13 +78,16 @@ struct Placed {
     return view.data[n * view.image + c / lanes * view.plane + y * view.row + x * view.pixel + c % lanes];
   }
 
-  // Channels that fill up the last block become zero, like the halo.
+  // The halo becomes zero; channels that fill up the last block become not-a-number, since no kernel may count on them.
   void put(const reference::Tensor& t) {
     for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = 0;
     for (int n = 0; n < t.n; ++n) {
-      for (int c = 0; c < t.c; ++c) {
+      for (int c = 0; c < view.blocks * view.pixel; ++c) {
         for (int y = 0; y < t.h; ++y) {
-          for (int x = 0; x < t.w; ++x) at(n, c, y, x) = static_cast<float>(t.at(n, c, y, x, 0.0));
+          for (int x = 0; x < t.w; ++x) {
+            at(n, c, y, x) =
+                c < t.c ? static_cast<float>(t.at(n, c, y, x, 0.0)) : std::numeric_limits<float>::quiet_NaN();
+          }
         }
       }
     }
