@@ -107,7 +107,7 @@ def _scan(sysroot: Sysroot) -> Scan:
 
 
 def _channel(sysroot: Sysroot, path: str, rail_name: str) -> FileChannel:
-    wraps_at = read_integer(sysroot, f"{path}/max_energy_range_uj") or None
+    wraps_at = max(read_integer(sysroot, f"{path}/max_energy_range_uj") or 0, 0) or None
     rail = Rail(
         source=Rapl.name,
         name=rail_name,

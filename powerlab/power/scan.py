@@ -83,7 +83,7 @@ class Scan:
     def probe(self, source: str, *, absent: str, absent_remedy: str = "", denied_remedy: str) -> SourceProbe:
         """Put the outcome into words; ``absent`` is the sentence for a device that has nothing of this kind."""
         if self.channels:
-            state, detail, remedy = Availability.AVAILABLE, f"{len(self.channels)} rails can be read", ""
+            state, detail, remedy = Availability.AVAILABLE, _counted(len(self.channels)), ""
         elif self.denied:
             state, detail = Availability.DENIED, f"found {_listed(self.denied)}, but this user may not read"
             remedy = denied_remedy
@@ -102,6 +102,10 @@ class Scan:
 
 def _reason(error: OSError | ValueError) -> str:
     return error.strerror or type(error).__name__ if isinstance(error, OSError) else str(error)
+
+
+def _counted(rails: int) -> str:
+    return f"{rails} rail{'s' * (rails != 1)} can be read"
 
 
 def _listed(names: list[str], most: int = 4) -> str:

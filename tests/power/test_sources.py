@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Mapping
 
 import pytest
@@ -204,3 +205,45 @@ def test_nothing_there_is_a_state_and_no_error(machine: Machine, source: Ina3221
     assert probe.availability is Availability.ABSENT
     assert probe.detail
     assert list(source.channels(sysroot)) == []
+
+
+def test_enodata_is_broken_and_says_so(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """X-Gene answers ENODATA where its reading is invalid."""
+    sysroot = machine("xgene")
+    honest = Sysroot.read
+
+    def read(self: Sysroot, path: str) -> str:
+        if path.endswith("_input"):
+            raise OSError(errno.ENODATA, "No data available", path)
+        return honest(self, path)
+
+    monkeypatch.setattr(Sysroot, "read", read)
+    probe = Hwmon().probe(sysroot)
+    assert probe.availability is Availability.BROKEN
+    assert "No data available" in probe.detail
+    assert probe.remedy
+
+
+def test_a_counter_without_a_range_has_no_step_and_no_wrap(
+    tree: Tree, rapl_zone: Callable[..., Mapping[str, object]]
+) -> None:
+    sysroot = tree({**rapl_zone("intel-rapl:0", "package-0"), "/sys/class/powercap/intel-rapl:1/name": "package-1"})
+    sysroot.path("/sys/class/powercap/intel-rapl:0/max_energy_range_uj").write_text("-1\n")
+    (channel,) = Rapl().channels(sysroot)
+    assert isinstance(channel, FileChannel)
+    assert (channel.wraps_at, channel.rail.resolution) == (None, 0.0)
+    assert "package-1" in Rapl().probe(sysroot).detail
+
+
+def test_one_rail_is_one_rail(machine: Machine) -> None:
+    assert Hwmon().probe(machine("power-meter")).detail == "1 rail can be read"
+
+
+@pytest.mark.parametrize("name", ["xavier-jp4", "orin", "xeon", "altra", "xgene", "grace", "amdgpu", "psu"])
+def test_channels_are_those_the_probe_lists(machine: Machine, name: str) -> None:
+    sysroot = machine(name)
+    for source in (Ina3221(), Rapl(), Hwmon()):
+        probe = source.probe(sysroot)
+        assert tuple(channel.rail for channel in source.channels(sysroot)) == probe.rails
+        assert len({rail.key for rail in probe.rails}) == len(probe.rails)
+        assert bool(probe.rails) is (probe.availability is Availability.AVAILABLE)
