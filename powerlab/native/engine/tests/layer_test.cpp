@@ -143,6 +143,9 @@ void check_reorders(const KernelTable& table, Report& report) {
         report.check(std::string(table.tier) + " " + family, error(to, x), 0);
       };
       move("reorder_to_blocks", rows, blocks);
+      double filling = 0;
+      for (int c = channels; c < blocks.view.blocks * lanes; ++c) filling += std::abs(blocks.at(1, c, 4, 3));
+      report.check(std::string(table.tier) + " reorder_to_blocks, channels that fill up", filling, 0);
       move("copy", blocks, copied);
       move("reorder_to_planes", copied, back);
     }
