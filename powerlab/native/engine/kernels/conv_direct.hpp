@@ -48,6 +48,27 @@ static inline __attribute__((always_inline)) void conv_lane(Vec (&acc)[B][P], co
   }
 }
 
+#if defined(__aarch64__)
+// Four channels at once: Arm multiplies by one element of a vector, so that one load serves four steps.
+template <int B, int P>
+static inline __attribute__((always_inline)) void conv_four_lanes(Vec (&acc)[B][P], const float* x, std::int64_t pixel,
+                                                                  const float* weights) {
+  static_assert(kWidth == 4);
+  Vec values[P];
+  POWERLAB_UNROLL
+  for (int p = 0; p < P; ++p) values[p] = load_unaligned(x + p * pixel);
+  POWERLAB_UNROLL
+  for (int lane = 0; lane < 4; ++lane) {
+    POWERLAB_UNROLL
+    for (int b = 0; b < B; ++b) {
+      const Vec w = load(weights + (lane * B + b) * kWidth);
+      POWERLAB_UNROLL
+      for (int p = 0; p < P; ++p) acc[b][p] += w * values[p][lane];
+    }
+  }
+}
+#endif
+
 template <int B, int P>
 static __attribute__((noinline)) void conv_tile(const ConvTile& t) {
   Vec acc[B][P];
@@ -66,8 +87,17 @@ static __attribute__((noinline)) void conv_tile(const ConvTile& t) {
       for (int kx = 0; kx < t.kernel_w; ++kx) {
         const float* x = t.x + block * t.x_plane + ky * t.x_row + kx * t.x_column;
         const float* x3 = x + 3 * pixel;
+        int lane = 0;
+#if defined(__aarch64__)
+        for (; lane + 4 <= lanes; lane += 4) {
+          conv_four_lanes<B, P>(acc, x + lane, pixel, weights);
+          weights += 4 * B * kWidth;
+          __builtin_prefetch(prefetch, 0, 2);
+          prefetch += 4 * t.prefetch_step;
+        }
+#endif
         POWERLAB_UNROLL_BY_2
-        for (int lane = 0; lane < lanes; ++lane) {
+        for (; lane < lanes; ++lane) {
           conv_lane<B, P>(acc, x + lane, x3 + lane, pixel, weights);
           weights += B * kWidth;
           __builtin_prefetch(prefetch, 0, 2);
