@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import psutil
@@ -199,7 +200,7 @@ def test_a_forked_child_is_told_instead_of_hanging(session):
 
 def test_ctrl_c_reaches_python_during_a_run():
     code = (
-        "import sys; sys.path.insert(0, 'tests')\n"
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parents[1])!r})\n"
         "from engine_native.test_session import Session, small_graph, image\n"
         "session = Session(small_graph(), threads=2)\n"
         "try:\n"

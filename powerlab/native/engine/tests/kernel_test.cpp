@@ -29,6 +29,7 @@ int run(const char* tier) {
     check_normalisations(*table, report);
     check_reorders(*table, report);
     check_threads(*table, report);
+    check_plan(*table, report);
     std::printf("%s: %d checks\n", table->tier, report.checked() - before);
   }
   std::printf("%d checks, %d wrong\n", report.checked(), report.failed());

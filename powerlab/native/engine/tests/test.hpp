@@ -35,5 +35,6 @@ void check_elementwise(const KernelTable& table, Report& report);
 void check_normalisations(const KernelTable& table, Report& report);
 void check_reorders(const KernelTable& table, Report& report);
 void check_threads(const KernelTable& table, Report& report);
+void check_plan(const KernelTable& table, Report& report);
 
 }  // namespace powerlab::engine::test

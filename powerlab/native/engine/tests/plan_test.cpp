@@ -1,0 +1,95 @@
+#include "plan.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "tests/test.hpp"
+
+namespace powerlab::engine::test {
+namespace {
+
+constexpr int kChannels = 5, kSize = 6;
+constexpr std::size_t kElements = 2 * kChannels * kSize * kSize;
+
+Place arena(std::int64_t offset) { return {Place::Space::kArena, offset, 0}; }
+
+// input -> blocks with a halo -> 3 x 3 sums through a depthwise convolution of ones -> output
+struct Network {
+  Placed rows, blocks, sums;
+  Plan plan;
+
+  Network(const KernelTable& table, int threads)
+      : rows(2, kChannels, kSize, kSize, 1, 0),
+        blocks(2, kChannels, kSize, kSize, table.vector_width, 1),
+        sums(2, kChannels, kSize, kSize, table.vector_width, 0),
+        plan(table.tier, threads, static_cast<std::int64_t>(blocks.memory.size() + sums.memory.size()), 1000) {
+    const Place first = arena(blocks.view.row + blocks.view.pixel);
+    const Place second = arena(static_cast<std::int64_t>(blocks.memory.size()));
+    const int width = table.vector_width;
+    const std::vector<float> ones(static_cast<std::size_t>(9 * width * blocks.view.blocks), 1.0f);
+    const std::vector<float> zeros(static_cast<std::size_t>(width * blocks.view.blocks), 0.0f);
+    const int weights = plan.add_constant(ones), bias = plan.add_constant(zeros);
+    Step step{};
+    step.low = -std::numeric_limits<float>::infinity();
+    step.high = std::numeric_limits<float>::infinity();
+    step.x = rows.view;
+    step.out = blocks.view;
+    plan.add("reorder_to_blocks", "in", step, {Place::Space::kInput, 0, 0}, {}, first, {}, -1, -1);
+    step.x = blocks.view;
+    step.out = sums.view;
+    step.kernel_h = step.kernel_w = 3;
+    step.stride_h = step.stride_w = step.dilation_h = step.dilation_w = step.pad_top = step.pad_left = 1;
+    plan.add("conv_depthwise", "sum", step, first, {}, second, {}, weights, bias);
+    step.x = sums.view;
+    step.out = rows.view;
+    plan.add("reorder_to_planes", "out", step, second, {}, {Place::Space::kOutput, 0, 0}, {}, -1, -1);
+  }
+};
+
+template <typename Call>
+bool refuses(Call call) {
+  try {
+    call();
+  } catch (const std::invalid_argument&) {
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void check_plan(const KernelTable& table, Report& report) {
+  reference::Tensor x(2, kChannels, kSize, kSize), ones(kChannels, 1, 3, 3), expected(2, kChannels, kSize, kSize);
+  Random random;
+  random.fill(x.values);
+  for (double& value : ones.values) value = 1;
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  reference::conv(x, ones, std::vector<double>(kChannels), nullptr, {3, 3, 1, 1, 1, 1, 1, 1}, kChannels,
+                  {-kInfinity, kInfinity}, expected);
+  Placed in(2, kChannels, kSize, kSize, 1, 0), out(2, kChannels, kSize, kSize, 1, 0);
+  in.put(x);
+  const std::array<const float*, 1> inputs{in.view.data};
+  const std::array<float*, 1> outputs{out.view.data};
+  const std::string name = std::string(table.tier) + " plan";
+  for (const int threads : {1, 2, 3}) {
+    Network network(table, threads);
+    for (int run = 0; run < 20; ++run) {
+      if (run % 5 == 0) network.plan.poison();
+      std::fill_n(out.view.data, kElements, 0.0f);
+      network.plan.run(inputs, outputs);
+      report.check(name, error(out, expected), 1e-6);
+    }
+    report.check(name + " timed", network.plan.run_timed(inputs, outputs).size() == 3 ? 0 : 1, 0);
+    report.check(name + " without inputs", refuses([&] { network.plan.run({}, outputs); }) ? 0 : 1, 0);
+    Step outside{};
+    outside.out = network.sums.view;
+    const auto add = [&] { network.plan.add("copy", "", outside, {}, {}, arena(1 << 20), {}, -1, -1); };
+    report.check(name + " outside its arena", refuses(add) ? 0 : 1, 0);
+  }
+}
+
+}  // namespace powerlab::engine::test
