@@ -9,12 +9,12 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from powerlab.cli.results import state_dir
 from powerlab.domain.device import Capabilities, Device
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.power import Trace
 from powerlab.domain.run import Run
 from powerlab.domain.sweep import SweepPlan
+from powerlab.state_dir import state_dir
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -65,30 +64,17 @@ def _add_common(parser: argparse.ArgumentParser, default: object = None) -> None
     )
 
 
-def default_state_dir(sysroot: Path) -> Path:
-    """Return where the journal of a device lies: ``POWERLAB_STATE_DIR``, or the user's state directory.
-
-    A simulated board keeps its own, where a sweep of it looks too.
-    """
-    configured = os.environ.get("POWERLAB_STATE_DIR")
-    if configured:
-        return Path(configured)
-    if sysroot != Path("/"):
-        return sysroot / "var/lib/powerlab"
-    from platformdirs import user_state_path
-
-    return user_state_path("powerlab")
-
-
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
     from powerlab.domain.errors import PowerlabError
     from powerlab.modes.controller import ModeController
+    from powerlab.state_dir import state_dir
     from powerlab.sysroot import Sysroot
 
     if not args.sysroot.is_dir():
         raise PowerlabError(f"{args.sysroot} is no directory; `powerlab boards simulate` writes one.")
-    controller = ModeController(Sysroot(args.sysroot), args.state_dir or default_state_dir(args.sysroot))
+    sysroot = Sysroot(args.sysroot.absolute())
+    controller = ModeController(sysroot, args.state_dir or state_dir(sysroot))
     if args.action == "set":
         mode = controller.set(args.name)
         _report(args, mode.settings, f"{mode.name} is set; `powerlab modes restore` goes back.")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from powerlab.cli.hosts import add_host_arguments
+
 _DESCRIPTION = """\
 Run models over threads, batch sizes and power modes; print latency, throughput, watts and images per joule of every
 point with 95 % intervals, and which point is best at what. Runs are repeated in an order shuffled by --seed. Every
@@ -47,12 +49,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     plan.add_argument("--idle", metavar="S", default="2", help="seconds of the idle baseline in each mode (default: 2)")
     plan.add_argument("--seed", metavar="N", default="0", help="makes the order of the runs repeatable (default: 0)")
     plan.add_argument("--engine", metavar="NAME", default="builtin", help="what runs the models (default: builtin)")
-    where = parser.add_argument_group("where")
-    which = where.add_mutually_exclusive_group()
-    which.add_argument(
-        "--board", metavar="NAME", help="a simulated board instead of this machine (see powerlab boards)"
-    )
-    which.add_argument("--sysroot", metavar="DIR", help="read sensors and set modes below DIR instead of /")
+    add_host_arguments(parser)
     out = parser.add_argument_group("results")
     out.add_argument(
         "--store",

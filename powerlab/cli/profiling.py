@@ -17,23 +17,23 @@ from rich.text import Text
 
 from powerlab.analysis.summary import summarise
 from powerlab.backends.registry import BACKENDS
-from powerlab.boards.simulator import simulated_board
 from powerlab.cli import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK
+from powerlab.cli.hosts import open_host
 from powerlab.cli.interrupts import uninterrupted
 from powerlab.cli.local_store import StoredSweep, begin, open_local
 from powerlab.cli.plans import plan_from
 from powerlab.cli.report import answer, complete, document, in_plan_order, notes
-from powerlab.cli.results import ResultsFile, state_dir
+from powerlab.cli.results import ResultsFile
 from powerlab.cli.tables import sweep_table
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.power import TotalFormula
 from powerlab.domain.preflight import check_plan
 from powerlab.domain.run import Run
 from powerlab.domain.sweep import Point, SweepPlan
+from powerlab.state_dir import state_dir
 from powerlab.sweep.events import RunFinished, RunStarted, SweepStarted
 from powerlab.sweep.host import Host
 from powerlab.sweep.runner import run_sweep
-from powerlab.sysroot import Sysroot
 
 _FILE_WIDTH = 120
 """Width of the table where standard output is no terminal, which has no width of its own."""
@@ -41,7 +41,7 @@ _FILE_WIDTH = 120
 
 def profile(args: argparse.Namespace) -> int:
     """Run the sweep and print its results; returns the exit status."""
-    with _host(args) as host:
+    with open_host(args) as host:
         device, capabilities = host.device(), host.capabilities()
         plan = plan_from(args, device, capabilities)
         check_plan(plan, device, capabilities, tuple(BACKENDS))
@@ -109,21 +109,6 @@ def _ended(stored: StoredSweep | None) -> Iterator[None]:
     finally:
         if stored is not None:
             stored.finish(failure)
-
-
-@contextmanager
-def _host(args: argparse.Namespace) -> Iterator[Host]:
-    """Yield where the sweep runs; a simulated board keeps its mode journal in its own tree."""
-    if args.board is not None:
-        with simulated_board(args.board) as sysroot:
-            yield Host(sysroot=sysroot, state_dir=sysroot.path("/var/lib/powerlab"))
-    elif args.sysroot is not None:
-        sysroot = Sysroot(Path(args.sysroot).absolute())
-        if not sysroot.base.is_dir():
-            raise PowerlabError(f"--sysroot {args.sysroot} is no directory; give the root of a device's file tree.")
-        yield Host(sysroot=sysroot, state_dir=sysroot.path("/var/lib/powerlab"))
-    else:
-        yield Host(state_dir=state_dir())
 
 
 def _writable(output: str | None) -> Path | None:

@@ -7,17 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import platformdirs
 
 from powerlab.domain.device import Device
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.run import Run
 from powerlab.domain.sweep import SweepPlan
-
-
-def state_dir() -> Path:
-    """Return where powerlab keeps what must survive a crash (``$XDG_STATE_HOME/powerlab``)."""
-    return Path(platformdirs.user_state_path("powerlab"))
 
 
 class ResultsFile:
@@ -36,7 +30,7 @@ class ResultsFile:
             self._file = self.path.open("xb")
         except OSError as error:
             raise PowerlabError(
-                f"the results cannot be kept in {directory}: {error.strerror}; set XDG_STATE_HOME to a folder that "
+                f"the results cannot be kept in {directory}: {error.strerror}; set POWERLAB_STATE_DIR to a folder that "
                 "can be written."
             ) from error
         self._append({"kind": "sweep", "sweep_id": sweep_id, "device": device, "plan": plan})

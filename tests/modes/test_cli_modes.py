@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from powerlab.cli import main
-from powerlab.cli.modes import default_state_dir
 from powerlab.modes.controller import ModeController
+from powerlab.state_dir import state_dir as where_state_lies
 from powerlab.sysroot import Sysroot
 
 
@@ -36,14 +36,12 @@ def test_the_json_has_modes_knobs_and_changes(board: Sysroot, capsys: pytest.Cap
     assert document["not_put_back"] is None
 
 
-def test_a_mode_is_set_shown_and_taken_back(
-    board: Sysroot, state_dir: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_mode_is_set_shown_and_taken_back(board: Sysroot, capsys: pytest.CaptureFixture[str]) -> None:
     sysroot = ["--sysroot", str(board.base)]
     assert main(["modes", "set", "MODE_15W", *sysroot]) == 0
     assert "MODE_15W is set" in capsys.readouterr().out
     assert board.read("/var/lib/nvpmodel/status") == "pmode:0002"
-    assert list(state_dir.rglob("undo.json")) != []
+    assert list(board.path("/var/lib/powerlab").rglob("undo.json")) != []
     assert main(["modes", *sysroot]) == 0
     assert "MODE_15W was set to stay" in capsys.readouterr().out
     assert main(["modes", "restore", "--json", *sysroot]) == 0
@@ -62,13 +60,15 @@ def test_the_state_directory_can_be_given(board: Sysroot, tmp_path: Path, state_
 
 
 def test_the_journal_lies_with_the_board_or_in_the_users_state(
-    board: Sysroot, state_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    board: Sysroot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert default_state_dir(Path("/")) == default_state_dir(board.base) == state_dir
+    monkeypatch.setenv("POWERLAB_STATE_DIR", str(tmp_path / "chosen"))
+    assert where_state_lies() == where_state_lies(Sysroot()) == tmp_path / "chosen"
+    assert where_state_lies(board) == board.path("/var/lib/powerlab")
     monkeypatch.delenv("POWERLAB_STATE_DIR")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    assert default_state_dir(Path("/")) == tmp_path / "powerlab"
-    assert default_state_dir(board.base) == board.path("/var/lib/powerlab")
+    assert where_state_lies() == tmp_path / "powerlab"
+    assert where_state_lies(board) == board.path("/var/lib/powerlab")
 
 
 def test_what_a_killed_sweep_of_a_simulated_board_left_is_found(
