@@ -37,7 +37,6 @@ def demo_plan(device: DeviceRecord, model: str, seconds: float) -> SweepPlan:
         modes=modes,
         repeats=_REPEATS,
         duration_s=round(min(_LONGEST_S, max(_SHORTEST_S, duration_s)), 1),
-        min_inferences=3,
         warm_up_s=_WARM_UP_S,
         idle_s=1.0,
     )

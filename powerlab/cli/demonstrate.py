@@ -69,7 +69,7 @@ def demonstrate(args: argparse.Namespace) -> int:
             check_alive(agent, "agent", agent_log)
             plan = demo_plan(device, args.model, args.seconds)
             record = api.post("/sweeps", SweepRequest(device_id=device.id, plan=plan), SweepRecord)
-            console.print(f"{record.planned_run_count} runs on {name}, at {api.server}/sweeps/{record.id}")
+            console.print(f"{record.planned_run_count} runs on {name}", highlight=False)
             record = follow(api, record.id, lambda: check_alive(agent, "agent", agent_log))
         with phases.phase("table"):
             print_sweep(api, record, as_json=False)

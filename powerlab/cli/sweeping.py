@@ -20,6 +20,8 @@ from powerlab.protocol.messages import SweepRequest
 from powerlab.protocol.records import DevicePage, DeviceRecord, SweepPage, SweepRecord, SweepState
 from powerlab.protocol.wire import encode
 
+FILE_WIDTH = 120
+"""Width of a table where standard output is no terminal, which has no width of its own."""
 _POLL_S = 1.0
 _OVER = (SweepState.DONE, SweepState.FAILED)
 
@@ -130,5 +132,8 @@ def print_sweep(api: ServerApi, record: SweepRecord, *, as_json: bool) -> int:
     state = f"{record.state}: {record.detail}" if record.detail else record.state
     print(f"{record.id} on {record.device_name}, {state}, {record.stored_run_count}/{record.planned_run_count} runs")
     if summaries:
-        Console().print(sweep_table(summaries))
+        console = Console()
+        if not console.is_terminal:
+            console.width = FILE_WIDTH
+        console.print(sweep_table(summaries))
     return EXIT_OK

@@ -23,6 +23,8 @@ from powerlab.protocol.messages import TraceChunk
 CODEC = "delta-zlib-1"
 MAX_SAMPLES = 65_536
 """Samples in one chunk at most: 1 MiB before compression."""
+MAX_VALUE = 1e15
+"""In W or J; beyond it sums lose their meaning."""
 
 
 def _pack(column: NDArray[np.int64]) -> bytes:
@@ -44,11 +46,17 @@ def split(trace: Trace, max_samples: int = MAX_SAMPLES) -> Iterator[TraceChunk]:
     """
     if trace.time_ns.shape != trace.value.shape or np.any(np.diff(trace.time_ns) <= 0):
         raise PowerlabError(f"the times of the trace of {trace.rail.key} do not increase; the trace cannot be stored.")
-    if not np.all(np.isfinite(trace.value)):
-        raise PowerlabError(f"the trace of {trace.rail.key} holds values that are not finite; it cannot be stored.")
+    if not _plausible(trace.value):
+        raise PowerlabError(
+            f"the trace of {trace.rail.key} holds values that are not finite or absurdly large; it cannot be stored."
+        )
     for position, start in enumerate(range(0, len(trace.time_ns), max_samples)):
         part = slice(start, start + max_samples)
         yield _encode(trace, trace.time_ns[part], trace.value[part], position)
+
+
+def _plausible(value: NDArray[np.float64]) -> bool:
+    return bool(np.all(np.abs(value) <= MAX_VALUE))  # false for NaN too
 
 
 def _encode(trace: Trace, time_ns: NDArray[np.int64], value: NDArray[np.float64], position: int) -> TraceChunk:
@@ -106,8 +114,8 @@ def check(chunk: TraceChunk) -> bytes:
         raise PowerlabError(f"a chunk holds 1 to {MAX_SAMPLES} samples, this one claims {chunk.sample_count}.")
     payload = payload_of(chunk)
     time_ns, value = unpack(payload, chunk.codec, chunk.sample_count)
-    if np.any(np.diff(time_ns) <= 0) or not np.all(np.isfinite(value)):
-        raise PowerlabError("the chunk's times do not increase or its values are not finite; it cannot be stored.")
+    if np.any(np.diff(time_ns) <= 0) or not _plausible(value):
+        raise PowerlabError("the chunk's times do not increase or its values are impossible; it cannot be stored.")
     said = (chunk.t_first_ns, chunk.t_last_ns, chunk.value_min, chunk.value_max)
     if said != (int(time_ns[0]), int(time_ns[-1]), float(value.min()), float(value.max())):
         raise PowerlabError("the chunk's times or extremes do not match its samples; send it again.")

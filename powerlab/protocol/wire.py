@@ -30,8 +30,8 @@ def decode(data: bytes | str, kind: type[T]) -> T:
 
 
 def to_document(message: object) -> Any:
-    """Return plain dicts, lists, strings and numbers, for a JSON column."""
-    return msgspec.to_builtins(message)
+    """Return plain dicts, lists, strings and numbers, equal to what a JSON column gives back."""
+    return msgspec.json.decode(msgspec.json.encode(message))
 
 
 def from_document(document: object, kind: type[T]) -> T:

@@ -1,0 +1,76 @@
+"""An empty store, on SQLite and on a real PostgreSQL."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine, text
+
+from postgres_cluster import postgres_cluster
+from powerlab.protocol.messages import EnrolmentCodeRequest, EnrolRequest, SweepRequest
+from powerlab.store import Store, open_store
+from powerlab.store.engine import parse_address
+from powerlab.store.writes.devices import enrol, make_enrolment_code
+from powerlab.store.writes.sweeps import create_sweep
+from server_examples import PLAN, Clock, capabilities, device
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[str]:
+    with postgres_cluster() as address:
+        yield address
+
+
+def new_database(cluster: str) -> str:
+    name = f"test_{uuid.uuid4().hex}"
+    engine = create_engine(parse_address(cluster), isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(text(f"CREATE DATABASE {name}"))
+    engine.dispose()
+    return cluster.replace("/postgres?", f"/{name}?")
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return str(tmp_path / "powerlab.db")
+    return new_database(request.getfixturevalue("cluster"))
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def store(address: str, clock: Clock) -> Iterator[Store]:
+    store = open_store(address, clock)
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def device_id(store: Store) -> str:
+    return add_device(store, "board-1")
+
+
+def add_device(store: Store, name: str) -> str:
+    with store.write() as session:
+        code = make_enrolment_code(session, EnrolmentCodeRequest(), store.clock()).code
+        session.flush()
+        request = EnrolRequest(code=code, device=device(name), capabilities=capabilities())
+        return enrol(session, request, store.clock()).device_id
+
+
+@pytest.fixture
+def sweep_id(store: Store, device_id: str) -> str:
+    with store.write() as session:
+        return create_sweep(session, SweepRequest(device_id=device_id, plan=PLAN), store.clock())
+
+
+@pytest.fixture
+def other_id(store: Store) -> str:
+    return add_device(store, "board-2")

@@ -1,0 +1,139 @@
+"""The migrations make what the models say, and bad addresses are one sentence."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from sqlalchemy import inspect, select, text
+from sqlalchemy.exc import IntegrityError
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.protocol.messages import RunUpload
+from powerlab.store import Store, open_store
+from powerlab.store.models import Base, DeviceRow, RunRow
+from powerlab.store.schema import alembic_config
+from powerlab.store.writes.jobs import lease
+from powerlab.store.writes.runs import store_run
+from server_examples import PLAN, runs_of
+
+
+def test_the_migrations_make_the_models(store: Store) -> None:
+    with store.engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        assert compare_metadata(context, Base.metadata) == []
+
+
+def test_checks_and_their_names_are_in_the_database(store: Store) -> None:
+    """Alembic does not compare CHECKs, so that they are compared here."""
+    inspector = inspect(store.engine)
+    for table in Base.metadata.tables.values():
+        wanted = {str(c.name) for c in table.constraints if str(c.name).startswith("ck_")}
+        assert {check["name"] for check in inspector.get_check_constraints(table.name)} == wanted
+
+
+def test_down_and_up_again_on_populated_data(store: Store, device_id: str, sweep_id: str) -> None:
+    with store.write() as session:
+        held = lease(session, device_id, store.clock())
+        store_run(
+            session, device_id, RunUpload(fencing_token=held.fencing_token, run=runs_of(sweep_id)[0]), store.clock()
+        )
+    with store.engine.begin() as connection:
+        command.downgrade(alembic_config(connection), "base")
+    assert inspect(store.engine).get_table_names() == ["alembic_version"]
+    with store.engine.begin() as connection:
+        command.upgrade(alembic_config(connection), "head")
+    with store.session() as session:
+        assert session.scalars(select(RunRow)).all() == []
+        assert set(inspect(store.engine).get_table_names()) == {*Base.metadata.tables, "alembic_version"}
+
+
+def test_opening_again_keeps_the_data(address: str, store: Store, sweep_id: str) -> None:
+    again = open_store(address)
+    with again.session() as session:
+        assert session.scalar(text("SELECT count(*) FROM point")) == len(PLAN.points())
+    again.close()
+
+
+def test_a_newer_schema_is_refused(address: str, store: Store) -> None:
+    with store.engine.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    with pytest.raises(PowerlabError, match=r"newer powerlab .*9999"):
+        open_store(address)
+
+
+def test_somebody_elses_tables_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "other.db"
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE recipes (id INTEGER)")
+    other.close()
+    with pytest.raises(PowerlabError, match="recipes"):
+        open_store(path)
+
+
+def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "letter.txt"
+    path.write_text("Dear reader, this is certainly not a database. " * 50)
+    with pytest.raises(PowerlabError, match="not an SQLite database"):
+        open_store(path)
+    assert path.read_text().startswith("Dear reader")
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("/nowhere/at/all/p.db", "cannot be written"),
+        ("/tmp", "cannot be written"),
+        ("mysql://me@here/db", "mysql"),
+        ("postgresql://me@127.0.0.1:1/db", "PostgreSQL is running"),
+        ("postgresql://me@127.0.0.1:port/db", "cannot be read"),
+        ("", "no database is named"),
+    ],
+)
+def test_bad_addresses_are_one_sentence(address: str, words: str) -> None:
+    with pytest.raises(PowerlabError, match=words) as caught:
+        open_store(address)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_password_is_not_shown() -> None:
+    with pytest.raises(PowerlabError) as caught:
+        open_store("postgresql://me:hunter2@127.0.0.1:1/db")
+    assert "hunter2" not in str(caught.value)
+
+
+def test_sqlite_is_set_up_as_promised(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "p.db")
+    with store.session() as session:
+        pragmas = {
+            name: session.scalar(text(f"PRAGMA {name}")) for name in ("journal_mode", "foreign_keys", "synchronous")
+        }
+        assert pragmas == {"journal_mode": "wal", "foreign_keys": 1, "synchronous": 1}
+        assert session.scalar(text("PRAGMA busy_timeout")) == 10_000
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO agent_token (id, device_id, sha256, created_at) VALUES (1, 'nobody', 'x', '2026-01-01 00:00:00')",
+        "UPDATE job SET state = 'asleep'",
+        "UPDATE job SET deadline = '2026-01-01 00:00:00'",
+        "UPDATE point SET threads = 0",
+        "UPDATE power_mode SET origin = 'rumour'",
+        "UPDATE point SET position = 0",
+        "DELETE FROM sweep",
+    ],
+)
+def test_the_database_itself_refuses_nonsense(store: Store, sweep_id: str, statement: str) -> None:
+    with pytest.raises(IntegrityError), store.write() as session:
+        session.execute(text(statement))
+
+
+def test_times_come_back_with_their_zone(store: Store, device_id: str) -> None:
+    with store.session() as session:
+        assert session.get_one(DeviceRow, device_id).enrolled_at == store.clock()
