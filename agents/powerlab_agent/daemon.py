@@ -57,6 +57,7 @@ class Daemon:
         spool: what was measured and not yet uploaded.
         once: end when there is nothing to do, instead of waiting.
         runner: carries a plan out.
+        backoff: how long to wait for a server that is away.
     """
 
     client: Client
@@ -64,13 +65,13 @@ class Daemon:
     spool: Spool
     once: bool = False
     runner: SweepRunner = run_sweep
+    backoff: Backoff = field(default_factory=Backoff)
     _stop: threading.Event = field(default_factory=threading.Event)
     _halt_sweep: threading.Event = field(default_factory=threading.Event)
-    _backoff: Backoff = field(default_factory=Backoff)
     _uploader: Uploader = field(init=False)
 
     def __post_init__(self) -> None:
-        self._uploader = Uploader(self.client, self.spool)
+        self._uploader = Uploader(self.client, self.spool, self.backoff)
 
     def request_stop(self) -> None:
         """End soon: the run in progress is finished and uploaded, and the job given back. May be called anywhere."""
@@ -103,12 +104,12 @@ class Daemon:
             try:
                 result = action()
             except ServerUnreachableError as error:
-                wait_s = self._backoff.failed()
+                wait_s = self.backoff.failed()
                 _log.warning("%s; trying again in %.1f s", error, wait_s)
                 if self._stop.wait(wait_s):
                     raise _StoppedError(str(error)) from error
             else:
-                self._backoff.worked()
+                self.backoff.worked()
                 return result
 
     def _held_lease(self) -> Lease | None:
@@ -157,7 +158,8 @@ class Daemon:
             ) as events:
                 for event in events:
                     if isinstance(event, RunFinished):
-                        self.spool.add(event, lease.fencing_token)
+                        for complaint in self.spool.add(event, lease.fencing_token):
+                            _log.error("run %s: %s", event.run.id, complaint)
                         _log.info("run %d of %d: %s", event.index, event.run_count, event.run.verdict)
                         self._uploader.upload_if_due(lease)
         except (LeaseLostError, RefusedError):

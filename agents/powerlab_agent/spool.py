@@ -68,10 +68,21 @@ class Spool:
         """Forget the job."""
         self._db.execute("DELETE FROM lease")
 
-    def add(self, event: RunFinished, fencing_token: int) -> None:
-        """Put a run and its traces on disk, whole or not at all."""
+    def add(self, event: RunFinished, fencing_token: int) -> tuple[str, ...]:
+        """Put a run and its traces on disk, whole or not at all; returns why a trace had to be left out.
+
+        Raises:
+            PowerlabError: the run holds a figure that is not finite.
+        """
         run = event.run
-        chunks = [chunk for trace in event.traces for chunk in split(trace)]
+        decode(encode(run), Run)
+        chunks: list[TraceChunk] = []
+        complaints: list[str] = []
+        for trace in event.traces:
+            try:
+                chunks.extend(split(trace))
+            except PowerlabError as error:
+                complaints.append(str(error))
         self._db.execute("BEGIN IMMEDIATE")
         with self._db:
             self._db.execute(
@@ -82,6 +93,7 @@ class Spool:
                 "INSERT INTO chunk (run_id, document) VALUES (?, ?)", [(run.id, encode(chunk)) for chunk in chunks]
             )
             self._db.execute("INSERT INTO done VALUES (?, ?, ?)", (run.sweep_id, run.point.id, run.repeat))
+        return tuple(complaints)
 
     def next(self) -> Spooled | None:
         """Return the oldest run that waits for its upload."""

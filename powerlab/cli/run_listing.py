@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 
 import msgspec
-from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from powerlab.cli import EXIT_OK
+from powerlab.cli.consoles import table_console
 from powerlab.cli.run_source import stored_run, stored_runs
 from powerlab.cli.tables import format_figure
 from powerlab.domain.quantity import METRICS
@@ -22,19 +22,20 @@ def list_all(args: argparse.Namespace) -> int:
     if args.json:
         print(encode(list(runs)).decode())
         return EXIT_OK
-    table = Table("run", "started", "point", "repeat", "verdict", "img/s", "img/s/W", box=None)
+    table = Table(
+        Column("run", no_wrap=True, min_width=36), "started", "point", "verdict", "img/s", "img/s/W", box=None
+    )
     for one in runs:
         efficiency = one.metric("efficiency_img_per_s_per_w")
         table.add_row(
             one.id,
             one.started_at[:19],
-            _point(one),
-            str(one.repeat),
+            f"{_point(one)}, repeat {one.repeat}",
             one.verdict,
             format_figure(one.metric("throughput_img_per_s"), interval=False),
             format_figure(efficiency, interval=False) + (f" {efficiency.provenance}" if efficiency else ""),
         )
-    Console().print(table)
+    table_console().print(table)
     return EXIT_OK
 
 
@@ -51,7 +52,7 @@ def show(args: argparse.Namespace) -> int:
     for metric in run.metrics:
         kind = METRICS[metric.name]
         table.add_row(kind.title, format_figure(metric), kind.unit, metric.provenance)
-    Console().print(table)
+    table_console().print(table)
     print("power: none" if run.total is None else f"power: {' + '.join(run.total.rails)}, {run.total.scope}")
     return EXIT_OK
 

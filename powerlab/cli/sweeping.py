@@ -12,6 +12,7 @@ from rich.table import Table
 
 from powerlab.analysis.summary import PointSummary
 from powerlab.cli import EXIT_INCOMPLETE, EXIT_OK
+from powerlab.cli.consoles import table_console
 from powerlab.cli.plans import plan_from
 from powerlab.cli.server_api import ServerApi
 from powerlab.cli.tables import sweep_table
@@ -20,8 +21,6 @@ from powerlab.protocol.messages import SweepRequest
 from powerlab.protocol.records import DevicePage, DeviceRecord, SweepPage, SweepRecord, SweepState
 from powerlab.protocol.wire import encode
 
-FILE_WIDTH = 120
-"""Width of a table where standard output is no terminal, which has no width of its own."""
 _POLL_S = 1.0
 _OVER = (SweepState.DONE, SweepState.FAILED)
 
@@ -50,7 +49,7 @@ def list_all(args: argparse.Namespace) -> int:
         runs = f"{one.stored_run_count}/{one.planned_run_count}"
         created = f"{one.created_at:%Y-%m-%d %H:%M} UTC"
         table.add_row(one.id, one.device_name, ", ".join(one.plan.models), one.state, runs, created)
-    Console().print(table)
+    table_console().print(table)
     return EXIT_OK
 
 
@@ -132,8 +131,5 @@ def print_sweep(api: ServerApi, record: SweepRecord, *, as_json: bool) -> int:
     state = f"{record.state}: {record.detail}" if record.detail else record.state
     print(f"{record.id} on {record.device_name}, {state}, {record.stored_run_count}/{record.planned_run_count} runs")
     if summaries:
-        console = Console()
-        if not console.is_terminal:
-            console.width = FILE_WIDTH
-        console.print(sweep_table(summaries))
+        table_console().print(sweep_table(summaries))
     return EXIT_OK

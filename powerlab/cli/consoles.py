@@ -1,0 +1,15 @@
+"""Where tables are printed."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+_FILE_WIDTH = 140
+
+
+def table_console() -> Console:
+    """Return standard output; where it is no terminal, and so has no width of its own, wide enough for every table."""
+    console = Console()
+    if not console.is_terminal:
+        console.width = _FILE_WIDTH
+    return console

@@ -1,0 +1,85 @@
+"""An agent whose device measures nothing: it says ``measured N`` for each run and waits for a line before it goes on.
+
+Everything but the measuring is the real daemon; run as a script with the state directory as its argument.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+import threading
+from collections.abc import Generator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.domain.sweep import SweepPlan
+from powerlab.sweep.events import RunFinished, SweepEvent
+from powerlab_agent.client import Client
+from powerlab_agent.daemon import Daemon
+from powerlab_agent.retry import Backoff
+from powerlab_agent.spool import Spool
+from powerlab_agent.state import load_identity, only_agent
+from server_examples import capabilities, device, make_run, make_trace
+
+
+class FakeController:
+    def recover(self) -> tuple[()]:
+        return ()
+
+
+class FakeHost:
+    """A device as the daemon needs it."""
+
+    controller = FakeController()
+
+    def __init__(self, name: str) -> None:
+        self._device = device(name)
+
+    def device(self) -> Any:
+        return self._device
+
+    def capabilities(self) -> Any:
+        return capabilities()
+
+
+def runner(
+    plan: SweepPlan, sweep_id: str, host: Any, done: frozenset[tuple[str, int]], stop: threading.Event | None
+) -> Generator[SweepEvent, None, None]:
+    if plan.seed == 13:
+        raise PowerlabError("thirteen is not measured here; choose another seed.")
+    if plan.seed == 14:
+        raise ZeroDivisionError("fourteen")
+    wanted = [(point, repeat) for point in plan.points() for repeat in range(plan.repeats)]
+    missing = [(point, repeat) for point, repeat in wanted if (point.id, repeat) not in done]
+    for index, (point, repeat) in enumerate(missing, start=1):
+        if stop is not None and stop.is_set():
+            return
+        run = make_run(sweep_id, point, repeat)
+        yield RunFinished(run=run, traces=(make_trace(count=20),), index=index, run_count=len(missing))
+        sys.stdout.write(f"measured {index}\n")
+        sys.stdout.flush()
+        sys.stdin.readline()
+
+
+def main() -> None:
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr)
+    state = Path(sys.argv[1])
+    identity = load_identity(state)
+    with only_agent(state), closing(Spool(state / "spool.db")) as spool:
+        daemon = Daemon(
+            client=Client(identity.server, identity.token),
+            host=FakeHost(identity.device_name),
+            spool=spool,
+            once=True,
+            runner=runner,
+            backoff=Backoff(first_s=0.02, longest_s=0.2),
+        )
+        signal.signal(signal.SIGTERM, lambda *_: daemon.request_stop())
+        daemon.run()
+
+
+if __name__ == "__main__":
+    main()
