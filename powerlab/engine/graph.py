@@ -17,6 +17,9 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
+MAX_AXES = 64
+"""numpy's own limit."""
+
 
 def quoted(name: str) -> str:
     """Return a name from a file as an error message shows it: cut to one line, control characters escaped."""

@@ -7,10 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.engine.graph import Array, Graph, Node, TensorInfo, quoted
-
-MAX_AXES = 64
-"""numpy's own limit."""
+from powerlab.engine.graph import MAX_AXES, Array, Graph, Node, TensorInfo, quoted
+from powerlab.engine.operators import NodeView, operator
 
 MAX_ELEMENTS = 2**31 - 1
 """The largest tensor: more than any network here needs, and it keeps a hostile file from asking for all memory."""
@@ -83,8 +81,6 @@ def infer(
     Raises:
         PowerlabError: an operator is unknown, or shapes, types or attributes do not fit together; it names the node.
     """
-    from powerlab.engine.operators import NodeView, operator
-
     known = {key: value for key, value in constants.items() if value.size <= _MAX_TRACKED_ELEMENTS}
     tensors = {key: TensorInfo(key, value.shape, value.dtype) for key, value in constants.items()}
     for info in inputs:

@@ -6,10 +6,9 @@ import math
 
 import numpy as np
 
-from powerlab.engine.graph import Array
+from powerlab.engine.graph import MAX_AXES, Array
 from powerlab.engine.operators.base import Operator, same_as_input
 from powerlab.engine.operators.view import NodeView, Spec
-from powerlab.engine.shapes import MAX_AXES
 
 
 def _first(view: NodeView) -> Array:
