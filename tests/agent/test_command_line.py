@@ -36,7 +36,7 @@ def test_a_simulated_board_from_enrolment_to_export(server: Any, tmp_path: Path)
     code = server.banner.split()[-1]
     enrol = ("agent", "enrol", "--server", server.url, "--state", state, "--code", code)
     assert "is enrolled" in powerlab(*enrol, "--board", board, "--name", "xavier").stdout
-    asked = ("alexnet", "--modes", "MAXN", "--threads", "2", "--duration", "0.5", "--warm-up", "0.1", "--idle", "0.5")
+    asked = ("alexnet", "--modes", "MAXN", "--threads", "2", "--duration", "1.5", "--warm-up", "0.1", "--idle", "0.5")
     created = json.loads(powerlab("sweep", "create", *asked, "--server", server.url, "--json").stdout)
     powerlab("agent", "run", "--once", "--state", state)
     shown = json.loads(powerlab("sweep", "watch", created["id"][:8], "--server", server.url, "--json").stdout)
@@ -44,6 +44,7 @@ def test_a_simulated_board_from_enrolment_to_export(server: Any, tmp_path: Path)
     assert shown["sweep"]["stored_run_count"] == 3
     (summary,) = shown["summaries"]
     metrics = {metric["name"]: metric for metric in summary["metrics"]}
+    assert "power_w" in metrics, summary["findings"]
     assert metrics["power_w"]["provenance"] == "simulated"
     assert metrics["power_w"]["value"] > 1.0
     table = powerlab("sweep", "show", created["id"], "--server", server.url).stdout
@@ -61,7 +62,8 @@ def check_reading(server: Any, sweep_id: str, tmp_path: Path) -> None:
     assert all(server.trace_count(run.id) >= 1 for run in runs)
     assert decode(powerlab("runs", "show", runs[0].id, "--json", *database).stdout, Run) == runs[0]
     assert "simulated" in powerlab("runs", "show", runs[0].id, "--server", server.url).stdout
-    assert runs[0].id in powerlab("runs", "list", *database).stdout
+    listed = powerlab("runs", "list", *database).stdout
+    assert all(run.id in listed for run in runs)
     assert sweep_id in powerlab("sweep", "list", "--server", server.url).stdout
     output = tmp_path / "runs.csv"
     powerlab("export", "--output", str(output), "--sweep", sweep_id, *database)

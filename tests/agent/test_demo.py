@@ -1,0 +1,93 @@
+"""The demo, end to end, and its plan."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import psutil
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from powerlab.cli.demo_plan import demo_plan
+from powerlab.domain.device import Capabilities
+from powerlab.domain.mode import CURRENT_MODE, PowerMode
+from powerlab.domain.preflight import check_plan
+from powerlab.protocol.records import DeviceRecord
+from powerlab.store import open_store, queries
+from server_examples import capabilities, device
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def record(cores: int, modes: tuple[PowerMode, ...]) -> DeviceRecord:
+    able = Capabilities(sources=(), total=None, modes=modes)
+    return DeviceRecord(id="d", device=device(cores=cores), capabilities=able, enrolled_at=NOW, seen_at=NOW)
+
+
+@given(
+    cores=st.integers(1, 256),
+    online=st.lists(st.none() | st.integers(1, 64), max_size=6),
+    seconds=st.floats(1, 1000),
+)
+def test_the_plan_can_be_carried_out_and_takes_about_as_long_as_asked(
+    cores: int, online: list[int | None], seconds: float
+) -> None:
+    modes = (CURRENT_MODE, *(PowerMode(name=f"M{i}", online_cores=count) for i, count in enumerate(online)))
+    one = record(cores, modes)
+    plan = demo_plan(one, "resnet50", seconds)
+    check_plan(plan, one.device, one.capabilities)
+    runs = len(plan.points()) * plan.repeats
+    smallest = len(plan.modes) == 1 and len(plan.threads) <= 2
+    assert smallest or runs * (plan.duration_s + 2.5) <= seconds + 0.1 * runs
+    assert plan.threads[0] == 1
+    assert plan.modes[0] == "current"
+    assert 1.0 <= plan.duration_s <= 4.0
+
+
+def test_modes_that_need_a_reboot_are_left_out() -> None:
+    one = record(4, capabilities().modes)
+    assert demo_plan(one, "resnet50", 1000).modes == ("current", "SLOW")
+
+
+def demo(state: Path, *words: str) -> list[str]:
+    common = ["--state", str(state), "--port", "0", "--seconds", "20", "--model", "alexnet"]
+    return [sys.executable, "-m", "powerlab.cli", "demo", *common, *words]
+
+
+def descendants_of_demo(state: Path) -> list[psutil.Process]:
+    everybody = psutil.process_iter(["cmdline"])
+    return [process for process in everybody if str(state) in " ".join(process.info["cmdline"] or ())]
+
+
+def test_the_demo_measures_and_ends(tmp_path: Path) -> None:
+    state = tmp_path / "demo"
+    environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path / "xdg")}
+    done = subprocess.run(demo(state), capture_output=True, text=True, timeout=400, env=environment, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for words in ("alexnet", "img/s/W", "phases: server", "dashboard: http://", f"powerlab serve --database {state}"):
+        assert words in done.stdout
+    store = open_store(state / "powerlab.db")
+    with store.session() as session:
+        (sweep,) = queries.list_sweeps(session)
+        assert sweep.stored_run_count == sweep.planned_run_count
+    store.close()
+    assert descendants_of_demo(state) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_demo_leaves_no_process(tmp_path: Path, number: signal.Signals) -> None:
+    state = tmp_path / "demo"
+    environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path / "xdg")}
+    process = subprocess.Popen(demo(state), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    assert "runs on" in process.stdout.readline()
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 130, errors
+    assert "Traceback" not in errors
+    assert descendants_of_demo(state) == []
