@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import IO, Self, TypeVar
 
@@ -182,10 +183,14 @@ class Worker:
 
 
 def _start_pinned(reply_fd: int, output: IO[bytes], cores: frozenset[int]) -> subprocess.Popen[bytes]:
-    """Start the worker on its cores from its first instruction: a child inherits the calling thread's mask."""
-    own_cores = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, cores)
-    try:
+    """Start the worker on its cores from its first instruction: a child inherits the mask of the thread that forks.
+
+    A thread is made for that and ends with it. To narrow the caller's own mask and put back what ``sched_getaffinity``
+    said would be wrong: that leaves out cores that a power mode holds off line, and it would leave them out for good.
+    """
+
+    def start() -> subprocess.Popen[bytes]:
+        os.sched_setaffinity(0, cores)
         return subprocess.Popen(
             [sys.executable, "-m", "powerlab.measure.worker", str(reply_fd)],
             stdin=subprocess.PIPE,
@@ -194,5 +199,6 @@ def _start_pinned(reply_fd: int, output: IO[bytes], cores: frozenset[int]) -> su
             pass_fds=(reply_fd,),
             start_new_session=True,  # Ctrl-C is for the sweep, which ends its worker itself
         )
-    finally:
-        os.sched_setaffinity(0, own_cores)
+
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        return thread.submit(start).result()

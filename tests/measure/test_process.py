@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import threading
 
 import numpy as np
 import psutil
@@ -96,6 +97,22 @@ def test_the_worker_runs_on_its_cores_alone_and_the_parent_keeps_its_own():
     with Worker(CORES) as worker, pytest.raises(WorkerError, match=rf"cores \[{next(iter(CORES))}\]"):
         worker.load(load_of("affinity"))
     assert os.sched_getaffinity(0) == before
+
+
+def test_the_callers_own_mask_is_never_written(monkeypatch):
+    """The mask that can be read leaves out cores a power mode holds off line; writing it back would lose them."""
+    writers = []
+    honest = os.sched_setaffinity
+
+    def spy(pid, mask):
+        writers.append(threading.get_native_id() if pid == 0 else pid)
+        honest(pid, mask)
+
+    monkeypatch.setattr(os, "sched_setaffinity", spy)
+    with Worker(CORES):
+        pass
+    assert writers
+    assert threading.get_native_id() not in writers
 
 
 def test_cores_that_do_not_exist_are_refused_in_words():
