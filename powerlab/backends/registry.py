@@ -1,4 +1,8 @@
-"""The engines under test. An engine is one module in this package with ``load`` and one line here."""
+"""The engines under test.
+
+An engine is one module in this package with ``load``, and its name in :data:`powerlab.domain.preflight.ENGINES`, which
+the server knows too.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +12,9 @@ from typing import cast
 
 from powerlab.backends.base import Backend
 from powerlab.domain.errors import PowerlabError
+from powerlab.domain.preflight import ENGINES
 
-BACKENDS: dict[str, str] = {
-    "builtin": "powerlab.backends.builtin",
-}
+BACKENDS: dict[str, str] = {name: f"powerlab.backends.{name}" for name in ENGINES}
 """Name of each engine and the module that loads it; a module is imported only in the worker that runs it."""
 
 
