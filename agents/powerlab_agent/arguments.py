@@ -17,23 +17,31 @@ environment:
 examples:
   powerlab agent enrol --server http://server:8765 --code CODE
   powerlab agent run
-  powerlab agent enrol --server http://server:8765 --code CODE --board jetson-agx-xavier --state ./xavier
+  powerlab agent enrol --server http://server:8765 --code CODE --board jetson-agx-xavier \
+                       --state ./xavier
   powerlab agent run --once --state ./xavier
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the agent's own commands to a parser."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.description = "Measure this device for a server: take its sweeps, run them, upload the runs."
     parser.epilog = _EPILOG
     actions = parser.add_subparsers(metavar="ACTION", dest="action", required=True)
-    enrol = actions.add_parser("enrol", help="make this device known to a server, once")
+    enrol = actions.add_parser(
+        "enrol",
+        help="make this device known to a server, once",
+        description="Make this device known to a server with a one-time code, and keep the token it answers with.",
+    )
     enrol.add_argument("--server", required=True, metavar="URL", help="for example http://server:8765")
     enrol.add_argument("--code", required=True, help="the one-time code the server gave")
     enrol.add_argument("--name", help="what people call the device (default: the host name)")
     enrol.add_argument("--board", metavar="NAME", help="a simulated board instead of this machine")
-    run = actions.add_parser("run", help="take and run sweeps until stopped")
+    run = actions.add_parser(
+        "run",
+        help="take and run sweeps until stopped",
+        description="Take sweeps from the server, run them and upload the runs, until SIGTERM or Ctrl-C.",
+    )
     run.add_argument("--once", action="store_true", help="end when the server has nothing more to do")
     run.add_argument("--board", metavar="NAME", help="a simulated board (default: as enrolled)")
     for action in (enrol, run):

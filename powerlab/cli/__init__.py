@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 
 from powerlab import __version__
+from powerlab.cli.parsing import Parser
 from powerlab.domain.errors import PowerlabError
 
 COMMANDS = ("demo", "profile", "doctor", "boards", "modes", "engine", "serve", "agent", "sweep", "runs", "export")
@@ -17,6 +19,7 @@ EXIT_OK = 0
 EXIT_INCOMPLETE = 1
 EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
+EXIT_CLOSED = 141
 
 _DESCRIPTION = """\
 Measure latency, throughput, watts and images per joule of neural networks over threads, batch sizes and power modes.
@@ -28,6 +31,7 @@ exit status:
   1    done, but some runs failed or are void
   2    the request cannot be carried out; one sentence on standard error says why and how to mend it
   130  interrupted; what was measured is kept and the device's power mode is restored
+  141  whatever reads the output has stopped reading
 
 examples:
   powerlab doctor                                   what this machine can measure and set
@@ -39,12 +43,7 @@ examples:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="powerlab",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = Parser(prog="powerlab", description=_DESCRIPTION, epilog=_EPILOG)
     parser.add_argument("--version", action="version", version=f"powerlab {__version__}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
     for name in COMMANDS:
@@ -54,14 +53,19 @@ def _parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status."""
-    args = _parser().parse_args(argv)
-    command = importlib.import_module(f"powerlab.cli.{args.command}")
     try:
+        args = _parser().parse_args(argv)
+        command = importlib.import_module(f"powerlab.cli.{args.command}")
         status: int = command.run(args)
+        sys.stdout.flush()
     except PowerlabError as error:
         print(f"powerlab: {error}", file=sys.stderr)
         return EXIT_USAGE
     except KeyboardInterrupt:
         print("powerlab: interrupted; what was measured is kept.", file=sys.stderr)
         return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # Who read the output has read enough, as "head" does; what is still to be flushed goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_CLOSED
     return status

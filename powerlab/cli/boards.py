@@ -15,11 +15,11 @@ _DESCRIPTION = "List the boards powerlab knows, show one, or write a simulated o
 
 _EPILOG = """\
 examples:
-  powerlab boards                                          every board
-  powerlab boards show jetson-agx-xavier                   its rails, its total and its power modes
+  powerlab boards                          every board
+  powerlab boards show jetson-agx-xavier   its rails, its total and its power modes
   powerlab boards simulate jetson-agx-xavier /tmp/xavier --run
-                                                           a simulated one, its sensors moving until Ctrl-C; then, in
-                                                           another terminal: powerlab modes --sysroot /tmp/xavier
+                                           a simulated one, its sensors moving until Ctrl-C;
+  powerlab modes --sysroot /tmp/xavier     use it so in another terminal
 
 Every figure that comes from a simulated board says so.
 """
@@ -32,7 +32,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="the boards powerlab knows; write a simulated one",
         description=_DESCRIPTION,
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--json", action="store_true", help="print JSON for machines")
     actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action")

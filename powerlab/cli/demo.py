@@ -28,7 +28,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="server, agent and a sweep of ResNet-50 on this machine, in about two minutes",
         description=_DESCRIPTION,
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--no-serve", action="store_true", help="end after the table, also at a terminal")
     parser.add_argument("--port", type=int, help="the server's port (default: 8765 if it is free, else a free one)")

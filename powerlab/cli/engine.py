@@ -19,11 +19,11 @@ _EPILOG = """\
 A MODEL is a name of the zoo (alexnet, mobilenetv2, resnet50; their weights are random) or the path of an ONNX file.
 
 examples:
-  powerlab engine info resnet50                     inputs, outputs, parameters, operators before and after the passes
+  powerlab engine info resnet50          inputs, outputs, parameters, operators before and after passes
   powerlab engine info model.onnx --input-shape x=1x3x224x224
-                                                    the same where the file leaves the size of an input open
+                                         the same where the file leaves the size of an input open
   powerlab engine run resnet50 --input in.npz --output out.npz --threads 2
-                                                    in.npz holds a float32 array named x of shape 1x3x224x224
+                                         in.npz holds a float32 array named x of shape 1x3x224x224
 
 To measure a model, with warm-up, repeats and power, use `powerlab profile`.
 """
@@ -36,16 +36,14 @@ Run MODEL once. The input file is a NumPy .npz with one float32 array an input o
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
-    raw = argparse.RawDescriptionHelpFormatter
     parser = subparsers.add_parser(
         "engine",
         help="run a model once on the built-in engine, or say what is in it",
         description=_DESCRIPTION,
         epilog=_EPILOG,
-        formatter_class=raw,
     )
     actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action", required=True)
-    run_parser = actions.add_parser("run", help="run a model once", description=_RUN_DESCRIPTION, formatter_class=raw)
+    run_parser = actions.add_parser("run", help="run a model once", description=_RUN_DESCRIPTION)
     info_parser = actions.add_parser("info", help="say what is in a model", description="Say what is in MODEL.")
     for action in (run_parser, info_parser):
         action.add_argument("model", metavar="MODEL", help="a zoo name or the path of an ONNX file")

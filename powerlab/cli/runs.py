@@ -35,12 +35,17 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="list and show stored runs",
         description="List stored runs, or show one with its figures, intervals, provenance and findings.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     actions = parser.add_subparsers(metavar="ACTION", dest="action", required=True)
-    listed = actions.add_parser("list", help="in the order in which they arrived")
+    listed = actions.add_parser(
+        "list",
+        help="in the order in which they arrived",
+        description="List stored runs in the order in which they arrived.",
+    )
     add_filter_arguments(listed)
-    show = actions.add_parser("show", help="one run")
+    show = actions.add_parser(
+        "show", help="one run", description="Show one run with its figures, intervals, provenance and findings."
+    )
     show.add_argument("run_id", metavar="RUN", help="its id")
     for action in (listed, show):
         add_source_arguments(action)

@@ -23,10 +23,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="create and follow sweeps on a server",
         description="Create a sweep for a device, list sweeps, show a sweep's table, or watch one until it is over.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     actions = parser.add_subparsers(metavar="ACTION", dest="action", required=True)
-    create = actions.add_parser("create", help="queue a sweep for a device")
+    create = actions.add_parser("create", help="queue a sweep for a device", description="Queue a sweep for a device.")
     create.add_argument("models", nargs="+", metavar="MODEL", help="a zoo name, or the path of an ONNX file there")
     create.add_argument("--device", metavar="NAME", help="the device's name or id (default: the only one there is)")
     create.add_argument("--threads", metavar="N,...", help="thread counts (default: 1 and all cores)")
@@ -41,9 +40,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         ("engine", "builtin", "what runs the models"),
     ):
         create.add_argument(f"--{name}", default=default, help=f"{words} (default: {default})")
-    listed = actions.add_parser("list", help="newest first")
-    show = actions.add_parser("show", help="state and table of a sweep")
-    watch = actions.add_parser("watch", help="follow a sweep until it is over, then show it")
+    listed = actions.add_parser("list", help="newest first", description="List every sweep, the newest first.")
+    show = actions.add_parser("show", help="state and table of a sweep", description="Show a sweep's state and table.")
+    watch = actions.add_parser(
+        "watch",
+        help="follow a sweep until it is over, then show it",
+        description="Follow a sweep until it is over, then show its state and table.",
+        epilog="exit status: 0 the sweep is done; 1 it failed; 2 the request cannot be carried out; 130 interrupted",
+    )
     for action in (show, watch):
         action.add_argument("sweep", metavar="SWEEP", help="a sweep's id, or its first digits")
     for action in (create, listed, show, watch):

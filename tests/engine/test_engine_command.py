@@ -57,9 +57,7 @@ def test_run_tells_machines_in_json(tmp_path, capsys):
 
 
 def test_run_needs_an_input_file(model, capsys):
-    with pytest.raises(SystemExit) as caught:
-        main(["engine", "run", str(model), "--output", "out.npz"])
-    assert caught.value.code == EXIT_USAGE
+    assert main(["engine", "run", str(model), "--output", "out.npz"]) == EXIT_USAGE
     assert "--input" in capsys.readouterr().err
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from powerlab import cli
+from powerlab.domain.errors import PowerlabError
 
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#+\s+(.*)$", re.MULTILINE)
@@ -69,17 +70,15 @@ def test_every_command_explains_itself() -> None:
     assert [name for name, child in commands.choices.items() if not child.description] == []
 
 
-def test_the_commands_in_the_pages_are_understood(
-    root: Path, pages: list[Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_commands_in_the_pages_are_understood(root: Path, pages: list[Path]) -> None:
     seen = 0
     for page in pages:
         for line in re.findall(r"^\$ powerlab (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE):
             words = shlex.split(line.partition(" > ")[0], comments=True)
             try:
                 cli._parser().parse_args(words)
-            except SystemExit:
-                pytest.fail(f"{page.relative_to(root)}: powerlab {line}: {capsys.readouterr().err}")
+            except PowerlabError as error:
+                pytest.fail(f"{page.relative_to(root)}: powerlab {line}: {error}")
             seen += 1
     assert seen
 
