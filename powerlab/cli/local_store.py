@@ -92,15 +92,12 @@ class StoredSweep:
                         held = ChunkUpload(fencing_token=self.fencing_token, chunk=chunk)
                         store_chunk(session, self.device_id, run.id, held)
         except (PowerlabError, SQLAlchemyError) as error:
-            self.broken = " ".join(str(error).split())
-            print(
-                f"powerlab: the database {self.store.address} takes no more runs ({self.broken}); "
-                "the results file goes on.",
-                file=sys.stderr,
-            )
+            self._report(error)
 
     def finish(self, failure: str | None) -> None:
         """Say that the sweep is over, or why it failed."""
+        from sqlalchemy.exc import SQLAlchemyError
+
         from powerlab.protocol.messages import Finish
         from powerlab.store.writes.jobs import finish
 
@@ -110,9 +107,21 @@ class StoredSweep:
                 state="done" if failure is None else "failed",
                 detail=failure or "",
             )
-            with self.store.write() as session:
-                finish(session, self.device_id, self.job_id, message, self.store.clock())
+            try:
+                with self.store.write() as session:
+                    finish(session, self.device_id, self.job_id, message, self.store.clock())
+            except (PowerlabError, SQLAlchemyError) as error:
+                self._report(error)
         self.store.close()
+
+    def _report(self, error: Exception) -> None:
+        """Say once that the database failed; SQLAlchemy's own text would repeat the whole statement."""
+        self.broken = " ".join(str(getattr(error, "orig", None) or error).split()).rstrip(".")
+        print(
+            f"powerlab: the database {self.store.address} takes no more of this sweep ({self.broken}); "
+            "the results file holds its runs.",
+            file=sys.stderr,
+        )
 
 
 def begin(store: Store, device: Device, capabilities: Capabilities, plan: SweepPlan) -> StoredSweep:

@@ -87,10 +87,12 @@ class _Keeper:
     def keep(self, event: RunFinished) -> None:
         """Keep a run everywhere, also when Ctrl-C comes meanwhile."""
         with uninterrupted():
-            self.file.add(event.run)
             self.runs.append(event.run)
-            if self.stored is not None:
-                self.stored.add(event.run, event.traces)
+            try:
+                self.file.add(event.run)
+            finally:
+                if self.stored is not None:
+                    self.stored.add(event.run, event.traces)
 
 
 @contextmanager
@@ -119,7 +121,9 @@ def _writable(output: str | None) -> Path | None:
     try:
         path.open("ab").close()
     except OSError as error:
-        raise PowerlabError(f"--output {output} cannot be written: {error.strerror}.") from error
+        raise PowerlabError(
+            f"--output {output} cannot be written ({error.strerror}); give a file in an existing folder of yours."
+        ) from error
     return path
 
 
@@ -147,6 +151,7 @@ def _progress() -> Progress:
         TimeElapsedColumn(),
         console=console,
         transient=True,
+        disable=not console.is_terminal,
     )
 
 

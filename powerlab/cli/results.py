@@ -24,29 +24,46 @@ class ResultsFile:
             PowerlabError: it cannot be written.
         """
         self.path = directory / f"{sweep_id}.ndjson"
-        self._holds_runs = False
+        self._run_count = 0
         try:
             directory.mkdir(parents=True, exist_ok=True)
-            self._file = self.path.open("xb")
+            # Unbuffered: what a full disk did not take must not be tried again when the file is closed.
+            self._file = self.path.open("xb", buffering=0)
+            self._append({"kind": "sweep", "sweep_id": sweep_id, "device": device, "plan": plan})
         except OSError as error:
             raise PowerlabError(
                 f"the results cannot be kept in {directory}: {error.strerror}; set POWERLAB_STATE_DIR to a folder that "
                 "can be written."
             ) from error
-        self._append({"kind": "sweep", "sweep_id": sweep_id, "device": device, "plan": plan})
 
     def add(self, run: Run) -> None:
-        """Append a run and wait until it is on the disk."""
-        self._append({"kind": "run", "run": run})
-        self._holds_runs = True
+        """Append a run and wait until it is on the disk.
+
+        Raises:
+            PowerlabError: the disk is full or broken; the runs before it are kept.
+        """
+        try:
+            self._append({"kind": "run", "run": run})
+        except OSError as error:
+            raise PowerlabError(
+                f"the results file {self.path} takes no more runs ({error.strerror}), so the sweep ends "
+                "and those before are kept; make room, or set POWERLAB_STATE_DIR to a folder elsewhere."
+            ) from error
+        self._run_count += 1
 
     def _append(self, record: dict[str, Any]) -> None:
-        self._file.write(msgspec.json.encode(record) + b"\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        rest = memoryview(msgspec.json.encode(record) + b"\n")
+        size = self._file.tell()
+        try:
+            while rest:
+                rest = rest[self._file.write(rest) :]
+            os.fsync(self._file.fileno())
+        except OSError:
+            self._file.truncate(size)
+            raise
 
     def close(self) -> None:
         """Close the file; one without any run is taken away again."""
         self._file.close()
-        if not self._holds_runs:
+        if not self._run_count:
             self.path.unlink(missing_ok=True)
