@@ -52,6 +52,8 @@ class Client:
     """Speaks to one server; may be used by several threads."""
 
     def __init__(self, server: str, token: str | None = None) -> None:
+        if not server.startswith(("http://", "https://")):
+            raise PowerlabError(f"{server!r} is no server's address; write http://host:port.")
         self._base = f"{server.rstrip('/')}/api/v1"
         self._headers = {"Content-Type": "application/json"}
         if token is not None:
@@ -118,5 +120,7 @@ def _refusal(status: int, body: bytes) -> RefusedError:
     try:
         problem = decode(body, Problem)
     except PowerlabError:
-        return RefusedError(f"the server answers with status {status} and no reason; is it powerlab's?", "", status)
+        return RefusedError(
+            f"the server answers with status {status} and no reason; give a powerlab server's address.", "", status
+        )
     return RefusedError(problem.detail, problem.type.rpartition("/")[2], status)

@@ -49,5 +49,5 @@ def child(command: Sequence[str], log: Path) -> Iterator[subprocess.Popen[str]]:
 def check_alive(process: subprocess.Popen[str], name: str, log: Path) -> None:
     """Raise PowerlabError with a child's last words where it has ended."""
     if process.poll() is not None:
-        words = log.read_text(encoding="utf-8").strip().rpartition("\n")[2]
+        words = log.read_text(encoding="utf-8").strip().rpartition("\n")[2].removeprefix("powerlab: ").rstrip(".")
         raise PowerlabError(f"the {name} ended (status {process.returncode}): {words or 'it said nothing'}; see {log}.")

@@ -32,7 +32,7 @@ def read_npz(path: Path) -> dict[str, NDArray[Any]]:
     except FileNotFoundError:
         raise PowerlabError(f"{path} does not exist; give a NumPy .npz file made by numpy.savez.") from None
     except OSError as error:
-        raise PowerlabError(f"{path} cannot be read: {error.strerror or error}.") from None
+        raise PowerlabError(f"{path} cannot be read: {error.strerror or error}; give a NumPy .npz file.") from None
     except Exception as error:
         # A damaged member makes zipfile, zlib or numpy's header parser raise almost anything (TokenError, KeyError...).
         raise PowerlabError(
@@ -43,9 +43,11 @@ def read_npz(path: Path) -> dict[str, NDArray[Any]]:
 def check_writable(path: Path) -> None:
     """Raise PowerlabError where ``path`` cannot be written, before any work is done for it."""
     if path.is_dir() or not path.parent.is_dir():
-        raise PowerlabError(f"{path} cannot be written: its folder does not exist or it is a folder itself.")
+        raise PowerlabError(
+            f"{path} cannot be written: its folder does not exist, or it is a folder itself; give another path."
+        )
     if not os.access(path.parent, os.W_OK):
-        raise PowerlabError(f"{path} cannot be written: no permission in {path.parent}.")
+        raise PowerlabError(f"{path} cannot be written: you may not write in {path.parent}; give another path.")
 
 
 def write_npz(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -59,7 +61,7 @@ def write_npz(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     try:
         _write_beside(path, arrays)
     except OSError as error:
-        raise PowerlabError(f"{path} cannot be written: {error.strerror or error}.") from None
+        raise PowerlabError(f"{path} cannot be written: {error.strerror or error}; give another path.") from None
 
 
 def _write_beside(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:

@@ -28,6 +28,8 @@ class ServerApi:
     def __init__(self, server: str) -> None:
         import urllib3
 
+        if not server.startswith(("http://", "https://")):
+            raise PowerlabError(f"{server!r} is no server's address; give one like {DEFAULT_SERVER} with --server.")
         self.server = server.rstrip("/")
         self._pool = urllib3.PoolManager(retries=False, timeout=urllib3.Timeout(connect=5.0, read=30.0))
         self._headers = {"Content-Type": "application/json"}
@@ -72,4 +74,4 @@ def _reason(status: int, body: bytes) -> str:
     try:
         return decode(body, Problem).detail
     except PowerlabError:
-        return f"the server answers with status {status}; is it a powerlab server?"
+        return f"the server answers with status {status}; give the address of a powerlab server with --server."

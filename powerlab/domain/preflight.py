@@ -14,7 +14,7 @@ MIN_REPEATS = 3
 """Fewer repeats say nothing about the scatter between runs."""
 
 ENGINES = ("builtin",)
-"""Names a plan's ``engine`` may hold; each has a module in ``powerlab.backends``."""
+"""Names a plan's ``engine`` may hold. An engine is a module of that name in ``powerlab.backends`` and its name here."""
 
 
 def check_plan(plan: SweepPlan, device: Device, capabilities: Capabilities, engines: Sequence[str] = ENGINES) -> None:
@@ -95,7 +95,7 @@ def _check_modes(plan: SweepPlan, device: Device, capabilities: Capabilities) ->
 def _check_mode(plan: SweepPlan, mode: PowerMode) -> None:
     if mode.requires_reboot:
         raise PowerlabError(
-            f"the power mode {mode.name!r} takes effect only after a reboot; set it, reboot, "
+            f"the power mode {mode.name!r} takes effect only after a reboot; set it with nvpmodel, reboot, "
             "and then sweep the mode 'current'."
         )
     if mode.online_cores is None:

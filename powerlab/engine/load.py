@@ -25,13 +25,13 @@ def load_graph(
     from powerlab.engine.zoo import ZOO
 
     if batch_size is not None and batch_size < 1:
-        raise PowerlabError(f"The batch size must be 1 or more, but {batch_size} was given.")
+        raise PowerlabError(f"the batch size must be 1 or more, but {batch_size} was given.")
     if isinstance(model, str) and model in ZOO:
         return _load_zoo(model, dict(shapes or {}), batch_size or 1)
     path = Path(model)
     if isinstance(model, str) and not path.suffix and "/" not in model and not path.exists():
         raise PowerlabError(
-            f"There is no model {model[:80]!r}; known are {', '.join(sorted(ZOO))}, or give the path of an ONNX file."
+            f"there is no model {model[:80]!r}; known are {', '.join(sorted(ZOO))}, or give the path of an ONNX file."
         )
     from powerlab.engine.onnx_reader import read_onnx
 

@@ -66,7 +66,7 @@ def open_store(url_or_path: str | Path, clock: Callable[[], datetime] = utc_now)
             tables were made by a newer powerlab.
     """
     engine = make_engine(str(url_or_path))
-    address = str(url_or_path) if engine.dialect.name == "sqlite" else engine.url.render_as_string(hide_password=True)
+    address = str(url_or_path) if engine.dialect.name == "sqlite" else _without_password(engine)
     try:
         with engine.connect().execution_options(**{WRITE_OPTION: True}) as connection:
             bring_up_to_date(connection)
@@ -80,12 +80,18 @@ def open_store(url_or_path: str | Path, clock: Callable[[], datetime] = utc_now)
     return Store(engine=engine, address=address, clock=clock)
 
 
+def _without_password(engine: Engine) -> str:
+    return engine.url.set(drivername="postgresql").render_as_string(hide_password=True)
+
+
 def _why(engine: Engine, address: str, error: DBAPIError) -> str:
     reason = " ".join(str(error.orig).split())
     if engine.dialect.name != "sqlite":
         return f"the database {address} cannot be used ({reason}); check the address and that PostgreSQL is running."
     if "not a database" in reason:
         return f"{address} is not an SQLite database; give another path, or move that file away."
+    if Path(address).is_dir():
+        return f"the database {address} is a folder; give the path of a file."
     if "unable to open" in reason or "readonly" in reason:
         return f"the database {address} cannot be written; give a path in an existing folder of yours."
     return f"the database {address} cannot be used ({reason}); give another path."

@@ -74,7 +74,7 @@ def sweep(session: Session, sweep_id: str) -> SweepRecord:
     """Return one sweep; raises NotFoundError."""
     found = session.execute(_sweeps().where(SweepRow.id == sweep_id)).one_or_none()
     if found is None:
-        raise NotFoundError(f"there is no sweep {sweep_id!r}; GET /api/v1/sweeps lists them.")
+        raise NotFoundError(f"there is no sweep {sweep_id!r}; `powerlab sweep list` (GET /api/v1/sweeps) lists them.")
     return to_sweep(*found)
 
 
@@ -130,7 +130,7 @@ def run(session: Session, run_id: str) -> Run:
     """Return one run; raises NotFoundError."""
     row = session.scalar(_runs().where(RunRow.id == run_id))
     if row is None:
-        raise NotFoundError(f"there is no run {run_id!r}; GET /api/v1/runs lists them.")
+        raise NotFoundError(f"there is no run {run_id!r}; `powerlab runs list` (GET /api/v1/runs) lists them.")
     return to_run(row)
 
 

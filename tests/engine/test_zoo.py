@@ -102,7 +102,7 @@ def test_alexnet_has_groups_norms_and_the_published_image_sizes(zoo_graph):
 @pytest.mark.parametrize(
     ("model", "shapes", "batch", "sentence"),
     [
-        ("resnet51", None, None, "There is no model 'resnet51'; known are alexnet, mobilenetv2, resnet50, or"),
+        ("resnet51", None, None, "there is no model 'resnet51'; known are alexnet, mobilenetv2, resnet50, or"),
         ("resnet50", {"data": (1, 3, 224, 224)}, None, "resnet50 has no input 'data'; its input is 'x'"),
         ("resnet50", {"x": (1, 1, 224, 224)}, None, r"images of shape \(batch, 3, height, width\), but \(1, 1, 224"),
         ("resnet50", {"x": (3, 224, 224)}, None, r"images of shape \(batch, 3"),

@@ -87,7 +87,7 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     ("address", "words"),
     [
         ("/nowhere/at/all/p.db", "cannot be written"),
-        ("/tmp", "cannot be written"),
+        ("/tmp", "is a folder; give the path of a file"),
         ("mysql://me@here/db", "mysql"),
         ("postgresql://me@127.0.0.1:1/db", "PostgreSQL is running"),
         ("postgresql://me@127.0.0.1:port/db", "cannot be read"),

@@ -20,7 +20,7 @@ def test_a_plan_the_device_can_carry_out_passes(make_plan, xavier, capabilities)
             "bench-7 lets a sweep use 8 cores, but the plan asks for 9, 12 threads; ask for at most 8.",
         ),
         ({"modes": ("TURBO",)}, "bench-7 has no power mode 'TURBO' that can be set now; choose from: current, MAXN, "),
-        ({"modes": ("MODE_10W",)}, "the power mode 'MODE_10W' takes effect only after a reboot; set it, reboot, "),
+        ({"modes": ("MODE_10W",)}, "the power mode 'MODE_10W' takes effect only after a reboot; set it with "),
         (
             {"modes": ("MODE_15W",), "threads": (4, 6)},
             "the power mode 'MODE_15W' has 4 cores online, so 6 threads are impossible in it; leave out the mode",
