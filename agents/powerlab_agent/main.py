@@ -13,12 +13,13 @@ from pathlib import Path
 from powerlab.boards.simulator import simulated_board
 from powerlab.domain.errors import PowerlabError
 from powerlab.protocol.messages import EnrolRequest
+from powerlab.state_dir import state_dir
 from powerlab.sweep.host import Host
 from powerlab_agent.arguments import add_arguments
 from powerlab_agent.client import Client, ServerUnreachableError
 from powerlab_agent.daemon import Daemon
 from powerlab_agent.spool import Spool
-from powerlab_agent.state import Identity, load_identity, only_agent, save_identity, state_directory
+from powerlab_agent.state import Identity, load_identity, only_agent, save_identity
 
 
 def run(args: argparse.Namespace) -> int:
@@ -31,14 +32,14 @@ def run(args: argparse.Namespace) -> int:
 def _host(board: str | None, name: str | None) -> Iterator[Host]:
     """Yield the device; the mode journal of a real one lies where ``powerlab modes restore`` looks for it."""
     if board is None:
-        yield Host(state_dir=state_directory(), name=name)
+        yield Host(state_dir=state_dir(), name=name)
         return
     with simulated_board(board) as sysroot:
-        yield Host(sysroot=sysroot, state_dir=sysroot.path("/var/lib/powerlab"), name=name)
+        yield Host(sysroot=sysroot, state_dir=state_dir(sysroot), name=name)
 
 
 def _own_state(args: argparse.Namespace) -> Path:
-    return args.state or state_directory() / "agent"
+    return args.state or state_dir() / "agent"
 
 
 def _enrol(args: argparse.Namespace) -> int:

@@ -9,8 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import platformdirs
-
 from powerlab.domain.errors import PowerlabError
 from powerlab.protocol.wire import decode, encode
 
@@ -26,12 +24,6 @@ class Identity:
     device_name: str
     token: str
     board: str | None = None
-
-
-def state_directory() -> Path:
-    """Return ``POWERLAB_STATE_DIR``, or the user's state directory for powerlab."""
-    configured = os.environ.get("POWERLAB_STATE_DIR")
-    return Path(configured) if configured else platformdirs.user_state_path("powerlab")
 
 
 def save_identity(directory: Path, identity: Identity) -> None:
@@ -56,10 +48,12 @@ def load_identity(directory: Path) -> Identity:
         data = (directory / _IDENTITY).read_bytes()
     except FileNotFoundError as error:
         raise PowerlabError(
-            f"no agent is enrolled under {directory}; run: powerlab agent enrol --server URL --code CODE"
+            f"no agent is enrolled under {directory}; enrol it with `powerlab agent enrol --server URL --code CODE`."
         ) from error
     except OSError as error:
-        raise PowerlabError(f"the agent's state in {directory} cannot be read ({error.strerror}).") from error
+        raise PowerlabError(
+            f"the agent's state in {directory} cannot be read ({error.strerror}); give another --state."
+        ) from error
     return decode(data, Identity)
 
 
