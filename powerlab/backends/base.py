@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 class Backend(Protocol):
     """A model loaded into an engine, ready to run inside the worker process.
 
-    A backend module offers ``load(model, batch_size, threads) -> Backend`` and its name stands in ``powerlab.domain.preflight.ENGINES``.
+    A backend module offers ``load(model, batch_size, threads) -> Backend``, and its name stands in
+    :data:`powerlab.domain.preflight.ENGINES`.
     """
 
     def inputs(self, seed: int) -> dict[str, NDArray[np.float32]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import dataclass
 
@@ -15,15 +16,24 @@ class _Reading:
     own_s: float
 
 
+BACKGROUND_SHARE = 0.10
+BACKGROUND_CORES = 0.5
+
+
+def background_limit_cores() -> float:
+    """Return how many cores others may keep busy: 10 % of the machine, and on a large one no more than half a core."""
+    return min(BACKGROUND_SHARE * (os.cpu_count() or 1), BACKGROUND_CORES)
+
+
 class BackgroundLoad:
     """Counts the cores that others kept busy between its making and :meth:`cores`.
 
-    "Others" is all CPU time of the machine without that of this process and of the worker.
+    "Others" is all CPU time of the machine without that of this process, with its sampler thread, and of the worker.
     """
 
-    def __init__(self, worker_pid: int) -> None:
-        self._worker = psutil.Process(worker_pid)
-        self._own = psutil.Process()
+    def __init__(self, worker_pid: int | None = None) -> None:
+        """Begin to count; without a worker only this process is no background."""
+        self._own = [psutil.Process(), *([] if worker_pid is None else [psutil.Process(worker_pid)])]
         self._start = self._read()
 
     def cores(self) -> float:
@@ -34,6 +44,6 @@ class BackgroundLoad:
 
     def _read(self) -> _Reading:
         times = psutil.cpu_times()
-        busy_s = times.user + times.system + getattr(times, "irq", 0.0) + getattr(times, "softirq", 0.0)
-        own = [process.cpu_times() for process in (self._own, self._worker)]
+        busy_s = sum(getattr(times, field, 0.0) for field in ("user", "nice", "system", "irq", "softirq"))
+        own = [process.cpu_times() for process in self._own]
         return _Reading(time.monotonic(), busy_s, sum(one.user + one.system for one in own))

@@ -12,6 +12,8 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.domain.power import Rail, TotalFormula, Trace
 from powerlab.domain.run import Finding, Verdict
 from powerlab.domain.validity import ENERGY_RULES
+from powerlab.measure.background import BackgroundLoad
+from powerlab.measure.clocks import suspended_since_boot_s
 from powerlab.measure.power import TotalEnergy, total_energy
 from powerlab.measure.validity import Evidence, judge
 from powerlab.power.recorder import Recorder
@@ -83,7 +85,21 @@ class Recording:
             self._recorder.close()
 
 
-def idle_baseline(meter: Meter, duration_s: float) -> TotalEnergy | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdleBaseline:
+    """What the board used without load.
+
+    Attributes:
+        energy: its energy over the baseline.
+        background_cores: cores that other processes kept busy meanwhile; None on a simulated board, where they say
+            nothing.
+    """
+
+    energy: TotalEnergy
+    background_cores: float | None = None
+
+
+def idle_baseline(meter: Meter, duration_s: float) -> IdleBaseline | None:
     """Record for a time without load.
 
     None where no duration is asked, or where the power may not be used: the runs that follow have the same meter and
@@ -91,6 +107,8 @@ def idle_baseline(meter: Meter, duration_s: float) -> TotalEnergy | None:
     """
     if meter.total is None or duration_s <= 0:
         return None
+    slept_s = suspended_since_boot_s()
+    background = None if meter.sysroot.simulated else BackgroundLoad()
     with Recording(meter) as recording:
         time.sleep(meter.margin_s)
         start_ns = time.monotonic_ns()
@@ -105,8 +123,12 @@ def idle_baseline(meter: Meter, duration_s: float) -> TotalEnergy | None:
         traces=traces,
         sample_period_s=meter.sample_period_s,
         power_failure=recording.failure,
+        suspended_s=suspended_since_boot_s() - slept_s,
     )
-    return usable_energy(evidence, judge(evidence))
+    energy = usable_energy(evidence, judge(evidence))
+    if energy is None:
+        return None
+    return IdleBaseline(energy=energy, background_cores=None if background is None else background.cores())
 
 
 def usable_energy(evidence: Evidence, findings: Iterable[Finding]) -> TotalEnergy | None:

@@ -18,11 +18,12 @@ from powerlab.domain.run import Finding, Run, Verdict
 from powerlab.domain.sweep import Point, SweepPlan
 from powerlab.domain.validity import worst_verdict
 from powerlab.measure.background import BackgroundLoad
+from powerlab.measure.clocks import suspended_since_boot_s
 from powerlab.measure.latency import TimedInferences, latency_metrics, throughput_metric
 from powerlab.measure.messages import Load, Measure
 from powerlab.measure.power import TotalEnergy, energy_metrics
 from powerlab.measure.process import Worker
-from powerlab.measure.record import Meter, Recording, usable_energy
+from powerlab.measure.record import IdleBaseline, Meter, Recording, usable_energy
 from powerlab.measure.validity import Evidence, judge
 
 
@@ -45,7 +46,7 @@ class RunRequest:
     point: Point
     repeat: int
     meter: Meter
-    idle: TotalEnergy | None
+    idle: IdleBaseline | None
     drifted: Callable[[], str | None]
 
 
@@ -115,13 +116,14 @@ def _record(request: RunRequest) -> tuple[TimedInferences, Evidence]:
     with Worker(worker_cores(request.point.threads)) as worker:
         worker.load(load_request(request.point, meter, plan.seed))
         worker.warm_up(plan.warm_up_s)
+        slept_s = suspended_since_boot_s()
         background = None if meter.sysroot.simulated else BackgroundLoad(worker.pid)
         with Recording(meter) as recording:
             time.sleep(meter.margin_s)
             timed = worker.measure(
                 Measure(duration_s=plan.duration_s, min_inferences=plan.min_inferences, margin_s=meter.margin_s)
             )
-            background_share = None if background is None else background.cores() / (os.cpu_count() or 1)
+            background_cores = None if background is None else background.cores()
             traces = recording.finish()
     return timed, Evidence(
         window_ns=timed.window_ns,
@@ -130,7 +132,9 @@ def _record(request: RunRequest) -> tuple[TimedInferences, Evidence]:
         traces=traces,
         sample_period_s=meter.sample_period_s,
         drift=request.drifted(),
-        background_share=background_share,
+        background_cores=background_cores,
+        idle_background_cores=None if request.idle is None else request.idle.background_cores,
+        suspended_s=suspended_since_boot_s() - slept_s,
         power_failure=recording.failure,
     )
 
@@ -141,7 +145,8 @@ def _metrics(request: RunRequest, timed: TimedInferences, energy: TotalEnergy | 
     metrics = (*latency_metrics(timed, provenance), throughput_metric(timed, batch_size, provenance))
     if energy is None:
         return metrics
-    return (*metrics, *energy_metrics(energy, request.idle, timed.count * batch_size))
+    idle = None if request.idle is None else request.idle.energy
+    return (*metrics, *energy_metrics(energy, idle, timed.count * batch_size))
 
 
 def _near(trace: Trace, window_ns: tuple[int, int], margin_s: float) -> Trace:

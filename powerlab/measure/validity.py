@@ -6,6 +6,7 @@ rules that judge power and energy alone.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -13,13 +14,15 @@ import numpy as np
 
 from powerlab.domain.power import RailQuantity, TotalFormula, Trace
 from powerlab.domain.run import Finding, Verdict
-from powerlab.measure.energy import covers
+from powerlab.measure.background import background_limit_cores
+from powerlab.measure.energy import covers, rail_energy
 
 MIN_UPDATES_VOID, MIN_UPDATES_FLAGGED = 5, 20
 GAP_SHARE_VOID, GAP_SHARE_FLAGGED = 0.10, 0.02
 GAP_PERIODS = 5.0
-BACKGROUND_SHARE_FLAGGED = 0.10
 MIN_INFERENCES = 10
+MAX_SUSPENDED_S = 0.05
+"""The two clocks are read one after the other; a real suspension lasts much longer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,8 +36,10 @@ class Evidence:
         traces: what was recorded.
         sample_period_s: the planned time between two samples.
         drift: what the mode controller says changed; None where the mode held.
+        suspended_s: how long the machine was suspended meanwhile.
         power_failure: what kept the power from being recorded; None where nothing did.
-        background_share: share of the machine's cores that others kept busy; None where that says nothing.
+        background_cores: cores that others kept busy; None where that says nothing.
+        idle_background_cores: the same while the idle baseline was measured.
     """
 
     window_ns: tuple[int, int]
@@ -43,8 +48,10 @@ class Evidence:
     traces: Sequence[Trace]
     sample_period_s: float
     drift: str | None = None
-    background_share: float | None = None
+    background_cores: float | None = None
+    idle_background_cores: float | None = None
     power_failure: str | None = None
+    suspended_s: float = 0.0
 
     @property
     def window_s(self) -> float:
@@ -67,17 +74,30 @@ def missing_power(evidence: Evidence) -> Iterator[Judgement]:
     if evidence.power_failure is not None:
         yield Verdict.VOID, evidence.power_failure
         return
+    complaints = list(_missing_rails(evidence, evidence.total))
+    if not complaints:
+        energy_j = math.fsum(rail_energy(trace, *evidence.window_ns).energy_j for trace in evidence.total_traces())
+        if energy_j <= 0:
+            complaints.append(f"the rails of the total add up to {energy_j:g} J, and no machine runs on 0 W")
+    for complaint in complaints:
+        yield Verdict.VOID, complaint
+
+
+def _missing_rails(evidence: Evidence, total: TotalFormula) -> Iterator[str]:
     found = {trace.rail.key: trace for trace in evidence.traces}
-    for key in evidence.total.rails:
+    for key in total.rails:
         if key not in found:
-            yield Verdict.VOID, f"the rail {key} belongs to the total but gave no samples"
+            yield f"the rail {key} belongs to the total but gave no samples"
         elif not covers(found[key], *evidence.window_ns):
-            yield Verdict.VOID, f"the samples of {key} do not span the timed window"
+            yield f"the samples of {key} do not span the timed window"
         elif found[key].rail.quantity is RailQuantity.ENERGY and _moved_j(found[key]) <= 0:
-            yield Verdict.VOID, f"the energy counter {key} did not move in {evidence.window_s:.2f} s"
-    powers = [trace for trace in evidence.total_traces() if trace.rail.quantity is RailQuantity.POWER]
-    if powers and len(powers) == len(evidence.total.rails) and not any(np.any(trace.value > 0) for trace in powers):
-        yield Verdict.VOID, "every rail of the total read 0 W all the time, which no running machine uses"
+            yield f"the energy counter {key} did not move in {evidence.window_s:.2f} s"
+
+
+def suspended(evidence: Evidence) -> Iterator[Judgement]:
+    """The clock of the samples stands still while a machine sleeps; counters and supplies do not."""
+    if evidence.suspended_s > MAX_SUSPENDED_S:
+        yield Verdict.VOID, f"the machine was suspended for {evidence.suspended_s:.1f} s meanwhile"
 
 
 def window_too_short(evidence: Evidence) -> Iterator[Judgement]:
@@ -121,9 +141,13 @@ def mode_drift(evidence: Evidence) -> Iterator[Judgement]:
 
 def background_load(evidence: Evidence) -> Iterator[Judgement]:
     """Other processes took time and power."""
-    share = evidence.background_share
-    if share is not None and share > BACKGROUND_SHARE_FLAGGED:
-        yield Verdict.FLAGGED, f"other processes used {share:.0%} of the machine during the run"
+    for cores, when in (
+        (evidence.background_cores, "during the run"),
+        (evidence.idle_background_cores, "while idle power was measured, which makes it too high"),
+    ):
+        limit = background_limit_cores()
+        if cores is not None and cores > limit:
+            yield Verdict.FLAGGED, f"other processes kept {cores:.2g} cores busy {when} (up to {limit:.2g} may be)"
 
 
 def too_few_samples(evidence: Evidence) -> Iterator[Judgement]:
@@ -136,6 +160,7 @@ RULES: tuple[Callable[[Evidence], Iterator[Judgement]], ...] = (
     missing_power,
     window_too_short,
     power_gap,
+    suspended,
     mode_drift,
     background_load,
     too_few_samples,

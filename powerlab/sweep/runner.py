@@ -16,9 +16,8 @@ from powerlab.domain.power import Trace
 from powerlab.domain.preflight import check_plan
 from powerlab.domain.run import Run, Verdict
 from powerlab.domain.sweep import Point, SweepPlan
-from powerlab.measure.power import TotalEnergy
 from powerlab.measure.process import Worker, WorkerError
-from powerlab.measure.record import Meter, idle_baseline
+from powerlab.measure.record import IdleBaseline, Meter, idle_baseline
 from powerlab.measure.run import RunRequest, failed_run, load_request, measure_run, worker_cores
 from powerlab.sweep.events import RunFinished, RunStarted, SweepEvent, SweepFinished, SweepStarted
 from powerlab.sweep.expected import expected_s
@@ -130,7 +129,7 @@ class _Sweep:
         run, traces = _measured_or_failed(request, refusal)
         yield RunFinished(run=run, traces=traces, index=index, run_count=self.run_count)
 
-    def _request(self, visit: ModeVisit, point: Point, idle: TotalEnergy | None) -> RunRequest:
+    def _request(self, visit: ModeVisit, point: Point, idle: IdleBaseline | None) -> RunRequest:
         return RunRequest(
             sweep_id=self.sweep_id,
             plan=self.plan,

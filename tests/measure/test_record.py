@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.power import TotalFormula
 from powerlab.domain.run import Finding, Verdict
-from powerlab.measure import record
+from powerlab.measure import background, record
 from powerlab.measure.background import BackgroundLoad
 from powerlab.measure.obituary import last_line, obituary
 from powerlab.measure.record import Meter, Recording, idle_baseline, usable_energy
@@ -111,6 +112,39 @@ def test_the_workers_own_time_is_no_background_load():
         own, other = as_worker.cores(), as_other.cores()
         child.communicate(b"\n")
     assert 0 <= own < other
+
+
+def test_niced_others_are_background_and_niced_work_of_ones_own_is_not(monkeypatch):
+    class Times:
+        user, nice, system, irq, softirq, guest, steal = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+
+    clock = [100.0]
+    machine, own = Times(), Times()
+    monkeypatch.setattr(background.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(background.psutil, "cpu_times", lambda: machine)
+    monkeypatch.setattr(background.psutil.Process, "cpu_times", lambda _: own)
+    load = BackgroundLoad()
+    clock[0], machine.nice, own.user, machine.steal = 110.0, 8.0, 3.0, 5.0
+    assert load.cores() == pytest.approx(0.5)
+
+
+def test_the_idle_baseline_says_how_busy_others_were(meter, monkeypatch, make_trace):
+    """A baseline of 12 W on the machine itself, with another process at work."""
+
+    class SteadyRecorder(BreakingRecorder):
+        def stop(self):
+            now_s = time.monotonic()
+            times = np.linspace(now_s - 10, now_s, 1001)
+            return (make_trace(times, np.full(1001, 12.0), meter.rails[0]),)
+
+    monkeypatch.setattr(record, "Recorder", SteadyRecorder)
+    monkeypatch.setattr(BackgroundLoad, "cores", lambda _: 0.7)
+    idle = idle_baseline(meter, 0.3)
+    assert idle.energy.power_w == pytest.approx(12)
+    assert idle.background_cores == 0.7
+    slept = iter([5.0, 65.0])
+    monkeypatch.setattr(record, "suspended_since_boot_s", lambda: next(slept))
+    assert idle_baseline(meter, 0.3) is None
 
 
 @pytest.mark.parametrize(

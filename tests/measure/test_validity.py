@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -24,7 +25,7 @@ def good(make_trace, make_rail) -> Evidence:
         total=TotalFormula(rails=(rail.key,), scope="all"),
         traces=(make_trace(np.arange(0, 7, 0.01), np.full(700, 12.0), rail),),
         sample_period_s=0.01,
-        background_share=0.01,
+        background_cores=0.01,
     )
 
 
@@ -108,11 +109,39 @@ def test_a_drifted_mode_is_void(good):
     assert found(replace(good, drift="cpu0 went from 1200000 to 800000 kHz"))["mode-drift"][0] is Verdict.VOID
 
 
-@pytest.mark.parametrize(("share", "fires"), [(None, False), (0.05, False), (0.4, True)])
-def test_background_load_is_flagged_with_its_share(good, share, fires):
-    judged = found(replace(good, background_share=share)).get("background-load")
-    assert (judged is not None) == fires
-    assert judged is None or (judged[0] is Verdict.FLAGGED and "40%" in judged[1])
+@pytest.mark.parametrize(
+    ("cores", "machine", "fires"),
+    [(None, 2, False), (0.15, 2, False), (0.4, 2, True), (0.4, 8, False), (0.6, 8, True), (0.6, 128, True)],
+)
+def test_background_load_is_flagged_with_its_figure(good, monkeypatch, cores, machine, fires):
+    """10 % of a small machine; on a large one half a core is much beside a few threads."""
+    monkeypatch.setattr(os, "cpu_count", lambda: machine)
+    for field in ("background_cores", "idle_background_cores"):
+        judged = found(replace(good, **{field: cores})).get("background-load")
+        assert (judged is not None) == fires
+        assert judged is None or (judged[0] is Verdict.FLAGGED and f"kept {cores} cores busy" in judged[1])
+        assert judged is None or ("idle" in judged[1]) == (field == "idle_background_cores")
+
+
+def test_a_suspension_makes_power_void_and_leaves_latency(good):
+    assert found(replace(good, suspended_s=0.001)) == {}
+    verdict, detail = found(replace(good, suspended_s=31.4))["suspended"]
+    assert verdict is Verdict.VOID
+    assert "31.4 s" in detail
+    assert "suspended" in ENERGY_RULES
+
+
+def test_power_only_beside_the_window_is_missing_power(good, make_trace, make_rail):
+    """Neither a counter that moves in the margin alone nor a rail that reads 0 W inside may lead to J/img of 0."""
+    times = np.arange(0, 7, 0.01)
+    rail = make_rail("VDD_IN", RailQuantity.ENERGY)
+    total = TotalFormula(rails=(rail.key,), scope="all")
+    counter = make_trace(times, np.where(times < 0.5, 1.0, 2.0), rail)
+    assert "0 J" in found(replace(good, total=total, traces=(counter,)))["missing-power"][1]
+    dead = make_trace(times, np.where(times < 0.5, 12.0, 0.0), make_rail("VDD_IN"))
+    assert "0 J" in found(replace(good, traces=(dead,)))["missing-power"][1]
+    backwards = make_trace(times, np.full(700, -3.0), make_rail("VDD_IN"))
+    assert "-15 J" in found(replace(good, traces=(backwards,)))["missing-power"][1]
 
 
 def test_a_handful_of_inferences_is_flagged(good):
