@@ -11,9 +11,10 @@ from powerlab.domain.power import Trace
 def unwrap(raw: NDArray[np.int64], wraps_at: int | None) -> tuple[NDArray[np.int64], int]:
     """Turn readings of a cumulative counter into one that never decreases.
 
-    A smaller reading means that the counter passed its end once: two samples must lie less than one full range apart.
-    Where the range is unknown, a smaller reading is a counter that was set back (its driver was reloaded), and how much
-    was counted in between is unknown: the readings end there.
+    A smaller reading means that the counter passed its end once, where that makes a step of at most half its range: the
+    shortest known ranges last minutes, and samples lie seconds apart at most. Else, and where the range is unknown, the
+    counter was set back (by a suspension, or with its driver), and how much was counted in between is unknown: the
+    readings end there.
 
     Args:
         raw: int64, shape (n,), in the counter's own units, as read.
@@ -26,12 +27,11 @@ def unwrap(raw: NDArray[np.int64], wraps_at: int | None) -> tuple[NDArray[np.int
     backwards = steps < 0
     if not backwards.any():
         return raw.copy(), 0
-    if wraps_at is None:
-        kept = int(np.argmax(backwards)) + 1
-        return raw[:kept].copy(), len(raw) - kept
-    steps[backwards] += wraps_at
-    # A step that is still negative started above the stated range: nothing can be said about it, so it counts 0.
-    return np.concatenate([raw[:1], raw[0] + np.cumsum(np.maximum(steps, 0))]), 0
+    if wraps_at is not None:
+        steps[backwards] += wraps_at
+        backwards &= (steps < 0) | (steps > wraps_at // 2)
+    kept = int(np.argmax(backwards)) + 1 if backwards.any() else len(raw)
+    return np.concatenate([raw[:1], raw[0] + np.cumsum(steps[: kept - 1])]), len(raw) - kept
 
 
 def observed_update_period_s(trace: Trace) -> float:

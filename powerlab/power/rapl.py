@@ -15,8 +15,9 @@ from powerlab.power.scan import Scan, natural, read_integer, read_text, sensor_p
 from powerlab.sysroot import Sysroot
 
 _ZONE = re.compile(r"(?P<control>intel-rapl(?:-mmio)?):(?P<numbers>[0-9]+(?::[0-9]+)*)")
-_COUNTER_STEPS = 2**32
-"""The register is 32 bits wide, so its range gives the step: 262143328850 µJ / 2**32 is 61 µJ."""
+_LARGEST_COUNT = 2**32 - 1
+"""The register is 32 bits wide and the kernel's range is this count in µJ, so it gives the step: 262143328850 µJ is
+61.035 µJ a count. The counter starts again at 0 one step after its range."""
 _UPDATE_PERIOD_S = 0.001
 _PACKAGE_ERROR = 0.05
 """Against wall-side references packages agree within about 5 % (Khan et al., RAPL in Action, 2018)."""
@@ -107,14 +108,15 @@ def _scan(sysroot: Sysroot) -> Scan:
 
 
 def _channel(sysroot: Sysroot, path: str, rail_name: str) -> FileChannel:
-    wraps_at = max(read_integer(sysroot, f"{path}/max_energy_range_uj") or 0, 0) or None
+    range_uj = max(read_integer(sysroot, f"{path}/max_energy_range_uj") or 0, 0)
+    step_uj = range_uj / _LARGEST_COUNT
     rail = Rail(
         source=Rapl.name,
         name=rail_name,
         quantity=RailQuantity.ENERGY,
-        resolution=wraps_at / _COUNTER_STEPS * 1e-6 if wraps_at else 0.0,
+        resolution=step_uj * 1e-6,
         relative_error=_MEMORY_ERROR if rail_name.endswith("dram") else _PACKAGE_ERROR,
         update_period_s=_UPDATE_PERIOD_S,
         provenance=sensor_provenance(sysroot),
     )
-    return FileChannel(rail=rail, paths=(f"{path}/energy_uj",), scale=1e-6, wraps_at=wraps_at)
+    return FileChannel(rail=rail, paths=(f"{path}/energy_uj",), scale=1e-6, wraps_at=range_uj + round(step_uj) or None)

@@ -25,7 +25,7 @@ RAIL = Rail(
 @given(st.data(), st.integers(2, 2**40), st.integers(1, 200))
 def test_energy_of_any_walk_with_wraps_is_the_truth(data: st.DataObject, wraps_at: int, count: int) -> None:
     start = data.draw(st.integers(0, wraps_at - 1))
-    steps = data.draw(st.lists(st.integers(0, wraps_at - 1), min_size=count, max_size=count))
+    steps = data.draw(st.lists(st.integers(0, wraps_at // 2), min_size=count, max_size=count))
     truth = start + np.concatenate([[0], np.cumsum(steps)])
     unwrapped, cut = unwrap(truth % wraps_at, wraps_at)
     assert cut == 0
@@ -47,9 +47,21 @@ def test_a_counter_set_back_ends_where_its_range_is_unknown() -> None:
     assert cut == 2
 
 
+def test_a_counter_set_back_by_a_suspension_is_no_wrap_of_hundreds_of_kilojoules() -> None:
+    unwrapped, cut = unwrap(np.array([100, 110, 3, 9]), 1000)
+    assert unwrapped.tolist() == [100, 110]
+    assert cut == 2
+
+
+def test_a_wrap_and_a_later_set_back_are_told_apart() -> None:
+    unwrapped, cut = unwrap(np.array([990, 998, 4, 500, 2]), 1000)
+    assert unwrapped.tolist() == [990, 998, 1004, 1500]
+    assert cut == 1
+
+
 def test_unwrapping_leaves_its_input_alone() -> None:
     raw = np.array([5, 1, 3])
-    unwrap(raw, 10)
+    unwrap(raw, 6)
     assert raw.tolist() == [5, 1, 3]
 
 
