@@ -107,6 +107,12 @@ def infer(
     outputs = []
     for wanted in output_names:
         if wanted not in tensors:
-            raise PowerlabError(f"the graph promises the output {quoted(wanted)}, which no node makes.")
+            raise _unmade_output(nodes, wanted)
         outputs.append(tensors[wanted])
     return Graph(name, tuple(done), tuple(inputs), tuple(outputs), constants, tensors)
+
+
+def _unmade_output(nodes: Sequence[Node], wanted: str) -> PowerlabError:
+    maker = next((node for node in nodes if wanted in node.outputs), None)
+    why = "which no node makes" if maker is None else f"an extra output of {maker} that the engine does not compute"
+    return PowerlabError(f"the graph promises the output {quoted(wanted)}, {why}.")
