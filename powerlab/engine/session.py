@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -79,16 +79,13 @@ class Session:
         Raises:
             PowerlabError: an input is missing, unknown, or has another shape or type.
         """
-        arrays, outputs = self._checked(inputs), self._fresh_outputs()
-        try:
-            self._plan.run(arrays, list(outputs.values()))
-        except RuntimeError as error:
-            raise PowerlabError(str(error)) from error
+        outputs = self._fresh_outputs()
+        self._call(self._plan.run, inputs, outputs)
         return outputs
 
     def profile(self, inputs: Mapping[str, NDArray[np.float32]]) -> list[tuple[str, str, int]]:
         """Run the model once and return kernel, node and duration in nanoseconds of every step, in order."""
-        durations = self._plan.run_timed(self._checked(inputs), list(self._fresh_outputs().values()))
+        durations = self._call(self._plan.run_timed, inputs, self._fresh_outputs())
         return [(kernel, label, ns) for (kernel, label), ns in zip(self.steps(), durations, strict=True)]
 
     def steps(self) -> list[tuple[str, str]]:
@@ -98,6 +95,12 @@ class Session:
     def poison(self) -> None:
         """Overwrite all intermediate memory with not-a-number; results of the next run must be the same."""
         self._plan.poison()
+
+    def _call(self, run: Callable[..., Any], inputs: Mapping[str, Any], outputs: Mapping[str, Floats]) -> Any:
+        try:
+            return run(self._checked(inputs), list(outputs.values()))
+        except RuntimeError as error:
+            raise PowerlabError(str(error)) from error
 
     def _fresh_outputs(self) -> dict[str, Floats]:
         return {name: np.empty(shape, np.float32) for name, shape in self.outputs.items()}

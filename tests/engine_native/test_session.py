@@ -180,18 +180,19 @@ def test_memory_stays_flat_over_many_sessions():
     assert kept_per_session < 20_000  # one leaked arena or weight would be 200 kB and more
 
 
-def _run_in_child(session, queue):
+def _run_in_child(session, method, queue):
     try:
-        session.run({"x": image()})
+        getattr(session, method)({"x": image()})
     except PowerlabError as error:
         queue.put(str(error))
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_forked_child_is_told_instead_of_hanging(session):
+@pytest.mark.parametrize("method", ["run", "profile"])
+def test_a_forked_child_is_told_instead_of_hanging(session, method):
     context = multiprocessing.get_context("fork")
     queue = context.SimpleQueue()
-    child = context.Process(target=_run_in_child, args=(session, queue))
+    child = context.Process(target=_run_in_child, args=(session, method, queue))
     child.start()
     child.join(30)
     assert child.exitcode == 0
