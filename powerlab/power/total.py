@@ -18,13 +18,20 @@ _INPUT_RAILS = ("VDD_IN", "POM_5V_IN")
 def choose_total(probes: Iterable[SourceProbe], board: Board | None) -> TotalFormula | None:
     """Return the formula of the device's power, None where no rail can be read.
 
-    The board's own formula holds where every one of its rails can be read; else a formula is proposed from what is
-    there, and marked so. Measured and estimated rails are never added.
+    The board's own formula holds where every one of its rails can be read. Where some can, they are proposed, and the
+    scope says what is missing; where none can, that source is not guessed with, for its other rails may lie inside each
+    other or on the carrier board. For an unknown board a formula is proposed from what is there, and marked so.
+    Measured and estimated rails are never added.
     """
     rails = [rail for probe in probes if probe.availability is Availability.AVAILABLE for rail in probe.rails]
     sensors = [rail for rail in rails if rail.source != ESTIMATE_SOURCE]
-    if board is not None and board.total is not None and _holds(board.total, sensors):
-        return board.total
+    if board is not None and board.total is not None:
+        if _holds(board.total, sensors):
+            return board.total
+        if formula := _remains(board.total, sensors):
+            return formula
+        sources = {key.partition(":")[0] for key in board.total.rails}
+        sensors = [rail for rail in sensors if rail.source not in sources]
     for propose in _PROPOSALS:
         if formula := propose(sensors):
             return formula
@@ -38,6 +45,14 @@ def _holds(formula: TotalFormula, rails: Iterable[Rail]) -> bool:
     """Tell whether every rail of a formula is there and all have one provenance."""
     found = {rail.key: rail.provenance for rail in rails}
     return set(formula.rails) <= set(found) and len({found[key] for key in formula.rails}) == 1
+
+
+def _remains(formula: TotalFormula, rails: Iterable[Rail]) -> TotalFormula | None:
+    """Return what is left of a board's formula where some of its rails cannot be read."""
+    found = [rail for rail in rails if rail.key in formula.rails]
+    missing = sorted(set(formula.rails) - {rail.key for rail in found})
+    names = ", ".join(key.partition(":")[2] for key in missing)
+    return _proposed(found, f"{formula.scope}; too low, because {names} cannot be read")
 
 
 def _proposed(rails: Sequence[Rail], scope: str) -> TotalFormula | None:

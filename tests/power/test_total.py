@@ -64,6 +64,31 @@ def test_a_board_with_a_missing_rail_gets_a_proposal(machine: Machine) -> None:
     assert total is not None
     assert total.proposed
     assert len(total.rails) == 5
+    assert total.scope.endswith("too low, because SYS5V cannot be read")
+
+
+TX2_CHIPS = {
+    "0-0040": {"VDD_SYS_GPU": (19152, 8), "VDD_SYS_SOC": (19152, 16), "VDD_4V0_WIFI": (4800, 0)},
+    "0-0041": {"VDD_IN": (19152, 86), "VDD_SYS_CPU": (19152, 16), "VDD_SYS_DDR": (19152, 9)},
+    "0-0042": {"VDD_MUX": (19152, 100), "VDD_5V0_IO_SYS": (4960, 50), "VDD_3V3_SYS": (3300, 10)},
+}
+
+
+@pytest.mark.parametrize("readable", [True, False])
+def test_a_tx2_s_total_is_its_input_under_the_old_names_too_and_never_a_sum_with_the_carrier(
+    tree: Callable[[dict[str, object]], Sysroot], readable: bool
+) -> None:
+    files: dict[str, object] = {"/proc/device-tree/compatible": "nvidia,quill\0", "/proc/stat": "cpu 1 1 1 1 1\ncpu0 1"}
+    for number, (address, channels) in enumerate(TX2_CHIPS.items()):
+        chip = f"/sys/bus/i2c/drivers/ina3221x/{address}/iio:device{number}"
+        for index, (name, (millivolts, milliamps)) in enumerate(channels.items()):
+            files[f"{chip}/rail_name_{index}"] = name
+            files[f"{chip}/in_voltage{index}_input"] = millivolts
+            if readable or name != "VDD_IN":
+                files[f"{chip}/in_power{index}_input"] = millivolts * milliamps // 1000
+    total = total_of(tree(files))
+    assert total is not None
+    assert total.rails == (("ina3221:VDD_IN",) if readable else ("estimate:host",))
 
 
 @pytest.mark.parametrize("name", ["amdgpu", "nothing"])
