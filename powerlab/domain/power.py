@@ -20,6 +20,11 @@ class Availability(StrEnum):
     BROKEN = "broken"
 
 
+OFFSET_STEPS = {"ina3221": 2.0}
+"""By how many steps all readings of a source may be off together: TI bounds the INA3221's offset to 80 µV (SBOS576),
+and its step is 40 µV."""
+
+
 class RailQuantity(StrEnum):
     """What a rail's values are: power in watts, or a cumulative energy counter in joules."""
 
@@ -53,6 +58,11 @@ class Rail:
     def key(self) -> str:
         """``source:name``, unique on a device."""
         return f"{self.source}:{self.name}"
+
+    @property
+    def offset(self) -> float:
+        """Bound of a constant error of all readings, in W or J; 0 where the source states none."""
+        return OFFSET_STEPS.get(self.source, 0.0) * self.resolution
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ Every contribution is a standard uncertainty in J. Bounds become standard uncert
 
 - ``gain``: the rail's stated relative error; the same for every sample, so it does not average out.
 - ``quantisation``: half a step of the reading; it may be the same for every sample, so it does not average out either.
+- ``offset``: a constant error of every reading of a power rail; it does not average out.
 - ``sampling``: what happened between two samples of a power rail; neighbours' differences are taken as noise.
 - ``edge``: where exactly the window's ends lie between readings. The two ends are added, not squared.
 - ``read-time``: the stamp lies half-way through a read, so it may be half a read off.
@@ -106,8 +107,10 @@ def _from_power(trace: Trace, start_ns: int, end_ns: int) -> tuple[float, dict[s
     apart_s = np.where(steps_w > 0, np.maximum(np.diff(time_s), update_s), 0.0)
     stale_s = update_s + trace.read_cost_ns / 2 / 1e9
     edge_j = sum(_swing_w(trace, time, update_s) for time in (start_ns, end_ns)) * stale_s
+    window_s = (end_ns - start_ns) / 1e9
     return float(np.trapezoid(power_w, time_s)), {
-        "quantisation": trace.rail.resolution / 2 * (end_ns - start_ns) / 1e9 / _SQRT3,
+        "quantisation": trace.rail.resolution / 2 * window_s / _SQRT3,
+        "offset": trace.rail.offset * window_s / _SQRT3,
         "sampling": float(np.sqrt(np.sum((steps_w * apart_s) ** 2) / 2)),
         "edge": edge_j / _SQRT3,
     }

@@ -18,6 +18,10 @@ _IIO = "/sys/bus/i2c/drivers/ina3221x/*/iio:device*"
 _HWMON = "/sys/bus/i2c/drivers/ina3221/*/hwmon/hwmon*"
 _UNUSED_LABELS = ("NC", "")
 _SHUNT_STEP_UV = 40.0
+_SMALLEST_SHUNT_UOHM = 2000
+"""Stands in for a shunt that nobody states: no Jetson is known with a smaller one, and a smaller one steps wider."""
+_AVERAGES = (1, 4, 16, 64, 128, 256, 512, 1024)
+_CONVERSION_US = (140, 204, 332, 588, 1100, 2116, 4156, 8244)
 _RELATIVE_ERROR = 0.015
 """Datasheet gain errors of 0.25 % for voltage and for current, and shunt resistors of 1 %."""
 
@@ -37,6 +41,17 @@ def parse_label(text: str) -> str | None:
 def power_step_w(shunt_uohm: float, voltage_mv: float) -> float:
     """Return the step of a power reading in W: one 40 µV step over the shunt, times the bus voltage; 0 if unknown."""
     return _SHUNT_STEP_UV / shunt_uohm * voltage_mv * 1e-3 if shunt_uohm > 0 and voltage_mv > 0 else 0.0
+
+
+def conversion_period_s(config: int) -> float:
+    """Return how often a chip's readings change, in s, from its configuration register (SBOS576, table 4).
+
+    Bits 14 to 12 enable channels, 11 to 9 choose how many conversions are averaged, 8 to 6 and 5 to 3 how long one of
+    the bus and one of the shunt takes; one after the other.
+    """
+    channels = (config >> 12 & 7).bit_count()
+    conversion_us = _CONVERSION_US[config >> 6 & 7] + _CONVERSION_US[config >> 3 & 7]
+    return channels * _AVERAGES[config >> 9 & 7] * conversion_us * 1e-6
 
 
 class Ina3221:
@@ -94,31 +109,37 @@ class _Builder:
 
 
 def _iio_channels(sysroot: Sysroot) -> Iterator[tuple[str, str, _Builder]]:
-    """JetPack 4: channels 0 to 2. The shunt is in the device tree there, or powerlab's description knows it."""
+    """JetPack 4: channels 0 to 2.
+
+    The shunt and the averaging are in the device tree there; for the shunt powerlab's description stands in, then a
+    bound. The averaging is that of the driver's continuous mode; where it measures at each read, readings are fresher.
+    """
     known_uohm = {chip.address: chip.shunt_uohm for chip in detect(sysroot).chips}
     for chip in sorted(sysroot.glob(_IIO), key=natural):
         address = chip.split("/")[-2]
+        node = f"{chip.rpartition('/')[0]}/of_node"
+        period_s = conversion_period_s(_device_tree_cell(sysroot, f"{node}/ti,continuous-config"))
         for index in range(3):
             rail_name = _label(sysroot, f"{chip}/rail_name_{index}")
             if rail_name is None:
                 continue
             voltage_mv = read_integer(sysroot, f"{chip}/in_voltage{index}_input") or 0
-            shunt_uohm = _device_tree_shunt_uohm(sysroot, chip, index) or known_uohm.get(address) or 0
-            step_w = power_step_w(shunt_uohm, voltage_mv)
-            yield address, rail_name, _Builder(sysroot, (f"{chip}/in_power{index}_input",), 1e-3, step_w, 0.0)
+            stated_uohm = _device_tree_cell(sysroot, f"{node}/channel@{index}/ti,shunt-resistor-mohm") * 1000
+            step_w = power_step_w(stated_uohm or known_uohm.get(address) or _SMALLEST_SHUNT_UOHM, voltage_mv)
+            yield address, rail_name, _Builder(sysroot, (f"{chip}/in_power{index}_input",), 1e-3, step_w, period_s)
 
 
-def _device_tree_shunt_uohm(sysroot: Sysroot, chip: str, index: int) -> int:
-    """Return the shunt that NVIDIA's device tree states in mΩ (a big-endian cell), 0 where it states none."""
-    cell = sysroot.path(f"{chip.rpartition('/')[0]}/of_node/channel@{index}/ti,shunt-resistor-mohm")
+def _device_tree_cell(sysroot: Sysroot, path: str) -> int:
+    """Return a device-tree property of one big-endian cell, 0 where there is none."""
     try:
-        return int.from_bytes(cell.read_bytes()[:4], "big") * 1000
+        return int.from_bytes(sysroot.path(path).read_bytes()[:4], "big")
     except OSError:
         return 0
 
 
 def _hwmon_channels(sysroot: Sysroot) -> Iterator[tuple[str, str, _Builder]]:
     """JetPack 5 and 6: channels 1 to 3; in4 to in7 are shunt voltages and no rails."""
+    known_uohm = {chip.address: chip.shunt_uohm for chip in detect(sysroot).chips}
     for chip in sorted(sysroot.glob(_HWMON), key=natural):
         address = chip.split("/")[-3]
         period_s = (read_integer(sysroot, f"{chip}/update_interval") or 0) * 1e-3
@@ -127,6 +148,7 @@ def _hwmon_channels(sysroot: Sysroot) -> Iterator[tuple[str, str, _Builder]]:
             if rail_name is None or read_integer(sysroot, f"{chip}/in{index}_enable") == 0:
                 continue
             paths = (f"{chip}/in{index}_input", f"{chip}/curr{index}_input")
-            shunt_uohm = read_integer(sysroot, f"{chip}/shunt{index}_resistor") or 0
+            stated_uohm = read_integer(sysroot, f"{chip}/shunt{index}_resistor")
+            shunt_uohm = stated_uohm or known_uohm.get(address) or _SMALLEST_SHUNT_UOHM
             step_w = power_step_w(shunt_uohm, read_integer(sysroot, paths[0]) or 0)
             yield address, rail_name, _Builder(sysroot, paths, 1e-6, step_w, period_s)

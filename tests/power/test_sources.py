@@ -47,6 +47,27 @@ def test_steps_come_from_shunt_and_voltage(machine: Machine) -> None:
     assert steps == pytest.approx([0.02 * 12.008, 0.02 * 12.008, 0.02 * 4.968, 0.02 * 4.968])
 
 
+@pytest.mark.parametrize(("compatible", "step_w"), [(True, 0.01), (False, 0.02)])
+def test_jetpack_4_without_shunts_has_the_board_s_or_a_bound(machine: Machine, compatible: bool, step_w: float) -> None:
+    """Neither may lead to a step of 0, which would take quantisation out of the error budget."""
+    sysroot = machine("xavier-jp4")
+    if not compatible:
+        sysroot.path("/proc/device-tree/compatible").unlink()
+    assert [rail.resolution for rail in Ina3221().probe(sysroot).rails] == [pytest.approx(step_w * 19.248)] * 6
+
+
+def test_jetpack_4_averages_as_long_as_its_device_tree_says(machine: Machine) -> None:
+    """0x7727: three channels, 64 averages, 1.1 ms for bus and for shunt: 0.42 s, and never "fresh at every read"."""
+    sysroot = machine("xavier-jp4")
+    assert {rail.update_period_s for rail in Ina3221().probe(sysroot).rails} == {0.0}
+    cell = sysroot.path("/sys/bus/i2c/drivers/ina3221x/1-0040/of_node/ti,continuous-config")
+    cell.parent.mkdir(parents=True)
+    cell.write_bytes((0x7727).to_bytes(4, "big"))
+    periods = {rail.name: rail.update_period_s for rail in Ina3221().probe(sysroot).rails}
+    assert periods["GPU"] == pytest.approx(0.4224)
+    assert periods["CV"] == 0.0
+
+
 def test_jetpack_4_finds_the_shunt_in_the_device_tree(machine: Machine) -> None:
     sysroot = machine("xavier-jp4")
     cell = sysroot.path("/sys/bus/i2c/drivers/ina3221x/1-0040/of_node/channel@1/ti,shunt-resistor-mohm")
