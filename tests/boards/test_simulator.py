@@ -198,21 +198,42 @@ def test_the_simulator_ends_when_the_tree_is_removed(board: Sysroot) -> None:
 
 
 PARENT = """
-import subprocess, sys, time
-command = [sys.executable, "-m", "powerlab.boards.simulator", "--with-parent", sys.argv[1]]
-child = subprocess.Popen(command, stdout=subprocess.PIPE)
-child.stdout.readline()
-print(child.pid, flush=True)
-time.sleep(600)
+import sys, time
+import psutil
+from powerlab.boards.simulator.process import running, simulated_board
+with running(sys.argv[1]) if len(sys.argv) > 1 else simulated_board("jetson-agx-xavier") as board:
+    print(psutil.Process().children()[0].pid, board.base, flush=True)
+    time.sleep(600)
 """
 
 
-def test_the_simulator_ends_with_the_process_that_started_it(board: Sysroot) -> None:
-    parent = subprocess.Popen([sys.executable, "-c", PARENT, str(board.base)], stdout=subprocess.PIPE, text=True)
+def kill_parent_of_a_simulator(*arguments: str) -> tuple[int, Path]:
+    """Start a process that runs a simulated board, kill it, and return the simulator's process and directory."""
+    parent = subprocess.Popen([sys.executable, "-c", PARENT, *arguments], stdout=subprocess.PIPE, text=True)
     assert parent.stdout is not None
-    simulator_pid = int(parent.stdout.readline())
+    pid, directory = parent.stdout.readline().split()
+    assert Sysroot(Path(directory)).simulated
+    assert os.getpgid(int(pid)) != os.getpgid(parent.pid), "Ctrl-C at the terminal must not reach it"
     parent.kill()
     parent.communicate()
+    return int(pid), Path(directory)
+
+
+def test_a_temporary_tree_goes_with_a_parent_that_was_killed_and_any_other_stays(board: Sysroot) -> None:
+    _, temporary = kill_parent_of_a_simulator()
+    wait_until(lambda: not temporary.exists())
+    _, lasting = kill_parent_of_a_simulator(str(board.base))
+    assert lasting == board.base
+    assert board.simulated
+
+
+def test_a_simulator_whose_parent_is_gone_before_it_looks_ends_too(board: Sysroot) -> None:
+    command = [sys.executable, "-m", "powerlab.boards.simulator", "--with-parent", "0", str(board.base)]
+    assert subprocess.run(command, check=False, timeout=PATIENCE_S, capture_output=True).returncode == 0
+
+
+def test_the_simulator_ends_with_the_process_that_started_it(board: Sysroot) -> None:
+    simulator_pid, _ = kill_parent_of_a_simulator(str(board.base))
 
     def is_gone() -> bool:
         try:

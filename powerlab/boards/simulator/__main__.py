@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import signal
 import sys
 
@@ -15,7 +16,8 @@ def main() -> int:
     """Run until SIGTERM or SIGINT, or until the process that started it is gone."""
     parser = argparse.ArgumentParser(prog="python -m powerlab.boards.simulator", description=__doc__)
     parser.add_argument("directory", help="a tree written by `powerlab boards simulate NAME DIR`")
-    parser.add_argument("--with-parent", action="store_true", help="stop when the process that started it is gone")
+    parser.add_argument("--with-parent", metavar="PID", type=int, help="stop when this parent process is gone")
+    parser.add_argument("--temporary", action="store_true", help="remove the tree when the parent is gone")
     args = parser.parse_args()
     stopping = False
 
@@ -25,16 +27,22 @@ def main() -> int:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, stop)
-    parent = os.getppid()
+
+    def orphaned() -> bool:
+        return args.with_parent is not None and os.getppid() != args.with_parent
 
     def going_on() -> bool:
-        return not stopping and (not args.with_parent or os.getppid() == parent)
+        return not stopping and not orphaned()
 
     try:
         run(args.directory, going_on, ready=lambda: _say("running"))
     except PowerlabError as error:
         sys.stderr.write(f"powerlab: {error}\n")
         return 2
+    finally:
+        # The parent removes its temporary tree itself; only one that was killed leaves that to this process.
+        if args.temporary and orphaned():
+            shutil.rmtree(args.directory, ignore_errors=True)
     return 0
 
 

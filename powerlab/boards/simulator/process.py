@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -17,15 +18,23 @@ _STOP_TIMEOUT_S = 10.0
 
 
 @contextmanager
-def running(directory: str | Path) -> Iterator[Sysroot]:
+def running(directory: str | Path, temporary: bool = False) -> Iterator[Sysroot]:
     """Yield the sysroot of an existing tree while its simulator process runs; it has moved every sensor once by then.
+
+    The simulator ends with this process, however that ends, and removes a ``temporary`` tree when this process was
+    killed. Ctrl-C does not reach it: the run in progress may go on, and its sensors must not stand still.
 
     Raises:
         PowerlabError: the directory is no simulated board.
     """
-    command = [sys.executable, "-m", "powerlab.boards.simulator", "--with-parent", str(directory)]
+    command = [sys.executable, "-m", "powerlab.boards.simulator", "--with-parent", str(os.getpid())]
     process = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*command, *["--temporary"] * temporary, str(directory)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     try:
         if process.stdout is None or process.stdout.readline().strip() != "running":
@@ -47,5 +56,5 @@ def simulated_board(board_name: str, jetpack: int = 4) -> Iterator[Sysroot]:
     """
     with tempfile.TemporaryDirectory(prefix=f"powerlab-{board_name}-") as directory:
         create_tree(board_name, directory, jetpack)
-        with running(directory) as sysroot:
+        with running(directory, temporary=True) as sysroot:
             yield sysroot
