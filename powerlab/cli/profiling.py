@@ -19,7 +19,7 @@ from powerlab.analysis.summary import summarise
 from powerlab.backends.registry import BACKENDS
 from powerlab.cli import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK
 from powerlab.cli.hosts import open_host
-from powerlab.cli.interrupts import uninterrupted
+from powerlab.cli.interrupts import orderly_ends, uninterrupted
 from powerlab.cli.local_store import StoredSweep, begin, open_local
 from powerlab.cli.plans import plan_from
 from powerlab.cli.report import answer, complete, document, in_plan_order, notes
@@ -41,7 +41,7 @@ _FILE_WIDTH = 120
 
 def profile(args: argparse.Namespace) -> int:
     """Run the sweep and print its results; returns the exit status."""
-    with open_host(args) as host:
+    with orderly_ends(), open_host(args) as host:
         device, capabilities = host.device(), host.capabilities()
         plan = plan_from(args, device, capabilities)
         check_plan(plan, device, capabilities, tuple(BACKENDS))

@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from powerlab.boards.simulator import create_tree
 from powerlab.cli import main
-from powerlab.cli.interrupts import uninterrupted
+from powerlab.cli.interrupts import orderly_ends, uninterrupted
 from powerlab.domain.quantity import Provenance
 from powerlab.store import open_store, queries
+from powerlab.sysroot import Sysroot
 
 QUICK = ["--duration", "0.05", "--warm-up", "0", "--idle", "0", "--threads", "1"]
 
@@ -106,7 +108,8 @@ def test_json_is_one_document_and_output_holds_the_same(machine, numpy_engine, t
     assert {best["goal"] for best in document["best"]} >= {"latency", "throughput"}
 
 
-def test_ctrl_c_keeps_what_was_measured(machine, numpy_engine, state):
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda end: end.name)
+def test_ctrl_c_and_its_like_keep_what_was_measured(machine, numpy_engine, state, end):
     words = ["profile", "good", "--sysroot", machine, "--engine", numpy_engine, "--store", "none", *QUICK]
     code = (
         "import sys\n"
@@ -120,7 +123,7 @@ def test_ctrl_c_keeps_what_was_measured(machine, numpy_engine, state):
     ) as process:
         while process.poll() is None and not _kept(state):
             os.sched_yield()
-        process.send_signal(signal.SIGINT)
+        process.send_signal(end)
         out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     assert "interrupted" in err
@@ -142,6 +145,41 @@ def test_ctrl_c_is_held_back_while_results_are_kept():
     assert kept
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
+
+
+def test_a_closed_connection_puts_the_power_mode_back(tmp_path, numpy_engine):
+    """SIGHUP in the middle of a mode: the board is what it was before, and no journal waits for the next command."""
+    create_tree("jetson-agx-xavier", tmp_path / "board")
+    board = Sysroot(tmp_path / "board")
+    words = ["profile", "good", "--sysroot", str(board.base), "--engine", numpy_engine, "--store", "none", *QUICK]
+    code = (
+        "import sys\n"
+        "from powerlab.backends import registry\n"
+        "registry.BACKENDS['numpy'] = 'numpy_backend'\n"
+        "from powerlab.cli import main\n"
+        f"sys.exit(main({[*words, '--modes', 'MODE_15W', '--repeats', '1000']!r}))\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        while process.poll() is None and "pmode:0002" not in board.read("/var/lib/nvpmodel/status"):
+            os.sched_yield()
+        process.send_signal(signal.SIGHUP)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert board.read("/var/lib/nvpmodel/status") == "pmode:0000"
+    assert board.read("/sys/devices/system/cpu/cpu7/online") == "1"
+
+
+def test_a_signal_that_is_ignored_stays_ignored_and_all_are_put_back():
+    before = signal.getsignal(signal.SIGTERM)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with orderly_ends():
+            signal.raise_signal(signal.SIGHUP)
+            with pytest.raises(KeyboardInterrupt), uninterrupted():
+                signal.raise_signal(signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def _kept(state: Path) -> list[str]:
