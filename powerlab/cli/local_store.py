@@ -31,6 +31,23 @@ def default_store() -> Path:
     return state_dir() / "powerlab.db"
 
 
+def new_default_store() -> Path:
+    """Return where the local database lies, in a folder that is made where it is missing.
+
+    Raises:
+        PowerlabError: the folder cannot be made.
+    """
+    path = default_store()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise PowerlabError(
+            f"the local database cannot be kept in {path.parent} ({error.strerror}); set POWERLAB_STATE_DIR to a "
+            "folder that can be written."
+        ) from error
+    return path
+
+
 def open_local(address: str | None) -> Store | None:
     """Open the database that ``--store`` names; None for ``none``, and where none is named and none can be had.
 
@@ -47,9 +64,7 @@ def open_local(address: str | None) -> Store | None:
         )
     from powerlab.store import open_store
 
-    if address is None:
-        default_store().parent.mkdir(parents=True, exist_ok=True)
-    return open_store(address or default_store())
+    return open_store(address or new_default_store())
 
 
 @dataclass(slots=True, kw_only=True)

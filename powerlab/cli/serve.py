@@ -51,13 +51,10 @@ def run(args: argparse.Namespace) -> int:
 
     if importlib.util.find_spec("fastapi") is None:
         raise PowerlabError("a server needs the server extra; install it with `pip install 'powerlab[server]'`.")
-    from powerlab.cli.local_store import default_store
+    from powerlab.cli.local_store import new_default_store
     from powerlab.cli.serving import serve
     from powerlab.store import open_store
 
     address = args.database or os.environ.get("POWERLAB_DATABASE")
-    if address is None:
-        default_store().parent.mkdir(parents=True, exist_ok=True)
-    return serve(
-        open_store(address or default_store()), args.host, args.port, os.environ.get("POWERLAB_OPERATOR_TOKEN")
-    )
+    store = open_store(address or new_default_store())
+    return serve(store, args.host, args.port, os.environ.get("POWERLAB_OPERATOR_TOKEN"))
