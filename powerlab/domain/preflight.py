@@ -13,6 +13,12 @@ from powerlab.domain.sweep import SweepPlan
 MIN_REPEATS = 3
 """Fewer repeats say nothing about the scatter between runs."""
 
+MOST_RUNS = 100_000
+"""More runs than any sweep can want; a slip of the finger must not fill the memory with a schedule."""
+
+LARGEST_NUMBER = 2**31 - 1
+"""Whole numbers of a plan go no further: every database and every reader of JSON holds them."""
+
 ENGINES = ("builtin",)
 """Names a plan's ``engine`` may hold. An engine is a module of that name in ``powerlab.backends`` and its name here."""
 
@@ -66,10 +72,20 @@ def _check_numbers(plan: SweepPlan) -> None:
         for value in values:
             if not good(value):
                 raise PowerlabError(f"the {title} is {value:g}; give {wanted}.")
+    _check_whole_numbers(plan)
+
+
+def _check_whole_numbers(plan: SweepPlan) -> None:
+    whole = (*plan.threads, *plan.batch_sizes, plan.min_inferences, abs(plan.seed))
+    if max(whole) > LARGEST_NUMBER:
+        raise PowerlabError(f"the plan holds the number {max(whole)}; give whole numbers up to {LARGEST_NUMBER}.")
     if plan.repeats < MIN_REPEATS:
         raise PowerlabError(
             f"{plan.repeats} repeats cannot show the scatter between runs; ask for at least {MIN_REPEATS}."
         )
+    run_count = plan.repeats * len(plan.models) * len(plan.modes) * len(plan.batch_sizes) * len(plan.threads)
+    if run_count > MOST_RUNS:
+        raise PowerlabError(f"the plan asks for {run_count} runs; a sweep has at most {MOST_RUNS}, so ask for less.")
 
 
 def _check_threads(plan: SweepPlan, device: Device) -> None:
