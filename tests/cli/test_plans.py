@@ -1,0 +1,135 @@
+"""The words of a command line become a plan, or one sentence about the word that is wrong."""
+
+from __future__ import annotations
+
+import argparse
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from powerlab.cli.plans import plan_from
+from powerlab.domain.device import Capabilities, Device
+from powerlab.domain.errors import PowerlabError
+from powerlab.domain.mode import CURRENT_MODE, PowerMode
+
+BLANK = st.sampled_from(["", " ", "  ", "\t"])
+
+
+def device(core_count: int = 8) -> Device:
+    return Device(
+        name="bench-7",
+        board="jetson-agx-xavier",
+        architecture="aarch64",
+        cpu_model="Carmel",
+        core_count=core_count,
+        memory_bytes=1 << 35,
+        kernel="4.9.337",
+        simulated=False,
+    )
+
+
+CAPABILITIES = Capabilities(
+    sources=(),
+    total=None,
+    modes=(
+        CURRENT_MODE,
+        PowerMode(name="MAXN", online_cores=8),
+        PowerMode(name="MODE_15W", online_cores=4),
+        PowerMode(name="MODE_10W", online_cores=2, requires_reboot=True),
+    ),
+)
+
+
+def words(**changes: object) -> argparse.Namespace:
+    plain = {
+        "models": ["resnet50"],
+        "threads": None,
+        "batch": "1",
+        "modes": "current",
+        "repeats": "3",
+        "seed": "0",
+        "duration": "5",
+        "warm_up": "1",
+        "idle": "2",
+        "engine": "builtin",
+    }
+    return argparse.Namespace(**{**plain, **changes})
+
+
+@st.composite
+def lists(draw):
+    """Return whole numbers and one of the ways to write them as a list."""
+    numbers = draw(st.lists(st.integers(-10, 10_000), max_size=6))
+    parts = [f"{draw(BLANK)}{number}{draw(BLANK)}" for number in numbers]
+    for _ in range(draw(st.integers(0, 2))):
+        parts.insert(draw(st.integers(0, len(parts))), draw(BLANK))
+    return numbers, ",".join(parts)
+
+
+@given(lists())
+def test_a_list_is_read_however_it_is_spaced(listed):
+    numbers, text = listed
+    assert plan_from(words(batch=text), device(), CAPABILITIES).batch_sizes == tuple(numbers)
+
+
+@given(st.text(max_size=12))
+def test_any_word_is_a_number_or_is_named_in_a_sentence(text):
+    try:
+        plan = plan_from(words(batch=f"4,{text}", seed=text), device(), CAPABILITIES)
+    except PowerlabError as error:
+        sentence = str(error)
+    else:
+        assert plan.batch_sizes[0] == 4
+        assert plan.seed == int(text)
+        return
+    assert sentence.startswith(("--batch got ", "--seed got "))
+    assert sentence.endswith("must be a whole number.")
+    assert "\n" not in sentence
+
+
+@pytest.mark.parametrize(
+    ("modes", "core_count", "threads"),
+    [
+        ("current", 8, (1, 8)),
+        ("current", 1, (1,)),
+        ("MAXN", 8, (1, 8)),
+        ("MAXN,MODE_15W", 8, (1, 4)),
+        ("all", 8, (1, 4)),
+        ("MODE_15W", 2, (1, 2)),
+        ("no-such-mode", 8, (1, 8)),
+    ],
+)
+def test_threads_left_out_are_one_and_what_every_mode_has(modes, core_count, threads):
+    assert plan_from(words(modes=modes), device(core_count), CAPABILITIES).threads == threads
+
+
+def test_all_modes_are_those_that_need_no_reboot():
+    assert plan_from(words(modes=" all "), device(), CAPABILITIES).modes == ("current", "MAXN", "MODE_15W")
+    assert plan_from(words(modes="MAXN, MODE_10W,"), device(), CAPABILITIES).modes == ("MAXN", "MODE_10W")
+
+
+def test_every_word_finds_its_place():
+    asked = words(
+        models=["a.onnx", "alexnet"],
+        threads="3,1",
+        batch="8",
+        repeats="7",
+        seed="42",
+        duration="0.5",
+        warm_up="0.25",
+        idle=".125",
+        engine="tvm",
+    )
+    plan = plan_from(asked, device(), CAPABILITIES)
+    assert (plan.models, plan.threads, plan.batch_sizes) == (("a.onnx", "alexnet"), (3, 1), (8,))
+    assert (plan.repeats, plan.seed, plan.engine) == (7, 42, "tvm")
+    assert (plan.duration_s, plan.warm_up_s, plan.idle_s) == (0.5, 0.25, 0.125)
+
+
+@pytest.mark.parametrize("option", ["duration", "warm_up", "idle"])
+def test_a_time_that_is_none_names_its_option(option):
+    with pytest.raises(PowerlabError) as caught:
+        plan_from(words(**{option: "5s"}), device(), CAPABILITIES)
+    flag = "--" + option.replace("_", "-")
+    assert str(caught.value) == f"{flag} got '5s', but each of its values must be a number of seconds."
