@@ -17,8 +17,8 @@ environment:
 examples:
   powerlab agent enrol --server http://server:8765 --code CODE
   powerlab agent run
-  powerlab agent enrol --server http://server:8765 --code CODE --board jetson-agx-xavier \
-                       --state ./xavier
+  powerlab agent enrol --server http://server:8765 --code CODE --state ./xavier \\
+                       --board jetson-agx-xavier
   powerlab agent run --once --state ./xavier
 """
 

@@ -19,7 +19,7 @@ _EPILOG = """\
 A MODEL is a name of the zoo (alexnet, mobilenetv2, resnet50; their weights are random) or the path of an ONNX file.
 
 examples:
-  powerlab engine info resnet50          inputs, outputs, parameters, operators before and after passes
+  powerlab engine info resnet50          inputs, outputs, parameters, operators as read and as run
   powerlab engine info model.onnx --input-shape x=1x3x224x224
                                          the same where the file leaves the size of an input open
   powerlab engine run resnet50 --input in.npz --output out.npz --threads 2

@@ -143,8 +143,20 @@ def begin(store: Store, device: Device, capabilities: Capabilities, plan: SweepP
     """Make the device known, and a sweep on it that this process holds, in one transaction.
 
     Raises:
-        PowerlabError: the device cannot carry out the plan.
+        PowerlabError: the device cannot carry out the plan, or the database cannot be written.
     """
+    from sqlalchemy.exc import DBAPIError
+
+    try:
+        return _begin(store, device, capabilities, plan)
+    except DBAPIError as error:
+        reason = " ".join(str(error.orig).split())
+        raise PowerlabError(
+            f"the database {store.address} cannot be written ({reason}); make room there, or name another with --store."
+        ) from error
+
+
+def _begin(store: Store, device: Device, capabilities: Capabilities, plan: SweepPlan) -> StoredSweep:
     from sqlalchemy import select
 
     from powerlab.protocol.messages import SweepRequest
