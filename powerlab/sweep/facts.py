@@ -67,12 +67,26 @@ def kernel_release(sysroot: Sysroot) -> str:
 
 
 def quota_cores(sysroot: Sysroot) -> float | None:
-    """Return the tightest CPU quota of this process's cgroup v2 and its parents, in cores; None where unlimited."""
-    line = next((line for line in _read(sysroot, "/proc/self/cgroup").splitlines() if line.startswith("0::")), "0::/")
-    parts = [part for part in line.removeprefix("0::").split("/") if part and part != ".."]
-    groups = ["/".join(parts[:depth]) for depth in range(len(parts) + 1)]
-    limits = [parse_cpu_max(_read(sysroot, f"/sys/fs/cgroup/{group}/cpu.max")) for group in groups]
+    """Return the tightest CPU quota of this process's cgroup and its parents, in cores; None where unlimited.
+
+    Version 2 has the quota in ``cpu.max``, version 1 (the kernel of JetPack 4) in two files of the ``cpu`` controller.
+    """
+    limits: list[float | None] = []
+    for line in _read(sysroot, "/proc/self/cgroup").splitlines() or ["0::/"]:
+        _, controllers, group, *_ = *line.split(":", 2), "", ""
+        parts = [part for part in group.split("/") if part and part != ".."]
+        groups = ["/".join(parts[:depth]) for depth in range(len(parts) + 1)]
+        if not controllers:
+            limits += [parse_cpu_max(_read(sysroot, f"/sys/fs/cgroup/{each}/cpu.max")) for each in groups]
+        elif "cpu" in controllers.split(","):
+            limits += [_quota_of_version_1(sysroot, f"/sys/fs/cgroup/cpu/{each}") for each in groups]
     return min((limit for limit in limits if limit is not None), default=None)
+
+
+def _quota_of_version_1(sysroot: Sysroot, group: str) -> float | None:
+    """Return the quota of one group; -1 µs stands for none and is no number to :func:`parse_cpu_max` either."""
+    quota, period = (_read(sysroot, f"{group}/cpu.cfs_{name}_us") for name in ("quota", "period"))
+    return parse_cpu_max(f"{quota} {period}")
 
 
 def usable_cores(sysroot: Sysroot) -> int:

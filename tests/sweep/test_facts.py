@@ -72,6 +72,21 @@ def test_the_tightest_quota_of_the_groups_above_counts(tmp_path):
     assert usable_cores(root) == 1
 
 
+@pytest.mark.parametrize(("quota", "cores"), [("250000", 2.5), ("-1", None)])
+@pytest.mark.parametrize("group", ["", "docker/5a1f/"])
+def test_a_container_on_jetpack_4_has_a_quota_of_version_1(tmp_path, quota, cores, group):
+    """Inside the container its own group lies at the top, whatever /proc/self/cgroup says."""
+    root = tree(
+        tmp_path,
+        {
+            "/proc/self/cgroup": "11:cpuset:/docker/5a1f\n4:cpu,cpuacct:/docker/5a1f\n0::/system.slice\n",
+            f"/sys/fs/cgroup/cpu/{group}cpu.cfs_quota_us": f"{quota}\n",
+            f"/sys/fs/cgroup/cpu/{group}cpu.cfs_period_us": "100000\n",
+        },
+    )
+    assert quota_cores(root) == cores
+
+
 def test_without_a_quota_the_mask_counts(tmp_path):
     assert usable_cores(Sysroot(tmp_path)) == len(os.sched_getaffinity(0))
 
