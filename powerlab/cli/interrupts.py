@@ -45,7 +45,7 @@ def uninterrupted() -> Iterator[None]:
         for number in changed:
             signal.signal(number, previous[number])
     if held:
-        raise KeyboardInterrupt
+        signal.raise_signal(held[0])  # to the handler there was, which may also ignore it
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:

@@ -29,7 +29,11 @@ class ResultsFile:
             directory.mkdir(parents=True, exist_ok=True)
             # Unbuffered: what a full disk did not take must not be tried again when the file is closed.
             self._file = self.path.open("xb", buffering=0)
-            self._append({"kind": "sweep", "sweep_id": sweep_id, "device": device, "plan": plan})
+            try:
+                self._append({"kind": "sweep", "sweep_id": sweep_id, "device": device, "plan": plan})
+            except OSError:
+                self.close()
+                raise
         except OSError as error:
             raise PowerlabError(
                 f"the results cannot be kept in {directory}: {error.strerror}; set POWERLAB_STATE_DIR to a folder that "
@@ -60,6 +64,7 @@ class ResultsFile:
             os.fsync(self._file.fileno())
         except OSError:
             self._file.truncate(size)
+            self._file.seek(size)
             raise
 
     def close(self) -> None:
