@@ -76,7 +76,10 @@ class Recording:
             return self._recorder.stop()
         except PowerlabError as error:
             self.failure = str(error)
-            return ()
+        except Exception as error:
+            # A fault in a source, a vendor's library perhaps: it costs this run its watts, and not the sweep its runs.
+            self.failure = f"the power source failed while recording ({type(error).__name__}: {error})"
+        return ()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

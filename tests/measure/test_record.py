@@ -72,6 +72,19 @@ def test_a_sensor_that_breaks_meanwhile_is_a_failure_too_and_is_closed(meter, mo
     assert finding == Finding(rule="missing-power", verdict=Verdict.VOID, detail=recording.failure)
 
 
+def test_a_fault_in_a_source_costs_watts_and_not_the_sweep(meter, monkeypatch):
+    def faulty(_):
+        raise TypeError("the driver's library changed its answer")
+
+    monkeypatch.setattr(BreakingRecorder, "stop", faulty)
+    monkeypatch.setattr(record, "Recorder", BreakingRecorder)
+    with Recording(meter) as recording:
+        assert recording.finish() == ()
+    assert recording.failure == (
+        "the power source failed while recording (TypeError: the driver's library changed its answer)"
+    )
+
+
 def test_no_idle_baseline_where_none_is_asked_or_nothing_can_be_read(meter):
     assert idle_baseline(meter, 0.0) is None
     assert idle_baseline(meter, 0.01) is None
