@@ -7,10 +7,14 @@ import pwd
 import shutil
 import subprocess
 import tempfile
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from sqlalchemy import create_engine, text
+
+from powerlab.store.engine import parse_address
 from requires import missing
 
 _FAST = "-c fsync=off -c full_page_writes=off -c synchronous_commit=off -c shared_buffers=16MB -c max_connections=40"
@@ -60,3 +64,13 @@ def postgres_cluster() -> Iterator[str]:
             yield f"postgresql://powerlab@/postgres?host={folder}"
         finally:
             call(pg_ctl, "-D", data, "-m", "immediate", "-w", "stop")
+
+
+def new_database(cluster: str) -> str:
+    """Make an empty database in a cluster and return its address."""
+    name = f"test_{uuid.uuid4().hex}"
+    engine = create_engine(parse_address(cluster), isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(text(f"CREATE DATABASE {name}"))
+    engine.dispose()
+    return cluster.replace("/postgres?", f"/{name}?")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from datetime import datetime
+from datetime import UTC, datetime
 
 import msgspec
 
@@ -21,9 +21,9 @@ def from_cursor(cursor: str | None) -> tuple[datetime, str] | None:
     if cursor is None:
         return None
     try:
-        place: tuple[datetime, str] = msgspec.json.decode(base64.urlsafe_b64decode(cursor), type=tuple[datetime, str])
-    except (binascii.Error, ValueError) as error:
+        at, identifier = msgspec.json.decode(base64.urlsafe_b64decode(cursor), type=tuple[datetime, str])
+        if at.tzinfo is None:
+            raise ValueError("the time has no zone")
+        return at.astimezone(UTC), identifier
+    except (binascii.Error, ValueError, OverflowError) as error:
         raise PowerlabError("the cursor is not one that this server gave; start again without it.") from error
-    if place[0].tzinfo is None:
-        raise PowerlabError("the cursor is not one that this server gave; start again without it.")
-    return place

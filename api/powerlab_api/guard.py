@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from powerlab_api.problems import problem
@@ -45,7 +46,10 @@ class Guard:
         return f"the request's body is larger than the {self._settings.max_body_bytes} bytes that are allowed."
 
     async def _run(self, scope: Scope, receive: Receive, send: Send) -> None:
-        body = await self._read(receive)
+        try:
+            body = await self._read(receive)
+        except ClientDisconnect:
+            return  # half a body must not be taken for a whole one, and nobody waits for an answer
         if body is None:
             await problem(413, self._too_large())(scope, receive, send)
             return
@@ -78,6 +82,8 @@ class Guard:
         parts: list[bytes] = []
         while True:
             message = await receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
             parts.append(message.get("body", b""))
             if sum(map(len, parts)) > self._settings.max_body_bytes:
                 return None

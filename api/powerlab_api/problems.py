@@ -7,7 +7,7 @@ from http import HTTPStatus
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from sqlalchemy.exc import IntegrityError, OperationalError
+from sqlalchemy.exc import DataError, IntegrityError, OperationalError
 from starlette.exceptions import HTTPException
 
 from powerlab.domain.errors import PowerlabError
@@ -49,6 +49,8 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(IntegrityError, _contradiction)
     app.add_exception_handler(OperationalError, _no_database)
+    app.add_exception_handler(DataError, _too_much)  # PostgreSQL
+    app.add_exception_handler(OverflowError, _too_much)  # SQLite's driver, and Python's own
 
 
 def _known(request: Request, error: Exception) -> Response:
@@ -75,7 +77,15 @@ def _http(request: Request, error: Exception) -> Response:
 
 def _contradiction(request: Request, error: Exception) -> Response:
     _log.warning("the database refused a write at %s: %s", request.url.path, error)
-    return problem(409, "the request contradicts what was stored at the same moment; try again.", "conflict")
+    return problem(
+        409, "the request contradicts what was stored at the same moment; try again.", "conflict", request.url.path
+    )
+
+
+def _too_much(request: Request, error: Exception) -> Response:
+    _log.warning("the database cannot store a value at %s: %s", request.url.path, error)
+    detail = "a value of the request is too long, too large, or holds a character that the database cannot store."
+    return problem(422, detail, "cannot-be-done", request.url.path)
 
 
 def _no_database(request: Request, error: Exception) -> Response:

@@ -30,6 +30,7 @@ def check_plan(plan: SweepPlan, device: Device, capabilities: Capabilities, engi
         PowerlabError: the first thing that is wrong, and how to mend it.
     """
     _check_lists(plan)
+    _check_whole_numbers(plan)
     _check_numbers(plan)
     if plan.engine not in engines:
         raise PowerlabError(f"the engine {plan.engine!r} is not known; choose one of: {', '.join(engines)}.")
@@ -72,7 +73,6 @@ def _check_numbers(plan: SweepPlan) -> None:
         for value in values:
             if not good(value):
                 raise PowerlabError(f"the {title} is {value:g}; give {wanted}.")
-    _check_whole_numbers(plan)
 
 
 def _check_whole_numbers(plan: SweepPlan) -> None:

@@ -42,6 +42,12 @@ def from_document(document: object, kind: type[T]) -> T:
         raise PowerlabError(f"this is not a {kind.__name__}: {error}.") from error
 
 
+def check_survives(message: object) -> None:
+    """Raise PowerlabError where a message's JSON is not read back as the same message: JSON has no NaN, no infinity."""
+    if decode(encode(message), type(message)) != message:
+        raise PowerlabError(f"the {type(message).__name__} holds a number that is not finite, which JSON cannot say.")
+
+
 def digest(message: object) -> str:
     """Return the SHA-256 of a message's JSON, in hex."""
     return hashlib.sha256(encode(message)).hexdigest()

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy import create_engine, text
 
-from postgres_cluster import postgres_cluster
+from postgres_cluster import new_database, postgres_cluster
 from powerlab.protocol.messages import EnrolmentCodeRequest, EnrolRequest, SweepRequest
 from powerlab.store import Store, open_store
-from powerlab.store.engine import parse_address
 from powerlab.store.writes.devices import enrol, make_enrolment_code
 from powerlab.store.writes.sweeps import create_sweep
 from server_examples import PLAN, Clock, capabilities, device
@@ -22,15 +19,6 @@ from server_examples import PLAN, Clock, capabilities, device
 def cluster() -> Iterator[str]:
     with postgres_cluster() as address:
         yield address
-
-
-def new_database(cluster: str) -> str:
-    name = f"test_{uuid.uuid4().hex}"
-    engine = create_engine(parse_address(cluster), isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        connection.execute(text(f"CREATE DATABASE {name}"))
-    engine.dispose()
-    return cluster.replace("/postgres?", f"/{name}?")
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 
 from fastapi import APIRouter, status
 from fastapi.concurrency import run_in_threadpool
 
+from powerlab.domain.errors import PowerlabError
 from powerlab.protocol.messages import Fence, Finish, Lease, LeaseReply, LeaseRequest
 from powerlab.store.writes import jobs
 from powerlab_api.deps import AgentDevice, SettingsDep, StoreDep
@@ -34,6 +36,8 @@ async def lease_job(
         with store.write() as session:
             return jobs.lease(session, device_id, store.clock(), settings.lease_s)
 
+    if not math.isfinite(request.wait_s):
+        raise PowerlabError("wait_s must be a finite number of seconds.")
     deadline = time.monotonic() + min(max(request.wait_s, 0.0), settings.max_lease_wait_s)
     while True:
         lease = await run_in_threadpool(look)

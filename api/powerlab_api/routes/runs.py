@@ -52,10 +52,16 @@ def read_run(
     """Return one run. Runs never change, so that its ETag holds for ever."""
     run = queries.run(session, run_id)
     etag = f'"{digest(run)}"'
-    if if_none_match is not None and etag in (tag.strip() for tag in if_none_match.split(",")):
+    if if_none_match is not None and _matches(if_none_match, etag):
         return Response(status_code=status.HTTP_304_NOT_MODIFIED, headers={"ETag": etag})
     response.headers["ETag"] = etag
     return run
+
+
+def _matches(if_none_match: str, etag: str) -> bool:
+    """Compare weakly, as RFC 9110 (13.1.2) wants: a proxy that compressed the answer made ``W/"..."`` of its ETag."""
+    tags = [tag.strip().removeprefix("W/") for tag in if_none_match.split(",")]
+    return etag in tags or tags == ["*"]
 
 
 @router.put("/{run_id}")

@@ -19,7 +19,7 @@ from powerlab.protocol.messages import (
     EnrolReply,
     EnrolRequest,
 )
-from powerlab.protocol.wire import to_document
+from powerlab.protocol.wire import check_survives, to_document
 from powerlab.store.errors import ConflictError, NotFoundError, UnauthorisedError
 from powerlab.store.models import AgentTokenRow, DeviceRow, DeviceSnapshotRow, EnrolmentCodeRow, PowerModeRow
 from powerlab.store.writes.audit import record
@@ -60,7 +60,9 @@ def enrol(session: Session, request: EnrolRequest, now: datetime) -> EnrolReply:
         ConflictError: a device of that name exists and the code is not for it, or the protocol differs.
     """
     _check_protocol(request.protocol)
-    code = session.scalar(select(EnrolmentCodeRow).where(EnrolmentCodeRow.sha256 == sha256(request.code)))
+    # Locked: two agents with the same code must not both find it unused.
+    wanted = select(EnrolmentCodeRow).where(EnrolmentCodeRow.sha256 == sha256(request.code)).with_for_update()
+    code = session.scalar(wanted)
     if code is None or code.used_at is not None or code.expires_at <= now:
         raise UnauthorisedError("the enrolment code is unknown, used or expired; ask the server for a new one.")
     named = session.scalar(select(DeviceRow).where(DeviceRow.name == request.device.name))
@@ -129,6 +131,7 @@ def _check_protocol(protocol: int) -> None:
 
 
 def _snapshot(session: Session, device_id: str, said: Description, now: datetime) -> None:
+    check_survives(said)
     modes = [
         PowerModeRow(
             position=position,

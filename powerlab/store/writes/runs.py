@@ -11,8 +11,9 @@ from sqlalchemy.orm import Session
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.quantity import METRICS, Metric
 from powerlab.domain.run import Run
+from powerlab.domain.sweep import SweepPlan
 from powerlab.protocol.messages import ChunkUpload, RunUpload
-from powerlab.protocol.wire import digest, to_document
+from powerlab.protocol.wire import check_survives, digest, from_document, to_document
 from powerlab.store.errors import ConflictError, NotFoundError
 from powerlab.store.models import PointRow, RunMetricRow, RunRow
 from powerlab.store.traces import DatabaseTraces
@@ -28,7 +29,8 @@ def store_run(session: Session, device_id: str, upload: RunUpload, now: datetime
         PowerlabError: the run does not fit its sweep.
     """
     run = upload.run
-    held_job_of_sweep(session, device_id, run.sweep_id, upload.fencing_token)
+    job = held_job_of_sweep(session, device_id, run.sweep_id, upload.fencing_token)
+    check_survives(run)
     sha256 = digest(run)
     before = session.get(RunRow, run.id)
     if before is not None:
@@ -41,7 +43,7 @@ def store_run(session: Session, device_id: str, upload: RunUpload, now: datetime
     taken = session.scalar(select(RunRow.id).where(RunRow.point_id == point.id, RunRow.repeat == run.repeat))
     if taken is not None:
         raise ConflictError(f"repeat {run.repeat} of that point is stored already, as the run {taken}.")
-    _check(run)
+    _check(run, from_document(job.sweep.plan, SweepPlan))
     session.add(_to_row(run, point, sha256, now))
     return True
 
@@ -59,10 +61,11 @@ def store_chunk(session: Session, device_id: str, run_id: str, upload: ChunkUplo
     if run is None:
         raise NotFoundError(f"there is no run {run_id!r}; upload the run before its traces.")
     held_job_of_sweep(session, device_id, run.sweep_id, upload.fencing_token)
+    check_survives(upload)
     return DatabaseTraces(session).append(device_id, run_id, upload.chunk)
 
 
-def _check(run: Run) -> None:
+def _check(run: Run, plan: SweepPlan) -> None:
     for metric in run.metrics:
         if metric.name not in METRICS:
             raise PowerlabError(f"the metric {metric.name!r} is unknown here; update powerlab on the server.")
@@ -71,6 +74,10 @@ def _check(run: Run) -> None:
     names = sorted(metric.name for metric in run.metrics)
     if any(first == second for first, second in pairwise(names)):
         raise PowerlabError("a run has one figure of each metric; this one has some twice.")
+    if run.repeat >= plan.repeats:
+        raise PowerlabError(
+            f"the run says repeat {run.repeat}, counted from 0, but the plan has {plan.repeats} repeats."
+        )
     if run.repeat < 0 or run.inference_count < 0 or run.window_ns[0] > run.window_ns[1]:
         raise PowerlabError("the run's repeat, inference count or window is impossible.")
 

@@ -1,0 +1,143 @@
+"""Whatever is sent to the API, the answer is one that its description promises, and never a crash."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+import pytest
+from fastapi.testclient import TestClient
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from postgres_cluster import new_database, postgres_cluster
+from powerlab.protocol.chunks import split
+from powerlab.protocol.messages import ChunkUpload, LeaseReply, RunUpload
+from powerlab.store import open_store
+from powerlab_api.app import create_app
+from powerlab_api.settings import Settings
+from schema_bodies import NONSENSE, values
+from server_examples import PLAN, Clock, capabilities, device, make_trace, runs_of
+
+OPENAPI = json.loads((Path(__file__).parents[2] / "api" / "openapi.json").read_text(encoding="utf-8"))
+COMPONENTS = OPENAPI["components"]["schemas"]
+OPERATIONS = [(method, path) for path, methods in OPENAPI["paths"].items() for method in methods]
+
+
+@dataclass
+class World:
+    """A server with a device, a leased sweep and a run."""
+
+    client: TestClient
+    token: str
+    known: list[str]
+    good_bodies: list[Any]
+
+
+def body(message: object) -> Any:
+    return json.loads(msgspec.json.encode(message))
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[str]:
+    with postgres_cluster() as address:
+        yield address
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    if request.param == "sqlite":
+        address = str(tmp_path_factory.mktemp("api") / "powerlab.db")
+    else:
+        address = new_database(request.getfixturevalue("cluster"))
+    store = open_store(address, Clock())
+    with TestClient(create_app(store, Settings(max_lease_wait_s=0.0)), raise_server_exceptions=False) as client:
+        yield _populated(client)
+    store.close()
+
+
+def _populated(client: TestClient) -> World:
+    code = client.post("/api/v1/enrolment-codes", json={}).json()["code"]
+    enrolment = {"code": code, "device": body(device()), "capabilities": body(capabilities())}
+    me = client.post("/api/v1/agents", json=enrolment).json()
+    headers = {"Authorization": f"Bearer {me['token']}"}
+    wish = {"device_id": me["device_id"], "plan": body(PLAN)}
+    sweep_id = client.post("/api/v1/sweeps", json=wish).json()["id"]
+    reply = client.post("/api/v1/jobs/lease", json={}, headers=headers)
+    held = msgspec.json.decode(reply.content, type=LeaseReply).lease
+    run, other, *_ = runs_of(sweep_id)
+    upload = body(RunUpload(fencing_token=held.fencing_token, run=run))
+    assert client.put(f"/api/v1/runs/{run.id}", json=upload, headers=headers).status_code == 201
+    chunk = ChunkUpload(fencing_token=held.fencing_token, chunk=next(split(make_trace(count=10))))
+    other_upload = body(RunUpload(fencing_token=held.fencing_token, run=other))
+    known = [me["device_id"], sweep_id, held.job_id, run.id, other.id]
+    return World(client, me["token"], known, [enrolment, wish, upload, other_upload, body(chunk)])
+
+
+def spoilt(draw: st.DrawFn, value: Any) -> Any:
+    """Return a good body with nonsense in one place."""
+    if isinstance(value, dict) and value and draw(st.integers(0, 5)):
+        name = draw(st.sampled_from(sorted(value)))
+        return {**value, name: spoilt(draw, value[name])}
+    if isinstance(value, list) and value and draw(st.integers(0, 5)):
+        place = draw(st.integers(0, len(value) - 1))
+        return [*value[:place], spoilt(draw, value[place]), *value[place + 1 :]]
+    return draw(NONSENSE)
+
+
+@st.composite
+def requests(draw: st.DrawFn, world: World) -> dict[str, Any]:
+    method, path = draw(st.sampled_from(OPERATIONS))
+    said = OPENAPI["paths"][path][method]
+    query = {}
+    for parameter in said.get("parameters", []):
+        if parameter["in"] == "path":
+            chosen = draw(st.sampled_from(world.known) | st.text(min_size=1, max_size=6) | st.just("\x00"))
+            path = path.replace(f"{{{parameter['name']}}}", quote(chosen, safe=""))
+        elif parameter["in"] == "query" and draw(st.booleans()):
+            chosen = draw(values(parameter["schema"], COMPONENTS, 0.2) | st.sampled_from(world.known))
+            query[parameter["name"]] = str(chosen)
+    content = None
+    if "requestBody" in said:
+        schema = said["requestBody"]["content"]["application/json"]["schema"]
+        made = values(schema, COMPONENTS)
+        good = draw(st.sampled_from(world.good_bodies))
+        document = draw(made) if draw(st.booleans()) else spoilt(draw, good)
+        content = json.dumps(document).encode()
+    token = draw(st.sampled_from([world.token, world.token, world.token, "guess"]))
+    return {
+        "method": method.upper(),
+        "url": path,
+        "params": query,
+        "content": content,
+        "headers": {"Authorization": f"Bearer {token}", "Content-Type": "application/json"},
+    }
+
+
+def check_answer(method: str, template_answers: dict[str, Any], reply: Any) -> None:
+    assert reply.status_code < 500, reply.text
+    if reply.status_code < 400:
+        assert str(reply.status_code) in template_answers or reply.status_code in (200, 201, 307)
+        return
+    assert "default" in template_answers
+    assert reply.headers["content-type"] == "application/problem+json"
+    problem = reply.json()
+    assert {"type", "title", "status", "detail"} <= set(problem)
+    assert problem["status"] == reply.status_code
+    assert problem["detail"].strip()
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_no_request_crashes_the_server_or_leaves_the_description(world: World, data: st.DataObject) -> None:
+    wanted = data.draw(requests(world))
+    reply = world.client.request(**wanted)
+    check_answer(wanted["method"], OPENAPI["paths"]["/api/v1/health"]["get"]["responses"], reply)
+    # Whatever was let in, everybody can still read everything.
+    for path in ("/devices", "/sweeps", "/runs", "/exports/runs"):
+        assert world.client.get(f"/api/v1{path}").status_code == 200, wanted
