@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from powerlab.boards.board import Board
 from powerlab.domain.power import Availability, Rail, SourceProbe, TotalFormula
@@ -15,7 +16,7 @@ _MEMORY = re.compile(r"(package-\d+(-die-\d+)?/)?dram")
 _INPUT_RAILS = ("VDD_IN", "POM_5V_IN")
 
 
-def choose_total(probes: Iterable[SourceProbe], board: Board | None) -> TotalFormula | None:
+def choose_total(probes: Sequence[SourceProbe], board: Board | None) -> TotalFormula | None:
     """Return the formula of the device's power, None where no rail can be read.
 
     The board's own formula holds where every one of its rails can be read. Where some can, they are proposed, and the
@@ -34,11 +35,18 @@ def choose_total(probes: Iterable[SourceProbe], board: Board | None) -> TotalFor
         sensors = [rail for rail in sensors if rail.source not in sources]
     for propose in _PROPOSALS:
         if formula := propose(sensors):
-            return formula
+            return _warned(formula, probes)
     estimates = tuple(rail.key for rail in rails if rail.source == ESTIMATE_SOURCE)
     if estimates:
         return TotalFormula(rails=estimates, scope="the whole host, estimated: nothing is measured", proposed=True)
     return None
+
+
+def _warned(formula: TotalFormula, probes: Iterable[SourceProbe]) -> TotalFormula:
+    """Say in the scope where a source has more rails than this user may read: one of them may be missing."""
+    sources = {key.partition(":")[0] for key in formula.rails}
+    denied = [probe.detail for probe in probes if probe.source in sources and probe.rails and probe.remedy]
+    return replace(formula, scope="; ".join([formula.scope, *(f"perhaps too low: {detail}" for detail in denied)]))
 
 
 def _holds(formula: TotalFormula, rails: Iterable[Rail]) -> bool:

@@ -67,6 +67,19 @@ def test_a_board_with_a_missing_rail_gets_a_proposal(machine: Machine) -> None:
     assert total.scope.endswith("too low, because SYS5V cannot be read")
 
 
+def test_a_package_this_user_may_not_read_is_told_in_the_scope(machine: Machine, deny: Callable[[str], None]) -> None:
+    sysroot = machine("xeon")
+    whole = total_of(sysroot)
+    deny("intel-rapl:1/energy_uj")
+    total = total_of(sysroot)
+    assert whole is not None
+    assert total is not None
+    assert "too low" not in whole.scope
+    assert total.rails == ("rapl:package-0", "rapl:package-0/dram", "rapl:package-1/dram")
+    assert "perhaps too low" in total.scope
+    assert "this user may not read package-1" in total.scope
+
+
 TX2_CHIPS = {
     "0-0040": {"VDD_SYS_GPU": (19152, 8), "VDD_SYS_SOC": (19152, 16), "VDD_4V0_WIFI": (4800, 0)},
     "0-0041": {"VDD_IN": (19152, 86), "VDD_SYS_CPU": (19152, 16), "VDD_SYS_DDR": (19152, 9)},
