@@ -117,14 +117,12 @@ def _list(args: argparse.Namespace, controller: ModeController) -> None:
     for mode in modes:
         reboot = " (needs a reboot: not set by powerlab)" if mode.requires_reboot else ""
         table.add_row(mode.name, mode.origin.value, mode.description + reboot)
-    console = Console()
+    console = Console(markup=False, emoji=False)  # descriptions come from the board's files
     console.print(table)
     console.print()
     for probe in probes:
         remedy = f" To mend it: {probe.remedy}." if probe.remedy else ""
-        console.print(
-            f"{probe.knob}: {probe.availability.value}; {probe.detail}.{remedy}", markup=False, highlight=False
-        )
+        console.print(f"{probe.knob}: {probe.availability.value}; {probe.detail}.{remedy}", highlight=False)
     if not_put_back:
         console.print(f"process {not_put_back.pid} set {not_put_back.mode} and has not put the old settings back yet.")
     if set_to_stay:

@@ -22,11 +22,12 @@ def read_npz(path: Path) -> dict[str, NDArray[Any]]:
         PowerlabError: the file is missing, no .npz of plain arrays, or damaged.
     """
     try:
-        archive = np.load(path, allow_pickle=False)
-        if isinstance(archive, np.ndarray):
-            raise PowerlabError(f"{path} holds one nameless array (.npy); save it with numpy.savez under a name.")
-        with archive:
-            return {name: archive[name] for name in archive.files}
+        with path.open("rb") as stream:  # of its own: numpy leaves a damaged file open
+            archive = np.load(stream, allow_pickle=False)
+            if isinstance(archive, np.ndarray):
+                raise PowerlabError(f"{path} holds one nameless array (.npy); save it with numpy.savez under a name.")
+            with archive:
+                return {name: archive[name] for name in archive.files}
     except PowerlabError:
         raise
     except FileNotFoundError:

@@ -29,7 +29,7 @@ def answer(runs: Sequence[Run]) -> list[str]:
 def _sentence(best: Best) -> str:
     unit = METRICS[best.metric.name].unit
     figure = f"{format_figure(best.metric)} {unit} ({best.metric.provenance})"
-    return f"Best {best.goal}: {figure} with {point_name(best.summary)}; {best.statement}."
+    return f"Best {best.goal}: {figure} with {point_name(best.summary.point)}; {best.statement}."
 
 
 def notes(runs: Sequence[Run], total: TotalFormula | None) -> list[str]:

@@ -10,9 +10,8 @@ from rich.table import Column, Table
 from powerlab.cli import EXIT_OK
 from powerlab.cli.consoles import table_console
 from powerlab.cli.run_source import stored_run, stored_runs
-from powerlab.cli.tables import format_figure
+from powerlab.cli.tables import format_figure, point_name
 from powerlab.domain.quantity import METRICS
-from powerlab.domain.run import Run
 from powerlab.protocol.wire import encode
 
 
@@ -30,7 +29,7 @@ def list_all(args: argparse.Namespace) -> int:
         table.add_row(
             one.id,
             one.started_at[:19],
-            f"{_point(one)}, repeat {one.repeat}",
+            f"{point_name(one.point)}, repeat {one.repeat}",
             one.verdict,
             format_figure(one.metric("throughput_img_per_s"), interval=False),
             format_figure(efficiency, interval=False) + (f" {efficiency.provenance}" if efficiency else ""),
@@ -45,7 +44,7 @@ def show(args: argparse.Namespace) -> int:
     if args.json:
         print(msgspec.json.format(encode(run), indent=2).decode())
         return EXIT_OK
-    print(f"{run.id}: {_point(run)}, repeat {run.repeat}, {run.verdict}, started {run.started_at}")
+    print(f"{run.id}: {point_name(run.point)}, repeat {run.repeat}, {run.verdict}, started {run.started_at}")
     for finding in run.findings:
         print(f"  {finding.verdict} ({finding.rule}): {finding.detail}")
     table = Table("metric", "value", "unit", "provenance", box=None)
@@ -55,8 +54,3 @@ def show(args: argparse.Namespace) -> int:
     table_console().print(table)
     print("power: none" if run.total is None else f"power: {' + '.join(run.total.rails)}, {run.total.scope}")
     return EXIT_OK
-
-
-def _point(run: Run) -> str:
-    load = run.point.workload
-    return f"{load.model}, batch {load.batch_size}, {run.point.threads} threads, mode {run.point.mode}"

@@ -107,7 +107,7 @@ def find_sweep(api: ServerApi, wanted: str) -> SweepRecord:
 
 def follow(api: ServerApi, sweep_id: str, still_going: Callable[[], None] = lambda: None) -> SweepRecord:
     """Show a progress bar on standard error until a sweep is over, and return it; ``still_going`` may object."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True)) as progress:
         record = api.get(f"/sweeps/{sweep_id}", SweepRecord)
         task = progress.add_task(record.state, total=record.planned_run_count)

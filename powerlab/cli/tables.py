@@ -12,6 +12,7 @@ from rich.text import Text
 from powerlab.analysis.best import best_points
 from powerlab.analysis.summary import PointSummary
 from powerlab.domain.quantity import Metric
+from powerlab.domain.sweep import Point
 
 ABSENT = "–"
 BEST = "*"
@@ -63,9 +64,8 @@ def format_figure(metric: Metric | None, *, interval: bool = True) -> str:
     return f"{value} ±{wider:.{places}f}"
 
 
-def point_name(summary: PointSummary) -> str:
+def point_name(point: Point) -> str:
     """Return a point in words: ``resnet50, batch 1, 2 threads, mode current``."""
-    point = summary.point
     threads = "1 thread" if point.threads == 1 else f"{point.threads} threads"
     return f"{point.workload.model}, batch {point.workload.batch_size}, {threads}, mode {point.mode}"
 

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from powerlab.cli.tables import LOPSIDED, format_figure, format_number, point_name
 from powerlab.domain.quantity import METRICS, Metric, Provenance
+from powerlab.domain.sweep import Point
+from powerlab.domain.workload import Workload
 
 FIGURE = re.compile(r"(?P<value>-?\d+(\.\d+)?) (±(?P<half>\d+(\.\d+)?)|\+(?P<up>\d+(\.\d+)?)/-(?P<down>\d+(\.\d+)?))")
 VALUES = st.floats(1e-3, 1e6)
@@ -76,10 +78,5 @@ def test_every_metric_has_a_unit_and_a_title():
 
 @pytest.mark.parametrize(("threads", "wording"), [(1, "1 thread"), (2, "2 threads")])
 def test_a_point_is_named_in_words(threads, wording):
-    from powerlab.analysis.summary import PointSummary
-    from powerlab.domain.sweep import Point
-    from powerlab.domain.workload import Workload
-
     point = Point(workload=Workload(model="alexnet", batch_size=8), threads=threads, mode="MAXN")
-    summary = PointSummary(point=point, run_count=3, valid_count=3, metrics=(), findings=())
-    assert point_name(summary) == f"alexnet, batch 8, {wording}, mode MAXN"
+    assert point_name(point) == f"alexnet, batch 8, {wording}, mode MAXN"
