@@ -38,7 +38,9 @@ def choose_total(probes: Sequence[SourceProbe], board: Board | None) -> TotalFor
             return _warned(formula, probes)
     estimates = tuple(rail.key for rail in rails if rail.source == ESTIMATE_SOURCE)
     if estimates:
-        return TotalFormula(rails=estimates, scope="the whole host, estimated: nothing is measured", proposed=True)
+        return TotalFormula(
+            rails=estimates, scope="processor and memory of the host, estimated: nothing is measured", proposed=True
+        )
     return None
 
 

@@ -68,7 +68,7 @@ def test_the_word_estimated_stands_beside_an_estimate(machine: Machine) -> None:
     line = next(line for line in text.splitlines() if "estimate:host" in line)
     assert "estimated" in line
     assert "±60.0%" in line
-    assert "the whole host, estimated" in text
+    assert "memory of the host, estimated" in text
 
 
 def test_json_of_this_machine(

@@ -114,7 +114,7 @@ def test_the_estimate_is_offered_only_where_nothing_gives_a_total(machine: Machi
     total = total_of(sysroot)
     assert total is not None
     assert total.rails == ("estimate:host",)
-    assert "estimated" in total.scope
+    assert total.scope == "processor and memory of the host, estimated: nothing is measured"
     assert total.proposed
 
 
