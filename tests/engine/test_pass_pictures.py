@@ -1,0 +1,136 @@
+"""Each pass alone on a small graph: what stands before it and what stands after it, node by node."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from engine_models import load_bytes, onnx_bytes
+from onnx import helper
+
+from powerlab.engine.passes import PASSES
+
+IMAGE = (1, 2, 4, 4)
+CONSTANTS = {
+    "w": np.ones((2, 2, 3, 3), np.float32),
+    "b": np.zeros(2, np.float32),
+    "s": np.ones(2, np.float32),
+    "two": np.float32(2),
+    "shape": np.array([1, -1]),
+    "whole": np.array(IMAGE),
+    "m": np.ones((32, 3), np.float32),
+}
+CONV = "Conv x,w -> c"
+
+# Name of the pass → nodes of the model, outputs, nodes before the pass, nodes after it.
+PICTURES = {
+    "fold_constants": (["Add two,two -> four", "Mul x,four -> y"], "y", ["Mul x,four -> y"]),
+    "lower_views": (
+        ["Identity x -> i", "Flatten i -> f", "Reshape f,whole -> y"],
+        "y",
+        ["Reshape x -> i", "Reshape i -> f", "Reshape f -> y"],
+    ),
+    "lower_activations": (["Relu x -> r", "Softmax r -> y"], "y", ["Clamp x -> r", "Softmax r -> y"]),
+    "lower_pools": (
+        ["MaxPool x -> p", "GlobalAveragePool p -> y"],
+        "y",
+        ["MaxPool x -> p", "GlobalAveragePool p -> y"],
+    ),
+    "lower_arithmetic": (
+        ["Sum x,x,x -> u", "Mul u,two -> y"],
+        "y",
+        ["Add x,x -> u.part", "Add u.part,x -> u", "ScaleShift u,y.scale,y.shift -> y"],
+    ),
+    "lower_convolutions": ([CONV], "c", ["FusedConv x,w,, -> c"]),
+    "lower_matrices": (
+        ["Reshape x,shape -> f", "MatMul f,m -> y"],
+        "y",
+        ["Reshape x -> f", "FusedGemm f,y.weight, -> y"],
+    ),
+    "simplify_views": (
+        ["Identity x -> i", "Reshape i,shape -> f", "Reshape f,whole -> g", "Relu g -> y"],
+        "y",
+        ["Clamp x -> y"],
+    ),
+    "fold_scales": (
+        [CONV, "BatchNormalization c,s,b,b,s -> y"],
+        "y",
+        ["FusedConv x,y.weight,y.bias, -> y"],
+    ),
+    "fuse_residuals": ([CONV, "Add x,c -> y"], "y", ["FusedConv x,w,,x -> y"]),
+    "fuse_clamps": ([CONV, "Relu c -> r", "Relu r -> y"], "y", ["FusedConv x,w,, -> y"]),
+    "drop_dead": (["Relu x -> dead", "Relu x -> y"], "y", ["Clamp x -> y"]),
+    "check_lowered": (["Relu x -> y"], "y", ["Clamp x -> y"]),
+}
+ATTRIBUTES = {
+    "Conv": {"pads": [1, 1, 1, 1]},
+    "MaxPool": {"kernel_shape": [2, 2]},
+}
+KEPT = {
+    # What another reader or a promised output forbids: the pass must leave the graph as it is.
+    "fold_scales": ([CONV, "BatchNormalization c,s,b,b,s -> y", "Relu c -> z"], "y,z"),
+    "fuse_residuals": ([CONV, "Add x,c -> y"], "y,c"),
+    "fuse_clamps": ([CONV, "Relu c -> y"], "y,c"),
+}
+
+
+def loaded(lines, outputs):
+    nodes = []
+    for line in lines:
+        operator, inputs, _, output = line.split(" ")
+        nodes.append(helper.make_node(operator, inputs.split(","), [output], output, **ATTRIBUTES.get(operator, {})))
+    return load_bytes(onnx_bytes(nodes, {"x": IMAGE}, outputs.split(","), constants=CONSTANTS))
+
+
+def picture(graph):
+    return [f"{node.op_type} {','.join(node.inputs)} -> {','.join(node.outputs)}" for node in graph.nodes]
+
+
+def until(graph, name):
+    """Return the graph after the passes before ``name``, and that pass."""
+    for rewrite in PASSES:
+        if rewrite.__name__ == name:
+            return graph, rewrite
+        graph = rewrite(graph)
+    raise AssertionError(name)
+
+
+def test_every_pass_has_its_picture():
+    assert list(PICTURES) == [rewrite.__name__ for rewrite in PASSES]
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_pass_makes_what_its_picture_shows(name):
+    lines, outputs, after = PICTURES[name]
+    graph, rewrite = until(loaded(lines, outputs), name)
+    done = rewrite(graph)
+    assert picture(done) == after
+    assert done.outputs == graph.outputs
+    assert picture(rewrite(done)) == after
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_a_fusion_leaves_alone_what_others_still_read(name):
+    graph, rewrite = until(loaded(*KEPT[name]), name)
+    assert picture(rewrite(graph)) == picture(graph)
+
+
+def test_the_batch_norm_is_in_the_weights_channel_by_channel():
+    scale, shift = np.array([2, -3], np.float32), np.array([5, 7], np.float32)
+    nodes = [
+        helper.make_node("Conv", ["x", "w", "b"], ["c"]),
+        helper.make_node("BatchNormalization", ["c", "g", "h", "mean", "variance"], ["y"], epsilon=0.0),
+    ]
+    constants = {
+        "w": np.arange(2 * 2 * 9, dtype=np.float32).reshape(2, 2, 3, 3),
+        "b": np.array([1, -1], np.float32),
+        "g": scale,
+        "h": shift,
+        "mean": np.array([0.5, 0.25], np.float32),
+        "variance": np.array([4, 16], np.float32),
+    }
+    graph, rewrite = until(load_bytes(onnx_bytes(nodes, {"x": IMAGE}, constants=constants)), "fold_scales")
+    (conv,) = rewrite(graph).nodes
+    folded = rewrite(graph).constants
+    factor = scale / np.sqrt(constants["variance"])
+    np.testing.assert_allclose(folded[conv.inputs[1]], constants["w"] * factor[:, None, None, None], rtol=1e-6)
+    np.testing.assert_allclose(folded[conv.inputs[2]], (constants["b"] - constants["mean"]) * factor + shift, rtol=1e-6)
