@@ -79,3 +79,13 @@ def test_no_period_of_a_value_that_stands_still() -> None:
     assert observed_update_period_s(trace) == 0.0
     empty = Trace(rail=RAIL, time_ns=np.array([], dtype=np.int64), value=np.array([]))
     assert observed_update_period_s(empty) == 0.0
+
+
+@given(st.integers(2, 2**40), st.data())
+def test_a_step_of_more_than_half_the_range_is_never_counted(wraps_at: int, data: st.DataObject) -> None:
+    """Whatever is read, two neighbouring readings of a wrapped counter never lie further apart than they can."""
+    readings = data.draw(st.lists(st.integers(0, wraps_at - 1), min_size=1, max_size=30))
+    raw = np.array(readings, dtype=np.int64)
+    unwrapped, cut = unwrap(raw, wraps_at)
+    backwards = np.diff(raw[: len(raw) - cut]) < 0
+    assert (np.diff(unwrapped)[backwards] <= wraps_at // 2).all()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from powerlab.domain.power import RailQuantity
 from powerlab.power.estimate import parse_proc_stat
 from powerlab.power.hwmon import Attribute, parse_accuracy, parse_attribute
-from powerlab.power.ina3221 import parse_label, power_step_w
+from powerlab.power.ina3221 import conversion_period_s, parse_label, power_step_w
 from powerlab.power.rapl import ZoneName, parse_zone_name
 from powerlab.power.scan import natural, parse_integer
 
@@ -129,3 +129,23 @@ def test_natural_order() -> None:
 @given(ANY_TEXT, ANY_TEXT)
 def test_natural_keys_of_any_texts_compare(left: str, right: str) -> None:
     assert (natural(left) < natural(right)) or (natural(left) >= natural(right))
+
+
+@pytest.mark.parametrize(
+    ("config", "period_s"),
+    [
+        (0x7127, 3 * 2 * 0.0011),  # the chip's own default: every channel once, 1.1 ms for each of bus and shunt
+        (0x7727, 3 * 64 * 2 * 0.0011),  # what NVIDIA's driver calls continuous
+        (0x7007, 3 * 2 * 0.00014),
+        (0x1007, 1 * 2 * 0.00014),  # one channel alone
+        (0x7FFF, 3 * 1024 * 2 * 0.008244),
+        (0, 0.0),  # no channel enabled, or no configuration found
+    ],
+)
+def test_the_averaging_of_a_configuration(config: int, period_s: float) -> None:
+    assert conversion_period_s(config) == pytest.approx(period_s)
+
+
+@given(st.integers(0, 0xFFFF))
+def test_any_configuration_has_a_period(config: int) -> None:
+    assert 0.0 <= conversion_period_s(config) <= 3 * 1024 * 2 * 0.008244 + 1e-9
