@@ -203,7 +203,12 @@ def test_a_simulated_xavier_from_the_command_to_the_database(tmp_path, capsys):
     by_mode = {summary["point"]["mode"]: summary for summary in document["summaries"]}
     watts = {mode: _value(summary, "power_w") for mode, summary in by_mode.items()}
     assert 1 < watts["MODE_15W"] < watts["MAXN"] < 60
-    assert _value(by_mode["MAXN"], "latency_p50_ms") < _value(by_mode["MODE_15W"], "latency_p50_ms")
+    # The best repeat of each: what else runs on this machine only makes one slower, sometimes much.
+    quickest = {
+        mode: min(_value(run, "latency_p50_ms") for run in document["runs"] if run["point"]["mode"] == mode)
+        for mode in by_mode
+    }
+    assert quickest["MAXN"] < quickest["MODE_15W"]
     assert {best["goal"] for best in document["best"]} == {"latency", "throughput", "efficiency"}
 
     store = open_store(database)
