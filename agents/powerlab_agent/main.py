@@ -6,15 +6,14 @@ import argparse
 import logging
 import signal
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
-from powerlab.boards.simulator import simulated_board
 from powerlab.domain.errors import PowerlabError
 from powerlab.protocol.messages import EnrolRequest
 from powerlab.state_dir import state_dir
-from powerlab.sweep.host import Host
+from powerlab.sweep.opened import opened_host
 from powerlab_agent.arguments import add_arguments
 from powerlab_agent.client import Client, ServerUnreachableError
 from powerlab_agent.daemon import Daemon
@@ -28,22 +27,12 @@ def run(args: argparse.Namespace) -> int:
     return _enrol(args) if args.action == "enrol" else _run(args)
 
 
-@contextmanager
-def _host(board: str | None, name: str | None) -> Iterator[Host]:
-    """Yield the device; the mode journal of a real one lies where ``powerlab modes restore`` looks for it."""
-    if board is None:
-        yield Host(state_dir=state_dir(), name=name)
-        return
-    with simulated_board(board) as sysroot:
-        yield Host(sysroot=sysroot, state_dir=state_dir(sysroot), name=name)
-
-
 def _own_state(args: argparse.Namespace) -> Path:
     return args.state or state_dir() / "agent"
 
 
 def _enrol(args: argparse.Namespace) -> int:
-    with _host(args.board, args.name) as host:
+    with opened_host(args.board, name=args.name) as host:
         device = host.device()
         request = EnrolRequest(code=args.code, device=device, capabilities=host.capabilities())
     try:
@@ -68,16 +57,14 @@ def _run(args: argparse.Namespace) -> int:
     with (
         only_agent(state),
         closing(Spool(state / "spool.db")) as spool,
-        _host(args.board or identity.board, identity.device_name) as host,
+        opened_host(args.board or identity.board, name=identity.device_name) as host,
     ):
         daemon = Daemon(client=Client(identity.server, identity.token), host=host, spool=spool, once=args.once)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: daemon.request_stop())
         daemon.run()
         for run_id, reason in spool.refused().items():
-            sys.stderr.write(
-                f"powerlab: the run {run_id} stays in {args.state} because the server refused it: {reason}\n"
-            )
+            sys.stderr.write(f"powerlab: the run {run_id} stays in {state} because the server refused it: {reason}\n")
     return 0
 
 
@@ -87,6 +74,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     add_arguments(parser)
     try:
         return run(parser.parse_args(argv))
+    except KeyboardInterrupt:
+        return 130
     except PowerlabError as error:
         sys.stderr.write(f"powerlab-agent: {error}\n")
         return 2

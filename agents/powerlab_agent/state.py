@@ -60,7 +60,11 @@ def load_identity(directory: Path) -> Identity:
 @contextmanager
 def only_agent(directory: Path) -> Iterator[None]:
     """Hold the state directory's lock; raises PowerlabError where another agent does. The kernel frees it on a kill."""
-    with (directory / "lock").open("w") as file:
+    try:
+        lock = (directory / "lock").open("w")
+    except OSError as error:
+        raise PowerlabError(f"the agent's state cannot be written to {directory} ({error.strerror}).") from error
+    with lock as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

@@ -28,17 +28,11 @@ def open_host(args: argparse.Namespace) -> Iterator[Host]:
     Raises:
         PowerlabError: there is no such board or directory.
     """
-    from powerlab.boards.simulator import simulated_board
     from powerlab.domain.errors import PowerlabError
-    from powerlab.state_dir import state_dir
-    from powerlab.sweep.host import Host
-    from powerlab.sysroot import Sysroot
+    from powerlab.sweep.opened import opened_host
 
-    if args.board is not None:
-        with simulated_board(args.board) as sysroot:
-            yield Host(sysroot=sysroot, state_dir=state_dir(sysroot))
-        return
-    sysroot = Sysroot() if args.sysroot is None else Sysroot(args.sysroot.absolute())
-    if not sysroot.base.is_dir():
-        raise PowerlabError(f"--sysroot {args.sysroot} is no directory; give the root of a device's file tree.")
-    yield Host(sysroot=sysroot, state_dir=state_dir(sysroot))
+    root = args.sysroot or Path("/")
+    if not root.is_dir():
+        raise PowerlabError(f"--sysroot {root} is no directory; give the root of a device's file tree.")
+    with opened_host(args.board, root) as host:
+        yield host
