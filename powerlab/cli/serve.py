@@ -13,7 +13,8 @@ front. Agents always prove themselves with the token of their enrolment.
 """
 
 _EPILOG = """\
-exit status: 0 stopped by Ctrl-C; 2 the port is taken, the database cannot be used, or the server extra is missing
+exit status: 0 stopped by Ctrl-C or SIGTERM; 2 the port is taken, the database cannot be used, or the
+server extra is missing
 
 environment:
   POWERLAB_DATABASE         the database, unless --database says so

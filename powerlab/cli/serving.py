@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import signal
 import socket
 from contextlib import closing, suppress
 
@@ -28,8 +29,9 @@ def serve(store: Store, host: str, port: int, operator_token: str | None) -> int
         PowerlabError: the address cannot be had, or is open to others without an operator's token.
     """
     settings = _settings(host, operator_token)
-    listener = _listen(host, port)
-    with closing(listener), closing(store):
+    # uvicorn ends in order at SIGTERM, and then raises the signal again for whoever was there before it.
+    signal.signal(signal.SIGTERM, _interrupt)
+    with suppress(KeyboardInterrupt), closing(store), closing(_listen(host, port)) as listener:
         address = _address(listener)
         with store.write() as session:
             code = make_enrolment_code(session, EnrolmentCodeRequest(), store.clock()).code
@@ -40,9 +42,12 @@ def serve(store: Store, host: str, port: int, operator_token: str | None) -> int
                 compose(store, settings), log_level="warning", timeout_graceful_shutdown=_GRACE_S, lifespan="off"
             )
         )
-        with suppress(KeyboardInterrupt):
-            server.run(sockets=[listener])
+        server.run(sockets=[listener])
     return EXIT_OK
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
 
 
 def compose(store: Store, settings: Settings) -> FastAPI:
