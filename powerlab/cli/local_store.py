@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import sys
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from powerlab.store import Store
 
 NO_STORE = "none"
-_LEASE = timedelta(days=1)
+_LEASE_S = 24 * 3600.0
 """Nobody else is given the sweep meanwhile; after a crash an agent of the same device may finish it."""
 
 
@@ -157,11 +156,8 @@ def begin(store: Store, device: Device, capabilities: Capabilities, plan: SweepP
 
 
 def _begin(store: Store, device: Device, capabilities: Capabilities, plan: SweepPlan) -> StoredSweep:
-    from sqlalchemy import select
-
     from powerlab.protocol.messages import SweepRequest
-    from powerlab.protocol.records import SweepState
-    from powerlab.store.models import JobRow
+    from powerlab.store.writes.jobs import lease_sweep
     from powerlab.store.writes.sweeps import create_sweep
 
     with store.write() as session:
@@ -170,11 +166,9 @@ def _begin(store: Store, device: Device, capabilities: Capabilities, plan: Sweep
         session.flush()
         sweep_id = create_sweep(session, SweepRequest(device_id=device_id, plan=plan), now)
         session.flush()
-        job = session.scalars(select(JobRow).where(JobRow.sweep_id == sweep_id)).one()
-        job.state, job.deadline = SweepState.RUNNING.value, now + _LEASE
-        job.fencing_token += 1
+        held = lease_sweep(session, sweep_id, now, _LEASE_S)
         return StoredSweep(
-            store=store, device_id=device_id, sweep_id=sweep_id, job_id=job.id, fencing_token=job.fencing_token
+            store=store, device_id=device_id, sweep_id=sweep_id, job_id=held.job_id, fencing_token=held.fencing_token
         )
 
 

@@ -18,6 +18,7 @@ from rich.text import Text
 from powerlab.analysis.summary import summarise
 from powerlab.backends.registry import BACKENDS
 from powerlab.cli import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK
+from powerlab.cli.consoles import table_console
 from powerlab.cli.hosts import open_host
 from powerlab.cli.interrupts import orderly_ends, uninterrupted
 from powerlab.cli.local_store import StoredSweep, begin, open_local
@@ -35,9 +36,6 @@ from powerlab.sweep.events import RunFinished, RunStarted, SweepStarted
 from powerlab.sweep.host import Host
 from powerlab.sweep.runner import run_sweep
 
-_FILE_WIDTH = 120
-"""Width of the table where standard output is no terminal, which has no width of its own."""
-
 
 def profile(args: argparse.Namespace) -> int:
     """Run the sweep and print its results; returns the exit status."""
@@ -50,10 +48,9 @@ def profile(args: argparse.Namespace) -> int:
         stored = None if store is None else begin(store, device, capabilities, plan)
         sweep_id = str(uuid.uuid4()) if stored is None else stored.sweep_id
         runs: list[Run] = []
-        results = ResultsFile(state_dir() / "sweeps", sweep_id, device, plan)
         interrupted = False
         try:
-            with _ended(stored), closing(results):
+            with _ended(stored), closing(ResultsFile(state_dir() / "sweeps", sweep_id, device, plan)) as results:
                 _measure(plan, sweep_id, host, _Keeper(results, stored, runs))
         except KeyboardInterrupt:
             interrupted = True
@@ -165,9 +162,7 @@ def _duration(seconds: float) -> str:
 
 
 def _print(runs: list[Run], total: TotalFormula | None) -> None:
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=max(console.width, _FILE_WIDTH))
+    console = table_console()
     if runs:
         console.print(sweep_table(summarise(runs)))
     for line in (*notes(runs, total), *answer(runs)):

@@ -43,8 +43,18 @@ def lease(session: Session, device_id: str, now: datetime, lease_s: float = LEAS
         .limit(1)
         .with_for_update(skip_locked=True)
     )
+    return None if job is None else _give_out(session, job, f"device {device_id}", now, lease_s)
+
+
+def lease_sweep(session: Session, sweep_id: str, now: datetime, lease_s: float) -> Lease:
+    """Give the job of one sweep, which nobody holds, to the caller; raises NotFoundError."""
+    job = session.scalar(select(JobRow).where(JobRow.sweep_id == sweep_id).with_for_update())
     if job is None:
-        return None
+        raise NotFoundError(f"there is no sweep {sweep_id!r}.")
+    return _give_out(session, job, "command line", now, lease_s)
+
+
+def _give_out(session: Session, job: JobRow, actor: str, now: datetime, lease_s: float) -> Lease:
     job.state = SweepState.RUNNING.value
     job.fencing_token += 1
     job.deadline = now + timedelta(seconds=lease_s)
@@ -53,7 +63,7 @@ def lease(session: Session, device_id: str, now: datetime, lease_s: float = LEAS
         .join(RunRow, RunRow.point_id == PointRow.id)
         .where(RunRow.sweep_id == job.sweep_id)
     )
-    record(session, now, f"device {device_id}", "lease", job.id, fencing_token=job.fencing_token)
+    record(session, now, actor, "lease", job.id, fencing_token=job.fencing_token)
     return Lease(
         job_id=job.id,
         sweep_id=job.sweep_id,
