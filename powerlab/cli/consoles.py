@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from rich.console import Console
+from rich.table import Table
 
 _FILE_WIDTH = 140
+_ID_LENGTH = 36
 
 
 def table_console() -> Console:
@@ -16,3 +18,15 @@ def table_console() -> Console:
     if not console.is_terminal:
         console.width = _FILE_WIDTH
     return console
+
+
+def plain_table(*headings: str) -> Table:
+    """Return a table without lines; on a narrow terminal cells go to a second line, and no heading is cut.
+
+    The column of runs or of sweeps has room for an identifier on one line, so that it can be copied.
+    """
+    table = Table(box=None, pad_edge=False)
+    for heading in headings:
+        least = _ID_LENGTH if heading in {"run", "sweep"} else max(map(len, heading.split()))
+        table.add_column(heading, min_width=least, overflow="fold")
+    return table

@@ -14,6 +14,27 @@ _T = TypeVar("_T", int, float)
 ALL_MODES = "all"
 
 
+_OPTIONS = (
+    ("--batch", "N,...", "1", "images per inference"),
+    ("--modes", "NAME,...", "current", "power modes, or all; see powerlab modes"),
+    ("--repeats", "N", "3", "runs of each point, at least 3"),
+    ("--duration", "S", "5", "timed seconds of a run"),
+    ("--warm-up", "S", "1", "untimed seconds before it"),
+    ("--idle", "S", "2", "seconds of the idle baseline in each mode"),
+    ("--seed", "N", "0", "makes the order of the runs repeatable"),
+    ("--engine", "NAME", "builtin", "what runs the models"),
+)
+
+
+def add_plan_arguments(parser: argparse.ArgumentParser, models_help: str) -> None:
+    """Add the words that :func:`plan_from` reads: the models, and one option for each other part of a plan."""
+    parser.add_argument("models", nargs="+", metavar="MODEL", help=models_help)
+    plan = parser.add_argument_group("what is run")
+    plan.add_argument("--threads", metavar="N,...", help="thread counts (default: 1 and all cores)")
+    for option, metavar, default, words in _OPTIONS:
+        plan.add_argument(option, metavar=metavar, default=default, help=f"{words} (default: {default})")
+
+
 def plan_from(args: argparse.Namespace, device: Device, capabilities: Capabilities) -> SweepPlan:
     """Return the plan; threads default to 1 and as many as every named mode has cores.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from powerlab.cli.hosts import add_host_arguments
+from powerlab.cli.plans import add_plan_arguments
 
 _DESCRIPTION = """\
 Run models over threads, batch sizes and power modes; print latency, throughput, watts and images per joule of every
@@ -32,22 +33,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         description=_DESCRIPTION,
         epilog=_EPILOG,
     )
-    parser.add_argument("models", nargs="+", metavar="MODEL", help="a zoo name, or the path of an ONNX file")
-    plan = parser.add_argument_group("what is run")
-    plan.add_argument("--threads", metavar="N,...", help="thread counts (default: 1 and all cores)")
-    plan.add_argument("--batch", metavar="N,...", default="1", help="images per inference (default: 1)")
-    plan.add_argument(
-        "--modes",
-        metavar="NAME,...",
-        default="current",
-        help="power modes, or all (default: current; see powerlab modes)",
-    )
-    plan.add_argument("--repeats", metavar="N", default="3", help="runs of each point, at least 3 (default: 3)")
-    plan.add_argument("--duration", metavar="S", default="5", help="timed seconds of a run (default: 5)")
-    plan.add_argument("--warm-up", metavar="S", default="1", help="untimed seconds before it (default: 1)")
-    plan.add_argument("--idle", metavar="S", default="2", help="seconds of the idle baseline in each mode (default: 2)")
-    plan.add_argument("--seed", metavar="N", default="0", help="makes the order of the runs repeatable (default: 0)")
-    plan.add_argument("--engine", metavar="NAME", default="builtin", help="what runs the models (default: builtin)")
+    add_plan_arguments(parser, "a zoo name, or the path of an ONNX file")
     add_host_arguments(parser)
     out = parser.add_argument_group("results")
     out.add_argument(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 
 import msgspec
-from rich.table import Column, Table
+from rich.text import Text
 
 from powerlab.cli import EXIT_OK
-from powerlab.cli.consoles import table_console
+from powerlab.cli.consoles import plain_table, table_console
 from powerlab.cli.run_source import stored_run, stored_runs
 from powerlab.cli.tables import format_figure, point_name
 from powerlab.domain.quantity import METRICS
@@ -21,15 +21,12 @@ def list_all(args: argparse.Namespace) -> int:
     if args.json:
         print(encode(list(runs)).decode())
         return EXIT_OK
-    table = Table(
-        Column("run", no_wrap=True, min_width=36), "started", "point", "verdict", "img/s", "img/s/W", box=None
-    )
+    table = plain_table("run", "started", "verdict", "img/s", "img/s/W")
     for one in runs:
         efficiency = one.metric("efficiency_img_per_s_per_w")
         table.add_row(
-            one.id,
-            one.started_at[:19],
-            f"{point_name(one.point)}, repeat {one.repeat}",
+            Text(f"{one.id}\n{point_name(one.point)}, repeat {one.repeat}"),
+            one.started_at[:19].replace("T", " "),
             one.verdict,
             format_figure(one.metric("throughput_img_per_s"), interval=False),
             format_figure(efficiency, interval=False) + (f" {efficiency.provenance}" if efficiency else ""),
@@ -47,7 +44,7 @@ def show(args: argparse.Namespace) -> int:
     print(f"{run.id}: {point_name(run.point)}, repeat {run.repeat}, {run.verdict}, started {run.started_at}")
     for finding in run.findings:
         print(f"  {finding.verdict} ({finding.rule}): {finding.detail}")
-    table = Table("metric", "value", "unit", "provenance", box=None)
+    table = plain_table("metric", "value", "unit", "provenance")
     for metric in run.metrics:
         kind = METRICS[metric.name]
         table.add_row(kind.title, format_figure(metric), kind.unit, metric.provenance)

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from powerlab.cli.local_store import default_store
 from powerlab.cli.server_api import ServerApi
@@ -37,7 +38,7 @@ def stored_runs(args: argparse.Namespace) -> Iterator[Run]:
 def stored_run(args: argparse.Namespace) -> Run:
     """Return the run ``args.run_id``; raises PowerlabError where there is none."""
     if args.server is not None:
-        return ServerApi(args.server).get(f"/runs/{args.run_id}", Run)
+        return ServerApi(args.server).get(f"/runs/{quote(args.run_id, safe='')}", Run)
     from powerlab.store import queries
 
     with closing(open_existing(args.database)) as store, store.session() as session:

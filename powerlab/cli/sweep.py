@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from powerlab.cli.plans import add_plan_arguments
 from powerlab.cli.server_api import add_server_argument
 
 _EPILOG = """\
@@ -26,20 +27,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     actions = parser.add_subparsers(metavar="ACTION", dest="action", required=True)
     create = actions.add_parser("create", help="queue a sweep for a device", description="Queue a sweep for a device.")
-    create.add_argument("models", nargs="+", metavar="MODEL", help="a zoo name, or the path of an ONNX file there")
+    add_plan_arguments(create, "a zoo name, or the path of an ONNX file there")
     create.add_argument("--device", metavar="NAME", help="the device's name or id (default: the only one there is)")
-    create.add_argument("--threads", metavar="N,...", help="thread counts (default: 1 and all cores)")
-    for name, default, words in (
-        ("batch", "1", "images per inference"),
-        ("modes", "current", "power modes, or all"),
-        ("repeats", "3", "runs of each point, at least 3"),
-        ("duration", "5", "timed seconds of a run"),
-        ("warm-up", "1", "untimed seconds before it"),
-        ("idle", "2", "seconds of the idle baseline in each mode"),
-        ("seed", "0", "makes the order of the runs repeatable"),
-        ("engine", "builtin", "what runs the models"),
-    ):
-        create.add_argument(f"--{name}", default=default, help=f"{words} (default: {default})")
     listed = actions.add_parser("list", help="newest first", description="List every sweep, the newest first.")
     show = actions.add_parser("show", help="state and table of a sweep", description="Show a sweep's state and table.")
     watch = actions.add_parser(

@@ -8,11 +8,11 @@ from collections.abc import Callable
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from rich.text import Text
 
 from powerlab.analysis.summary import PointSummary
 from powerlab.cli import EXIT_INCOMPLETE, EXIT_OK
-from powerlab.cli.consoles import table_console
+from powerlab.cli.consoles import plain_table, table_console
 from powerlab.cli.plans import plan_from
 from powerlab.cli.server_api import ServerApi
 from powerlab.cli.tables import sweep_table
@@ -44,11 +44,12 @@ def list_all(args: argparse.Namespace) -> int:
     if args.json:
         print(encode(found).decode())
         return EXIT_OK
-    table = Table("sweep", "device", "models", "state", "runs", "created", box=None)
+    table = plain_table("sweep", "device", "state", "runs", "created")
     for one in found:
         runs = f"{one.stored_run_count}/{one.planned_run_count}"
         created = f"{one.created_at:%Y-%m-%d %H:%M} UTC"
-        table.add_row(one.id, one.device_name, ", ".join(one.plan.models), one.state, runs, created)
+        name = Text(f"{one.id}\n{', '.join(one.plan.models)}")
+        table.add_row(name, Text(one.device_name), one.state, runs, created)
     table_console().print(table)
     return EXIT_OK
 
