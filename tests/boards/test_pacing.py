@@ -20,16 +20,24 @@ CPU = "/sys/devices/system/cpu"
 
 
 class Clock:
-    """A clock that moves when somebody sleeps."""
+    """Clocks that move when somebody sleeps or works."""
 
     def __init__(self) -> None:
         self.now_ns = 1_000_000_000
+        self.cpu_ns = 500_000_000
 
     def monotonic_ns(self) -> int:
         return self.now_ns
 
+    def process_time_ns(self) -> int:
+        return self.cpu_ns
+
     def sleep(self, seconds: float) -> None:
         self.now_ns += round(seconds * 1e9)
+
+    def work(self, seconds: float, cores: int) -> None:
+        self.sleep(seconds)
+        self.cpu_ns += round(seconds * 1e9) * cores
 
 
 @pytest.fixture
@@ -44,11 +52,13 @@ def _two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1})
 
 
-def duration_s(board: Sysroot, clock: Clock, threads: int, host_s: float = 0.03) -> float:
+def duration_s(board: Sysroot, clock: Clock, threads: int, host_s: float = 0.03, *, others_s: float = 0.0) -> float:
+    """Return how long an inference takes; ``others_s`` of it other processes have the host's cores."""
     pace = pacer(board, threads)
     start_ns = clock.now_ns
     with pace.inference():
-        clock.sleep(host_s)
+        clock.work(host_s, pace.host_threads)
+        clock.sleep(others_s)
     pace.close()
     return (clock.now_ns - start_ns) / 1e9
 
@@ -63,6 +73,12 @@ def test_a_real_machine_is_left_alone(tmp_path: Path) -> None:
     assert time.monotonic() - start < 10.0
     pace.close()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_else_runs_on_the_host_does_not_slow_the_board(board: Sysroot, clock: Clock) -> None:
+    alone = duration_s(board, clock, 1)
+    assert duration_s(board, clock, 1, others_s=0.02) == pytest.approx(alone)
+    assert duration_s(board, clock, 1, others_s=10.0) > 10.0, "no inference is shorter than the real one"
 
 
 @given(st.integers(1, 8), st.integers(1, 64))
