@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -26,8 +27,9 @@ def load_graph(
 
     if batch_size is not None and batch_size < 1:
         raise PowerlabError(f"the batch size must be 1 or more, but {batch_size} was given.")
+    shapes = _whole_shapes(shapes or {})
     if isinstance(model, str) and model in ZOO:
-        return _load_zoo(model, dict(shapes or {}), batch_size or 1)
+        return _load_zoo(model, shapes, batch_size or 1)
     path = Path(model)
     if isinstance(model, str) and not path.suffix and "/" not in model and not path.exists():
         raise PowerlabError(
@@ -36,6 +38,22 @@ def load_graph(
     from powerlab.engine.onnx_reader import read_onnx
 
     return read_onnx(path, shapes, batch_size)
+
+
+def _whole_shapes(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
+    """Return the shapes as plain ints; a size of 1.5 or "3" is a mistake that must not pass as another size."""
+    if not isinstance(shapes, Mapping):
+        raise PowerlabError(f'shapes must be a dict such as {{"x": (1, 3, 224, 224)}}, not {str(shapes)[:80]!r}.')
+    whole: dict[str, tuple[int, ...]] = {}
+    for name, shape in shapes.items():
+        try:
+            whole[name] = tuple(operator.index(size) for size in shape)
+        except TypeError:
+            raise PowerlabError(
+                f"the shape of the input {str(name)[:80]!r} must be whole numbers such as (1, 3, 224, 224), "
+                f"not {str(shape)[:80]!r}."
+            ) from None
+    return whole
 
 
 def _load_zoo(name: str, shapes: dict[str, tuple[int, ...]], batch_size: int) -> Graph:

@@ -130,6 +130,8 @@ class Session:
 def _optimised(model: str | Path | Graph, shapes: Mapping[str, tuple[int, ...]] | None) -> Graph:
     """Return the graph to lower; a graph given as such counts as optimised."""
     if isinstance(model, Graph):
+        if shapes:
+            raise PowerlabError("a graph has its shapes already; give shapes with a model's name or path only.")
         return model
     from powerlab.engine.load import load_graph
     from powerlab.engine.passes import optimise
