@@ -149,6 +149,8 @@ CASES = {
     "softmax 11 default": ("Softmax", [], {}, {}, 11, (2, 3, 4), None),
     "concat": ("Concat", ["x"], {"axis": 1}, {}, 13, IMAGE, ["Concat"]),
     "concat back": ("Concat", ["x"], {"axis": -1}, {}, 13, IMAGE, ["Concat"]),
+    "concat constant": ("Concat", ["c"], {"axis": 1}, {"c": floats(2, 3, 9, 7)}, 13, IMAGE, ["Concat"]),
+    "concat constant image": ("Concat", ["c"], {"axis": 0}, {"c": floats(1, 4, 9, 7)}, 13, IMAGE, ["Concat"]),
     "concat of one": ("Concat", [], {"axis": 1}, {}, 13, IMAGE, ["Reshape"]),
     "flatten": ("Flatten", [], {}, {}, 13, IMAGE, ["Reshape"]),
     "flatten back": ("Flatten", [], {"axis": -1}, {}, 13, IMAGE, ["Reshape"]),

@@ -75,7 +75,6 @@ WRONG = {
     "matmul sizes": ("MatMul", ["x", "w"], {}, {"w": floats(5, 6)}, 13, (3, 6), "do not fit"),
     "softmax axis": ("Softmax", ["x"], {"axis": 4}, {}, 13, IMAGE, "names the axis 4"),
     "concat": ("Concat", ["x", "c"], {"axis": 1}, {"c": floats(2, 4, 9, 8)}, 13, IMAGE, "do not fit"),
-    "concat constant": ("Concat", ["x", "c"], {"axis": 1}, {"c": floats(*IMAGE)}, 13, IMAGE, "a constant as input 2"),
     "reshape": ("Reshape", ["x", "s"], {}, {"s": ints(5, -1)}, 13, IMAGE, "another number of elements"),
     "reshape computed": ("Reshape", ["x", "x"], {}, {}, 13, (2, 3), "to be a constant"),
     "reshape copies": ("Reshape", ["x", "s"], {}, {"s": ints(1, 1, 1, 1, 0)}, 13, IMAGE, "copies axis 4"),

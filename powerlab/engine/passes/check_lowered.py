@@ -27,6 +27,9 @@ LOWERED = frozenset(
 _WEIGHTS = {"FusedConv": (1, 2), "FusedGemm": (1, 2), "ScaleShift": (1, 2)}
 """Operator → which of its inputs are constants; all others are computed."""
 
+_TAKES_BOTH = frozenset({"Concat"})
+"""Operators that read a constant like any other tensor."""
+
 
 def check_lowered(graph: Graph) -> Graph:
     """Return the graph unchanged.
@@ -49,6 +52,8 @@ def check_lowered(graph: Graph) -> Graph:
                 f"{node} computes {graph.tensors[node.outputs[0]].dtype}; the engine runs in float32 only."
             )
         for index, name in enumerate(node.inputs):
+            if node.op_type in _TAKES_BOTH:
+                continue
             if name and (name in graph.constants) != (index in _WEIGHTS.get(node.op_type, ())):
                 kind = "a constant" if name in graph.constants else "a computed tensor"
                 raise PowerlabError(f"{node} has {kind} as input {index + 1}, which the engine does not take there.")
