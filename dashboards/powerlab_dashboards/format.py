@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import PurePath
 
+from powerlab.analysis.rounding import interval_decimals, lopsided, significant_decimals
 from powerlab.domain.quantity import METRICS, Metric
 
 _DIGITS_WITHOUT_INTERVAL = 3
-_MOST_DECIMALS = 6
-_LOPSIDED = 0.2
 _MINUS = "−"
 
 
@@ -62,15 +60,14 @@ def shown(metric: Metric) -> Shown:
 
 
 def decimals_for(half_width: float, value: float) -> int:
-    """Return how many decimals of ``value`` an interval of that half-width supports, 0 to 6."""
-    if not math.isfinite(half_width) or half_width <= 0:
-        return _significant_decimals(value, _DIGITS_WITHOUT_INTERVAL + 1)
-    return min(max(1 - math.floor(math.log10(half_width)), 0), _MOST_DECIMALS)
+    """Return how many decimals of ``value`` an interval of that half-width supports; some where there is none."""
+    decimals = interval_decimals(half_width)
+    return significant_decimals(value, _DIGITS_WITHOUT_INTERVAL + 1) if decimals is None else decimals
 
 
 def significant(value: float, digits: int = _DIGITS_WITHOUT_INTERVAL) -> str:
     """Return ``value`` with that many significant digits and never in powers of ten."""
-    return fixed(value, _significant_decimals(value, digits))
+    return fixed(value, significant_decimals(value, digits))
 
 
 def fixed(value: float, decimals: int) -> str:
@@ -83,23 +80,12 @@ def fixed(value: float, decimals: int) -> str:
 
 def moment(when: datetime | str) -> str:
     """Return a moment as ``2026-11-21 09:30 UTC``; text that is no ISO 8601 moment stays as it is."""
-    if isinstance(when, str):
-        try:
-            when = datetime.fromisoformat(when)
-        except ValueError:
-            return str(when)
-    if when.tzinfo is None:
-        when = when.replace(tzinfo=UTC)
-    return when.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return _in_utc(when, "%Y-%m-%d %H:%M UTC")
 
 
 def clock(when: str) -> str:
     """Return the time of day of an ISO 8601 moment, ``09:30:05`` in UTC; text that is no moment stays as it is."""
-    try:
-        found = datetime.fromisoformat(when)
-    except ValueError:
-        return when
-    return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC).strftime("%H:%M:%S")
+    return _in_utc(when, "%H:%M:%S")
 
 
 def model_label(model: str) -> str:
@@ -112,14 +98,16 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _significant_decimals(value: float, digits: int) -> int:
-    if not math.isfinite(value) or value == 0:
-        return 0
-    rounded = float(f"{abs(value):.{digits - 1}e}")
-    return min(max(digits - 1 - math.floor(math.log10(rounded)), 0), 12)
-
-
 def _spread(below: float, above: float, decimals: int) -> str:
-    if abs(above - below) <= _LOPSIDED * max(above, below):
-        return f"±{fixed(max(above, below), decimals)}"
-    return f"+{fixed(max(above, 0.0), decimals)} {_MINUS}{fixed(max(below, 0.0), decimals)}"
+    if lopsided(below, above):
+        return f"+{fixed(above, decimals)} {_MINUS}{fixed(below, decimals)}"
+    return f"±{fixed(max(above, below), decimals)}"
+
+
+def _in_utc(when: datetime | str, pattern: str) -> str:
+    try:
+        found = datetime.fromisoformat(when) if isinstance(when, str) else when
+        found = found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):  # also a moment that lies before the year 1 or after 9999 in UTC
+        return str(when)
+    return found.strftime(pattern)

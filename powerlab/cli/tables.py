@@ -10,14 +10,13 @@ from rich.table import Table
 from rich.text import Text
 
 from powerlab.analysis.best import best_points
+from powerlab.analysis.rounding import interval_decimals, lopsided, significant_decimals
 from powerlab.analysis.summary import PointSummary
 from powerlab.domain.quantity import Metric
 from powerlab.domain.sweep import Point
 
 ABSENT = "–"
 BEST = "*"
-LOPSIDED = 1.5
-"""An interval with one side this many times wider than the other shows both."""
 _CAPTION = "± is the 95 % interval, * marks the best of its column"
 _POINT_COLUMNS: tuple[tuple[str, Callable[[PointSummary], str]], ...] = (
     ("model", lambda summary: summary.point.workload.model),
@@ -41,7 +40,7 @@ def format_number(value: float, digits: int) -> str:
     """Return a number with so many significant digits, never in scientific notation."""
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
-    return f"{value:.{max(0, digits - 1 - math.floor(math.log10(abs(value))))}f}"
+    return f"{value:.{significant_decimals(value, digits)}f}"
 
 
 def format_figure(metric: Metric | None, *, interval: bool = True) -> str:
@@ -54,14 +53,13 @@ def format_figure(metric: Metric | None, *, interval: bool = True) -> str:
     if not interval or metric.low is None or metric.high is None:
         return format_number(metric.value, 4)
     up, down = metric.high - metric.value, metric.value - metric.low
-    wider = max(up, down)
-    if wider <= 0:
+    places = interval_decimals(max(up, down))
+    if places is None:
         return f"{format_number(metric.value, 4)} ±0"
-    places = min(9, max(0, 1 - math.floor(math.log10(wider))))
     value = f"{metric.value:.{places}f}"
-    if wider > LOPSIDED * min(up, down):
+    if lopsided(down, up):
         return f"{value} +{up:.{places}f}/-{down:.{places}f}"
-    return f"{value} ±{wider:.{places}f}"
+    return f"{value} ±{max(up, down):.{places}f}"
 
 
 def point_name(point: Point) -> str:

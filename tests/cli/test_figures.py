@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from powerlab.cli.tables import LOPSIDED, format_figure, format_number, point_name
+from powerlab.analysis.rounding import LOPSIDED
+from powerlab.cli.tables import format_figure, format_number, point_name
 from powerlab.domain.quantity import METRICS, Metric, Provenance
 from powerlab.domain.sweep import Point
 from powerlab.domain.workload import Workload

@@ -96,3 +96,22 @@ def test_names_and_counts() -> None:
     assert model_label("resnet50") == "resnet50"
     assert model_label("/models/light_resnet50.onnx") == "light_resnet50.onnx"
     assert (count(1, "run"), count(0, "run"), count(3, "run")) == ("1 run", "0 runs", "3 runs")
+
+
+@pytest.mark.parametrize("text", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "", "٢٠٢٦", "0" * 99])
+def test_a_moment_that_utc_cannot_say_stays_as_it_is(text: str) -> None:
+    assert moment(text) == clock(text) == text
+
+
+@given(st.text())
+def test_any_text_in_a_moments_place_is_shown(text: str) -> None:
+    assert isinstance(moment(text), str)
+    assert isinstance(clock(text), str)
+
+
+@given(st.datetimes(timezones=st.timezones()))
+def test_the_time_of_day_is_the_moments(when: datetime) -> None:
+    text = when.isoformat()
+    if moment(text) != text:
+        assert moment(text).startswith(when.astimezone(UTC).strftime("%Y-%m-%d %H:%M"))
+        assert clock(text) == when.astimezone(UTC).strftime("%H:%M:%S")
