@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+import uuid
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -76,24 +77,34 @@ class Server:
         with closing(open_store(self.database)) as store, store.session() as session:
             return queries.sweep(session, sweep_id)
 
-    def trace_count(self, run_id: str) -> int:
+    def trace_counts(self, sweep_id: str) -> list[int]:
         with closing(open_store(self.database)) as store, store.session() as session:
-            return len(queries.traces_of_run(session, run_id))
+            runs = queries.runs_of_sweep(session, sweep_id)
+            return [len(queries.traces_of_run(session, run.id)) for run in runs]
+
+
+@pytest.fixture(scope="session")
+def only_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    server = Server(database=tmp_path_factory.mktemp("server") / "powerlab.db")
+    yield server
+    if server.process is not None:
+        server.kill()
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
-    server = Server(database=tmp_path / "powerlab.db")
-    server.start()
-    yield server
-    server.kill()
+def server(only_server: Server) -> Server:
+    """One server for every test, for starting one takes a second; a test that killed it is told apart."""
+    if only_server.process is None or only_server.process.poll() is not None:
+        only_server.start()
+    return only_server
 
 
 @pytest.fixture
 def identity(server: Server) -> Identity:
     code = server.post("/enrolment-codes", {}, EnrolmentCode).code
-    reply = Client(server.url).enrol(EnrolRequest(code=code, device=device(), capabilities=capabilities()))
-    return Identity(server=server.url, device_id=reply.device_id, device_name="board-1", token=reply.token)
+    name = f"board-{uuid.uuid4()}"
+    reply = Client(server.url).enrol(EnrolRequest(code=code, device=device(name), capabilities=capabilities()))
+    return Identity(server=server.url, device_id=reply.device_id, device_name=name, token=reply.token)
 
 
 @pytest.fixture

@@ -56,7 +56,7 @@ def test_modes_that_need_a_reboot_are_left_out() -> None:
 
 
 def demo(state: Path, *words: str) -> list[str]:
-    common = ["--state", str(state), "--port", "0", "--seconds", "20", "--model", "alexnet"]
+    common = ["--state", str(state), "--port", "0", "--seconds", "20", "--model", "mobilenetv2"]
     return [sys.executable, "-m", "powerlab.cli", "demo", *common, *words]
 
 
@@ -70,8 +70,17 @@ def test_the_demo_measures_and_ends(tmp_path: Path) -> None:
     environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path / "xdg")}
     done = subprocess.run(demo(state), capture_output=True, text=True, timeout=400, env=environment, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    for words in ("alexnet", "img/s/W", "phases: server", "dashboard: http://", f"powerlab serve --database {state}"):
+    for words in (
+        "mobilenetv2",
+        "img/s/W",
+        "phases: server",
+        "dashboard: http://",
+        f"powerlab serve --database {state}",
+    ):
         assert words in done.stdout
+    (address,) = [line for line in done.stdout.splitlines() if line.startswith("dashboard: ")]
+    assert "/sweeps/" in address
+    assert address.endswith(f"powerlab serve --database {state / 'powerlab.db'}")
     store = open_store(state / "powerlab.db")
     with store.session() as session:
         (sweep,) = queries.list_sweeps(session)

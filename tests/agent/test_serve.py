@@ -1,0 +1,53 @@
+"""The server process: how it ends, and what it keeps to itself."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import urllib3
+
+
+@pytest.fixture
+def process(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    words = ["serve", "--port", "0", "--database", str(tmp_path / "p.db")]
+    environment = {**os.environ, "POWERLAB_OPERATOR_TOKEN": "s3cret-word"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "powerlab.cli", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+    yield process
+    process.kill()
+    process.communicate()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_server_ends_in_order(process: subprocess.Popen[str], tmp_path: Path, number: signal.Signals) -> None:
+    banner = process.stdout.readline()
+    code = process.stdout.readline().split()[-1]
+    address = banner.split()[-1]
+    guess = {"Authorization": "Bearer my-own-guess", "Content-Type": "application/json"}
+    assert urllib3.request("GET", f"{address}/api/v1/health").status == 200
+    assert urllib3.request("POST", f"{address}/api/v1/jobs/lease", headers=guess, body=b"{}").status == 401
+    process.send_signal(number)
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    assert "Traceback" not in errors
+    for secret in ("s3cret-word", "my-own-guess", code):
+        assert secret not in output + errors
+    assert not (tmp_path / "p.db-wal").exists()  # closed, not cut off
+
+
+def test_a_server_told_to_end_before_it_listens_ends_too(process: subprocess.Popen[str]) -> None:
+    assert "powerlab serves" in process.stdout.readline()
+    process.send_signal(signal.SIGTERM)
+    _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (0, "")
