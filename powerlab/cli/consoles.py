@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 _FILE_WIDTH = 140
 _ID_LENGTH = 36
@@ -23,10 +26,15 @@ def table_console() -> Console:
 def plain_table(*headings: str) -> Table:
     """Return a table without lines; on a narrow terminal cells go to a second line, and no heading is cut.
 
-    The column of runs or of sweeps has room for an identifier on one line, so that it can be copied.
+    The column of runs or of sweeps holds :func:`identified` cells and keeps its width.
     """
     table = Table(box=None, pad_edge=False)
     for heading in headings:
-        least = _ID_LENGTH if heading in {"run", "sweep"} else max(map(len, heading.split()))
-        table.add_column(heading, min_width=least, overflow="fold")
+        least = max(map(len, heading.split()))
+        table.add_column(heading, min_width=least, overflow="fold", no_wrap=heading in {"run", "sweep"})
     return table
+
+
+def identified(identifier: str, words: str) -> Text:
+    """Return a cell with an identifier on one line, so that it can be copied, and below it what it stands for."""
+    return Text("\n".join((identifier, *textwrap.wrap(words, _ID_LENGTH))))

@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 
 import msgspec
-from rich.text import Text
 
 from powerlab.cli import EXIT_OK
-from powerlab.cli.consoles import plain_table, table_console
+from powerlab.cli.consoles import identified, plain_table, table_console
 from powerlab.cli.run_source import stored_run, stored_runs
 from powerlab.cli.tables import format_figure, point_name
 from powerlab.domain.quantity import METRICS
@@ -25,7 +24,7 @@ def list_all(args: argparse.Namespace) -> int:
     for one in runs:
         efficiency = one.metric("efficiency_img_per_s_per_w")
         table.add_row(
-            Text(f"{one.id}\n{point_name(one.point)}, repeat {one.repeat}"),
+            identified(one.id, f"{point_name(one.point)}, repeat {one.repeat}"),
             one.started_at[:19].replace("T", " "),
             one.verdict,
             format_figure(one.metric("throughput_img_per_s"), interval=False),

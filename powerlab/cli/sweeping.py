@@ -12,7 +12,7 @@ from rich.text import Text
 
 from powerlab.analysis.summary import PointSummary
 from powerlab.cli import EXIT_INCOMPLETE, EXIT_OK
-from powerlab.cli.consoles import plain_table, table_console
+from powerlab.cli.consoles import identified, plain_table, table_console
 from powerlab.cli.plans import plan_from
 from powerlab.cli.server_api import ServerApi
 from powerlab.cli.tables import sweep_table
@@ -48,7 +48,7 @@ def list_all(args: argparse.Namespace) -> int:
     for one in found:
         runs = f"{one.stored_run_count}/{one.planned_run_count}"
         created = f"{one.created_at:%Y-%m-%d %H:%M} UTC"
-        name = Text(f"{one.id}\n{', '.join(one.plan.models)}")
+        name = identified(one.id, ", ".join(one.plan.models))
         table.add_row(name, Text(one.device_name), one.state, runs, created)
     table_console().print(table)
     return EXIT_OK
