@@ -105,7 +105,8 @@ def _separated(one: Metric, other: Metric) -> bool | None:
 
 
 def _statement(best: Metric, other: Metric, separated: bool | None) -> str:
-    margin = abs(best.value - other.value) / max(abs(best.value), abs(other.value))
+    larger = max(abs(best.value), abs(other.value))
+    margin = abs(best.value - other.value) / larger if larger else 0.0
     lead = f"it leads the next best by {margin:.1%}"
     if separated is None:
         return f"{lead}, and how sure that is cannot be said, because an interval is missing"

@@ -37,5 +37,5 @@ def mean_half_width(values: Sequence[float]) -> float | None:
     if count < 2:
         return None
     mean = math.fsum(values) / count
-    variance = math.fsum((value - mean) ** 2 for value in values) / (count - 1)
-    return student_95(count - 1) * math.sqrt(variance / count)
+    deviation = math.hypot(*(value - mean for value in values)) / math.sqrt(count - 1)  # no square that overflows
+    return student_95(count - 1) * deviation / math.sqrt(count)

@@ -29,7 +29,7 @@ def build(data: RunTraces, view: View) -> Figure | NoChart:
     if not data.traces:
         return NoChart("No power was sampled during this run; the devices page says which sensors are missing and why.")
     start_ns, end_ns = run.window_ns
-    origin_ns = start_ns or min(int(trace.time_ns[0]) for trace in data.traces if len(trace.time_ns))
+    origin_ns = start_ns or min((int(trace.time_ns[0]) for trace in data.traces if len(trace.time_ns)), default=0)
     words = {trace.rail.key: trace.rail.provenance.value for trace in data.traces}
     curves = [curve for trace in data.traces if (curve := rail_curve(trace, origin_ns)) is not None]
     if not curves:

@@ -19,6 +19,7 @@ from powerlab_dashboards.format import model_label
 
 _PANEL_PX = 360
 _GUIDE_COUNT = 3
+_LEAST_SLOPE = 1e-300
 
 
 def build(summaries: Sequence[PointSummary], view: View) -> Figure | NoChart:
@@ -109,14 +110,17 @@ def _pareto_lines(theme: Theme, front: Sequence[Placed], place: dict[str, str]) 
 
 
 def _end(metrics: Iterable[Metric]) -> float:
-    return 1.15 * max(metric.value if metric.high is None else metric.high for metric in metrics)
+    return 1.15 * max(metric.value if metric.high is None else metric.high for metric in metrics) or 1.0
 
 
 def _guides(
     theme: Theme, members: Sequence[Placed], x_end: float, y_end: float, place: dict[str, str]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return faint lines of equal img/s/W through the origin, and their labels where they leave the panel."""
-    best = max(throughput.value / power.value for _, power, throughput in members)
+    # A store takes a device's figures as they are, also 0 W, to which no line leads.
+    best = max((throughput.value / power.value for _, power, throughput in members if power.value > 0), default=0.0)
+    if not _LEAST_SLOPE < best < math.inf:
+        return [], []
     lines, labels = [], []
     for slope in (_round_down(best) / 2**step for step in range(_GUIDE_COUNT)):
         x, y = min(x_end, y_end / slope), min(y_end, x_end * slope)
