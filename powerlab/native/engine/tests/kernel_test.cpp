@@ -16,21 +16,35 @@ void Report::check(const std::string& what, double error, double tolerance) {
 
 namespace {
 
+void check_kernels(const KernelTable& table, Report& report) {
+  check_convolutions(table, report);
+  check_winograd(table, report);
+  check_depthwise(table, report);
+  check_pools(table, report);
+  check_elementwise(table, report);
+  check_normalisations(table, report);
+  check_reorders(table, report);
+  check_random_convolutions(table, report);
+  check_random_layers(table, report);
+  check_extremes(table, report);
+}
+
 int run(const char* tier) {
   Report report;
+  const bool all = tier[0] == '\0';
   for (const KernelTable* table : available_tiers()) {
-    if (tier[0] != '\0' && table != &find_tier(tier)) continue;
+    if (!all && table != &find_tier(tier)) continue;
     const int before = report.checked();
-    check_convolutions(*table, report);
-    check_winograd(*table, report);
-    check_depthwise(*table, report);
-    check_pools(*table, report);
-    check_elementwise(*table, report);
-    check_normalisations(*table, report);
-    check_reorders(*table, report);
+    check_kernels(*table, report);
     check_threads(*table, report);
     check_plan(*table, report);
+    check_plan_bounds(*table, report);
     std::printf("%s: %d checks\n", table->tier, report.checked() - before);
+  }
+  if (all) {
+    check_kernels(odd_tier(), report);
+    check_winograd_identities(report);
+    check_thread_pool(report);
   }
   std::printf("%d checks, %d wrong\n", report.checked(), report.failed());
   return report.failed() == 0 ? 0 : 1;

@@ -1,6 +1,7 @@
 // Test tensors: seeded random values, and their way into and out of the kernels' layouts.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <cstdlib>
 #include <limits>
@@ -17,16 +18,20 @@ namespace powerlab::engine::test {
 // The same sequence on every machine: values in [-1, 1), exact in float.
 class Random {
  public:
+  explicit Random(std::uint64_t seed = 1) : state_(seed) {}
   double next() {
     state_ = state_ * 6364136223846793005u + 1442695040888963407u;
     return static_cast<double>(static_cast<std::int32_t>(state_ >> 33 << 8) >> 8) / (1 << 23);
   }
+  // A whole number from low to high, both included.
+  int whole(int low, int high) { return low + static_cast<int>((next() + 1) / 2 * (high - low + 1)); }
+  bool coin() { return next() < 0; }
   void fill(std::vector<double>& values) {
     for (double& value : values) value = next();
   }
 
  private:
-  std::uint64_t state_ = 1;
+  std::uint64_t state_;
 };
 
 // Exactly as much memory as asked for, aligned like the plan's, so that the address sanitizer sees every overrun.
@@ -93,6 +98,40 @@ struct Placed {
     }
   }
 };
+
+// How many floats outside the tensor itself, halo included, no longer hold what `Placed` put there; channels that fill
+// up the last block do not count, since kernels may write them. For a tensor that `put` was not called on.
+inline int written_outside(Placed& placed) {
+  const View& v = placed.view;
+  std::vector<bool> inside(placed.memory.size());
+  for (int n = 0; n < v.n; ++n) {
+    for (int c = 0; c < v.blocks * v.pixel; ++c) {
+      for (int y = 0; y < v.h; ++y) {
+        for (int x = 0; x < v.w; ++x)
+          inside[static_cast<std::size_t>(&placed.at(n, c, y, x) - placed.memory.data())] = true;
+      }
+    }
+  }
+  int count = 0;
+  for (std::size_t i = 0; i < inside.size(); ++i) count += !inside[i] && placed.memory[i] == placed.memory[i];
+  return count;
+}
+
+// How many elements of two tensors of one shape differ in their bits.
+inline int different_bits(Placed& left, Placed& right) {
+  int count = 0;
+  for (int n = 0; n < left.view.n; ++n) {
+    for (int c = 0; c < left.view.c; ++c) {
+      for (int y = 0; y < left.view.h; ++y) {
+        for (int x = 0; x < left.view.w; ++x) {
+          count +=
+              std::bit_cast<std::uint32_t>(left.at(n, c, y, x)) != std::bit_cast<std::uint32_t>(right.at(n, c, y, x));
+        }
+      }
+    }
+  }
+  return count;
+}
 
 // Largest difference over the largest expected magnitude; infinite where a result is not a number.
 inline double error(Placed& found, const reference::Tensor& expected) {

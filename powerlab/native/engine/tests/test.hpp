@@ -36,5 +36,16 @@ void check_normalisations(const KernelTable& table, Report& report);
 void check_reorders(const KernelTable& table, Report& report);
 void check_threads(const KernelTable& table, Report& report);
 void check_plan(const KernelTable& table, Report& report);
+void check_plan_bounds(const KernelTable& table, Report& report);
+void check_random_convolutions(const KernelTable& table, Report& report);
+void check_random_layers(const KernelTable& table, Report& report);
+void check_extremes(const KernelTable& table, Report& report);
+
+// What has no tier.
+void check_thread_pool(Report& report);
+void check_winograd_identities(Report& report);
+
+// Kernels of a tile unlike those of every real tier; known to the tests alone.
+const KernelTable& odd_tier();
 
 }  // namespace powerlab::engine::test

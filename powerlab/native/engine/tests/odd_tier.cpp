@@ -1,0 +1,78 @@
+// A tier no processor asks for: four lanes and a register tile of 3 x 7, so that kernels cannot count on the even tiles
+// the real tiers have. With it come the Winograd transforms, which are checked as identities: exactly, in whole
+// numbers.
+#define POWERLAB_TIER odd
+#define POWERLAB_VECTOR_WIDTH 4
+#define POWERLAB_TILE_BLOCKS 3
+#define POWERLAB_TILE_PIXELS 7
+#include <string>
+
+#include "tests/packing.hpp"
+#include "tests/test.hpp"
+#include "tiers/tier.cpp"
+
+namespace powerlab::engine::test {
+namespace {
+
+// Makes every G w of F(4, 3) whole; so floats hold every value below exactly.
+constexpr double kWhole = 24;
+
+template <int M>
+struct Transforms {
+  static constexpr int kSize = M + 2;
+
+  // A^T [(G taps) . (B^T data)], one dimension.
+  static void run(const double (&taps)[3], const double (&data)[kSize], double (&out)[M]) {
+    const auto g = winograd_g(M);
+    odd::Vec d[kSize], product[kSize], r[M];
+    for (int i = 0; i < kSize; ++i) d[i] = odd::broadcast(static_cast<float>(data[i]));
+    odd::Winograd<M>::input(d, product);
+    for (int i = 0; i < kSize; ++i) {
+      double weight = 0;
+      for (int tap = 0; tap < 3; ++tap)
+        weight += g[static_cast<std::size_t>(i)][static_cast<std::size_t>(tap)] * taps[tap];
+      product[i] *= odd::broadcast(static_cast<float>(weight));
+    }
+    odd::Winograd<M>::output(product, r);
+    for (int i = 0; i < M; ++i) out[i] = static_cast<double>(r[i][0]);
+  }
+
+  static void check(const std::string& what, const double (&taps)[3], const double (&data)[kSize], Report& report) {
+    double out[M], wrong = 0;
+    run(taps, data, out);
+    for (int i = 0; i < M; ++i) {
+      wrong += out[i] != taps[0] * data[i] + taps[1] * data[i + 1] + taps[2] * data[i + 2];
+    }
+    report.check("Winograd F(" + std::to_string(M) + ", 3) of " + what, wrong, 0);
+  }
+
+  // Both sides are bilinear: where they agree on every pair of unit vectors they agree everywhere.
+  static void check_all(Report& report) {
+    for (int tap = 0; tap < 3; ++tap) {
+      for (int at = 0; at < kSize; ++at) {
+        double taps[3] = {}, data[kSize] = {};
+        taps[tap] = kWhole;
+        data[at] = 1;
+        check("tap " + std::to_string(tap) + " and pixel " + std::to_string(at), taps, data, report);
+      }
+    }
+    Random random(4);
+    for (int round = 0; round < 50; ++round) {
+      double taps[3], data[kSize];
+      for (double& tap : taps) tap = kWhole * random.whole(-9, 9);
+      for (double& value : data) value = random.whole(-99, 99);
+      check("whole numbers", taps, data, report);
+    }
+  }
+};
+
+}  // namespace
+
+const KernelTable& odd_tier() { return odd::kTable; }
+
+void check_winograd_identities(Report& report) {
+  Transforms<2>::check_all(report);
+  Transforms<4>::check_all(report);
+}
+
+}  // namespace powerlab::engine::test

@@ -1,0 +1,216 @@
+// What a plan refuses to take up, and what it keeps when called from many threads.
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "plan.hpp"
+#include "tests/test.hpp"
+
+namespace powerlab::engine::test {
+namespace {
+
+constexpr std::int64_t kArenaFloats = 4096;
+
+Place arena(std::int64_t offset) { return {Place::Space::kArena, offset, 0}; }
+
+template <typename Error, typename Call>
+bool refuses(Call call) {
+  try {
+    call();
+  } catch (const Error&) {
+    return true;
+  }
+  return false;
+}
+
+Step copy_step(const View& x, const View& out) {
+  Step step{};
+  step.x = x;
+  step.out = out;
+  return step;
+}
+
+// First and one past the last float a view reaches, found by going to every pixel of it and of its halo.
+std::pair<std::int64_t, std::int64_t> reach(const View& v) {
+  std::int64_t begin = std::numeric_limits<std::int64_t>::max(), end = std::numeric_limits<std::int64_t>::min();
+  for (std::int64_t n = 0; n < v.n; ++n) {
+    for (std::int64_t block = 0; block < v.blocks; ++block) {
+      for (std::int64_t y = -v.top; y < v.h + v.bottom; ++y) {
+        for (std::int64_t x = -v.left; x < v.w + v.right; ++x) {
+          const std::int64_t at = n * v.image + block * v.plane + y * v.row + x * v.pixel;
+          begin = std::min(begin, at);
+          end = std::max(end, at + v.pixel);
+        }
+      }
+    }
+  }
+  return {begin, end};
+}
+
+View random_view(Random& random) {
+  View v{};
+  v.n = random.whole(1, 3);
+  v.blocks = random.whole(1, 3);
+  v.h = random.whole(1, 4);
+  v.w = random.whole(1, 4);
+  v.top = random.whole(0, 2);
+  v.left = random.whole(0, 2);
+  v.bottom = random.whole(0, 2);
+  v.right = random.whole(0, 2);
+  v.pixel = random.whole(1, 8);
+  v.row = (v.left + v.w + v.right) * v.pixel + random.whole(0, 3);
+  v.plane = (v.top + v.h + v.bottom) * v.row + random.whole(0, 9);
+  v.image = v.blocks * v.plane + random.whole(0, 9);
+  v.c = static_cast<std::int32_t>(v.blocks * v.pixel);
+  return v;
+}
+
+void check_bounds(const KernelTable& table, Report& report) {
+  Random random(5);
+  Plan plan(table.tier, 1, kArenaFloats, 0);
+  const std::string name = std::string(table.tier) + " plan, ";
+  for (int round = 0; round < 200; ++round) {
+    const View view = random_view(random);
+    const auto [begin, end] = reach(view);
+    if (end - begin > kArenaFloats) continue;
+    const auto add_as = [&](const char* operand, std::int64_t offset) {
+      const Place place = arena(offset), none{};
+      const std::string which = operand;
+      Step step{};
+      (which == "x" ? step.x : which == "y" ? step.y : which == "out" ? step.out : step.scratch) = view;
+      plan.add("copy", which, step, which == "x" ? place : none, which == "y" ? place : none,
+               which == "out" ? place : none, which == "scratch" ? place : none, -1, -1);
+    };
+    for (const char* operand : {"x", "y", "out", "scratch"}) {
+      const auto refused = [&](std::int64_t offset) {
+        return refuses<std::invalid_argument>([&] { add_as(operand, offset); });
+      };
+      report.check(name + operand + " at the start", refused(-begin), 0);
+      report.check(name + operand + " at the end", refused(kArenaFloats - end), 0);
+      report.check(name + operand + " before the start", !refused(-begin - 1), 0);
+      report.check(name + operand + " past the end", !refused(kArenaFloats - end + 1), 0);
+    }
+  }
+}
+
+void check_refusals(const KernelTable& table, Report& report) {
+  const std::string name = std::string(table.tier) + " plan, ";
+  const auto refused = [&](const std::string& what, bool was) { report.check(name + what, was ? 0 : 1, 0); };
+  Plan plan(table.tier, 1, kArenaFloats, 0);
+  const Placed tensor(1, 1, 1, 4, 1, 0);
+  const Step step = copy_step(tensor.view, tensor.view);
+  const auto add = [&](const char* family, int weights, int bias) {
+    return [&plan, &step, family, weights, bias] {
+      plan.add(family, "", step, arena(0), {}, arena(64), {}, weights, bias);
+    };
+  };
+  refused("an unknown kernel", refuses<std::invalid_argument>(add("conv_fancy", -1, -1)));
+  refused("an empty kernel", refuses<std::invalid_argument>(add("", -1, -1)));
+  refused("weights that are not there", refuses<std::out_of_range>(add("copy", 0, -1)));
+  const std::vector<float> one{1};
+  report.check(name + "first constant", plan.add_constant(one), 0);
+  refused("a bias that is not there", refuses<std::out_of_range>(add("copy", 0, 1)));
+  report.check(name + "steps after refusals", static_cast<double>(plan.steps().size()), 0);
+  refused("no threads", refuses<std::invalid_argument>([&] { Plan none(table.tier, 0, 16, 0); }));
+  refused("an unknown tier", refuses<std::invalid_argument>([&] { Plan none("abacus", 1, 16, 0); }));
+}
+
+void check_external_places(const KernelTable& table, Report& report) {
+  const std::string name = std::string(table.tier) + " plan, ";
+  Placed a(1, 1, 1, 8, 1, 0), b(1, 1, 1, 8, 1, 0), out(1, 1, 1, 8, 1, 0);
+  for (int i = 0; i < 8; ++i) {
+    a.at(0, 0, 0, i) = static_cast<float>(i);
+    b.at(0, 0, 0, i) = static_cast<float>(100 + i);
+  }
+  View half = a.view;
+  half.w = 4;
+  Plan plan(table.tier, 2, 16, 0);
+  // The last four of the second input and the first four of the first one, swapped on the way out.
+  plan.add("copy", "b", copy_step(half, half), {Place::Space::kInput, 4, 1}, {}, {Place::Space::kOutput, 0, 0}, {}, -1,
+           -1);
+  plan.add("copy", "a", copy_step(half, half), {Place::Space::kInput, 0, 0}, {}, {Place::Space::kOutput, 4, 0}, {}, -1,
+           -1);
+  const std::array<const float*, 2> inputs{a.view.data, b.view.data};
+  const std::array<float*, 1> outputs{out.view.data};
+  plan.run(inputs, outputs);
+  int wrong = 0;
+  for (int i = 0; i < 4; ++i) wrong += out.at(0, 0, 0, i) != static_cast<float>(104 + i);
+  for (int i = 4; i < 8; ++i) wrong += out.at(0, 0, 0, i) != static_cast<float>(i - 4);
+  report.check(name + "offsets into inputs and outputs", wrong, 0);
+  const std::array<const float*, 1> one_input{a.view.data};
+  const auto too_few = [&] { plan.run(one_input, outputs); };
+  report.check(name + "one input of two", refuses<std::invalid_argument>(too_few) ? 0 : 1, 0);
+  const auto no_output = [&] { plan.run(inputs, {}); };
+  report.check(name + "no output", refuses<std::invalid_argument>(no_output) ? 0 : 1, 0);
+  plan.run(inputs, outputs);  // a refused run leaves the plan as it was
+  Plan empty(table.tier, 3, 0, 0);
+  empty.run({}, {});
+  report.check(name + "no steps", static_cast<double>(empty.run_timed({}, {}).size()), 0);
+}
+
+// Constants are copies: the caller's may change or go away.
+void check_constants(const KernelTable& table, Report& report) {
+  const int v = table.vector_width;
+  Placed x(1, v, 1, 1, v, 0), out(1, v, 1, 1, v, 0);
+  for (int c = 0; c < v; ++c) x.at(0, c, 0, 0) = 1;
+  Plan plan(table.tier, 1, 16, 0);
+  std::vector<float> factor(static_cast<std::size_t>(v), 3.0f), summand(static_cast<std::size_t>(v), 0.5f);
+  const int weights = plan.add_constant(factor), bias = plan.add_constant(summand);
+  Step step = copy_step(x.view, out.view);
+  step.low = -1000;
+  step.high = 1000;
+  plan.add("scale_shift", "s", step, {Place::Space::kInput, 0, 0}, {}, {Place::Space::kOutput, 0, 0}, {}, weights,
+           bias);
+  factor.assign(factor.size(), 0);
+  summand.clear();
+  for (int i = 0; i < 100; ++i) plan.add_constant(std::vector<float>(1000, 9.0f));
+  const std::array<const float*, 1> inputs{x.view.data};
+  const std::array<float*, 1> outputs{out.view.data};
+  plan.run(inputs, outputs);
+  int wrong = 0;
+  for (int c = 0; c < v; ++c) wrong += out.at(0, c, 0, 0) != 3.5f;
+  report.check(std::string(table.tier) + " plan, constants are kept", wrong, 0);
+}
+
+// Callers take turns: each finds its own numbers in its own output.
+void check_callers(const KernelTable& table, Report& report) {
+  constexpr int kCallers = 4, kFloats = 64;
+  Placed rows(1, 1, 1, kFloats, 1, 0);
+  Plan plan(table.tier, 2, kFloats, 0);
+  plan.add("copy", "in", copy_step(rows.view, rows.view), {Place::Space::kInput, 0, 0}, {}, arena(0), {}, -1, -1);
+  plan.add("copy", "out", copy_step(rows.view, rows.view), arena(0), {}, {Place::Space::kOutput, 0, 0}, {}, -1, -1);
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> callers;
+  for (int caller = 0; caller < kCallers; ++caller) {
+    callers.emplace_back([&plan, &wrong, caller] {
+      for (int run = 0; run < 25; ++run) {
+        const std::vector<float> x(kFloats, static_cast<float>(1000 * caller + run));
+        std::vector<float> y(kFloats);
+        const std::array<const float*, 1> inputs{x.data()};
+        const std::array<float*, 1> outputs{y.data()};
+        run % 5 == 0 ? static_cast<void>(plan.run_timed(inputs, outputs)) : plan.run(inputs, outputs);
+        wrong += x != y;
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  report.check(std::string(table.tier) + " plan, several callers", wrong.load(), 0);
+}
+
+}  // namespace
+
+void check_plan_bounds(const KernelTable& table, Report& report) {
+  check_bounds(table, report);
+  check_refusals(table, report);
+  check_external_places(table, report);
+  check_constants(table, report);
+  check_callers(table, report);
+}
+
+}  // namespace powerlab::engine::test

@@ -1,0 +1,169 @@
+// The kernels beside the convolutions, on random shapes: right, the same bits on any threads, nothing written
+// elsewhere.
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "tests/test.hpp"
+
+namespace powerlab::engine::test {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr int kRounds = 40;
+
+reference::Tensor random_tensor(int n, int c, int h, int w, Random& random) {
+  reference::Tensor t(n, c, h, w);
+  random.fill(t.values);
+  return t;
+}
+
+Step open_step() {
+  Step step{};
+  step.low = -std::numeric_limits<float>::infinity();
+  step.high = std::numeric_limits<float>::infinity();
+  return step;
+}
+
+// Runs `family` from blocks with a halo to blocks with another, on one thread and on several.
+void check(const KernelTable& table, const char* family, Step step, const reference::Tensor& x,
+           const reference::Tensor* y, const reference::Tensor& expected, double tolerance, Random& random,
+           Report& report) {
+  const int v = table.vector_width;
+  Placed in(x.n, x.c, x.h, x.w, v, random.whole(0, 2)), other(x.n, x.c, x.h, x.w, v, random.whole(0, 2));
+  in.put(x);
+  if (y) other.put(*y);
+  Placed first(expected.n, expected.c, expected.h, expected.w, v, 1);
+  Placed second(expected.n, expected.c, expected.h, expected.w, v, 1);
+  step.x = in.view;
+  if (y) step.y = other.view;
+  step.out = first.view;
+  run_kernel(table, family, step, 1);
+  step.out = second.view;
+  const int threads = random.whole(2, 9);
+  run_kernel(table, family, step, threads);
+  const std::string name = std::string(find_kernel(table, family).name) + " " + std::to_string(x.n) + " " +
+                           std::to_string(x.c) + " " + std::to_string(x.h) + " " + std::to_string(x.w);
+  report.check(name, error(first, expected), tolerance);
+  report.check(name + ", bits with " + std::to_string(threads) + " threads", different_bits(first, second), 0);
+  report.check(name + ", written outside", written_outside(first) + written_outside(second), 0);
+}
+
+void check_pools(const KernelTable& table, Random& random, Report& report) {
+  const reference::Window window{random.whole(1, 5), random.whole(1, 5), random.whole(1, 4), random.whole(1, 4), 1, 1,
+                                 random.whole(0, 4), random.whole(0, 4)};
+  const auto x = random_tensor(random.whole(1, 3), random.whole(1, 3 * table.vector_width), random.whole(1, 9),
+                               random.whole(1, 9), random);
+  // As far as windows go that reach the image, which every pool of a checked graph does.
+  const int top = std::min(window.top, window.kernel_h - 1), left = std::min(window.left, window.kernel_w - 1);
+  const int h = random.whole(1, (x.h - 1 + top) / window.stride_h + 1);
+  const int w = random.whole(1, (x.w - 1 + left) / window.stride_w + 1);
+  reference::Window inside = window;
+  inside.top = top;
+  inside.left = left;
+  Step step = open_step();
+  step.kernel_h = window.kernel_h;
+  step.kernel_w = window.kernel_w;
+  step.stride_h = window.stride_h;
+  step.stride_w = window.stride_w;
+  step.pad_top = top;
+  step.pad_left = left;
+  reference::Tensor out(x.n, x.c, h, w);
+  reference::pool_max(x, inside, out);
+  check(table, "pool_max", step, x, nullptr, out, 0, random, report);
+  for (const bool count_padding : {false, true}) {
+    step.count_padding = count_padding;
+    reference::pool_average(x, inside, count_padding, out);
+    check(table, "pool_average", step, x, nullptr, out, 1e-6, random, report);
+  }
+  reference::Tensor average(x.n, x.c, 1, 1);
+  reference::pool_global_average(x, average);
+  check(table, "pool_global_average", step, x, nullptr, average, 2e-5, random, report);
+}
+
+void check_elementwise(const KernelTable& table, Random& random, Report& report) {
+  const auto x = random_tensor(random.whole(1, 3), random.whole(1, 3 * table.vector_width), random.whole(1, 7),
+                               random.whole(1, 7), random);
+  const auto y = random_tensor(x.n, x.c, x.h, x.w, random);
+  const double low = random.next(), high = low + 1;
+  const reference::Clamp clamp{static_cast<double>(static_cast<float>(low)),
+                               static_cast<double>(static_cast<float>(high))};
+  Step step = open_step();
+  step.low = static_cast<float>(clamp.low);
+  step.high = static_cast<float>(clamp.high);
+  reference::Tensor out(x.n, x.c, x.h, x.w);
+  reference::add(x, y, clamp, out);
+  check(table, "add", step, x, &y, out, 1e-6, random, report);
+  reference::add(x, reference::Tensor(x.n, x.c, x.h, x.w), clamp, out);
+  check(table, "clamp", step, x, nullptr, out, 0, random, report);
+  const std::size_t filled = static_cast<std::size_t>((x.c + table.vector_width - 1) / table.vector_width) *
+                             static_cast<std::size_t>(table.vector_width);
+  std::vector<double> scale(static_cast<std::size_t>(x.c)), shift(scale.size());
+  random.fill(scale);
+  random.fill(shift);
+  Floats scales(filled), shifts(filled);
+  for (std::size_t i = 0; i < scale.size(); ++i) {
+    scales[i] = static_cast<float>(scale[i]);
+    shifts[i] = static_cast<float>(shift[i]);
+  }
+  step.weights = scales.data();
+  step.bias = shifts.data();
+  reference::scale_shift(x, scale, shift, clamp, out);
+  check(table, "scale_shift", step, x, nullptr, out, 1e-6, random, report);
+}
+
+void check_lrn(const KernelTable& table, Random& random, Report& report) {
+  const auto x = random_tensor(random.whole(1, 2), random.whole(1, 4 * table.vector_width), random.whole(1, 4),
+                               random.whole(1, 4), random);
+  Step step = open_step();
+  step.size = random.whole(1, 2 * table.vector_width + 1);  // up to the widest the kernel takes
+  step.alpha = static_cast<float>(random.next() + 1);
+  step.beta = random.coin() ? 0.75f : static_cast<float>(random.next() + 1);
+  step.offset = static_cast<float>(random.next() + 1.5);
+  reference::Tensor out(x.n, x.c, x.h, x.w);
+  reference::lrn(x, step.size, static_cast<double>(step.alpha), static_cast<double>(step.beta),
+                 static_cast<double>(step.offset), out);
+  check(table, "lrn", step, x, nullptr, out, 3e-6, random, report);
+}
+
+// From rows to blocks of any size with a halo, as a copy, and back: every bit arrives, and filling channels are zero.
+void check_round_trip(const KernelTable& table, Random& random, Report& report) {
+  const int n = random.whole(1, 3), c = random.whole(1, 40), h = random.whole(1, 6), w = random.whole(1, 6);
+  const int lanes = random.coin() ? table.vector_width : c, threads = random.whole(1, 9);
+  const auto x = random_tensor(n, c, h, w, random);
+  Placed rows(n, c, h, w, 1, 0), back(n, c, h, w, 1, 0);
+  Placed blocks(n, c, h, w, lanes, random.whole(0, 2)), copied(n, c, h, w, lanes, random.whole(0, 3));
+  rows.put(x);
+  const auto move = [&](const char* family, Placed& from, Placed& to) {
+    Step step = open_step();
+    step.x = from.view;
+    step.out = to.view;
+    run_kernel(table, family, step, threads);
+    const std::string name = find_kernel(table, family).name;
+    report.check(name + " of random shapes", different_bits(from, to), 0);
+    report.check(name + ", written outside", written_outside(to), 0);
+  };
+  move("reorder_to_blocks", rows, blocks);
+  move("copy", blocks, copied);
+  move("reorder_to_planes", copied, back);
+  report.check(std::string(table.tier) + " there and back", different_bits(rows, back), 0);
+  int filled = 0;
+  for (int channel = c; channel < copied.view.blocks * lanes; ++channel)
+    filled += copied.at(n - 1, channel, h - 1, w - 1) != 0;
+  report.check(std::string(table.tier) + " channels that fill up are zero", filled, 0);
+}
+
+}  // namespace
+
+void check_random_layers(const KernelTable& table, Report& report) {
+  Random random(77);
+  for (int round = 0; round < kRounds; ++round) {
+    check_pools(table, random, report);
+    check_elementwise(table, random, report);
+    check_lrn(table, random, report);
+    check_round_trip(table, random, report);
+  }
+}
+
+}  // namespace powerlab::engine::test
