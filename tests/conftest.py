@@ -1,10 +1,21 @@
-"""What holds for every test: in CI nothing is skipped, elsewhere what takes minutes is."""
+"""What holds for every test: signals arrive, and in CI nothing is skipped; elsewhere what takes minutes is."""
 
 from __future__ import annotations
 
 import os
+import signal
 
 import pytest
+
+
+def pytest_configure() -> None:
+    """Let tests interrupt processes they start, also where this run was started with signals ignored.
+
+    A shell starts background jobs with SIGINT ignored, nohup with SIGHUP; children inherit "ignored", but not handlers.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, lambda number, frame: None)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
