@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import importlib.metadata
 import importlib.util
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +19,7 @@ _FOLDER = Path(__file__).parent / "static"
 _TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 _A_YEAR = "public, max-age=31536000, immutable"
 _ASK_AGAIN = "no-cache"
+_WEIGHT = re.compile(r"[01](\.\d{0,3})?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,9 +68,19 @@ def respond(request: Request, name: str) -> Response | None:
     }
     if file.tag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
-    if "gzip" in request.headers.get("accept-encoding", ""):
+    if _takes_gzip(request.headers.get("accept-encoding", "")):
         return Response(file.compressed, media_type=file.media_type, headers=headers | {"content-encoding": "gzip"})
     return Response(file.content, media_type=file.media_type, headers=headers)
+
+
+def _takes_gzip(accepted: str) -> bool:
+    """Whether an Accept-Encoding header names gzip with a weight above 0 (RFC 9110, 12.5.3)."""
+    for coding in accepted.lower().split(","):
+        name, *parameters = (part.strip() for part in coding.split(";"))
+        if name == "gzip":
+            weight = next((part[2:] for part in parameters if part.startswith("q=")), "1")
+            return _WEIGHT.fullmatch(weight) is not None and float(weight) > 0
+    return False
 
 
 def _load(path: Path, cache_control: str) -> StaticFile:

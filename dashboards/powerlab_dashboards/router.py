@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fastapi import APIRouter, HTTPException, Request, Response
+from fastapi.routing import APIRoute
 
 from powerlab.store import Store
 from powerlab_dashboards import assets
@@ -33,9 +34,14 @@ def create_router(store: Store) -> APIRouter:
         return assets.respond(request, name) or not_found(f"There is no file named {name}.")
 
     @router.get("/{path:path}")
-    def anything_else(path: str) -> Response:
+    def anything_else(request: Request, path: str) -> Response:
         if path == "api" or path.startswith("api/"):
+            if request.method == "HEAD":  # an address of the API, which may be there, but answers GET alone
+                raise HTTPException(405, headers={"allow": "GET"})
             raise HTTPException(404)
         return not_found(f"Nothing lies at /{path}.")
 
+    for route in router.routes:
+        if isinstance(route, APIRoute) and route.methods is not None:
+            route.methods.add("HEAD")  # as GET, without the body, which the server cuts off (RFC 9110, 9.1)
     return router
