@@ -10,7 +10,6 @@
 namespace powerlab::engine::test {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int kRounds = 40;
 
 reference::Tensor random_tensor(int n, int c, int h, int w, Random& random) {
