@@ -1,0 +1,192 @@
+"""Packed weights hold every weight once, where the kernel reads it: unpacking gives them back, in any tier's sizes."""
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine_native import numpy_reference
+from engine_native.graphs import NO_CLAMP
+from powerlab.engine.layout import divide_up
+from powerlab.engine.pack import (
+    WINOGRAD_G,
+    fill_channels,
+    fold_row,
+    merge_groups,
+    mergeable_groups,
+    pack_depthwise,
+    pack_direct,
+    pack_winograd,
+    unit_bounds,
+)
+
+# Vector width and tile blocks of sse4 and neon, avx2, avx512, and of no tier.
+TILES = [(4, 2), (8, 2), (16, 4), (4, 3)]
+
+
+def numbered(*shape: int) -> np.ndarray:
+    """Weights that all differ, and none of which is the zero that fills up blocks."""
+    return np.arange(1, np.prod(shape) + 1, dtype=np.float32).reshape(shape)
+
+
+def unpack_direct(packed, shape, groups, tile, lanes):
+    """Walk packed weights in the order of kernels/conv_direct.hpp and put each where it came from."""
+    (outputs, inputs, kernel_h, kernel_w), (width, tile_blocks) = shape, tile
+    per_group = outputs // groups
+    blocks = divide_up(per_group, width)
+    units = divide_up(blocks, tile_blocks)
+    weights, at = np.full(shape, np.nan, np.float32), 0
+    for group in range(groups):
+        for unit in range(units):
+            first, last = unit * blocks // units * width, (unit + 1) * blocks // units * width
+            for block in range(0, inputs, lanes):
+                for ky, kx in np.ndindex(kernel_h, kernel_w):
+                    for channel in range(block, min(block + lanes, inputs)):
+                        run = packed[at : at + last - first]
+                        at += last - first
+                        real = min(last, per_group) - first
+                        weights[group * per_group + first : group * per_group + first + real, channel, ky, kx] = run[
+                            :real
+                        ]
+                        assert not run[real:].any()
+    assert at == packed.size
+    return weights
+
+
+@settings(deadline=None, max_examples=80)
+@given(
+    tile=st.sampled_from(TILES),
+    groups=st.sampled_from([1, 1, 2, 3]),
+    per_group=st.tuples(st.integers(1, 75), st.integers(1, 40)),
+    kernel=st.tuples(st.integers(1, 3), st.integers(1, 4)),
+    lanes=st.sampled_from([None, 3, 128]),
+)
+def test_direct_weights_come_back(tile, groups, per_group, kernel, lanes):
+    width, tile_blocks = tile
+    outputs, inputs = per_group
+    if groups > 1:  # the lowering merges groups until their channels fill blocks
+        outputs, inputs = divide_up(outputs, width) * width, divide_up(inputs, width) * width
+    weights = numbered(groups * outputs, inputs, *kernel)
+    lanes = lanes or width
+    packed = pack_direct(weights, groups, width, tile_blocks, lanes)
+    assert packed.dtype == np.float32
+    np.testing.assert_array_equal(unpack_direct(packed, weights.shape, groups, tile, lanes), weights)
+
+
+@given(st.sampled_from(TILES), st.integers(1, 50), st.tuples(st.integers(1, 5), st.integers(1, 5)))
+def test_depthwise_weights_come_back(tile, channels, kernel):
+    width = tile[0]
+    weights = numbered(channels, 1, *kernel)
+    packed = pack_depthwise(weights, width).reshape(-1, *kernel, width)
+    back = packed.transpose(0, 3, 1, 2).reshape(-1, *kernel)
+    np.testing.assert_array_equal(back[:channels], weights[:, 0])
+    assert back.shape[0] == divide_up(channels, width) * width
+    assert not back[channels:].any()
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.sampled_from(TILES), st.sampled_from([2, 4]), st.integers(1, 75), st.integers(1, 20))
+def test_winograd_weights_are_those_of_the_paper_at_every_position(sizes, tile, outputs, inputs):
+    width, tile_blocks = sizes
+    weights = np.random.default_rng(outputs).standard_normal((outputs, inputs, 3, 3), dtype=np.float32)
+    g = WINOGRAD_G[tile]
+    expected = np.einsum("ai,ocij,bj->oabc", g, weights.astype(np.float64), g).astype(np.float32)
+    packed = pack_winograd(weights, tile, width, tile_blocks)
+    blocks, size = divide_up(outputs, width), tile + 2
+    at = 0
+    bounds = unit_bounds(blocks, tile_blocks)
+    for begin, end in itertools.pairwise(bounds):
+        span = (end - begin) * width
+        unit = packed[at : at + size * size * inputs * span].reshape(size, size, inputs, span)
+        at += unit.size
+        wanted = expected[begin * width : end * width]
+        np.testing.assert_allclose(unit[..., : len(wanted)], wanted.transpose(1, 2, 3, 0), rtol=1e-6, atol=1e-7)
+        assert not unit[..., len(wanted) :].any()
+    assert at == packed.size
+
+
+# B^T and A^T of Lavin and Gray (2016), as the kernel's additions spell them out.
+PAPER = {
+    2: (
+        [[1, 0, -1, 0], [0, 1, 1, 0], [0, -1, 1, 0], [0, 1, 0, -1]],
+        [[1, 1, 1, 0], [0, 1, -1, -1]],
+    ),
+    4: (
+        [
+            [4, 0, -5, 0, 1, 0],
+            [0, -4, -4, 1, 1, 0],
+            [0, 4, -4, -1, 1, 0],
+            [0, -2, -1, 2, 1, 0],
+            [0, 2, -1, -2, 1, 0],
+            [0, 4, 0, -5, 0, 1],
+        ],
+        [[1, 1, 1, 1, 1, 0], [0, 1, -1, 2, -2, 0], [0, 1, 1, 4, 4, 0], [0, 1, -1, 8, -8, 1]],
+    ),
+}
+
+
+@pytest.mark.parametrize("tile", [2, 4])
+def test_the_transforms_are_a_convolution_exactly(tile):
+    """A^T [(G g) * (B^T d)] is the correlation of g and d, in fractions, for every pair of unit vectors."""
+    to_input, to_output = PAPER[tile]
+    g = [[Fraction(value).limit_denominator(24) for value in row] for row in WINOGRAD_G[tile]]
+    for row, floats in zip(g, WINOGRAD_G[tile], strict=True):
+        assert [float(value) for value in row] == list(floats)  # nothing was rounded away
+    for tap in range(3):
+        for at in range(tile + 2):
+            products = [g[position][tap] * to_input[position][at] for position in range(tile + 2)]
+            out = [sum(a * p for a, p in zip(row, products, strict=True)) for row in to_output]
+            assert out == [1 if pixel + tap == at else 0 for pixel in range(tile)]
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    groups=st.sampled_from([2, 3, 4, 6, 8]),
+    inputs=st.integers(1, 4),
+    outputs=st.integers(1, 5),
+    width=st.sampled_from([4, 8, 16]),
+)
+def test_merged_groups_compute_the_same(groups, inputs, outputs, width):
+    rng = np.random.default_rng(groups * inputs + outputs)
+    weights = rng.standard_normal((groups * outputs, inputs, 2, 2), dtype=np.float32)
+    x = rng.standard_normal((1, groups * inputs, 4, 3), dtype=np.float32)
+    merged = mergeable_groups(inputs, outputs, groups, width)
+    joined = merge_groups(weights, groups, merged)
+    options = {"strides": (1, 1), "pads": (0, 0, 0, 0), "dilations": (1, 1), "clamp": NO_CLAMP}
+    expected = numpy_reference.conv(x, weights, **options, group=groups)
+    found = numpy_reference.conv(x, joined, **options, group=groups // merged)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+    assert np.count_nonzero(joined) == np.count_nonzero(weights)
+
+
+@given(st.integers(1, 12), st.integers(1, 12), st.integers(2, 24), st.sampled_from([4, 8, 16]))
+def test_as_few_groups_are_merged_as_fill_blocks(inputs, outputs, groups, width):
+    merged = mergeable_groups(inputs, outputs, groups, width)
+    smaller = [one for one in range(1, merged) if groups % one == 0]
+    assert all(one * inputs % width or one * outputs % width for one in smaller)
+
+
+@given(st.integers(1, 6), st.integers(1, 4), st.integers(1, 5), st.integers(1, 6))
+def test_a_folded_row_is_the_same_convolution_over_interleaved_pixels(outputs, inputs, kernel_h, kernel_w):
+    rng = np.random.default_rng(7)
+    weights = rng.standard_normal((outputs, inputs, kernel_h, kernel_w), dtype=np.float32)
+    x = rng.standard_normal((inputs, kernel_h, kernel_w), dtype=np.float32)
+    rows = x.transpose(1, 2, 0).reshape(kernel_h, kernel_w * inputs)  # [h][w][c], one run of lanes a row
+    folded = fold_row(weights)[:, :, :, 0]
+    found = np.einsum("olh,hl->o", folded.astype(np.float64), rows.astype(np.float64))
+    expected = np.einsum("oihw,ihw->o", weights.astype(np.float64), x.astype(np.float64))
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+@given(st.integers(1, 40), st.sampled_from([4, 8, 16]))
+def test_values_a_channel_keep_their_places(channels, width):
+    values = numbered(channels)
+    blocks = divide_up(channels, width)
+    filled = fill_channels(values, channels, blocks, width)
+    assert filled.shape == (blocks * width,)
+    np.testing.assert_array_equal(filled[:channels], values)
+    assert not filled[channels:].any()
+    np.testing.assert_array_equal(fill_channels(values.reshape(1, -1, 1, 1), channels, blocks, width), filled)
