@@ -89,8 +89,30 @@ def _quota_of_version_1(sysroot: Sysroot, group: str) -> float | None:
     return parse_cpu_max(f"{quota} {period}")
 
 
+def parse_core_count(text: str) -> int | None:
+    """Return how many cores a kernel's list names (``0-3,6``, admin-guide/cputopology); None where it is no list."""
+    count = 0
+    for part in text.strip().split(","):
+        match = re.fullmatch(r"([0-9]{1,6})(?:-([0-9]{1,6}))?", part)
+        if match is None or int(match[2] or match[1]) < int(match[1]):
+            return None
+        count += int(match[2] or match[1]) - int(match[1]) + 1
+    return count
+
+
+def online_cores(sysroot: Sysroot) -> int | None:
+    """Return how many cores are online now; None where the kernel does not say."""
+    return parse_core_count(_read(sysroot, "/sys/devices/system/cpu/online"))
+
+
 def usable_cores(sysroot: Sysroot) -> int:
-    """Return how many cores a sweep may keep busy: the affinity mask, cut down to the whole cores of a CPU quota."""
+    """Return how many cores a sweep may keep busy at most: the affinity mask, cut down to the whole cores of a quota.
+
+    The mask never holds cores that are off line. Where it holds all others, nobody narrowed it, and a power mode that
+    brings the rest online may use them too.
+    """
     mask = len(os.sched_getaffinity(0))
+    if mask == online_cores(sysroot):
+        mask = max(mask, parse_core_count(_read(sysroot, "/sys/devices/system/cpu/present")) or 0)
     quota = quota_cores(sysroot)
     return mask if quota is None else max(1, min(mask, math.floor(quota)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from powerlab.boards.registry import detect
@@ -11,7 +11,7 @@ from powerlab.domain.device import Capabilities, Device
 from powerlab.modes.controller import ModeController
 from powerlab.power.registry import probe_all
 from powerlab.power.total import choose_total
-from powerlab.sweep.facts import cpu_model, kernel_release, memory_bytes, usable_cores
+from powerlab.sweep.facts import cpu_model, kernel_release, memory_bytes, online_cores, usable_cores
 from powerlab.sysroot import Sysroot
 
 
@@ -50,8 +50,12 @@ class Host:
         )
 
     def capabilities(self) -> Capabilities:
-        """Probe every power source and list the modes that can be set now."""
+        """Probe every power source and list the modes that can be set now.
+
+        While cores are off line, a mode that switches none has those that are online.
+        """
         probes = probe_all(self.sysroot)
-        return Capabilities(
-            sources=probes, total=choose_total(probes, detect(self.sysroot)), modes=self.controller.modes()
-        )
+        modes, online = self.controller.modes(), online_cores(self.sysroot)
+        if online is not None and online < self.device().core_count:
+            modes = tuple(mode if mode.online_cores else replace(mode, online_cores=online) for mode in modes)
+        return Capabilities(sources=probes, total=choose_total(probes, detect(self.sysroot)), modes=modes)

@@ -14,6 +14,7 @@ from powerlab.sweep.facts import (
     cpu_model,
     kernel_release,
     memory_bytes,
+    parse_core_count,
     parse_cpu_max,
     parse_cpu_model,
     parse_memory_bytes,
@@ -21,6 +22,8 @@ from powerlab.sweep.facts import (
     usable_cores,
 )
 from powerlab.sysroot import Sysroot
+
+CORES = "/sys/devices/system/cpu/"
 
 
 def tree(base: Path, files: dict[str, str]) -> Sysroot:
@@ -107,3 +110,57 @@ def test_facts_of_a_tree(tmp_path):
     assert memory_bytes(root) == 16096020 * 1024
     assert cpu_model(root) == "Jetson-AGX"
     assert kernel_release(root) == "4.9.337-tegra"
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("0-7\n", 8),
+        ("0", 1),
+        ("0-1,4-5,7\n", 5),
+        ("0,1,2,3", 4),
+        ("", None),
+        ("none", None),
+        ("3-1", None),
+        ("0-", None),
+    ],
+)
+def test_a_list_of_cores_is_counted(text, count):
+    assert parse_core_count(text) == count
+
+
+@given(cores=st.sets(st.integers(0, 1023), min_size=1))
+def test_any_list_of_cores_is_counted(cores):
+    assert parse_core_count(",".join(str(core) for core in sorted(cores)) + "\n") == len(cores)
+
+
+@given(text=st.text())
+def test_no_list_of_cores_makes_the_count_fail(text):
+    count = parse_core_count(text)
+    assert count is None or count >= 1
+
+
+def test_cores_that_a_power_mode_took_off_line_can_be_had_in_another_mode(tmp_path):
+    """A Jetson booted in a mode of few cores: the affinity mask holds the cores now online, and grows with the mode."""
+    mask = len(os.sched_getaffinity(0))
+    root = tree(tmp_path, {CORES + "online": f"0-{mask - 1}\n", CORES + "present": f"0-{mask + 3}\n"})
+    assert usable_cores(root) == mask + 4
+
+
+def test_a_mask_that_somebody_narrowed_stays_narrow(tmp_path):
+    mask = len(os.sched_getaffinity(0))
+    root = tree(tmp_path, {CORES + "online": f"0-{mask}\n", CORES + "present": f"0-{mask + 3}\n"})
+    assert usable_cores(root) == mask
+
+
+def test_a_quota_counts_also_while_cores_are_off_line(tmp_path):
+    mask = len(os.sched_getaffinity(0))
+    root = tree(
+        tmp_path,
+        {
+            CORES + "online": f"0-{mask - 1}\n",
+            CORES + "present": f"0-{mask + 3}\n",
+            "/sys/fs/cgroup/cpu.max": "100000 100000",
+        },
+    )
+    assert usable_cores(root) == 1

@@ -6,6 +6,12 @@ import json
 import os
 import platform
 
+import pytest
+
+from powerlab.boards.simulator import simulated_board
+from powerlab.domain.errors import PowerlabError
+from powerlab.domain.preflight import check_plan
+from powerlab.domain.sweep import SweepPlan
 from powerlab.sweep.host import Host
 from powerlab.sysroot import SIMULATION_MARKER, Sysroot
 
@@ -36,3 +42,25 @@ def test_capabilities_always_hold_the_current_mode_and_a_given_name_wins(tmp_pat
     host = Host(sysroot=Sysroot(tmp_path), state_dir=tmp_path / "state", name="rack-3")
     assert host.device().name == "rack-3"
     assert host.capabilities().modes[0].name == "current"
+
+
+def test_modes_that_switch_no_cores_have_those_that_are_online_now(tmp_path):
+    """In a mode of four cores `current` cannot run eight threads, while the board's own modes can."""
+    with simulated_board("jetson-agx-xavier") as sysroot:
+        host = Host(sysroot=sysroot, state_dir=tmp_path)
+        before = {mode.name: mode.online_cores for mode in host.capabilities().modes}
+        assert before["current"] is None, "with every core online there is nothing to say"
+        few = next(
+            mode for mode in host.controller.modes() if (mode.online_cores or 8) < 8 and not mode.requires_reboot
+        )
+        with host.controller.applied(few.name):
+            capabilities, device = host.capabilities(), host.device()
+        now = {mode.name: mode.online_cores for mode in capabilities.modes}
+        assert device.core_count == 8
+        assert now["current"] == few.online_cores
+        assert all(now[name] == few.online_cores for name, cores in before.items() if cores is None and name in now)
+        assert all(now[name] == cores for name, cores in before.items() if cores is not None)
+    most = next(name for name, cores in before.items() if cores == 8)
+    check_plan(SweepPlan(models=("alexnet",), threads=(8,), modes=(most,)), device, capabilities)
+    with pytest.raises(PowerlabError, match=f"'current' has {few.online_cores} cores online"):
+        check_plan(SweepPlan(models=("alexnet",), threads=(8,)), device, capabilities)
