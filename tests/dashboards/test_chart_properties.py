@@ -25,6 +25,7 @@ from powerlab_dashboards.charts.grid import Grid
 from powerlab_dashboards.charts.power_trace import RunTraces
 from powerlab_dashboards.charts.registry import RUN_CHARTS, SWEEP_CHARTS
 from powerlab_dashboards.charts.theme import THEMES, View
+from tests.dashboards import plausible
 
 NAMES = st.sampled_from(
     ["resnet50", "/models/a b.onnx", "<b>bold</b>", "</script>", "%{x}", "&amp;", "$x$", "⚡é", "x" * 300]
@@ -321,3 +322,13 @@ def test_a_failed_runs_empty_traces_are_a_sentence() -> None:
     empty = Trace(rail=rail, time_ns=np.array([], dtype=np.int64), value=np.array([], dtype=np.float64))
     made = RUN_CHARTS["power-trace"].build(RunTraces(run=RUN, traces=(empty,)), View())
     assert made == NoChart("Every trace of this run is too short to be drawn.")
+
+
+@pytest.mark.parametrize("name", list(SWEEP_CHARTS))
+def test_one_thread_is_one_thread(name: str) -> None:
+    runs = plausible.runs(plausible.laptop(), plausible.plan(modes=("current",), threads=(1, 12)), "s")
+    figure = check(SWEEP_CHARTS[name].build(summarise(runs), View()))
+    assert figure is not None
+    texts = " ".join(strings(figure))
+    assert "1 thread" in texts.replace("12 threads", "")
+    assert "1 threads" not in texts

@@ -10,7 +10,7 @@ from powerlab_dashboards.charts.base import Chart, Figure, NoChart, axis, layout
 from powerlab_dashboards.charts.grid import Grid
 from powerlab_dashboards.charts.theme import Theme, View
 from powerlab_dashboards.charts.words import missing_power, provenance_words, why_missing
-from powerlab_dashboards.format import model_label, shown
+from powerlab_dashboards.format import count, model_label, shown
 
 Cells = Mapping[tuple[str, int], PointSummary]
 """A panel's summaries by power mode and threads."""
@@ -143,7 +143,8 @@ def _hover(summary: PointSummary) -> str:
     text, point = shown(metric), summary.point
     return (
         f"<b>{text.sentence}</b> {text.provenance}<br>{text.interval}<br>"
-        f"{plain(point.mode)}, {point.threads} threads<br>{summary.valid_count} of {summary.run_count} runs valid"
+        f"{plain(point.mode)}, {count(point.threads, 'thread')}<br>"
+        f"{summary.valid_count} of {summary.run_count} runs valid"
     )
 
 

@@ -9,7 +9,7 @@ from powerlab.analysis.summary import PointSummary
 from powerlab.domain.quantity import Metric, Provenance
 from powerlab_dashboards.charts.base import plain
 from powerlab_dashboards.charts.look import Look, error_bars
-from powerlab_dashboards.format import shown
+from powerlab_dashboards.format import count, shown
 
 Placed = tuple[PointSummary, Metric, Metric]
 """A summary with its power and its throughput, both there."""
@@ -58,7 +58,7 @@ def _hollow(provenance: Provenance) -> str:
 def _hover(summary: PointSummary, power: Metric, throughput: Metric) -> str:
     point = summary.point
     lines = [
-        f"<b>{plain(point.mode)}, {point.threads} threads, batch {point.workload.batch_size}</b>",
+        f"<b>{plain(point.mode)}, {count(point.threads, 'thread')}, batch {point.workload.batch_size}</b>",
         f"{shown(throughput).sentence}",
         f"{shown(power).sentence} {power.provenance.value}",
     ]

@@ -12,7 +12,7 @@ from powerlab_dashboards.charts.grid import Grid
 from powerlab_dashboards.charts.look import Look, error_bars
 from powerlab_dashboards.charts.theme import View
 from powerlab_dashboards.charts.words import no_figures, provenance_words
-from powerlab_dashboards.format import model_label, shown
+from powerlab_dashboards.format import count, model_label, shown
 
 METRIC = "throughput_img_per_s"
 _PANEL_PX = 220
@@ -82,7 +82,7 @@ def _hover(summary: PointSummary, metric: Metric) -> str:
     point, text = summary.point, shown(metric)
     return (
         f"<b>{text.sentence}</b> {text.provenance}<br>{text.interval}<br>"
-        f"{plain(point.mode)}, {point.threads} threads, batch {point.workload.batch_size}"
+        f"{plain(point.mode)}, {count(point.threads, 'thread')}, batch {point.workload.batch_size}"
     )
 
 
