@@ -1,0 +1,91 @@
+"""What the shuffled blocks are for: over many seeds no point has a place of its own, and time is foretold fairly."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from powerlab.domain.sweep import SweepPlan
+from powerlab.sweep.expected import expected_s
+from powerlab.sweep.order import visits
+
+PLAN = SweepPlan(models=("m",), threads=(1, 2, 4, 8), modes=("A", "B"), repeats=3)
+DRAWS = 600
+
+
+def order(seed: int) -> list[str]:
+    plan = SweepPlan(models=PLAN.models, threads=PLAN.threads, modes=PLAN.modes, repeats=PLAN.repeats, seed=seed)
+    return [point.id for visit in visits(plan) for point in visit.points]
+
+
+def test_every_point_stands_in_every_place_about_equally_often():
+    """A drift in time would otherwise fall on the same points in every sweep."""
+    places = {point.id: Counter[int]() for point in PLAN.points()}
+    count = len(places)
+    for seed in range(DRAWS):
+        for place, point_id in enumerate(order(seed)[:count]):
+            places[point_id][place] += 1
+    table = np.array([[places[point_id][place] for place in range(count)] for point_id in places])
+    expected = DRAWS / count
+    chi_square = float(((table - expected) ** 2 / expected).sum())
+    degrees = (count - 1) ** 2
+    assert chi_square < degrees + 5 * (2 * degrees) ** 0.5
+
+
+def test_every_order_of_the_modes_occurs():
+    firsts = Counter(tuple(dict.fromkeys(visit.mode for visit in visits(_seeded(seed))[:2])) for seed in range(200))
+    assert set(firsts) == {("A", "B"), ("B", "A")}
+    assert min(firsts.values()) > 60
+
+
+def test_a_steady_drift_of_the_machine_averages_out_between_points():
+    """A machine that slows down steadily: the points, over seeds, see about the same of it."""
+    sums: Counter[str] = Counter()
+    for seed in range(DRAWS):
+        for place, point_id in enumerate(order(seed)):
+            sums[point_id] += place
+    means = [total / DRAWS / PLAN.repeats for total in sums.values()]
+    assert max(means) - min(means) < 0.06 * len(PLAN.points()) * PLAN.repeats
+
+
+def test_the_blocks_of_one_sweep_differ():
+    size = len(PLAN.points())
+    blocks = [tuple(order(3)[start : start + size]) for start in range(0, size * PLAN.repeats, size)]
+    assert len(set(blocks)) == PLAN.repeats
+    assert all(set(one) == set(other) for one, other in itertools.pairwise(blocks))
+
+
+@given(seed=st.integers(0, 2**63 - 1), repeats=st.integers(3, 6))
+def test_modes_are_switched_no_oftener_than_needed(seed, repeats):
+    plan = SweepPlan(models=("m", "n"), threads=(1, 2), modes=("A", "B", "C"), repeats=repeats, seed=seed)
+    assert len(visits(plan)) == repeats * len(plan.modes)
+
+
+@given(done=st.integers(0, 24), margin_s=st.floats(0, 2))
+def test_what_is_left_takes_the_less_time_the_more_is_done(done, margin_s):
+    every = [(point.id, visit.repeat) for visit in visits(PLAN) for point in visit.points]
+    whole = expected_s(PLAN, visits(PLAN), margin_s)
+    left = expected_s(PLAN, visits(PLAN, frozenset(every[:done])), margin_s)
+    assert 0 <= left <= whole
+    assert (left == 0) == (done == len(every))
+    assert done == 0 or left < whole
+
+
+@pytest.mark.parametrize(
+    ("change", "more"),
+    [({"duration_s": 6.0}, 24 * 1.0), ({"warm_up_s": 3.0}, 24 * 2.0), ({"idle_s": 4.0}, 6 * 2.0), ({"seed": 5}, 0.0)],
+)
+def test_each_part_of_a_run_counts_as_often_as_it_is_done(change, more):
+    changed = replace(PLAN, **change)
+    difference = expected_s(changed, visits(changed), 0.1) - expected_s(PLAN, visits(PLAN), 0.1)
+    assert difference == pytest.approx(more)
+
+
+def _seeded(seed: int) -> SweepPlan:
+    return SweepPlan(models=("m",), threads=(1,), modes=("A", "B"), seed=seed)
