@@ -130,6 +130,7 @@ void check(const KernelTable& table, const std::string& family, const Convolutio
     Floats scratch(static_cast<std::size_t>(cut.threads * step.scratch.image), std::numeric_limits<float>::quiet_NaN());
     step.scratch.data = scratch.data();
     run_kernel(table, family.c_str(), step, cut.threads);
+    return misowned(table, family.c_str(), step, out.view, cut.threads);
   };
   const int in_blocks = x.view.blocks / c.groups;
   run(whole, {1, 1, in_blocks, scratch_positions ? 64 : 1 << 20});
@@ -139,7 +140,7 @@ void check(const KernelTable& table, const std::string& family, const Convolutio
   for (int i = 0; i < 3; ++i) {
     const Cut cut = random_cut(random, in_blocks);
     Placed out(c.n, c.out, c.out_h(), c.out_w(), v, 1);
-    run(out, cut);
+    report.check(name + ", shares of " + std::to_string(cut.threads) + " threads", run(out, cut), 0);
     report.check(name + ", bits with " + std::to_string(cut.threads) + " threads, split " +
                      std::to_string(cut.channel_split) + ", chunks " + std::to_string(cut.chunk_blocks) + " and " +
                      std::to_string(cut.chunk_tiles),

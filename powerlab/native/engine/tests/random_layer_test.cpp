@@ -46,6 +46,7 @@ void check(const KernelTable& table, const char* family, Step step, const refere
                            std::to_string(x.c) + " " + std::to_string(x.h) + " " + std::to_string(x.w);
   report.check(name, error(first, expected), tolerance);
   report.check(name + ", bits with " + std::to_string(threads) + " threads", different_bits(first, second), 0);
+  report.check(name + ", shares", misowned(table, family, step, second.view, threads), 0);
   report.check(name + ", written outside", written_outside(first) + written_outside(second), 0);
 }
 

@@ -1,7 +1,9 @@
 // A check each kernel goes through, and what it reports to.
 #pragma once
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "kernels/step.hpp"
 #include "tests/tensors.hpp"
@@ -25,6 +27,23 @@ class Report {
 inline void run_kernel(const KernelTable& table, const char* family, const Step& step, int threads) {
   const Kernel& kernel = find_kernel(table, family);
   for (int thread = 0; thread < threads; ++thread) kernel.run(step, thread, threads);
+}
+
+// How many elements of an output like `like` are not written by exactly one of `threads` threads, each running alone.
+inline int misowned(const KernelTable& table, const char* family, Step step, const View& like, int threads) {
+  const Kernel& kernel = find_kernel(table, family);
+  std::vector<int> owners(static_cast<std::size_t>(like.n) * like.c * like.h * like.w);
+  for (int thread = 0; thread < threads; ++thread) {
+    Placed out(like.n, like.c, like.h, like.w, static_cast<int>(like.pixel), 1);
+    step.out = out.view;
+    kernel.run(step, thread, threads);
+    for (std::size_t i = 0; i < owners.size(); ++i) {
+      const int at = static_cast<int>(i), x = at % like.w, y = at / like.w % like.h, c = at / like.w / like.h % like.c;
+      const float value = out.at(at / like.w / like.h / like.c, c, y, x);
+      owners[i] += value == value;
+    }
+  }
+  return static_cast<int>(owners.size()) - static_cast<int>(std::count(owners.begin(), owners.end(), 1));
 }
 
 void check_convolutions(const KernelTable& table, Report& report);
