@@ -46,7 +46,8 @@ def _modes(device: DeviceRecord) -> tuple[str, ...]:
     settable = [
         mode.name for mode in device.capabilities.modes if mode.name != CURRENT_MODE_NAME and not mode.requires_reboot
     ]
-    return (CURRENT_MODE_NAME, *settable[: _MAX_MODES - 1])
+    # The first is by custom the vendor's maximum, which a board left alone is mostly in: current shows it already.
+    return (CURRENT_MODE_NAME, *(settable[1:_MAX_MODES] or settable))
 
 
 def _threads(device: DeviceRecord, modes: tuple[str, ...]) -> tuple[int, ...]:

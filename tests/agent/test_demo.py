@@ -50,6 +50,12 @@ def test_the_plan_can_be_carried_out_and_takes_about_as_long_as_asked(
     assert 1.0 <= plan.duration_s <= 4.0
 
 
+def test_the_vendors_maximum_is_left_to_current_where_other_modes_can_be_set() -> None:
+    names = ("current", "MAXN", "MODE_15W", "MODE_30W", "MODE_10W")
+    board = record(8, tuple(PowerMode(name=name, online_cores=8) for name in names))
+    assert demo_plan(board, "resnet50", 1000).modes == ("current", "MODE_15W", "MODE_30W")
+
+
 def test_modes_that_need_a_reboot_are_left_out() -> None:
     one = record(4, capabilities().modes)
     assert demo_plan(one, "resnet50", 1000).modes == ("current", "SLOW")

@@ -129,9 +129,9 @@ def test_no_process_and_no_descriptor_is_left_behind():
     def open_descriptors() -> set[str]:
         return set(os.listdir("/proc/self/fd"))
 
-    before = open_descriptors()
+    before, others = open_descriptors(), set(psutil.Process().children())
     for model in ("good", "crash", "garbage"):
         with contextlib.suppress(WorkerError):
             measured(model)
     assert open_descriptors() == before
-    assert not psutil.Process().children()
+    assert set(psutil.Process().children()) <= others, "other tests' servers may run on; no worker may"
