@@ -100,7 +100,7 @@ def panel_title(theme: Theme, text: str, *, x: float, y: float) -> dict[str, Any
 def legend_above(names: Sequence[str], *, narrow: bool) -> tuple[dict[str, Any], int]:
     """Return a legend in columns above the plot, and the height in px that the upper margin must leave for it."""
     entry_px = 7 * max((len(html.unescape(name)) for name in names), default=0) + 8
-    columns = max(1, (330 if narrow else 540) // (entry_px + 40))
+    columns = max(1, (330 if narrow else 480) // (entry_px + 40))
     legend = {
         "orientation": "h",
         "x": 0,
