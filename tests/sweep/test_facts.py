@@ -66,9 +66,9 @@ def test_the_tightest_quota_of_the_groups_above_counts(tmp_path):
     root = tree(
         tmp_path,
         {
-            "/proc/self/cgroup": "0::/work/job\n",
-            "/sys/fs/cgroup/work/cpu.max": "150000 100000\n",
-            "/sys/fs/cgroup/work/job/cpu.max": "max 100000\n",
+            "/proc/self/cgroup": "0::/batch/job\n",
+            "/sys/fs/cgroup/batch/cpu.max": "150000 100000\n",
+            "/sys/fs/cgroup/batch/job/cpu.max": "max 100000\n",
         },
     )
     assert quota_cores(root) == 1.5
