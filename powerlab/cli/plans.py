@@ -35,6 +35,11 @@ def add_plan_arguments(parser: argparse.ArgumentParser, models_help: str) -> Non
         plan.add_argument(option, metavar=metavar, default=default, help=f"{words} (default: {default})")
 
 
+def named_modes(args: argparse.Namespace) -> tuple[str, ...]:
+    """Return the power modes that the command line names; none for ``all``."""
+    return () if args.modes.strip() == ALL_MODES else _words(args.modes)
+
+
 def plan_from(args: argparse.Namespace, device: Device, capabilities: Capabilities) -> SweepPlan:
     """Return the plan; threads default to 1 and as many as every named mode has cores.
 
@@ -62,7 +67,11 @@ def _modes(text: str, capabilities: Capabilities) -> tuple[str, ...]:
     """Return the named modes; ``all`` is every mode that can be set without a reboot."""
     if text.strip() == ALL_MODES:
         return tuple(mode.name for mode in capabilities.modes if not mode.requires_reboot)
-    return tuple(name.strip() for name in text.split(",") if name.strip())
+    return _words(text)
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in text.split(",") if word.strip())
 
 
 def _default_threads(modes: tuple[str, ...], device: Device, capabilities: Capabilities) -> tuple[int, ...]:

@@ -22,7 +22,7 @@ from powerlab.cli.consoles import table_console
 from powerlab.cli.hosts import open_host
 from powerlab.cli.interrupts import orderly_ends, uninterrupted
 from powerlab.cli.local_store import StoredSweep, begin, open_local
-from powerlab.cli.plans import plan_from
+from powerlab.cli.plans import named_modes, plan_from
 from powerlab.cli.report import answer, complete, document, in_plan_order, notes
 from powerlab.cli.results import ResultsFile
 from powerlab.cli.tables import sweep_table
@@ -40,7 +40,7 @@ from powerlab.sweep.runner import run_sweep
 def profile(args: argparse.Namespace) -> int:
     """Run the sweep and print its results; returns the exit status."""
     with orderly_ends(), open_host(args) as host:
-        device, capabilities = host.device(), host.capabilities()
+        device, capabilities = host.device(), host.capabilities(named_modes(args))
         plan = plan_from(args, device, capabilities)
         check_plan(plan, device, capabilities, tuple(BACKENDS))
         output = _writable(args.output)

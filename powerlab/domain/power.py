@@ -20,11 +20,6 @@ class Availability(StrEnum):
     BROKEN = "broken"
 
 
-OFFSET_STEPS = {"ina3221": 2.0}
-"""By how many steps all readings of a source may be off together: TI bounds the INA3221's offset to 80 µV (SBOS576),
-and its step is 40 µV."""
-
-
 class RailQuantity(StrEnum):
     """What a rail's values are: power in watts, or a cumulative energy counter in joules."""
 
@@ -44,6 +39,7 @@ class Rail:
         relative_error: the stated gain error as a fraction (0.01 is 1 %), taken as the half-width of a rectangle.
         update_period_s: how often the value changes; 0 where every read is fresh.
         provenance: measured, estimated or simulated.
+        offset: bound of a constant error of all readings, in W or J; 0 where none is stated.
     """
 
     source: str
@@ -53,16 +49,12 @@ class Rail:
     relative_error: float
     update_period_s: float
     provenance: Provenance
+    offset: float = 0.0
 
     @property
     def key(self) -> str:
         """``source:name``, unique on a device."""
         return f"{self.source}:{self.name}"
-
-    @property
-    def offset(self) -> float:
-        """Bound of a constant error of all readings, in W or J; 0 where the source states none."""
-        return OFFSET_STEPS.get(self.source, 0.0) * self.resolution
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,8 +23,22 @@ ENGINES = ("builtin",)
 """Names a plan's ``engine`` may hold. An engine is a module of that name in ``powerlab.backends`` and its name here."""
 
 
-def check_plan(plan: SweepPlan, device: Device, capabilities: Capabilities, engines: Sequence[str] = ENGINES) -> None:
+def check_plan(
+    plan: SweepPlan,
+    device: Device,
+    capabilities: Capabilities,
+    engines: Sequence[str] = ENGINES,
+    invented_pass: bool = False,
+) -> None:
     """Refuse a plan the device cannot carry out.
+
+    Args:
+        plan: what is asked for.
+        device: where.
+        capabilities: what the device says it can do.
+        engines: names a plan's engine may have.
+        invented_pass: let a mode pass that is not listed but made of parts such as ``cores=3``: only the device itself
+            can tell whether it can set it.
 
     Raises:
         PowerlabError: the first thing that is wrong, and how to mend it.
@@ -35,7 +49,7 @@ def check_plan(plan: SweepPlan, device: Device, capabilities: Capabilities, engi
     if plan.engine not in engines:
         raise PowerlabError(f"the engine {plan.engine!r} is not known; choose one of: {', '.join(engines)}.")
     _check_threads(plan, device)
-    _check_modes(plan, device, capabilities)
+    _check_modes(plan, device, capabilities, invented_pass)
 
 
 def _check_lists(plan: SweepPlan) -> None:
@@ -98,9 +112,11 @@ def _check_threads(plan: SweepPlan, device: Device) -> None:
         )
 
 
-def _check_modes(plan: SweepPlan, device: Device, capabilities: Capabilities) -> None:
+def _check_modes(plan: SweepPlan, device: Device, capabilities: Capabilities, invented_pass: bool) -> None:
     known = {mode.name: mode for mode in capabilities.modes}
     for name in plan.modes:
+        if invented_pass and name not in known and "=" in name:
+            continue
         if name not in known:
             raise PowerlabError(
                 f"{device.name} has no power mode {name!r} that can be set now; choose from: {', '.join(known)}."

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from powerlab.domain.mode import PowerMode, Setting
 from powerlab.domain.power import Availability
+from powerlab.modes.grants import Grant
 from powerlab.sysroot import Sysroot
 
 
@@ -22,16 +23,30 @@ class KnobProbe:
 
 
 class Knob(Protocol):
-    """One thing that can be set. A knob is one module in this package and one line in the registry."""
+    """One thing that can be set. A knob is one module in this package and one line in the registry.
+
+    Attributes:
+        name: unique in the registry.
+        grants: what the privileged helper may do for this knob.
+    """
 
     name: str
+    grants: tuple[Grant, ...]
 
     def probe(self, sysroot: Sysroot) -> KnobProbe:
         """Say whether the knob is there and can be turned, without raising."""
         ...
 
     def modes(self, sysroot: Sysroot) -> Sequence[PowerMode]:
-        """Return the power modes this knob offers by itself."""
+        """Return a handful of useful power modes this knob offers by itself."""
+        ...
+
+    def parse(self, sysroot: Sysroot, name: str) -> PowerMode | None:
+        """Return the power mode of that name, listed by :meth:`modes` or not; None where the name is not this knob's.
+
+        Raises:
+            PowerlabError: the name is this knob's, for example ``cores=99``, and impossible on this device.
+        """
         ...
 
     def read(self, sysroot: Sysroot) -> Sequence[Setting]:

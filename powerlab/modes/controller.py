@@ -13,6 +13,7 @@ from powerlab.domain.power import Availability
 from powerlab.modes.base import Knob, KnobProbe
 from powerlab.modes.journal import Entry, Journal, boot_id, place_of
 from powerlab.modes.lock import device_lock
+from powerlab.modes.naming import find_mode, own_modes
 from powerlab.modes.registry import KNOBS
 from powerlab.modes.settings import Board, key_of
 from powerlab.sysroot import Sysroot
@@ -48,29 +49,39 @@ class ModeController:
         return tuple(knob.probe(self._sysroot) for knob in self._knobs)
 
     def modes(self) -> tuple[PowerMode, ...]:
-        """Return the power modes that can be asked for; ``current`` always comes first.
+        """Return the power modes this device offers; ``current`` always comes first, the owner's own come last.
 
-        A knob that is absent, may not be turned or is broken offers none; :meth:`probes` says why.
+        A knob that is absent, may not be turned or is broken offers none; :meth:`probes` says why. More modes can be
+        asked for by name than are listed here: :meth:`mode`.
+
+        Raises:
+            PowerlabError: the file of the owner's modes is malformed, or names what this device cannot do.
         """
         offered = [CURRENT_MODE]
         for knob in self._knobs:
             if knob.probe(self._sysroot).availability is Availability.AVAILABLE:
                 names = {mode.name for mode in offered}
                 offered += [mode for mode in knob.modes(self._sysroot) if mode.name not in names]
-        return tuple(offered)
+        return (*offered, *(self.mode(name) for name in own_modes(self._sysroot)))
 
     def mode(self, name: str) -> PowerMode:
-        """Return the mode of that name.
+        """Return the mode of that name: one that is offered, any value a knob takes, or parts joined with ``+``.
 
         Raises:
-            PowerlabError: the device has none; the error names those it has.
+            PowerlabError: the device has none; the error names those it offers.
         """
-        modes = self.modes()
-        for mode in modes:
-            if mode.name == name:
-                return mode
-        names = ", ".join(mode.name for mode in modes)
+        if mode := self.find(name):
+            return mode
+        names = ", ".join(mode.name for mode in self.modes())
         raise PowerlabError(f"this device has no power mode {name!r}; choose one of: {names}.")
+
+    def find(self, name: str) -> PowerMode | None:
+        """Return the mode of that name as :meth:`mode` does, None where the device has none.
+
+        Raises:
+            PowerlabError: the name is a knob's, and impossible on this device.
+        """
+        return find_mode(self._sysroot, self._knobs, name)
 
     @contextmanager
     def applied(self, mode_name: str) -> Iterator[PowerMode]:
@@ -94,7 +105,7 @@ class ModeController:
             mode = self._settable(mode_name)
             entry = self._begin(mode)
             try:
-                self._change(mode)
+                self._change(mode, entry)
                 yield mode
             finally:
                 self._expected.pop(mode_name, None)
@@ -114,7 +125,7 @@ class ModeController:
             mode = self._settable(mode_name)
             entry = self._begin(mode)
             try:
-                self._change(mode)
+                self._change(mode, entry)
             except BaseException:
                 self._board.restore(entry.previous, _touched(entry))
                 self._journal.remove()
@@ -198,9 +209,9 @@ class ModeController:
         self._journal.write(entry)
         return entry
 
-    def _change(self, mode: PowerMode) -> None:
-        self._board.write(mode.settings)
-        self._board.check(mode.settings, mode.name)
+    def _change(self, mode: PowerMode, entry: Entry) -> None:
+        written = self._board.write_present(mode.settings, entry.previous)
+        self._board.check(written, mode.name)
         self._expected[mode.name] = self._board.read()
 
     def _undo_killed(self) -> tuple[Setting, ...]:

@@ -10,6 +10,7 @@ from powerlab.domain.power import Availability
 from powerlab.modes.base import KnobProbe
 from powerlab.modes.files import can_write, read_value, write_value
 from powerlab.modes.frequency_range import FrequencyRange, read_range, write_range
+from powerlab.modes.grants import Grant
 from powerlab.sysroot import Sysroot
 
 _DIRECTORY = "/sys/devices/system/cpu/cpufreq"
@@ -23,6 +24,7 @@ class CpuFreq:
     """Its settings are ``policyN.governor`` and ``policyN.range_khz`` of every cluster with a core online."""
 
     name = "cpufreq"
+    grants: tuple[Grant, ...] = ()
 
     def probe(self, sysroot: Sysroot) -> KnobProbe:
         """Say whether the kernel can scale the clocks, and whether this user may set them."""
@@ -86,6 +88,10 @@ class CpuFreq:
                 )
             )
         return modes
+
+    def parse(self, sysroot: Sysroot, name: str) -> PowerMode | None:
+        """Return the mode of that name."""
+        return next((mode for mode in self.modes(sysroot) if mode.name == name), None)
 
     def read(self, sysroot: Sysroot) -> Sequence[Setting]:
         """Return governor and limits of every cluster with a core online."""

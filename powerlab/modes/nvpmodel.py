@@ -11,6 +11,7 @@ from powerlab.domain.power import Availability
 from powerlab.modes.base import KnobProbe
 from powerlab.modes.files import can_write, read_value, write_value
 from powerlab.modes.frequency_range import FrequencyRange, read_range, write_range
+from powerlab.modes.grants import Grant
 from powerlab.modes.nvpmodel_conf import NvpmodelConf, PowerModel, parse_conf
 from powerlab.modes.nvpmodel_program import PROGRAM, query, set_mode
 from powerlab.sysroot import Sysroot
@@ -30,6 +31,7 @@ class Nvpmodel:
     """
 
     name = "nvpmodel"
+    grants: tuple[Grant, ...] = ()
 
     def probe(self, sysroot: Sysroot) -> KnobProbe:
         """Say whether there is an nvpmodel, whether its table can be read, and whether it can be used."""
@@ -65,6 +67,10 @@ class Nvpmodel:
             )
             for model in conf.models
         ]
+
+    def parse(self, sysroot: Sysroot, name: str) -> PowerMode | None:
+        """Return the mode of that name."""
+        return next((mode for mode in self.modes(sysroot) if mode.name == name), None)
 
     def read(self, sysroot: Sysroot) -> Sequence[Setting]:
         """Return the mode, where the device is in one of the table, and every file the modes write."""

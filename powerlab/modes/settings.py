@@ -38,6 +38,25 @@ class Board:
         except PowerlabError:
             return ()
 
+    def write_present(self, settings: Sequence[Setting], previous: Iterable[Setting]) -> tuple[Setting, ...]:
+        """Write settings in order and return those that were written.
+
+        One that was there before and has gone meanwhile is left out: a cluster whose cores an earlier setting took off
+        line has no clock to set.
+
+        Raises:
+            PowerlabError: the device refuses one; the rest is not written.
+        """
+        before = {key_of(setting) for setting in previous}
+        written: list[Setting] = []
+        for name in dict.fromkeys(setting.knob for setting in settings):
+            own = [setting for setting in settings if setting.knob == name]
+            gone = before - {key_of(setting) for setting in self._read_knob(self._knob(own[0]))}
+            present = [setting for setting in own if key_of(setting) not in gone]
+            self.write(present)
+            written += present
+        return tuple(written)
+
     def write(self, settings: Iterable[Setting]) -> None:
         """Write settings in order.
 

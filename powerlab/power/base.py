@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -26,12 +27,29 @@ class FileChannel:
     invalid: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Stamped:
+    """A value in W or J with its own moment on CLOCK_MONOTONIC: when it arrived, for sources that send by themselves."""
+
+    time_ns: int
+    value: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolledChannel:
-    """A rail read by calling Python, for sources that are no file: ``read`` returns W or J, or raises OSError."""
+    """A rail read by calling Python, for sources that are no file.
+
+    Attributes:
+        rail: what is read.
+        read: returns W or J; raises OSError where the reading fails. A :class:`Stamped` value that is not newer than
+            the last one says that nothing new has come, which is no failure.
+        session: what must be open while the rail is read (a process, a connection). Channels that share one session
+            open it once; an OSError on opening makes every reading fail.
+    """
 
     rail: Rail
-    read: Callable[[], float]
+    read: Callable[[], float | Stamped]
+    session: Callable[[], AbstractContextManager[None]] | None = None
 
 
 Channel = FileChannel | PolledChannel

@@ -18,6 +18,8 @@ _IIO = "/sys/bus/i2c/drivers/ina3221x/*/iio:device*"
 _HWMON = "/sys/bus/i2c/drivers/ina3221/*/hwmon/hwmon*"
 _UNUSED_LABELS = ("NC", "")
 _SHUNT_STEP_UV = 40.0
+_OFFSET_STEPS = 2.0
+"""By how many steps all readings may be off together: TI bounds the offset to 80 µV (SBOS576)."""
 _SMALLEST_SHUNT_UOHM = 2000
 """Stands in for a shunt that nobody states: no Jetson is known with a smaller one, and a smaller one steps wider."""
 _AVERAGES = (1, 4, 16, 64, 128, 256, 512, 1024)
@@ -104,6 +106,7 @@ class _Builder:
             relative_error=_RELATIVE_ERROR,
             update_period_s=self._period_s,
             provenance=self._provenance,
+            offset=_OFFSET_STEPS * self._step_w,
         )
         return FileChannel(rail=rail, paths=self._paths, scale=self._scale)
 

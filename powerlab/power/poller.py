@@ -5,9 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 
-from powerlab.power.base import PolledChannel
+from powerlab.power.base import PolledChannel, Stamped
 
 
 @dataclass(slots=True)
@@ -55,7 +56,13 @@ class Poller:
 
     def _run(self) -> None:
         try:
-            self._sample_until_stopped()
+            with ExitStack() as stack:
+                for session in dict.fromkeys(channel.session for channel in self._channels if channel.session):
+                    try:
+                        stack.enter_context(session())
+                    except OSError:
+                        continue  # its channels' reads fail from now on, and are counted
+                self._sample_until_stopped()
         except BaseException as error:
             self._error = error
 
@@ -80,6 +87,10 @@ def _sample(channel: PolledChannel, samples: PolledSamples) -> None:
         return
     after_ns = time.monotonic_ns()
     time_ns = before_ns + (after_ns - before_ns) // 2
+    if isinstance(value, Stamped):
+        if samples.time_ns and value.time_ns <= samples.time_ns[-1]:
+            return  # nothing new has come since
+        time_ns, value = value.time_ns, value.value
     if samples.time_ns and time_ns <= samples.time_ns[-1]:
         samples.failed_reads += 1
         return

@@ -62,6 +62,7 @@ def to_rail(row: RailRow) -> Rail:
         relative_error=row.relative_error,
         update_period_s=row.update_period_s,
         provenance=Provenance(row.provenance),
+        offset=row.offset,
     )
 
 

@@ -119,6 +119,7 @@ class DatabaseTraces:
             "relative_error": rail.relative_error,
             "update_period_s": rail.update_period_s,
             "provenance": rail.provenance.value,
+            "offset": rail.offset,
         }
         row = self._session.scalar(select(RailRow).filter_by(**said))
         if row is None:

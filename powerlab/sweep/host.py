@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -49,13 +50,23 @@ class Host:
             simulated=simulated,
         )
 
-    def capabilities(self) -> Capabilities:
+    def capabilities(self, named: Iterable[str] = ()) -> Capabilities:
         """Probe every power source and list the modes that can be set now.
 
         While cores are off line, a mode that switches none has those that are online.
+
+        Args:
+            named: modes to list beside those that are offered, for example ``cores=3+cpu-max=1190400kHz``; what the
+                device does not know is left out.
+
+        Raises:
+            PowerlabError: a named mode is impossible on this device.
         """
         probes = probe_all(self.sysroot)
         modes, online = self.controller.modes(), online_cores(self.sysroot)
+        offered = {mode.name for mode in modes}
+        more = (self.controller.find(name) for name in named if name not in offered)
+        modes += tuple(mode for mode in more if mode is not None)
         if online is not None and online < self.device().core_count:
             modes = tuple(mode if mode.online_cores else replace(mode, online_cores=online) for mode in modes)
         return Capabilities(sources=probes, total=choose_total(probes, detect(self.sysroot)), modes=modes)

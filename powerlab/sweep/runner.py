@@ -51,7 +51,7 @@ def run_sweep(
         PowerlabError: the plan cannot be carried out here (raised before the first event).
     """
     host.controller.recover()
-    capabilities = host.capabilities()
+    capabilities = host.capabilities(plan.modes)
     check_plan(plan, host.device(), capabilities, tuple(BACKENDS))
     meter = choose_meter(host.sysroot, capabilities, plan.sample_period_s)
     check_models(plan, meter)

@@ -105,7 +105,7 @@ def test_a_power_rails_interval_covers_whatever_happens_between_its_samples(make
 def test_a_power_rails_interval_covers_gain_offset_step_and_noise_together(make_rail, make_trace):
     """Each machine has one gain and one offset for all its samples, as an INA3221 has; noise is new at each."""
     rng = np.random.default_rng(12)
-    rail = make_rail(resolution=0.02, relative_error=0.01)
+    rail = make_rail(resolution=0.02, relative_error=0.01, offset=0.04)
     trials = []
     for _ in range(TRIALS):
         load = Load.draw(rng, 20)

@@ -73,11 +73,15 @@ class RailRow(Base):
             "relative_error",
             "update_period_s",
             "provenance",
+            "offset_bound",
             name="uq_rail_description",
         ),
         CheckConstraint(one_of("quantity", RailQuantity), name="quantity"),
         CheckConstraint(one_of("provenance", Provenance), name="provenance"),
-        CheckConstraint("resolution >= 0 AND relative_error >= 0 AND update_period_s >= 0", name="not_negative"),
+        CheckConstraint(
+            "resolution >= 0 AND relative_error >= 0 AND update_period_s >= 0 AND offset_bound >= 0",
+            name="not_negative",
+        ),
     )
 
     id: Mapped[int] = mapped_column(BigKey, primary_key=True)
@@ -89,6 +93,7 @@ class RailRow(Base):
     relative_error: Mapped[float]
     update_period_s: Mapped[float]
     provenance: Mapped[str] = mapped_column(String(20))
+    offset: Mapped[float] = mapped_column("offset_bound")
 
 
 class AgentTokenRow(Base):

@@ -1,0 +1,87 @@
+"""A power mode by name: one knob's, parts joined with +, or a set the device's owner has named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.domain.mode import CURRENT_MODE, ModeOrigin
+from powerlab.modes.controller import ModeController
+from powerlab.modes.naming import OWN_MODES
+from powerlab.sysroot import Sysroot
+
+POLICY0 = "/sys/devices/system/cpu/cpufreq/policy0"
+TWO_PARTS = "governor=performance+cpu-max=576000kHz"
+
+
+def write_own_modes(board: Sysroot, text: str) -> None:
+    path = board.path(OWN_MODES)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def test_a_part_alone_is_that_knobs_mode(controller: ModeController) -> None:
+    assert controller.mode("governor=performance") in controller.modes()
+    assert controller.mode("current") == CURRENT_MODE
+
+
+def test_parts_are_set_together_and_put_back_together(board: Sysroot, controller: ModeController) -> None:
+    before = board.read(f"{POLICY0}/scaling_governor"), board.read(f"{POLICY0}/scaling_max_freq")
+    with controller.applied(TWO_PARTS) as mode:
+        assert mode.origin is ModeOrigin.INVENTED
+        assert mode.name == TWO_PARTS
+        assert board.read(f"{POLICY0}/scaling_governor") == "performance"
+        assert board.read(f"{POLICY0}/scaling_max_freq") == "576000"
+        assert controller.drifted(TWO_PARTS) is None
+    assert (board.read(f"{POLICY0}/scaling_governor"), board.read(f"{POLICY0}/scaling_max_freq")) == before
+
+
+def test_a_vendors_mode_can_be_changed_in_part(board: Sysroot, controller: ModeController) -> None:
+    with controller.applied("MODE_15W+governor=powersave"):
+        assert board.read("/sys/devices/system/cpu/cpu5/online") == "0", "the vendor's part"
+        assert board.read(f"{POLICY0}/scaling_governor") == "powersave", "the other part, made after it"
+    assert board.read("/sys/devices/system/cpu/cpu5/online") == "1"
+
+
+def test_parts_that_contradict_each_other_are_refused(controller: ModeController) -> None:
+    with pytest.raises(PowerlabError, match="both to powersave and to performance"):
+        controller.mode("governor=powersave+governor=performance")
+
+
+@pytest.mark.parametrize("name", ["", "+", "governor=performance+", "MAXN+nonsense", "cores", "a+b", "=+="])
+def test_what_no_knob_knows_is_refused_with_what_there_is(controller: ModeController, name: str) -> None:
+    with pytest.raises(PowerlabError, match="choose one of: current, MAXN"):
+        controller.mode(name)
+
+
+def test_the_owner_can_name_a_set(board: Sysroot, controller: ModeController) -> None:
+    write_own_modes(board, f'[modes]\nquiet = "{TWO_PARTS}"\n')
+    assert controller.modes()[-1].name == "quiet"
+    assert controller.mode("quiet").settings == controller.mode(TWO_PARTS).settings
+    with controller.applied("quiet"):
+        assert board.read(f"{POLICY0}/scaling_max_freq") == "576000"
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("[modes", "is no TOML"),
+        ("modes = 3", r"needs a table \[modes\]"),
+        ("[modes]\nquiet = 7", r"needs a table \[modes\]"),
+        ('[modes]\nquiet = "cores=2+warp=9"', "which this device cannot do; mend that line"),
+    ],
+)
+def test_a_malformed_file_of_the_owners_is_one_sentence(
+    board: Sysroot, controller: ModeController, text: str, complaint: str
+) -> None:
+    write_own_modes(board, text)
+    with pytest.raises(PowerlabError, match=complaint):
+        controller.modes()
+
+
+def test_an_unreadable_file_of_the_owners_is_one_sentence(board: Sysroot, controller: ModeController) -> None:
+    Path(board.path(OWN_MODES)).mkdir(parents=True)
+    with pytest.raises(PowerlabError, match="cannot be read"):
+        controller.modes()
