@@ -34,12 +34,25 @@ def unwrap(raw: NDArray[np.int64], wraps_at: int | None) -> tuple[NDArray[np.int
     return np.concatenate([raw[:1], raw[0] + np.cumsum(steps[: kept - 1])]), len(raw) - kept
 
 
-def observed_update_period_s(trace: Trace) -> float:
-    """Return the median time between two changes of a rail's value in s, 0 where it changed less than three times.
+_SHORT = 0.1
+_ALIKE = 1.5
 
-    The value cannot be seen to change faster than it is sampled, so a result near the sample period is an upper bound.
+
+def observed_update_period_s(trace: Trace) -> float | None:
+    """Return how often a rail's value is renewed in s, from the times at which it was seen to change.
+
+    Where every new value differs from the last one, that is the median time between two changes. A sensor with a coarse
+    step often gives the same value again, so its changes lie a whole number of periods apart: hence the median of the
+    short times alone, those up to half as long again as the shortest tenth. The value cannot be seen to change faster
+    than it is read, so a result near the time between two reads is an upper bound.
+
+    Returns:
+        The period; None where the value changed less than three times, or the short times do not recur, so that they
+        are chance and no period.
     """
     changed_at_ns = trace.time_ns[1:][np.diff(trace.value) != 0]
     if len(changed_at_ns) < 3:
-        return 0.0
-    return float(np.median(np.diff(changed_at_ns))) * 1e-9
+        return None
+    apart_ns = np.diff(changed_at_ns)
+    short_ns = apart_ns[apart_ns <= _ALIKE * np.quantile(apart_ns, _SHORT, method="lower")]
+    return float(np.median(short_ns)) * 1e-9 if len(short_ns) >= 2 else None

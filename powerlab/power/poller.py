@@ -22,11 +22,12 @@ class PolledSamples:
 
 
 class Poller:
-    """Reads every channel once a period, but none more often than its value changes."""
+    """Reads every channel once a period, but, unless told so, none more often than its value is said to change."""
 
-    def __init__(self, channels: Sequence[PolledChannel], period_s: float) -> None:
+    def __init__(self, channels: Sequence[PolledChannel], period_s: float, *, every_period: bool = False) -> None:
         self._channels = tuple(channels)
-        self._periods_ns = [round(max(period_s, channel.rail.update_period_s) * 1e9) for channel in self._channels]
+        least_s = [0.0 if every_period else channel.rail.update_period_s for channel in self._channels]
+        self._periods_ns = [round(max(period_s, least) * 1e9) for least in least_s]
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._error: BaseException | None = None

@@ -19,12 +19,10 @@ from numpy.typing import NDArray
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.power import RailQuantity, Trace
 from powerlab.power.base import Channel, FileChannel, PolledChannel
-from powerlab.power.counters import observed_update_period_s, unwrap
+from powerlab.power.counters import unwrap
 from powerlab.power.poller import PolledSamples, Poller
 from powerlab.power.registry import channels_of
 from powerlab.sysroot import Sysroot
-
-__all__ = ["Recorder", "observed_update_period_s"]
 
 _Int64s = NDArray[np.int64]
 _FileSamples = tuple[_Int64s, _Int64s, _Int64s, int]
@@ -49,13 +47,16 @@ class Recorder:
         missed_deadlines: after ``stop``, periods skipped because reading the files took too long.
     """
 
-    def __init__(self, sysroot: Sysroot, rail_keys: Sequence[str], period_s: float) -> None:
+    def __init__(
+        self, sysroot: Sysroot, rail_keys: Sequence[str], period_s: float, *, every_period: bool = False
+    ) -> None:
         """Open the rails.
 
         Args:
             sysroot: the machine or a simulated board.
             rail_keys: keys of the rails to record.
-            period_s: time between two samples; a polled rail is read no more often than its value changes.
+            period_s: time between two samples; a polled rail is read no more often than its value is said to change.
+            every_period: read polled rails in every period too, whatever is said of them.
 
         Raises:
             PowerlabError: a rail is not there or cannot be opened, or the period is not above 0.
@@ -70,7 +71,7 @@ class Recorder:
         self._files = [channel for channel in self._channels if isinstance(channel, FileChannel)]
         self._polled = [channel for channel in self._channels if isinstance(channel, PolledChannel)]
         self._sampler = _open_sampler(sysroot, self._files, period_s)
-        self._poller = Poller(self._polled, period_s)
+        self._poller = Poller(self._polled, period_s, every_period=every_period)
 
     def start(self) -> None:
         """Begin to sample; each rail is read once at once, then every period. Earlier samples are forgotten."""
@@ -87,16 +88,25 @@ class Recorder:
         Raises:
             PowerlabError: the recorder was never started, or a rail gave not one sample.
         """
+        traces = self.stop_anyway()
+        silent = [trace.rail.key for trace in traces if not len(trace.time_ns)]
+        if silent:
+            raise PowerlabError(
+                f"not one reading of {', '.join(silent)} worked while recording; `powerlab doctor` says what is wrong."
+            )
+        return traces
+
+    def stop_anyway(self) -> tuple[Trace, ...]:
+        """Do as :meth:`stop` does, but return the traces of silent rails too: they are empty.
+
+        Raises:
+            PowerlabError: the recorder was never started.
+        """
         if self._traces is None:
             if not self._running:
                 raise PowerlabError("the recorder was not started, so it has no samples; call start() first.")
             self.close()
             self._traces = self._collect()
-        silent = [trace.rail.key for trace in self._traces if not len(trace.time_ns)]
-        if silent:
-            raise PowerlabError(
-                f"not one reading of {', '.join(silent)} worked while recording; `powerlab doctor` says what is wrong."
-            )
         return self._traces
 
     @property

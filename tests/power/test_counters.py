@@ -76,9 +76,25 @@ def test_period_is_that_of_the_value_and_not_of_the_sampling(held: int) -> None:
 
 def test_no_period_of_a_value_that_stands_still() -> None:
     trace = Trace(rail=RAIL, time_ns=np.arange(9, dtype=np.int64), value=np.ones(9))
-    assert observed_update_period_s(trace) == 0.0
+    assert observed_update_period_s(trace) is None
     empty = Trace(rail=RAIL, time_ns=np.array([], dtype=np.int64), value=np.array([]))
-    assert observed_update_period_s(empty) == 0.0
+    assert observed_update_period_s(empty) is None
+
+
+@given(st.integers(5, 40), st.integers(0, 2**32))
+def test_a_coarse_step_that_repeats_values_hides_no_period(period_ms: int, seed: int) -> None:
+    """Noise of half a step gives every second value again, or more: the changes lie several periods apart."""
+    noise = np.random.default_rng(seed)
+    readings = np.round(noise.normal(10.0, 0.5, 400))
+    count = 400 * period_ms
+    trace = Trace(rail=RAIL, time_ns=np.arange(count, dtype=np.int64) * 1_000_000, value=np.repeat(readings, period_ms))
+    assert observed_update_period_s(trace) == pytest.approx(period_ms * 1e-3)
+
+
+def test_changes_at_chance_times_are_no_period() -> None:
+    changed_at_ms = [0, 100, 400, 1500]
+    trace = Trace(rail=RAIL, time_ns=np.array(changed_at_ms, dtype=np.int64) * 1_000_000, value=np.arange(4.0))
+    assert observed_update_period_s(trace) is None
 
 
 @given(st.integers(2, 2**40), st.data())
