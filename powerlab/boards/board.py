@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from powerlab.domain.power import TotalFormula
 
@@ -54,8 +55,11 @@ class Board:
         title: as the vendor names it.
         compatible: device-tree ``compatible`` strings that identify it.
         models: device-tree ``model`` strings that identify it, for boards whose ``compatible`` is shared.
+        signs: for machines without a device tree: patterns of files and the regular expression that the whole text of
+            one of them matches. All must be there.
         core_count: CPU cores of the board; None where variants differ or nothing is known.
-        total: which rails, added up, are the board's power; None where nothing is known.
+        total: which rails, added up, are the board's power; None where nothing is known. A rail's name may end in
+            ``*``, for boards with a rail for each core.
         chips: its power monitor chips.
         vendor_modes: its published power modes, where powerlab has them.
         notes: what a user of this board should know, in words.
@@ -66,6 +70,7 @@ class Board:
     title: str
     compatible: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
+    signs: Mapping[str, str] = field(default_factory=dict)
     core_count: int | None = None
     total: TotalFormula | None = None
     chips: tuple[Chip, ...] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from functools import cache
@@ -41,6 +42,7 @@ def parse_board(name: str, document: Mapping[str, Any]) -> Board:
         name=name,
         compatible=tuple(fields.pop("compatible", ())),
         models=tuple(fields.pop("models", ())),
+        signs=fields.pop("detect", {}),
         total=TotalFormula(rails=tuple(total.pop("rails")), **total) if (total := dict(total or {})) else None,
         chips=tuple(Chip(**{**chip, "channels": tuple(chip["channels"])}) for chip in fields.pop("chips", ())),
         vendor_modes=tuple(VendorMode(**mode) for mode in fields.pop("vendor_modes", ())),
@@ -82,7 +84,7 @@ def detect(sysroot: Sysroot) -> Board:
     """Return the board behind a sysroot, ``generic`` where it is none that powerlab knows.
 
     The device's ``compatible`` strings are tried in their own order, which is from the most special to the most
-    general (Devicetree Specification, 2.3.1), then its ``model``.
+    general (Devicetree Specification, 2.3.1), then its ``model``, then the signs of boards that have no device tree.
     """
     for compatible in _device_tree_strings(sysroot, "compatible"):
         for board in BOARDS.values():
@@ -92,4 +94,18 @@ def detect(sysroot: Sysroot) -> Board:
         for board in BOARDS.values():
             if model in board.models:
                 return board
+    for board in BOARDS.values():
+        if board.signs and all(_shows(sysroot, pattern, text) for pattern, text in board.signs.items()):
+            return board
     return BOARDS[GENERIC_NAME]
+
+
+def _shows(sysroot: Sysroot, pattern: str, text: str) -> bool:
+    """Say whether one of the files that match a pattern holds the text."""
+    for path in sysroot.glob(pattern):
+        try:
+            if re.fullmatch(text, sysroot.read(path)):
+                return True
+        except OSError:
+            continue  # a sensor that cannot be read now is no sign
+    return False

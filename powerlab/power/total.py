@@ -10,28 +10,36 @@ from powerlab.boards.board import Board
 from powerlab.domain.power import Availability, Rail, SourceProbe, TotalFormula
 
 ESTIMATE_SOURCE = "estimate"
+METER_SOURCE = "meter"
+STAND_INS = ("tegrastats", "jtop")
+"""Programs that tell the same rails as the files do, to users who may not read the files."""
 
 _PACKAGE = re.compile(r"package-\d+(-die-\d+)?")
 _MEMORY = re.compile(r"(package-\d+(-die-\d+)?/)?dram")
 _INPUT_RAILS = ("VDD_IN", "POM_5V_IN")
+_MODULE_SOURCES = ("ina3221", "ina238", *STAND_INS)
 
 
 def choose_total(probes: Sequence[SourceProbe], board: Board | None) -> TotalFormula | None:
     """Return the formula of the device's power, None where no rail can be read.
 
-    The board's own formula holds where every one of its rails can be read. Where some can, they are proposed, and the
+    A wall meter that somebody connected and configured comes first: it sees all there is. Then the board's own formula
+    holds where every one of its rails can be read. Where some can, they are proposed, and the
     scope says what is missing; where none can, that source is not guessed with, for its other rails may lie inside each
     other or on the carrier board. For an unknown board a formula is proposed from what is there, and marked so.
     Measured and estimated rails are never added.
     """
     rails = [rail for probe in probes if probe.availability is Availability.AVAILABLE for rail in probe.rails]
     sensors = [rail for rail in rails if rail.source != ESTIMATE_SOURCE]
+    if formula := _wall_meter(sensors):
+        return formula
     if board is not None and board.total is not None:
-        if _holds(board.total, sensors):
-            return board.total
-        if formula := _remains(board.total, sensors):
+        own = _expanded(board.total, sensors)
+        if _holds(own, sensors):
+            return own
+        if formula := _stood_in_for(own, sensors) or _remains(own, sensors):
             return formula
-        sources = {key.partition(":")[0] for key in board.total.rails}
+        sources = {key.partition(":")[0] for key in own.rails}
         sensors = [rail for rail in sensors if rail.source not in sources]
     for propose in _PROPOSALS:
         if formula := propose(sensors):
@@ -41,6 +49,30 @@ def choose_total(probes: Sequence[SourceProbe], board: Board | None) -> TotalFor
         return TotalFormula(
             rails=estimates, scope="processor and memory of the host, estimated: nothing is measured", proposed=True
         )
+    return None
+
+
+def _wall_meter(rails: Sequence[Rail]) -> TotalFormula | None:
+    found = [rail.key for rail in rails if rail.source == METER_SOURCE]
+    scope = "the whole device at its external meter, losses of its power supply included"
+    return TotalFormula(rails=tuple(found), scope=scope) if found else None
+
+
+def _expanded(formula: TotalFormula, rails: Sequence[Rail]) -> TotalFormula:
+    """Put the names of the rails that are there in the place of one that ends in ``*``."""
+    keys: list[str] = []
+    for key in formula.rails:
+        found = [rail.key for rail in rails if key.endswith("*") and rail.key.startswith(key[:-1])]
+        keys += found or [key]
+    return replace(formula, rails=tuple(keys))
+
+
+def _stood_in_for(formula: TotalFormula, rails: Sequence[Rail]) -> TotalFormula | None:
+    """Return the same formula over another source that reads the same rails by the same names, where one has all."""
+    for source in STAND_INS:
+        twin = replace(formula, rails=tuple(f"{source}:{key.partition(':')[2]}" for key in formula.rails))
+        if _holds(twin, rails):
+            return replace(twin, scope=f"{formula.scope}; as {source} tells it")
     return None
 
 
@@ -87,16 +119,20 @@ def _rapl(rails: Sequence[Rail]) -> TotalFormula | None:
 
 def _board_input(rails: Sequence[Rail]) -> TotalFormula | None:
     """The one rail that feeds all others, as many Jetson modules have it."""
-    for name in _INPUT_RAILS:
-        if found := _named(rails, "ina3221", name):
-            return _proposed(found, f"the module's input rail {name}, without the carrier board")
+    for source in _MODULE_SOURCES:
+        for name in _INPUT_RAILS:
+            if found := _named(rails, source, name):
+                return _proposed(found, f"the module's input rail {name}, without the carrier board")
     return None
 
 
 def _module_sum(rails: Sequence[Rail]) -> TotalFormula | None:
-    found = [rail for rail in rails if rail.source == "ina3221"]
-    scope = f"the sum of all {len(found)} rails found; a rail that feeds another is counted twice"
-    return _proposed(found, scope)
+    for source in _MODULE_SOURCES:
+        found = [rail for rail in rails if rail.source == source]
+        scope = f"the sum of all {len(found)} rails found; a rail that feeds another is counted twice"
+        if formula := _proposed(found, scope):
+            return formula
+    return None
 
 
 def _sockets(rails: Sequence[Rail]) -> TotalFormula | None:
@@ -126,6 +162,16 @@ def _whole_machine(rails: Sequence[Rail]) -> TotalFormula | None:
     )
 
 
+def _battery(rails: Sequence[Rail]) -> TotalFormula | None:
+    scope = "the whole machine as its batteries feed it, screen and losses included"
+    return _proposed([rail for rail in rails if rail.source == "battery"], scope)
+
+
+def _management_controller(rails: Sequence[Rail]) -> TotalFormula | None:
+    scope = "the whole machine as its management controller counts it (IPMI DCMI)"
+    return _proposed([rail for rail in rails if rail.source == "ipmi"], scope)
+
+
 _PROPOSALS: tuple[Callable[[Sequence[Rail]], TotalFormula | None], ...] = (
     _board_input,
     _module_sum,
@@ -133,5 +179,7 @@ _PROPOSALS: tuple[Callable[[Sequence[Rail]], TotalFormula | None], ...] = (
     _sockets,
     _arm_server,
     _whole_machine,
+    _management_controller,
+    _battery,
 )
 """Tried in this order. A graphics card alone is never a total: the processor's share would be missing."""

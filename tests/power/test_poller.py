@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
 from powerlab.domain.power import Rail, RailQuantity
 from powerlab.domain.quantity import Provenance
 from powerlab.power import poller
-from powerlab.power.base import PolledChannel
+from powerlab.power.base import PolledChannel, Stamped
 from powerlab.power.poller import Poller
 
 RAIL = Rail(
@@ -73,3 +75,66 @@ def test_a_clock_that_does_not_move_gives_no_second_sample(monkeypatch: pytest.M
     for _ in range(3):
         poller._sample(PolledChannel(rail=RAIL, read=lambda: 2.0), samples)
     assert (samples.time_ns, samples.value, samples.failed_reads) == ([1_000], [2.0], 2)
+
+
+def test_a_value_that_comes_with_its_own_moment_keeps_it_and_counts_once() -> None:
+    values = iter([Stamped(10, 1.0), Stamped(10, 1.0), Stamped(9, 5.0), Stamped(30, 2.0)])
+    read = Counted()
+    read._wanted = 8
+
+    def newest() -> Stamped:
+        read()
+        return next(values, Stamped(30, 2.0))
+
+    found = Poller([PolledChannel(rail=RAIL, read=newest)], 0.001)
+    found.start()
+    read.wait()
+    found.stop()
+    assert found.samples[0].time_ns == [10, 30]
+    assert found.samples[0].value == [1.0, 2.0]
+    assert found.samples[0].failed_reads == 0, "nothing new is no failure"
+
+
+def test_channels_share_their_session_and_it_ends_with_the_sampling() -> None:
+    events: list[str] = []
+
+    @contextmanager
+    def session() -> Iterator[None]:
+        events.append("open")
+        yield
+        events.append("closed")
+
+    read = Counted()
+    channels = [
+        PolledChannel(rail=RAIL, read=read, session=session),
+        PolledChannel(rail=RAIL, read=read, session=session),
+    ]
+    found = Poller(channels, 0.001)
+    for _ in range(2):
+        found.start()
+        read.wait()
+        found.stop()
+    assert events == ["open", "closed"] * 2
+
+
+def test_a_session_that_does_not_open_is_readings_that_fail_and_spoils_no_other_rail() -> None:
+    def refused() -> object:
+        raise ConnectionRefusedError("nobody there")
+
+    def dead() -> float:
+        raise ConnectionError("not open")
+
+    read = Counted()
+    found = Poller(
+        [
+            PolledChannel(rail=RAIL, read=dead, session=refused),  # type: ignore[arg-type]
+            PolledChannel(rail=RAIL, read=read),
+        ],
+        0.001,
+    )
+    found.start()
+    read.wait()
+    found.stop()
+    assert found.samples[0].time_ns == []
+    assert found.samples[0].failed_reads > 0
+    assert found.samples[1].value[:2] == [1.0, 1.0]

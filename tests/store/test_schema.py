@@ -52,6 +52,26 @@ def test_down_and_up_again_on_populated_data(store: Store, device_id: str, sweep
         assert set(inspect(store.engine).get_table_names()) == {*Base.metadata.tables, "alembic_version"}
 
 
+def test_a_rails_offset_comes_and_goes_with_its_rows(store: Store, device_id: str) -> None:
+    """Before, an INA3221's followed from its step; on the way back, rails that differ in it alone become one."""
+    columns = "device_id, source, name, quantity, resolution, relative_error, update_period_s, provenance"
+    with store.engine.begin() as connection:
+        for number, source, offset in ((1, "ina3221", 0.2), (2, "ina3221", 0.3), (3, "rapl", 0.0)):
+            connection.execute(
+                text(
+                    f"INSERT INTO rail (id, {columns}, offset_bound) "
+                    "VALUES (:id, :device, :source, 'CPU', 'power', 0.1, 0.01, 0.0, 'measured', :offset)"
+                ),
+                {"id": number, "device": device_id, "source": source, "offset": offset},
+            )
+        command.downgrade(alembic_config(connection), "0001")
+    with store.engine.begin() as connection:
+        command.upgrade(alembic_config(connection), "head")
+    with store.session() as session:
+        rows = session.execute(text("SELECT id, source, offset_bound FROM rail ORDER BY id")).all()
+    assert [tuple(row) for row in rows] == [(1, "ina3221", 0.2), (3, "rapl", 0.0)]
+
+
 def test_opening_again_keeps_the_data(address: str, store: Store, sweep_id: str) -> None:
     again = open_store(address)
     with again.session() as session:
