@@ -2,11 +2,13 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include <cerrno>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -20,6 +22,7 @@ namespace {
 
 using sampler::Sampler;
 using sampler::Samples;
+using sampler::Source;
 
 using Column = nb::ndarray<nb::numpy, std::int64_t, nb::ndim<1>>;
 
@@ -63,16 +66,18 @@ void raise_os_error(const std::exception_ptr& pointer, void*) {
 void bind_sampler(nb::module_& module) {
   nb::register_exception_translator(raise_os_error);
   nb::class_<Sampler>(module, "Sampler", "Samples integer files in a thread that needs no interpreter lock.")
-      .def(nb::init<const std::vector<std::vector<std::string>>&, std::int64_t>(), nb::arg("channels"),
-           nb::arg("period_ns"),
-           "Open one or two files a channel; raises OSError for a file that cannot be opened, ValueError for a bad "
-           "period or a channel without files.")
+      .def(
+          nb::init<const std::vector<std::vector<Source>>&, std::int64_t>(), nb::arg("channels"), nb::arg("period_ns"),
+          "Open one or two files a channel, each a path or an open descriptor, which is duplicated; raises OSError for "
+          "a file that cannot be opened, ValueError for a bad period or a channel without files.")
       .def("start", &Sampler::start, nb::call_guard<nb::gil_scoped_release>(), "Begin to sample.")
       .def("stop", &Sampler::stop, nb::call_guard<nb::gil_scoped_release>(), "Return when the thread is gone.")
       .def("take", &take,
            "Hand over per channel (time_ns, value, cost_ns, failed_reads): int64 arrays of one length, and a count.")
       .def_prop_ro("rounds", &Sampler::rounds, "How often every channel has been read since start.")
-      .def_prop_ro("missed_deadlines", &Sampler::missed_deadlines, "Periods skipped because reading took too long.");
+      .def_prop_ro("missed_deadlines", &Sampler::missed_deadlines, "Periods skipped because reading took too long.")
+      .def_prop_ro("cpu_ns", &Sampler::cpu_ns, "Processor time of the last recording's thread; 0 until it has ended.")
+      .def_prop_ro("wall_ns", &Sampler::wall_ns, "How long the last recording's thread lived; 0 until it has ended.");
 }
 
 }  // namespace powerlab

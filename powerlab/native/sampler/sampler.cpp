@@ -1,97 +1,50 @@
 #include "sampler/sampler.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
+#include <linux/futex.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <charconv>
 #include <cstddef>
 #include <stdexcept>
-#include <system_error>
 #include <utility>
 
 namespace powerlab::sampler {
 namespace {
 
 constexpr std::int64_t kSecondNs = 1'000'000'000;
-constexpr std::int64_t kLongestSleepNs = 20'000'000;  // How long stop() may have to wait.
 constexpr std::size_t kFirstSamples = 4096;
+// The kernel may wake the thread this share of a period late, together with other work, which is cheaper for both.
+constexpr std::int64_t kSlackShare = 100;
 
-std::int64_t now_ns() {
+std::int64_t clock_ns(clockid_t clock) {
   timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
+  clock_gettime(clock, &now);
   return now.tv_sec * kSecondNs + now.tv_nsec;
 }
 
-void sleep_until_ns(std::int64_t deadline_ns) {
-  const timespec deadline{.tv_sec = static_cast<time_t>(deadline_ns / kSecondNs),
-                          .tv_nsec = static_cast<long>(deadline_ns % kSecondNs)};
-  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline, nullptr) == EINTR) {
-  }
-}
-
-int open_sensor(const std::string& path) { return open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); }
-
-bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\0'; }
+std::int64_t now_ns() { return clock_ns(CLOCK_MONOTONIC); }
 
 }  // namespace
 
-bool parse_integer(const char* begin, const char* end, std::int64_t* value) {
-  while (begin != end && is_space(*begin)) ++begin;
-  while (begin != end && is_space(*(end - 1))) --end;
-  const auto [rest, error] = std::from_chars(begin, end, *value);
-  return error == std::errc() && rest == end;
-}
-
-SensorFile::SensorFile(std::string path) : path_(std::move(path)), fd_(open_sensor(path_)) {
-  if (fd_ < 0) throw std::system_error(errno, std::generic_category(), path_);
-}
-
-SensorFile::SensorFile(SensorFile&& other) noexcept
-    : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)) {}
-
-SensorFile::~SensorFile() {
-  if (fd_ >= 0) close(fd_);
-}
-
-void SensorFile::reopen_if_replaced() {
-  struct stat status{};
-  if (fd_ >= 0 && fstat(fd_, &status) == 0 && status.st_nlink > 0) return;
-  if (fd_ >= 0) close(fd_);
-  fd_ = open_sensor(path_);
-}
-
-bool SensorFile::read(std::int64_t* value) {
-  reopen_if_replaced();
-  if (fd_ < 0) return false;
-  char text[64];
-  ssize_t length;
-  do {
-    length = pread(fd_, text, sizeof text, 0);
-  } while (length < 0 && errno == EINTR);
-  // A full buffer may have cut the number short.
-  if (length <= 0 || length == static_cast<ssize_t>(sizeof text)) return false;
-  return parse_integer(text, text + length, value);
-}
-
-Sampler::Sampler(const std::vector<std::vector<std::string>>& channels, std::int64_t period_ns)
-    : period_ns_(period_ns) {
+Sampler::Sampler(const std::vector<std::vector<Source>>& channels, std::int64_t period_ns) : period_ns_(period_ns) {
+  static_assert(std::atomic<std::int32_t>::is_always_lock_free && sizeof(stopping_) == 4, "a futex is a plain word");
   if (period_ns <= 0) throw std::invalid_argument("the sample period must be above 0");
   channels_.reserve(channels.size());
-  for (const auto& paths : channels) {
-    if (paths.empty() || paths.size() > 2) throw std::invalid_argument("a channel has one or two files");
+  for (const auto& sources : channels) {
+    if (sources.empty() || sources.size() > 2) throw std::invalid_argument("a channel has one or two files");
     Channel& channel = channels_.emplace_back();
-    channel.files.reserve(paths.size());
-    for (const auto& path : paths) channel.files.emplace_back(path);
+    channel.files.reserve(sources.size());
+    for (const Source& source : sources) channel.files.emplace_back(source);
   }
 }
 
 Sampler::~Sampler() { stop(); }
 
 void Sampler::start() {
+  const std::lock_guard<std::mutex> held(control_);
   if (thread_.joinable()) return;
   for (Channel& channel : channels_) {
     channel.samples = Samples{};
@@ -99,18 +52,24 @@ void Sampler::start() {
       column->reserve(kFirstSamples);
     }
   }
-  stopping_ = false;
+  stopping_ = 0;
   rounds_ = 0;
   missed_deadlines_ = 0;
+  cpu_ns_ = 0;
+  wall_ns_ = 0;
   thread_ = std::thread(&Sampler::run, this);
 }
 
 void Sampler::stop() {
-  stopping_ = true;
-  if (thread_.joinable()) thread_.join();
+  const std::lock_guard<std::mutex> held(control_);
+  if (!thread_.joinable()) return;
+  stopping_ = 1;
+  syscall(SYS_futex, &stopping_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+  thread_.join();
 }
 
 std::vector<Samples> Sampler::take() {
+  const std::lock_guard<std::mutex> held(control_);
   if (thread_.joinable()) throw std::logic_error("stop the sampler before taking its samples");
   std::vector<Samples> taken;
   taken.reserve(channels_.size());
@@ -141,6 +100,14 @@ void Sampler::sample(Channel* channel) {
 }
 
 void Sampler::run() {
+  const std::int64_t begin_ns = now_ns();
+  prctl(PR_SET_TIMERSLACK, std::max<std::int64_t>(1, period_ns_ / kSlackShare));
+  sample_until_stopped();
+  cpu_ns_ = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+  wall_ns_ = now_ns() - begin_ns;
+}
+
+void Sampler::sample_until_stopped() {
   std::int64_t deadline_ns = now_ns();
   // At least one round: also a recording that is stopped at once has a sample.
   do {
@@ -153,8 +120,18 @@ void Sampler::run() {
       missed_deadlines_ += missed;
       deadline_ns += missed * period_ns_;
     }
-    while (!stopping_ && now_ns() < deadline_ns) sleep_until_ns(std::min(deadline_ns, now_ns() + kLongestSleepNs));
-  } while (!stopping_);
+    sleep_until_ns(deadline_ns);
+  } while (stopping_ == 0);
+}
+
+// Sleeps on the futex, so that a stop ends it at once; the standard library's timed waits fall back to the wall clock
+// where the C library is old.
+void Sampler::sleep_until_ns(std::int64_t deadline_ns) {
+  const timespec deadline{.tv_sec = static_cast<time_t>(deadline_ns / kSecondNs),
+                          .tv_nsec = static_cast<long>(deadline_ns % kSecondNs)};
+  while (stopping_ == 0 && now_ns() < deadline_ns) {
+    syscall(SYS_futex, &stopping_, FUTEX_WAIT_BITSET_PRIVATE, 0, &deadline, nullptr, FUTEX_BITSET_MATCH_ANY);
+  }
 }
 
 }  // namespace powerlab::sampler

@@ -7,32 +7,13 @@
 
 #include <atomic>
 #include <cstdint>
-#include <string>
+#include <mutex>
 #include <thread>
 #include <vector>
 
+#include "sampler/sensor_file.hpp"
+
 namespace powerlab::sampler {
-
-// A sensor file kept open. sysfs shows a fresh value at every read from offset 0; a file that was replaced by another
-// under the same name (a driver that was reloaded, a simulated sensor) is opened again.
-class SensorFile {
- public:
-  explicit SensorFile(std::string path);  // Throws std::system_error.
-  SensorFile(SensorFile&& other) noexcept;
-  SensorFile(const SensorFile&) = delete;
-  SensorFile& operator=(const SensorFile&) = delete;
-  SensorFile& operator=(SensorFile&&) = delete;
-  ~SensorFile();
-
-  // Reads the integer; false where the read fails or the text is no integer.
-  bool read(std::int64_t* value);
-
- private:
-  void reopen_if_replaced();
-
-  std::string path_;
-  int fd_;
-};
 
 // One rail's samples; the three vectors have one length.
 struct Samples {
@@ -45,16 +26,21 @@ struct Samples {
 class Sampler {
  public:
   // Opens every file. Throws std::system_error (a file cannot be opened) or std::invalid_argument.
-  Sampler(const std::vector<std::vector<std::string>>& channels, std::int64_t period_ns);
+  Sampler(const std::vector<std::vector<Source>>& channels, std::int64_t period_ns);
   Sampler(const Sampler&) = delete;
   Sampler& operator=(const Sampler&) = delete;
   ~Sampler();
 
+  // These three may be called from any threads.
   void start();                 // Does nothing while running. Throws std::system_error.
   void stop();                  // Returns when the thread is gone; does nothing when stopped.
   std::vector<Samples> take();  // Hands over what was sampled; throws std::logic_error while running.
+
   std::int64_t rounds() const { return rounds_; }  // How often every channel has been read since start().
   std::int64_t missed_deadlines() const { return missed_deadlines_; }
+  // What the last recording cost: the thread's processor time and how long it lived; 0 until it has ended.
+  std::int64_t cpu_ns() const { return cpu_ns_; }
+  std::int64_t wall_ns() const { return wall_ns_; }
 
  private:
   struct Channel {
@@ -63,17 +49,19 @@ class Sampler {
   };
 
   void run();
+  void sample_until_stopped();
+  void sleep_until_ns(std::int64_t deadline_ns);
   static void sample(Channel* channel);
 
   std::vector<Channel> channels_;
   const std::int64_t period_ns_;
-  std::atomic<bool> stopping_{false};
+  std::atomic<std::int32_t> stopping_{0};  // A futex: stop() wakes the thread from its sleep.
   std::atomic<std::int64_t> rounds_{0};
   std::atomic<std::int64_t> missed_deadlines_{0};
+  std::atomic<std::int64_t> cpu_ns_{0};
+  std::atomic<std::int64_t> wall_ns_{0};
+  std::mutex control_;  // Held by start(), stop() and take(), never by the thread.
   std::thread thread_;
 };
-
-// Parses one decimal integer with white space around it, as sysfs writes it; false for anything else.
-bool parse_integer(const char* begin, const char* end, std::int64_t* value);
 
 }  // namespace powerlab::sampler

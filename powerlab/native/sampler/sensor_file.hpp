@@ -1,0 +1,41 @@
+// One open sensor file that holds one decimal integer.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+
+namespace powerlab::sampler {
+
+// A file to open by its path, or an open descriptor: what only root may open, a privileged process opens and passes on.
+using Source = std::variant<std::string, int>;
+
+// A sensor file kept open. sysfs shows a fresh value at every read from offset 0. A file that was replaced by another
+// under the same name (a driver that was reloaded, a simulated sensor) is opened again, where its path is known.
+class SensorFile {
+ public:
+  // Opens a path; duplicates a descriptor, which stays the caller's to close. Throws std::system_error.
+  explicit SensorFile(const Source& source);
+  SensorFile(SensorFile&& other) noexcept;
+  SensorFile(const SensorFile&) = delete;
+  SensorFile& operator=(const SensorFile&) = delete;
+  SensorFile& operator=(SensorFile&&) = delete;
+  ~SensorFile();
+
+  // Reads the integer; false where the read fails or the text is no integer.
+  bool read(std::int64_t* value);
+
+ private:
+  void open_path();
+  void close_file();
+  bool replaced() const;
+
+  std::string path_;  // Empty for a descriptor that was handed over.
+  int fd_ = -1;
+  bool in_sysfs_ = false;
+};
+
+// Parses one decimal integer with white space around it, as sysfs writes it; false for anything else.
+bool parse_integer(const char* begin, const char* end, std::int64_t* value);
+
+}  // namespace powerlab::sampler
