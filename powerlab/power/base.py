@@ -29,7 +29,7 @@ class FileChannel:
 
 @dataclass(frozen=True, slots=True)
 class Stamped:
-    """A value in W or J with its own moment on CLOCK_MONOTONIC: when it arrived, for sources that send by themselves."""
+    """A value in W or J with its own moment on CLOCK_MONOTONIC: its arrival, for sources that send by themselves."""
 
     time_ns: int
     value: float
@@ -42,13 +42,14 @@ class PolledChannel:
     Attributes:
         rail: what is read.
         read: returns W or J; raises OSError where the reading fails. A :class:`Stamped` value that is not newer than
-            the last one says that nothing new has come, which is no failure.
+            the last one says that nothing new has come, which is no failure; a tuple holds all that came since the last
+            read, oldest first.
         session: what must be open while the rail is read (a process, a connection). Channels that share one session
             open it once; an OSError on opening makes every reading fail.
     """
 
     rail: Rail
-    read: Callable[[], float | Stamped]
+    read: Callable[[], float | Stamped | tuple[Stamped, ...]]
     session: Callable[[], AbstractContextManager[None]] | None = None
 
 

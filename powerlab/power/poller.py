@@ -29,17 +29,20 @@ class Poller:
         least_s = [0.0 if every_period else channel.rail.update_period_s for channel in self._channels]
         self._periods_ns = [round(max(period_s, least) * 1e9) for least in least_s]
         self._stopping = threading.Event()
+        self._opened = threading.Event()
         self._thread: threading.Thread | None = None
         self._error: BaseException | None = None
         self.samples = [PolledSamples() for _ in self._channels]
 
     def start(self) -> None:
-        """Begin to sample; does nothing without channels."""
+        """Begin to sample; does nothing without channels. Returns once the sessions are open, or do not open."""
         self.samples = [PolledSamples() for _ in self._channels]
         if self._channels:
             self._stopping.clear()
+            self._opened.clear()
             self._thread = threading.Thread(target=self._run, name="powerlab-poller", daemon=True)
             self._thread.start()
+            self._opened.wait()
 
     def stop(self) -> None:
         """Return when the thread is gone.
@@ -63,9 +66,12 @@ class Poller:
                         stack.enter_context(session())
                     except OSError:
                         continue  # its channels' reads fail from now on, and are counted
+                self._opened.set()
                 self._sample_until_stopped()
         except BaseException as error:
             self._error = error
+        finally:
+            self._opened.set()
 
     def _sample_until_stopped(self) -> None:
         due_ns = [time.monotonic_ns()] * len(self._channels)
@@ -88,10 +94,13 @@ def _sample(channel: PolledChannel, samples: PolledSamples) -> None:
         return
     after_ns = time.monotonic_ns()
     time_ns = before_ns + (after_ns - before_ns) // 2
-    if isinstance(value, Stamped):
-        if samples.time_ns and value.time_ns <= samples.time_ns[-1]:
-            return  # nothing new has come since
-        time_ns, value = value.time_ns, value.value
+    if isinstance(value, (Stamped, tuple)):
+        for stamped in (value,) if isinstance(value, Stamped) else value:
+            if not samples.time_ns or stamped.time_ns > samples.time_ns[-1]:  # else nothing new has come since
+                samples.time_ns.append(stamped.time_ns)
+                samples.value.append(stamped.value)
+                samples.cost_ns.append(after_ns - before_ns)
+        return
     if samples.time_ns and time_ns <= samples.time_ns[-1]:
         samples.failed_reads += 1
         return
