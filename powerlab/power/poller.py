@@ -33,10 +33,13 @@ class Poller:
         self._thread: threading.Thread | None = None
         self._error: BaseException | None = None
         self.samples = [PolledSamples() for _ in self._channels]
+        self.cpu_ns = 0
+        """Processor time of the last recording's thread, known when it has ended."""
 
     def start(self) -> None:
         """Begin to sample; does nothing without channels. Returns once the sessions are open, or do not open."""
         self.samples = [PolledSamples() for _ in self._channels]
+        self.cpu_ns = 0
         if self._channels:
             self._stopping.clear()
             self._opened.clear()
@@ -71,6 +74,7 @@ class Poller:
         except BaseException as error:
             self._error = error
         finally:
+            self.cpu_ns = time.thread_time_ns()
             self._opened.set()
 
     def _sample_until_stopped(self) -> None:

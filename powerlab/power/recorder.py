@@ -33,6 +33,8 @@ class _Sampler(Protocol):
 
     missed_deadlines: int
     rounds: int
+    cpu_ns: int
+    wall_ns: int
 
     def start(self) -> None: ...
     def stop(self) -> None: ...
@@ -45,6 +47,8 @@ class Recorder:
     Attributes:
         failed_reads: after ``stop``, per rail key the readings that failed or were dropped: gaps in its trace.
         missed_deadlines: after ``stop``, periods skipped because reading the files took too long.
+        core_share: after ``stop``, processor time of the sampling threads as a share of one core. What a source does in
+            programs of its own (tegrastats, a service) is not in it.
     """
 
     def __init__(
@@ -65,6 +69,7 @@ class Recorder:
             raise PowerlabError(f"the sample period is {period_s:g} s; give a time of at least 1 µs.")
         self.failed_reads: dict[str, int] = {}
         self.missed_deadlines = 0
+        self.core_share = 0.0
         self._traces: tuple[Trace, ...] | None = None
         self._running = False
         self._channels = channels_of(sysroot, rail_keys)
@@ -120,6 +125,8 @@ class Recorder:
             self._running = False
             self._sampler.stop()
             self._poller.stop()
+            # Both threads lived equally long, but for the moments between two starts and two ends.
+            self.core_share = (self._sampler.cpu_ns + self._poller.cpu_ns) / max(1, self._sampler.wall_ns)
 
     def __enter__(self) -> Self:
         self.start()
