@@ -1,11 +1,10 @@
-"""Runs the device's own ``nvpmodel`` so that it can neither ask a question nor hang."""
+"""Asks and tells the device's own ``nvpmodel``."""
 
 from __future__ import annotations
 
-import subprocess
-
 from powerlab.domain.errors import PowerlabError
 from powerlab.modes.nvpmodel_conf import ModeNow, parse_query
+from powerlab.modes.programs import run_program
 from powerlab.sysroot import Sysroot
 
 PROGRAM = "/usr/sbin/nvpmodel"
@@ -14,30 +13,12 @@ _FAN_WARNING = "fan mode is not set"
 
 
 def run_nvpmodel(sysroot: Sysroot, *arguments: str) -> str:
-    """Return what nvpmodel printed, its complaints too; its exit status says nothing reliable and is not used.
-
-    It has no standard input and no terminal, so its question about a reboot is answered with no. It keeps open what is
-    inheritable: the lock of the process that sets modes, so that a change goes on being guarded when that process dies.
+    """Return what nvpmodel printed, its complaints too; without an input its question about a reboot is answered no.
 
     Raises:
         PowerlabError: it cannot be started or does not end.
     """
-    try:
-        done = subprocess.run(
-            [str(sysroot.path(PROGRAM)), *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=TIMEOUT_S,
-            check=False,
-            close_fds=False,
-            start_new_session=True,
-        )
-    except subprocess.TimeoutExpired:
-        raise PowerlabError(f"nvpmodel did not end within {TIMEOUT_S:.0f} s; run it by hand to see why.") from None
-    except OSError as error:
-        raise PowerlabError(f"{PROGRAM} cannot be run ({error.strerror}); reinstall it or run as root.") from None
-    return done.stdout.decode("utf-8", "replace")
+    return run_program(sysroot, PROGRAM, *arguments, timeout_s=TIMEOUT_S)
 
 
 def query(sysroot: Sysroot) -> ModeNow:
