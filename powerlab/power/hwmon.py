@@ -1,8 +1,9 @@
 """Every other chip under hwmon that gives power in µW or energy in µJ.
 
-Among them Ampere Altra, X-Gene, ACPI power meters (NVIDIA Grace too), AMD graphics and power supplies. Source:
-Documentation/hwmon/{sysfs-interface,acpi_power_meter,xgene-hwmon}.rst. The number in ``hwmonN`` moves between boots, so
-a chip is known by its name and its device.
+Among them Ampere Altra, X-Gene, ACPI power meters (NVIDIA Grace too), SCMI firmware, AMD graphics and power supplies.
+Source: Documentation/hwmon/{sysfs-interface,acpi_power_meter,xgene-hwmon,pmbus,corsair-psu}.rst, drivers/hwmon
+(scmi-hwmon) and Documentation/gpu/amdgpu/thermal.rst. The number in ``hwmonN`` moves between boots, so a chip is known
+by its name and its device.
 """
 
 from __future__ import annotations
@@ -14,22 +15,23 @@ from dataclasses import dataclass, replace
 
 from powerlab.domain.power import Rail, RailQuantity, SourceProbe
 from powerlab.power.base import Channel, FileChannel
+from powerlab.power.hwmon_chip import HwmonChip, find_chips
+from powerlab.power.hwmon_facts import UNSTATED_ERROR, facts, is_regulator
+from powerlab.power.ina238_chips import CHIPS as INA238_CHIPS
 from powerlab.power.scan import Scan, natural, read_integer, read_text, sensor_provenance
 from powerlab.sysroot import Sysroot
 
-_OTHER_SOURCES = ("ina3221",)
+_OTHER_SOURCES = ("ina3221", *INA238_CHIPS)
 _PLAIN_CHIPS = ("altra_hwmon", "apm_xgene", "xgene_hwmon", "power_meter")
 """Chips whose labels say enough; elsewhere ``PPT`` or ``pin`` needs the chip's name before it."""
 _ATTRIBUTE = re.compile(r"(power|energy)([0-9]{1,4})_(input|average)")
 _UNKNOWN_UW = 4294967295000
 """What the ACPI power meter gives for "unknown": 0xFFFFFFFF mW."""
-_RELATIVE_ERROR = 0.1
-"""Most chips state none, and most of these readings are not calibrated."""
 
 _ABSENT = "no hwmon chip that gives power or energy"
 _DENIED_REMEDY = (
-    "until the next boot: `sudo chmod a+r /sys/class/hwmon/hwmon*/{power,energy}*_{input,average}` in bash, or run "
-    "powerlab with sudo"
+    "until the next boot: `sudo chmod a+r /sys/class/hwmon/hwmon*/{,device/}{power,energy}*_{input,average}` in bash, "
+    "or run powerlab with sudo"
 )
 
 
@@ -81,79 +83,102 @@ class Hwmon:
 
 
 def _scan(sysroot: Sysroot) -> Scan:
-    found = [entry for chip in _chips(sysroot) for entry in _readings(sysroot, chip)]
-    counts = Counter(channel.rail.name for _, channel in found)
     scan = Scan()
+    found = []
+    for chip in find_chips(sysroot):
+        # What the power_supply class mirrors into hwmon (BAT0, USB-PD ports) says nothing about rails.
+        if chip.name not in _OTHER_SOURCES and not chip.is_power_supply(sysroot):
+            found += [(chip, channel) for channel in _readings(sysroot, chip)]
+    counts = Counter(channel.rail.name for _, channel in found)
     seen: set[str] = set()
-    for device, channel in found:
+    for chip, channel in found:
         name = channel.rail.name
         if counts[name] > 1:
-            name = f"{name} @{device}"
+            name = f"{name} @{chip.device}"
         if name in seen:
             name = f"{name}/{channel.paths[0].rpartition('/')[2]}"
         seen.add(name)
-        scan.add(sysroot, replace(channel, rail=replace(channel.rail, name=name)))
+        if _is_battery(sysroot, channel):
+            scan.failed.append(f"{name} (it measures a battery, not the machine)")
+        else:
+            scan.add(sysroot, replace(channel, rail=replace(channel.rail, name=name)))
     return scan
 
 
-def _chips(sysroot: Sysroot) -> list[str]:
-    """Return the chips' directories ordered by device, which unlike ``hwmonN`` is the same at every boot."""
-    chips = sysroot.glob("/sys/class/hwmon/hwmon*")
-    return sorted(chips, key=lambda chip: (natural(_device(sysroot, chip)), natural(chip)))
-
-
-def _device(sysroot: Sysroot, chip: str) -> str:
-    """Return the name of the device behind a chip, for example ``APMC0D29:00`` or ``0000:03:00.0``."""
-    device = sysroot.path(f"{chip}/device")
-    return device.resolve().name if device.exists() else chip.rpartition("/")[2]
-
-
-def _readings(sysroot: Sysroot, chip: str) -> Iterator[tuple[str, FileChannel]]:
-    chip_name = read_text(sysroot, f"{chip}/name")
-    if chip_name in _OTHER_SOURCES:
-        return
+def _readings(sysroot: Sysroot, chip: HwmonChip) -> Iterator[FileChannel]:
     taken: set[tuple[RailQuantity, int]] = set()
-    # "input" sorts after "average" but says more: what is drawn now.
-    for path in sorted(sysroot.glob(f"{chip}/*_input") + sysroot.glob(f"{chip}/*_average"), key=_input_first):
+    counted: set[str] = set()
+    for path, attribute in _attributes(sysroot, chip):
+        label = _label(sysroot, chip, attribute)
+        slot = (attribute.quantity, attribute.index)
+        # A power under the label of an energy counter is the same thing seen twice; the counter misses nothing.
+        if slot in taken or (attribute.quantity is RailQuantity.POWER and label in counted):
+            continue
+        taken.add(slot)
+        if attribute.quantity is RailQuantity.ENERGY and label:
+            counted.add(label)
+        yield _channel(sysroot, chip, path, attribute, label)
+
+
+def _attributes(sysroot: Sysroot, chip: HwmonChip) -> list[tuple[str, Attribute]]:
+    """Return the chip's readings: energy first, and "input" before "average", for it says what is drawn now."""
+    found = []
+    for path in sysroot.glob(f"{chip.directory}/*_input") + sysroot.glob(f"{chip.directory}/*_average"):
         try:
-            attribute = parse_attribute(path.rpartition("/")[2])
+            found.append((path, parse_attribute(path.rpartition("/")[2])))
         except ValueError:
             continue
-        slot = (attribute.quantity, attribute.index)
-        if slot not in taken:
-            taken.add(slot)
-            yield _device(sysroot, chip), _channel(sysroot, chip, chip_name, path, attribute)
+    return sorted(found, key=lambda entry: (entry[1].quantity, entry[1].kind == "average", natural(entry[0])))
 
 
-def _input_first(path: str) -> tuple[bool, tuple[tuple[int, str], ...]]:
-    return (path.endswith("_average"), natural(path))
-
-
-def _channel(sysroot: Sysroot, chip: str, chip_name: str, path: str, attribute: Attribute) -> FileChannel:
-    stem = f"{chip}/{attribute.quantity}{attribute.index}"
+def _channel(sysroot: Sysroot, chip: HwmonChip, path: str, attribute: Attribute, label: str) -> FileChannel:
     energy = attribute.quantity is RailQuantity.ENERGY
-    interval_ms = 0 if energy else read_integer(sysroot, f"{stem}_average_interval") or 0
-    try:
-        relative_error = parse_accuracy(read_text(sysroot, f"{stem}_accuracy"))
-    except ValueError:
-        relative_error = _RELATIVE_ERROR
+    known = facts(chip.name, label, (read_integer(sysroot, path) or 0) * 1e-6)
     rail = Rail(
         source=Hwmon.name,
-        name=_rail_name(sysroot, chip_name, stem, attribute),
+        name=_rail_name(sysroot, chip, attribute, label),
         quantity=attribute.quantity,
-        resolution=1e-6 if energy else 0.0,
-        relative_error=relative_error,
-        update_period_s=max(interval_ms, 0) * 1e-3,
+        resolution=1e-6 if energy else known.step_w,
+        relative_error=_stated_error(sysroot, chip, attribute) or known.relative_error,
+        update_period_s=_stated_period_s(sysroot, chip, attribute) or known.update_period_s,
         provenance=sensor_provenance(sysroot),
     )
     return FileChannel(rail=rail, paths=(path,), scale=1e-6, invalid=None if energy else _UNKNOWN_UW)
 
 
-def _rail_name(sysroot: Sysroot, chip_name: str, stem: str, attribute: Attribute) -> str:
+def _stated_error(sysroot: Sysroot, chip: HwmonChip, attribute: Attribute) -> float | None:
+    """Return the error that a meter states; 100.0 % is what firmware says that was never asked, and states none."""
+    try:
+        error = parse_accuracy(read_text(sysroot, f"{chip.directory}/{attribute.quantity}{attribute.index}_accuracy"))
+    except ValueError:
+        return None
+    return min(error, 1.0) if error > 0 else UNSTATED_ERROR
+
+
+def _stated_period_s(sysroot: Sysroot, chip: HwmonChip, attribute: Attribute) -> float:
+    """Return how often the value changes by the chip's own files (both in ms), 0 where they say nothing."""
+    stem = f"{chip.directory}/{attribute.quantity}{attribute.index}"
+    averaged_ms = read_integer(sysroot, f"{stem}_average_interval") or 0
+    converted_ms = read_integer(sysroot, f"{chip.directory}/update_interval") or 0
+    return max(averaged_ms, converted_ms, 0) * 1e-3
+
+
+def _is_battery(sysroot: Sysroot, channel: FileChannel) -> bool:
+    stem = channel.paths[0].rpartition("_")[0]
+    return read_integer(sysroot, f"{stem}_is_battery") == 1
+
+
+def _label(sysroot: Sysroot, chip: HwmonChip, attribute: Attribute) -> str:
+    stem = f"{chip.directory}/{attribute.quantity}{attribute.index}"
     label = read_text(sysroot, f"{stem}_label") or read_text(sysroot, f"{stem}_oem_info")
-    label = " ".join(label.replace("\0", " ").split())
-    if label and chip_name in _PLAIN_CHIPS:
+    return " ".join(label.replace("\0", " ").split())
+
+
+def _rail_name(sysroot: Sysroot, chip: HwmonChip, attribute: Attribute, label: str) -> str:
+    if label and chip.name in _PLAIN_CHIPS:
         return label
-    if not label and attribute.index > 1:
+    if is_regulator(label, read_integer(sysroot, f"{chip.directory}/in1_input")):
+        label = f"regulator_{label}"
+    if not label and (attribute.index > 1 or attribute.quantity is RailQuantity.ENERGY):
         label = f"{attribute.quantity}{attribute.index}"
-    return f"{chip_name or 'unnamed'} {label}".strip()
+    return f"{chip.name or 'unnamed'} {label}".strip()

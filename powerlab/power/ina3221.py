@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from powerlab.boards.registry import detect
 from powerlab.domain.power import Rail, RailQuantity, SourceProbe
 from powerlab.power.base import Channel, FileChannel
-from powerlab.power.scan import Scan, natural, read_integer, sensor_provenance
+from powerlab.power.scan import Scan, natural, read_cell, read_integer, sensor_provenance
 from powerlab.sysroot import Sysroot
 
 _IIO = "/sys/bus/i2c/drivers/ina3221x/*/iio:device*"
@@ -121,23 +121,15 @@ def _iio_channels(sysroot: Sysroot) -> Iterator[tuple[str, str, _Builder]]:
     for chip in sorted(sysroot.glob(_IIO), key=natural):
         address = chip.split("/")[-2]
         node = f"{chip.rpartition('/')[0]}/of_node"
-        period_s = conversion_period_s(_device_tree_cell(sysroot, f"{node}/ti,continuous-config"))
+        period_s = conversion_period_s(read_cell(sysroot, f"{node}/ti,continuous-config"))
         for index in range(3):
             rail_name = _label(sysroot, f"{chip}/rail_name_{index}")
             if rail_name is None:
                 continue
             voltage_mv = read_integer(sysroot, f"{chip}/in_voltage{index}_input") or 0
-            stated_uohm = _device_tree_cell(sysroot, f"{node}/channel@{index}/ti,shunt-resistor-mohm") * 1000
+            stated_uohm = read_cell(sysroot, f"{node}/channel@{index}/ti,shunt-resistor-mohm") * 1000
             step_w = power_step_w(stated_uohm or known_uohm.get(address) or _SMALLEST_SHUNT_UOHM, voltage_mv)
             yield address, rail_name, _Builder(sysroot, (f"{chip}/in_power{index}_input",), 1e-3, step_w, period_s)
-
-
-def _device_tree_cell(sysroot: Sysroot, path: str) -> int:
-    """Return a device-tree property of one big-endian cell, 0 where there is none."""
-    try:
-        return int.from_bytes(sysroot.path(path).read_bytes()[:4], "big")
-    except OSError:
-        return 0
 
 
 def _hwmon_channels(sysroot: Sysroot) -> Iterator[tuple[str, str, _Builder]]:

@@ -14,7 +14,7 @@ from powerlab.power.base import Channel, FileChannel
 from powerlab.power.scan import Scan, natural, read_integer, read_text, sensor_provenance
 from powerlab.sysroot import Sysroot
 
-_ZONE = re.compile(r"(?P<control>intel-rapl(?:-mmio)?):(?P<numbers>[0-9]+(?::[0-9]+)*)")
+_ZONE = re.compile(r"(?P<control>intel-rapl(?:-[a-z]{1,16})?):(?P<numbers>[0-9]{1,6}(?::[0-9]{1,6})*)")
 _LARGEST_COUNT = 2**32 - 1
 """The register is 32 bits wide and the kernel's range is this count in µJ, so it gives the step: 262143328850 µJ is
 61.035 µJ a count. The counter starts again at 0 one step after its range."""
@@ -23,7 +23,13 @@ _PACKAGE_ERROR = 0.05
 """Against wall-side references packages agree within about 5 % (Khan et al., RAPL in Action, 2018)."""
 _MEMORY_ERROR = 0.2
 """Memory within about 20 % (Desrochers et al., A Validation of DRAM RAPL Power Measurements, 2016)."""
+_PLATFORM_ERROR = 0.1
+"""psys is as good as the sensor that a board's maker put in, and no publication we know compares many."""
+_AMD_ERROR = 0.1
+"""AMD's counters are computed from activity, not measured; powers of equal readings differ by the data that the
+processor works on (Schöne et al., Energy Efficiency Aspects of the AMD Zen 2 Architecture, 2021)."""
 
+_AMD = r"^vendor_id\s*:\s*(AuthenticAMD|HygonGenuine)$"
 _NOT_X86 = "no RAPL energy counters: only Intel and AMD processors have them"
 _VIRTUAL = "no RAPL energy counters: this is a virtual machine, and its host keeps them to itself"
 _NO_DRIVER = "no RAPL energy counters: their driver is not loaded, or the processor is too old"
@@ -94,20 +100,34 @@ def _zones(sysroot: Sysroot) -> dict[ZoneName, tuple[str, str]]:
 
 
 def _scan(sysroot: Sysroot) -> Scan:
+    """Try every counter. A zone's ``enabled`` file is about its power limit: counters run in disabled zones, too."""
     scan = Scan()
-    seen: set[str] = set()
+    control_of: dict[str, str] = {}
+    taken: set[str] = set()
     zones = _zones(sysroot)
+    amd = re.search(_AMD, read_text(sysroot, "/proc/cpuinfo"), re.MULTILINE) is not None
     for zone, (path, name) in zones.items():
         parent = zones.get(ZoneName(zone.control, zone.numbers[:-1]))
         rail_name = f"{parent[1]}/{name}" if parent else name
         # intel-rapl-mmio is another door to a package that is already there: adding both would count it twice.
-        if rail_name not in seen:
-            seen.add(rail_name)
-            scan.add(sysroot, _channel(sysroot, path, rail_name))
+        if control_of.setdefault(rail_name, zone.control) != zone.control:
+            continue
+        if rail_name in taken:
+            rail_name = f"{rail_name}@{':'.join(map(str, zone.numbers))}"
+        taken.add(rail_name)
+        scan.add(sysroot, _channel(sysroot, path, rail_name, _relative_error(name, amd)))
     return scan
 
 
-def _channel(sysroot: Sysroot, path: str, rail_name: str) -> FileChannel:
+def _relative_error(zone_name: str, amd: bool) -> float:
+    if zone_name == "dram":
+        return _MEMORY_ERROR
+    if zone_name == "psys":
+        return _PLATFORM_ERROR
+    return _AMD_ERROR if amd else _PACKAGE_ERROR
+
+
+def _channel(sysroot: Sysroot, path: str, rail_name: str, relative_error: float) -> FileChannel:
     range_uj = max(read_integer(sysroot, f"{path}/max_energy_range_uj") or 0, 0)
     step_uj = range_uj / _LARGEST_COUNT
     rail = Rail(
@@ -115,7 +135,7 @@ def _channel(sysroot: Sysroot, path: str, rail_name: str) -> FileChannel:
         name=rail_name,
         quantity=RailQuantity.ENERGY,
         resolution=step_uj * 1e-6,
-        relative_error=_MEMORY_ERROR if rail_name.endswith("dram") else _PACKAGE_ERROR,
+        relative_error=relative_error,
         update_period_s=_UPDATE_PERIOD_S,
         provenance=sensor_provenance(sysroot),
     )

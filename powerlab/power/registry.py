@@ -8,8 +8,10 @@ from powerlab.boards.registry import detect
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.power import Availability, SourceProbe
 from powerlab.power.base import Channel, PowerSource
+from powerlab.power.battery import Battery
 from powerlab.power.estimate import Estimate
 from powerlab.power.hwmon import Hwmon
+from powerlab.power.ina238 import Ina238
 from powerlab.power.ina3221 import Ina3221
 from powerlab.power.nvml import Nvml
 from powerlab.power.rapl import Rapl
@@ -18,9 +20,11 @@ from powerlab.sysroot import Sysroot
 
 SENSORS: tuple[PowerSource, ...] = (
     Ina3221(),
+    Ina238(),
     Rapl(),
     Hwmon(),
     Nvml(),
+    Battery(),
 )
 """Sources that measure."""
 

@@ -37,6 +37,14 @@ def read_integer(sysroot: Sysroot, path: str) -> int | None:
         return None
 
 
+def read_cell(sysroot: Sysroot, path: str) -> int:
+    """Return a device-tree property of one big-endian cell, 0 where there is none."""
+    try:
+        return int.from_bytes(sysroot.path(path).read_bytes()[:4], "big")
+    except OSError:
+        return 0
+
+
 def read_text(sysroot: Sysroot, path: str) -> str:
     """Return the text of a file that may be missing or unreadable: then the empty text."""
     try:
