@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Self
 
@@ -30,14 +30,17 @@ class Meter:
     Attributes:
         sysroot: where the sensors are.
         total: the formula of the board's power; None where no rail can be read.
-        rails: the rails to record: those of the formula.
+        rails: the rails to record: those of the formula. What they say goes into the traces, also where it differs
+            from what their sources say.
         sample_period_s: time between two samples.
+        lively: by key, how often a second rails changed that are known to change at every load.
     """
 
     sysroot: Sysroot
     total: TotalFormula | None
     rails: Sequence[Rail]
     sample_period_s: float
+    lively: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def margin_s(self) -> float:
@@ -73,7 +76,8 @@ class Recording:
         if self._recorder is None or self.failure is not None:
             return ()
         try:
-            return self._recorder.stop()
+            rails = {rail.key: rail for rail in self._meter.rails}
+            return tuple(replace(trace, rail=rails[trace.rail.key]) for trace in self._recorder.stop())
         except PowerlabError as error:
             self.failure = str(error)
         except Exception as error:
@@ -127,6 +131,7 @@ def idle_baseline(meter: Meter, duration_s: float) -> IdleBaseline | None:
         sample_period_s=meter.sample_period_s,
         power_failure=recording.failure,
         suspended_s=suspended_since_boot_s() - slept_s,
+        lively=meter.lively,
     )
     energy = usable_energy(evidence, judge(evidence))
     if energy is None:

@@ -120,6 +120,7 @@ def _record(request: RunRequest) -> tuple[TimedInferences, Evidence]:
         background = None if meter.sysroot.simulated else BackgroundLoad(worker.pid)
         with Recording(meter) as recording:
             time.sleep(meter.margin_s)
+            load_ns = time.monotonic_ns()
             timed = worker.measure(
                 Measure(duration_s=plan.duration_s, min_inferences=plan.min_inferences, margin_s=meter.margin_s)
             )
@@ -136,6 +137,8 @@ def _record(request: RunRequest) -> tuple[TimedInferences, Evidence]:
         idle_background_cores=None if request.idle is None else request.idle.background_cores,
         suspended_s=suspended_since_boot_s() - slept_s,
         power_failure=recording.failure,
+        load_ns=load_ns,
+        lively=meter.lively,
     )
 
 

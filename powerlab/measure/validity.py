@@ -7,8 +7,8 @@ rules that judge power and energy alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from powerlab.domain.power import RailQuantity, TotalFormula, Trace
 from powerlab.domain.run import Finding, Verdict
 from powerlab.measure.background import background_limit_cores
 from powerlab.measure.energy import covers, rail_energy
+from powerlab.measure.stale import stale_sensor
 
 MIN_UPDATES_VOID, MIN_UPDATES_FLAGGED = 5, 20
 GAP_SHARE_VOID, GAP_SHARE_FLAGGED = 0.10, 0.02
@@ -40,6 +41,8 @@ class Evidence:
         power_failure: what kept the power from being recorded; None where nothing did.
         background_cores: cores that others kept busy; None where that says nothing.
         idle_background_cores: the same while the idle baseline was measured.
+        load_ns: when the load began, on CLOCK_MONOTONIC; None where there was none, or nobody knows.
+        lively: by key, how often a second rails changed that are known to change at every load.
     """
 
     window_ns: tuple[int, int]
@@ -52,6 +55,8 @@ class Evidence:
     idle_background_cores: float | None = None
     power_failure: str | None = None
     suspended_s: float = 0.0
+    load_ns: int | None = None
+    lively: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def window_s(self) -> float:
@@ -160,6 +165,7 @@ RULES: tuple[Callable[[Evidence], Iterator[Judgement]], ...] = (
     missing_power,
     window_too_short,
     power_gap,
+    stale_sensor,
     suspended,
     mode_drift,
     background_load,

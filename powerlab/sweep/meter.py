@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from powerlab.domain.device import Capabilities
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.power import Availability
 from powerlab.domain.quantity import common_provenance
 from powerlab.measure.record import Meter
+from powerlab.power.watch import corrected, watch
 from powerlab.sysroot import Sysroot
+
+LONGEST_WATCH_S = 2.0
+SHORTEST_WATCH_S = 0.5
 
 
 def choose_meter(sysroot: Sysroot, capabilities: Capabilities, sample_period_s: float) -> Meter:
@@ -33,3 +39,24 @@ def choose_meter(sysroot: Sysroot, capabilities: Capabilities, sample_period_s: 
     if rails:
         common_provenance(rail.provenance for rail in rails)
     return Meter(sysroot=sysroot, total=capabilities.total, rails=rails, sample_period_s=sample_period_s)
+
+
+def watch_s(window_s: float) -> float:
+    """Return for how long a sweep watches its sensors: a sensor too slow for that is too slow for its windows."""
+    return min(LONGEST_WATCH_S, max(SHORTEST_WATCH_S, window_s))
+
+
+def watched_meter(meter: Meter, duration_s: float) -> Meter:
+    """Watch the rails of a meter, and return it with what was seen: periods that are longer than said, lively rails.
+
+    Where a rail cannot be watched the meter stays as it is: the runs, which read the same rails, say what is wrong.
+    """
+    try:
+        seen = watch(meter.sysroot, [rail.key for rail in meter.rails], duration_s)
+    except PowerlabError:
+        return meter
+    return replace(
+        meter,
+        rails=tuple(corrected(watched) for watched in seen),
+        lively={watched.rail.key: watched.changes_per_s for watched in seen if watched.lively},
+    )

@@ -22,7 +22,7 @@ from powerlab.measure.run import RunRequest, failed_run, load_request, measure_r
 from powerlab.sweep.events import RunFinished, RunStarted, SweepEvent, SweepFinished, SweepStarted
 from powerlab.sweep.expected import expected_s
 from powerlab.sweep.host import Host
-from powerlab.sweep.meter import choose_meter
+from powerlab.sweep.meter import choose_meter, watch_s, watched_meter
 from powerlab.sweep.order import ModeVisit, visits
 
 
@@ -57,6 +57,8 @@ def run_sweep(
     check_models(plan, meter)
     order = visits(plan, done)
     run_count = sum(len(visit.points) for visit in order)
+    if run_count:
+        meter = watched_meter(meter, watch_s(plan.duration_s))
     yield SweepStarted(sweep_id=sweep_id, run_count=run_count, expected_s=expected_s(plan, order, meter.margin_s))
     sweep = _Sweep(plan=plan, sweep_id=sweep_id, host=host, meter=meter, run_count=run_count, stop=stop)
     verdicts: Counter[Verdict] = Counter()

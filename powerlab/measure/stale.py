@@ -1,0 +1,89 @@
+"""The rule that finds a sensor which goes on answering, always the same.
+
+A reading that repeats is no proof by itself: a sensor with a coarse step rightly gives one value for as long as the
+load is constant, and a rail of an idle unit rightly stays at 0 W. So the rule asks for evidence that the value should
+have moved, and knows two kinds:
+
+- The rail was seen to be lively before the sweep: noise wider than its step moved its value all the time
+  (:attr:`powerlab.power.watch.Watched.lively`). Such a rail goes on flickering at every load. A stretch of at least a
+  second in which twenty changes were due and twenty readings saw none is a stretch in which nobody measured. (Were
+  the changes independent, none out of twenty would come once in e^20 times.) Like a gap it counts by its share of the
+  window; a counter goes on counting through it, so that there only a stretch over an end of the window matters.
+- The load started within the recording and no rail of the total ever changed. One rail alone says nothing, for it may
+  feed what the load does not use; the sum of all must move. Where it does not, the sensor is stale, or its step is
+  wider than the load: either way its figures say nothing about the load.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from powerlab.domain.power import RailQuantity, Trace
+from powerlab.domain.run import Verdict
+
+if TYPE_CHECKING:
+    from powerlab.measure.validity import Evidence
+
+STALE_S = 1.0
+DUE_CHANGES = 20.0
+SHARE_VOID, SHARE_FLAGGED = 0.10, 0.02
+
+
+def stale_sensor(evidence: Evidence) -> Iterator[tuple[Verdict, str]]:
+    """A sensor that stopped says what was, not what is."""
+    traces = evidence.total_traces()
+    if evidence.load_ns is not None and _all_still(traces, evidence.load_ns, evidence.window_ns):
+        keys = ", ".join(trace.rail.key for trace in traces)
+        span_s = max(_span_s(trace) for trace in traces)
+        yield (
+            Verdict.VOID,
+            f"not one reading of {keys} changed in {span_s:.1f} s although the load started meanwhile: the sensor is "
+            "stale, or its step is wider than the load",
+        )
+        return
+    for trace in traces:
+        changes_per_s = evidence.lively.get(trace.rail.key, 0.0)
+        share = _stale_s(trace, evidence.window_ns, changes_per_s) / evidence.window_s if changes_per_s else 0.0
+        if share > SHARE_FLAGGED:
+            yield (
+                Verdict.VOID if share > SHARE_VOID else Verdict.FLAGGED,
+                f"{trace.rail.key} stood still for {share:.0%} of the window, while before the sweep it changed "
+                f"{changes_per_s:.3g} times a second: the sensor was stale",
+            )
+
+
+def _all_still(traces: list[Trace], load_ns: int, window_ns: tuple[int, int]) -> bool:
+    """Whether power rails alone, all read before the load and in the window, each gave one value throughout."""
+    return bool(traces) and all(
+        trace.rail.quantity is RailQuantity.POWER
+        and trace.time_ns.size > 0
+        and trace.time_ns[0] < load_ns
+        and trace.time_ns[-1] >= window_ns[0]
+        and bool(np.all(trace.value == trace.value[0]))
+        for trace in traces
+    )
+
+
+def _span_s(trace: Trace) -> float:
+    return float(trace.time_ns[-1] - trace.time_ns[0]) / 1e9
+
+
+def _stale_s(trace: Trace, window_ns: tuple[int, int], changes_per_s: float) -> float:
+    """Return how long the value stood still within the window, counting stretches that are too long for chance."""
+    if trace.time_ns.size < 2:
+        return 0.0
+    changed = np.flatnonzero(np.diff(trace.value) != 0) + 1
+    firsts = np.concatenate([[0], changed])
+    lasts = np.concatenate([changed, [trace.time_ns.size - 1]])
+    starts_ns, ends_ns = trace.time_ns[firsts], trace.time_ns[lasts]
+    held_s = (ends_ns - starts_ns) / 1e9
+    stale = held_s >= min(STALE_S, _span_s(trace))
+    # A time without readings is a gap and no repetition.
+    stale &= np.minimum(held_s * changes_per_s, lasts - firsts) >= DUE_CHANGES
+    if trace.rail.quantity is RailQuantity.ENERGY:
+        stale &= ((starts_ns < window_ns[0]) & (ends_ns > window_ns[0])) | (ends_ns > window_ns[1])
+    inside_ns = np.clip(ends_ns, *window_ns) - np.clip(starts_ns, *window_ns)
+    return float(inside_ns[stale].sum()) / 1e9
