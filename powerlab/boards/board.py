@@ -35,6 +35,9 @@ class VendorMode:
         gpu_hz: cap of the GPU clock in Hz; -1 is no cap.
         emc_hz: cap of the memory clock in Hz; 0 is no cap.
         requires_reboot: the board only takes the mode at its next boot.
+        online: the cores that are online, as the kernel lists them (``0,3-5``); empty is the first ``cores``.
+        cluster_khz: caps of each cluster in kHz, where the clusters differ; ``cpu_khz`` is the highest of them then.
+        jetpacks: the JetPacks whose table holds the mode; empty is all.
     """
 
     id: int
@@ -44,6 +47,9 @@ class VendorMode:
     gpu_hz: int
     emc_hz: int
     requires_reboot: bool = False
+    online: str = ""
+    cluster_khz: tuple[int, ...] = ()
+    jetpacks: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +69,7 @@ class Board:
         chips: its power monitor chips.
         vendor_modes: its published power modes, where powerlab has them.
         notes: what a user of this board should know, in words.
+        jetpacks: the JetPacks that run on it, of those powerlab knows; the first is what the simulator takes unasked.
         simulatable: whether the simulator can stand in for it.
     """
 
@@ -75,5 +82,6 @@ class Board:
     total: TotalFormula | None = None
     chips: tuple[Chip, ...] = ()
     vendor_modes: tuple[VendorMode, ...] = ()
+    jetpacks: tuple[int, ...] = ()
     notes: str = ""
     simulatable: bool = False

@@ -45,10 +45,16 @@ def parse_board(name: str, document: Mapping[str, Any]) -> Board:
         signs=fields.pop("detect", {}),
         total=TotalFormula(rails=tuple(total.pop("rails")), **total) if (total := dict(total or {})) else None,
         chips=tuple(Chip(**{**chip, "channels": tuple(chip["channels"])}) for chip in fields.pop("chips", ())),
-        vendor_modes=tuple(VendorMode(**mode) for mode in fields.pop("vendor_modes", ())),
+        vendor_modes=tuple(_vendor_mode(mode) for mode in fields.pop("vendor_modes", ())),
+        jetpacks=tuple(fields.pop("jetpacks", ())),
         simulatable="simulation" in document,
         **fields,
     )
+
+
+def _vendor_mode(table: Mapping[str, Any]) -> VendorMode:
+    fields: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
+    return VendorMode(**fields)
 
 
 def _load_all() -> dict[str, Board]:

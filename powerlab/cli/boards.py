@@ -45,7 +45,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     simulate.add_argument("name", metavar="NAME", help="a board that can be simulated")
     simulate.add_argument("directory", metavar="DIR", type=Path, help="a directory that does not exist yet or is empty")
-    simulate.add_argument("--jetpack", type=int, choices=(4, 5), default=4, help="whose sensor files (default: 4)")
+    simulate.add_argument(
+        "--jetpack", metavar="N", type=int, help="the JetPack to look like (default: the first the board had)"
+    )
     simulate.add_argument("--run", action="store_true", help="then move its sensors until Ctrl-C")
 
 

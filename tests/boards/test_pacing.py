@@ -17,6 +17,7 @@ from powerlab.sysroot import SIMULATION_MARKER, Sysroot
 
 MODEL = PowerModel.from_document(layout.simulation_of("jetson-agx-xavier"))
 CPU = "/sys/devices/system/cpu"
+EMC_CAP = "/sys/kernel/nvpmodel_emc_cap/emc_iso_cap"
 
 
 class Clock:
@@ -154,7 +155,7 @@ def test_the_load_is_there_while_it_runs_and_gone_after_even_after_a_failure(boa
     assert list(board.path(layout.LOAD_DIRECTORY).iterdir()) == []
 
 
-@pytest.mark.parametrize("damage", ["/sys/devices/system/cpu/cpu3/online", layout.EMC_CAP])
+@pytest.mark.parametrize("damage", ["/sys/devices/system/cpu/cpu3/online", EMC_CAP])
 def test_a_damaged_tree_is_told_in_words(board: Sysroot, damage: str) -> None:
     board.path(damage).unlink()
     with pytest.raises(PowerlabError, match="is damaged"):

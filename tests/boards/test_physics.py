@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import random
 from dataclasses import replace
 
 import pytest
@@ -8,28 +7,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from powerlab.boards.simulator import layout
+from powerlab.boards.simulator.clusters import clusters_of
 from powerlab.boards.simulator.physics import (
     BoardState,
+    Core,
     PowerModel,
-    Reading,
-    noisy,
-    power_w,
-    quantised,
+    components_w,
+    rails_w,
+    slowdown,
     speedup,
 )
 
 SIMULATION = layout.simulation_of("jetson-agx-xavier")
 MODEL = PowerModel.from_document(SIMULATION)
-CLOCKS = SIMULATION["cpu_freqs_khz"]
+CLOCKS = clusters_of(SIMULATION)[0].freqs_khz
 RAILS = {"GPU", "CPU", "SOC", "CV", "VDDRQ", "SYS5V"}
 
 
 def board(cores: int = 8, khz: int = 2265600, busy: int = 0, idle_khz: int = 1190400) -> BoardState:
     return BoardState(
-        core_khz=(khz,) * cores,
-        idle_khz=(min(idle_khz, khz),) * cores,
+        cores=(Core(busy_khz=khz, idle_khz=min(idle_khz, khz)),) * cores,
         busy_threads=busy,
-        gpu_hz=1377000000,
+        gpu_share=(1.0,),
         emc_hz=2133000000,
     )
 
@@ -43,8 +42,12 @@ STATES = st.builds(
 )
 
 
+def power_w(state: BoardState) -> dict[str, float]:
+    return rails_w(SIMULATION["rails"], components_w(MODEL, state))
+
+
 def total_w(state: BoardState) -> float:
-    return sum(power_w(MODEL, state).values())
+    return sum(power_w(state).values())
 
 
 def test_the_board_draws_about_what_such_boards_draw() -> None:
@@ -55,7 +58,7 @@ def test_the_board_draws_about_what_such_boards_draw() -> None:
 
 @given(STATES)
 def test_every_rail_is_there_and_none_is_negative(state: BoardState) -> None:
-    rails = power_w(MODEL, state)
+    rails = power_w(state)
     assert set(rails) == RAILS
     assert all(watts >= 0.0 for watts in rails.values())
     assert rails["CV"] == 0.0, "no workload of ours uses the vision accelerators"
@@ -76,7 +79,7 @@ def test_a_higher_clock_draws_more_than_in_proportion(cores: int, busy: int, clo
     busy = min(cores, busy)
 
     def switching_w(khz: int) -> float:
-        loaded, quiet = (power_w(MODEL, board(cores, khz, threads, khz))["CPU"] for threads in (busy, 0))
+        loaded, quiet = (power_w(board(cores, khz, threads, khz))["CPU"] for threads in (busy, 0))
         return loaded - quiet
 
     assert switching_w(high) / switching_w(low) >= high / low * (1.0 - 1e-9)
@@ -84,10 +87,10 @@ def test_a_higher_clock_draws_more_than_in_proportion(cores: int, busy: int, clo
 
 @given(STATES, st.integers(1, 7))
 def test_a_core_that_is_off_line_draws_nothing(state: BoardState, fewer: int) -> None:
-    left = max(1, len(state.core_khz) - fewer)
-    smaller = replace(state, core_khz=state.core_khz[:left], idle_khz=state.idle_khz[:left])
-    if left < len(state.core_khz):
-        assert power_w(MODEL, smaller)["CPU"] < power_w(MODEL, state)["CPU"]
+    left = max(1, len(state.cores) - fewer)
+    smaller = replace(state, cores=state.cores[:left])
+    if left < len(state.cores):
+        assert power_w(smaller)["CPU"] < power_w(state)["CPU"]
 
 
 @given(st.integers(1, 64), st.integers(1, 64))
@@ -105,36 +108,55 @@ def test_no_thread_or_no_core_is_a_mistake(threads: int, cores: int) -> None:
         speedup(MODEL, threads, cores)
 
 
-@given(st.floats(0.0, 60.0), st.sampled_from([1000, 2000, 4000, 5000, 10000]), st.integers(4000, 20000))
-def test_a_reading_is_a_whole_number_of_the_chips_steps(drawn_w: float, shunt_uohm: int, supply_mv: int) -> None:
-    reading = quantised(drawn_w, supply_mv, shunt_uohm)
-    step_ma = 40_000 / shunt_uohm
-    assert reading.voltage_mv % 8 == 0
-    assert reading.current_ma % step_ma == 0
-    half_a_step_w = step_ma * reading.voltage_mv / 2e6
-    assert abs(reading.power_mw / 1000 - drawn_w) <= half_a_step_w + 0.001 + 1e-9
+def test_a_quota_thins_the_switching_and_stretches_the_work_alike() -> None:
+    free = board(busy=4)
+    held = replace(free, quota_cores=1.0)
+    assert held.busy_share == 0.25
+    assert slowdown(MODEL, held) == pytest.approx(4 * slowdown(MODEL, free))
+    idle_w, held_w, free_w = (power_w(state)["CPU"] for state in (replace(free, busy_threads=0), held, free))
+    assert (held_w - idle_w) == pytest.approx((free_w - idle_w) / 4)
 
 
-def test_the_xaviers_step_is_the_published_one() -> None:
-    assert quantised(0.2, SIMULATION["supply_mv"], SIMULATION["shunt_uohm"]) == Reading(voltage_mv=19200, current_ma=10)
-    assert Reading(voltage_mv=19200, current_ma=10).power_mw == 192
+def test_a_quota_above_the_busy_cores_changes_nothing() -> None:
+    free = board(busy=2)
+    assert power_w(replace(free, quota_cores=3.0)) == power_w(free)
+    assert slowdown(MODEL, replace(free, quota_cores=3.0)) == slowdown(MODEL, free)
 
 
-@pytest.mark.parametrize("true_w", [0.19, 0.77, 2.9, 14.6])
-def test_noise_leaves_the_mean_alone_and_carries_it_across_the_steps(true_w: float) -> None:
-    noise = random.Random(1)
-    count = 20_000
-    readings = [
-        quantised(noisy(true_w, noise), SIMULATION["supply_mv"], SIMULATION["shunt_uohm"]).power_mw / 1000
-        for _ in range(count)
-    ]
-    assert sum(readings) / count == pytest.approx(true_w, abs=0.02)
+def test_no_slowdown_without_work() -> None:
+    with pytest.raises(ValueError, match="no core is busy"):
+        slowdown(MODEL, board(busy=0))
 
 
-def test_a_rail_that_is_off_has_no_noise_that_would_look_like_power() -> None:
-    assert noisy(0.0, random.Random(1)) == 0.0
+@given(STATES)
+def test_no_state_is_faster_than_full_clocks(state: BoardState) -> None:
+    if state.busy_cores:
+        assert slowdown(MODEL, state) >= 1.0 - 1e-12
 
 
-def test_the_noise_is_repeatable() -> None:
-    first, second = random.Random(7), random.Random(7)
-    assert [noisy(3.0, first) for _ in range(10)] == [noisy(3.0, second) for _ in range(10)]
+def test_slow_cores_of_a_mixed_cpu_count_for_less() -> None:
+    slow = Core(busy_khz=2265600, idle_khz=1190400, speed=0.5, switching=0.3)
+    state = replace(board(cores=2, busy=2), cores=(*board(cores=1).cores, slow))
+    assert slowdown(MODEL, state) == pytest.approx(1 / 0.75)
+    assert power_w(state)["CPU"] < power_w(board(cores=2, busy=2))["CPU"]
+
+
+def test_memory_that_is_slower_slows_the_share_that_waits_for_it() -> None:
+    model = replace(MODEL, memory_bound=0.2)
+    assert slowdown(model, board(busy=1)) == pytest.approx(1.0)
+    assert slowdown(model, replace(board(busy=1), emc_hz=2133000000 // 2)) == pytest.approx(1.2)
+
+
+def test_a_core_kept_out_of_its_deepest_idle_state_draws_more_when_idle() -> None:
+    deep, shallow = (
+        replace(board(), cores=(Core(busy_khz=2265600, idle_khz=2265600, shallow=s),)) for s in (False, True)
+    )
+    assert power_w(shallow)["CPU"] > power_w(deep)["CPU"]
+
+
+def test_packages_are_components_of_their_own_and_a_rail_is_their_weighted_sum() -> None:
+    cores = tuple(Core(busy_khz=2265600, idle_khz=1190400, package=package) for package in (0, 0, 1, 1))
+    components = components_w(MODEL, replace(board(busy=2), cores=cores))
+    assert components["cpu0"] > components["cpu1"] > 0
+    rails = rails_w({"both": {"cpu0": 1.0, "cpu1": 0.5}, "none": {"cpu7": 1.0}}, components)
+    assert rails == {"both": components["cpu0"] + 0.5 * components["cpu1"], "none": 0.0}

@@ -13,7 +13,8 @@ import pytest
 from powerlab.boards.simulator import create_tree, layout, loop, simulated_board
 from powerlab.boards.simulator.load import Load
 from powerlab.boards.simulator.loop import Simulator
-from powerlab.boards.simulator.physics import PowerModel, power_w
+from powerlab.boards.simulator.physics import PowerModel, components_w
+from powerlab.boards.simulator.physics import rails_w as model_w
 from powerlab.boards.simulator.process import running
 from powerlab.boards.simulator.state import read_settings
 from powerlab.cli import main
@@ -59,7 +60,8 @@ def test_the_sensors_say_on_average_what_the_model_draws(board: Sysroot, simulat
             true_w = simulator.tick(tick * TICK_NS)
             for rail, watts in rails_w(board).items():
                 sums[rail] += watts
-    assert true_w == power_w(MODEL, read_settings(board, SIMULATION, 8).state(8))
+    state = read_settings(board, SIMULATION).state(8)
+    assert true_w == model_w(SIMULATION["rails"], components_w(MODEL, state))
     for rail, watts in true_w.items():
         assert sums[rail] / count == pytest.approx(watts, abs=0.05), rail
 

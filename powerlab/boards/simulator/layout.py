@@ -8,16 +8,28 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from powerlab.boards.board import Board
 from powerlab.boards.registry import board_document, find_board
 from powerlab.domain.errors import PowerlabError
 from powerlab.sysroot import SIMULATION_MARKER, Sysroot
 
 CPU = "/sys/devices/system/cpu"
-EMC_CAP = "/sys/kernel/nvpmodel_emc_cap/emc_iso_cap"
+CGROUP = "/sys/fs/cgroup/powerlab"
+"""The control group whose CPU quota the simulated load is under."""
 LOAD_DIRECTORY = "/simulation/load"
 ENERGY_FILE = "/simulation/energy"
+"""CLOCK_MONOTONIC in ns and the board's true energy since the simulator's start in µJ."""
+RAIL_ENERGY_FILE = "/simulation/rail-energy"
+"""The same for each rail: one line ``µJ name`` a rail."""
+CAPS_FILE = "/simulation/caps"
+"""What heat and limits leave of the clocks, as shares of the highest: lines of ``cpu 0.850``."""
+FAULTS_FILE = "/simulation/faults"
+"""The faults in force, one a line."""
+ROOM_FILE = "/simulation/room"
+"""The temperature around the board in m°C; write another to see it heat up or cool down."""
 SENSOR_WIDTH = 8
 """Sensor files are rewritten in place, so every text has the same width: a reader never sees half a number."""
+_READ_BYTES = 4096
 
 
 def simulation_of(board_name: str) -> Mapping[str, Any]:
@@ -33,49 +45,64 @@ def simulation_of(board_name: str) -> Mapping[str, Any]:
     return simulation
 
 
+def choose_jetpack(board: Board, jetpack: int | None) -> int | None:
+    """Return the JetPack to simulate: the one asked for, else the board's first; None for a board that has none.
+
+    Raises:
+        PowerlabError: the board never had that one.
+    """
+    if jetpack is None:
+        return board.jetpacks[0] if board.jetpacks else None
+    if jetpack not in board.jetpacks:
+        offered = " or ".join(map(str, board.jetpacks))
+        what = f"choose {offered}" if offered else "leave it away: this board has none"
+        raise PowerlabError(f"JetPack {jetpack} is not simulated for {board.name}; {what}.")
+    return jetpack
+
+
+def variant_of(jetpack: int | None) -> str:
+    """Return the word that tells parts which of a board's software releases to look like."""
+    return "" if jetpack is None else f"jetpack{jetpack}"
+
+
+def variant_value(value: Any, variant: str) -> Any:
+    """Return a value for a variant: a table with the variant as a key holds one for each, all else holds for all."""
+    return value[variant] if isinstance(value, Mapping) and variant in value else value
+
+
 def read_marker(sysroot: Sysroot) -> Mapping[str, Any]:
-    """Return what the marker file of a simulated tree says: ``board`` and ``jetpack``.
+    """Return what the marker file of a simulated tree says: ``board`` and ``jetpack`` (None for boards without).
 
     Raises:
         PowerlabError: the directory is no simulated board.
     """
     try:
         marker = json.loads(sysroot.read(SIMULATION_MARKER))
-        return {"board": str(marker["board"]), "jetpack": int(marker["jetpack"])}
+        jetpack = marker["jetpack"]
+        return {"board": str(marker["board"]), "jetpack": None if jetpack is None else int(jetpack)}
     except (OSError, ValueError, TypeError, KeyError):
         raise PowerlabError(
             f"{sysroot.base} is no simulated board; write one with `powerlab boards simulate NAME DIR`."
         ) from None
 
 
-def gpu_directory(simulation: Mapping[str, Any]) -> str:
-    """Return the GPU's directory in sysfs."""
-    return f"/sys/devices/{simulation['gpu_device']}"
-
-
-def gpu_devfreq(simulation: Mapping[str, Any]) -> str:
-    """Return the directory of the GPU's clock."""
-    return f"{gpu_directory(simulation)}/devfreq/{simulation['gpu_device']}"
-
-
-def sensor_files(jetpack: int, address: str, chip_number: int, channel: int) -> dict[str, str]:
-    """Return the files of one monitor channel (0-based): ``voltage``, ``current`` and, with JetPack 4, ``power``."""
-    if jetpack == 4:
-        chip = f"/sys/bus/i2c/drivers/ina3221x/{address}/iio:device{chip_number}"
-        return {kind: f"{chip}/in_{kind}{channel}_input" for kind in ("voltage", "current", "power")}
-    chip = f"/sys/bus/i2c/drivers/ina3221/{address}/hwmon/hwmon{chip_number}"
-    return {"voltage": f"{chip}/in{channel + 1}_input", "current": f"{chip}/curr{channel + 1}_input"}
-
-
-def sensor_text(value: int) -> bytes:
-    """Return a reading as the tree's sensor files hold it."""
-    return f"{value:<{SENSOR_WIDTH}d}\n".encode()
+def sensor_text(value: int, width: int = SENSOR_WIDTH) -> bytes:
+    """Return a reading as the tree's sensor files hold it; energy counters need a greater width."""
+    return f"{value:<{width}d}\n".encode()
 
 
 def first_line(path: Path) -> str:
-    """Return a file's first line without white space; a file rewritten in place may hold a rest behind it."""
-    with path.open("rb") as file:
-        return file.readline().decode("utf-8", "replace").strip()
+    """Return a file's first line without white space; a file rewritten in place may hold a rest behind it.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        text = os.read(handle, _READ_BYTES)
+    finally:
+        os.close(handle)
+    return text.decode("utf-8", "replace").partition("\n")[0].strip()
 
 
 def rewrite(path: Path, text: str) -> None:

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from powerlab.boards.registry import find_board
 from powerlab.boards.simulator import layout
+from powerlab.boards.simulator.clusters import core_numbers
 from powerlab.boards.simulator.load import Load
-from powerlab.boards.simulator.physics import PowerModel, speedup
+from powerlab.boards.simulator.physics import PowerModel, slowdown, speedup
 from powerlab.boards.simulator.state import Settings, read_settings
 from powerlab.domain.errors import PowerlabError
 from powerlab.sysroot import Sysroot
@@ -41,8 +41,8 @@ class Pacer:
 def slowest_factor(model: PowerModel, core_count: int, host_cores: int) -> float:
     """Return the constant that keeps every simulated inference at least as long as the real one.
 
-    A simulated inference lasts ``host_duration * host_threads * C * (f_max / f) / speedup(threads)``, and
-    ``host_threads = min(threads, host_cores)``: so C is the largest ``speedup(t) / min(t, host_cores)``.
+    A simulated inference lasts ``host_duration * host_threads * C * slowdown / speedup(threads)``, the slowdown is at
+    least 1, and ``host_threads = min(threads, host_cores)``: so C is the largest ``speedup(t) / min(t, host_cores)``.
     """
     return max(speedup(model, t, core_count) / min(t, host_cores) for t in range(1, core_count + 1))
 
@@ -53,19 +53,17 @@ class SimulatedPacer(Pacer):
     def __init__(self, sysroot: Sysroot, threads: int) -> None:
         host_cores = len(os.sched_getaffinity(0))
         super().__init__(host_threads=min(threads, host_cores))
-        board_name = layout.read_marker(sysroot)["board"]
         self._sysroot = sysroot
         self._threads = threads
-        self._simulation = layout.simulation_of(board_name)
-        self._core_count = find_board(board_name).core_count or 1
+        self._simulation = layout.simulation_of(layout.read_marker(sysroot)["board"])
         self._model = PowerModel.from_document(self._simulation)
-        self._constant = slowest_factor(self._model, self._core_count, host_cores)
+        self._constant = slowest_factor(self._model, len(core_numbers(self._simulation)), host_cores)
         self._settings = self._read_settings()
         self._settings_ns = time.monotonic_ns()
         self._load = Load(sysroot)
 
     def _read_settings(self) -> Settings:
-        return read_settings(self._sysroot, self._simulation, self._core_count)
+        return read_settings(self._sysroot, self._simulation)
 
     def stretch(self) -> float:
         """Return how many times longer an inference takes on the board, as it is set now, than here."""
@@ -75,10 +73,8 @@ class SimulatedPacer(Pacer):
                 self._settings = self._read_settings()
             self._settings_ns = now_ns
         state = self._settings.state(self._threads)
-        busy_khz = sum(state.core_khz[: state.busy_cores]) / state.busy_cores
-        slower_clock = self._model.cpu_max_khz / busy_khz
-        faster_cores = speedup(self._model, self._threads, len(state.core_khz))
-        return self.host_threads * self._constant * slower_clock / faster_cores
+        faster_cores = speedup(self._model, self._threads, len(state.cores))
+        return self.host_threads * self._constant * slowdown(self._model, state) / faster_cores
 
     @contextmanager
     def inference(self) -> Iterator[None]:

@@ -1,20 +1,50 @@
 """What a simulated board draws and how fast it is: pure functions of its state, so that a test knows the truth.
 
-CPU rail: every online core leaks in proportion to its voltage and switches C·V²·f when busy, a small fraction of it
-when idle; V grows linearly with f. Memory and SOC rails grow with the memory clock and with the traffic of the busy
-cores. The 5 V rail carries a constant part and the loss of the regulators. These are textbook shapes (Weste & Harris,
-CMOS VLSI Design, ch. 5) with chosen coefficients: everything that comes out is ``simulated``.
+A board is made of components, each in W:
+
+- ``cpu0``, ``cpu1``, a processor package each: a constant part, and every online core leaks in proportion to its
+  voltage and switches k·V²·f when busy, a small share of it when idle; V grows linearly with f, down to a smallest
+  voltage.
+- ``gpu0``, ``gpu1``: a constant part and one in proportion to the clock it may have (no engine of ours computes there).
+- ``memory`` and ``soc``: a constant part, one that grows with the memory's clock, one with the busy cores' traffic.
+- ``board``: a constant part and the loss of the regulators, in proportion to all of the above.
+
+A rail is a weighted sum of components, as the board's file states it. An inference takes as long as the clocks of its
+cores say, a share of it as long as the memory's clock says, and threads speed it up by Amdahl's law. A CPU quota below
+the busy cores stretches it and thins their switching in the same measure.
+
+These are textbook shapes (Weste & Harris, CMOS VLSI Design, ch. 5; Amdahl, 1967) with chosen coefficients:
+everything that comes out is ``simulated``.
 """
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-INA3221_SHUNT_STEP_UV = 40
-INA3221_BUS_STEP_MV = 8
+from powerlab.boards.simulator.clusters import cpu_max_khz
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Core:
+    """One online core.
+
+    Attributes:
+        busy_khz: its clock while it computes.
+        idle_khz: its clock while it idles.
+        package: the socket it sits in.
+        speed: work done per clock, relative to the board's fastest kind.
+        switching: power per clock and V², relative to the model's.
+        shallow: whether it may not enter its deepest idle state.
+    """
+
+    busy_khz: int
+    idle_khz: int
+    package: int = 0
+    speed: float = 1.0
+    switching: float = 1.0
+    shallow: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,86 +52,119 @@ class BoardState:
     """What decides a board's power.
 
     Attributes:
-        core_khz: the clock of each online core while it runs, in core order.
-        idle_khz: the clock of each online core while it idles.
+        cores: every online core, in the order in which threads fill them.
         busy_threads: threads that compute now; more than the online cores count as all of them.
-        gpu_hz: the GPU's highest allowed clock.
+        gpu_share: the clock each GPU is allowed, as a share of its highest.
         emc_hz: the memory's clock.
+        quota_cores: how many cores' time the threads may use together; None where nothing limits it.
     """
 
-    core_khz: tuple[int, ...]
-    idle_khz: tuple[int, ...]
+    cores: tuple[Core, ...]
     busy_threads: int
-    gpu_hz: int
-    emc_hz: int
+    gpu_share: tuple[float, ...] = ()
+    emc_hz: int = 0
+    quota_cores: float | None = None
 
     @property
     def busy_cores(self) -> int:
         """Cores that compute now."""
-        return min(self.busy_threads, len(self.core_khz))
+        return min(self.busy_threads, len(self.cores))
+
+    @property
+    def busy_share(self) -> float:
+        """The share of time in which the busy cores may compute."""
+        if self.quota_cores is None or not self.busy_cores:
+            return 1.0
+        return min(1.0, self.quota_cores / self.busy_cores)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PowerModel:
-    """The coefficients of :func:`power_w`, from the board's file, and the clocks they refer to."""
+    """The coefficients of :func:`components_w`, and the clocks they refer to; the units stand in their names.
+
+    ``core_shallow_factor`` is how much more an idle core switches that may not enter its deepest idle state;
+    ``memory_bound`` the share of an inference that waits for the memory at its highest clock.
+    """
 
     volt_at_zero: float
     volt_per_ghz: float
     volt_min: float
     core_w_per_ghz_v2: float
-    core_idle_fraction: float
     core_leak_w_per_v: float
-    cpu_base_w: float
-    gpu_base_w: float
-    gpu_w_at_max: float
-    soc_base_w: float
-    soc_w_per_emc_ghz: float
-    soc_w_per_traffic: float
-    ddr_base_w: float
-    ddr_w_per_emc_ghz: float
-    ddr_w_per_traffic: float
-    sys5v_base_w: float
-    regulator_loss: float
+    core_idle_fraction: float = 0.03
+    core_shallow_factor: float = 3.0
+    cpu_base_w: float = 0.0
+    gpu_base_w: tuple[float, ...] = ()
+    gpu_w_at_max: tuple[float, ...] = ()
+    memory_base_w: float = 0.0
+    memory_w_per_emc_ghz: float = 0.0
+    memory_w_per_traffic: float = 0.0
+    soc_base_w: float = 0.0
+    soc_w_per_emc_ghz: float = 0.0
+    soc_w_per_traffic: float = 0.0
+    board_base_w: float = 0.0
+    regulator_loss: float = 0.0
+    parallel_fraction: float = 0.96
+    memory_bound: float = 0.0
     cpu_max_khz: int
-    gpu_max_hz: int
-    parallel_fraction: float
+    emc_max_hz: int
 
     @classmethod
     def from_document(cls, simulation: Mapping[str, Any]) -> PowerModel:
         """Return the model in a board file's ``[simulation]`` table."""
-        return cls(
-            **simulation["power"],
-            cpu_max_khz=max(simulation["cpu_freqs_khz"]),
-            gpu_max_hz=max(simulation["gpu_freqs_hz"]),
-            parallel_fraction=simulation["parallel_fraction"],
-        )
+        fields = dict(simulation["power"])
+        for name in ("gpu_base_w", "gpu_w_at_max"):
+            fields[name] = tuple(fields.get(name, ()))
+        emc_max_hz = simulation["emc"]["max_hz"] if "emc" in simulation else 0
+        return cls(**fields, cpu_max_khz=cpu_max_khz(simulation), emc_max_hz=emc_max_hz)
 
     def volt(self, freq_khz: int) -> float:
         """Return the core voltage in V at a clock."""
         return max(self.volt_min, self.volt_at_zero + self.volt_per_ghz * freq_khz / 1e6)
 
 
-def power_w(model: PowerModel, state: BoardState) -> dict[str, float]:
-    """Return what each rail of the board draws, in W, without noise and before the sensor rounds it."""
-    cpu = model.cpu_base_w
+def components_w(model: PowerModel, state: BoardState) -> dict[str, float]:
+    """Return what each component of the board draws, in W."""
+    packages: dict[int, float] = {}
     traffic = 0.0
-    for index, (busy_khz, idle_khz) in enumerate(zip(state.core_khz, state.idle_khz, strict=True)):
-        busy = index < state.busy_cores
-        freq_khz = busy_khz if busy else idle_khz
-        volt = model.volt(freq_khz)
-        switching = model.core_w_per_ghz_v2 * volt**2 * freq_khz / 1e6
-        cpu += model.core_leak_w_per_v * volt + switching * (1.0 if busy else model.core_idle_fraction)
-        traffic += freq_khz / model.cpu_max_khz if busy else 0.0
+    for index, core in enumerate(state.cores):
+        share = state.busy_share if index < state.busy_cores else 0.0
+        busy_w, idle_w = _busy_w(model, core), _idle_w(model, core)
+        packages[core.package] = packages.get(core.package, model.cpu_base_w) + share * busy_w + (1.0 - share) * idle_w
+        traffic += share * core.busy_khz / model.cpu_max_khz
     emc_ghz = state.emc_hz / 1e9
-    rails = {
-        "GPU": model.gpu_base_w + model.gpu_w_at_max * state.gpu_hz / model.gpu_max_hz,
-        "CPU": cpu,
-        "SOC": model.soc_base_w + model.soc_w_per_emc_ghz * emc_ghz + model.soc_w_per_traffic * traffic,
-        "CV": 0.0,
-        "VDDRQ": model.ddr_base_w + model.ddr_w_per_emc_ghz * emc_ghz + model.ddr_w_per_traffic * traffic,
+    found = {f"cpu{package}": watts for package, watts in sorted(packages.items())}
+    for number, (base_w, clock_w) in enumerate(zip(model.gpu_base_w, model.gpu_w_at_max, strict=True)):
+        found[f"gpu{number}"] = base_w + clock_w * state.gpu_share[number]
+    for name in ("memory", "soc"):
+        base_w, per_ghz, per_traffic = (
+            getattr(model, f"{name}_{kind}") for kind in ("base_w", "w_per_emc_ghz", "w_per_traffic")
+        )
+        found[name] = base_w + per_ghz * emc_ghz + per_traffic * traffic
+    found["board"] = model.board_base_w + model.regulator_loss * sum(found.values())
+    return found
+
+
+def _busy_w(model: PowerModel, core: Core) -> float:
+    volt = model.volt(core.busy_khz)
+    return model.core_leak_w_per_v * volt + _switching_w(model, core, core.busy_khz)
+
+
+def _idle_w(model: PowerModel, core: Core) -> float:
+    share = model.core_idle_fraction * (model.core_shallow_factor if core.shallow else 1.0)
+    return model.core_leak_w_per_v * model.volt(core.idle_khz) + share * _switching_w(model, core, core.idle_khz)
+
+
+def _switching_w(model: PowerModel, core: Core, freq_khz: int) -> float:
+    return model.core_w_per_ghz_v2 * core.switching * model.volt(freq_khz) ** 2 * freq_khz / 1e6
+
+
+def rails_w(rails: Mapping[str, Mapping[str, float]], components: Mapping[str, float]) -> dict[str, float]:
+    """Return what each rail draws, in W; a component the board has not (an empty socket) adds nothing."""
+    return {
+        rail: sum(weight * components.get(component, 0.0) for component, weight in parts.items())
+        for rail, parts in rails.items()
     }
-    rails["SYS5V"] = model.sys5v_base_w + model.regulator_loss * sum(rails.values())
-    return rails
 
 
 def speedup(model: PowerModel, threads: int, online_cores: int) -> float:
@@ -116,34 +179,16 @@ def speedup(model: PowerModel, threads: int, online_cores: int) -> float:
     return 1.0 / (1.0 - model.parallel_fraction + model.parallel_fraction / cores)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
-    """What an INA3221 channel's registers say, in the driver's units."""
+def slowdown(model: PowerModel, state: BoardState) -> float:
+    """Return how many times longer the busy threads take than as many at full clocks and without a quota.
 
-    voltage_mv: int
-    current_ma: int
-
-    @property
-    def power_mw(self) -> int:
-        """The product, as the JetPack 4 driver shows it."""
-        return self.voltage_mv * self.current_ma // 1000
-
-    def values(self) -> dict[str, int]:
-        """Return voltage, current and power by the names the tree's files go by."""
-        return {"voltage": self.voltage_mv, "current": self.current_ma, "power": self.power_mw}
-
-
-def noisy(true_w: float, noise: random.Random) -> float:
-    """Return one instant of a rail whose mean is ``true_w``: regulators ripple, by about 70 mW and 1 % here."""
-    if true_w <= 0.0:
-        return 0.0
-    ripple_w = 0.01 * true_w + 0.07 * min(1.0, true_w / 0.3)
-    return max(0.0, noise.gauss(true_w, ripple_w))
-
-
-def quantised(drawn_w: float, supply_mv: int, shunt_uohm: int) -> Reading:
-    """Round a power as the chip does: the current by 40 µV over the shunt, the voltage by 8 mV (INA3221 data sheet)."""
-    step_ma = INA3221_SHUNT_STEP_UV * 1000 / shunt_uohm
-    voltage_mv = round(supply_mv / INA3221_BUS_STEP_MV) * INA3221_BUS_STEP_MV
-    steps = round(drawn_w * 1e6 / voltage_mv / step_ma)
-    return Reading(voltage_mv=voltage_mv, current_ma=round(steps * step_ma))
+    Raises:
+        ValueError: no core is busy.
+    """
+    busy = state.cores[: state.busy_cores]
+    if not busy:
+        raise ValueError("no core is busy")
+    slower_clock = model.cpu_max_khz * len(busy) / sum(core.busy_khz * core.speed for core in busy)
+    slower_memory = model.emc_max_hz / state.emc_hz if state.emc_hz else 1.0
+    factor = (1.0 - model.memory_bound) * slower_clock + model.memory_bound * slower_memory
+    return factor / state.busy_share

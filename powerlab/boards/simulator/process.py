@@ -48,7 +48,7 @@ def running(directory: str | Path, temporary: bool = False) -> Iterator[Sysroot]
 
 
 @contextmanager
-def simulated_board(board_name: str, jetpack: int = 4) -> Iterator[Sysroot]:
+def simulated_board(board_name: str, jetpack: int | None = None) -> Iterator[Sysroot]:
     """Yield the sysroot of a temporary simulated board whose simulator process is running.
 
     Raises:

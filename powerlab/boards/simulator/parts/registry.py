@@ -1,0 +1,30 @@
+"""The parts a simulated board can be made of. A part is one module in this package and one line here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from powerlab.boards.board import Board
+from powerlab.boards.simulator.parts.base import Part
+from powerlab.boards.simulator.parts.cpu import Cpu
+from powerlab.boards.simulator.parts.emc import Emc
+from powerlab.boards.simulator.parts.gpu_devfreq import GpuDevfreq
+from powerlab.boards.simulator.parts.ina3221 import Ina3221
+from powerlab.boards.simulator.parts.nvpmodel import NvpmodelProgram
+from powerlab.boards.simulator.parts.thermal import Thermal
+
+PARTS: Mapping[str, type[Part]] = {
+    "cpu": Cpu,
+    "gpu_devfreq": GpuDevfreq,
+    "emc": Emc,
+    "thermal": Thermal,
+    "nvpmodel": NvpmodelProgram,
+    "ina3221": Ina3221,
+}
+"""By the name of their table in a board's file, ``[simulation.NAME]``."""
+
+
+def parts_of(board: Board, simulation: Mapping[str, Any], variant: str) -> list[Part]:
+    """Return the parts a board has, in the registry's order."""
+    return [part(board, simulation[name], variant) for name, part in PARTS.items() if name in simulation]
