@@ -1,0 +1,95 @@
+"""CPU clocks below what governor and limits ask for, while the cores are busy.
+
+A look at a policy counts only if one of its processors was busy since the last look and since the one before: a
+governor needs some time to climb, and a core that idles may be slow.
+"""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass, field
+
+from powerlab.domain.power import Availability
+from powerlab.sysroot import Sysroot
+from powerlab.throttling.base import Watching, WatchProbe
+from powerlab.throttling.busy_cores import busy_between, read_ticks
+from powerlab.throttling.clock_asked import AskedClock, actual_khz, asked_clocks
+from powerlab.throttling.reading import counted
+
+_TOLERANCE = 0.05
+"""A clock this far below what is asked for is rounding, spread spectrum or the moment of the look."""
+_LOW_SHARE = 0.1
+_LEAST_LOOKS = 5
+
+
+@dataclass(slots=True)
+class _Policy:
+    asked: AskedClock
+    looks: int = 0
+    low_khz: list[int] = field(default_factory=list)
+
+    @property
+    def low_share(self) -> float:
+        return len(self.low_khz) / self.looks if self.looks >= _LEAST_LOOKS else 0.0
+
+    @property
+    def low_ratio(self) -> float:
+        """How the low clocks stand to what was asked for; the smaller, the worse."""
+        return statistics.median(self.low_khz) / self.asked.khz
+
+
+class _Watching:
+    def __init__(self, sysroot: Sysroot) -> None:
+        self._sysroot = sysroot
+        self._policies = [_Policy(asked) for asked in asked_clocks(sysroot)]
+        self._ticks = read_ticks(sysroot) if self._policies else {}
+        self._busy_before: frozenset[int] = frozenset()
+
+    def sample(self) -> None:
+        if not self._policies:
+            return
+        ticks = read_ticks(self._sysroot)
+        busy = busy_between(self._ticks, ticks)
+        for policy in self._policies:
+            if policy.asked.processors & busy & self._busy_before:
+                khz = actual_khz(self._sysroot, policy.asked.path)
+                if khz is not None:
+                    policy.looks += 1
+                    if khz < (1 - _TOLERANCE) * policy.asked.khz:
+                        policy.low_khz.append(khz)
+        self._ticks, self._busy_before = ticks, busy
+
+    def finish(self) -> tuple[str, ...]:
+        slow = [policy for policy in self._policies if policy.low_share >= _LOW_SHARE]
+        if not slow:
+            return ()
+        worst = min(slow, key=lambda policy: policy.low_ratio)
+        others = f" (and {counted(len(slow) - 1, 'other cluster')} likewise)" if len(slow) > 1 else ""
+        low_ghz, asked_ghz = statistics.median(worst.low_khz) / 1e6, worst.asked.khz / 1e6
+        return (
+            f"the CPU clocks of {worst.asked.name} were too low in {worst.low_share:.0%} of the looks at busy cores: "
+            f"{low_ghz:.2f} GHz where {asked_ghz:.2f} GHz was asked for{others}",
+        )
+
+
+class CpuClocks:
+    """Watches cpufreq."""
+
+    name = "cpu_clocks"
+
+    def probe(self, sysroot: Sysroot) -> WatchProbe:
+        """Say of how many policies it is known what they must reach."""
+        asked = asked_clocks(sysroot)
+        if not asked:
+            state, detail = Availability.ABSENT, "the kernel says of no CPU clock both what it is and what it must be"
+        elif not read_ticks(sysroot):
+            state, detail = Availability.ABSENT, "the kernel does not say which cores are busy"
+        else:
+            state = Availability.AVAILABLE
+            shown = sorted({f"{policy.khz / 1e6:.2f}" for policy in asked})
+            detail = f"{counted(len(asked), 'cluster')}, to reach {' or '.join(shown)} GHz under load"
+        return WatchProbe(watch=self.name, availability=state, detail=detail)
+
+    def start(self, sysroot: Sysroot) -> Watching:
+        """Note what is asked for now, before heat can lower the limits."""
+        return _Watching(sysroot)
