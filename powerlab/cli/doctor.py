@@ -7,15 +7,20 @@ import json
 
 from powerlab.cli.hosts import add_host_arguments, open_host
 
+_WATCH_S = 2.0
+_LONGEST_WATCH_S = 3600.0
+
 _DESCRIPTION = """\
 Say what this machine can measure and set, and what to do about what it cannot.
 
-Nothing is changed. Sources that could be read with more rights come with the command that grants them.
+Nothing is changed. What could work and does not comes with the command that mends it. With --watch every rail is read
+as fast as it can be read for a while, to see how often its values really change and what a read costs.
 """
 
 _EPILOG = """\
 examples:
   powerlab doctor                                  this machine
+  powerlab doctor --watch                          and what its sensors really do, in two seconds
   powerlab doctor --board jetson-agx-xavier        a simulated board
   powerlab doctor --json | jq .total               for machines
 
@@ -34,15 +39,32 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         epilog=_EPILOG,
     )
     add_host_arguments(parser)
+    parser.add_argument(
+        "--watch",
+        metavar="SECONDS",
+        nargs="?",
+        type=_seconds,
+        const=_WATCH_S,
+        help=f"watch every rail for that long (default where given: {_WATCH_S:g})",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON for machines")
+
+
+def _seconds(text: str) -> float:
+    """Parse a time to watch; argparse turns the error into its own words."""
+    seconds = float(text)
+    if not 0 < seconds <= _LONGEST_WATCH_S:
+        raise argparse.ArgumentTypeError(f"{text} is no time from 0 to {_LONGEST_WATCH_S:g} s")
+    return seconds
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from powerlab.cli.doctor_report import document, print_report
+    from powerlab.cli.doctor_document import document
+    from powerlab.cli.doctor_report import print_report
 
     with open_host(args) as host:
-        found = document(host)
+        found = document(host, args.watch)
     if args.json:
         print(json.dumps(found, indent=2))
     else:

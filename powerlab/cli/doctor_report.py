@@ -1,150 +1,179 @@
-"""What ``powerlab doctor`` says: one document, which is printed as JSON or laid out for people."""
+"""What ``powerlab doctor`` found, laid out for people."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import msgspec
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from powerlab.engine.tiers import choose_tier
+from powerlab.cli.doctor_text import Page, by_state, counted, figures, pairs, scaled, some, states
 
-if TYPE_CHECKING:
-    from powerlab.sweep.host import Host
-
-_STYLES = {"available": "green", "absent": "dim", "denied": "yellow", "broken": "red"}
-_MARKS = {"available": "✓", "absent": "–", "denied": "!", "broken": "✗"}
 _MANY_RAILS = 12
-
-
-def document(host: Host) -> dict[str, Any]:
-    """Return everything the doctor found as values that JSON can hold."""
-    capabilities = host.capabilities()
-    provenances = {rail.key: rail.provenance for source in capabilities.sources for rail in source.rails}
-    total = capabilities.total
-    found: dict[str, Any] = msgspec.to_builtins(
-        {
-            "device": host.device(),
-            "engine": {"tier": choose_tier().name},
-            "sources": capabilities.sources,
-            "total": total,
-            "total_provenance": provenances[total.rails[0]] if total else None,
-            "knobs": host.controller.probes(),
-            "modes": capabilities.modes,
-        }
-    )
-    return found
+_MANY_MODES = 24
+_NAMES = ("source", "knob", "watch")
+_IN_SHORT = {
+    "measured": "Power is measured here",
+    "simulated": "This is a simulated board: its power, like every figure that follows from it, is simulated",
+    "estimated": "Power is only estimated here, because no sensor can be read",
+}
 
 
 def print_report(found: Mapping[str, Any], console: Console | None = None) -> None:
     """Lay the document out for people."""
-    console = console or Console(highlight=False)
-    _print_device(console, found)
-    _print_sources(console, found["sources"])
-    _print_total(console, found)
-    _print_knobs(console, found)
-    _print_remedies(console, found)
+    page = Page(console)
+    _device(page, found)
+    _sources(page, found["sources"])
+    if found["watched_s"] is not None:
+        _watched(page, found)
+    _total(page, found)
+    _knobs(page, found)
+    _watches(page, found["watches"])
+    _remedies(page, found)
 
 
-def _heading(console: Console, title: str) -> None:
-    console.print()
-    console.print(Text(title, style="bold"))
-
-
-def _print_device(console: Console, found: Mapping[str, Any]) -> None:
+def _device(page: Page, found: Mapping[str, Any]) -> None:
     device = found["device"]
-    simulated = "; simulated: so is every figure" if device["simulated"] else ""
-    console.print(Text.assemble((device["name"], "bold"), f"  {device['board']}{simulated}"), soft_wrap=True)
-    memory = f"{device['memory_bytes'] / 2**30:.1f} GiB" if device["memory_bytes"] else "unknown"
-    cores = device["core_count"]
+    page.show(Text.assemble((device["name"], "bold"), f"  {device['board']}"))
+    cores = counted(device["core_count"], "core")
     lines = {
-        "processor": f"{device['cpu_model']}, {cores} core{'s' * (cores != 1)} for a sweep",
-        "memory": memory,
+        "processor": f"{device['cpu_model']}, {cores} for a sweep",
+        "memory": f"{device['memory_bytes'] / 2**30:.1f} GiB" if device["memory_bytes"] else "unknown",
         "kernel": device["kernel"],
         "engine": f"{found['engine']['tier']} kernels on {device['architecture']}",
     }
-    console.print(_pairs(lines))
+    page.show(pairs(lines), Text())
+    page.say(_in_short(found))
 
 
-def _pairs(lines: Mapping[str, str]) -> Table:
-    table = Table.grid(padding=(0, 2))
-    for name, value in lines.items():
-        table.add_row(Text(f"  {name}", style="dim"), Text(value))
-    return table
+def _in_short(found: Mapping[str, Any]) -> str:
+    """Say in two or three sentences what a newcomer wants to know first."""
+    origin = found["total_provenance"]
+    power = _IN_SHORT.get(origin, "Nothing here can be read for power: runs will carry no watts, and never 0 W")
+    settable = [mode for mode in found["modes"] if mode["origin"] != "current" and not mode["requires_reboot"]]
+    modes = f"{counted(len(settable), 'power mode')} can be set" if settable else "No power mode can be set"
+    wrong = [one for one in _all_probes(found) if one["availability"] in ("denied", "broken")]
+    end = f" {counted(len(wrong), 'thing')} could work and does not: see the end." if wrong else ""
+    return f"{power}. {modes}.{end}"
 
 
-def _status_table(entries: list[Mapping[str, Any]], name: str) -> Table:
-    table = Table.grid(padding=(0, 2))
-    for entry in entries:
-        state = entry["availability"]
-        status = Text(f"{_MARKS[state]} {state}", style=_STYLES[state])
-        table.add_row(Text(f"  {entry[name]}"), status, Text(entry["detail"]))
-    return table
+def _all_probes(found: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [*found["sources"], *found["knobs"], *found["watches"]]
 
 
-def _print_sources(console: Console, sources: list[Mapping[str, Any]]) -> None:
-    _heading(console, "What can be measured")
-    console.print(_status_table(sources, "source"))
-    rails = [rail for source in sources for rail in source["rails"]]
+def _sources(page: Page, sources: list[Mapping[str, Any]]) -> None:
+    page.heading("What can be measured")
+    page.show(states(sources, "source"))
+    rails = [rail for source in by_state(sources) for rail in source["rails"]]
     if not rails:
         return
-    console.print()
-    table = Table(box=None, pad_edge=True, header_style="dim")
-    for title in ("rail", "gives", "step", "error", "new value", "figures are"):
-        table.add_column(title)
-    for rail in rails[:_MANY_RAILS]:
-        unit = "J" if rail["quantity"] == "energy" else "W"
-        table.add_row(
-            Text(f"{rail['source']}:{rail['name']}"),
-            f"{rail['quantity']} ({unit})",
-            _scaled(rail["resolution"], unit) if rail["resolution"] else "unknown",
-            f"±{rail['relative_error']:.1%}",
-            f"every {_scaled(rail['update_period_s'], 's')}" if rail["update_period_s"] else "at every read",
-            rail["provenance"],
-        )
-    console.print(table)
+    rows = [_rail(rail) for rail in rails[:_MANY_RAILS]]
+    page.show(Text(), figures(("rail", "gives", "step", "offset", "error", "new value", "figures are"), rows))
     if len(rails) > _MANY_RAILS:
-        console.print(f"  and {len(rails) - _MANY_RAILS} more: `powerlab doctor --json` lists all.")
+        page.say(f"and {len(rails) - _MANY_RAILS} more: `powerlab doctor --json` lists all.")
 
 
-def _scaled(value: float, unit: str) -> str:
-    """Write a small figure with the prefix that suits it: 0.000061 J is 61 µJ."""
-    for factor, prefix in ((1.0, ""), (1e-3, "m"), (1e-6, "µ")):
-        if value >= factor:
-            return f"{value / factor:.3g} {prefix}{unit}"
-    return f"{value / 1e-6:.2g} µ{unit}"
+def _rail(rail: Mapping[str, Any]) -> tuple[str, ...]:
+    unit = "J" if rail["quantity"] == "energy" else "W"
+    return (
+        f"{rail['source']}:{rail['name']}",
+        rail["quantity"],
+        scaled(rail["resolution"], unit) if rail["resolution"] else "unknown",
+        f"±{scaled(rail['offset'], unit)}" if rail["offset"] else "–",
+        f"±{rail['relative_error']:.1%}",
+        f"every {scaled(rail['update_period_s'], 's')}" if rail["update_period_s"] else "at every read",
+        rail["provenance"],
+    )
 
 
-def _print_total(console: Console, found: Mapping[str, Any]) -> None:
-    _heading(console, "Power of the whole")
+def _watched(page: Page, found: Mapping[str, Any]) -> None:
+    watched = found["watched"]
+    page.heading(f"What the rails were seen to do in {scaled(found['watched_s'], 's')}")
+    if not watched:
+        page.say("There is no rail to watch.")
+        return
+    rows = [_seen(one) for one in watched[:_MANY_RAILS]]
+    page.show(figures(("rail", "says every", "seen every", "stood still for", "a read takes", "failed"), rows))
+    if len(watched) > _MANY_RAILS:
+        page.say(f"and {len(watched) - _MANY_RAILS} more: `powerlab doctor --watch --json` lists all.")
+    slower = [one["rail"] for one in watched if one["reckoned_period_s"] > one["stated_period_s"]]
+    if slower:
+        page.say(f"A sweep reckons with the longer period, the seen one: {some(slower, 4, ', ', ' and {} more')}.")
+    still = [one["rail"] for one in watched if one["readings"] and one["values"] == 1]
+    if still:
+        names = some(still, 4, ", ", " and {} more")
+        page.say(f"Never changed: {names}. Rightly so where nothing happens there; under load it would be stale.")
+
+
+def _seen(one: Mapping[str, Any]) -> tuple[str, ...]:
+    period_s, cost_us = one["update_period_s"], one["read_cost_us"]
+    return (
+        one["rail"],
+        scaled(one["stated_period_s"], "s") if one["stated_period_s"] else "read",
+        "read" if one["at_every_read"] else "too few changes" if period_s is None else scaled(period_s, "s"),
+        scaled(one["longest_unchanged_s"], "s"),
+        "no read worked" if cost_us is None else scaled(cost_us * 1e-6, "s"),
+        str(one["failed_reads"] or "–"),
+    )
+
+
+def _total(page: Page, found: Mapping[str, Any]) -> None:
+    page.heading("Power of the whole")
     total = found["total"]
     if total is None:
-        console.print("  None: nothing here can be read, so runs will carry no watts (and never 0 W).")
+        page.say("None: nothing here can be read, so runs will carry no watts (and never 0 W).")
         return
-    rails = total["rails"]
-    shown = " + ".join(rails[:_MANY_RAILS]) + (f" + {len(rails) - _MANY_RAILS} more" * (len(rails) > _MANY_RAILS))
-    origin = "proposed by powerlab, which has no description of this board" if total["proposed"] else "the board's own"
-    lines = {"total": shown, "covers": total["scope"], "formula": origin, "figures are": found["total_provenance"]}
-    console.print(_pairs(lines))
+    lines = {
+        "total": some(total["rails"], _MANY_RAILS, " + ", " + {} more"),
+        "covers": total["scope"],
+        "formula": "proposed by powerlab, which has no description of this board"
+        if total["proposed"]
+        else "the board's own",
+        "figures are": found["total_provenance"],
+    }
+    page.show(pairs(lines))
 
 
-def _print_knobs(console: Console, found: Mapping[str, Any]) -> None:
-    _heading(console, "What can be set")
-    console.print(_status_table(found["knobs"], "knob"))
+def _knobs(page: Page, found: Mapping[str, Any]) -> None:
+    page.heading("What can be set")
     names = [mode["name"] + (" (needs a reboot)" if mode["requires_reboot"] else "") for mode in found["modes"]]
-    console.print(_pairs({"power modes": ", ".join(names)}))
+    lines = {
+        "power modes": some(names, _MANY_MODES, ", ", " and {} more: `powerlab modes` lists all"),
+        "left behind": _journal(found["journal"]),
+    }
+    page.show(states(found["knobs"], "knob"), Text(), pairs(lines))
 
 
-def _print_remedies(console: Console, found: Mapping[str, Any]) -> None:
+def _journal(journal: Mapping[str, Any]) -> str:
+    if journal["problem"]:
+        return str(journal["problem"])
+    told = []
+    if entry := journal["not_put_back"]:
+        told.append(f"process {entry['pid']} set {entry['mode']} and has not put the old settings back yet")
+    if entry := journal["set_to_stay"]:
+        told.append(f"{entry['mode']} was set to stay")
+    return "; ".join(told) or "nothing: no mode waits to be put back"
+
+
+def _watches(page: Page, watches: list[Mapping[str, Any]]) -> None:
+    if watches:
+        page.heading("How throttling would show")
+        page.show(states(watches, "watch"))
+
+
+def _remedies(page: Page, found: Mapping[str, Any]) -> None:
     """Say what to do, below everything else and unwrapped, so that commands can be copied."""
-    entries = [(source["source"], source["remedy"]) for source in found["sources"]]
-    entries += [(knob["knob"], knob["remedy"]) for knob in found["knobs"]]
-    if not any(remedy for _, remedy in entries):
+    told: dict[str, list[str]] = {}
+    for entry in by_state(_all_probes(found)):
+        if entry["remedy"]:
+            name = next(entry[key] for key in _NAMES if key in entry)
+            told.setdefault(entry["remedy"], []).append(name)
+    journal = found["journal"]
+    if journal["not_put_back"] or journal["set_to_stay"]:
+        told["`powerlab modes restore` puts the old settings back"] = ["modes"]
+    if not told:
         return
-    _heading(console, "What you can do")
-    for name, remedy in entries:
-        if remedy:
-            console.print(Text.assemble((f"  {name}: ", "bold"), remedy), soft_wrap=True)
+    page.heading("What you can do")
+    for remedy, names in told.items():
+        page.command(Text.assemble((f"  {', '.join(names)}: ", "bold"), remedy))

@@ -57,6 +57,11 @@ class Watched:
     values: int
 
     @property
+    def at_every_read(self) -> bool:
+        """Whether the value was a new one at about every read, so that its own period cannot be told."""
+        return self.update_period_s is not None and self.update_period_s < _RESOLVED_READS * self.read_period_s
+
+    @property
     def lively(self) -> bool:
         """Whether the value's noise is wider than its step, so that it goes on changing at every load.
 
@@ -116,6 +121,6 @@ def corrected(watched: Watched) -> Rail:
     sensor is the same rail at the next sweep, too.
     """
     seen_s, rail = watched.update_period_s, watched.rail
-    if seen_s is None or seen_s < _RESOLVED_READS * watched.read_period_s or seen_s < _DISAGREES * rail.update_period_s:
+    if seen_s is None or watched.at_every_read or seen_s < _DISAGREES * rail.update_period_s:
         return rail
     return replace(rail, update_period_s=float(f"{seen_s:.2g}"))

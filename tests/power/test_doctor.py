@@ -12,7 +12,8 @@ import pytest
 from rich.console import Console
 
 from powerlab.cli import EXIT_OK, EXIT_USAGE, main
-from powerlab.cli.doctor_report import document, print_report
+from powerlab.cli.doctor_document import document
+from powerlab.cli.doctor_report import print_report
 from powerlab.sweep.host import Host
 from powerlab.sysroot import Sysroot
 
@@ -76,7 +77,7 @@ def test_json_of_this_machine(
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     found = doctor_json(capsys)
-    assert {source["source"] for source in found["sources"]} == {"ina3221", "rapl", "hwmon", "nvml", "estimate"}
+    assert {"ina3221", "rapl", "hwmon", "nvml", "estimate"} <= {source["source"] for source in found["sources"]}
     assert {"nvpmodel", "cpufreq"} <= {knob["knob"] for knob in found["knobs"]}
     assert found["modes"][0]["name"] == "current"
     assert found["engine"]["tier"]

@@ -1,0 +1,86 @@
+"""Everything ``powerlab doctor`` finds out, as one document of values that JSON can hold.
+
+Without a watch the same device gives the same document: nothing in it depends on when it was asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine.tiers import choose_tier
+from powerlab.power.watch import Watched, corrected, watch
+from powerlab.throttling.registry import probe_watches
+
+if TYPE_CHECKING:
+    from powerlab.domain.power import SourceProbe
+    from powerlab.modes.controller import ModeController
+    from powerlab.sweep.host import Host
+
+
+def document(host: Host, watch_s: float | None = None) -> dict[str, Any]:
+    """Return everything the doctor found.
+
+    Args:
+        host: the device.
+        watch_s: for how long to watch every rail; None to leave that out.
+
+    Raises:
+        PowerlabError: a rail that was there a moment ago cannot be watched, or the file of the owner's modes is
+            malformed.
+    """
+    capabilities = host.capabilities()
+    provenances = {rail.key: rail.provenance for source in capabilities.sources for rail in source.rails}
+    total = capabilities.total
+    found: dict[str, Any] = msgspec.to_builtins(
+        {
+            "device": host.device(),
+            "engine": {"tier": choose_tier().name},
+            "sources": capabilities.sources,
+            "total": total,
+            "total_provenance": provenances[total.rails[0]] if total else None,
+            "knobs": host.controller.probes(),
+            "modes": capabilities.modes,
+            "journal": _journal(host.controller),
+            "watches": probe_watches(host.sysroot),
+            "watched_s": watch_s,
+            "watched": _watched(host, capabilities.sources, watch_s),
+        }
+    )
+    return found
+
+
+def _journal(controller: ModeController) -> dict[str, Any]:
+    """Return what ``powerlab modes restore`` would undo; a journal that cannot be read is told, not raised."""
+    try:
+        return {
+            "not_put_back": controller.not_put_back(),
+            "set_to_stay": controller.set_to_stay(),
+            "problem": "",
+        }
+    except PowerlabError as error:
+        return {"not_put_back": None, "set_to_stay": None, "problem": str(error)}
+
+
+def _watched(host: Host, sources: Sequence[SourceProbe], watch_s: float | None) -> list[dict[str, Any]]:
+    """Return what every rail was seen to do, in the order of the sources."""
+    if watch_s is None:
+        return []
+    keys = [rail.key for source in sources for rail in source.rails]
+    return [_seen(watched) for watched in watch(host.sysroot, keys, watch_s)]
+
+
+def _seen(watched: Watched) -> dict[str, Any]:
+    document: dict[str, Any] = msgspec.to_builtins(watched)
+    stated_s = document.pop("rail")["update_period_s"]
+    reckoned_s = corrected(watched).update_period_s
+    return {
+        "rail": watched.rail.key,
+        "stated_period_s": stated_s,
+        "reckoned_period_s": reckoned_s,
+        "at_every_read": watched.at_every_read,
+        **document,
+    }
