@@ -13,8 +13,12 @@ from powerlab.power.estimate import Estimate
 from powerlab.power.hwmon import Hwmon
 from powerlab.power.ina238 import Ina238
 from powerlab.power.ina3221 import Ina3221
+from powerlab.power.ipmi import Ipmi
+from powerlab.power.jtop import Jtop
+from powerlab.power.meter import Meter
 from powerlab.power.nvml import Nvml
 from powerlab.power.rapl import Rapl
+from powerlab.power.tegrastats import Tegrastats
 from powerlab.power.total import choose_total
 from powerlab.sysroot import Sysroot
 
@@ -24,7 +28,11 @@ SENSORS: tuple[PowerSource, ...] = (
     Rapl(),
     Hwmon(),
     Nvml(),
+    Ipmi(),
     Battery(),
+    Meter(),
+    Tegrastats(),
+    Jtop(),
 )
 """Sources that measure."""
 
