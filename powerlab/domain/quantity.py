@@ -75,5 +75,6 @@ METRICS: dict[str, MetricKind] = {
     "efficiency_img_per_s_per_w": MetricKind(
         unit="img/s/W", title="Efficiency (images per joule)", higher_is_better=True
     ),
+    "sampling_core_percent": MetricKind(unit="%", title="powerlab's own sampling, of one core", higher_is_better=False),
 }
 """Every metric powerlab knows. img/s/W and images per joule are the same number."""

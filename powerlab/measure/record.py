@@ -18,6 +18,7 @@ from powerlab.measure.power import TotalEnergy, total_energy
 from powerlab.measure.validity import Evidence, judge
 from powerlab.power.recorder import Recorder
 from powerlab.sysroot import Sysroot
+from powerlab.throttling.guard import Guard
 
 MIN_MARGIN_S = 0.1
 MAX_MARGIN_S = 2.0
@@ -54,10 +55,12 @@ class Recording:
 
     Attributes:
         failure: what kept the power from being recorded; None where all went well.
+        core_share: after :meth:`finish`, processor time of the sampling as a share of one core.
     """
 
     def __init__(self, meter: Meter) -> None:
         self.failure: str | None = None
+        self.core_share = 0.0
         self._meter = meter
         self._recorder: Recorder | None = None
 
@@ -83,6 +86,8 @@ class Recording:
         except Exception as error:
             # A fault in a source, a vendor's library perhaps: it costs this run its watts, and not the sweep its runs.
             self.failure = f"the power source failed while recording ({type(error).__name__}: {error})"
+        finally:
+            self.core_share = self._recorder.core_share
         return ()
 
     def __exit__(
@@ -100,10 +105,12 @@ class IdleBaseline:
         energy: its energy over the baseline.
         background_cores: cores that other processes kept busy meanwhile; None on a simulated board, where they say
             nothing.
+        throttled: in sentences, how the device was slowed down meanwhile.
     """
 
     energy: TotalEnergy
     background_cores: float | None = None
+    throttled: tuple[str, ...] = ()
 
 
 def idle_baseline(meter: Meter, duration_s: float) -> IdleBaseline | None:
@@ -116,13 +123,14 @@ def idle_baseline(meter: Meter, duration_s: float) -> IdleBaseline | None:
         return None
     slept_s = suspended_since_boot_s()
     background = None if meter.sysroot.simulated else BackgroundLoad()
-    with Recording(meter) as recording:
+    with Guard(meter.sysroot) as guard, Recording(meter) as recording:
         time.sleep(meter.margin_s)
         start_ns = time.monotonic_ns()
         time.sleep(duration_s)
         end_ns = time.monotonic_ns()
         time.sleep(meter.margin_s)
         traces = recording.finish()
+        throttled = guard.finish()
     evidence = Evidence(
         window_ns=(start_ns, end_ns),
         inference_count=0,
@@ -136,7 +144,8 @@ def idle_baseline(meter: Meter, duration_s: float) -> IdleBaseline | None:
     energy = usable_energy(evidence, judge(evidence))
     if energy is None:
         return None
-    return IdleBaseline(energy=energy, background_cores=None if background is None else background.cores())
+    background_cores = None if background is None else background.cores()
+    return IdleBaseline(energy=energy, background_cores=background_cores, throttled=throttled)
 
 
 def usable_energy(evidence: Evidence, findings: Iterable[Finding]) -> TotalEnergy | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -25,6 +25,7 @@ from powerlab.measure.power import TotalEnergy, energy_metrics
 from powerlab.measure.process import Worker
 from powerlab.measure.record import IdleBaseline, Meter, Recording, usable_energy
 from powerlab.measure.validity import Evidence, judge
+from powerlab.throttling.guard import Guard
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +88,10 @@ def measure_run(request: RunRequest) -> tuple[Run, tuple[Trace, ...]]:
         inference_count=timed.count,
         verdict=worst_verdict(findings),
         findings=findings,
-        metrics=_metrics(request, timed, usable_energy(evidence, findings)),
+        metrics=(
+            *_metrics(request, timed, usable_energy(evidence, findings)),
+            *_sampling_metric(request, evidence.sampling_core_share),
+        ),
         total=request.meter.total,
     )
     return run, tuple(_near(trace, timed.window_ns, request.meter.margin_s) for trace in evidence.traces)
@@ -118,7 +122,7 @@ def _record(request: RunRequest) -> tuple[TimedInferences, Evidence]:
         worker.warm_up(plan.warm_up_s)
         slept_s = suspended_since_boot_s()
         background = None if meter.sysroot.simulated else BackgroundLoad(worker.pid)
-        with Recording(meter) as recording:
+        with Guard(meter.sysroot) as guard, Recording(meter) as recording:
             time.sleep(meter.margin_s)
             load_ns = time.monotonic_ns()
             timed = worker.measure(
@@ -126,6 +130,7 @@ def _record(request: RunRequest) -> tuple[TimedInferences, Evidence]:
             )
             background_cores = None if background is None else background.cores()
             traces = recording.finish()
+            throttled = guard.finish()
     return timed, Evidence(
         window_ns=timed.window_ns,
         inference_count=timed.count,
@@ -139,6 +144,9 @@ def _record(request: RunRequest) -> tuple[TimedInferences, Evidence]:
         power_failure=recording.failure,
         load_ns=load_ns,
         lively=meter.lively,
+        throttled=throttled,
+        idle_throttled=() if request.idle is None else request.idle.throttled,
+        sampling_core_share=recording.core_share + guard.core_share,
     )
 
 
@@ -150,6 +158,13 @@ def _metrics(request: RunRequest, timed: TimedInferences, energy: TotalEnergy | 
         return metrics
     idle = None if request.idle is None else request.idle.energy
     return (*metrics, *energy_metrics(energy, idle, timed.count * batch_size))
+
+
+def _sampling_metric(request: RunRequest, core_share: float | None) -> Iterator[Metric]:
+    """Yield what powerlab's own sampling cost, where it was counted."""
+    if core_share is not None:
+        provenance = Provenance.SIMULATED if request.meter.sysroot.simulated else Provenance.MEASURED
+        yield Metric(name="sampling_core_percent", value=100 * core_share, provenance=provenance)
 
 
 def _near(trace: Trace, window_ns: tuple[int, int], margin_s: float) -> Trace:

@@ -43,6 +43,10 @@ class Evidence:
         idle_background_cores: the same while the idle baseline was measured.
         load_ns: when the load began, on CLOCK_MONOTONIC; None where there was none, or nobody knows.
         lively: by key, how often a second rails changed that are known to change at every load.
+        throttled: in sentences, how the device was slowed down meanwhile.
+        idle_throttled: the same while the idle baseline was measured.
+        sampling_core_share: processor time of powerlab's own sampling as a share of one core; None where it was not
+            counted.
     """
 
     window_ns: tuple[int, int]
@@ -57,6 +61,9 @@ class Evidence:
     suspended_s: float = 0.0
     load_ns: int | None = None
     lively: Mapping[str, float] = field(default_factory=dict)
+    throttled: Sequence[str] = ()
+    idle_throttled: Sequence[str] = ()
+    sampling_core_share: float | None = None
 
     @property
     def window_s(self) -> float:
@@ -144,6 +151,14 @@ def mode_drift(evidence: Evidence) -> Iterator[Judgement]:
         yield Verdict.VOID, evidence.drift
 
 
+def throttled(evidence: Evidence) -> Iterator[Judgement]:
+    """A device that was slowed down is not in the state its power mode stands for."""
+    for sentence in evidence.throttled:
+        yield Verdict.FLAGGED, sentence
+    for sentence in evidence.idle_throttled:
+        yield Verdict.FLAGGED, f"while idle power was measured: {sentence}"
+
+
 def background_load(evidence: Evidence) -> Iterator[Judgement]:
     """Other processes took time and power."""
     for cores, when in (
@@ -168,6 +183,7 @@ RULES: tuple[Callable[[Evidence], Iterator[Judgement]], ...] = (
     stale_sensor,
     suspended,
     mode_drift,
+    throttled,
     background_load,
     too_few_samples,
 )

@@ -39,6 +39,7 @@ class BreakingRecorder:
     """Stands in for a recorder whose sensor breaks while it records."""
 
     closed = 0
+    core_share = 0.002
 
     def __init__(self, *_: object) -> None:
         pass
