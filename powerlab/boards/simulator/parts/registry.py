@@ -7,11 +7,16 @@ from typing import Any
 
 from powerlab.boards.board import Board
 from powerlab.boards.simulator.parts.base import Part
+from powerlab.boards.simulator.parts.battery import Battery
 from powerlab.boards.simulator.parts.cpu import Cpu
+from powerlab.boards.simulator.parts.dmi import Dmi
 from powerlab.boards.simulator.parts.emc import Emc
 from powerlab.boards.simulator.parts.gpu_devfreq import GpuDevfreq
+from powerlab.boards.simulator.parts.hwmon_chips import HwmonChips
 from powerlab.boards.simulator.parts.ina3221 import Ina3221
 from powerlab.boards.simulator.parts.nvpmodel import NvpmodelProgram
+from powerlab.boards.simulator.parts.platform_profile import PlatformProfile
+from powerlab.boards.simulator.parts.rapl import Rapl
 from powerlab.boards.simulator.parts.thermal import Thermal
 
 PARTS: Mapping[str, type[Part]] = {
@@ -21,6 +26,11 @@ PARTS: Mapping[str, type[Part]] = {
     "thermal": Thermal,
     "nvpmodel": NvpmodelProgram,
     "ina3221": Ina3221,
+    "hwmon_chips": HwmonChips,
+    "rapl": Rapl,
+    "battery": Battery,
+    "dmi": Dmi,
+    "platform_profile": PlatformProfile,
 }
 """By the name of their table in a board's file, ``[simulation.NAME]``."""
 
