@@ -9,10 +9,11 @@ written to a device from a text that is not the one powerlab wrote.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -82,9 +83,11 @@ class Journal:
             os.replace(temporary, self._path)
             self._sync_directory()
         except OSError as error:
+            with contextlib.suppress(OSError):
+                temporary.unlink()  # half a journal takes room on a full disk, and nobody would ever look at it
             raise PowerlabError(
                 f"the mode journal cannot be written to {self._path.parent} ({error.strerror}), so no mode is set;"
-                " give a writable place with --state-dir."
+                " make room there, or give a writable place with --state-dir."
             ) from None
 
     def read(self) -> Entry | None:
@@ -105,22 +108,43 @@ class Journal:
             return _decode(text)
         except (ValueError, KeyError, TypeError):
             aside = self._path.with_suffix(".damaged")
-            os.replace(self._path, aside)
-            self._sync_directory()
+            with self._told("is damaged and cannot be set aside"):
+                os.replace(self._path, aside)
+                self._sync_directory()
             raise PowerlabError(
                 f"the mode journal was damaged and is set aside as {aside}, so a change could not be undone;"
                 " look at the device's settings with `powerlab modes`, and set them by hand."
             ) from None
 
     def remove(self) -> None:
-        """Forget the entry; when this returns a power cut does not bring it back."""
-        self._path.unlink(missing_ok=True)
-        self._sync_directory()
+        """Forget the entry; when this returns a power cut does not bring it back.
+
+        Raises:
+            PowerlabError: the directory cannot be written.
+        """
+        with self._told("cannot be removed"):
+            self._path.unlink(missing_ok=True)
+            self._sync_directory()
 
     def move_to(self, other: Journal) -> None:
-        """Make this entry the other journal's, in one step."""
-        os.replace(self._path, other._path)
-        self._sync_directory()
+        """Make this entry the other journal's, in one step.
+
+        Raises:
+            PowerlabError: the directory cannot be written.
+        """
+        with self._told("cannot be renamed"):
+            os.replace(self._path, other._path)
+            self._sync_directory()
+
+    @contextlib.contextmanager
+    def _told(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise PowerlabError(
+                f"the mode journal {self._path} {what} ({error.strerror}); make its directory writable, then run"
+                " `powerlab modes restore`."
+            ) from None
 
     def _sync_directory(self) -> None:
         handle = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY)

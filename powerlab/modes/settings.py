@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import Setting
 from powerlab.modes.base import Knob
+from powerlab.modes.writing import write_setting
 from powerlab.sysroot import Sysroot
 
 Key = tuple[str, str]
@@ -64,7 +65,7 @@ class Board:
             PowerlabError: the device refuses one; the rest is not written.
         """
         for setting in settings:
-            self._knob(setting).write(self._sysroot, setting)
+            write_setting(self._sysroot, self._knob(setting), setting)
 
     def check(self, wanted: Iterable[Setting], purpose: str) -> None:
         """Read back; ``purpose`` says in an error what the settings were for.
@@ -104,13 +105,22 @@ class Board:
                     continue
                 written.append(setting)
                 try:
-                    knob.write(self._sysroot, setting)
+                    write_setting(self._sysroot, knob, setting)
                 except PowerlabError:
                     refused.append(setting)
                 now = {key_of(setting): setting.value for setting in self._read_knob(knob)}
-        self.write(refused)
+        failures = [failure for setting in refused if (failure := self._failure(setting))]
+        if failures:
+            raise failures[0]
         self.check(previous, "putting the previous settings back")
         return tuple(written)
+
+    def _failure(self, setting: Setting) -> PowerlabError | None:
+        try:
+            self.write([setting])
+        except PowerlabError as error:
+            return error
+        return None
 
     def survivors(self, settings: Iterable[Setting]) -> tuple[Setting, ...]:
         """Return those settings that outlive a reboot."""

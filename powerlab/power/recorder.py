@@ -7,8 +7,10 @@ with Recorder(Sysroot(), ["rapl:package-0"], period_s=0.01) as recorder:
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import math
+import os
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Protocol, Self, cast
@@ -22,6 +24,8 @@ from powerlab.power.base import Channel, FileChannel, PolledChannel
 from powerlab.power.counters import unwrap
 from powerlab.power.poller import PolledSamples, Poller
 from powerlab.power.registry import channels_of
+from powerlab.privileged.client import is_there
+from powerlab.privileged.reading import is_denied, open_denied
 from powerlab.sysroot import Sysroot
 
 _Int64s = NDArray[np.int64]
@@ -152,11 +156,21 @@ class Recorder:
 
 def _open_sampler(sysroot: Sysroot, channels: Sequence[FileChannel], period_s: float) -> _Sampler:
     native = importlib.import_module("powerlab.native._native")
-    paths = [[str(sysroot.path(path)) for path in channel.paths] for channel in channels]
-    try:
-        return cast(_Sampler, native.sampler.Sampler(paths, round(period_s * 1e9)))
-    except OSError as error:
-        raise PowerlabError(f"a rail cannot be opened ({error.strerror}); `powerlab doctor` says why.") from error
+    with contextlib.ExitStack() as opened:
+        try:
+            sources = [[_source(sysroot, path, opened) for path in channel.paths] for channel in channels]
+            return cast(_Sampler, native.sampler.Sampler(sources, round(period_s * 1e9)))
+        except OSError as error:
+            raise PowerlabError(f"a rail cannot be opened ({error.strerror}); `powerlab doctor` says why.") from error
+
+
+def _source(sysroot: Sysroot, path: str, opened: contextlib.ExitStack) -> str | int:
+    """Return where a file lies; a descriptor from the privileged helper where this user may not open it."""
+    if not (is_denied(sysroot, path) and is_there(sysroot)):
+        return str(sysroot.path(path))
+    descriptor = open_denied(sysroot, path)
+    opened.callback(os.close, descriptor)  # the sampler keeps a duplicate
+    return descriptor
 
 
 def _file_trace(channel: FileChannel, samples: _FileSamples) -> tuple[Trace, int]:

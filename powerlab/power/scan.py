@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from powerlab.domain.power import Availability, SourceProbe
 from powerlab.domain.quantity import Provenance
 from powerlab.power.base import Channel, FileChannel
+from powerlab.privileged.reading import THROUGH_HELPER, read_anyway
 from powerlab.sysroot import Sysroot
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
@@ -32,7 +33,7 @@ def parse_integer(text: str) -> int:
 def read_integer(sysroot: Sysroot, path: str) -> int | None:
     """Return the integer in a file that may be missing, unreadable or hold something else: then None."""
     try:
-        return parse_integer(sysroot.read(path))
+        return parse_integer(read_anyway(sysroot, path)[0])
     except (OSError, ValueError):
         return None
 
@@ -69,14 +70,17 @@ class Scan:
     """The channels of one source that can be read now, and what was found but cannot."""
 
     channels: list[Channel] = field(default_factory=list)
+    helped: list[str] = field(default_factory=list)
     denied: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
 
     def add(self, sysroot: Sysroot, channel: FileChannel) -> None:
-        """Read a channel's files once and keep the channel if that works."""
+        """Read a channel's files once, through the privileged helper if need be, and keep the channel if that works."""
+        helped = False
         for path in channel.paths:
             try:
-                value = parse_integer(sysroot.read(path))
+                text, through_helper = read_anyway(sysroot, path)
+                value = parse_integer(text)
             except PermissionError:
                 self.denied.append(channel.rail.name)
                 return
@@ -86,7 +90,10 @@ class Scan:
             if value == channel.invalid:
                 self.failed.append(f"{channel.rail.name} (the driver answers 'unknown')")
                 return
+            helped |= through_helper
         self.channels.append(channel)
+        if helped:
+            self.helped.append(channel.rail.name)
 
     def probe(self, source: str, *, absent: str, absent_remedy: str = "", denied_remedy: str) -> SourceProbe:
         """Put the outcome into words; ``absent`` is the sentence for a device that has nothing of this kind."""
@@ -100,6 +107,8 @@ class Scan:
             remedy = "see `dmesg` for the driver's own words; without this source another one or the estimate is used"
         else:
             state, detail, remedy = Availability.ABSENT, absent, absent_remedy
+        if self.helped:
+            detail = f"{detail}, {_listed(self.helped)} {THROUGH_HELPER}"
         if self.channels and self.denied:
             detail, remedy = f"{detail}; this user may not read {_listed(self.denied)}", denied_remedy
         if self.channels and self.failed:

@@ -10,6 +10,7 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import PowerMode, Setting
 from powerlab.domain.power import Availability
 from powerlab.modes.base import KnobProbe
+from powerlab.modes.grants import Grant
 from powerlab.modes.settings import Board, key_of
 from powerlab.sysroot import Sysroot
 
@@ -19,6 +20,8 @@ VALUES = st.fixed_dictionaries({name: st.integers(0, 3).map(str) for name in NAM
 
 class Shelf:
     """A knob that is a dictionary; ``needs`` lists settings that are refused until another one has its value."""
+
+    grants: tuple[Grant, ...] = ()
 
     def __init__(self, name: str, values: dict[str, str], needs: dict[str, tuple[str, str]] | None = None) -> None:
         self.name, self.values, self.needs = name, dict(values), needs or {}
@@ -136,6 +139,17 @@ def test_a_knob_that_cannot_be_read_has_no_settings() -> None:
     assert Board(Sysroot(), [Broken("broken", {}), Shelf("shelf", {"a": "1"})]).read() == (
         Setting(knob="shelf", target="a", value="1"),
     )
+
+
+def test_a_setting_that_is_refused_for_good_does_not_keep_a_later_one_from_its_second_try() -> None:
+    values = {"never": "x", "late": "1", "last": "1"}
+    shelf = Shelf("shelf", values, needs={"never": ("nothing", "y"), "late": ("last", "1")})
+    board = Board(Sysroot(), [shelf])
+    previous = board.read()
+    shelf.values = {"never": "z", "late": "2", "last": "2"}
+    with pytest.raises(PowerlabError, match="never"):
+        board.restore(previous, frozenset())
+    assert shelf.values == {"never": "z", "late": "1", "last": "1"}
 
 
 def test_a_setting_of_an_unknown_knob_is_refused() -> None:
