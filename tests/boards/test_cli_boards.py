@@ -57,7 +57,8 @@ def test_a_tree_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     [
         (["show", "nothing"], "there is no board named 'nothing'"),
         (["simulate", "nothing", "x"], "there is no board named 'nothing'"),
-        (["simulate", "jetson-tx2", "x"], "has no simulator"),
+        (["simulate", "generic", "x"], "has no simulator"),
+        (["simulate", "jetson-tx2", "x", "--jetpack", "5"], "choose 4"),
     ],
 )
 def test_a_mistake_is_one_sentence_and_exit_code_2(

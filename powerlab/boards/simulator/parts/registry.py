@@ -14,9 +14,11 @@ from powerlab.boards.simulator.parts.emc import Emc
 from powerlab.boards.simulator.parts.gpu_devfreq import GpuDevfreq
 from powerlab.boards.simulator.parts.hwmon_chips import HwmonChips
 from powerlab.boards.simulator.parts.ina3221 import Ina3221
+from powerlab.boards.simulator.parts.jetson_clocks import JetsonClocks
 from powerlab.boards.simulator.parts.nvpmodel import NvpmodelProgram
 from powerlab.boards.simulator.parts.platform_profile import PlatformProfile
 from powerlab.boards.simulator.parts.rapl import Rapl
+from powerlab.boards.simulator.parts.soctherm_oc import SocthermOc
 from powerlab.boards.simulator.parts.thermal import Thermal
 
 PARTS: Mapping[str, type[Part]] = {
@@ -24,7 +26,9 @@ PARTS: Mapping[str, type[Part]] = {
     "gpu_devfreq": GpuDevfreq,
     "emc": Emc,
     "thermal": Thermal,
+    "soctherm_oc": SocthermOc,
     "nvpmodel": NvpmodelProgram,
+    "jetson_clocks": JetsonClocks,
     "ina3221": Ina3221,
     "hwmon_chips": HwmonChips,
     "rapl": Rapl,
