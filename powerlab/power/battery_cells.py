@@ -25,7 +25,7 @@ class Flow(Enum):
 
 def parse_status(text: str) -> Flow:
     """Parse a battery's ``status``; all words but the first two say that nothing flows, or that nobody knows."""
-    word = text.strip().lower()
+    word = text.partition("\n")[0].strip().lower()
     return {"discharging": Flow.OUT, "charging": Flow.IN}.get(word, Flow.NONE)
 
 

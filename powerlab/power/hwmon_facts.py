@@ -16,6 +16,7 @@ UNSTATED_ERROR = 0.1
 """Stands in where a chip states no error: most of these readings are calibrated by nobody."""
 
 _LINEAR11_LARGEST_MANTISSA = 1023
+_LINEAR11_SMALLEST_STEP_W = 2.0**-16
 _PMBUS_LABEL = re.compile(r"p(in|out)[0-9]*")
 _REGULATOR_INPUT_BELOW_MV = 40_000
 """Power supplies take the mains or a rack's 48 V; what takes less is a regulator inside a machine."""
@@ -54,7 +55,8 @@ def linear11_step_w(power_w: float) -> float:
     """
     if not (math.isfinite(power_w) and power_w > 0):
         return 0.0
-    return 2.0 ** max(-16, math.ceil(math.log2(power_w / _LINEAR11_LARGEST_MANTISSA)))
+    least_w = max(power_w / _LINEAR11_LARGEST_MANTISSA, _LINEAR11_SMALLEST_STEP_W)
+    return float(2.0 ** math.ceil(math.log2(least_w)))
 
 
 def is_pmbus(label: str) -> bool:
