@@ -91,7 +91,7 @@ def sensor_text(value: int, width: int = SENSOR_WIDTH) -> bytes:
     return f"{value:<{width}d}\n".encode()
 
 
-def first_line(path: Path) -> str:
+def first_line(path: Path | str) -> str:
     """Return a file's first line without white space; a file rewritten in place may hold a rest behind it.
 
     Raises:
@@ -105,10 +105,29 @@ def first_line(path: Path) -> str:
     return text.decode("utf-8", "replace").partition("\n")[0].strip()
 
 
-def rewrite(path: Path, text: str) -> None:
+def rewrite(path: Path | str, text: str) -> None:
     """Replace a file's text in place without a moment in which it is empty."""
     handle = os.open(path, os.O_WRONLY)
     try:
         os.ftruncate(handle, os.pwrite(handle, f"{text}\n".encode(), 0))
     finally:
         os.close(handle)
+
+
+def line_of(sysroot: Sysroot, path: str) -> str:
+    """Return the first line of a file of a tree; joins text, because a board with many cores reads hundreds of files.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    return first_line(f"{sysroot.base}{path}")
+
+
+def put(sysroot: Sysroot, path: str, text: str) -> None:
+    """Rewrite a file of a tree where it does not hold the text already.
+
+    Raises:
+        OSError: it cannot be read or written.
+    """
+    if line_of(sysroot, path) != text:
+        rewrite(f"{sysroot.base}{path}", text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 
@@ -14,14 +14,16 @@ from powerlab.boards.simulator.ledger import Ledger
 from powerlab.boards.simulator.load import busy_threads
 from powerlab.boards.simulator.parts.base import Moment
 from powerlab.boards.simulator.parts.registry import parts_of
-from powerlab.boards.simulator.physics import PowerModel, components_w, rails_w
-from powerlab.boards.simulator.state import read_settings
+from powerlab.boards.simulator.physics import BoardState, PowerModel, components_w, rails_w
+from powerlab.boards.simulator.state import Settings, read_settings
 from powerlab.boards.simulator.warmth import Warmth
 from powerlab.domain.errors import PowerlabError
 from powerlab.sysroot import Sysroot
 
 TICK_S = 0.01
 _TICKS_A_LOOK = 5
+
+_Physics = tuple[BoardState, dict[str, float], dict[str, float]]
 
 
 class Simulator:
@@ -46,19 +48,18 @@ class Simulator:
         self._ledger = Ledger(sysroot, self._simulation, board)
         self._warmth = Warmth(self._simulation)
         self._caps: dict[str, float] = {}
+        self._known: tuple[tuple[int, Settings], _Physics] | None = None
         self._ticks = 0
         self._parts = parts_of(board, self._simulation, layout.variant_of(marker["jetpack"]))
         for part in self._parts:
             part.open(sysroot)
 
-    def tick(self, now_ns: int) -> dict[str, float]:
+    def tick(self, now_ns: int) -> Mapping[str, float]:
         """Move every part to ``now_ns`` (CLOCK_MONOTONIC) and return the true power of each rail in W."""
         busy = busy_threads(self._sysroot)
         looked = self._ticks % _TICKS_A_LOOK == 0 and self._look()
         self._ticks += 1
-        state = self._settings.state(busy)
-        components = components_w(self._model, state)
-        rails = rails_w(self._simulation["rails"], components)
+        state, components, rails = self._physics(busy)
         passed_s = self._ledger.add(now_ns, rails)
         self._warmth.follow(sum(components.values()), passed_s)
         moment = Moment(
@@ -78,6 +79,15 @@ class Simulator:
             part.tick(moment)
         self._share_caps()
         return rails
+
+    def _physics(self, busy: int) -> _Physics:
+        """Return state, components and rails; they are worked out anew only when load or settings changed."""
+        if self._known is None or self._known[0] != (busy, self._settings):
+            state = self._settings.state(busy)
+            components = components_w(self._model, state)
+            rails = rails_w(self._simulation["rails"], components)
+            self._known = ((busy, self._settings), (state, components, rails))
+        return self._known[1]
 
     def _look(self) -> bool:
         """Read what somebody may have set; return whether that worked."""

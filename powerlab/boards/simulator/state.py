@@ -177,7 +177,7 @@ def _caps(sysroot: Sysroot) -> dict[str, float]:
 
 
 def _line(sysroot: Sysroot, path: str) -> str:
-    return layout.first_line(sysroot.path(path))
+    return layout.line_of(sysroot, path)
 
 
 def _optional_line(sysroot: Sysroot, path: str) -> str | None:

@@ -80,19 +80,15 @@ class Cpu(Part):
         online = moment.settings.online_cores
         policies = moment.settings.policies
         cores = sorted(core for state in policies for core in state.policy.cores)
-        self._put(f"{layout.CPU}/online", _listed(online))
-        self._put(f"{layout.CPU}/offline", _listed(core for core in cores if core not in online))
+        layout.put(self.sysroot, f"{layout.CPU}/online", _listed(online))
+        layout.put(self.sysroot, f"{layout.CPU}/offline", _listed(core for core in cores if core not in online))
         cores_left = moment.state.busy_threads
         for state in policies:
             working = min(cores_left, len(state.online_cores))
             cores_left -= working
-            self._put(_file(state.policy, "affected_cpus"), " ".join(map(str, state.online_cores)))
-            self._put(_file(state.policy, "scaling_cur_freq"), str(state.busy_khz if working else state.idle_khz))
-
-    def _put(self, path: str, text: str) -> None:
-        file = self.sysroot.path(path)
-        if layout.first_line(file) != text:
-            layout.rewrite(file, text)
+            layout.put(self.sysroot, _file(state.policy, "affected_cpus"), " ".join(map(str, state.online_cores)))
+            clock_khz = state.busy_khz if working else state.idle_khz
+            layout.put(self.sysroot, _file(state.policy, "scaling_cur_freq"), str(clock_khz))
 
 
 def _file(policy: Policy, name: str) -> str:

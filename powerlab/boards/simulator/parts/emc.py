@@ -32,6 +32,4 @@ class Emc(Part):
         """Show the clock; where somebody has pinned it, the file they wrote it to already holds it."""
         if not moment.looked or (moment.settings.emc_pinned and "set" not in self.table):
             return
-        rate, text = self.sysroot.path(self.table["rate"]), str(moment.state.emc_hz)
-        if layout.first_line(rate) != text:
-            layout.rewrite(rate, text)
+        layout.put(self.sysroot, self.table["rate"], str(moment.state.emc_hz))

@@ -45,7 +45,6 @@ class GpuDevfreq(Part):
     def tick(self, moment: Moment) -> None:
         """Show the clock: nothing computes on the GPU, so it is the lowest that is allowed."""
         if moment.looked:
-            low, now = (self.sysroot.path(f"{self.devfreq}/{name}_freq") for name in ("min", "cur"))
-            text = layout.first_line(low)
-            if text and layout.first_line(now) != text:
-                layout.rewrite(now, text)
+            low_hz = layout.line_of(self.sysroot, f"{self.devfreq}/min_freq")
+            if low_hz:  # it is empty while somebody writes it
+                layout.put(self.sysroot, f"{self.devfreq}/cur_freq", low_hz)
