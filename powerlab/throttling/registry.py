@@ -5,6 +5,7 @@ from __future__ import annotations
 from powerlab.sysroot import Sysroot
 from powerlab.throttling.base import Watch, WatchProbe
 from powerlab.throttling.cpu_clocks import CpuClocks
+from powerlab.throttling.nvml_violations import NvmlViolations
 from powerlab.throttling.perf_limit_reasons import PerfLimitReasons
 from powerlab.throttling.soctherm_oc import SocthermOc
 from powerlab.throttling.thermal import Thermal
@@ -16,6 +17,7 @@ WATCHES: tuple[Watch, ...] = (
     CpuClocks(),
     X86Throttle(),
     PerfLimitReasons(),
+    NvmlViolations(),
 )
 
 

@@ -1,7 +1,7 @@
 // What can be asked of a processor. Every answer is the content of a file, so each metric can be left out.
 #include <time.h>
 
-#include <cstdio>
+#include <cstdlib>
 
 #include "fake_nvml/device.hpp"
 #include "fake_nvml/tree.hpp"
@@ -90,6 +90,23 @@ const char* field_file(unsigned field) {
   }
 }
 
+// NVML's way to return a list: too small a buffer is refused, and the count then says how much is needed.
+nvmlReturn_t list(nvmlDevice_t device, const char* name, unsigned* count, unsigned* values) {
+  char line[4096];
+  if (count == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
+  if (const nvmlReturn_t failure = text(device, name, line, sizeof line)) return failure;
+  const unsigned room = values == nullptr ? 0 : *count;
+  *count = 0;
+  for (char* rest = line; *rest != '\0'; ++*count) {
+    char* end = rest;
+    const unsigned long value = std::strtoul(rest, &end, 10);
+    if (end == rest) return NVML_ERROR_UNKNOWN;
+    if (*count < room) values[*count] = static_cast<unsigned>(value);
+    rest = end;
+  }
+  return *count > room ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS;
+}
+
 bool is_counter(unsigned field) { return field < kPowerAverage || field == kEnergy; }
 
 }  // namespace
@@ -137,6 +154,17 @@ FAKE_NVML_API nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t device, unsigned 
 FAKE_NVML_API nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t device, unsigned type, unsigned* clock_mhz) {
   const char* file = clock_file(type, "max_clock_graphics_mhz", "max_clock_memory_mhz");
   return file == nullptr ? NVML_ERROR_NOT_SUPPORTED : number(device, file, clock_mhz);
+}
+
+FAKE_NVML_API nvmlReturn_t nvmlDeviceGetSupportedMemoryClocks(nvmlDevice_t device, unsigned* count,
+                                                              unsigned* clocks_mhz) {
+  return list(device, "supported_memory_clocks_mhz", count, clocks_mhz);
+}
+
+// The same for every clock of the memory.
+FAKE_NVML_API nvmlReturn_t nvmlDeviceGetSupportedGraphicsClocks(nvmlDevice_t device, unsigned, unsigned* count,
+                                                                unsigned* clocks_mhz) {
+  return list(device, "supported_graphics_clocks_mhz", count, clocks_mhz);
 }
 
 FAKE_NVML_API nvmlReturn_t nvmlDeviceGetCurrentClocksEventReasons(nvmlDevice_t device, unsigned long long* reasons) {

@@ -15,6 +15,7 @@ from powerlab.boards.simulator.parts.gpu_devfreq import GpuDevfreq
 from powerlab.boards.simulator.parts.hwmon_chips import HwmonChips
 from powerlab.boards.simulator.parts.ina3221 import Ina3221
 from powerlab.boards.simulator.parts.jetson_clocks import JetsonClocks
+from powerlab.boards.simulator.parts.nvml import Nvml
 from powerlab.boards.simulator.parts.nvpmodel import NvpmodelProgram
 from powerlab.boards.simulator.parts.platform_profile import PlatformProfile
 from powerlab.boards.simulator.parts.rapl import Rapl
@@ -32,6 +33,7 @@ PARTS: Mapping[str, type[Part]] = {
     "ina3221": Ina3221,
     "hwmon_chips": HwmonChips,
     "rapl": Rapl,
+    "nvml": Nvml,
     "battery": Battery,
     "dmi": Dmi,
     "platform_profile": PlatformProfile,

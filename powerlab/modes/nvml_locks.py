@@ -1,0 +1,111 @@
+"""Which clocks powerlab has locked on NVIDIA cards: NVML can lock them, and has no way to ask whether they are locked.
+
+So powerlab keeps a record of its own, one small file a card below ``/run``, which like the locks ends with the boot. It
+is written before the lock is made and removed after it is undone: a process killed in between leaves a record, never a
+lock without one. A lock also ends when the driver is loaded anew; the card's energy counter, which then starts again at
+0, gives that away. What other programs lock (``nvidia-smi -lgc``) cannot be seen.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.sysroot import Sysroot
+
+RECORD_DIRECTORY = "/run/powerlab"
+UNLOCKED = "unlocked"
+
+_RECORD = re.compile(r"(?P<low>[0-9]{1,6})-(?P<high>[0-9]{1,6}) (?P<energy_mj>[0-9]{1,20})")
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Clocks in MHz between which a card was locked, and what its energy counter stood at, in mJ (0 without one)."""
+
+    low_mhz: int
+    high_mhz: int
+    energy_mj: int
+
+    @property
+    def clocks(self) -> str:
+        """The value of the setting: ``1200-1200``."""
+        return f"{self.low_mhz}-{self.high_mhz}"
+
+    def holds(self, energy_mj: int) -> bool:
+        """Tell whether the driver is still the one that was told, by what the card's energy counter says now."""
+        return energy_mj >= self.energy_mj
+
+
+def parse_record(text: str) -> Record:
+    """Read a record.
+
+    Raises:
+        ValueError: it is none.
+    """
+    match = _RECORD.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(f"not a record of locked clocks: {text.strip()[:40]!r}")
+    return Record(int(match["low"]), int(match["high"]), int(match["energy_mj"]))
+
+
+def _path(uuid: str) -> str:
+    return f"{RECORD_DIRECTORY}/locked-clocks-{re.sub('[^A-Za-z0-9-]', '_', uuid)[:80]}"
+
+
+def read_record(sysroot: Sysroot, uuid: str) -> Record | None:
+    """Return the record of a card, None where there is none.
+
+    Raises:
+        PowerlabError: it is damaged.
+    """
+    try:
+        return parse_record(sysroot.read(_path(uuid)))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise PowerlabError(
+            f"{_path(uuid)} cannot be used ({error}); remove it, and unlock the clocks with `sudo nvidia-smi -rgc`."
+        ) from None
+
+
+def locked_clocks(sysroot: Sysroot, uuid: str, energy_mj: int) -> str:
+    """Return the clocks that powerlab has locked a card to, as ``low-high`` in MHz, else ``unlocked``.
+
+    Raises:
+        PowerlabError: the record is damaged.
+    """
+    record = read_record(sysroot, uuid)
+    return UNLOCKED if record is None or not record.holds(energy_mj) else record.clocks
+
+
+def note_lock(sysroot: Sysroot, uuid: str, record: Record) -> None:
+    """Write down that a card is about to be locked.
+
+    Raises:
+        PowerlabError: the record cannot be written; then nothing may be locked, for nobody would know.
+    """
+    path = sysroot.path(_path(uuid))
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_text(f"{record.clocks} {record.energy_mj}\n", encoding="utf-8")
+        draft.replace(path)
+    except OSError as error:
+        raise PowerlabError(
+            f"no clocks are locked, because {path.parent} cannot be written ({error.strerror}); run powerlab as root."
+        ) from None
+
+
+def forget_lock(sysroot: Sysroot, uuid: str) -> None:
+    """Remove the record of a card that is unlocked.
+
+    Raises:
+        PowerlabError: it cannot be removed.
+    """
+    try:
+        sysroot.path(_path(uuid)).unlink(missing_ok=True)
+    except OSError as error:
+        raise PowerlabError(f"{_path(uuid)} cannot be removed ({error.strerror}); run powerlab as root.") from None
