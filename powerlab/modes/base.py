@@ -22,15 +22,32 @@ class KnobProbe:
     remedy: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """A form of mode names a knob understands beyond those it lists.
+
+    Attributes:
+        name: for example ``cpu-max=NkHz``.
+        meaning: what such a mode does, in one line.
+    """
+
+    name: str
+    meaning: str
+
+
 class Knob(Protocol):
     """One thing that can be set. A knob is one module in this package and one line in the registry.
 
     Attributes:
         name: unique in the registry.
+        meaning: what it sets, in one line for a newcomer.
+        forms: names of modes it understands beyond those it lists.
         grants: what the privileged helper may do for this knob.
     """
 
     name: str
+    meaning: str
+    forms: tuple[Form, ...]
     grants: tuple[Grant, ...]
 
     def probe(self, sysroot: Sysroot) -> KnobProbe:

@@ -72,3 +72,44 @@ def write_range(sysroot: Sysroot, low_path: str, high_path: str, wanted: Frequen
     else:
         write_value(sysroot, high_path, str(wanted.high))
         write_value(sysroot, low_path, str(wanted.low))
+
+
+def write_high(sysroot: Sysroot, low_path: str, high_path: str, high: int) -> None:
+    """Set a clock's upper limit and make sure that it holds; a lower limit above it comes down to it first.
+
+    Raises:
+        PowerlabError: the device refuses, or keeps another limit.
+    """
+    low_now = _now(sysroot, low_path)
+    if low_now is not None and low_now > high:
+        write_value(sysroot, low_path, str(high))
+    _write_exactly(sysroot, high_path, high)
+
+
+def write_low(sysroot: Sysroot, low_path: str, high_path: str, low: int) -> None:
+    """Set a clock's lower limit and make sure that it holds; an upper limit below it goes up to it first.
+
+    Raises:
+        PowerlabError: the device refuses, or keeps another limit.
+    """
+    high_now = _now(sysroot, high_path)
+    if high_now is not None and high_now < low:
+        write_value(sysroot, high_path, str(low))
+    _write_exactly(sysroot, low_path, low)
+
+
+def _write_exactly(sysroot: Sysroot, path: str, wanted: int) -> None:
+    write_value(sysroot, path, str(wanted))
+    found = _now(sysroot, path)
+    if found != wanted:
+        raise PowerlabError(
+            f"{path} was set to {wanted} and reads {found}: the kernel rounds, or another limit holds (heat, firmware);"
+            f" ask for {found}."
+        )
+
+
+def _now(sysroot: Sysroot, path: str) -> int | None:
+    try:
+        return int(read_value(sysroot, path))
+    except (OSError, ValueError):
+        return None

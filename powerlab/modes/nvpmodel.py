@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from powerlab.boards.registry import detect
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import ModeOrigin, PowerMode, Setting
-from powerlab.domain.power import Availability
-from powerlab.modes.base import KnobProbe
+from powerlab.modes import probing
+from powerlab.modes.base import Form, KnobProbe
 from powerlab.modes.files import can_write, read_value, write_value
 from powerlab.modes.frequency_range import FrequencyRange, read_range, write_range
 from powerlab.modes.grants import Grant
 from powerlab.modes.nvpmodel_conf import NvpmodelConf, PowerModel, parse_conf
+from powerlab.modes.nvpmodel_grants import GRANTS
 from powerlab.modes.nvpmodel_program import PROGRAM, query, set_mode
 from powerlab.sysroot import Sysroot
 
@@ -20,6 +21,7 @@ CONF = "/etc/nvpmodel.conf"
 MODE_TARGET = "mode"
 _LOW, _HIGH = "MIN_FREQ", "MAX_FREQ"
 _CPUFREQ = "/cpufreq/"
+_MASK = "_PG_MASK"
 
 
 class Nvpmodel:
@@ -31,37 +33,34 @@ class Nvpmodel:
     """
 
     name = "nvpmodel"
-    grants: tuple[Grant, ...] = ()
+    meaning = "the power modes NVIDIA defines for this board"
+    forms: tuple[Form, ...] = ()
+    grants: tuple[Grant, ...] = GRANTS
 
     def probe(self, sysroot: Sysroot) -> KnobProbe:
         """Say whether there is an nvpmodel, whether its table can be read, and whether it can be used."""
         if not self._present(sysroot):
-            return self._answer(Availability.ABSENT, "no nvpmodel here: only NVIDIA Jetson boards have it")
+            return probing.absent(self.name, "no nvpmodel here: only NVIDIA Jetson boards have it")
         try:
             conf = self._conf(sysroot)
             now = query(sysroot)
         except PowerlabError as error:
-            return self._answer(Availability.BROKEN, str(error), "mend what the text says, then ask again")
+            return probing.broken(self.name, str(error), "mend what the text says, then ask again")
+        state = f"in {now.name or 'no mode of the table'}"
         if not any(can_write(sysroot, path) for path in self._paths(conf)):
-            return self._answer(
-                Availability.DENIED,
-                f"in {now.name or 'no mode of the table'}; this user may not change it",
-                "run powerlab as root (sudo), or in a container with /sys mounted writable",
-            )
-        return self._answer(
-            Availability.AVAILABLE, f"in {now.name or 'no mode of the table'}; {len(conf.models)} modes in {CONF}"
-        )
+            return probing.denied(self.name, state)
+        return probing.available(self.name, f"{state}; {len(conf.models)} modes in {CONF}")
 
     def modes(self, sysroot: Sysroot) -> Sequence[PowerMode]:
         """Return every mode of the device's own table."""
         conf = self._conf(sysroot)
-        reboot = {mode.name for mode in detect(sysroot).vendor_modes if mode.requires_reboot}
+        known = {mode.name for mode in detect(sysroot).vendor_modes if mode.requires_reboot}
         return [
             PowerMode(
                 name=model.name,
                 settings=(self._setting(MODE_TARGET, str(model.id)),),
                 origin=ModeOrigin.VENDOR,
-                requires_reboot=model.name in reboot,
+                requires_reboot=_requires_reboot(sysroot, conf, model, model.name in known),
                 online_cores=_online_cores(model),
                 description=_description(model),
             )
@@ -129,9 +128,6 @@ class Nvpmodel:
     def _setting(self, target: str, value: str) -> Setting:
         return Setting(knob=self.name, target=target, value=value)
 
-    def _answer(self, availability: Availability, detail: str, remedy: str = "") -> KnobProbe:
-        return KnobProbe(knob=self.name, availability=availability, detail=detail, remedy=remedy)
-
 
 def _targets(conf: NvpmodelConf) -> list[tuple[str, str]]:
     """Return (parameter, argument) of each file the modes write; a clock's two limits are one target without argument.
@@ -147,6 +143,23 @@ def _targets(conf: NvpmodelConf) -> list[tuple[str, str]]:
             paths = {key: path for key, path in paths.items() if key not in {_LOW, _HIGH}}
         files += [(name, key) for key in paths]
     return files + clocks
+
+
+def _requires_reboot(sysroot: Sysroot, conf: NvpmodelConf, model: PowerModel, known: bool) -> bool:
+    """Say whether a mode changes which parts of the GPU have power, which the board only takes at its next boot.
+
+    The masks in the device's own table say so, compared with those in force; where none can be read, what powerlab
+    knows of the board has to do.
+    """
+    changes = []
+    for (parameter, argument), value in model.values.items():
+        path = conf.parameters[parameter].paths.get(argument) if parameter in conf.parameters else None
+        if path and argument.endswith(_MASK):
+            try:
+                changes.append(int(read_value(sysroot, path), 0) != int(value, 0))
+            except (OSError, ValueError):
+                continue
+    return any(changes) if changes else known
 
 
 def _online_cores(model: PowerModel) -> int | None:
