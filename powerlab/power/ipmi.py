@@ -17,7 +17,7 @@ from functools import partial
 from powerlab.domain.power import Availability, Rail, RailQuantity, SourceProbe
 from powerlab.power.base import Channel, PolledChannel
 from powerlab.power.programs import find_program, run_program
-from powerlab.power.scan import sensor_provenance
+from powerlab.power.scan import read_text, sensor_provenance
 from powerlab.sysroot import Sysroot
 
 PROGRAMS = {"ipmitool": ("dcmi", "power", "reading"), "ipmi-dcmi": ("--get-system-power-statistics",)}
@@ -33,10 +33,9 @@ _POWER = re.compile(r"^\s*(?:Instantaneous power reading|Current Power)\s*:\s*(\
 _STATE = re.compile(r"^\s*(?:Power reading state is|Power Measurement)\s*:\s*(\w[\w ]*?)\s*$", re.I | re.M | re.A)
 _ACTIVE = ("activated", "active")
 
-_DEVICE_REMEDY = (
-    "on a server with a management controller: `sudo modprobe ipmi_si; sudo modprobe ipmi_devintf`; other machines "
-    "have none"
-)
+_DEVICE_REMEDY = "load the driver: `sudo modprobe ipmi_si; sudo modprobe ipmi_devintf`"
+_SERVER_CHASSIS = ("17", "23", "25", "28", "29")
+"""SMBIOS chassis types of servers, racks and blades (DSP0134, 7.4.1): other machines have no management controller."""
 _PROGRAM_REMEDY = "install one: `sudo apt install ipmitool` (or freeipmi-tools)"
 _DENIED_REMEDY = (
     "run powerlab with sudo, or let a group read it: "
@@ -92,7 +91,9 @@ class Ipmi:
         """Say what is there: the controller is asked once."""
         device, command = _device(sysroot), _command(sysroot)
         if device is None:
-            return self._answer(Availability.ABSENT, "no management controller: there is no /dev/ipmi0", _DEVICE_REMEDY)
+            server = read_text(sysroot, "/sys/class/dmi/id/chassis_type") in _SERVER_CHASSIS
+            detail = "no management controller: there is no /dev/ipmi0"
+            return self._answer(Availability.ABSENT, detail, _DEVICE_REMEDY if server else "")
         if command is None:
             detail = f"there is {device}, but neither ipmitool nor ipmi-dcmi is installed"
             return self._answer(Availability.ABSENT, detail, _PROGRAM_REMEDY)

@@ -96,7 +96,7 @@ class Stream:
             self._stopping.set()
             thread.join()
             feed.close()
-            self._failure = ConnectionError(f"{self._name} is not connected")
+            self._arrived, self._failure = {}, ConnectionError(f"{self._name} is not connected")
 
     def read(self, rail: str) -> tuple[Stamped, ...]:
         """Return what has come for a rail since the last call, oldest first.

@@ -20,9 +20,9 @@ import re
 
 RAIL = "wall"
 
-_NUMBER = r"[+-]?(?:\d{1,15}(?:\.\d{0,15})?|\.\d{1,15})(?:[eE][+-]?\d{1,3})?"
+_NUMBER = r"[+-]?(?:\d{1,25}(?:\.\d{0,25})?|\.\d{1,25})(?:[eE][+-]?\d{1,3})?"
 _BARE = re.compile(rf"({_NUMBER})\s*([A-Za-zµμ]*)", re.ASCII)
-_NAMED = re.compile(rf"([A-Za-z_][\w.-]*)\s*=\s*({_NUMBER})\s*([A-Za-zµμ%°]*)", re.ASCII)
+_NAMED = re.compile(rf"([A-Za-z_][\w.-]*)\s*=\s*({_NUMBER})(?:\s*([A-Za-zµμ%°]+)(?!\s*=|[\w.-]))?", re.ASCII)
 _SEPARATORS = re.compile(r"[\s,;]*")
 _UNITS = {"": 1.0, "w": 1.0, "mw": 1e-3, "uw": 1e-6, "µw": 1e-6, "μw": 1e-6, "kw": 1e3}
 
@@ -49,7 +49,7 @@ def _named_power_w(line: str, field: str) -> float:
         match = _NAMED.match(line, position)
         if match is None:
             raise ValueError(f"not a reading: {line[:60]!r}")
-        found.setdefault(match[1].lower(), (match[2], match[3]))
+        found.setdefault(match[1].lower(), (match[2], match[3] or ""))
         rest = _SEPARATORS.match(line, match.end())
         position = rest.end() if rest else match.end()
     if field.lower() not in found:
