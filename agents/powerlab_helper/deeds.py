@@ -32,6 +32,8 @@ _PROGRAM_TIMEOUT_S = 60.0
 _MAX_OUTPUT_CHARACTERS = 8000
 _MAX_CPU = 8191
 _REGISTER_BYTES = 8
+_MEMBERS = "/cgroup.procs"
+"""A process written there is moved into that control group."""
 _ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"}
 """What a program sees: nothing of it comes from who asked."""
 
@@ -55,19 +57,19 @@ class Deeds:
     sysroot: Sysroot
     allowed: Allowed = field(default_factory=Allowed)
 
-    def carry_out(self, request: Request) -> Outcome:
-        """Do what is asked for, or say in the reply why not. Never raises for anything that a request may hold."""
+    def carry_out(self, request: Request, uid: int) -> Outcome:
+        """Do what a user asks for, or say in the reply why not. Never raises for anything that a request may hold."""
         try:
-            return self._carry_out(request)
+            return self._carry_out(request, uid)
         except PowerlabError as error:
             return Outcome(Refused(str(error)))
         except OSError as error:
             return Outcome(Failed(error.errno or 0))
 
-    def _carry_out(self, request: Request) -> Outcome:
+    def _carry_out(self, request: Request, uid: int) -> Outcome:
         match request:
             case WriteFile():
-                self._write(request.path, request.value)
+                self._write(request.path, request.value, uid)
                 return Outcome(Done())
             case OpenFile():
                 return Outcome(Done(), self._open(request.path))
@@ -82,7 +84,7 @@ class Deeds:
                 self._may(request)
                 return Outcome(Done())
 
-    def _write(self, path: str, value: str) -> None:
+    def _write(self, path: str, value: str, uid: int) -> None:
         grants = self.allowed.write_grants(path, value)
         if not grants:
             what = f"{value[:100]!r} to {path[:200]}" if self.allowed.may_write(path) else f"to {path[:200]!r}"
@@ -90,6 +92,8 @@ class Deeds:
         reasons = [self._out_of_range(grant, path, value) for grant in grants]
         if all(reasons):
             raise PowerlabError(f"the privileged helper does not write {value} to {path}: {reasons[0]}.")
+        if path.endswith(_MEMBERS) and uid not in {0, os.stat(self.sysroot.path(f"/proc/{int(value)}")).st_uid}:
+            raise PowerlabError(f"process {value} is another user's, so the privileged helper does not move it.")
         write_line(open_listed(self.sysroot, path, os.O_WRONLY), value, is_plain=self.sysroot.simulated)
 
     def _out_of_range(self, grant: FileGrant, path: str, value: str) -> str | None:

@@ -49,7 +49,6 @@ def run(args: argparse.Namespace) -> int:
     be_the_helper()
     with only_helper(path), listening(path, gid) as listener:
         prepare_lock(sysroot)
-        logging.getLogger("powerlab.helper").info("serving user %d on %s", uid, path)
         Server(listener, Deeds(sysroot), frozenset({0, uid})).serve()
     return 0
 

@@ -63,6 +63,7 @@ class Server:
         signal.set_wakeup_fd(stop_writer)
         handlers = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGTERM, signal.SIGINT)}
         self.listener.setblocking(False)
+        _log.info("serving %s", self._names())
         try:
             while stop_reader not in select.select([self.listener.fileno(), stop_reader], [], [])[0]:
                 self._accept()
@@ -97,7 +98,7 @@ class Server:
             request = decode_request(body)
             if guard is not None:
                 os.set_inheritable(guard, True)  # a program goes on being guarded should the helper die
-            outcome = self.deeds.carry_out(request)
+            outcome = self.deeds.carry_out(request, peer.uid)
             try:
                 _note(peer, request, outcome.reply)
                 connection.settimeout(_REQUEST_TIMEOUT_S)

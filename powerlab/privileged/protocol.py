@@ -19,6 +19,7 @@ SOCKET = "/run/powerlab/helper.sock"
 """Where the helper listens, as seen from inside the sysroot."""
 MAX_MESSAGE_BYTES = 64 * 1024
 _LENGTH = struct.Struct(">I")
+_DESCRIPTOR = struct.Struct("i")
 
 
 class WriteFile(msgspec.Struct, frozen=True, tag="write", forbid_unknown_fields=True):
@@ -172,8 +173,14 @@ def _exactly(connection: socket.socket, length: int, deadline: float, descriptor
         if left_s <= 0:
             raise TimeoutError
         connection.settimeout(left_s)
-        part, found, _, _ = socket.recv_fds(connection, length - len(data), 1, socket.MSG_CMSG_CLOEXEC)
-        descriptors += found
+        # Not socket.recv_fds, which does not pass its flags on (CPython 3.11 to 3.13).
+        part, beside, _, _ = connection.recvmsg(
+            length - len(data), socket.CMSG_LEN(_DESCRIPTOR.size), socket.MSG_CMSG_CLOEXEC
+        )
+        for level, kind, raw in beside:
+            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+                whole = len(raw) - len(raw) % _DESCRIPTOR.size
+                descriptors += [number for (number,) in _DESCRIPTOR.iter_unpack(raw[:whole])]
         if not part:
             raise ProtocolError("the connection ended within a message")
         data += part
