@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ptdaemon_server import WATTS, PtdServer
 
 from powerlab.domain.power import Availability, SourceProbe
 from powerlab.power.base import PolledChannel
@@ -18,6 +17,7 @@ from powerlab.power.meter import Meter
 from powerlab.power.meter.ptdaemon import parse_ranges, parse_sample
 from powerlab.power.poller import Poller
 from powerlab.sysroot import Sysroot
+from ptdaemon_server import WATTS, PtdServer
 
 PATIENCE_S = 20.0
 SAMPLE = "Time,12-23-2020 10:26:08.757,Watts,23.370000,Volts,228.810000,Amps,0.202450,PF,0.504500,Mark,ranging-workload"
