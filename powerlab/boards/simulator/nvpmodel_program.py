@@ -12,6 +12,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 CPU = "/sys/devices/system/cpu"
+FAULTS = "/simulation/faults"
+REBOOT_FAULT = "reboot-prompt"
 MASK_ARGUMENT = "TPC_PG_MASK"
 EXIT_ERROR = 255
 
@@ -67,7 +69,8 @@ def nearest_not_above(path: str, value: str) -> str:
 def follow_hotplug() -> None:
     """Bring the kernel's own lists of online cores up to date."""
     cores = sorted(int(path.name[3:]) for path in inside(CPU).glob("cpu[0-9]*"))
-    online = [core for core in cores if read(f"{CPU}/cpu{core}/online") == "1"]
+    # A core that cannot be taken off line has no such file.
+    online = [c for c in cores if not inside(f"{CPU}/cpu{c}/online").exists() or read(f"{CPU}/cpu{c}/online") == "1"]
     write(f"{CPU}/online", ",".join(map(str, online)))
     write(f"{CPU}/offline", ",".join(str(core) for core in cores if core not in online))
     for policy in inside(f"{CPU}/cpufreq").glob("policy*"):
@@ -80,10 +83,15 @@ def say(*lines: str) -> None:
     sys.stdout.write("".join(line + "\n" for line in lines))
 
 
+def present() -> int:
+    """Return the number of the mode the board is in, -1 where none is set."""
+    return int(read("/var/lib/nvpmodel/status").partition(":")[2] or -1)
+
+
 def query(modes: dict[int, tuple[str, Values]]) -> int:
     """Print the mode the board is in."""
     say("NVPM WARN: fan mode is not set!")
-    number = int(read("/var/lib/nvpmodel/status").partition(":")[2] or -1)
+    number = present()
     if number not in modes:
         say("NVPM ERROR: power mode is not set!")
         return EXIT_ERROR
@@ -97,15 +105,17 @@ def set_mode(number: int, parameters: Parameters, modes: dict[int, tuple[str, Va
         say(f"NVPM ERROR: power mode {number} is not defined in /etc/nvpmodel.conf")
         return EXIT_ERROR
     values = modes[number][1]
-    for name, argument, value in values:
-        if argument == MASK_ARGUMENT and read(parameters[name, argument]) != value:
-            say(
-                "NVPM WARN: Golden image context is already created",
-                "NVPM WARN: Reboot required for changing to this power mode: 1",
-                "NVPM WARN: DO YOU WANT TO REBOOT NOW? enter YES/yes to confirm:",
-                "NVPM ERROR: optMask is 1, no request for power mode",
-            )
-            return EXIT_ERROR
+    masked = (
+        argument == MASK_ARGUMENT and read(parameters[name, argument]) != value for name, argument, value in values
+    )
+    if any(masked) or (REBOOT_FAULT in inside(FAULTS).read_text().split() and number != present()):
+        say(
+            "NVPM WARN: Golden image context is already created",
+            "NVPM WARN: Reboot required for changing to this power mode: 1",
+            "NVPM WARN: DO YOU WANT TO REBOOT NOW? enter YES/yes to confirm:",
+            "NVPM ERROR: optMask is 1, no request for power mode",
+        )
+        return EXIT_ERROR
     for name, argument, value in values:
         table = parameters.get((name, "FREQ_TABLE"))
         write(parameters[name, argument], nearest_not_above(table, value) if table else value)
