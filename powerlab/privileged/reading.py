@@ -6,7 +6,7 @@ import errno
 import os
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.privileged.client import is_there, open_file
+from powerlab.privileged.client import is_there, open_file, read_register
 from powerlab.sysroot import Sysroot
 
 THROUGH_HELPER = "through the privileged helper"
@@ -34,6 +34,19 @@ def open_denied(sysroot: Sysroot, path: str) -> int:
         return open_file(sysroot, path)
     except PowerlabError as error:
         raise PermissionError(errno.EACCES, str(error), path) from None
+
+
+def read_denied_register(sysroot: Sysroot, cpu: int, register: int) -> int:
+    """Return a model-specific register of a processor whose device this user may not open.
+
+    Raises:
+        PermissionError: there is no helper, or it does not read this register.
+        OSError: the processor does not have it.
+    """
+    try:
+        return read_register(sysroot, cpu, register)
+    except PowerlabError as error:
+        raise PermissionError(errno.EACCES, str(error)) from None
 
 
 def read_anyway(sysroot: Sysroot, path: str) -> tuple[str, bool]:

@@ -17,6 +17,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from powerlab.domain.power import Availability
+from powerlab.privileged.reading import read_denied_register
 from powerlab.sysroot import Sysroot
 from powerlab.throttling.base import Watching, WatchProbe
 from powerlab.throttling.reading import counted
@@ -84,8 +85,11 @@ def logged(value: int, register: Register) -> frozenset[int]:
 
 
 def _read(sysroot: Sysroot, processor: int, address: int) -> int:
-    """Return a register's value; raises OSError as the driver does."""
-    descriptor = os.open(sysroot.path(f"/dev/cpu/{processor}/msr"), os.O_RDONLY | os.O_CLOEXEC)
+    """Return a register's value, through the privileged helper if need be; raises OSError as the driver does."""
+    try:
+        descriptor = os.open(sysroot.path(f"/dev/cpu/{processor}/msr"), os.O_RDONLY | os.O_CLOEXEC)
+    except PermissionError:
+        return read_denied_register(sysroot, processor, address)
     try:
         found = os.pread(descriptor, 8, address)
     finally:
@@ -171,7 +175,8 @@ class PerfLimitReasons:
             return self._answer(
                 Availability.DENIED,
                 "this user may not read the processor's registers",
-                "run powerlab as root (sudo): /dev/cpu/*/msr is for root alone, whatever its file mode says",
+                "run powerlab as root (sudo), or start powerlab-helper: /dev/cpu/*/msr is for root alone, whatever its file"
+                " mode says",
             )
         except FileNotFoundError:
             return self._answer(
