@@ -8,6 +8,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from powerlab.cli import board_faults
+
 if TYPE_CHECKING:
     from powerlab.boards.board import Board
 
@@ -20,6 +22,7 @@ examples:
   powerlab boards simulate jetson-agx-xavier /tmp/xavier --run
                                            a simulated one, its sensors moving until Ctrl-C;
   powerlab modes --sysroot /tmp/xavier     use it so in another terminal
+  powerlab boards fault /tmp/xavier stale  let its sensors hang meanwhile
 
 Every figure that comes from a simulated board says so.
 """
@@ -49,6 +52,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--jetpack", metavar="N", type=int, help="the JetPack to look like (default: the first the board had)"
     )
     simulate.add_argument("--run", action="store_true", help="then move its sensors until Ctrl-C")
+    simulate.add_argument(
+        "--fault",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="a fault it has while its sensors move, again for another one (see powerlab boards fault)",
+    )
+    board_faults.add_action(actions)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -57,6 +68,8 @@ def run(args: argparse.Namespace) -> int:
 
     if args.action == "simulate":
         return _simulate(args)
+    if args.action == "fault":
+        return board_faults.run(args)
     boards = [find_board(args.name)] if args.action == "show" else list(BOARDS.values())
     if args.json:
         documents = [asdict(board) for board in boards]
@@ -105,9 +118,14 @@ def _show(board: Board) -> None:
 
 def _simulate(args: argparse.Namespace) -> int:
     from powerlab.boards.simulator import create_tree
+    from powerlab.boards.simulator.faults.control import check, set_fault
     from powerlab.boards.simulator.loop import run as move_sensors
+    from powerlab.sysroot import Sysroot
 
+    check(args.name, args.fault)
     create_tree(args.name, args.directory, args.jetpack)
+    for name in args.fault:
+        set_fault(Sysroot(args.directory), name)
     print(f"a simulated {args.name} lies in {args.directory}; use it with --sysroot {args.directory}")
     if args.run:
         try:

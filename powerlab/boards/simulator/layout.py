@@ -25,6 +25,8 @@ CAPS_FILE = "/simulation/caps"
 """What heat and limits leave of the clocks, as shares of the highest: lines of ``cpu 0.850``."""
 FAULTS_FILE = "/simulation/faults"
 """The faults in force, one a line."""
+CLOCK_FILE = "/simulation/clock-offset"
+"""How far the board's wall clock is ahead of this machine's, in s; programs in the tree that print the time add it."""
 ROOM_FILE = "/simulation/room"
 """The temperature around the board in m°C; write another to see it heat up or cool down."""
 SENSOR_WIDTH = 8

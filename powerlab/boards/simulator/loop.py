@@ -10,6 +10,8 @@ from pathlib import Path
 
 from powerlab.boards.registry import find_board
 from powerlab.boards.simulator import layout
+from powerlab.boards.simulator.faults.base import Bench
+from powerlab.boards.simulator.faults.follower import Follower
 from powerlab.boards.simulator.ledger import Ledger
 from powerlab.boards.simulator.load import busy_threads
 from powerlab.boards.simulator.parts.base import Moment
@@ -53,11 +55,15 @@ class Simulator:
         self._parts = parts_of(board, self._simulation, layout.variant_of(marker["jetpack"]))
         for part in self._parts:
             part.open(sysroot)
+        bench = Bench(sysroot=sysroot, board=board, simulation=self._simulation, parts=tuple(self._parts))
+        self._follower = Follower(bench)
 
     def tick(self, now_ns: int) -> Mapping[str, float]:
         """Move every part to ``now_ns`` (CLOCK_MONOTONIC) and return the true power of each rail in W."""
         busy = busy_threads(self._sysroot)
         looked = self._ticks % _TICKS_A_LOOK == 0 and self._look()
+        if looked:
+            self._follower.follow(self._faults)
         self._ticks += 1
         state, components, rails = self._physics(busy)
         passed_s = self._ledger.add(now_ns, rails)
@@ -77,6 +83,7 @@ class Simulator:
         )
         for part in self._parts:
             part.tick(moment)
+        self._follower.tick(moment)
         self._share_caps()
         return rails
 
@@ -111,7 +118,8 @@ class Simulator:
             layout.rewrite(self._sysroot.path(layout.CAPS_FILE), text)
 
     def close(self) -> None:
-        """Let go of the files; the sensors keep their last values, as a stopped clock does."""
+        """Put faults right and let go of the files; the sensors keep their last values, as a stopped clock does."""
+        self._follower.close()
         for part in self._parts:
             part.close()
         self._ledger.close()

@@ -98,12 +98,14 @@ def _files(board: Board, simulation: Mapping[str, Any], jetpack: int | None) -> 
     yield "/proc/sys/kernel/osrelease", layout.variant_value(simulation["kernel"], layout.variant_of(jetpack))
     yield "/proc/sys/kernel/random/boot_id", str(uuid.uuid5(uuid.NAMESPACE_DNS, f"{board.name}.simulated"))
     yield "/sys/fs/cgroup/cgroup.controllers", "cpuset cpu io memory pids"
+    yield "/sys/fs/cgroup/cgroup.subtree_control", "cpuset cpu io memory pids"
     yield f"{layout.CGROUP}/cpu.max", "max 100000"
     yield f"{layout.CGROUP}/cgroup.procs", ""
     yield layout.ENERGY_FILE, energy_line(0, 0.0)
     yield layout.RAIL_ENERGY_FILE, rail_lines(dict.fromkeys(simulation["rails"], 0.0))
     yield layout.CAPS_FILE, ""
     yield layout.FAULTS_FILE, ""
+    yield layout.CLOCK_FILE, "0"
     yield layout.ROOM_FILE, str(round(simulation.get("thermal", {}).get("room_c", ROOM_C) * 1000))
 
 

@@ -144,11 +144,17 @@ class Rapl(Part):
             for limit in limiter.limits:
                 limit.follow(moment.rails_w[rail], moment.passed_s)
             if moment.looked:
-                enabled = layout.first_line(self.sysroot.path(f"{self._directory[zone['zone']]}/enabled")) == "1"
-                if enabled:
+                if self._enabled(zone["zone"]):
                     limiter.look(self.sysroot, moment.rails_w[rail])
                 else:
                     limiter.share = 1.0
+
+    def _enabled(self, zone: str) -> bool:
+        """Say whether a zone's limits hold; those of a zone that is gone do not."""
+        try:
+            return layout.first_line(self.sysroot.path(f"{self._directory[zone]}/enabled")) == "1"
+        except FileNotFoundError:
+            return False
 
     def caps(self) -> Mapping[str, float]:
         """Return what the limits leave; the clocks of all packages follow the one that must fall lowest."""

@@ -1,0 +1,17 @@
+"""The protection against too much current at work."""
+
+from __future__ import annotations
+
+from powerlab.boards.simulator.faults.base import Fault
+
+
+class OverCurrent(Fault):
+    """``soctherm_oc`` counts an event twice a second, and halves the clocks.
+
+    The part that is the chip does it, because counts and clocks are its own.
+    """
+
+    name = "over-current"
+    summary = "soctherm_oc counts over-current events and halves the clocks"
+    needs = ("soctherm_oc",)
+    lacks = "over-current protection that counts"
