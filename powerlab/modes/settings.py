@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import Setting
 from powerlab.modes.base import Knob
-from powerlab.modes.writing import write_setting
 from powerlab.sysroot import Sysroot
 
 Key = tuple[str, str]
@@ -58,6 +57,11 @@ class Board:
             written += present
         return tuple(written)
 
+    def unrecorded(self, settings: Iterable[Setting], previous: Iterable[Setting]) -> Setting | None:
+        """Return the first setting that can be read now and could not when the previous ones were recorded."""
+        appeared = {key_of(setting) for setting in self.read()} - {key_of(setting) for setting in previous}
+        return next((setting for setting in settings if key_of(setting) in appeared), None)
+
     def write(self, settings: Iterable[Setting]) -> None:
         """Write settings in order.
 
@@ -65,7 +69,7 @@ class Board:
             PowerlabError: the device refuses one; the rest is not written.
         """
         for setting in settings:
-            write_setting(self._sysroot, self._knob(setting), setting)
+            self._knob(setting).write(self._sysroot, setting)
 
     def check(self, wanted: Iterable[Setting], purpose: str) -> None:
         """Read back; ``purpose`` says in an error what the settings were for.
@@ -105,7 +109,7 @@ class Board:
                     continue
                 written.append(setting)
                 try:
-                    write_setting(self._sysroot, knob, setting)
+                    knob.write(self._sysroot, setting)
                 except PowerlabError:
                     refused.append(setting)
                 now = {key_of(setting): setting.value for setting in self._read_knob(knob)}

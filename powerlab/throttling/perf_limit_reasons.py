@@ -175,8 +175,8 @@ class PerfLimitReasons:
             return self._answer(
                 Availability.DENIED,
                 "this user may not read the processor's registers",
-                "run powerlab as root (sudo), or start powerlab-helper: /dev/cpu/*/msr is for root alone, whatever its file"
-                " mode says",
+                "run powerlab as root (sudo), or start powerlab-helper: /dev/cpu/*/msr is for root alone, whatever its"
+                " file mode says",
             )
         except FileNotFoundError:
             return self._answer(
