@@ -25,6 +25,7 @@ from powerlab.measure.power import TotalEnergy, energy_metrics
 from powerlab.measure.process import Worker
 from powerlab.measure.record import IdleBaseline, Meter, Recording, usable_energy
 from powerlab.measure.validity import Evidence, judge
+from powerlab.modes.cpu_quota import join
 from powerlab.throttling.guard import Guard
 
 
@@ -118,6 +119,7 @@ def _record(request: RunRequest) -> tuple[TimedInferences, Evidence]:
     """Run the worker's timed part with the recorder on; return its times and what the rules judge."""
     plan, meter = request.plan, request.meter
     with Worker(worker_cores(request.point.threads)) as worker:
+        join(meter.sysroot, worker.pid)
         worker.load(load_request(request.point, meter, plan.seed))
         worker.warm_up(plan.warm_up_s)
         slept_s = suspended_since_boot_s()

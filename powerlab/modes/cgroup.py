@@ -99,7 +99,7 @@ def make(sysroot: Sysroot, group: str) -> None:
     path = sysroot.path(group)
     try:
         path.mkdir(exist_ok=True)
-        if sysroot.simulated:
+        if sysroot.simulated and not (path / "cpu.max").exists():
             (path / "cpu.max").write_text("max 100000\n", encoding="utf-8")
     except OSError as error:
         raise PowerlabError(f"the control group {group} cannot be made ({error.strerror}); run as root.") from None

@@ -210,7 +210,21 @@ class ModeController:
         return entry
 
     def _change(self, mode: PowerMode, entry: Entry) -> None:
-        written = self._board.write_present(mode.settings, entry.previous)
+        """Make a mode's settings, knob after knob.
+
+        Before each knob the name is looked up anew: what an earlier one did may leave other clocks to choose from
+        (``MAXN+cpu-max=...`` on a board that was in a smaller mode).
+        """
+        written: tuple[Setting, ...] = ()
+        for knob_name in dict.fromkeys(setting.knob for setting in mode.settings):
+            now = self.mode(mode.name) if written else mode
+            own = [setting for setting in now.settings if setting.knob == knob_name]
+            if written and (new := self._board.unrecorded(own, entry.previous)):
+                raise PowerlabError(
+                    f"{mode.name} brings cores on line and then sets {new.target}, of which powerlab has not recorded"
+                    " what it was; set the part that brings them on line first, to stay: `powerlab modes set`."
+                )
+            written += self._board.write_present(own, entry.previous)
         self._board.check(written, mode.name)
         self._expected[mode.name] = self._board.read()
 

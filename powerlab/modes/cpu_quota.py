@@ -37,11 +37,11 @@ class CpuQuota:
 
     name = "cpu_quota"
     meaning = "processor time of the measured worker"
-    forms: tuple[Form, ...] = (Form(name="cpu-quota=X", meaning="the worker gets the time of X cores, for example 1.5"),)
+    forms: tuple[Form, ...] = (Form(name="cpu-quota=X", meaning="the worker gets the time of X cores, such as 1.5"),)
     grants: tuple[Grant, ...] = (
         SettingGrant(target=re.escape(_QUOTA), values=rf"{_ABSENT}|{_VALUE}"),
         SettingGrant(target=_CONTROLLER, values="on|off"),
-        FileGrant(path=rf"(/[\w-]{{1,32}}){{1,4}}/{cgroup.GROUP}/cgroup\.procs", values=r"[1-9]\d{0,9}"),
+        FileGrant(path=rf"/sys/fs/cgroup(/[\w-]{{1,32}}){{0,3}}/{cgroup.GROUP}/cgroup\.procs", values=r"[1-9]\d{0,9}"),
     )
 
     def probe(self, sysroot: Sysroot) -> KnobProbe:

@@ -20,8 +20,7 @@ from powerlab.modes.grants import FileGrant, Grant
 from powerlab.sysroot import Sysroot
 
 _DIRECTORY = "/sys/class/devfreq"
-_PLACE = r"(?:[0-9a-f]{4,16}\.)?"
-_GPUS = rf"{_PLACE}(?:gpu|gm20b|gp10b|gv11b|ga10b|gb10b|mali)(?:-[a-z0-9]+){0, 3}"
+_GPUS = r"(?:[0-9a-f]{4,16}\.)?(?:gpu|gm20b|gp10b|gv11b|ga10b|gb10b|mali)(?:-[a-z0-9]+){0,3}"
 """Names of devfreq devices that are graphics processors: an address and what the device tree calls them."""
 _FILES = {"governor": "governor", "max_hz": "max_freq", "min_hz": "min_freq"}
 """Its settings and their files, in the order in which they are written back."""

@@ -29,12 +29,13 @@ def find_mode(sysroot: Sysroot, knobs: Sequence[Knob], name: str) -> PowerMode |
     """
     if name == CURRENT_MODE.name:
         return CURRENT_MODE
-    if mode := _of_one_knob(sysroot, knobs, name):
+    usable = [knob for knob in knobs if knob.probe(sysroot).availability is Availability.AVAILABLE]
+    if mode := _of_one_knob(sysroot, usable, name):
         return mode
     text = own_modes(sysroot).get(name, name)
     if text == name and _JOINT not in name:
         return None
-    parts = [_of_one_knob(sysroot, knobs, part.strip()) for part in text.split(_JOINT)]
+    parts = [_of_one_knob(sysroot, usable, part.strip()) for part in text.split(_JOINT)]
     known = [part for part in parts if part is not None]
     if len(known) < len(parts):
         if text != name:
@@ -64,10 +65,8 @@ def own_modes(sysroot: Sysroot) -> Mapping[str, str]:
 
 
 def _of_one_knob(sysroot: Sysroot, knobs: Sequence[Knob], name: str) -> PowerMode | None:
-    for knob in knobs:
-        if knob.probe(sysroot).availability is Availability.AVAILABLE and (mode := knob.parse(sysroot, name)):
-            return mode
-    return None
+    modes = (knob.parse(sysroot, name) for knob in knobs)
+    return next((mode for mode in modes if mode is not None), None)
 
 
 def _joined(name: str, parts: Sequence[PowerMode], order: Sequence[str]) -> PowerMode:

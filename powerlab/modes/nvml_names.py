@@ -14,7 +14,7 @@ KNOB = "nvml_limit"
 LIMIT, CLOCKS = "power_limit_mw", "locked_clocks_mhz"
 """The parts of a card that can be set."""
 _LIMIT_KEY, _LOCK_KEY = "gpu-limit", "gpu-lock"
-FORMS = (
+FORMS: tuple[Form, ...] = (
     Form(name="gpu-limit=NW", meaning="each NVIDIA card draws at most N W"),
     Form(name="gpu-lock=NMHz", meaning="each NVIDIA card's clocks are locked at N MHz"),
 )
