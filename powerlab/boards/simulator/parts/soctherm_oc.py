@@ -18,6 +18,7 @@ _EVENTS = (1, 2, 3)
 _AVERAGE = 2
 _THROTTLED_SHARE = 0.5
 _EVENT_PERIOD_S = 0.5
+"""How often an event that lasts is counted again."""
 
 
 class SocthermOc(Part):
@@ -27,7 +28,7 @@ class SocthermOc(Part):
         """Start with no event."""
         super().__init__(board, table, variant)
         self._counts = dict.fromkeys(_EVENTS, 0)
-        self._over_s = 0.0
+        self._wait_s = 0.0
         self._throttled = False
 
     @property
@@ -52,12 +53,11 @@ class SocthermOc(Part):
         drawn_w = sum(moment.rails_w[rail] for rail in self.table["rails"])
         event = 3 if FAULT in moment.faults else _AVERAGE if drawn_w > self.table["limit_w"] else None
         if event is None:
-            self._over_s, self._throttled = 0.0, False
+            self._wait_s, self._throttled = 0.0, False
             return
-        begins = not self._over_s
-        self._over_s += moment.passed_s
-        if begins or self._over_s >= _EVENT_PERIOD_S:
-            self._over_s = max(moment.passed_s, 1e-9)
+        self._wait_s -= moment.passed_s
+        if self._wait_s <= 0.0:
+            self._wait_s = _EVENT_PERIOD_S
             self._counts[event] += 1
             layout.rewrite(self._path(f"oc{event}_event_cnt"), str(self._counts[event]))
             self._throttled = layout.first_line(self._path(f"oc{event}_throt_en")) == "1"
