@@ -12,7 +12,20 @@ from powerlab import __version__
 from powerlab.cli.parsing import Parser
 from powerlab.domain.errors import PowerlabError
 
-COMMANDS = ("demo", "profile", "doctor", "boards", "modes", "engine", "serve", "agent", "sweep", "runs", "export")
+COMMANDS = (
+    "demo",
+    "profile",
+    "doctor",
+    "boards",
+    "modes",
+    "engine",
+    "serve",
+    "agent",
+    "sweep",
+    "runs",
+    "export",
+    "tegrastats",
+)
 """Names of the modules in this package, in the order ``--help`` shows them."""
 
 EXIT_OK = 0

@@ -9,7 +9,7 @@ for the average began when the program did. Memory (``RAM 775/7620MB``), clocks,
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -35,9 +35,11 @@ _CONSTANT_SENSOR = "PMIC"
 
 _STEP_W, _STEP_5V_W = 0.4, 0.1
 """The program does not say how finely the sensor behind it steps: a 40 µV step over 2 mΩ, the smallest shunt known,
-on a supply of 20 V, or of 5 V where the rail's name says so (the INA3221's datasheet, SBOS576)."""
-_OFFSET_STEPS = 2.0
-_RELATIVE_ERROR = 0.015
+on a supply of 20 V, or of 5 V where the names say so (the INA3221's datasheet, SBOS576)."""
+_OF_5V_MODULES = "VDD_CPU_GPU_CV"
+"""Only modules fed with 5 V have this rail: Xavier NX, Orin NX and Orin Nano."""
+OFFSET_STEPS = 2.0
+RELATIVE_ERROR = 0.015
 """As for the same sensors read from their files: see :mod:`powerlab.power.ina3221`."""
 
 
@@ -111,7 +113,7 @@ class Tegrastats:
                 raise
             return ()
         return tuple(
-            PolledChannel(rail=_rail(sysroot, name), read=partial(stream.read, name), session=stream.session)
+            PolledChannel(rail=_rail(sysroot, name, names), read=partial(stream.read, name), session=stream.session)
             for name in names
         )
 
@@ -129,20 +131,20 @@ def tegrastats_stream(sysroot: Sysroot, program: str) -> Stream:
     return Stream(connect, Tegrastats.name, patience_s=_PATIENCE_S, silence_s=_SILENCE_S)
 
 
-def power_step_w(rail: str) -> float:
-    """Return a bound of how finely a rail's sensor steps, in W."""
-    return _STEP_5V_W if "5V" in rail else _STEP_W
+def power_step_w(rail: str, rails: Collection[str]) -> float:
+    """Return a bound of how finely a rail's sensor steps, in W; ``rails`` are all that are printed beside it."""
+    return _STEP_5V_W if "5V" in rail or _OF_5V_MODULES in rails else _STEP_W
 
 
-def _rail(sysroot: Sysroot, name: str) -> Rail:
-    step_w = power_step_w(name)
+def _rail(sysroot: Sysroot, name: str, names: Collection[str]) -> Rail:
+    step_w = power_step_w(name, names)
     return Rail(
         source=Tegrastats.name,
         name=name,
         quantity=RailQuantity.POWER,
         resolution=step_w,
-        relative_error=_RELATIVE_ERROR,
+        relative_error=RELATIVE_ERROR,
         update_period_s=INTERVAL_MS * 1e-3,
         provenance=sensor_provenance(sysroot),
-        offset=_OFFSET_STEPS * step_w,
+        offset=OFFSET_STEPS * step_w,
     )
