@@ -8,8 +8,8 @@ from pathlib import Path
 _EPILOG = """\
 exit status: 0 stopped as asked; 2 the request cannot be carried out, one sentence on standard error says why
 
-What was measured lies below --state until the server has stored it. SIGTERM and Ctrl-C let the run in progress end,
-upload it and give the job back; a killed agent goes on where it was when it is started again.
+What was measured lies below --state until the server has stored it. SIGTERM, SIGHUP and Ctrl-C let the run in progress
+end, upload it and give the job back; a killed agent goes on where it was when it is started again.
 
 environment:
   POWERLAB_STATE_DIR   the state directory (default: the user's, $XDG_STATE_HOME/powerlab)

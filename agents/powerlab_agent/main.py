@@ -6,7 +6,7 @@ import argparse
 import logging
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -60,12 +60,17 @@ def _run(args: argparse.Namespace) -> int:
         opened_host(args.board or identity.board, name=identity.device_name) as host,
     ):
         daemon = Daemon(client=Client(identity.server, identity.token), host=host, spool=spool, once=args.once)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: daemon.request_stop())
+        heed_signals(daemon.request_stop)
         daemon.run()
         for run_id, reason in spool.refused().items():
             sys.stderr.write(f"powerlab: the run {run_id} stays in {state} because the server refused it: {reason}\n")
     return 0
+
+
+def heed_signals(request_stop: Callable[[], None]) -> None:
+    """Stop in order when the service manager, a terminal or the end of a session asks for it."""
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda *_: request_stop())
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -57,6 +57,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="go back to what was before",
         description="Undo what a killed process left, and the modes set to stay.",
     )
+    restore.add_argument(
+        "--if-killed", action="store_true", help="undo only what a killed process left; a mode set to stay stays"
+    )
     for action in (show, set_parser, restore):
         _add_common(action, default=argparse.SUPPRESS)
 
@@ -90,8 +93,8 @@ def run(args: argparse.Namespace) -> int:
         mode = controller.set(args.name)
         _report(args, mode.settings, f"{mode.name} is set; `powerlab modes restore` goes back.")
     elif args.action == "restore":
-        pending = controller.not_put_back() or controller.set_to_stay()
-        written = controller.restore()
+        pending = controller.not_put_back() or (not args.if_killed and controller.set_to_stay())
+        written = controller.recover() if args.if_killed else controller.restore()
         done = f"{len(written)} settings put back" if written else "what was set ended with an earlier boot"
         _report(args, written, f"{done}." if pending else "there is nothing to put back.")
     elif args.json:

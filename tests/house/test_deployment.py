@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -13,6 +14,8 @@ from typing import Any
 import pytest
 
 from powerlab import cli
+from powerlab.modes.lock import LOCK_DIRECTORY
+from powerlab.privileged.protocol import SOCKET
 from requires import missing, require_program
 
 
@@ -87,14 +90,69 @@ def _known(words: tuple[str, ...]) -> bool:
     return False
 
 
-def test_the_service_calls_commands_that_exist(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    unit = (root / "agents" / "powerlab-agent.service").read_text(encoding="utf-8")
-    started = {line.partition("=")[2] for line in unit.splitlines() if line.startswith("Exec")}
+UNITS = ("powerlab-agent.service", "powerlab-helper.service", "powerlab-helper.socket", "powerlab-restore.service")
+MOST_EXPOSED = {"powerlab-agent.service": 2.2, "powerlab-helper.service": 2.2, "powerlab-restore.service": 1.0}
+"""Of 10 (systemd-analyze security): below 2.5 few services of a distribution come."""
+
+
+def _unit(root: Path, name: str) -> dict[str, list[str]]:
+    """Return a unit's settings, each with all its lines."""
+    settings: dict[str, list[str]] = {}
+    for line in (root / "agents" / name).read_text(encoding="utf-8").splitlines():
+        if "=" in line and not line.startswith("#"):
+            key, _, value = line.partition("=")
+            settings.setdefault(key, []).append(value)
+    return settings
+
+
+def test_the_services_call_commands_that_exist(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    started = [
+        line for name in UNITS for key, lines in _unit(root, name).items() if key[:4] == "Exec" for line in lines
+    ]
     commands = _commands_in("\n".join(started))
     assert commands == {("agent", "run"), ("modes", "restore")}
     for words in commands:
         assert _known(words), f"powerlab {' '.join(words)} is no command"
-    capsys.readouterr()
+    assert "--if-killed" in capsys.readouterr().out
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
+    programs = {Path(line.split()[0]).name for line in started}
+    assert programs <= set(project["project"]["scripts"])
+
+
+def test_only_the_helper_is_root(root: Path) -> None:
+    users = {name: _unit(root, name).get("User") for name in UNITS if name.endswith(".service")}
+    assert users == {
+        "powerlab-agent.service": ["powerlab"],
+        "powerlab-helper.service": ["root"],
+        "powerlab-restore.service": ["powerlab"],
+    }
+    for name in ("powerlab-agent.service", "powerlab-restore.service"):
+        assert _unit(root, name)["CapabilityBoundingSet"] == [""]
+
+
+def test_the_units_agree_on_who_asks_whom_where(root: Path) -> None:
+    agent, helper, restore = (_unit(root, f"powerlab-{name}.service") for name in ("agent", "helper", "restore"))
+    listens = _unit(root, "powerlab-helper.socket")
+    assert listens["ListenStream"] == [SOCKET]
+    assert helper["ExecStart"][0].split()[-2:] == ["--user", *agent["User"]]
+    assert listens["SocketGroup"] == agent["User"]
+    assert str(Path(SOCKET).parent) in helper["ReadWritePaths"][0].split()
+    for unit in (agent, helper, restore):
+        assert f"-{LOCK_DIRECTORY}" in unit["ReadWritePaths"][0].split()
+    for unit in (agent, restore):
+        assert "powerlab-helper.socket" in " ".join(unit["Wants"])
+        assert unit["Environment"] == ["POWERLAB_STATE_DIR=/var/lib/powerlab"]
+    assert "powerlab-restore.service" in agent["After"][0]
+    assert agent["OnFailure"] == ["powerlab-restore.service"]
+
+
+def test_the_helper_s_sandbox_leaves_open_what_its_list_needs(root: Path) -> None:
+    helper = _unit(root, "powerlab-helper.service")
+    for closes in ("ProtectKernelTunables", "ProtectControlGroups", "PrivateDevices", "PrivateUsers", "ProtectProc"):
+        assert closes not in helper, f"{closes} would keep it from /sys, its devices or the processes it may move"
+    allowed = " ".join(helper["DeviceAllow"])
+    assert "char-cpu/msr r" in allowed
+    assert "char-nvidia" in allowed
 
 
 def test_the_images_call_commands_that_exist(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -109,14 +167,33 @@ def test_the_images_call_commands_that_exist(root: Path, capsys: pytest.CaptureF
             assert option in shown
 
 
-def test_systemd_accepts_the_service(root: Path, tmp_path: Path) -> None:
+@pytest.fixture
+def units(root: Path, tmp_path: Path) -> Path:
+    """The units in a folder, with a program that is there."""
+    there = shutil.which("true") or ""
+    for name in UNITS:
+        text = (root / "agents" / name).read_text(encoding="utf-8")
+        (tmp_path / name).write_text(re.sub(r"/opt/powerlab/bin/powerlab[a-z-]*", there, text), encoding="utf-8")
+    return tmp_path
+
+
+def test_systemd_accepts_the_units(units: Path) -> None:
     program = require_program("systemd-analyze", "systemd")
-    text = (root / "agents" / "powerlab-agent.service").read_text(encoding="utf-8")
-    unit = tmp_path / "powerlab-agent.service"
-    unit.write_text(text.replace("/opt/powerlab/bin/powerlab", shutil.which("true") or ""), encoding="utf-8")
-    done = subprocess.run([program, "verify", unit], capture_output=True, text=True, check=False)
+    environment = {**os.environ, "SYSTEMD_UNIT_PATH": f"{units}:"}
+    command = [program, "verify", *(units / name for name in UNITS)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert str(unit.name) not in done.stderr
+    assert "powerlab" not in done.stderr
+
+
+@pytest.mark.parametrize("name", sorted(MOST_EXPOSED))
+def test_a_service_can_do_no_more_than_it_has_to(units: Path, name: str) -> None:
+    program = require_program("systemd-analyze", "systemd")
+    command = [program, "security", "--offline=true", "--no-pager", units / name]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    found = re.search(r"exposure level for \S+: ([0-9.]+)", done.stdout)
+    assert found is not None, done.stdout + done.stderr
+    assert float(found[1]) <= MOST_EXPOSED[name], done.stdout
 
 
 def test_ci_is_one_script_that_bash_understands(root: Path) -> None:

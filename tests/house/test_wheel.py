@@ -47,6 +47,7 @@ def test_every_file_of_the_packages_is_in_the_wheel(source_copy: Path, names: se
     packages = {
         "powerlab": source_copy / "powerlab",
         "powerlab_agent": source_copy / "agents" / "powerlab_agent",
+        "powerlab_helper": source_copy / "agents" / "powerlab_helper",
         "powerlab_api": source_copy / "api" / "powerlab_api",
         "powerlab_dashboards": source_copy / "dashboards" / "powerlab_dashboards",
         "powerlab_migrations": source_copy / "migrations" / "powerlab_migrations",
@@ -89,6 +90,7 @@ def test_a_server_command_on_a_board_says_what_to_install(board: Path, tmp_path:
     assert "Traceback" not in done.stderr
 
 
-def test_the_agent_starts_on_a_board(board: Path) -> None:
-    done = subprocess.run([board / "powerlab-agent", "--help"], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+def test_the_agent_and_its_helper_start_on_a_board(board: Path) -> None:
+    for program in ("powerlab-agent", "powerlab-helper"):
+        done = subprocess.run([board / program, "--help"], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr

@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from pathlib import Path
 
 import pytest
 
 from powerlab.cli import main
 from powerlab.modes.controller import ModeController
+from powerlab.modes.journal import Journal
 from powerlab.state_dir import state_dir as where_state_lies
 from powerlab.sysroot import Sysroot
 
@@ -49,6 +51,26 @@ def test_a_mode_is_set_shown_and_taken_back(board: Sysroot, capsys: pytest.Captu
     assert board.read("/var/lib/nvpmodel/status") == "pmode:0000"
     assert main(["modes", "restore", *sysroot]) == 0
     assert "nothing to put back" in capsys.readouterr().out
+
+
+def test_a_mode_set_to_stay_is_not_what_a_killed_process_left(
+    board: Sysroot, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sysroot = ["--sysroot", str(board.base)]
+    assert main(["modes", "set", "MODE_15W", *sysroot]) == 0
+    capsys.readouterr()
+    assert main(["modes", "restore", "--if-killed", *sysroot]) == 0
+    assert "nothing to put back" in capsys.readouterr().out
+    assert board.read("/var/lib/nvpmodel/status") == "pmode:0002"
+    controller = ModeController(board, where_state_lies(board))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ModeController, "_change", lambda *_: os.kill(os.getpid(), signal.SIGINT))
+        patch.setattr(Journal, "remove", lambda _: None)  # as if it had been killed before that
+        with pytest.raises(KeyboardInterrupt):
+            controller.set("governor=powersave")
+    assert main(["modes", "restore", "--if-killed", *sysroot]) == 0
+    assert "settings put back" in capsys.readouterr().out
+    assert board.read("/var/lib/nvpmodel/status") == "pmode:0002"
 
 
 def test_the_state_directory_can_be_given(board: Sysroot, tmp_path: Path, state_dir: Path) -> None:
