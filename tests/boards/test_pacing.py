@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from powerlab.boards.simulator import layout, pacer, pacing
+from powerlab.boards.simulator import create_tree, layout, pacer, pacing
 from powerlab.boards.simulator.load import busy_threads
 from powerlab.boards.simulator.pacing import SimulatedPacer, slowest_factor
 from powerlab.boards.simulator.physics import PowerModel, speedup
@@ -163,3 +163,47 @@ def test_a_damaged_tree_is_told_in_words(board: Sysroot, damage: str) -> None:
     board.path(SIMULATION_MARKER).write_text("{}")
     with pytest.raises(PowerlabError, match="is no simulated board"):
         pacer(board, 1)
+
+
+def set_quota(board: Sysroot, text: str) -> None:
+    board.path(f"{layout.CGROUP}/cpu.max").write_text(text + "\n")
+
+
+def test_a_quota_below_the_threads_stretches_them(board: Sysroot, clock: Clock) -> None:
+    free = duration_s(board, clock, 4)
+    set_quota(board, "100000 100000")
+    assert duration_s(board, clock, 4) == pytest.approx(4 * free)
+    set_quota(board, "150000 100000")
+    assert duration_s(board, clock, 4) == pytest.approx(4 / 1.5 * free)
+
+
+@pytest.mark.parametrize("text", ["max 100000", "800000 100000", "max", ""])
+def test_a_quota_that_leaves_room_changes_nothing(board: Sysroot, clock: Clock, text: str) -> None:
+    free = duration_s(board, clock, 4)
+    set_quota(board, text)
+    assert duration_s(board, clock, 4) == free
+
+
+def test_clocks_that_heat_has_taken_away_slow_the_load(board: Sysroot, clock: Clock) -> None:
+    cool = duration_s(board, clock, 2)
+    board.path(layout.CAPS_FILE).write_text("cpu 0.600\ngpu 0.600\n")
+    hot = duration_s(board, clock, 2)
+    assert hot / cool == pytest.approx(2265600 / 1344000), "the table's highest clock below 60 %"
+
+
+def test_slower_memory_slows_a_board_that_waits_for_it(tmp_path: Path, clock: Clock) -> None:
+    create_tree("jetson-orin-nx", tmp_path / "tree")
+    orin = Sysroot(tmp_path / "tree")
+    fast = duration_s(orin, clock, 2)
+    orin.path("/sys/kernel/nvpmodel_clk_cap/emc").write_text("665600000\n")
+    assert fast < duration_s(orin, clock, 2) < 2 * fast
+
+
+def test_the_slower_kind_of_core_takes_longer(tmp_path: Path, clock: Clock) -> None:
+    create_tree("jetson-tx2", tmp_path / "tree")
+    tx2 = Sysroot(tmp_path / "tree")
+    a57 = duration_s(tx2, clock, 1)
+    for core in (3, 4, 5):
+        tx2.path(f"{CPU}/cpu{core}/online").write_text("0\n")
+    mixed = duration_s(tx2, clock, 2) * 2 / 1.9
+    assert mixed < a57
