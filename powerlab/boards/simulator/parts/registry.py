@@ -14,12 +14,14 @@ from powerlab.boards.simulator.parts.emc import Emc
 from powerlab.boards.simulator.parts.gpu_devfreq import GpuDevfreq
 from powerlab.boards.simulator.parts.hwmon_chips import HwmonChips
 from powerlab.boards.simulator.parts.ina3221 import Ina3221
+from powerlab.boards.simulator.parts.ipmi import Ipmi
 from powerlab.boards.simulator.parts.jetson_clocks import JetsonClocks
 from powerlab.boards.simulator.parts.nvml import Nvml
 from powerlab.boards.simulator.parts.nvpmodel import NvpmodelProgram
 from powerlab.boards.simulator.parts.platform_profile import PlatformProfile
 from powerlab.boards.simulator.parts.rapl import Rapl
 from powerlab.boards.simulator.parts.soctherm_oc import SocthermOc
+from powerlab.boards.simulator.parts.tegrastats import TegrastatsProgram
 from powerlab.boards.simulator.parts.thermal import Thermal
 
 PARTS: Mapping[str, type[Part]] = {
@@ -31,6 +33,8 @@ PARTS: Mapping[str, type[Part]] = {
     "nvpmodel": NvpmodelProgram,
     "jetson_clocks": JetsonClocks,
     "ina3221": Ina3221,
+    "tegrastats": TegrastatsProgram,
+    "ipmi": Ipmi,
     "hwmon_chips": HwmonChips,
     "rapl": Rapl,
     "nvml": Nvml,
