@@ -95,7 +95,7 @@ def test_the_sampler_reads_what_the_helper_opened(tree: Sysroot, serving: Servin
         return set(trace.value.tolist())
 
     with serving(NOBODY):
-        assert as_nobody(values) == "{0.0}", "a counter that does not move has used no energy since the first reading"
+        assert as_nobody(values) == "{123.456789}", "the counter of this tree does not move"
     assert "no readable rail" in as_nobody(values)
 
 
