@@ -123,7 +123,7 @@ class NvmlLimit:
             with session(sysroot) as library:
                 return read_cards(library)
         except NvmlError as error:
-            raise unavailable(error) from None
+            raise unavailable(error, sysroot) from None
 
     def _check_held(self, sysroot: Sysroot, setting: Setting) -> None:
         """Read back in a session of its own: a driver that nobody keeps awake forgets what it was told."""

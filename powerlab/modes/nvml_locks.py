@@ -18,6 +18,7 @@ from powerlab.sysroot import Sysroot
 RECORD_DIRECTORY = "/run/powerlab"
 UNLOCKED = "unlocked"
 
+_READABLE = 0o644
 _RECORD = re.compile(r"(?P<low>[0-9]{1,6})-(?P<high>[0-9]{1,6}) (?P<energy_mj>[0-9]{1,20})")
 
 
@@ -92,6 +93,8 @@ def note_lock(sysroot: Sysroot, uuid: str, record: Record) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         draft.write_text(f"{record.clocks} {record.energy_mj}\n", encoding="utf-8")
+        # The privileged helper writes with a strict umask what the agent's user must read.
+        draft.chmod(_READABLE)
         draft.replace(path)
     except OSError as error:
         raise PowerlabError(

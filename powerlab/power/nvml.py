@@ -93,7 +93,7 @@ class Nvml:
             with session(sysroot) as library:
                 return self._describe(sysroot, library)
         except NvmlError as error:
-            return self._answer(unavailable(error))
+            return self._answer(unavailable(error, sysroot))
         except NvmlUnavailableError as problem:
             return self._answer(problem)
 

@@ -79,7 +79,7 @@ class NvmlViolations:
         except NvmlUnavailableError as problem:
             return self._answer(problem.availability, problem.detail, problem.remedy)
         except NvmlError as error:
-            found = unavailable(error)
+            found = unavailable(error, sysroot)
             return self._answer(found.availability, found.detail, found.remedy)
         if told:
             return self._answer(Availability.AVAILABLE, "; ".join(told))

@@ -218,6 +218,18 @@ def test_a_driver_loaded_anew_has_forgotten_the_lock(tmp_path: Path) -> None:
     assert values(sysroot)["GPU0.locked_clocks_mhz"] == "unlocked"
 
 
+def test_the_record_can_be_read_by_who_may_not_write_it(tmp_path: Path) -> None:
+    """The helper writes it as root with a strict umask, and the agent's user reads it."""
+    sysroot = write_cards(tmp_path)
+    before = os.umask(0o077)
+    try:
+        KNOB.write(sysroot, setting("GPU0.locked_clocks_mhz", "300-600"))
+    finally:
+        os.umask(before)
+    (record,) = sysroot.path(RECORD_DIRECTORY).iterdir()
+    assert record.stat().st_mode & 0o777 == 0o644
+
+
 def test_a_damaged_record_says_how_to_be_rid_of_it(tmp_path: Path) -> None:
     sysroot = write_cards(tmp_path)
     KNOB.write(sysroot, setting("GPU0.locked_clocks_mhz", "300-600"))
@@ -241,7 +253,7 @@ def test_a_library_that_does_not_start(tmp_path: Path, code: int, availability: 
     sysroot = write_cards(tmp_path, init_error=code)
     probe = KNOB.probe(sysroot)
     assert probe.availability is availability
-    assert probe.remedy
+    assert bool(probe.remedy) is (availability is Availability.BROKEN)
     assert list(KNOB.modes(sysroot)) == []
     with pytest.raises(PowerlabError):
         KNOB.parse(sysroot, "gpu-limit=200W")

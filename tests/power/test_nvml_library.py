@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from nvidia_cards import CARD, SILENT, get, put, without, write_cards
 from powerlab.boards.simulator.parts.nvml import LIBRARY
 from powerlab.domain.power import Availability
-from powerlab.nvml_library import LIBRARY_PATHS, Library, NvmlError, NvmlUnavailableError, load, session
+from powerlab.nvml_library import Library, NvmlError, NvmlUnavailableError, load, session
 from powerlab.sysroot import Sysroot
 
 GRAPHICS, MEMORY = 0, 2
@@ -142,7 +142,6 @@ def test_a_plain_user_may_look_and_not_touch(tmp_path: Path) -> None:
     [
         (4, Availability.DENIED, "this user may not", "usermod"),
         (9, Availability.BROKEN, "driver is not loaded", "modprobe nvidia"),
-        (12, Availability.ABSENT, "no NVIDIA driver", "install NVIDIA's driver"),
         (18, Availability.BROKEN, "different versions", "reboot"),
         (999, Availability.BROKEN, "Unknown Error", "nvidia-smi"),
     ],
@@ -187,21 +186,62 @@ def no_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", None)
 
 
+def add_pci(sysroot: Sysroot, vendor: str, kind: str) -> None:
+    device = sysroot.path("/sys/bus/pci/devices/0000:01:00.0")
+    device.mkdir(parents=True)
+    (device / "vendor").write_text(f"{vendor}\n")
+    (device / "class").write_text(f"{kind}\n")
+
+
 @pytest.mark.usefixtures("no_package")
-def test_a_driver_without_the_package_can_be_mended(tmp_path: Path) -> None:
+@pytest.mark.parametrize("has_driver", [True, False])
+def test_a_card_or_a_driver_without_the_package_can_be_mended(tmp_path: Path, has_driver: bool) -> None:
+    sysroot = write_cards(tmp_path)
+    add_pci(sysroot, "0x10de", "0x030000")
+    if has_driver:
+        sysroot.path("/proc/driver/nvidia").mkdir(parents=True)
+        sysroot.path("/proc/driver/nvidia/version").touch()
     with pytest.raises(NvmlUnavailableError, match="nvidia-ml-py is not installed") as caught:
-        load(write_cards(tmp_path))
+        load(sysroot)
     assert caught.value.availability is Availability.BROKEN
+    assert ("driver" in caught.value.detail) is has_driver
     assert "pip install 'powerlab[nvidia]'" in caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("vendor", "kind", "availability"),
+    [
+        ("0x10de", "0x030200", Availability.BROKEN),
+        ("0x10de", "0x040300", Availability.ABSENT),
+        ("0x8086", "0x030000", Availability.ABSENT),
+        ("", "", Availability.ABSENT),
+    ],
+)
+def test_a_missing_driver_matters_where_there_is_a_card(
+    tmp_path: Path, vendor: str, kind: str, availability: Availability
+) -> None:
+    """A card's audio function is no card."""
+    sysroot = write_cards(tmp_path, init_error=12)
+    add_pci(sysroot, vendor, kind)
+    with pytest.raises(NvmlUnavailableError) as caught, session(sysroot):
+        pass
+    assert caught.value.availability is availability
+    assert ("libnvidia-ml.so.1 is missing" in caught.value.detail) is (availability is Availability.BROKEN)
+    assert bool(caught.value.remedy) is (availability is Availability.BROKEN)
 
 
 @pytest.mark.usefixtures("no_package")
-def test_without_driver_and_package_nothing_is_missed() -> None:
-    with pytest.raises(NvmlUnavailableError, match="nvidia-ml-py is not installed") as caught:
+def test_without_card_and_package_nothing_is_missed(tmp_path: Path) -> None:
+    with pytest.raises(NvmlUnavailableError, match="no NVIDIA card") as caught:
+        load(write_cards(tmp_path))
+    assert caught.value.availability is Availability.ABSENT
+    assert caught.value.remedy == ""
+
+
+@pytest.mark.usefixtures("no_package")
+def test_the_hosts_own_package_is_asked_for_the_host() -> None:
+    with pytest.raises(NvmlUnavailableError, match=r"nvidia-ml-py is not installed|no NVIDIA card"):
         load(Sysroot())
-    has_driver = any(Path(path).exists() for path in ("/proc/driver/nvidia/version", *LIBRARY_PATHS))
-    assert caught.value.availability is (Availability.BROKEN if has_driver else Availability.ABSENT)
-    assert "pip install 'powerlab[nvidia]'" in caught.value.remedy
 
 
 def test_nvml_is_started_once_for_all_who_use_it_and_then_let_go(tmp_path: Path) -> None:
