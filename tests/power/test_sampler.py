@@ -124,6 +124,9 @@ def test_a_sensor_that_fails_and_comes_back_leaves_a_gap(sensor: Path) -> None:
     def fail_for_a_while() -> None:
         wait_rounds(found, 5)
         sensor.unlink()
+        # Until the sampler has looked whether the file is still there, and some rounds more.
+        wanted = found.rounds + found.missed_deadlines + 50_000_000 // 200_000 + 2
+        wait_until(lambda: found.rounds + found.missed_deadlines >= wanted)
         wait_rounds(found, 10)
         fresh = sensor.with_suffix(".new")
         fresh.write_text("43\n")

@@ -18,6 +18,8 @@ from hypothesis import strategies as st
 from powerlab.native import _native  # type: ignore[attr-defined]
 
 PERIOD_NS = 200_000
+CHECK_PERIODS = 50_000_000 // PERIOD_NS + 2
+"""After so many periods the sampler has looked whether a plain file was replaced; files of sysfs say so themselves."""
 TIMEOUT_S = 20.0
 
 
@@ -28,9 +30,19 @@ class Watched:
         self.sampler = _native.sampler.Sampler([[str(path) for path in paths] for paths in channels], PERIOD_NS)
 
     def wait(self, rounds: int = 3) -> None:
-        """Wait until every file was read that often from now on."""
-        wanted, deadline = self.sampler.rounds + rounds, time.monotonic() + TIMEOUT_S
-        while self.sampler.rounds < wanted:
+        """Wait until the sampler has looked for replaced files, and has then read every file that often."""
+        checked = self._periods() + CHECK_PERIODS
+        self._wait_until(lambda: self._periods() >= checked)
+        read = self.sampler.rounds + rounds
+        self._wait_until(lambda: self.sampler.rounds >= read)
+
+    def _periods(self) -> int:
+        return int(self.sampler.rounds + self.sampler.missed_deadlines)
+
+    @staticmethod
+    def _wait_until(condition: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + TIMEOUT_S
+        while not condition():
             assert time.monotonic() < deadline, "waited in vain"
             time.sleep(0.0005)
 

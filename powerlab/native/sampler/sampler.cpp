@@ -16,6 +16,8 @@ namespace {
 
 constexpr std::int64_t kSecondNs = 1'000'000'000;
 constexpr std::size_t kFirstSamples = 4096;
+// How long a file that was replaced may be read on; a check is as dear as a read.
+constexpr std::int64_t kCheckPeriodNs = 50'000'000;
 // The kernel may wake the thread this share of a period late, together with other work, which is cheaper for both.
 constexpr std::int64_t kSlackShare = 100;
 
@@ -107,10 +109,21 @@ void Sampler::run() {
   wall_ns_ = now_ns() - begin_ns;
 }
 
+void Sampler::follow_replaced_files() {
+  for (Channel& channel : channels_) {
+    for (SensorFile& file : channel.files) file.reopen_if_replaced();
+  }
+}
+
 void Sampler::sample_until_stopped() {
   std::int64_t deadline_ns = now_ns();
+  std::int64_t next_check_ns = deadline_ns;
   // At least one round: also a recording that is stopped at once has a sample.
   do {
+    if (deadline_ns >= next_check_ns) {
+      follow_replaced_files();
+      next_check_ns = deadline_ns + kCheckPeriodNs;
+    }
     for (Channel& channel : channels_) sample(&channel);
     ++rounds_;
     deadline_ns += period_ns_;

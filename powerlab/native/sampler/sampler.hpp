@@ -50,6 +50,7 @@ class Sampler {
 
   void run();
   void sample_until_stopped();
+  void follow_replaced_files();
   void sleep_until_ns(std::int64_t deadline_ns);
   static void sample(Channel* channel);
 

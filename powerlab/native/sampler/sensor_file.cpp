@@ -56,21 +56,22 @@ void SensorFile::close_file() {
   if (fd_ >= 0) close(std::exchange(fd_, -1));
 }
 
-// A file of sysfs whose device is gone keeps its link count and answers ENODEV: nothing to ask for before each read.
-bool SensorFile::replaced() const {
+void SensorFile::reopen_if_replaced() {
+  if (path_.empty() || in_sysfs_ || fd_ < 0) return;
   struct stat status{};
-  return !in_sysfs_ && (fstat(fd_, &status) != 0 || status.st_nlink == 0);
+  if (fstat(fd_, &status) != 0 || status.st_nlink == 0) open_path();
 }
 
 bool SensorFile::read(std::int64_t* value) {
-  if (!path_.empty() && (fd_ < 0 || replaced())) open_path();
+  if (fd_ < 0 && !path_.empty()) open_path();
   if (fd_ < 0) return false;
   char text[64];
   ssize_t length;
   do {
     length = pread(fd_, text, sizeof text, 0);
   } while (length < 0 && errno == EINTR);
-  if (length < 0 && errno == ENODEV && !path_.empty()) close_file();  // The next read finds a driver that came back.
+  // So sysfs says that the device is gone. The next read finds one that came back.
+  if (length < 0 && errno == ENODEV && !path_.empty()) close_file();
   // A full buffer may have cut the number short.
   if (length <= 0 || length == static_cast<ssize_t>(sizeof text)) return false;
   return parse_integer(text, text + length, value);

@@ -22,13 +22,16 @@ class SensorFile {
   SensorFile& operator=(SensorFile&&) = delete;
   ~SensorFile();
 
+  // Opens the file again where another one has its name. Only sysfs says by itself, at reading, that a file is gone;
+  // elsewhere this costs as much as a read, and is not for every round.
+  void reopen_if_replaced();
+
   // Reads the integer; false where the read fails or the text is no integer.
   bool read(std::int64_t* value);
 
  private:
   void open_path();
   void close_file();
-  bool replaced() const;
 
   std::string path_;  // Empty for a descriptor that was handed over.
   int fd_ = -1;
