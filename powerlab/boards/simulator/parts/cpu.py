@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
+from powerlab.boards.board import Board
 from powerlab.boards.simulator import layout
 from powerlab.boards.simulator.clusters import Policy, core_numbers, policies_of
 from powerlab.boards.simulator.parts.base import Files, Moment, Part
+from powerlab.boards.simulator.parts.cpu_time import PATH, CpuTime
 from powerlab.boards.simulator.start import start_settings
 from powerlab.boards.simulator.state import PolicyState
 
@@ -21,11 +24,17 @@ class Cpu(Part):
     ``fixed_cores``, which cannot be taken off line.
     """
 
+    def __init__(self, board: Board, table: Mapping[str, Any], variant: str) -> None:
+        """Boot."""
+        super().__init__(board, table, variant)
+        self._time = CpuTime(core_numbers(layout.simulation_of(board.name)))
+
     def files(self, idle_w: Mapping[str, float]) -> Files:  # noqa: ARG002
-        """Yield the files under ``/sys/devices/system/cpu``."""
+        """Yield the files under ``/sys/devices/system/cpu``, and the processor time."""
         simulation = layout.simulation_of(self.board.name)
         settings = start_settings(self.board, simulation, self.jetpack)
         cores, online = core_numbers(simulation), settings.online_cores
+        yield PATH, self._time.text(online)
         yield f"{layout.CPU}/online", _listed(online)
         yield f"{layout.CPU}/offline", _listed(core for core in cores if core not in online)
         yield f"{layout.CPU}/present", f"{cores[0]}-{cores[-1]}"
@@ -74,10 +83,13 @@ class Cpu(Part):
                 yield f"{layout.CPU}/cpu{core}/cpufreq", f"../cpufreq/{policy.name}"
 
     def tick(self, moment: Moment) -> None:
-        """Keep the kernel's own lists of online cores up to date, and show the clocks."""
+        """Count processor time, keep the kernel's own lists of online cores up to date, and show the clocks."""
+        online = moment.settings.online_cores
+        in_order = [core for state in moment.settings.policies for core in state.online_cores]
+        self._time.pass_time(in_order, moment.state, moment.passed_s)
         if not moment.looked:
             return
-        online = moment.settings.online_cores
+        layout.rewrite(self.sysroot.path(PATH), self._time.text(online))
         policies = moment.settings.policies
         cores = sorted(core for state in policies for core in state.policy.cores)
         layout.put(self.sysroot, f"{layout.CPU}/online", _listed(online))
