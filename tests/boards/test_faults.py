@@ -230,6 +230,27 @@ def test_counters_wrap_within_the_range_they_state(make_board):
         assert sum(after < before for before, after in pairwise(seen)) >= 2
 
 
+def test_the_counters_own_end_is_no_leap(make_board):
+    """A counter with the short range counts on where the board's own one starts again."""
+    sysroot = make_board("intel-xeon")
+    set_fault(sysroot, "counter-wrap")
+    zones = [zone for zone in layout.simulation_of("intel-xeon")["rapl"]["zones"] if zone["zone"] == "intel-rapl:0"]
+    (before_wrap_j,) = (zone["before_wrap_j"] for zone in zones)
+    counter = sysroot.path("/sys/class/powercap/intel-rapl:0/energy_uj")
+    with running(sysroot) as board:
+        last_uj, counted_j = int(counter.read_text()), 0.0
+        for _ in range(100_000):
+            board.ticks(20)
+            value_uj = int(counter.read_text())
+            step_j = (value_uj - last_uj) % 100_000_000 * 1e-6
+            last_uj = value_uj
+            counted_j += step_j
+            assert step_j < 40
+            if counted_j > 1.1 * before_wrap_j:
+                return
+    pytest.fail("the counter never came to its own end")
+
+
 def test_counters_do_not_leap_while_somebody_measures(make_board):
     sysroot = make_board("intel-xeon")
     zone = "/sys/class/powercap/intel-rapl:0"

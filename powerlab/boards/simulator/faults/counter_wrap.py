@@ -9,7 +9,23 @@ from powerlab.boards.simulator.parts.base import Moment
 
 _RANGE_UJ = 100_000_000
 """100 J: at the power of a server a second or two."""
+_COUNTS = 2**32
 _COUNTER, _RANGE = "energy_uj", "max_energy_range_uj"
+
+
+class _Shortened:
+    """Turns the readings of a counter into those of one with the short range; the counter's own end makes no leap."""
+
+    def __init__(self, range_uj: int) -> None:
+        # The counter holds 32 bits, so it starts again one unit after the largest value it shows.
+        self._lap_uj = range_uj + round(range_uj / (_COUNTS - 1))
+        self._laps = 0
+        self._last_uj = 0
+
+    def __call__(self, value_uj: int) -> int:
+        self._laps += value_uj < self._last_uj
+        self._last_uj = value_uj
+        return (self._laps * self._lap_uj + value_uj) % _RANGE_UJ
 
 
 class CounterWrap(Fault):
@@ -42,8 +58,9 @@ class CounterWrap(Fault):
             return
         self._begun = True
         for files, path in self._counters:
-            self._saved.rewrite(path.removesuffix(_COUNTER) + _RANGE, str(_RANGE_UJ))
-            files.alter(path, lambda value_uj: value_uj % (_RANGE_UJ + 1))
+            limit = path.removesuffix(_COUNTER) + _RANGE
+            files.alter(path, _Shortened(int(self.bench.sysroot.read(limit))))
+            self._saved.rewrite(limit, str(_RANGE_UJ))
 
     def end(self) -> None:
         """Give the counters their range back."""
