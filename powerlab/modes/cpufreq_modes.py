@@ -104,7 +104,8 @@ def _governors(policies: Sequence[Policy]) -> list[str]:
 
 
 def _preferences(policies: Sequence[Policy]) -> list[str]:
-    return _common(policies, "energy_performance_available_preferences")
+    """Return the preferences every cluster has, but for ``default``: it reads back as the one it stands for."""
+    return [word for word in _common(policies, "energy_performance_available_preferences") if word != "default"]
 
 
 def _common(policies: Sequence[Policy], file: str) -> list[str]:

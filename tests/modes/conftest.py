@@ -34,9 +34,12 @@ def controller(board: Sysroot, state_dir: Path) -> ModeController:
 def content_of() -> Callable[[Sysroot], dict[str, str]]:
     """Every file of a tree and what it holds, but for the lock, which stays behind empty of meaning."""
 
+    def text_of(path: Path) -> str:
+        return os.readlink(path) if path.is_symlink() else path.read_text(errors="replace")
+
     def content(sysroot: Sysroot) -> dict[str, str]:
         return {
-            str(path.relative_to(sysroot.base)): os.readlink(path) if path.is_symlink() else path.read_text()
+            str(path.relative_to(sysroot.base)): text_of(path)
             for path in sorted(sysroot.base.rglob("*"))
             if (path.is_symlink() or path.is_file()) and "run/lock" not in str(path)
         }

@@ -10,6 +10,7 @@ import pytest
 from powerlab.cli import main
 from powerlab.modes.controller import ModeController
 from powerlab.modes.journal import Journal
+from powerlab.modes.registry import KNOBS
 from powerlab.state_dir import state_dir as where_state_lies
 from powerlab.sysroot import Sysroot
 
@@ -24,16 +25,69 @@ def test_the_list_says_what_can_be_set_and_why_something_cannot(
 ) -> None:
     assert main(["modes", "--sysroot", str(board.base)]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "MODE_15W vendor 4 cores, CPU up to 1200 MHz" in out
-    assert "needs a reboot" in out
-    assert "nvpmodel: available; in MAXN; 8 modes" in out
+    assert out.startswith("current: the device as it is")
+    assert "nvpmodel: the power modes NVIDIA defines for this board (in MAXN; 8 modes" in out
+    assert "MODE_15W 4 cores, CPU up to 1200 MHz" in out
+    assert "MODE_10W 2 cores" in out
+    assert "needs a reboot: `sudo nvpmodel -m 1`, say yes, then sweep the mode `current`" in out
+    assert (
+        out.index("cores=4 4 cores on line (0 to 3)") < out.index("cores=N the first N cores") < out.index("cpufreq:")
+    )
+    assert "cannot be turned here platform_profile: absent; the firmware offers no profiles" in out
+
+
+def test_the_owners_own_modes_have_a_group_of_their_own(board: Sysroot, capsys: pytest.CaptureFixture[str]) -> None:
+    board.path("/etc/powerlab").mkdir()
+    board.path("/etc/powerlab/modes.toml").write_text('[modes]\nquiet = "cores=2+governor=powersave"\n')
+    assert main(["modes", "--sysroot", str(board.base)]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "named in /etc/powerlab/modes.toml quiet cores=2+governor=powersave: 2 cores on line" in out
+    assert out.count("quiet") == 1
+
+
+def test_a_mode_is_shown_with_what_it_sets(board: Sysroot, capsys: pytest.CaptureFixture[str]) -> None:
+    name, sysroot = "cores=2+cpu-max=1200000kHz", ["--sysroot", str(board.base)]
+    assert main(["modes", "show", name, *sysroot]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(f"{name}: 2 cores on line (0 to 1)")
+    assert "  hotplug cpu7 = 0" in lines
+    assert "  cpufreq policy6.max_khz = 1190400" in lines
+    assert board.read("/sys/devices/system/cpu/cpu7/online") == "1", "it is only shown"
+    assert main(["modes", "show", name, "--json", *sysroot]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["online_cores"] == 2
+    assert {"knob": "cpufreq", "target": "policy0.max_khz", "value": "1190400"} in document["settings"]
+
+
+def test_a_mode_that_needs_a_reboot_is_shown_with_the_way_there(
+    board: Sysroot, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["modes", "show", "MODE_10W", "--sysroot", str(board.base)]) == 0
+    assert "Needs a reboot: `sudo nvpmodel -m 1`" in capsys.readouterr().out
+
+
+def test_several_parts_are_set_at_once_and_taken_back(board: Sysroot, capsys: pytest.CaptureFixture[str]) -> None:
+    sysroot = ["--sysroot", str(board.base)]
+    assert main(["modes", "set", "cores=3+governor=performance+gpu-max=522750000Hz", *sysroot]) == 0
+    assert "is set; `powerlab modes restore` goes back" in capsys.readouterr().out
+    assert board.read("/sys/devices/system/cpu/cpu3/online") == "0"
+    assert board.read("/sys/class/devfreq/17000000.gv11b/max_freq") == "522750000"
+    assert main(["modes", "restore", *sysroot]) == 0
+    assert board.read("/sys/devices/system/cpu/cpu3/online") == "1"
+    assert board.read("/sys/class/devfreq/17000000.gv11b/max_freq") == "1377000000"
 
 
 def test_the_json_has_modes_knobs_and_changes(board: Sysroot, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["modes", "--json", "--sysroot", str(board.base)]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["modes"][0]["name"] == "current"
-    assert [knob["knob"] for knob in document["knobs"]] == ["nvpmodel", "cpufreq"]
+    knobs = {knob["knob"]: knob for knob in document["knobs"]}
+    assert list(knobs) == [knob.name for knob in KNOBS]
+    assert knobs["hotplug"]["availability"] == "available"
+    assert knobs["hotplug"]["meaning"] == "how many CPU cores are on line"
+    assert [form["name"] for form in knobs["cpufreq"]["forms"]] == [
+        "governor=X", "cpu-max=NkHz", "cpu-min=NkHz", "epp=X"
+    ]  # fmt: skip
     assert document["set_to_stay"] is None
     assert document["not_put_back"] is None
 
@@ -118,6 +172,10 @@ def test_what_a_killed_sweep_of_a_simulated_board_left_is_found(
         (["set", "TURBO"], "no power mode 'TURBO'"),
         (["set", "MODE_10W"], "after a reboot"),
         (["set", "current"], "nothing to set"),
+        (["show", "TURBO"], "no power mode 'TURBO'"),
+        (["set", "cores=99"], "choose from 1 to 8 cores"),
+        (["set", "cpu-max=1.2GHz"], "write it like cpu-max=1190400kHz"),
+        (["set", "cores=2+cores=3"], "both to"),
     ],
 )
 def test_what_cannot_be_set_is_one_sentence_and_exit_code_2(

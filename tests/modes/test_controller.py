@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,10 +8,11 @@ import pytest
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import CURRENT_MODE, PowerMode, Setting
 from powerlab.domain.power import Availability
-from powerlab.modes import cpufreq, nvpmodel
+from powerlab.modes import cpu_quota, cpufreq, emc, gpu_devfreq, hotplug, jetson_clocks, nvpmodel
 from powerlab.modes.controller import ModeController
 from powerlab.modes.cpufreq import CpuFreq
 from powerlab.modes.registry import KNOBS
+from powerlab.privileged import client
 from powerlab.sysroot import Sysroot
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
@@ -32,14 +33,18 @@ def leave_as_if_killed(board: Sysroot, state_dir: Path, mode: str, monkeypatch: 
             pass
 
 
-def test_nvpmodel_is_written_back_before_what_it_resets() -> None:
-    assert [knob.name for knob in KNOBS] == ["nvpmodel", "cpufreq"]
+def test_what_resets_others_is_written_first_and_what_pins_them_last() -> None:
+    names = [knob.name for knob in KNOBS]
+    assert names[:4] == ["nvpmodel", "platform_profile", "hotplug", "cpufreq"]
+    assert names[-1] == "jetson_clocks"
+    assert len(names) == len(set(names))
 
 
 def test_a_machine_without_knobs_has_the_mode_it_is_in(tmp_path: Path) -> None:
     controller = ModeController(Sysroot(tmp_path), tmp_path / "state")
     assert controller.modes() == (CURRENT_MODE,)
-    assert [probe.availability for probe in controller.probes()] == [Availability.ABSENT] * 2
+    assert [probe.availability for probe in controller.probes()] == [Availability.ABSENT] * len(KNOBS)
+    assert all(probe.detail for probe in controller.probes()), "each says why"
     assert controller.recover() == ()
     with controller.applied("current"):
         assert controller.drifted("current") is None
@@ -278,10 +283,10 @@ def test_a_refusal_while_setting_to_stay_puts_everything_back(
     board: Sysroot, state_dir: Path, content_of: Content
 ) -> None:
     class Half(CpuFreq):
-        def modes(self, sysroot: Sysroot) -> Sequence[PowerMode]:
+        def parse(self, sysroot: Sysroot, name: str) -> PowerMode:
             good = Setting(knob="cpufreq", target="policy0.governor", value="powersave")
             bad = Setting(knob="cpufreq", target="policy9.governor", value="powersave")
-            return [PowerMode(name="half", settings=(good, bad))]
+            return PowerMode(name="half", settings=(good, bad))
 
     before = content_of(board)
     controller = ModeController(board, state_dir, knobs=(Half(),))
@@ -294,10 +299,14 @@ def test_a_refusal_while_setting_to_stay_puts_everything_back(
 def test_a_knob_that_may_not_be_turned_offers_no_modes(
     controller: ModeController, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (nvpmodel, cpufreq):
+    for module in (nvpmodel, hotplug, cpufreq, gpu_devfreq, emc, cpu_quota):
         monkeypatch.setattr(module, "can_write", lambda sysroot, path: False)
+    monkeypatch.setattr(jetson_clocks, "may_set", lambda sysroot, knob: False)
+    monkeypatch.setattr(client, "may_set", lambda sysroot, knob: False)
     assert controller.modes() == (CURRENT_MODE,)
-    assert [probe.availability for probe in controller.probes()] == [Availability.DENIED] * 2
+    denied = [probe for probe in controller.probes() if probe.availability is not Availability.ABSENT]
+    assert [probe.availability for probe in denied] == [Availability.DENIED] * 7
+    assert all("may not change it" in probe.detail and "root" in probe.remedy for probe in denied)
 
 
 def test_a_broken_nvpmodel_does_not_keep_cpufreq_from_working(
