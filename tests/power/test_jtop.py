@@ -189,6 +189,11 @@ def test_without_the_service_it_is_absent_and_nothing_is_imported(
     assert not Jtop().channels(Sysroot(tmp_path))
 
 
+def test_powerlab_itself_imports_nothing_of_it() -> None:
+    source = "import sys, powerlab.power.registry, powerlab.power.cross_check; sys.exit('jtop' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", source], check=False).returncode == 0
+
+
 def test_without_the_package_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run/jtop.sock").touch()
