@@ -11,12 +11,15 @@ import time
 import tty
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from powerlab.domain.power import Availability, SourceProbe
+from powerlab.domain.power import Availability, SourceProbe, TotalFormula
 from powerlab.domain.quantity import Provenance
+from powerlab.domain.run import Verdict
+from powerlab.measure.validity import Evidence, judge
 from powerlab.power import meter as meter_module
 from powerlab.power.base import PolledChannel
 from powerlab.power.meter import Meter
@@ -221,6 +224,30 @@ def test_a_killed_server_is_a_gap_and_never_a_stale_value(tmp_path: Path, tcp_me
     count = len(poller.samples[0].time_ns)
     assert len(set(poller.samples[0].time_ns)) == count
     assert sum(stamp > ended_ns[0] for stamp in poller.samples[0].time_ns) <= 1
+
+
+def test_a_run_whose_meter_was_lost_is_void(tmp_path: Path, tcp_meter: TcpMeter) -> None:
+    sysroot = configure(tmp_path, f"tcp://127.0.0.1:{tcp_meter.port}")
+    total = TotalFormula(rails=("meter:wall",), scope="the device")
+    start_ns = time.monotonic_ns()
+    with Recorder(sysroot, total.rails, 0.01) as recorder:
+        until(lambda: len(recorder._poller.samples[0].value) >= 5)
+        tcp_meter.kill()
+        until(lambda: recorder._poller.samples[0].failed_reads >= 3)
+        traces = recorder.stop()
+    start_ns = max(start_ns, int(traces[0].time_ns[0]))
+    whole = Evidence(
+        window_ns=(start_ns, int(traces[0].time_ns[-1])),
+        inference_count=100,
+        total=total,
+        traces=traces,
+        sample_period_s=0.01,
+    )
+    cut_short = replace(whole, window_ns=(start_ns, time.monotonic_ns()))
+    assert not [finding for finding in judge(whole) if finding.rule == "missing-power"]
+    (finding,) = (finding for finding in judge(cut_short) if finding.rule == "missing-power")
+    assert finding.verdict is Verdict.VOID
+    assert "do not span" in finding.detail
 
 
 def test_an_unplugged_serial_line_is_a_gap(tmp_path: Path, serial_meter: SerialMeter) -> None:
