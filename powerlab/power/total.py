@@ -31,7 +31,7 @@ def choose_total(probes: Sequence[SourceProbe], board: Board | None) -> TotalFor
     """
     rails = [rail for probe in probes if probe.availability is Availability.AVAILABLE for rail in probe.rails]
     sensors = [rail for rail in rails if rail.source != ESTIMATE_SOURCE]
-    if formula := _wall_meter(sensors):
+    if formula := _wall_meter(probes):
         return formula
     if board is not None and board.total is not None:
         own = _expanded(board.total, sensors)
@@ -52,10 +52,14 @@ def choose_total(probes: Sequence[SourceProbe], board: Board | None) -> TotalFor
     return None
 
 
-def _wall_meter(rails: Sequence[Rail]) -> TotalFormula | None:
-    found = [rail.key for rail in rails if rail.source == METER_SOURCE]
-    scope = "the whole device at its external meter, losses of its power supply included"
-    return TotalFormula(rails=tuple(found), scope=scope) if found else None
+def _wall_meter(probes: Iterable[SourceProbe]) -> TotalFormula | None:
+    for probe in probes:
+        if probe.source == METER_SOURCE and probe.availability is Availability.AVAILABLE:
+            return TotalFormula(
+                rails=tuple(rail.key for rail in probe.rails),
+                scope=f"the external meter at {probe.detail}",
+            )
+    return None
 
 
 def _expanded(formula: TotalFormula, rails: Sequence[Rail]) -> TotalFormula:

@@ -159,7 +159,7 @@ def test_a_tcp_meter_is_a_rail_with_what_its_user_states(tmp_path: Path, tcp_met
     sysroot = configure(tmp_path, f"tcp://127.0.0.1:{tcp_meter.port}")
     probe = Meter().probe(sysroot)
     assert available(probe)
-    assert "covers the board at its DC input" in probe.detail
+    assert "which covers the board at its DC input" in probe.detail
     (rail,) = probe.rails
     assert rail.key == "meter:wall"
     assert (rail.resolution, rail.relative_error, rail.update_period_s) == (0.01, 0.02, 0.02)
@@ -178,6 +178,8 @@ def test_a_configured_meter_is_the_total_of_any_machine(tmp_path: Path, tcp_mete
     formula = choose_total(probes, None)
     assert formula is not None
     assert formula.rails == ("meter:wall",)
+    assert "the board at its DC input" in formula.scope
+    assert not formula.proposed
 
 
 def test_a_recording_has_the_meters_readings(tmp_path: Path, tcp_meter: TcpMeter) -> None:

@@ -53,7 +53,7 @@ class Meter:
         except OSError as error:
             remedy = "look at its cable, its power and whether another program reads it; then the address in the file"
             return self._answer(Availability.BROKEN, f"{config.address}: {error}", remedy)
-        detail = f"{config.address} covers {config.covers}"
+        detail = f"{config.address}, which covers {config.covers}"
         rail = _rail(sysroot, config)
         return SourceProbe(source=self.name, availability=Availability.AVAILABLE, detail=detail, rails=(rail,))
 
