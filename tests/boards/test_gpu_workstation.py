@@ -24,6 +24,7 @@ from powerlab.boards.simulator.cards import (
     relative_power,
     working_point,
 )
+from powerlab.boards.simulator.faults.control import clear_fault, set_fault
 from powerlab.boards.simulator.load import Load
 from powerlab.boards.simulator.loop import Simulator
 from powerlab.domain.errors import PowerlabError
@@ -221,6 +222,22 @@ def test_the_watch_tells_of_the_limit_that_a_mode_has_set(tree: Sysroot, tmp_pat
         watching.sample()
         (sentence,) = watching.finish()
     assert sentence == "the power limit of GPU1 (115 W) held its clocks down for 2 s"
+
+
+def test_over_current_pulls_the_power_brake(tree: Sysroot, clock: Clock) -> None:
+    put(tree, "load", "1.00")
+    clock.run(1.0)
+    set_fault(tree, "over-current")
+    clock.run(0.5)
+    watching = NvmlViolations().start(tree)
+    watching.sample()
+    assert watching.finish() == tuple(
+        f"the power brake signal of its supply slowed {card} down in 1 of 1 looks" for card in ("GPU0", "GPU1")
+    )
+    assert get(tree, "clock_graphics_mhz") == 1050
+    clear_fault(tree, "over-current")
+    clock.run(0.5)
+    assert get(tree, "clock_graphics_mhz") > 1900
 
 
 def test_measured_energy_is_the_true_one_within_its_stated_uncertainty() -> None:
