@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import textwrap
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from powerlab.power.base import Stamped
+from powerlab.domain.power import Rail, RailQuantity
+from powerlab.domain.quantity import Provenance
+from powerlab.power.base import PolledChannel, Stamped
 from powerlab.power.line_feed import LineFeed, program_feed
+from powerlab.power.poller import Poller
 from powerlab.power.stream import Arrival, Feed, Stream
 
 PATIENCE_S = 20.0
@@ -308,3 +316,72 @@ def test_many_readings_that_nobody_takes_are_bounded() -> None:
     taken = stream.read("wall")
     assert len(taken) < 10_000
     assert taken[-1].time_ns == 9_999
+
+
+def channel(read: Callable[[], tuple[Stamped, ...]], session: Callable[[], AbstractContextManager[None]]) -> Poller:
+    rail = Rail(
+        source="meter",
+        name="wall",
+        quantity=RailQuantity.POWER,
+        resolution=0.0,
+        relative_error=0.0,
+        update_period_s=0.0,
+        provenance=Provenance.MEASURED,
+    )
+    return Poller([PolledChannel(rail=rail, read=read, session=session)], 0.001)
+
+
+def test_the_poller_takes_all_that_came_between_two_reads() -> None:
+    batches = iter([(Stamped(5, 1.0), Stamped(7, 2.0)), (), (Stamped(7, 9.0), Stamped(11, 3.0))])
+    poller = channel(lambda: next(batches, ()), nullcontext)
+    poller.start()
+    until(lambda: len(poller.samples[0].time_ns) == 3)
+    poller.stop()
+    samples = poller.samples[0]
+    assert (samples.time_ns, samples.value, samples.failed_reads) == ([5, 7, 11], [1.0, 2.0, 3.0], 0)
+    assert len(samples.cost_ns) == 3
+
+
+def test_sampling_has_begun_when_start_returns() -> None:
+    opened: list[bool] = []
+
+    @contextmanager
+    def slow() -> Iterator[None]:
+        time.sleep(0.05)
+        opened.append(True)
+        yield
+
+    poller = channel(tuple, slow)
+    poller.start()
+    assert opened == [True]
+    poller.stop()
+
+
+def test_a_session_with_a_fault_does_not_hold_up_the_start() -> None:
+    def faulty() -> AbstractContextManager[None]:
+        raise ZeroDivisionError("a fault")
+
+    poller = channel(tuple, faulty)
+    poller.start()
+    with pytest.raises(ZeroDivisionError):
+        poller.stop()
+
+
+def test_a_program_does_not_outlive_a_powerlab_that_was_killed() -> None:
+    """Nobody can end it then: it ends by itself when it finds that nobody reads."""
+    source = textwrap.dedent(
+        """
+        import time
+        from powerlab.power.line_feed import program_feed
+        loop = "echo $$; while :; do echo 5; sleep 0.02; done"
+        feed = program_feed(["/bin/sh", "-c", loop], lambda text: {"pid": float(text)})
+        print(round(feed.receive(30)[0].values_w["pid"]), flush=True)
+        time.sleep(1000)
+        """
+    )
+    process = subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    pid = int(process.stdout.readline())
+    process.kill()
+    process.communicate()
+    until(lambda: not Path(f"/proc/{pid}/cmdline").exists() or not Path(f"/proc/{pid}/cmdline").read_bytes())
