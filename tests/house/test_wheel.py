@@ -64,6 +64,7 @@ def test_the_wheel_holds_no_source_of_the_core_and_no_test(names: set[str]) -> N
     assert [name for name in names if name.endswith((".cpp", ".hpp", ".h"))] == []
     assert [name for name in names if name.startswith(("tests/", "bench/", "scripts/", "docs/"))] == []
     assert any(name.startswith("powerlab/native/_native.") and name.endswith(".so") for name in names)
+    assert "powerlab/native/libfake_nvml.so" in names
     assert any(name.endswith("LICENSE") for name in names)
 
 
