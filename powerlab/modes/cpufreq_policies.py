@@ -63,8 +63,10 @@ class Policy:
             try:
                 if read_value(self.sysroot, f"/sys/devices/system/cpu/cpu{core}/online") == "1":
                     return True
-            except OSError:
+            except FileNotFoundError:
                 return True  # a core that cannot be taken off line has no such file
+            except OSError:
+                continue  # some phones keep the file from users: the other cores of the cluster tell
         return False
 
 

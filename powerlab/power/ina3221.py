@@ -137,7 +137,7 @@ def _hwmon_channels(sysroot: Sysroot) -> Iterator[tuple[str, str, _Builder]]:
     known_uohm = {chip.address: chip.shunt_uohm for chip in detect(sysroot).chips}
     for chip in sorted(sysroot.glob(_HWMON), key=natural):
         address = chip.split("/")[-3]
-        period_s = (read_integer(sysroot, f"{chip}/update_interval") or 0) * 1e-3
+        period_s = max(read_integer(sysroot, f"{chip}/update_interval") or 0, 0) * 1e-3
         for index in (1, 2, 3):
             rail_name = _label(sysroot, f"{chip}/in{index}_label")
             if rail_name is None or read_integer(sysroot, f"{chip}/in{index}_enable") == 0:

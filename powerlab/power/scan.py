@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from powerlab.domain.power import Availability, SourceProbe
 from powerlab.domain.quantity import Provenance
@@ -76,6 +76,7 @@ class Scan:
 
     def add(self, sysroot: Sysroot, channel: FileChannel) -> None:
         """Read a channel's files once, through the privileged helper if need be, and keep the channel if that works."""
+        channel = replace(channel, rail=replace(channel.rail, name=_printable(channel.rail.name)))
         helped = False
         for path in channel.paths:
             try:
@@ -115,6 +116,11 @@ class Scan:
             detail = f"{detail}; left out: {_listed(self.failed)}"
         rails = tuple(channel.rail for channel in self.channels)
         return SourceProbe(source=source, availability=state, detail=detail, remedy=remedy, rails=rails)
+
+
+def _printable(name: str) -> str:
+    """Return a name without what would steer a terminal; labels come from firmware."""
+    return "".join(character if character.isprintable() else "?" for character in name)
 
 
 def _reason(error: OSError | ValueError) -> str:
