@@ -110,10 +110,17 @@ def _show(board: Board) -> None:
     for mode in board.vendor_modes:
         cpu = f"{mode.cpu_khz / 1000:g} MHz" if mode.cpu_khz > 0 else "no CPU cap"
         reboot = ", needs a reboot" if mode.requires_reboot else ""
-        print(f"  mode {mode.id:<7}{mode.name}: {mode.cores} cores, {cpu}{reboot} (published)")
-    print(f"  simulator   {'yes' if board.simulatable else 'no'}")
+        only = f", {_jetpacks(mode.jetpacks)} only" if mode.jetpacks else ""
+        print(f"  mode {mode.id:<7}{mode.name}: {mode.cores} cores, {cpu}{reboot}{only} (published)")
+    variants = f", as {_jetpacks(board.jetpacks)}" if board.jetpacks else ""
+    print(f"  simulator   {f'yes{variants}' if board.simulatable else 'no'}")
     if board.notes:
         print(f"  note        {board.notes}")
+
+
+def _jetpacks(numbers: tuple[int, ...]) -> str:
+    """Return the numbers in words; the first is the one that is simulated unasked."""
+    return f"JetPack {' or '.join(map(str, numbers))}"
 
 
 def _simulate(args: argparse.Namespace) -> int:

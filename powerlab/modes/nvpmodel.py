@@ -19,6 +19,7 @@ from powerlab.sysroot import Sysroot
 
 CONF = "/etc/nvpmodel.conf"
 MODE_TARGET = "mode"
+_CORES = "CPU_ONLINE"
 _LOW, _HIGH = "MIN_FREQ", "MAX_FREQ"
 _CPUFREQ = "/cpufreq/"
 _MASK = "_PG_MASK"
@@ -55,14 +56,15 @@ class Nvpmodel:
         """Return every mode of the device's own table."""
         conf = self._conf(sysroot)
         known = {mode.name for mode in detect(sysroot).vendor_modes if mode.requires_reboot}
+        always = _always_online(sysroot, conf)
         return [
             PowerMode(
                 name=model.name,
                 settings=(self._setting(MODE_TARGET, str(model.id)),),
                 origin=ModeOrigin.VENDOR,
                 requires_reboot=_requires_reboot(sysroot, conf, model, model.name in known),
-                online_cores=_online_cores(model),
-                description=_description(model),
+                online_cores=_online_cores(model, always),
+                description=_description(model, always),
             )
             for model in conf.models
         ]
@@ -162,19 +164,25 @@ def _requires_reboot(sysroot: Sysroot, conf: NvpmodelConf, model: PowerModel, kn
     return any(changes) if changes else known
 
 
-def _online_cores(model: PowerModel) -> int | None:
-    cores = [value for (parameter, _), value in model.values.items() if parameter == "CPU_ONLINE"]
-    return cores.count("1") if cores else None
+def _always_online(sysroot: Sysroot, conf: NvpmodelConf) -> int:
+    """Return how many cores no mode switches: a TX2's table leaves out core 0, which is always on line."""
+    switched = conf.parameters[_CORES].paths if _CORES in conf.parameters else {}
+    return max(0, len(sysroot.glob("/sys/devices/system/cpu/cpu[0-9]*")) - len(switched))
 
 
-def _description(model: PowerModel) -> str:
+def _online_cores(model: PowerModel, always: int) -> int | None:
+    cores = [value for (parameter, _), value in model.values.items() if parameter == _CORES]
+    return cores.count("1") + always if cores else None
+
+
+def _description(model: PowerModel, always: int) -> str:
     """Say in one line what a mode allows: cores, and the caps of the clocks in MHz."""
     caps: dict[str, float] = {}
     for (parameter, argument), value in model.values.items():
         part = "CPU" if parameter.startswith("CPU") else parameter
         if argument == _HIGH and part in {"CPU", "GPU", "EMC"} and value.isdecimal() and int(value) > 0:
             caps[part] = max(caps.get(part, 0.0), int(value) / (1e3 if part == "CPU" else 1e6))
-    cores = _online_cores(model)
+    cores = _online_cores(model, always)
     parts = [f"{cores} cores"] if cores else []
     parts += [
         f"{part} up to {caps[part]:g} MHz" if part in caps else f"{part} uncapped" for part in ("CPU", "GPU", "EMC")

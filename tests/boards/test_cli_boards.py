@@ -34,6 +34,16 @@ def test_a_board_is_shown_with_rails_modes_and_what_its_total_leaves_out(capsys:
     assert "MAXN: 8 cores, no CPU cap (published)" in out
 
 
+def test_a_board_with_several_jetpacks_says_which_modes_and_simulators_it_has(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["boards", "show", "jetson-orin-nano"]) == 0
+    out = capsys.readouterr().out
+    assert "simulator   yes, as JetPack 6 or 5" in out
+    assert "25W: 6 cores, 1344 MHz, JetPack 6 only (published)" in out
+    assert "7W: 4 cores, 960 MHz, needs a reboot, JetPack 5 only (published)" in out
+
+
 def test_an_unused_channel_and_the_shunts_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["boards", "show", "jetson-agx-orin"]) == 0
     assert "1-0041: (unused), VDDQ_VDD2_1V8AO, (unused), shunts 2000 µΩ" in capsys.readouterr().out

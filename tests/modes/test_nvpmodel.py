@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from powerlab.boards.simulator import create_tree
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import ModeOrigin, Setting
 from powerlab.domain.power import Availability
@@ -162,3 +163,17 @@ def test_a_program_that_lies_about_success_is_found_out(board: Sysroot) -> None:
     replace_program(board, '[ "$1" = -q ] && printf "NV Power Mode: MAXN\\n0\\n"; exit 0')
     with pytest.raises(PowerlabError, match="did not set MODE_15W, the device stays in MAXN; it said: nothing"):
         Nvpmodel().write(board, setting("mode", "2"))
+
+
+def test_a_core_that_no_mode_switches_counts_in_every_mode(tmp_path: Path) -> None:
+    """The TX2's table leaves out core 0: MAXQ has four cores, not three."""
+    create_tree("jetson-tx2", tmp_path / "tx2")
+    modes = Nvpmodel().modes(Sysroot(tmp_path / "tx2"))
+    assert {mode.name: mode.online_cores for mode in modes} == {
+        "MAXN": 6,
+        "MAXQ": 4,
+        "MAXP_CORE_ALL": 6,
+        "MAXP_CORE_ARM": 4,
+        "MAXP_CORE_DENVER": 2,
+    }
+    assert modes[1].description.startswith("4 cores")

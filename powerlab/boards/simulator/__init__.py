@@ -3,8 +3,10 @@
     with simulated_board("jetson-agx-xavier") as sysroot:
         ...                                        # probe, set modes, record: as on the board itself
 
-The worker that runs an engine calls ``pace = pacer(sysroot, threads)`` once and wraps each inference in
-``with pace.inference():``; on a real machine that does nothing.
+A board is made of parts (``parts/``), each with a table in the board's file; what they show follows from one physical
+model (``physics.py``) of the board's settings and load. The worker that runs an engine calls
+``pace = pacer(sysroot, threads)`` once and wraps each inference in ``with pace.inference():``; on a real machine that
+does nothing.
 """
 
 from powerlab.boards.simulator.pacing import Pacer, pacer
