@@ -1,7 +1,7 @@
 # powerlab: "make demo" measures this machine, "make test" runs every test. Both make and reuse .venv by themselves.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench lock openapi docs format clean
+.PHONY: help demo test check bench bench-sampler lock openapi docs format clean
 
 # A Python to build .venv with, where the first one found is not the right one: make demo PYTHON=/path/to/python3
 PYTHON ?=
@@ -9,7 +9,7 @@ export PYTHON
 BIN := .venv/bin
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
 
 demo: ## sweep ResNet-50 on this machine, print the table, serve the dashboard (about 2 minutes after set-up)
 	@scripts/setup_venv server
@@ -36,6 +36,10 @@ format: ## put Python and C++ into the house's layout
 bench: ## run every benchmark in bench/, one after the other
 	@scripts/setup_venv dev
 	@for file in bench/*.py; do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done
+
+bench-sampler: ## what sampling costs, beside the ways of other tools (about 3 minutes; wants a quiet machine)
+	@scripts/setup_venv dev
+	@$(BIN)/python bench/sampler_cost.py
 
 lock: ## resolve requirements.lock anew from pyproject.toml, for every platform and Python
 	@scripts/setup_venv dev
