@@ -8,7 +8,7 @@ import pytest
 
 from powerlab.boards.simulator import create_tree
 from powerlab.modes.controller import ModeController
-from powerlab.sysroot import Sysroot
+from powerlab.sysroot import SIMULATION_MARKER, Sysroot
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
@@ -55,3 +55,17 @@ def put(board: Sysroot) -> Callable[[str, str], None]:
         board.path(path).write_text(value + "\n")
 
     return write
+
+
+@pytest.fixture
+def make_tree(tmp_path: Path) -> Callable[[dict[str, str]], Sysroot]:
+    """Makes a device of nothing but the files given, path to text; to powerlab it is a simulated board."""
+
+    def make(files: dict[str, str]) -> Sysroot:
+        sysroot = Sysroot(tmp_path / "tree")
+        for path, text in (files | {SIMULATION_MARKER: "{}"}).items():
+            sysroot.path(path).parent.mkdir(parents=True, exist_ok=True)
+            sysroot.path(path).write_text(text + "\n")
+        return sysroot
+
+    return make

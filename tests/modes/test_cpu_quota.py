@@ -1,0 +1,209 @@
+"""The quota of the measured worker, on simulated boards and on trees that stand for a kernel's cgroup v2."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.domain.mode import Setting
+from powerlab.domain.power import Availability
+from powerlab.modes import cgroup, cpu_quota
+from powerlab.modes.controller import ModeController
+from powerlab.modes.cpu_quota import CpuQuota, join
+from powerlab.sysroot import SIMULATION_MARKER, Sysroot
+
+ROOT = "/sys/fs/cgroup"
+SCOPE = "/user.slice/user-1000.slice/user@1000.service/app.slice/run-7.scope"
+MOUNTS = "/proc/self/mounts"
+CGROUP2 = f"proc /proc proc rw 0 0\ncgroup2 {ROOT} cgroup2 rw,nosuid 0 0"
+Make = Callable[[dict[str, str]], Sysroot]
+
+
+def setting(target: str, value: str) -> Setting:
+    return Setting(knob="cpu_quota", target=target, value=value)
+
+
+def files(controllers: str = "cpuset cpu io memory pids", on: str = "cpu memory pids") -> dict[str, str]:
+    return {
+        MOUNTS: CGROUP2,
+        f"{ROOT}/cgroup.controllers": controllers,
+        f"{ROOT}/cgroup.subtree_control": on,
+        **{f"/sys/devices/system/cpu/cpu{core}/topology/core_id": str(core) for core in range(4)},
+    }
+
+
+@pytest.fixture
+def machine(make_tree: Make) -> Sysroot:
+    return make_tree(files())
+
+
+def test_the_group_is_made_limited_and_removed(machine: Sysroot, state_dir: Path) -> None:
+    controller = ModeController(machine, state_dir)
+    assert CpuQuota().read(machine)[0] == setting("cpu.max", "no group")
+    with controller.applied("cpu-quota=1.5") as mode:
+        assert machine.read(f"{ROOT}/powerlab/cpu.max") == "150000 100000"
+        assert mode.online_cores is None, "more threads than the quota are legal: they wait"
+        assert mode.description.startswith("the measured worker gets the time of 1.5 cores")
+        assert controller.drifted("cpu-quota=1.5") is None
+    assert not machine.path(f"{ROOT}/powerlab").exists()
+
+
+def test_a_group_that_was_there_keeps_its_quota(machine: Sysroot, state_dir: Path) -> None:
+    machine.path(f"{ROOT}/powerlab").mkdir()
+    machine.path(f"{ROOT}/powerlab/cpu.max").write_text("70000 50000\n")
+    with ModeController(machine, state_dir).applied("cpu-quota=0.5"):
+        assert machine.read(f"{ROOT}/powerlab/cpu.max") == "50000 100000"
+    assert machine.read(f"{ROOT}/powerlab/cpu.max") == "70000 50000"
+
+
+def test_the_controller_is_switched_on_and_off_again(make_tree: Make, state_dir: Path) -> None:
+    machine = make_tree(files(on="memory pids"))
+    with ModeController(machine, state_dir).applied("cpu-quota=2"):
+        assert machine.read(f"{ROOT}/cgroup.subtree_control") == "memory pids cpu"
+    assert machine.read(f"{ROOT}/cgroup.subtree_control") == "memory pids"
+
+
+def test_quotas_of_parts_of_the_machine_are_offered(machine: Sysroot) -> None:
+    assert [mode.name for mode in CpuQuota().modes(machine)] == ["cpu-quota=1", "cpu-quota=2", "cpu-quota=3"]
+
+
+@pytest.mark.parametrize("name", ["cpu-quota=0", "cpu-quota=0.001", "cpu-quota=4.5", "cpu-quota=999999999"])
+def test_quotas_out_of_range_are_refused_with_the_range(machine: Sysroot, name: str) -> None:
+    with pytest.raises(PowerlabError, match=r"give 0\.01 to 4 cores"):
+        CpuQuota().parse(machine, name)
+
+
+@pytest.mark.parametrize("name", ["cpu-quota=half", "cpu-quota=50%", "cpu-quota=1,5", "cpu-quota="])
+def test_malformed_quotas_are_refused_with_an_example(machine: Sysroot, name: str) -> None:
+    with pytest.raises(PowerlabError, match=r"write it like cpu-quota=1\.5"):
+        CpuQuota().parse(machine, name)
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        {},
+        {MOUNTS: "cgroup /sys/fs/cgroup/cpu cgroup rw,cpu 0 0"},
+        {MOUNTS: f"cgroup2 {ROOT}/unified cgroup2 rw 0 0", f"{ROOT}/unified/cgroup.controllers": ""},
+        files(controllers="memory pids"),
+    ],
+    ids=["nothing", "version 1", "hybrid", "no cpu controller"],
+)
+def test_where_there_is_no_version_2_it_is_absent_with_a_remedy(make_tree: Make, tree: dict[str, str]) -> None:
+    machine = make_tree(tree)
+    probe = CpuQuota().probe(machine)
+    assert probe.availability is Availability.ABSENT
+    assert "systemd.unified_cgroup_hierarchy=1" in probe.remedy
+    assert list(CpuQuota().read(machine)) == []
+    join(machine, 1)
+    with pytest.raises(PowerlabError, match="control groups are gone"):
+        CpuQuota().write(machine, setting("cpu.max", "100000 100000"))
+
+
+def test_a_user_without_rights_is_told_three_ways(machine: Sysroot, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (cgroup, cpu_quota):
+        monkeypatch.setattr(module, "can_write", lambda sysroot, path: False)
+    probe = CpuQuota().probe(machine)
+    assert probe.availability is Availability.DENIED
+    for way in ("root", "helper", "systemd-run --user --scope -p Delegate=yes"):
+        assert way in probe.remedy
+
+
+@pytest.mark.parametrize("value", ["", "fast", "150000", "0 100000", "150000 100000 1", "-1 100000", "max"])
+def test_a_setting_that_does_not_exist_is_refused(machine: Sysroot, value: str) -> None:
+    with pytest.raises(PowerlabError, match="has no setting"):
+        CpuQuota().write(machine, setting("cpu.max", value))
+    assert not machine.path(f"{ROOT}/powerlab").exists()
+
+
+def as_a_kernel(sysroot: Sysroot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a plain tree do what a kernel's groups do: a new one has files, and a process is in one group at a time."""
+    sysroot.path(SIMULATION_MARKER).unlink()
+
+    def write(root: Sysroot, path: str, value: str) -> None:
+        file = root.path(path)
+        if path.endswith("cgroup.procs"):
+            for other in root.path(ROOT).rglob("cgroup.procs"):
+                other.write_text("".join(pid + "\n" for pid in other.read_text().split() if pid != value))
+            file.write_text(file.read_text() + value + "\n")
+        elif path.endswith("subtree_control"):
+            words = [word for word in file.read_text().split() if word != value[1:]]
+            file.write_text(" ".join([*words, value[1:]] if value[0] == "+" else words) + "\n")
+        else:
+            file.write_text(value + "\n")
+
+    real_make = cgroup.make
+
+    def make(root: Sysroot, group: str) -> None:
+        real_make(root, group)
+        for name, text in (("cpu.max", "max 100000"), ("cgroup.procs", "")):
+            if not root.path(f"{group}/{name}").exists():
+                root.path(f"{group}/{name}").write_text(text + "\n")
+
+    def remove(root: Sysroot, group: str) -> None:
+        for file in root.path(group).iterdir():
+            file.unlink()
+        root.path(group).rmdir()
+
+    monkeypatch.setattr(cgroup, "write_value", write)
+    monkeypatch.setattr(cpu_quota, "write_value", write)
+    monkeypatch.setattr(cgroup, "make", make)
+    monkeypatch.setattr(cgroup, "remove", remove)
+
+
+def test_a_worker_joins_the_group_there_is_and_none_otherwise(
+    machine: Sysroot, state_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    as_a_kernel(machine, monkeypatch)
+    machine.path(f"{ROOT}/cgroup.procs").write_text("1\n42\n")
+    join(machine, 42)
+    assert machine.read(f"{ROOT}/cgroup.procs").split() == ["1", "42"]
+    with ModeController(machine, state_dir).applied("cpu-quota=1"):
+        join(machine, 42)
+        assert machine.read(f"{ROOT}/powerlab/cgroup.procs") == "42"
+        assert machine.read(f"{ROOT}/cgroup.procs") == "1"
+    assert not machine.path(f"{ROOT}/powerlab").exists()
+
+
+def test_in_a_group_handed_over_the_others_move_aside_first(
+    make_tree: Make, state_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A group that limits its children may hold no processes of its own (kernel, cgroup-v2: no internal processes)."""
+    own = {"cgroup.controllers": "cpu memory", "cgroup.subtree_control": "", "cgroup.procs": "7\n8"}
+    machine = make_tree(
+        files() | {"/proc/self/cgroup": f"0::{SCOPE}"} | {f"{ROOT}{SCOPE}/{name}": text for name, text in own.items()}
+    )
+    as_a_kernel(machine, monkeypatch)
+    for module in (cgroup, cpu_quota):
+        monkeypatch.setattr(module, "can_write", lambda sysroot, path: path.startswith(f"{ROOT}{SCOPE}"))
+    assert CpuQuota().probe(machine).detail == f"the worker's group is {ROOT}{SCOPE}/powerlab"
+    with ModeController(machine, state_dir).applied("cpu-quota=1"):
+        assert machine.read(f"{ROOT}{SCOPE}/cgroup.procs") == ""
+        assert machine.read(f"{ROOT}{SCOPE}/powerlab-rest/cgroup.procs").split() == ["7", "8"]
+        machine.path("/proc/self/cgroup").write_text(f"0::{SCOPE}/powerlab-rest\n")
+        join(machine, 8)
+        assert machine.read(f"{ROOT}{SCOPE}/powerlab/cgroup.procs") == "8"
+        assert machine.read(f"{ROOT}{SCOPE}/cgroup.subtree_control") == "cpu"
+    assert not machine.path(f"{ROOT}{SCOPE}/powerlab").exists()
+    assert machine.read(f"{ROOT}{SCOPE}/cgroup.subtree_control") == ""
+
+
+def test_a_group_in_which_something_runs_is_not_removed_in_silence(machine: Sysroot) -> None:
+    CpuQuota().write(machine, setting("cpu.max", "100000 100000"))
+    machine.path(f"{ROOT}/powerlab/child").mkdir()
+    with pytest.raises(PowerlabError, match="end what runs in it"):
+        CpuQuota().write(machine, setting("cpu.max", "no group"))
+
+
+def test_nothing_of_this_machine_joins_a_simulated_boards_group(board: Sysroot, controller: ModeController) -> None:
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    with controller.applied("cpu-quota=1"):
+        join(board, process.pid)
+        assert board.read(f"{ROOT}/powerlab/cpu.max") == "100000 100000"
+        assert board.read(f"{ROOT}/powerlab/cgroup.procs") == ""
+    process.communicate(b"\n")
