@@ -47,6 +47,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         const=_WATCH_S,
         help=f"watch every rail for that long (default where given: {_WATCH_S:g})",
     )
+    parser.add_argument("--all", action="store_true", help="say why each thing is not here; list every rail and mode")
     parser.add_argument("--json", action="store_true", help="print JSON for machines")
 
 
@@ -68,5 +69,5 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(found, indent=2))
     else:
-        print_report(found)
+        print_report(found, everything=args.all)
     return 0

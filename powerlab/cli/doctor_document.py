@@ -12,6 +12,7 @@ import msgspec
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.tiers import choose_tier
+from powerlab.power.cross_check import cross_check
 from powerlab.power.watch import Watched, corrected, watch
 from powerlab.throttling.registry import probe_watches
 
@@ -42,6 +43,7 @@ def document(host: Host, watch_s: float | None = None) -> dict[str, Any]:
             "sources": capabilities.sources,
             "total": total,
             "total_provenance": provenances[total.rails[0]] if total else None,
+            "cross_check": cross_check(host.sysroot),
             "knobs": host.controller.probes(),
             "modes": capabilities.modes,
             "journal": _journal(host.controller),

@@ -12,6 +12,7 @@ from powerlab.cli.doctor_text import Page, by_state, counted, figures, pairs, sc
 
 _MANY_RAILS = 12
 _MANY_MODES = 24
+_MORE_MODES = " and {} more: `powerlab modes` lists all"
 _NAMES = ("source", "knob", "watch")
 _IN_SHORT = {
     "measured": "Power is measured here",
@@ -20,16 +21,22 @@ _IN_SHORT = {
 }
 
 
-def print_report(found: Mapping[str, Any], console: Console | None = None) -> None:
-    """Lay the document out for people."""
+def print_report(found: Mapping[str, Any], console: Console | None = None, *, everything: bool = False) -> None:
+    """Lay the document out for people.
+
+    Args:
+        found: the document.
+        console: where to print; standard output unless given.
+        everything: say of each thing that is not here why it is not, and list every rail and mode.
+    """
     page = Page(console)
     _device(page, found)
-    _sources(page, found["sources"])
+    _sources(page, found, everything)
     if found["watched_s"] is not None:
-        _watched(page, found)
+        _watched(page, found, everything)
     _total(page, found)
-    _knobs(page, found)
-    _watches(page, found["watches"])
+    _knobs(page, found, everything)
+    _watches(page, found["watches"], everything)
     _remedies(page, found)
 
 
@@ -62,16 +69,31 @@ def _all_probes(found: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [*found["sources"], *found["knobs"], *found["watches"]]
 
 
-def _sources(page: Page, sources: list[Mapping[str, Any]]) -> None:
+def _listed(page: Page, entries: list[Mapping[str, Any]], name: str, everything: bool) -> None:
+    """List what was looked for; what is not here in one line, unless nothing is or the reasons are asked for."""
+    absent = [entry for entry in entries if entry["availability"] == "absent"]
+    if everything or len(absent) == len(entries):
+        page.show(states(entries, name))
+        return
+    page.show(states([entry for entry in entries if entry not in absent], name))
+    if absent:
+        names = ", ".join(entry[name] for entry in absent)
+        page.say(f"Not here: {names} (`powerlab doctor --all` says why).")
+
+
+def _sources(page: Page, found: Mapping[str, Any], everything: bool) -> None:
     page.heading("What can be measured")
-    page.show(states(sources, "source"))
+    sources = found["sources"]
+    # Who has no sensor wants to know why.
+    _listed(page, sources, "source", everything or found["total_provenance"] in (None, "estimated"))
     rails = [rail for source in by_state(sources) for rail in source["rails"]]
     if not rails:
         return
-    rows = [_rail(rail) for rail in rails[:_MANY_RAILS]]
+    most = len(rails) if everything else _MANY_RAILS
+    rows = [_rail(rail) for rail in rails[:most]]
     page.show(Text(), figures(("rail", "gives", "step", "offset", "error", "new value", "figures are"), rows))
-    if len(rails) > _MANY_RAILS:
-        page.say(f"and {len(rails) - _MANY_RAILS} more: `powerlab doctor --json` lists all.")
+    if len(rails) > most:
+        page.say(f"and {len(rails) - most} more: `powerlab doctor --all` lists all.")
 
 
 def _rail(rail: Mapping[str, Any]) -> tuple[str, ...]:
@@ -87,16 +109,17 @@ def _rail(rail: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _watched(page: Page, found: Mapping[str, Any]) -> None:
+def _watched(page: Page, found: Mapping[str, Any], everything: bool) -> None:
     watched = found["watched"]
+    most = len(watched) if everything else _MANY_RAILS
     page.heading(f"What the rails were seen to do in {scaled(found['watched_s'], 's')}")
     if not watched:
         page.say("There is no rail to watch.")
         return
-    rows = [_seen(one) for one in watched[:_MANY_RAILS]]
+    rows = [_seen(one) for one in watched[:most]]
     page.show(figures(("rail", "says every", "seen every", "stood still for", "a read takes", "failed"), rows))
-    if len(watched) > _MANY_RAILS:
-        page.say(f"and {len(watched) - _MANY_RAILS} more: `powerlab doctor --watch --json` lists all.")
+    if len(watched) > most:
+        page.say(f"and {len(watched) - most} more: `powerlab doctor --watch --all` lists all.")
     slower = [one["rail"] for one in watched if one["reckoned_period_s"] > one["stated_period_s"]]
     if slower:
         page.say(f"A sweep reckons with the longer period, the seen one: {some(slower, 4, ', ', ' and {} more')}.")
@@ -132,17 +155,20 @@ def _total(page: Page, found: Mapping[str, Any]) -> None:
         else "the board's own",
         "figures are": found["total_provenance"],
     }
+    if found["cross_check"]:
+        lines["but"] = "\n".join(found["cross_check"])
     page.show(pairs(lines))
 
 
-def _knobs(page: Page, found: Mapping[str, Any]) -> None:
+def _knobs(page: Page, found: Mapping[str, Any], everything: bool) -> None:
     page.heading("What can be set")
+    _listed(page, found["knobs"], "knob", everything)
     names = [mode["name"] + (" (needs a reboot)" if mode["requires_reboot"] else "") for mode in found["modes"]]
     lines = {
-        "power modes": some(names, _MANY_MODES, ", ", " and {} more: `powerlab modes` lists all"),
+        "power modes": some(names, len(names) if everything else _MANY_MODES, ", ", _MORE_MODES),
         "left behind": _journal(found["journal"]),
     }
-    page.show(states(found["knobs"], "knob"), Text(), pairs(lines))
+    page.show(Text(), pairs(lines))
 
 
 def _journal(journal: Mapping[str, Any]) -> str:
@@ -156,10 +182,9 @@ def _journal(journal: Mapping[str, Any]) -> str:
     return "; ".join(told) or "nothing: no mode waits to be put back"
 
 
-def _watches(page: Page, watches: list[Mapping[str, Any]]) -> None:
-    if watches:
-        page.heading("How throttling would show")
-        page.show(states(watches, "watch"))
+def _watches(page: Page, watches: list[Mapping[str, Any]], everything: bool) -> None:
+    page.heading("How throttling would show")
+    _listed(page, watches, "watch", everything)
 
 
 def _remedies(page: Page, found: Mapping[str, Any]) -> None:

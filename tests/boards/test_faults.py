@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 
@@ -70,7 +71,7 @@ def running(sysroot: Sysroot) -> Iterator[Running]:
         yield board
 
 
-MOVING = ("/simulation/", "/emc/rate", "/scaling_cur_freq", "/temp", "_event_cnt", "/cur_state")
+MOVING = ("/simulation/", "/proc/stat", "/emc/rate", "/scaling_cur_freq", "/temp", "_event_cnt", "/cur_state")
 
 
 def still(sysroot: Sysroot) -> dict[str, str]:
@@ -320,6 +321,24 @@ def test_the_wall_clock_jumps_and_comes_back(make_board):
         clear_fault(sysroot, "clock-jump")
         board.ticks()
         assert sysroot.read(layout.CLOCK_FILE) == "0"
+
+
+def test_programs_print_the_time_that_jumped(tmp_path):
+    """JetPack 6 is the first whose tegrastats prints a date."""
+    create_tree("jetson-orin-nano", tmp_path / "board", jetpack=6)
+    sysroot = Sysroot(tmp_path / "board")
+    set_fault(sysroot, "clock-jump")
+    with (
+        running(sysroot),
+        subprocess.Popen(
+            [sysroot.path("/usr/bin/tegrastats"), "--interval", "10"], stdout=subprocess.PIPE, text=True
+        ) as program,
+    ):
+        assert program.stdout is not None
+        printed = datetime.strptime(program.stdout.readline()[:19], "%m-%d-%Y %H:%M:%S")
+        program.terminate()
+    ahead_s = (printed - datetime.now()).total_seconds()
+    assert 3600 - 120 < ahead_s < 3600 + 2
 
 
 @pytest.mark.parametrize(

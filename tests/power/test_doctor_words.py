@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from powerlab.cli import EXIT_OK, EXIT_USAGE, main
+from powerlab.cli import EXIT_OK, EXIT_USAGE, doctor_document, main
 from powerlab.cli.doctor_document import document
 from powerlab.cli.doctor_report import print_report
 from powerlab.cli.doctor_text import counted, scaled, some
@@ -30,9 +30,9 @@ def host(sysroot: Sysroot) -> Host:
     return Host(sysroot=sysroot, state_dir=sysroot.path("/var/lib/powerlab"), name="bench-7")
 
 
-def report(sysroot: Sysroot, watch_s: float | None = None, width: int = WIDTH) -> str:
+def report(sysroot: Sysroot, watch_s: float | None = None, width: int = WIDTH, *, everything: bool = False) -> str:
     output = io.StringIO()
-    print_report(document(host(sysroot), watch_s), Console(file=output, width=width))
+    print_report(document(host(sysroot), watch_s), Console(file=output, width=width), everything=everything)
     return output.getvalue()
 
 
@@ -97,7 +97,7 @@ def test_a_static_tree_gives_the_same_report_every_time(machine: Machine) -> Non
 def test_the_document_is_json_and_keeps_its_keys(machine: Machine) -> None:
     found = json.loads(json.dumps(document(host(machine("orin")))))
     assert {"device", "engine", "sources", "total", "total_provenance", "knobs", "modes"} <= set(found)
-    assert {"journal", "watches", "watched", "watched_s"} <= set(found)
+    assert {"journal", "watches", "watched", "watched_s", "cross_check"} <= set(found)
 
 
 def test_an_offset_is_shown(machine: Machine) -> None:
@@ -138,6 +138,36 @@ def test_a_damaged_journal_is_part_of_the_report(machine: Machine) -> None:
     found = document(host(sysroot))
     assert "damaged" in found["journal"]["problem"]
     assert os.listdir(place) == ["journal.damaged"]
+
+
+def test_a_program_that_disagrees_with_the_rails_is_told(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "tegrastats says" not in report(machine("orin-nano"))
+    sentence = "tegrastats says 9.000 W for VDD_IN, but ina3221 reads 4.758 W"
+    monkeypatch.setattr(doctor_document, "cross_check", lambda _sysroot: (sentence,))
+    text = report(Sysroot(machine("nothing").base))
+    assert sentence in " ".join(text.split())
+
+
+def test_what_is_not_here_is_one_line_unless_asked_for(machine: Machine) -> None:
+    sysroot = machine("xeon")
+    short, long = report(sysroot), report(sysroot, everything=True)
+    assert "Not here: ina3221," in short
+    assert "no INA3221 power monitor" not in short
+    assert "Not here:" not in long
+    assert "no INA3221 power monitor" in long
+
+
+def test_who_has_no_sensor_is_told_why(machine: Machine) -> None:
+    assert "no INA3221 power monitor" in report(machine("bare"))
+
+
+def test_every_rail_is_listed_when_asked_for(machine: Machine) -> None:
+    sysroot = machine("altra")
+    for number in range(13, 30):
+        for name, text in (("label", f"Core Energy {number:03d}"), ("input", "5")):
+            sysroot.path(f"/sys/class/hwmon/hwmon2/energy{number}_{name}").write_text(text)
+    assert "hwmon:Core Energy 029" not in report(sysroot).split("Power of the whole")[0]
+    assert "hwmon:Core Energy 029" in report(sysroot, everything=True).split("Power of the whole")[0]
 
 
 def test_watching_shows_what_is_stated_and_what_is_seen(machine: Machine) -> None:

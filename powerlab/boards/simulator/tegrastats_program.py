@@ -83,7 +83,8 @@ def temperatures() -> str:
 
 def line(jetpack: int, powers_mw: dict[str, int], means_mw: dict[str, int]) -> str:
     """Return one line."""
-    head = time.strftime("%m-%d-%Y %H:%M:%S ") if jetpack >= 6 else ""
+    clock = time.localtime(time.time() + number(ROOT / "simulation/clock-offset"))
+    head = time.strftime("%m-%d-%Y %H:%M:%S ", clock) if jetpack >= 6 else ""
     unit = "mW" if jetpack >= 5 else ""
     rails = " ".join(f"{name} {power}{unit}/{means_mw[name]}{unit}" for name, power in powers_mw.items())
     return f"{head}{memory()} CPU {cores()} EMC_FREQ 0% GR3D_FREQ 0% {temperatures()} {rails}"
