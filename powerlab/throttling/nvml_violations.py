@@ -18,6 +18,8 @@ from powerlab.nvml_library import Library, NvmlError, NvmlUnavailableError, sess
 from powerlab.sysroot import Sysroot
 from powerlab.throttling.base import WatchProbe
 
+_REASON_FUNCTIONS = ("nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons")
+_IDLE = 0x1
 _SHORTEST_S = 1e-3
 _NO_SIGNS_REMEDY = "the other watches still tell whether the rest of the device was slowed down"
 
@@ -53,7 +55,7 @@ _BOARD_LIMIT = _Reason(0x200, 3, lambda _, index: f"a limit of GPU{index}'s boar
 _POWER_BRAKE = _Reason(0x80, None, lambda _, index: f"the power brake signal of its supply slowed GPU{index} down")
 _SLOWDOWN = _Reason(0x8, None, lambda _, index: f"GPU{index}'s hardware slowed it down (heat, power or its supply)")
 _REASONS = (_POWER_CAP, _HEAT, _BOARD_LIMIT, _POWER_BRAKE, _SLOWDOWN)
-"""Idle, application clocks, sync boost and display clocks are reasons too, and no throttling."""
+"""Application clocks, sync boost and display clocks are reasons too, and no throttling."""
 
 
 @dataclass(slots=True)
@@ -111,6 +113,8 @@ class NvmlWatching:
             reasons = _reasons(library, card.index)
             if reasons is not None:
                 card.looks += 1
+                if reasons & _IDLE:
+                    continue  # nothing computes there, so nothing is slowed down, whatever else is said
                 for reason in _REASONS:
                     if reasons & reason.bits:
                         card.seen[reason.bits] = card.seen.get(reason.bits, 0) + 1
@@ -158,10 +162,12 @@ def _counters_ns(library: Library, index: int) -> dict[int, int]:
 
 def _reasons(library: Library, index: int) -> int | None:
     """Return the reasons in force now, None where the card does not tell."""
-    try:
-        return int(library.ask("nvmlDeviceGetCurrentClocksEventReasons", library.device(index)))
-    except NvmlError:
-        return None
+    for function in _REASON_FUNCTIONS:
+        try:
+            return int(library.ask(function, library.device(index)))
+        except NvmlError:
+            continue  # the next is the name that drivers before 535 know it by
+    return None
 
 
 def _signs(library: Library, index: int) -> str:

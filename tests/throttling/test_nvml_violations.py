@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -88,7 +89,7 @@ def test_a_power_limit_is_told_with_its_watts_and_for_how_long(tmp_path: Path) -
 def test_a_reason_without_a_counter_is_told_by_the_looks(tmp_path: Path, bits: int, words: str) -> None:
     sysroot = write_cards(tmp_path)
     watching = WATCH.start(sysroot)
-    look(sysroot, watching, 0x1, bits, bits | 0x1)
+    look(sysroot, watching, 0x1, bits, bits | 0x2)
     assert watching.finish() == (words,)
 
 
@@ -98,6 +99,54 @@ def test_what_is_no_throttling_is_not_told(tmp_path: Path, bits: int) -> None:
     watching = WATCH.start(sysroot)
     look(sysroot, watching, bits, bits)
     assert watching.finish() == ()
+
+
+@pytest.mark.parametrize("bits", [POWER_CAP, HW_SLOWDOWN, SW_THERMAL, HW_THERMAL, POWER_BRAKE, BOARD_LIMIT])
+def test_a_card_with_nothing_to_do_is_not_slowed_down(tmp_path: Path, bits: int) -> None:
+    """Some say "power cap" at rest; a run on the processor must not be marked for it."""
+    sysroot = write_cards(tmp_path)
+    watching = WATCH.start(sysroot)
+    look(sysroot, watching, bits | 0x1, bits | 0x1)
+    assert watching.finish() == ()
+
+
+class OldNvml:
+    """The package on a host whose driver knows the reasons by their former name, and counts nothing."""
+
+    class NVMLError(Exception):
+        value = 13
+
+    def __init__(self) -> None:
+        self.started = 0
+
+    def nvmlInit(self) -> None:  # noqa: N802
+        self.started += 1
+
+    def nvmlShutdown(self) -> None:  # noqa: N802
+        self.started -= 1
+
+    def nvmlDeviceGetCount(self) -> int:  # noqa: N802
+        return 1
+
+    def nvmlDeviceGetHandleByIndex(self, index: int) -> int:  # noqa: N802
+        return index
+
+    def nvmlDeviceGetCurrentClocksEventReasons(self, handle: int) -> int:  # noqa: N802
+        raise self.NVMLError("Function Not Found")
+
+    def nvmlDeviceGetCurrentClocksThrottleReasons(self, handle: int) -> int:  # noqa: N802
+        return HW_THERMAL
+
+
+def test_an_older_driver_is_asked_by_the_older_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = OldNvml()
+    monkeypatch.setitem(sys.modules, "pynvml", host)
+    assert WATCH.probe(Sysroot()).detail == "GPU0 tells reasons"
+    watching = WATCH.start(Sysroot())
+    assert host.started == 1, "NVML stays started while it watches"
+    watching.sample()
+    assert watching.finish() == ("the heat of GPU0 held its clocks down in 1 of 1 looks",)
+    assert host.started == 0
 
 
 def test_what_was_counted_before_is_not_this_runs(tmp_path: Path) -> None:
