@@ -15,7 +15,7 @@ namespace powerlab::sampler {
 namespace {
 
 constexpr std::int64_t kSecondNs = 1'000'000'000;
-constexpr std::size_t kFirstSamples = 4096;
+constexpr std::size_t kFirstRounds = 4096;
 // How long a file that was replaced may be read on; a check is as dear as a read.
 constexpr std::int64_t kCheckPeriodNs = 50'000'000;
 // The kernel may wake the thread this share of a period late, together with other work, which is cheaper for both.
@@ -35,11 +35,11 @@ Sampler::Sampler(const std::vector<std::vector<Source>>& channels, std::int64_t 
   static_assert(std::atomic<std::int32_t>::is_always_lock_free && sizeof(stopping_) == 4, "a futex is a plain word");
   if (period_ns <= 0) throw std::invalid_argument("the sample period must be above 0");
   channels_.reserve(channels.size());
+  files_.reserve(2 * channels.size());
   for (const auto& sources : channels) {
     if (sources.empty() || sources.size() > 2) throw std::invalid_argument("a channel has one or two files");
-    Channel& channel = channels_.emplace_back();
-    channel.files.reserve(sources.size());
-    for (const Source& source : sources) channel.files.emplace_back(source);
+    channels_.push_back(Channel{static_cast<std::uint32_t>(files_.size()), static_cast<std::uint32_t>(sources.size())});
+    for (const Source& source : sources) files_.emplace_back(source);
   }
 }
 
@@ -48,12 +48,9 @@ Sampler::~Sampler() { stop(); }
 void Sampler::start() {
   const std::lock_guard<std::mutex> held(control_);
   if (thread_.joinable()) return;
-  for (Channel& channel : channels_) {
-    channel.samples = Samples{};
-    for (auto* column : {&channel.samples.time_ns, &channel.samples.value, &channel.samples.cost_ns}) {
-      column->reserve(kFirstSamples);
-    }
-  }
+  for (Channel& channel : channels_) channel.last_time_ns = channel.failed_reads = 0;
+  samples_ = {};
+  samples_.reserve(kFirstRounds * channels_.size());
   stopping_ = 0;
   rounds_ = 0;
   missed_deadlines_ = 0;
@@ -73,32 +70,38 @@ void Sampler::stop() {
 std::vector<Samples> Sampler::take() {
   const std::lock_guard<std::mutex> held(control_);
   if (thread_.joinable()) throw std::logic_error("stop the sampler before taking its samples");
-  std::vector<Samples> taken;
-  taken.reserve(channels_.size());
-  for (Channel& channel : channels_) taken.push_back(std::exchange(channel.samples, Samples{}));
+  std::vector<Samples> taken(channels_.size());
+  for (std::size_t number = 0; number < taken.size(); ++number) {
+    taken[number].failed_reads = std::exchange(channels_[number].failed_reads, 0);
+  }
+  for (const Sample& sample : std::exchange(samples_, {})) {
+    Samples& samples = taken[sample.channel];
+    samples.time_ns.push_back(sample.time_ns);
+    samples.value.push_back(sample.value);
+    samples.cost_ns.push_back(sample.cost_ns);
+  }
   return taken;
 }
 
-void Sampler::sample(Channel* channel) {
+void Sampler::sample(std::size_t number) {
+  Channel& channel = channels_[number];
   const std::int64_t before_ns = now_ns();
   std::int64_t product = 1;
   bool good = true;
-  for (SensorFile& file : channel->files) {
+  for (std::uint32_t index = 0; index < channel.file_count; ++index) {
     std::int64_t reading = 0;
+    SensorFile& file = files_[channel.first_file + index];
     good = file.read(&reading) && !__builtin_mul_overflow(product, reading, &product) && good;
   }
   const std::int64_t after_ns = now_ns();
-  Samples& samples = channel->samples;
   const std::int64_t time_ns = before_ns + (after_ns - before_ns) / 2;
   // Two reads of a clock with coarse ticks may give one stamp; time must increase strictly.
-  good = good && (samples.time_ns.empty() || time_ns > samples.time_ns.back());
-  if (!good) {
-    ++samples.failed_reads;
+  if (!good || time_ns <= channel.last_time_ns) {
+    ++channel.failed_reads;
     return;
   }
-  samples.time_ns.push_back(time_ns);
-  samples.value.push_back(product);
-  samples.cost_ns.push_back(after_ns - before_ns);
+  channel.last_time_ns = time_ns;
+  samples_.push_back(Sample{time_ns, product, after_ns - before_ns, number});
 }
 
 void Sampler::run() {
@@ -110,9 +113,7 @@ void Sampler::run() {
 }
 
 void Sampler::follow_replaced_files() {
-  for (Channel& channel : channels_) {
-    for (SensorFile& file : channel.files) file.reopen_if_replaced();
-  }
+  for (SensorFile& file : files_) file.reopen_if_replaced();
 }
 
 void Sampler::sample_until_stopped() {
@@ -124,7 +125,7 @@ void Sampler::sample_until_stopped() {
       follow_replaced_files();
       next_check_ns = deadline_ns + kCheckPeriodNs;
     }
-    for (Channel& channel : channels_) sample(&channel);
+    for (std::size_t number = 0; number < channels_.size(); ++number) sample(number);
     ++rounds_;
     deadline_ns += period_ns_;
     if (const std::int64_t late_ns = now_ns() - deadline_ns; late_ns > 0) {

@@ -41,7 +41,7 @@ SensorFile::SensorFile(const Source& source) {
 }
 
 SensorFile::SensorFile(SensorFile&& other) noexcept
-    : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)), in_sysfs_(other.in_sysfs_) {}
+    : fd_(std::exchange(other.fd_, -1)), in_sysfs_(other.in_sysfs_), path_(std::move(other.path_)) {}
 
 SensorFile::~SensorFile() { close_file(); }
 

@@ -33,9 +33,9 @@ class SensorFile {
   void open_path();
   void close_file();
 
-  std::string path_;  // Empty for a descriptor that was handed over.
   int fd_ = -1;
   bool in_sysfs_ = false;
+  std::string path_;  // Empty for a descriptor that was handed over.
 };
 
 // Parses one decimal integer with white space around it, as sysfs writes it; false for anything else.
