@@ -25,7 +25,7 @@ _LEAST_US = 1_000
 _FRACTIONS = (0.25, 0.5, 0.75)
 _CONTROLLER, _QUOTA = "controller", "cpu.max"
 _ABSENT = "no group"
-_VALUE = r"(max|[1-9]\d{3,9}) [1-9]\d{3,6}"
+_VALUE = r"(max|[1-9][0-9]{3,9}) [1-9][0-9]{3,6}"
 _REMEDY = (
     "run powerlab as root (sudo), start the privileged helper, or have systemd hand a group over:"
     " systemd-run --user --scope -p Delegate=yes powerlab ..."
@@ -41,7 +41,9 @@ class CpuQuota:
     grants: tuple[Grant, ...] = (
         SettingGrant(target=re.escape(_QUOTA), values=rf"{_ABSENT}|{_VALUE}"),
         SettingGrant(target=_CONTROLLER, values="on|off"),
-        FileGrant(path=rf"/sys/fs/cgroup(/[\w-]{{1,32}}){{0,3}}/{cgroup.GROUP}/cgroup\.procs", values=r"[1-9]\d{0,9}"),
+        FileGrant(
+            path=rf"/sys/fs/cgroup(/[\w-]{{1,32}}){{0,3}}/{cgroup.GROUP}/cgroup\.procs", values=r"[1-9][0-9]{0,9}"
+        ),
     )
 
     def probe(self, sysroot: Sysroot) -> KnobProbe:

@@ -18,7 +18,7 @@ from powerlab.modes.frequency_range import write_high, write_low
 from powerlab.modes.grants import FileGrant, Grant
 from powerlab.sysroot import Sysroot
 
-_POLICY = rf"{DIRECTORY}/policy\d{{1,4}}"
+_POLICY = rf"{DIRECTORY}/policy[0-9]{{1,4}}"
 
 
 class CpuFreq:
@@ -37,10 +37,10 @@ class CpuFreq:
     )
     grants: tuple[Grant, ...] = (
         FileGrant(path=rf"{_POLICY}/scaling_governor", values=r"[a-z][a-z_]{0,14}"),
-        FileGrant(path=rf"{_POLICY}/energy_performance_preference", values=r"[a-z][a-z_]{0,24}|\d{1,3}"),
+        FileGrant(path=rf"{_POLICY}/energy_performance_preference", values=r"[a-z][a-z_]{0,24}|[0-9]{1,3}"),
         FileGrant(
             path=rf"{_POLICY}/scaling_(min|max)_freq",
-            values=r"\d{1,9}",
+            values=r"[0-9]{1,9}",
             between=("cpuinfo_min_freq", "cpuinfo_max_freq"),
         ),
     )

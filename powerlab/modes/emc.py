@@ -35,8 +35,8 @@ class Emc:
     meaning = "the memory clock of a Jetson"
     forms: tuple[Form, ...] = (Form(name="emc-max=NHz", meaning="memory clock up to N (0: as high as the board goes)"),)
     grants: tuple[Grant, ...] = (
-        *(FileGrant(path=path, values=r"0|\d{8,11}") for path in _CAPS),
-        *(FileGrant(path=pin.rate, values=r"\d{8,11}") for pin in PINS),
+        *(FileGrant(path=path, values=r"0|[0-9]{8,11}") for path in _CAPS),
+        *(FileGrant(path=pin.rate, values=r"[0-9]{8,11}") for pin in PINS),
         *(FileGrant(path=pin.lock, values="[01]") for pin in PINS),
     )
 

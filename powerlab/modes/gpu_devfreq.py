@@ -37,7 +37,7 @@ class GpuDevfreq:
         Form(name="gpu-min=NHz", meaning="GPU clock from N, rounded up to one that it has"),
     )
     grants: tuple[Grant, ...] = (
-        FileGrant(path=rf"{_DIRECTORY}/{_GPUS}/(min|max)_freq", values=r"\d{1,11}"),
+        FileGrant(path=rf"{_DIRECTORY}/{_GPUS}/(min|max)_freq", values=r"[0-9]{1,11}"),
         FileGrant(path=rf"{_DIRECTORY}/{_GPUS}/governor", values=r"[a-z][a-z0-9_]{0,15}"),
     )
 

@@ -26,7 +26,7 @@ class Hotplug:
     name = "hotplug"
     meaning = "how many CPU cores are on line"
     forms: tuple[Form, ...] = (Form(name="cores=N", meaning="the first N cores on line, all others off"),)
-    grants: tuple[Grant, ...] = (FileGrant(path=rf"{_DIRECTORY}/cpu\d{{1,4}}/online", values="[01]"),)
+    grants: tuple[Grant, ...] = (FileGrant(path=rf"{_DIRECTORY}/cpu[0-9]{{1,4}}/online", values="[01]"),)
 
     def probe(self, sysroot: Sysroot) -> KnobProbe:
         """Say how many cores can be taken off line, and whether this user may."""

@@ -45,7 +45,7 @@ class JetsonClocks:
     forms: tuple[Form, ...] = ()
     grants: tuple[Grant, ...] = (
         SettingGrant(target=_PINNED, values="yes|no"),
-        FileGrant(path=rf"{_CPU}/cpu\d{{1,4}}/cpuidle/state\d{{1,2}}/disable", values="[01]"),
+        FileGrant(path=rf"{_CPU}/cpu[0-9]{{1,4}}/cpuidle/state[0-9]{{1,2}}/disable", values="[01]"),
         *(FileGrant(path=path, values="[01]") for path in _GATES),
     )
 
@@ -97,7 +97,7 @@ class JetsonClocks:
             write_value(sysroot, gate, setting.value)
         elif setting.target == _MEMORY and pin:
             pin.write(sysroot, setting.value)
-        elif part == _IDLE and re.fullmatch(r"cpu\d+", core):
+        elif part == _IDLE and re.fullmatch(r"cpu[0-9]+", core):
             files = _idle_files(sysroot, f"{_CPU}/{core}/cpuidle")
             for path, value in zip(files, setting.value.split(","), strict=False):
                 write_value(sysroot, path, value)

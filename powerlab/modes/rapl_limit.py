@@ -19,7 +19,7 @@ from powerlab.modes.grants import FileGrant, Grant
 from powerlab.sysroot import Sysroot
 
 _DIRECTORY = "/sys/class/powercap"
-_ZONE = r"intel-rapl:\d{1,3}"
+_ZONE = r"intel-rapl:[0-9]{1,3}"
 _LIMITS = ("constraint_0_power_limit_uw", "constraint_1_power_limit_uw")
 _MOST = "constraint_0_max_power_uw"
 _ENABLED = "enabled"
@@ -35,7 +35,7 @@ class RaplLimit:
     meaning = "power limits of the processor packages"
     forms: tuple[Form, ...] = (Form(name="package-limit=NW", meaning="each processor package draws at most N W"),)
     grants: tuple[Grant, ...] = (
-        FileGrant(path=rf"{_DIRECTORY}/{_ZONE}/constraint_[01]_power_limit_uw", values=r"[1-9]\d{6,8}"),
+        FileGrant(path=rf"{_DIRECTORY}/{_ZONE}/constraint_[01]_power_limit_uw", values=r"[1-9][0-9]{6,8}"),
         FileGrant(path=rf"{_DIRECTORY}/{_ZONE}/{_ENABLED}", values="[01]"),
     )
 

@@ -177,3 +177,29 @@ def test_a_core_that_no_mode_switches_counts_in_every_mode(tmp_path: Path) -> No
         "MAXP_CORE_DENVER": 2,
     }
     assert modes[1].description.startswith("4 cores")
+
+
+def test_a_changed_power_gating_mask_tells_that_a_mode_needs_a_reboot(board: Sysroot, put: Put) -> None:
+    conf = board.path("/etc/nvpmodel.conf")
+    text = conf.read_text()
+    conf.write_text(text.replace("TPC_POWER_GATING TPC_PG_MASK 0", "TPC_POWER_GATING TPC_PG_MASK 0x0", 1))
+
+    def rebooting() -> list[str]:
+        return [mode.name for mode in Nvpmodel().modes(board) if mode.requires_reboot]
+
+    assert rebooting() == ["MODE_10W"]
+    put("/sys/devices/17000000.gv11b/tpc_pg_mask", "1")
+    assert "MODE_10W" not in rebooting(), "the board was booted into its mask"
+    assert len(rebooting()) == 7
+
+
+def test_where_no_mask_can_be_read_what_is_known_of_the_board_decides(board: Sysroot) -> None:
+    board.path("/sys/devices/17000000.gv11b/tpc_pg_mask").unlink()
+    assert [mode.name for mode in Nvpmodel().modes(board) if mode.requires_reboot] == ["MODE_10W"]
+
+
+def test_a_name_belongs_to_it_only_where_the_table_has_it(board: Sysroot) -> None:
+    mode = Nvpmodel().parse(board, "MODE_30W_ALL")
+    assert mode is not None
+    assert mode.settings == (setting("mode", "3"),)
+    assert Nvpmodel().parse(board, "MODE_30W") is None
