@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from powerlab.cli.doctor_seen import show_watched
 from powerlab.cli.doctor_text import Page, by_state, counted, figures, pairs, scaled, some, states
 
 _MANY_RAILS = 12
@@ -33,7 +34,7 @@ def print_report(found: Mapping[str, Any], console: Console | None = None, *, ev
     _device(page, found)
     _sources(page, found, everything)
     if found["watched_s"] is not None:
-        _watched(page, found, everything)
+        show_watched(page, found, None if everything else _MANY_RAILS)
     _total(page, found)
     _knobs(page, found, everything)
     _watches(page, found["watches"], everything)
@@ -78,7 +79,7 @@ def _listed(page: Page, entries: list[Mapping[str, Any]], name: str, everything:
     page.show(states([entry for entry in entries if entry not in absent], name))
     if absent:
         names = ", ".join(entry[name] for entry in absent)
-        page.say(f"Not here: {names} (`powerlab doctor --all` says why).")
+        page.say(f"Not here: {names}; --all says why.")
 
 
 def _sources(page: Page, found: Mapping[str, Any], everything: bool) -> None:
@@ -106,38 +107,6 @@ def _rail(rail: Mapping[str, Any]) -> tuple[str, ...]:
         f"±{rail['relative_error']:.1%}",
         f"every {scaled(rail['update_period_s'], 's')}" if rail["update_period_s"] else "at every read",
         rail["provenance"],
-    )
-
-
-def _watched(page: Page, found: Mapping[str, Any], everything: bool) -> None:
-    watched = found["watched"]
-    most = len(watched) if everything else _MANY_RAILS
-    page.heading(f"What the rails were seen to do in {scaled(found['watched_s'], 's')}")
-    if not watched:
-        page.say("There is no rail to watch.")
-        return
-    rows = [_seen(one) for one in watched[:most]]
-    page.show(figures(("rail", "says every", "seen every", "stood still for", "a read takes", "failed"), rows))
-    if len(watched) > most:
-        page.say(f"and {len(watched) - most} more: `powerlab doctor --watch --all` lists all.")
-    slower = [one["rail"] for one in watched if one["reckoned_period_s"] > one["stated_period_s"]]
-    if slower:
-        page.say(f"A sweep reckons with the longer period, the seen one: {some(slower, 4, ', ', ' and {} more')}.")
-    still = [one["rail"] for one in watched if one["readings"] and one["values"] == 1]
-    if still:
-        names = some(still, 4, ", ", " and {} more")
-        page.say(f"Never changed: {names}. Rightly so where nothing happens there; under load it would be stale.")
-
-
-def _seen(one: Mapping[str, Any]) -> tuple[str, ...]:
-    period_s, cost_us = one["update_period_s"], one["read_cost_us"]
-    return (
-        one["rail"],
-        scaled(one["stated_period_s"], "s") if one["stated_period_s"] else "read",
-        "read" if one["at_every_read"] else "too few changes" if period_s is None else scaled(period_s, "s"),
-        scaled(one["longest_unchanged_s"], "s"),
-        "no read worked" if cost_us is None else scaled(cost_us * 1e-6, "s"),
-        str(one["failed_reads"] or "–"),
     )
 
 

@@ -136,7 +136,7 @@ def test_a_simulator_that_ends_puts_it_right_and_the_next_one_begins_it_again(ma
         assert still(sysroot) == before
 
 
-@pytest.mark.parametrize("board", ["jetson-agx-xavier", "jetson-agx-orin", "intel-xeon", "laptop", "ampere-altra"])
+@pytest.mark.parametrize("board", [board.name for board in BOARDS.values() if board.simulatable])
 def test_all_faults_of_a_board_at_once_do_not_break_it(make_board, board):
     sysroot = make_board(board)
     before = still(sysroot)
