@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 NOT_SUPPORTED, NO_PERMISSION, DRIVER_NOT_LOADED = 3, 4, 9
-LIBRARY_NOT_FOUND, FUNCTION_NOT_FOUND, MISMATCH = 12, 13, 18
+LIBRARY_NOT_FOUND, FUNCTION_NOT_FOUND, MISMATCH, UNKNOWN = 12, 13, 18, 999
 """Return codes of NVML (nvml.h, nvmlReturn_t)."""
 
 
@@ -90,6 +90,8 @@ class Library:
             return call(*arguments)
         except self._module.NVMLError as error:
             raise NvmlError(str(error), int(error.value)) from error
+        except UnicodeDecodeError as error:
+            raise NvmlError(f"{function} gives a text that is none", UNKNOWN) from error
 
     def device(self, index: int) -> Any:
         """Return the handle of a processor; valid while NVML is started.

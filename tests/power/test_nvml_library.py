@@ -340,6 +340,21 @@ def test_every_reading_comes_through_unchanged(still_card: Callable[[str], objec
     assert still_card(f"{value:<20d}\n") == value
 
 
+@settings(max_examples=40, deadline=None)
+@given(name=st.binary(max_size=200))
+def test_whatever_a_name_holds_is_a_text_or_an_error(tmp_path_factory: pytest.TempPathFactory, name: bytes) -> None:
+    """A driver in trouble gives garbage, and the probe must go on."""
+    sysroot = write_cards(tmp_path_factory.mktemp("garbled"))
+    sysroot.path("/simulation/nvml/gpu0/name").write_bytes(name)
+    with session(sysroot) as library:
+        try:
+            text = library.text("nvmlDeviceGetName", library.device(0))
+        except NvmlError:
+            text = ""
+        assert isinstance(text, str)
+        assert list(library.devices()) == [0]
+
+
 def test_a_metric_may_come_and_go(tmp_path: Path) -> None:
     sysroot = write_cards(tmp_path, [without("energy_mj")])
     with session(sysroot) as library:
