@@ -10,7 +10,8 @@ to each read, the same for every way. Two figures:
 - the engine's median latency with the way sampling, over the same without, a moment before or after: paired turns of a
   few inferences, in changing order, so that what slows the machine down for a while slows both. 1 means no effect.
 
-Both with 95 % intervals of the median from order statistics: a busy machine makes them wider, and not wrong.
+Both with 95 % intervals of the median from order statistics. Other programs count: slots and pairs in which they took
+more than a tenth of a core are left out, unless too few remain; then all are used, and the output says so.
 """
 
 from __future__ import annotations
@@ -38,13 +39,16 @@ from powerlab.measure.latency import interval_ranks
 from powerlab.native import _native
 
 PERIOD_S = 0.01
-SLOT_S = 1.0
+SLOT_S = 0.7
 SETTLE_S = 0.03
 """Between starting a way and timing the engine."""
 OURS = "powerlab"
 OURS_MORE = 3
 """So many pairs for powerlab for each one of the others: its effect is the smallest."""
 FAST_PERIOD_S = 0.001
+OTHERS_CORES = 0.1
+FEWEST = 8
+"""So many quiet slots or pairs of a way must be left, or the noisy ones are used too."""
 
 
 def _cpu_s(pids: Sequence[int]) -> float:
@@ -52,13 +56,54 @@ def _cpu_s(pids: Sequence[int]) -> float:
     return time.process_time() + sum(one.user + one.system for one in times)
 
 
+class Others:
+    """Counts the cores that programs other than this one and its children keep busy."""
+
+    def __init__(self) -> None:
+        self._before = self._read()
+
+    @staticmethod
+    def _read() -> tuple[float, float]:
+        machine = psutil.cpu_times()
+        busy_s = sum(getattr(machine, name, 0.0) for name in ("user", "nice", "system", "irq", "softirq"))
+        ours = psutil.Process()
+        return time.monotonic(), busy_s - _cpu_s([child.pid for child in ours.children(recursive=True)])
+
+    def cores(self) -> float:
+        """Return the cores since the last call."""
+        before, self._before = self._before, self._read()
+        return max(0.0, self._before[1] - before[1]) / max(self._before[0] - before[0], 1e-9)
+
+
+class Figures:
+    """Figures of each way, each with what other programs did meanwhile."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._all: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
+
+    def add(self, name: str, value: float, others_cores: float) -> None:
+        self._all[name].append((value, others_cores))
+
+    def fewest(self) -> int:
+        """Return how many figures the way with the fewest has."""
+        return min(map(len, self._all.values()))
+
+    def of(self, name: str) -> tuple[list[float], str]:
+        """Return the figures to use, and how many they are in words."""
+        quiet = [value for value, others in self._all[name] if others <= OTHERS_CORES]
+        if len(quiet) >= FEWEST:
+            return quiet, f"{len(quiet)} of {len(self._all[name])} quiet"
+        return [value for value, _ in self._all[name]], f"{len(self._all[name])}, NOT quiet"
+
+
 def _serve_way(pipe: Connection, name: str, tree: Path) -> None:
     """Make a way; start it when asked, stop it when asked again and say what it took; end when asked for nothing."""
     way = WAYS[name](tree, PERIOD_S)
     pipe.send(None)
     while pipe.recv():
-        begin_s, cpu_s, rounds = time.monotonic(), _cpu_s(way.children()), way.rounds
+        rounds = way.rounds
         way.start()
+        begin_s, cpu_s = time.monotonic(), _cpu_s(way.children())
         pipe.recv()
         cpu_s, passed_s = _cpu_s(way.children()) - cpu_s, time.monotonic() - begin_s
         way.stop()
@@ -123,23 +168,26 @@ def _slot(way: Connection) -> tuple[float, float]:
 
 def cost(names: Sequence[str], tree: Path, seconds: float) -> None:
     """Print what each way takes of one core."""
-    shares: dict[str, list[float]] = {name: [] for name in names}
+    shares = Figures(names)
     rates: dict[str, list[float]] = {name: [] for name in names}
     with _all_ways(names, tree) as ways:
         for way in ways.values():
             _slot(way)
+        others = Others()
         for _ in range(max(3, round(seconds / len(names) / SLOT_S))):
             for name, way in ways.items():
+                others.cores()
                 share, rate = _slot(way)
-                shares[name].append(share)
+                shares.add(name, share, others.cores())
                 rates[name].append(rate)
-    ours = statistics.median(shares[OURS])
+    ours = statistics.median(shares.of(OURS)[0])
     print(f"processor time at {1 / PERIOD_S:.0f} Hz, % of one core (median, 95 % interval)")
     for name in names:
-        middle, low, high = interval(shares[name])
+        figures, count = shares.of(name)
+        middle, low, high = interval(figures)
         print(
             f"  {name:16} {middle:7.3f} %  ({low:.3f} to {high:.3f})  {middle / ours:7.1f} x powerlab   "
-            f"{statistics.median(rates[name]):5.1f} rounds/s"
+            f"{statistics.median(rates[name]):5.1f} rounds/s   slots: {count}"
         )
 
 
@@ -159,27 +207,29 @@ def _turn(engine: Connection, way: Connection | None, inferences: int) -> float:
 def latency(names: Sequence[str], tree: Path, seconds: float, threads: int, options: argparse.Namespace) -> None:
     """Print what each way does to the engine's latency."""
     model, inferences = options.model, options.inferences
-    ratios: dict[str, list[float]] = {name: [] for name in names}
-    off_s: list[float] = []
+    ratios, off_s = Figures(names), []
     shuffled = random.Random(0)  # noqa: S311
     turns = [name for name in names for _ in range(OURS_MORE if name == OURS else 1)]
     with _all_ways(names, tree) as ways, _child(_serve_engine, model, threads) as engine:
+        others = Others()
         end_s = time.monotonic() + seconds
-        while time.monotonic() < end_s or min(map(len, ratios.values())) < 3:
+        while time.monotonic() < end_s or ratios.fewest() < 3:
             shuffled.shuffle(turns)
             for name in turns:
                 pair = {}
+                others.cores()
                 for way in shuffled.sample((None, ways[name]), 2):
                     pair[way is not None] = _turn(engine, way, inferences)
-                ratios[name].append(pair[True] / pair[False])
+                ratios.add(name, pair[True] / pair[False], others.cores())
                 off_s.append(pair[False])
     print(
         f"latency of {model} on {threads} of {os.cpu_count()} cores ({statistics.median(off_s) * 1e3:.1f} ms), "
         "with sampling / without"
     )
     for name in names:
-        middle, low, high = interval(ratios[name])
-        print(f"  {name:16} {middle:7.4f}    ({low:.4f} to {high:.4f})   {len(ratios[name])} pairs")
+        figures, count = ratios.of(name)
+        middle, low, high = interval(figures)
+        print(f"  {name:16} {middle:7.4f}    ({low:.4f} to {high:.4f})   pairs: {count}")
 
 
 def fastest(tree: Path, seconds: float) -> None:
@@ -216,12 +266,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
         tree = Path(folder) / "board"
         create_tree("jetson-agx-xavier", tree, 5)
-        load = os.getloadavg()[0]
         zeus = zeus_version()
         print(
             f"{len(RAILS)} rails in {2 * len(RAILS)} plain files in memory (zeus: {ZEUS_RAILS} rails, "
             f"{'its package ' + zeus if zeus else 'its way of polling, written anew'}); {cores} cores; "
-            f"load of the machine before: {load:.2f}{' (NOT quiet)' if load > 0.3 else ''}"
+            f"load of the machine before: {os.getloadavg()[0]:.2f}"
         )
         cost(names, tree, 0.2 * options.seconds)
         fastest(tree, 0.03 * options.seconds)

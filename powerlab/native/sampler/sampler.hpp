@@ -49,8 +49,8 @@ class Sampler {
   struct Channel {
     std::uint32_t first_file;
     std::uint32_t file_count;
-    std::int64_t last_time_ns;
-    std::int64_t failed_reads;
+    std::int64_t last_time_ns = 0;
+    std::int64_t failed_reads = 0;
   };
   struct Sample {
     std::int64_t time_ns;
