@@ -30,6 +30,9 @@ class RecordingController:
     def modes(self) -> tuple[PowerMode, ...]:
         return (CURRENT_MODE, PowerMode(name="fast"), PowerMode(name="slow"))
 
+    def find(self, name: str) -> PowerMode | None:
+        return next((mode for mode in self.modes() if mode.name == name), None)
+
     def recover(self) -> tuple[Setting, ...]:
         self.log.append("recover")
         return ()
