@@ -26,6 +26,7 @@ from powerlab.sysroot import Sysroot
 INTERVAL_MS = 100
 _PATIENCE_S = 5.0
 _SILENCE_S = 2.0
+_MOST_WITHOUT_RAILS = 3
 
 _DATE = re.compile(r"(\d{2}-\d{2}-\d{4} \d{2}:\d{2}:\d{2})\s+", re.ASCII)
 _RAIL = re.compile(r"(?<!\S)([A-Za-z_][A-Za-z0-9_.]*) +(\d{1,7})(mW)?/\d{1,7}(?(3)mW)(?!\S)", re.ASCII)
@@ -121,12 +122,26 @@ class Tegrastats:
         return SourceProbe(source=self.name, availability=state, detail=detail, remedy=remedy)
 
 
+class _Rails:
+    """Parses the lines of one run of the program; a few in a row without rails end it."""
+
+    def __init__(self) -> None:
+        self._without = 0
+
+    def parse_line(self, text: str) -> Mapping[str, float]:
+        rails_w = parse_line(text).rails_w
+        self._without = 0 if rails_w else self._without + 1
+        if self._without >= _MOST_WITHOUT_RAILS:
+            raise ConnectionError("it prints no rails to this user")
+        return rails_w
+
+
 def tegrastats_stream(sysroot: Sysroot, program: str) -> Stream:
     """Return a stream of the program's lines."""
 
     def connect() -> LineFeed:
         command = (str(sysroot.path(program)), "--interval", str(INTERVAL_MS))
-        return program_feed(command, lambda text: parse_line(text).rails_w)
+        return program_feed(command, _Rails().parse_line)
 
     return Stream(connect, Tegrastats.name, patience_s=_PATIENCE_S, silence_s=_SILENCE_S)
 
