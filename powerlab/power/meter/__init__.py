@@ -24,7 +24,7 @@ RECONNECT_S = 10.0
 """How long a recording tries to reach a meter that answered when it was probed."""
 _PATIENCE_S = 5.0
 _SILENT_UPDATES = 4
-_SHORTEST_SILENCE_S = 1.0
+_SHORTEST_SILENCE_S = 2.0
 
 _ABSENT = f"no external meter is configured: neither {CONFIG} nor {VARIABLE}"
 _DENIED_REMEDY = (
