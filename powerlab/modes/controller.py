@@ -10,6 +10,7 @@ from pathlib import Path
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import CURRENT_MODE, PowerMode, Setting
 from powerlab.domain.power import Availability
+from powerlab.modes import heat
 from powerlab.modes.base import Knob, KnobProbe
 from powerlab.modes.journal import Entry, Journal, boot_id, place_of
 from powerlab.modes.lock import device_lock
@@ -199,6 +200,11 @@ class ModeController:
         return mode
 
     def _begin(self, mode: PowerMode) -> Entry:
+        if heat.holds(self._sysroot) and not self._sysroot.simulated:  # a simulated board's limits do not hide it
+            raise PowerlabError(
+                f"{mode.name} is not set now: heat holds the clocks of this device down and hides what their limits are"
+                " set to, so they could not be put back; let it cool down or give it more air, and try again."
+            )
         entry = Entry(
             mode=mode.name,
             boot_id=boot_id(self._sysroot),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from powerlab.domain.errors import PowerlabError
+from powerlab.modes import heat
 from powerlab.modes.files import read_value, write_value
 from powerlab.sysroot import Sysroot
 
@@ -101,9 +102,10 @@ def write_low(sysroot: Sysroot, low_path: str, high_path: str, low: int) -> None
 def _write_exactly(sysroot: Sysroot, path: str, wanted: int) -> None:
     write_value(sysroot, path, str(wanted))
     found = _now(sysroot, path)
-    if found != wanted:
+    held_by_heat = path.endswith("max_freq") and found is not None and found < wanted and heat.holds(sysroot)
+    if found != wanted and not held_by_heat:
         raise PowerlabError(
-            f"{path} was set to {wanted} and reads {found}: the kernel rounds, or another limit holds (heat, firmware);"
+            f"{path} was set to {wanted} and reads {found}: the kernel rounds, or another limit holds (the firmware's);"
             f" ask for {found}."
         )
 

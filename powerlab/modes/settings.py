@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import Setting
+from powerlab.modes import heat
 from powerlab.modes.base import Knob
 from powerlab.sysroot import Sysroot
 
@@ -81,11 +82,14 @@ class Board:
             raise PowerlabError(f"{purpose} did not take effect: {difference}.")
 
     def difference(self, wanted: Iterable[Setting]) -> str | None:
-        """Return in words the first setting that is not as wanted, None where all are."""
+        """Return in words the first setting that is not as wanted, None where all are.
+
+        An upper limit that heat holds lower for now is as wanted.
+        """
         now = {key_of(setting): setting.value for setting in self.read()}
         for setting in wanted:
             value = now.get(key_of(setting))
-            if value != setting.value:
+            if value != setting.value and not (value and heat.explains(self._sysroot, setting, value)):
                 found = "cannot be read" if value is None else f"reads {value}"
                 return f"{setting.knob} {setting.target} should be {setting.value} and {found}"
         return None
