@@ -28,7 +28,10 @@ def test_a_page_has_its_sections_in_order(root: Path, board: Board) -> None:
 @pytest.mark.parametrize("board", BOARDS.values(), ids=list(BOARDS))
 def test_a_page_names_the_rails_and_modes_of_its_board(root: Path, board: Board) -> None:
     page = page_of(root, board)
-    keys = [*(board.total.rails if board.total else ()), *(f":{name}" for chip in board.chips for name in chip.channels)]
+    keys = [
+        *(board.total.rails if board.total else ()),
+        *(f":{name}" for chip in board.chips for name in chip.channels),
+    ]
     names = [key.partition(":")[2].rstrip("*").rstrip() for key in keys]
     names += [mode.name for mode in board.vendor_modes]
     assert [name for name in names if name and name not in page] == []
