@@ -1,144 +1,125 @@
-"""Kills a process that sets a mode before, during and after every step that reaches the disk or the device.
+"""Kills processes that set power modes at every step that reaches the disk or the device, and counts what came back.
 
-Run as ``python kill_every_step.py BOARD_DIR STATE_DIR SCENARIO MODE``. Every system call through which the code under
-test changes anything is counted; a child of this process is killed by SIGKILL at the n-th, for n = 0, 1, ... until it
-comes to its end. After each death a new controller recovers, twice, and the board is compared with what it was. One
-JSON line a death: the step, what is different, what the second recovery still found to write.
+``python tests/modes/kill_every_step.py --report`` does so on every simulated board and prints a table; with ``--quick``
+on two. Every system call by which powerlab changes anything is a step; a process is killed by SIGKILL before the
+n-th, for n = 0, 1, ... to its last. After each death a new process recovers, twice, and the board is compared, file by
+file, with what it was.
+
+Who is killed: a process that applies a mode (``applied``), sets one to stay (``set``), puts it back (``restore``); one
+whose machine then boots anew (``reboot``); an agent without rights whose privileged helper goes on (``client of the
+helper``), the helper below it (``helper``), both at once (``both``).
 """
 
 from __future__ import annotations
 
-import itertools
-import json
+import argparse
+import gc
+import multiprocessing
 import os
-import shutil
-import signal
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import Any
 
-from powerlab.domain.errors import PowerlabError
-from powerlab.modes.controller import ModeController
-from powerlab.sysroot import Sysroot
+import msgspec
+from kill_boards import CLOCKS, board_names, is_taken, modes_to_try, new_board
+from kill_cases import HELPED, SCENARIOS, Case, Outcome, carry_out
+from kill_steps import warm_run
 
-COUNTED = ("write", "pwrite", "ftruncate", "fsync", "replace", "unlink")
-
-
-def die() -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-class Countdown:
-    """Dies at the n-th step; says on a pipe which one it was."""
-
-    def __init__(self, left: int, report: int, write: Callable[[int, bytes], int]) -> None:
-        self.left, self.report, self.write = left, report, write
-
-    def step(self, name: str, last_deed: Callable[[], object] = lambda: None) -> None:
-        if self.left == 0:
-            self.write(self.report, name.encode())
-            last_deed()
-            die()
-        self.left -= 1
+QUICK_BOARDS = ("jetson-agx-xavier", "laptop")
+MANY_CORES = ("ampere-altra", "intel-xeon", "nvidia-grace")
+QUICK_STEPS, STEPS, FEW_STEPS = 10, 8, 4
+"""How many steps of a case are died at, at most. Every case comes by others, and the boards are many."""
+_NOT_HELPED = ("cpu-quota", "gpu-l", "jetson-clocks")
+"""Their knobs go to the helper on real devices only: a simulated one they change by themselves."""
 
 
-def arm(countdown: Countdown) -> None:
-    """Put a step before each counted call, and two around and one in the middle of each run of nvpmodel."""
-    for name in COUNTED:
-        real = getattr(os, name)
-
-        def counted(*args: Any, _real: Any = real, _name: str = name) -> Any:
-            countdown.step(_name)
-            return _real(*args)
-
-        setattr(os, name, counted)
-    real_run, real_popen = subprocess.run, subprocess.Popen
-
-    def run(arguments: list[str], **options: Any) -> Any:
-        if arguments[1] != "-m":
-            return real_run(arguments, **options)
-        countdown.step("before nvpmodel -m")
-        start = {key: value for key, value in options.items() if key not in {"timeout", "check"}}
-        # The orphan is slow, so that a recovery that did not wait for it would be overtaken.
-        slowly = ["/bin/sh", "-c", 'sleep 0.3; exec "$@"', "slowly", *arguments]
-        countdown.step("while nvpmodel -m runs", lambda: real_popen(slowly, **start))
-        return real_run(arguments, **options)
-
-    subprocess.run = run  # type: ignore[assignment]
+def cases_of(board: str, folder: Path, *, quick: bool) -> list[Case]:
+    """A mode of every knob and sets of parts applied, and every scenario with some of them."""
+    sysroot = new_board(board, folder / "board")
+    names = modes_to_try(sysroot, folder / "state")
+    taken = [name for name in names if is_taken(sysroot, folder / "state", name)]
+    most = QUICK_STEPS if quick else FEW_STEPS if board in MANY_CORES else STEPS
+    vendor = [name for name in taken if "=" not in name and name != CLOCKS]
+    helped = [name for name in taken if not any(part in name for part in _NOT_HELPED)]
+    first, last = (vendor or taken)[0], taken[-1]
+    cases = [Case(board, "applied", name, most) for name in ((first, last) if quick else names)]
+    cases += [Case(board, scenario, last, most) for scenario in ("set", "restore")]
+    cases.append(Case(board, "reboot", first, most))
+    return cases + [Case(board, who, name, most) for who in HELPED for name in dict.fromkeys((helped[0], helped[-1]))]
 
 
-def act(controller: ModeController, scenario: str, mode: str) -> None:
-    if scenario == "applied":
-        with controller.applied(mode):
-            pass
-    elif scenario == "set":
-        controller.set(mode)
-    elif scenario == "restore":
-        controller.restore()
+def outcomes(boards: Sequence[str], mode: str | None, jobs: int, *, quick: bool) -> Iterator[Outcome]:
+    """Carry out all cases, as many at a time as there are jobs."""
+    subprocess.run = warm_run  # type: ignore[assignment]
+    gc.freeze()  # forks then share their memory longer
+    place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # where fsync costs nothing
+    with tempfile.TemporaryDirectory(dir=place, prefix="powerlab-kill-") as folder:
+        if mode:
+            cases = [Case(board, "applied", mode, sys.maxsize) for board in boards]
+        else:
+            cases = [case for board in boards for case in cases_of(board, Path(folder, "list", board), quick=quick)]
+        context = multiprocessing.get_context("fork")
+        with ProcessPoolExecutor(jobs, mp_context=context) as pool:
+            yield from pool.map(carry_out, cases, [Path(folder, str(number)) for number in range(len(cases))])
+
+
+def table(found: Sequence[Outcome], seconds: float) -> str:
+    """The counts by board and by who was killed."""
+    heads = ("modes", "kills", "restored", "differ")
+    boards = dict.fromkeys(outcome.case.board for outcome in found)
+    by_board = [_row(board, [outcome for outcome in found if outcome.case.board == board]) for board in boards]
+    by_scenario = [_row(who, [outcome for outcome in found if outcome.case.scenario == who]) for who in SCENARIOS]
+    deaths = sum((outcome.kills for outcome in found), Counter[str]())
+    return "\n".join(
+        [
+            *_aligned([("board", *heads), *by_board, _row("all boards", found)]),
+            "",
+            *_aligned([("who is killed", *heads), *by_scenario]),
+            "",
+            "killed before: " + ", ".join(f"{name} {count}" for name, count in deaths.most_common()),
+            f"{seconds:.0f} s",
+        ]
+    )
+
+
+def _row(title: str, found: Sequence[Outcome]) -> tuple[str, ...]:
+    kills = sum(outcome.kills.total() for outcome in found)
+    restores = sum(outcome.restores for outcome in found)
+    modes = len({(outcome.case.board, outcome.case.mode) for outcome in found})
+    return title, str(modes), str(kills), str(restores), str(kills - restores)
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+    return [
+        "  ".join([row[0].ljust(widths[0]), *(row[n].rjust(widths[n]) for n in range(1, len(widths)))]) for row in rows
+    ]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--report", action="store_true", help="print tables instead of JSON")
+    parser.add_argument("--quick", action="store_true", help="two boards, fewer modes")
+    parser.add_argument("--board", action="append", help="only this board; may be given again")
+    parser.add_argument("--mode", help="only this mode, applied, and at every step of it")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    args = parser.parse_args(argv)
+    began = time.monotonic()
+    boards = args.board or (QUICK_BOARDS if args.quick else board_names())
+    found = list(outcomes(boards, args.mode, args.jobs, quick=args.quick))
+    failures = [failure for outcome in found for failure in outcome.failures]
+    if args.report:
+        sys.stdout.write("\n".join([table(found, time.monotonic() - began), *failures, ""]))
     else:
-        raise ValueError(scenario)
-
-
-def content(tree: Path) -> dict[str, str]:
-    return {
-        str(path.relative_to(tree)): path.read_text()
-        for path in sorted(tree.rglob("*"))
-        if path.is_file() and not path.is_symlink() and "run/lock" not in str(path)
-    }
-
-
-def killed_at(step: int, tree: Path, state: Path, scenario: str, mode: str) -> tuple[str | None, int]:
-    """Return the name of the step a child was killed at, None where it came to its end; and a pipe.
-
-    The pipe ends when the last program that the child started has ended.
-    """
-    reader, writer = os.pipe()
-    os.set_inheritable(writer, True)
-    pid = os.fork()
-    if pid == 0:
-        arm(Countdown(step, writer, os.write))
-        act(ModeController(Sysroot(tree), state), scenario, mode)
-        os._exit(0)
-    os.close(writer)
-    name = os.read(reader, 100).decode()
-    _, status = os.waitpid(pid, 0)
-    if os.WIFEXITED(status):
-        if os.WEXITSTATUS(status) != 0:
-            raise RuntimeError("the child failed")
-        return None, reader
-    return name, reader
-
-
-def main(board: Path, state: Path, scenario: str, mode: str) -> None:
-    before = content(board)
-    tree = board.with_suffix(".work")
-    for step in itertools.count():
-        shutil.rmtree(tree, ignore_errors=True)
-        shutil.rmtree(state, ignore_errors=True)
-        shutil.copytree(board, tree, symlinks=True)
-        if scenario == "restore":
-            ModeController(Sysroot(tree), state).set(mode)
-        name, orphans = killed_at(step, tree, state, scenario, mode)
-        errors, second = [], 0
-        try:
-            for attempt in range(2):
-                undo = ModeController(Sysroot(tree), state)
-                written = undo.recover() if scenario == "applied" else undo.restore()
-                second = len(written) if attempt else 0
-        except PowerlabError as error:
-            errors.append(str(error))
-        while os.read(orphans, 100):
-            pass
-        os.close(orphans)
-        after = content(tree)
-        different = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
-        death = {"step": step, "name": name, "different": different, "second": second, "errors": errors}
-        sys.stdout.write(json.dumps(death) + "\n")
-        if name is None:
-            return
+        sys.stdout.write(msgspec.json.encode(found).decode())
+    return 1 if failures else 0
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], sys.argv[4])
+    sys.exit(main())

@@ -6,13 +6,16 @@ import json
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from powerlab.boards.registry import BOARDS
 from powerlab.domain.errors import PowerlabError
 from powerlab.modes.controller import ModeController
+from powerlab.modes.registry import KNOBS
 from powerlab.sysroot import Sysroot
 
 SCRIPT = Path(__file__).with_name("kill_every_step.py")
@@ -20,6 +23,64 @@ POLICY0 = "/sys/devices/system/cpu/cpufreq/policy0"
 GPU = "/sys/devices/17000000.gv11b/devfreq/17000000.gv11b"
 Put = Callable[[str, str], None]
 Content = Callable[[Sysroot], dict[str, str]]
+Outcomes = Sequence[dict[str, Any]]
+
+
+def kill(*options: str) -> Outcomes:
+    """Kill in a process of its own, which forks more freely than pytest may."""
+    done = subprocess.run([sys.executable, str(SCRIPT), *options], capture_output=True, text=True, check=False)
+    assert done.stdout, done.stderr
+    found: Outcomes = json.loads(done.stdout)
+    assert [failure for outcome in found for failure in outcome["failures"]] == []
+    assert done.returncode == 0, done.stderr
+    return found
+
+
+def deaths_of(found: Outcomes) -> Counter[str]:
+    return sum((Counter(outcome["kills"]) for outcome in found), Counter[str]())
+
+
+def check_restored(found: Outcomes) -> None:
+    """Every death was followed by a recovery after which the board was, file by file, as before."""
+    assert deaths_of(found)["none"] == 0, "who was to be killed was killed"
+    assert sum(outcome["restores"] for outcome in found) == deaths_of(found).total()
+
+
+@pytest.mark.parametrize("board", ["jetson-agx-xavier", "laptop"])
+def test_after_a_kill_the_device_is_as_it_was_whoever_is_killed(board: str) -> None:
+    found = kill("--quick", "--board", board)
+    check_restored(found)
+    scenarios = {outcome["case"]["scenario"] for outcome in found}
+    assert scenarios == {"applied", "set", "restore", "reboot", "client of the helper", "helper", "both"}
+    assert deaths_of(found).total() >= 80
+
+
+@pytest.mark.parametrize(
+    ("mode", "must_hold"),
+    [
+        ("MODE_15W", {"while nvpmodel runs": 2, "replace": 1, "unlink": 1, "fsync": 3}),
+        ("cpu-max=576000kHz", {"write": 10, "replace": 1, "unlink": 1}),
+    ],
+)
+def test_no_step_is_left_out(mode: str, must_hold: dict[str, int]) -> None:
+    (outcome,) = kill("--board", "jetson-agx-xavier", "--mode", mode)
+    check_restored([outcome])
+    deaths = deaths_of([outcome])
+    assert deaths.total() == outcome["steps"]
+    assert {name: deaths[name] for name, least in must_hold.items() if deaths[name] < least} == {}
+
+
+@pytest.mark.slow
+def test_a_thousand_kills_are_a_thousand_restores() -> None:
+    found = kill()
+    check_restored(found)
+    assert deaths_of(found).total() >= 1000
+    assert {outcome["case"]["board"] for outcome in found} == set(BOARDS) - {"generic"}
+    modes = " ".join(outcome["case"]["mode"] for outcome in found)
+    parts = ("cores=", "governor=", "cpu-max=", "epp=", "gpu-max=", "emc-max=", "gpu-limit=", "gpu-lock=", "+")
+    for part in (*parts, "package-limit=", "profile=", "cpu-quota=", "jetson-clocks", "MODE_"):
+        assert part in modes, f"no mode with {part} was killed in"
+    assert len(KNOBS) == 10, "a new knob needs a part in the list above"
 
 
 def change_by_hand(put: Put) -> None:
@@ -29,36 +90,6 @@ def change_by_hand(put: Put) -> None:
     put(f"{POLICY0}/scaling_max_freq", "1881600")
     put(f"{GPU}/min_freq", "114750000")
     put(f"{GPU}/max_freq", "905250000")
-
-
-@pytest.mark.parametrize(
-    ("scenario", "mode", "must_hold"),
-    [
-        ("applied", "MODE_15W", {"while nvpmodel -m runs": 2, "replace": 1, "unlink": 1, "fsync": 3}),
-        ("applied", "cpu-max=576000kHz", {"write": 10, "replace": 1, "unlink": 1}),
-        ("set", "governor=performance", {"write": 5, "replace": 2}),
-        ("restore", "governor=performance", {"write": 4, "unlink": 1}),
-    ],
-)
-def test_after_a_kill_at_any_step_the_device_is_as_it_was(
-    board: Sysroot, put: Put, scenario: str, mode: str, must_hold: dict[str, int]
-) -> None:
-    change_by_hand(put)
-    if not mode.startswith("MODE"):
-        board.path("/etc/nvpmodel.conf").unlink()  # a board with cpufreq alone: no program to start, a quick test
-    done = subprocess.run(
-        [sys.executable, str(SCRIPT), str(board.base), str(board.base.with_name("state")), scenario, mode],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    deaths = [json.loads(line) for line in done.stdout.splitlines()]
-    assert deaths[-1]["name"] is None, "the last one came to its end"
-    assert [death for death in deaths if death["different"] or death["errors"]] == []
-    assert [death for death in deaths if death["second"]] == [], "the second recovery finds nothing to do"
-    steps = Counter(death["name"] for death in deaths)
-    assert {name: steps[name] for name, least in must_hold.items() if steps[name] < least} == {}
 
 
 @pytest.mark.parametrize("writes", [1, 5, 9, 12, 20])

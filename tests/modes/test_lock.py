@@ -85,3 +85,49 @@ def test_no_place_for_a_lock_is_told_in_words(board: Sysroot, tmp_path: Path) ->
     (tmp_path / "file").write_text("")
     with pytest.raises(PowerlabError, match="--state-dir"), device_lock(board, tmp_path / "file"):
         pytest.fail("no lock")
+
+
+def test_every_user_may_lock_what_one_has_made(board: Sysroot, tmp_path: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        with device_lock(board, tmp_path):
+            pass
+    finally:
+        os.umask(before)
+    assert board.path("/run/lock/powerlab-modes.lock").stat().st_mode & 0o777 == 0o666
+
+
+def test_the_lock_file_can_be_made_beforehand(board: Sysroot) -> None:
+    module.prepare_lock(board)
+    module.prepare_lock(board)
+    assert board.path("/run/lock/powerlab-modes.lock").stat().st_mode & 0o777 == 0o666
+    board.path("/run/lock/powerlab-modes.lock").unlink()
+    board.path("/run/lock").rmdir()
+    module.prepare_lock(board)
+    assert not board.path("/run/lock").exists()
+
+
+def test_the_descriptor_is_known_while_the_lock_is_held_and_no_longer(board: Sysroot, tmp_path: Path) -> None:
+    assert module.held_lock(board) is None
+    with device_lock(board, tmp_path):
+        handle = module.held_lock(board)
+        assert handle is not None
+        assert os.get_inheritable(handle)
+        assert module.held_lock(Sysroot(tmp_path)) is None
+    assert module.held_lock(board) is None
+
+
+def test_a_process_waits_for_what_it_started_itself(board: Sysroot, tmp_path: Path) -> None:
+    """The helper it asked was killed; the program below that still has the lock, under this process's number."""
+    with device_lock(board, tmp_path):
+        orphan = subprocess.Popen(["/bin/sleep", "0.2"], close_fds=False)
+    with device_lock(board, tmp_path):
+        assert orphan.poll() is not None, "it has ended, or it would still hold the lock"
+    orphan.wait()
+
+
+def test_a_process_that_holds_the_lock_does_not_wait_for_itself(board: Sysroot, tmp_path: Path) -> None:
+    with device_lock(board, tmp_path):
+        refused = pytest.raises(PowerlabError, match=f"process {os.getpid()} is setting power modes")
+        with refused, device_lock(board, tmp_path):
+            pytest.fail("twice at once")
