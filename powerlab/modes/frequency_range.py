@@ -94,7 +94,7 @@ def write_low(sysroot: Sysroot, low_path: str, high_path: str, low: int) -> None
         PowerlabError: the device refuses, or keeps another limit.
     """
     high_now = _now(sysroot, high_path)
-    if high_now is not None and high_now < low:
+    if high_now is not None and high_now < low and not heat.holds(sysroot):  # what heat leaves is not what was set
         write_value(sysroot, high_path, str(low))
     _write_exactly(sysroot, low_path, low)
 
@@ -102,7 +102,7 @@ def write_low(sysroot: Sysroot, low_path: str, high_path: str, low: int) -> None
 def _write_exactly(sysroot: Sysroot, path: str, wanted: int) -> None:
     write_value(sysroot, path, str(wanted))
     found = _now(sysroot, path)
-    held_by_heat = path.endswith("max_freq") and found is not None and found < wanted and heat.holds(sysroot)
+    held_by_heat = found is not None and found < wanted and heat.holds(sysroot)
     if found != wanted and not held_by_heat:
         raise PowerlabError(
             f"{path} was set to {wanted} and reads {found}: the kernel rounds, or another limit holds (the firmware's);"

@@ -1,9 +1,9 @@
 """What heat does to the limits that knobs set: the kernel lowers clocks as an upper limit of its own.
 
-The file of an upper limit (``scaling_max_freq``, devfreq's ``max_freq``) shows the lower of what was asked for and what
-heat leaves (kernel, driver-api/thermal/cpu-cooling-api, and the frequency requests in cpufreq.c and devfreq.c). So a
-limit that reads too low while a cooling device is at work is no sign that somebody changed it, and what it was set to
-cannot be recorded then.
+The files of the limits (``scaling_max_freq``, devfreq's ``max_freq``, and the lower ones) show the lower of what was
+asked for and what heat leaves (kernel, driver-api/thermal/cpu-cooling-api, and the frequency requests in cpufreq.c and
+devfreq.c). So a limit that reads too low while a cooling device is at work is no sign that somebody changed it, and
+what it was set to cannot be recorded then.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from powerlab.domain.mode import Setting
 from powerlab.sysroot import Sysroot
 from powerlab.throttling.thermal import slows
 
-_UPPER = re.compile(r".*\.max_k?hz")
+_LIMIT = re.compile(r".*\.(max|min)_k?hz")
 _RANGE = re.compile(r"([0-9]+)-([0-9]+)")
 
 
@@ -31,13 +31,13 @@ def holds(sysroot: Sysroot) -> bool:
 
 
 def explains(sysroot: Sysroot, setting: Setting, found: str) -> bool:
-    """Say whether heat explains that a setting reads otherwise: it is an upper limit, it is lower, and heat holds."""
-    if _UPPER.fullmatch(setting.target) and setting.value.isdecimal() and found.isdecimal():
+    """Say whether heat explains that a setting reads otherwise: it is a clock's limit, it is lower, and heat holds."""
+    if _LIMIT.fullmatch(setting.target) and setting.value.isdecimal() and found.isdecimal():
         return int(found) < int(setting.value) and holds(sysroot)
     wanted, now = _RANGE.fullmatch(setting.value), _RANGE.fullmatch(found)
     if wanted is None or now is None:
         return False
-    return now[1] == wanted[1] and int(now[2]) < int(wanted[2]) and holds(sysroot)
+    return all(int(now[end]) <= int(wanted[end]) for end in (1, 2)) and holds(sysroot)
 
 
 def _value(sysroot: Sysroot, path: str) -> str:

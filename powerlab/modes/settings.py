@@ -84,7 +84,7 @@ class Board:
     def difference(self, wanted: Iterable[Setting]) -> str | None:
         """Return in words the first setting that is not as wanted, None where all are.
 
-        An upper limit that heat holds lower for now is as wanted.
+        A limit that heat holds lower for now is as wanted.
         """
         now = {key_of(setting): setting.value for setting in self.read()}
         for setting in wanted:
