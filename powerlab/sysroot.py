@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,6 +34,8 @@ class Sysroot:
         Raises:
             OSError: as ``open`` and ``read`` do; a sensor may answer ENODATA.
         """
+        if "\0" in path:  # a name that was put together from what a damaged file holds
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
         return self.path(path).read_text(encoding="utf-8", errors="replace").strip()
 
     def glob(self, pattern: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from powerlab.domain.errors import PowerlabError
@@ -11,6 +12,8 @@ from powerlab.sysroot import Sysroot
 
 DIRECTORY = "/sys/devices/system/cpu/cpufreq"
 _STEP_KHZ = 100_000
+_CLOCK = re.compile(r"[0-9]{1,8}")
+"""In kHz, so up to 100 GHz: what is longer is a damaged file's, and would be stepped through for ever."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +51,11 @@ class Policy:
         Drivers without a table take any clock between two limits: those are shown in steps of 100 MHz, which is what
         the multiplier of an x86 core counts.
         """
-        table = [word for word in self.value("scaling_available_frequencies").split() if word.isdecimal()]
+        table = [word for word in self.value("scaling_available_frequencies").split() if _CLOCK.fullmatch(word)]
         if table:
             return sorted(int(clock) for clock in table)
         ends = [self.value(f"cpuinfo_{end}_freq") for end in ("min", "max")]
-        if not all(end.isdecimal() for end in ends) or int(ends[0]) > int(ends[1]):
+        if not all(_CLOCK.fullmatch(end) for end in ends) or int(ends[0]) > int(ends[1]):
             return []
         low, high = (int(end) for end in ends)
         return sorted({low, *range(low - low % _STEP_KHZ + _STEP_KHZ, high, _STEP_KHZ), high})

@@ -25,6 +25,8 @@ _GPUS = r"(?:[0-9a-f]{4,16}\.)?(?:gpu|gm20b|gp10b|gv11b|ga10b|gb10b|mali)(?:-[a-
 _FILES = {"governor": "governor", "max_hz": "max_freq", "min_hz": "min_freq"}
 """Its settings and their files, in the order in which they are written back."""
 _CAP_FRACTIONS = (0.25, 0.5, 0.75)
+_MOST_DIGITS = 11
+"""Of a clock in Hz; a longer number is a damaged file's."""
 
 
 class GpuDevfreq:
@@ -65,7 +67,9 @@ class GpuDevfreq:
             return []
         now = [int(limit) for device in _devices(sysroot) if (limit := _value(sysroot, device, "max_hz")).isdecimal()]
         caps = {min(clocks, key=lambda clock: abs(clock - share * clocks[-1])) for share in _CAP_FRACTIONS}
-        return [self._mode(sysroot, f"gpu-max={cap}Hz", "max_hz", cap) for cap in sorted(caps) if cap < min(now)]
+        return [
+            self._mode(sysroot, f"gpu-max={cap}Hz", "max_hz", cap) for cap in sorted(caps) if cap < min(now, default=0)
+        ]
 
     def parse(self, sysroot: Sysroot, name: str) -> PowerMode | None:
         """Return the mode with that limit; one between two clocks is rounded, so that it holds."""
@@ -137,11 +141,13 @@ def _clocks(sysroot: Sysroot, device: str) -> list[int]:
         words = sysroot.read(f"{_DIRECTORY}/{device}/available_frequencies").split()
     except OSError:
         return []
-    return sorted(int(word) for word in words if word.isdecimal())
+    return sorted(int(word) for word in words if word.isdecimal() and len(word) <= _MOST_DIGITS)
 
 
 def _all_clocks(sysroot: Sysroot) -> list[int]:
-    return sorted({clock for device in _devices(sysroot) for clock in _clocks(sysroot, device)})
+    """Return the clocks of all devices in Hz; none where one of them lists none, for then nothing can be set alike."""
+    found = [_clocks(sysroot, device) for device in _devices(sysroot)]
+    return sorted({clock for clocks in found for clock in clocks}) if all(found) else []
 
 
 def _rounded(clocks: Sequence[int], part: str, limit: int) -> int:

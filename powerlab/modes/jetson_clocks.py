@@ -53,7 +53,10 @@ class JetsonClocks:
         """Say whether the program is there and this user may run it."""
         if not _present(sysroot):
             return probing.absent(self.name, "no jetson_clocks here: only NVIDIA Jetson boards have it")
-        detail = f"clocks are {'' if _is_pinned(sysroot) else 'not '}pinned"
+        try:
+            detail = f"clocks are {'' if _is_pinned(sysroot) else 'not '}pinned"
+        except PowerlabError as error:
+            return probing.broken(self.name, str(error), "look into the files it names, or boot the board anew")
         return (
             probing.available(self.name, detail) if may_set(sysroot, self.name) else probing.denied(self.name, detail)
         )

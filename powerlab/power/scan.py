@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
+from itertools import chain, count
 
 from powerlab.domain.power import Availability, SourceProbe
 from powerlab.domain.quantity import Provenance
@@ -76,7 +77,7 @@ class Scan:
 
     def add(self, sysroot: Sysroot, channel: FileChannel) -> None:
         """Read a channel's files once, through the privileged helper if need be, and keep the channel if that works."""
-        channel = replace(channel, rail=replace(channel.rail, name=_printable(channel.rail.name)))
+        channel = replace(channel, rail=replace(channel.rail, name=self._unique(_printable(channel.rail.name))))
         helped = False
         for path in channel.paths:
             try:
@@ -95,6 +96,12 @@ class Scan:
         self.channels.append(channel)
         if helped:
             self.helped.append(channel.rail.name)
+
+    def _unique(self, name: str) -> str:
+        """Return the name, numbered where another rail has it: what tells rails apart may itself be damaged."""
+        taken = {channel.rail.name for channel in self.channels}
+        numbered = (f"{name}#{number}" for number in count(2))
+        return next(candidate for candidate in chain((name,), numbered) if candidate not in taken)
 
     def probe(self, source: str, *, absent: str, absent_remedy: str = "", denied_remedy: str) -> SourceProbe:
         """Put the outcome into words; ``absent`` is the sentence for a device that has nothing of this kind."""
