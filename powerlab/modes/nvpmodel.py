@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from powerlab.boards.registry import detect
 from powerlab.domain.errors import PowerlabError
-from powerlab.domain.mode import ModeOrigin, PowerMode, Setting
+from powerlab.domain.mode import PowerMode, Setting
 from powerlab.modes import probing
 from powerlab.modes.base import Form, KnobProbe
 from powerlab.modes.files import can_write, read_value, write_value
 from powerlab.modes.frequency_range import FrequencyRange, read_range, write_range
 from powerlab.modes.grants import Grant
-from powerlab.modes.nvpmodel_conf import NvpmodelConf, PowerModel, parse_conf
+from powerlab.modes.nvpmodel_conf import NvpmodelConf, parse_conf
 from powerlab.modes.nvpmodel_grants import GRANTS
+from powerlab.modes.nvpmodel_modes import KNOB, MODE_TARGET, vendor_modes
 from powerlab.modes.nvpmodel_program import PROGRAM, query, set_mode
 from powerlab.sysroot import Sysroot
 
 CONF = "/etc/nvpmodel.conf"
-MODE_TARGET = "mode"
-_CORES = "CPU_ONLINE"
 _LOW, _HIGH = "MIN_FREQ", "MAX_FREQ"
 _CPUFREQ = "/cpufreq/"
-_MASK = "_PG_MASK"
 
 
 class Nvpmodel:
@@ -33,7 +30,7 @@ class Nvpmodel:
     to the knob ``cpufreq``.
     """
 
-    name = "nvpmodel"
+    name = KNOB
     meaning = "the power modes NVIDIA defines for this board"
     forms: tuple[Form, ...] = ()
     grants: tuple[Grant, ...] = GRANTS
@@ -54,20 +51,7 @@ class Nvpmodel:
 
     def modes(self, sysroot: Sysroot) -> Sequence[PowerMode]:
         """Return every mode of the device's own table."""
-        conf = self._conf(sysroot)
-        known = {mode.name for mode in detect(sysroot).vendor_modes if mode.requires_reboot}
-        always = _always_online(sysroot, conf)
-        return [
-            PowerMode(
-                name=model.name,
-                settings=(self._setting(MODE_TARGET, str(model.id)),),
-                origin=ModeOrigin.VENDOR,
-                requires_reboot=_requires_reboot(sysroot, conf, model, model.name in known),
-                online_cores=_online_cores(model, always),
-                description=_description(model, always),
-            )
-            for model in conf.models
-        ]
+        return vendor_modes(sysroot, self._conf(sysroot))
 
     def parse(self, sysroot: Sysroot, name: str) -> PowerMode | None:
         """Return the mode of that name."""
@@ -145,46 +129,3 @@ def _targets(conf: NvpmodelConf) -> list[tuple[str, str]]:
             paths = {key: path for key, path in paths.items() if key not in {_LOW, _HIGH}}
         files += [(name, key) for key in paths]
     return files + clocks
-
-
-def _requires_reboot(sysroot: Sysroot, conf: NvpmodelConf, model: PowerModel, known: bool) -> bool:
-    """Say whether a mode changes which parts of the GPU have power, which the board only takes at its next boot.
-
-    The masks in the device's own table say so, compared with those in force; where none can be read, what powerlab
-    knows of the board has to do.
-    """
-    changes = []
-    for (parameter, argument), value in model.values.items():
-        path = conf.parameters[parameter].paths.get(argument) if parameter in conf.parameters else None
-        if path and argument.endswith(_MASK):
-            try:
-                changes.append(int(read_value(sysroot, path), 0) != int(value, 0))
-            except (OSError, ValueError):
-                continue
-    return any(changes) if changes else known
-
-
-def _always_online(sysroot: Sysroot, conf: NvpmodelConf) -> int:
-    """Return how many cores no mode switches: a TX2's table leaves out core 0, which is always on line."""
-    switched = conf.parameters[_CORES].paths if _CORES in conf.parameters else {}
-    return max(0, len(sysroot.glob("/sys/devices/system/cpu/cpu[0-9]*")) - len(switched))
-
-
-def _online_cores(model: PowerModel, always: int) -> int | None:
-    cores = [value for (parameter, _), value in model.values.items() if parameter == _CORES]
-    return cores.count("1") + always if cores else None
-
-
-def _description(model: PowerModel, always: int) -> str:
-    """Say in one line what a mode allows: cores, and the caps of the clocks in MHz."""
-    caps: dict[str, float] = {}
-    for (parameter, argument), value in model.values.items():
-        part = "CPU" if parameter.startswith("CPU") else parameter
-        if argument == _HIGH and part in {"CPU", "GPU", "EMC"} and value.isdecimal() and int(value) > 0:
-            caps[part] = max(caps.get(part, 0.0), int(value) / (1e3 if part == "CPU" else 1e6))
-    cores = _online_cores(model, always)
-    parts = [f"{cores} cores"] if cores else []
-    parts += [
-        f"{part} up to {caps[part]:g} MHz" if part in caps else f"{part} uncapped" for part in ("CPU", "GPU", "EMC")
-    ]
-    return ", ".join(parts)
