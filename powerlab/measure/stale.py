@@ -75,7 +75,7 @@ def _stale_s(trace: Trace, window_ns: tuple[int, int], changes_per_s: float) -> 
     """Return how long the value stood still within the window, counting stretches that are too long for chance."""
     if trace.time_ns.size < 2:
         return 0.0
-    changed = np.flatnonzero(np.diff(trace.value) != 0) + 1
+    changed = np.flatnonzero(trace.value[1:] != trace.value[:-1]) + 1
     firsts = np.concatenate([[0], changed])
     lasts = np.concatenate([changed, [trace.time_ns.size - 1]])
     starts_ns, ends_ns = trace.time_ns[firsts], trace.time_ns[lasts]

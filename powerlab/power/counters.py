@@ -50,7 +50,7 @@ def observed_update_period_s(trace: Trace) -> float | None:
         The period; None where the value changed less than three times, or the short times do not recur, so that they
         are chance and no period.
     """
-    changed_at_ns = trace.time_ns[1:][np.diff(trace.value) != 0]
+    changed_at_ns = trace.time_ns[1:][trace.value[1:] != trace.value[:-1]]
     if len(changed_at_ns) < 3:
         return None
     apart_ns = np.diff(changed_at_ns)

@@ -98,7 +98,7 @@ def watch(sysroot: Sysroot, rail_keys: Sequence[str], duration_s: float) -> tupl
 def describe(trace: Trace, failed_reads: int = 0) -> Watched:
     """Return what a trace shows of its sensor."""
     span_s = float(trace.time_ns[-1] - trace.time_ns[0]) * 1e-9 if len(trace.time_ns) else 0.0
-    changed_at_ns = trace.time_ns[1:][np.diff(trace.value) != 0]
+    changed_at_ns = trace.time_ns[1:][trace.value[1:] != trace.value[:-1]]
     held_ns = np.diff(np.concatenate([trace.time_ns[:1], changed_at_ns, trace.time_ns[-1:]]))
     return Watched(
         rail=trace.rail,
