@@ -1,9 +1,4 @@
-"""The knob ``jetson_clocks``: pins every clock of a Jetson to its upper limit, through NVIDIA's program.
-
-What the program does, as its text in JetPack 4 to 6 says: it raises the lower limit of every CPU and GPU clock to the
-upper one, forbids the CPU's idle states and the GPU's power gating, and pins the memory clock. ``--store FILE`` keeps
-what it will change as lines ``path:value`` and asks before it replaces a file, ``--restore FILE`` puts them back.
-"""
+"""The knob ``jetson_clocks``: pins every clock of a Jetson to its upper limit, through NVIDIA's program."""
 
 from __future__ import annotations
 
@@ -14,24 +9,17 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import ModeOrigin, PowerMode, Setting
 from powerlab.modes import probing
 from powerlab.modes.base import Form, KnobProbe
-from powerlab.modes.cpufreq import CpuFreq
 from powerlab.modes.delegating import may_set, set_by_helper
 from powerlab.modes.emc_pin import find_pin
 from powerlab.modes.files import read_value, write_value
-from powerlab.modes.gpu_devfreq import GpuDevfreq
 from powerlab.modes.grants import FileGrant, Grant, SettingGrant
-from powerlab.modes.programs import run_program
+from powerlab.modes.jetson_clocks_program import PROGRAM, is_pinned, let_go
 from powerlab.sysroot import Sysroot
 
 MODE = "jetson-clocks"
-PROGRAM = "/usr/bin/jetson_clocks"
-STORE = "/run/powerlab/jetson_clocks.store"
-"""Gone after a boot, and so is what the program did."""
-TIMEOUT_S = 60.0
 _PINNED, _GATING, _MEMORY, _IDLE = "pinned", "gpu_power_gating", "emc_pin_hz", "idle_disabled"
 _CPU = "/sys/devices/system/cpu"
 _GATES = ("/sys/devices/platform/gpu.0/railgate_enable", "/sys/devices/gpu.0/railgate_enable")
-_OTHER_KNOBS = re.compile(r"/cpu\d+/online:|/cpufreq/|/devfreq")
 
 
 class JetsonClocks:
@@ -54,7 +42,7 @@ class JetsonClocks:
         if not _present(sysroot):
             return probing.absent(self.name, "no jetson_clocks here: only NVIDIA Jetson boards have it")
         try:
-            detail = f"clocks are {'' if _is_pinned(sysroot) else 'not '}pinned"
+            detail = f"clocks are {'' if is_pinned(sysroot) else 'not '}pinned"
         except PowerlabError as error:
             return probing.broken(self.name, str(error), "look into the files it names, or boot the board anew")
         return (
@@ -79,7 +67,7 @@ class JetsonClocks:
         """Return whether the clocks are pinned, and what else the program changes."""
         if not _present(sysroot):
             return []
-        values = {_PINNED: "yes" if _is_pinned(sysroot) else "no"}
+        values = {_PINNED: "yes" if is_pinned(sysroot) else "no"}
         for directory in sysroot.glob(f"{_CPU}/cpu[0-9]*/cpuidle"):
             states = [_value(sysroot, path) for path in _idle_files(sysroot, directory)]
             if states and all(states):
@@ -95,7 +83,7 @@ class JetsonClocks:
         core, _, part = setting.target.partition(".")
         if setting.target == _PINNED:
             if not set_by_helper(sysroot, setting):
-                (_pin if setting.value == "yes" else _let_go)(sysroot)
+                (pin_clocks if setting.value == "yes" else let_clocks_go)(sysroot)
         elif setting.target == _GATING and gate:
             write_value(sysroot, gate, setting.value)
         elif setting.target == _MEMORY and pin:
@@ -112,49 +100,8 @@ class JetsonClocks:
         return False
 
 
-def _pin(sysroot: Sysroot) -> None:
-    store = sysroot.path(STORE)
-    try:
-        if not _is_pinned(sysroot):  # what is pinned already has nothing of its own to go back to
-            store.parent.mkdir(parents=True, exist_ok=True)
-            store.unlink(missing_ok=True)
-            run_program(sysroot, PROGRAM, "--store", STORE, timeout_s=TIMEOUT_S)
-            _leave_to_other_knobs(sysroot)
-    except OSError as error:
-        raise PowerlabError(f"{STORE} cannot be written ({error.strerror}); run powerlab as root.") from None
-    words = run_program(sysroot, PROGRAM, timeout_s=TIMEOUT_S)
-    if not _is_pinned(sysroot):
-        said = "; ".join(line.strip() for line in words.splitlines() if line.strip()) or "nothing"
-        raise PowerlabError(f"jetson_clocks did not pin the clocks; it said: {said}.")
-
-
-def _let_go(sysroot: Sysroot) -> None:
-    """Put back what the program stored; where its file is gone, the other settings and knobs do that alone."""
-    store = sysroot.path(STORE)
-    if store.is_file():
-        run_program(sysroot, PROGRAM, "--restore", STORE, timeout_s=TIMEOUT_S)
-        store.unlink(missing_ok=True)
-
-
-def _leave_to_other_knobs(sysroot: Sysroot) -> None:
-    """Take out of the program's file what knobs record: they may have been set between their record and this file."""
-    store = sysroot.path(STORE)
-    if store.is_file():
-        lines = store.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
-        store.write_text("".join(line for line in lines if not _OTHER_KNOBS.search(line)), encoding="utf-8")
-
-
 def _present(sysroot: Sysroot) -> bool:
     return sysroot.path(PROGRAM).is_file()
-
-
-def _is_pinned(sysroot: Sysroot) -> bool:
-    """Say whether every CPU and GPU clock has its lower limit at the upper one; the memory clock is root's to see."""
-    limits = {setting.target: setting.value for knob in (CpuFreq(), GpuDevfreq()) for setting in knob.read(sysroot)}
-    pairs = [
-        (value, limits.get(target.replace(".max_", ".min_"))) for target, value in limits.items() if ".max_" in target
-    ]
-    return bool(pairs) and all(high == low for high, low in pairs)
 
 
 def _idle_files(sysroot: Sysroot, directory: str) -> list[str]:

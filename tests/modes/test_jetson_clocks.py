@@ -9,8 +9,10 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import Setting
 from powerlab.domain.power import Availability
 from powerlab.modes import jetson_clocks as module
+from powerlab.modes import jetson_clocks_program
 from powerlab.modes.controller import ModeController
-from powerlab.modes.jetson_clocks import MODE, PROGRAM, STORE, JetsonClocks
+from powerlab.modes.jetson_clocks import MODE, JetsonClocks
+from powerlab.modes.jetson_clocks_program import PROGRAM, STORE
 from powerlab.sysroot import Sysroot
 
 POLICY0 = "/sys/devices/system/cpu/cpufreq/policy0"
@@ -136,7 +138,7 @@ def test_a_program_that_asks_gets_no_answer_and_one_that_hangs_is_ended(
     replace_program(board, 'read answer && echo "got $answer" || echo "no input"')
     with pytest.raises(PowerlabError, match="no input"):
         JetsonClocks().write(board, setting("pinned", "yes"))
-    monkeypatch.setattr(module, "TIMEOUT_S", 0.05)
+    monkeypatch.setattr(jetson_clocks_program, "TIMEOUT_S", 0.05)
     replace_program(board, "exec sleep 60")
     with pytest.raises(PowerlabError, match="did not end within"):
         JetsonClocks().write(board, setting("pinned", "yes"))
