@@ -19,6 +19,8 @@ _CLIMBING = ("performance", "schedutil", "ondemand", "interactive")
 """Governors that go to the upper limit when a core is busy."""
 _OWN_GOVERNOR = re.compile(r"intel_pstate|amd[-_]pstate.*", re.ASCII)
 """Drivers whose ``powersave`` is a climbing governor too, steered by the energy preference."""
+_TURBO = re.compile(r"intel_pstate|intel_cpufreq|amd[-_]pstate.*|acpi-cpufreq|pcc-cpufreq", re.ASCII)
+"""Drivers of processors whose highest clock may be turbo."""
 _FULL_SPEED_PREFERENCES = ("", "default", "performance", "balance_performance")
 _SAVING_PROFILES = ("low-power", "cool", "quiet")
 
@@ -87,20 +89,14 @@ def _guaranteed_khz(sysroot: Sysroot, policy: str, processor: int) -> int | None
     nominal_mhz = integer(sysroot, f"/sys/devices/system/cpu/cpu{processor}/acpi_cppc/nominal_freq")
     if nominal_mhz:
         return nominal_mhz * 1000
-    highest = integer(sysroot, f"{policy}/cpuinfo_max_freq")
-    if _x86(sysroot):
-        listed = first_line(sysroot, f"{policy}/scaling_available_frequencies")
-        return max(parse_clocks(listed), default=None)
-    return highest
+    if _TURBO.fullmatch(first_line(sysroot, f"{policy}/scaling_driver")) or "vendor_id" in _cpuinfo(sysroot):
+        return max(parse_clocks(first_line(sysroot, f"{policy}/scaling_available_frequencies")), default=None)
+    return integer(sysroot, f"{policy}/cpuinfo_max_freq")
 
 
 def parse_clocks(text: str) -> list[int]:
     """Return the clocks in a list of kHz; words that are no clock are left out."""
     return [int(word) for word in text.split() if re.fullmatch(r"[0-9]{1,9}", word)]
-
-
-def _x86(sysroot: Sysroot) -> bool:
-    return "vendor_id" in _cpuinfo(sysroot)
 
 
 def _virtual(sysroot: Sysroot) -> bool:

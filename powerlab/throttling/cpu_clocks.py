@@ -1,7 +1,7 @@
 """CPU clocks below what governor and limits ask for, while the cores are busy.
 
-A look at a policy counts only if one of its processors was busy since the last look and since the one before: a
-governor needs some time to climb, and a core that idles may be slow.
+A clock that was looked at counts only if one of the policy's processors was busy all around the look: since two looks
+before it, as a governor needs some time to climb, and until the look after it, as load may just have ended.
 """
 
 from __future__ import annotations
@@ -19,18 +19,27 @@ from powerlab.throttling.reading import counted
 _TOLERANCE = 0.05
 """A clock this far below what is asked for is rounding, spread spectrum or the moment of the look."""
 _LOW_SHARE = 0.1
-_LEAST_LOOKS = 5
+_LEAST_LOOKS, _LEAST_LOW_LOOKS = 5, 3
 
 
 @dataclass(slots=True)
 class _Policy:
     asked: AskedClock
     looks: int = 0
+    last_khz: int | None = None
     low_khz: list[int] = field(default_factory=list)
 
     @property
     def low_share(self) -> float:
-        return len(self.low_khz) / self.looks if self.looks >= _LEAST_LOOKS else 0.0
+        enough = self.looks >= _LEAST_LOOKS and len(self.low_khz) >= _LEAST_LOW_LOOKS
+        return len(self.low_khz) / self.looks if enough else 0.0
+
+    def count_last(self) -> None:
+        """Count the clock of the last look, as the load has gone on since."""
+        if self.last_khz is not None:
+            self.looks += 1
+            if self.last_khz < (1 - _TOLERANCE) * self.asked.khz:
+                self.low_khz.append(self.last_khz)
 
     @property
     def low_ratio(self) -> float:
@@ -43,7 +52,10 @@ class _Watching:
         self._sysroot = sysroot
         self._policies = [_Policy(asked) for asked in asked_clocks(sysroot)]
         self._ticks = read_ticks(sysroot) if self._policies else {}
-        self._busy_before: frozenset[int] = frozenset()
+        self._busy_once: frozenset[int] = frozenset()
+        """Busy between the last two looks."""
+        self._busy_twice: frozenset[int] = frozenset()
+        """Busy between the last three looks."""
 
     def sample(self) -> None:
         if not self._policies:
@@ -51,13 +63,11 @@ class _Watching:
         ticks = read_ticks(self._sysroot)
         busy = busy_between(self._ticks, ticks)
         for policy in self._policies:
-            if policy.asked.processors & busy & self._busy_before:
-                khz = actual_khz(self._sysroot, policy.asked.path)
-                if khz is not None:
-                    policy.looks += 1
-                    if khz < (1 - _TOLERANCE) * policy.asked.khz:
-                        policy.low_khz.append(khz)
-        self._ticks, self._busy_before = ticks, busy
+            if policy.asked.processors & busy & self._busy_twice:
+                policy.count_last()
+            busy_now = policy.asked.processors & busy & self._busy_once
+            policy.last_khz = actual_khz(self._sysroot, policy.asked.path) if busy_now else None
+        self._ticks, self._busy_once, self._busy_twice = ticks, busy, busy & self._busy_once
 
     def finish(self) -> tuple[str, ...]:
         slow = [policy for policy in self._policies if policy.low_share >= _LOW_SHARE]

@@ -73,6 +73,11 @@ def test_x86_without_a_guaranteed_clock_is_asked_nothing(tree):
     assert asked_khz(tree, X86 | policy(top=4700000)) == []
 
 
+@pytest.mark.parametrize("driver", ["intel_pstate", "intel_cpufreq", "amd-pstate", "amd-pstate-epp", "acpi-cpufreq"])
+def test_a_driver_of_processors_with_turbo_is_known_by_its_name(tree, driver):
+    assert asked_khz(tree, policy(driver=driver, top=4700000)) == []
+
+
 def test_a_limit_below_the_guaranteed_clock_counts(tree):
     assert asked_khz(tree, X86 | policy(top=4700000, limit=1600000, base_frequency=2300000)) == [1600000]
 

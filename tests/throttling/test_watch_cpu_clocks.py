@@ -55,7 +55,7 @@ def test_full_speed_says_nothing(tree):
 def test_a_slow_busy_core_is_told_with_clock_and_share(tree):
     machine = Machine(tree)
     machine.look(FULL_KHZ, times=6)
-    machine.look(1200000, times=5)
+    machine.look(1200000, times=6)
     (sentence,) = machine.finish()
     assert sentence == (
         "the CPU clocks of policy0 were too low in 50% of the looks at busy cores: "
@@ -69,11 +69,22 @@ def test_a_slow_idle_core_is_as_it_should_be(tree):
     assert machine.finish() == ()
 
 
-def test_the_first_look_at_a_core_that_becomes_busy_does_not_count(tree):
-    """Governors climb; so bursts of one look each never count."""
+@pytest.mark.parametrize("looks", [1, 2])
+def test_short_bursts_of_load_do_not_count(tree, looks):
+    """Governors climb, and the load may have ended when its clock is looked at."""
     machine = Machine(tree)
     for _ in range(20):
-        machine.look(500000, busy=1.0)
+        machine.look(500000, busy=1.0, times=looks)
+        machine.look(500000, busy=0.0)
+    assert machine.finish() == ()
+
+
+def test_the_last_look_at_a_load_does_not_count(tree):
+    """The core was busy until the look, and idle at the look itself: that is no throttling."""
+    machine = Machine(tree)
+    for _ in range(8):
+        machine.look(FULL_KHZ, times=4)
+        machine.look(500000)
         machine.look(500000, busy=0.0)
     assert machine.finish() == ()
 
@@ -87,10 +98,18 @@ def test_rounding_and_a_rare_dip_are_no_throttling(tree):
 
 def test_a_handful_of_looks_proves_nothing(tree):
     machine = Machine(tree)
-    machine.look(500000, times=5)
-    assert machine.finish() == (), "the first of the five does not count"
+    machine.look(500000, times=6)
+    assert machine.finish() == (), "the first and the last do not count"
     machine.look(500000)
     assert machine.finish()
+
+
+def test_two_low_clocks_are_too_few(tree):
+    machine = Machine(tree)
+    machine.look(FULL_KHZ, times=6)
+    machine.look(500000, times=2)
+    machine.look(FULL_KHZ, times=2)
+    assert machine.finish() == ()
 
 
 def test_heat_that_lowers_the_limit_meanwhile_does_not_lower_what_was_asked(tree):
