@@ -13,7 +13,7 @@ from powerlab.modes.delegating import may_set, set_by_helper
 from powerlab.modes.emc_pin import find_pin
 from powerlab.modes.files import read_value, write_value
 from powerlab.modes.grants import FileGrant, Grant, SettingGrant
-from powerlab.modes.jetson_clocks_program import PROGRAM, is_pinned, let_go
+from powerlab.modes.jetson_clocks_program import PROGRAM, is_pinned, let_clocks_go, pin_clocks
 from powerlab.sysroot import Sysroot
 
 MODE = "jetson-clocks"
