@@ -118,8 +118,9 @@ def _policy(sysroot: Sysroot, policy: Policy, fixed: frozenset[int], cap: float)
 
 
 def _capped(freq_khz: int, policy: Policy, cap: float) -> int:
-    """Return a clock of the cluster's table that is not above the cap, which is a share of its highest."""
+    """Return a clock that is within the cluster's table, and not above the cap, which is a share of its highest."""
     freqs = policy.cluster.freqs_khz
+    freq_khz = max(freqs[0], min(freq_khz, freqs[-1]))
     if cap >= 1.0 or freq_khz <= cap * freqs[-1]:
         return freq_khz
     return min(freq_khz, max((freq for freq in freqs if freq <= cap * freqs[-1]), default=freqs[0]))
@@ -135,7 +136,7 @@ def _gpu_share(sysroot: Sysroot, simulation: Mapping[str, Any], caps: Mapping[st
     if "gpu_devfreq" in simulation:
         table = simulation["gpu_devfreq"]
         limit_hz = int(_line(sysroot, f"{gpu_directory(table, _variant(sysroot))}/max_freq"))
-        shares[0] = min(shares[0], limit_hz / table["freqs_hz"][-1])
+        shares[0] = min(shares[0], max(limit_hz, table["freqs_hz"][0]) / table["freqs_hz"][-1])
     return tuple(shares)
 
 
@@ -154,7 +155,7 @@ def _emc_hz(sysroot: Sysroot, simulation: Mapping[str, Any]) -> int:
         return 0
     most: int = simulation["emc"]["max_hz"]
     cap = int(_line(sysroot, simulation["emc"]["cap"]))
-    return min(cap, most) if cap > 0 else most
+    return max(simulation["emc"]["min_hz"], min(cap, most)) if cap > 0 else most
 
 
 def _emc_pinned(sysroot: Sysroot, simulation: Mapping[str, Any]) -> bool:
