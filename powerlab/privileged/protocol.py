@@ -140,7 +140,8 @@ def send(connection: socket.socket, message: Request | Reply, descriptor: int | 
     """
     data = encode(message)
     sent = socket.send_fds(connection, [data], [] if descriptor is None else [descriptor])
-    connection.sendall(data[sent:])
+    if sent < len(data):  # sending nothing would still fail where the other end has read all and gone
+        connection.sendall(data[sent:])
 
 
 def receive(connection: socket.socket, timeout_s: float) -> tuple[bytes, int | None]:
