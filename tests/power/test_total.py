@@ -32,8 +32,6 @@ def test_the_board_s_own_formula_comes_first(machine: Machine) -> None:
     [
         ("xeon", ["package-0", "package-1", "package-0/dram", "package-1/dram"], "memory"),
         ("laptop-psys", ["psys"], "psys"),
-        ("xgene", ["CPU power", "IO power"], "processor"),
-        ("altra", [f"Core Energy {n:03d}" for n in range(1, 13)], "cores alone"),
         ("power-meter", ["power_meter"], "whole machine"),
         ("grace", ["Module Power Socket 0"], "modules"),
         ("psu", ["pmbus pin"], "power supplies"),
@@ -45,6 +43,23 @@ def test_a_formula_is_proposed_in_words(machine: Machine, name: str, rails: list
     assert total is not None
     assert [key.partition(":")[2] for key in total.rails] == rails
     assert total.proposed
+    assert word in total.scope
+
+
+@pytest.mark.parametrize(
+    ("name", "rails", "word"),
+    [
+        ("xgene", ["CPU power", "IO power"], "processor"),
+        ("altra", [f"Core Energy {n:03d}" for n in range(1, 13)], "cores alone"),
+    ],
+)
+def test_a_family_of_servers_is_known_by_its_chip_and_has_its_own_formula(
+    machine: Machine, name: str, rails: list[str], word: str
+) -> None:
+    total = total_of(machine(name))
+    assert total is not None
+    assert [key.partition(":")[2] for key in total.rails] == rails
+    assert not total.proposed
     assert word in total.scope
 
 

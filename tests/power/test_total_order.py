@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from powerlab.boards.board import Board
@@ -30,10 +32,11 @@ def probe(source: str, *names: str, provenance: Provenance = Provenance.MEASURED
 
 
 def test_a_wall_meter_comes_before_everything_and_is_no_guess() -> None:
-    total = choose_total([probe("ina3221", *XAVIER), probe("meter", "wall")], find_board("jetson-agx-xavier"))
+    meter = replace(probe("meter", "wall"), detail="tcp://desk:5025: the supply of the board")
+    total = choose_total([probe("ina3221", *XAVIER), meter], find_board("jetson-agx-xavier"))
     assert total is not None
     assert (total.rails, total.proposed) == (("meter:wall",), False)
-    assert "losses of its power supply included" in total.scope
+    assert total.scope == "the external meter at tcp://desk:5025: the supply of the board"
 
 
 @pytest.mark.parametrize("source", ["tegrastats", "jtop"])
