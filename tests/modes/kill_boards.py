@@ -29,7 +29,10 @@ def board_names() -> list[str]:
 
 
 def content(tree: Path) -> Content:
-    """Every file of a tree and what it holds, every directory as None; not the locks, which mean nothing when free."""
+    """Every file of a tree and what it holds, every directory as None; not the locks, which mean nothing when free.
+
+    Of what stands for sysfs the first line: it has no more, where a plain file may keep the rest of a longer text.
+    """
     found: Content = {}
     for directory, names, files in os.walk(tree):
         inside = os.path.relpath(directory, tree)
@@ -38,7 +41,8 @@ def content(tree: Path) -> Content:
             path = f"{inside}/{name}".removeprefix("./")
             if not path.startswith(_MEETING_PLACES):
                 with open(f"{directory}/{name}", "rb") as file:
-                    found[path] = file.read()
+                    text = file.read()
+                found[path] = text.partition(b"\n")[0] + b"\n" if path.startswith("sys/") else text
     return found
 
 

@@ -73,7 +73,8 @@ def table(found: Sequence[Outcome], seconds: float) -> str:
     heads = ("modes", "kills", "restored", "differ")
     boards = dict.fromkeys(outcome.case.board for outcome in found)
     by_board = [_row(board, [outcome for outcome in found if outcome.case.board == board]) for board in boards]
-    by_scenario = [_row(who, [outcome for outcome in found if outcome.case.scenario == who]) for who in SCENARIOS]
+    scenarios = [who for who in SCENARIOS if any(outcome.case.scenario == who for outcome in found)]
+    by_scenario = [_row(who, [outcome for outcome in found if outcome.case.scenario == who]) for who in scenarios]
     deaths = sum((outcome.kills for outcome in found), Counter[str]())
     return "\n".join(
         [

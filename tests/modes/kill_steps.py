@@ -19,6 +19,7 @@ from unittest.mock import patch
 
 SYSTEM_CALLS = ("write", "pwrite", "ftruncate", "fsync", "fchmod", "replace", "unlink", "mkdir", "rmdir")
 REAL = {name: getattr(os, name) for name in SYSTEM_CALLS}
+REAL_WRITE_TEXT = Path.write_text
 NEVER = -1
 
 
@@ -108,9 +109,10 @@ def warm_run(arguments: list[str], **_: Any) -> subprocess.CompletedProcess[byte
 
 
 def _become(arguments: list[str], output: int, delay_s: float) -> None:
-    """Be the program from here on."""
+    """Be the program from here on, which is not the one to be killed."""
     for name, real in REAL.items():
         setattr(os, name, real)
+    Path.write_text = REAL_WRITE_TEXT  # type: ignore[method-assign]
     status = 1
     try:
         time.sleep(delay_s)
