@@ -23,6 +23,7 @@ from powerlab.boards.simulator.parts.rapl import Rapl
 from powerlab.boards.simulator.parts.soctherm_oc import SocthermOc
 from powerlab.boards.simulator.parts.tegrastats import TegrastatsProgram
 from powerlab.boards.simulator.parts.thermal import Thermal
+from powerlab.boards.simulator.parts.x86_throttle import X86Throttle
 
 PARTS: Mapping[str, type[Part]] = {
     "cpu": Cpu,
@@ -41,6 +42,7 @@ PARTS: Mapping[str, type[Part]] = {
     "battery": Battery,
     "dmi": Dmi,
     "platform_profile": PlatformProfile,
+    "x86_throttle": X86Throttle,
 }
 """By the name of their table in a board's file, ``[simulation.NAME]``."""
 
