@@ -14,7 +14,7 @@ from powerlab.modes import heat
 from powerlab.modes.base import Knob, KnobProbe
 from powerlab.modes.journal import Entry, Journal, boot_id, place_of
 from powerlab.modes.lock import device_lock
-from powerlab.modes.naming import find_mode, own_modes
+from powerlab.modes.naming import find_mode, own_modes, why_not
 from powerlab.modes.registry import KNOBS
 from powerlab.modes.settings import Board, key_of
 from powerlab.sysroot import Sysroot
@@ -69,10 +69,12 @@ class ModeController:
         """Return the mode of that name: one that is offered, any value a knob takes, or parts joined with ``+``.
 
         Raises:
-            PowerlabError: the device has none; the error names those it offers.
+            PowerlabError: the device has none, or may not set it; the error says why, or names those it offers.
         """
         if mode := self.find(name):
             return mode
+        if reason := why_not(self._sysroot, self._knobs, name):
+            raise PowerlabError(reason)
         names = ", ".join(mode.name for mode in self.modes())
         raise PowerlabError(f"this device has no power mode {name!r}; choose one of: {names}.")
 

@@ -42,7 +42,8 @@ class CpuQuota:
         SettingGrant(target=re.escape(_QUOTA), values=rf"{_ABSENT}|{_VALUE}"),
         SettingGrant(target=_CONTROLLER, values="on|off"),
         FileGrant(
-            path=rf"/sys/fs/cgroup(/[\w-]{{1,32}}){{0,3}}/{cgroup.GROUP}/cgroup\.procs", values=r"[1-9][0-9]{0,9}"
+            path=rf"/sys/fs/cgroup(/[A-Za-z0-9_-]{{1,32}}){{0,3}}/{cgroup.GROUP}/cgroup\.procs",
+            values=r"[1-9][0-9]{0,9}",
         ),
     )
 

@@ -44,6 +44,27 @@ def find_mode(sysroot: Sysroot, knobs: Sequence[Knob], name: str) -> PowerMode |
     return _joined(name, known, [knob.name for knob in knobs])
 
 
+def why_not(sysroot: Sysroot, knobs: Sequence[Knob], name: str) -> str | None:
+    """Return in words why a part of a name cannot be set although a knob knows its form; None where none does."""
+    for part in name.split(_JOINT):
+        key = f"{part.partition('=')[0]}="
+        for knob in knobs:
+            probe = knob.probe(sysroot)
+            if probe.availability is Availability.AVAILABLE:
+                continue
+            if any(form.name.startswith(key) for form in knob.forms) or _lists(sysroot, knob, part):
+                remedy = f"; {probe.remedy}" if probe.remedy else ""
+                return f"{part} cannot be set: {knob.name} is {probe.availability.value} here ({probe.detail}){remedy}."
+    return None
+
+
+def _lists(sysroot: Sysroot, knob: Knob, name: str) -> bool:
+    try:
+        return any(mode.name == name for mode in knob.modes(sysroot))
+    except PowerlabError:
+        return False
+
+
 def own_modes(sysroot: Sysroot) -> Mapping[str, str]:
     """Return the modes the device's owner has named, name to parts; none where there is no file.
 

@@ -8,6 +8,7 @@ import pytest
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import CURRENT_MODE, ModeOrigin
+from powerlab.modes import hotplug, nvpmodel
 from powerlab.modes.controller import ModeController
 from powerlab.modes.naming import OWN_MODES
 from powerlab.sysroot import Sysroot
@@ -85,3 +86,20 @@ def test_an_unreadable_file_of_the_owners_is_one_sentence(board: Sysroot, contro
     Path(board.path(OWN_MODES)).mkdir(parents=True)
     with pytest.raises(PowerlabError, match="cannot be read"):
         controller.modes()
+
+
+def test_a_name_whose_knob_may_not_be_turned_says_what_to_do(
+    controller: ModeController, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (nvpmodel, hotplug):
+        monkeypatch.setattr(module, "can_write", lambda sysroot, path: False)
+    for name in ("cores=2", "governor=performance+cores=2", "MODE_15W"):
+        with pytest.raises(PowerlabError, match=r"cannot be set: \w+ is denied here .*root"):
+            controller.mode(name)
+
+
+def test_a_name_whose_knob_is_absent_says_so(controller: ModeController) -> None:
+    with pytest.raises(
+        PowerlabError, match=r"package-limit=65W cannot be set: rapl_limit is absent here \(no processor"
+    ):
+        controller.mode("cores=2+package-limit=65W")

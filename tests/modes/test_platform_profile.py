@@ -53,7 +53,7 @@ def test_a_profile_that_cannot_be_set_back_is_not_left(laptop: Sysroot, state_di
     assert probe.availability is Availability.BROKEN
     assert "could not put it back" in probe.detail
     assert "powerprofilesctl" in probe.remedy
-    with pytest.raises(PowerlabError, match="no power mode"):
+    with pytest.raises(PowerlabError, match="profile=quiet cannot be set: platform_profile is broken here"):
         ModeController(laptop, state_dir).mode("profile=quiet")
     assert PlatformProfile().read(laptop)[0].value == "custom", "who changes it meanwhile is still seen"
 
