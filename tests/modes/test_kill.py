@@ -59,7 +59,7 @@ def test_after_a_kill_the_device_is_as_it_was_whoever_is_killed(board: str) -> N
     ("mode", "must_hold"),
     [
         ("MODE_15W", {"while nvpmodel runs": 2, "replace": 1, "unlink": 1, "fsync": 3}),
-        ("cpu-max=576000kHz", {"write": 10, "replace": 1, "unlink": 1}),
+        ("governor=powersave+cpu-max=576000kHz", {"write": 17, "replace": 1, "unlink": 1}),
     ],
 )
 def test_no_step_is_left_out(mode: str, must_hold: dict[str, int]) -> None:
