@@ -1,0 +1,82 @@
+"""What each simulated board must say of itself and of a short sweep, kept in ``golden/``.
+
+``python tests/e2e/golden_boards.py`` writes the files anew after a change that was meant; look at the difference.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from powerlab.boards.registry import BOARDS
+
+GOLDEN = Path(__file__).with_name("golden")
+PROGRAM = Path(sys.executable).with_name("powerlab")
+_OF_THE_HOST = ("name", "architecture")
+
+
+def variants() -> tuple[str, ...]:
+    """Every board that can be simulated, a Jetson once for each JetPack: ``jetson-agx-xavier@5``."""
+    found = []
+    for board in BOARDS.values():
+        if board.simulatable:
+            found += [f"{board.name}@{jetpack}" for jetpack in board.jetpacks] or [board.name]
+    return tuple(found)
+
+
+@contextmanager
+def simulated(variant: str, directory: Path) -> Iterator[Path]:
+    """Write a board's tree and move its sensors, with the program that users have."""
+    name, _, jetpack = variant.partition("@")
+    tree = directory / "tree"
+    words = [PROGRAM, "boards", "simulate", name, tree, "--run", *(["--jetpack", jetpack] if jetpack else [])]
+    with subprocess.Popen(list(map(str, words)), stdout=subprocess.PIPE, text=True) as process:
+        try:
+            said = ""
+            while "its sensors move" not in said:
+                line = process.stdout.readline() if process.stdout else ""
+                if not line:
+                    raise RuntimeError(f"the simulator of {variant} ended: {said}")
+                said += line
+            yield tree
+        finally:
+            process.terminate()
+
+
+def described(doctor: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what may not change by itself in what the doctor says."""
+    return {
+        "device": {key: value for key, value in doctor["device"].items() if key not in _OF_THE_HOST},
+        "sources": {source["source"]: source["availability"] for source in doctor["sources"]},
+        "rails": {
+            f"{rail['source']}:{rail['name']}": [rail["quantity"], rail["relative_error"], rail["provenance"]]
+            for source in doctor["sources"]
+            for rail in source["rails"]
+        },
+        "total": doctor["total"],
+        "knobs": {knob["knob"]: knob["availability"] for knob in doctor["knobs"]},
+        "modes": [mode["name"] for mode in doctor["modes"]],
+        "watches": {watch["watch"]: watch["availability"] for watch in doctor["watches"]},
+    }
+
+
+def main() -> None:
+    """Write every golden file."""
+    for variant in variants():
+        with tempfile.TemporaryDirectory() as directory, simulated(variant, Path(directory)) as tree:
+            done = subprocess.run(
+                [PROGRAM, "doctor", "--sysroot", tree, "--json"], capture_output=True, text=True, check=True
+            )
+        path = GOLDEN / f"{variant}.json"
+        path.write_text(json.dumps(described(json.loads(done.stdout)), indent=1, ensure_ascii=False) + "\n")
+        sys.stdout.write(f"{path}\n")
+
+
+if __name__ == "__main__":
+    main()

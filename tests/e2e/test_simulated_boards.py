@@ -1,0 +1,97 @@
+"""A whole sweep over every simulated board, and what each board says of itself against its golden file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from e2e.golden_boards import GOLDEN, described, simulated, variants
+from powerlab.boards.registry import BOARDS
+
+SHORT = "--threads 2 --repeats 3 --duration 0.5 --warm-up 0.2 --idle 0.6 --store none --json"
+KNOWN_FINDINGS = {"background-load", "too-few-samples", "window-too-short", "throttled"}
+
+
+@pytest.fixture(scope="module", params=variants())
+def board(request, tmp_path_factory, shared_powerlab) -> dict[str, Any]:
+    """What the doctor said, and a sweep over the board as it is and with its slowest CPU cap."""
+    directory = tmp_path_factory.mktemp("board")
+    with simulated(request.param, directory) as tree:
+        doctor = json.loads(shared_powerlab("doctor", "--sysroot", tree, "--json").stdout)
+        before = settings_of(tree)
+        slow = next(mode["name"] for mode in doctor["modes"] if mode["name"].startswith("cpu-max="))
+        words = ["mobilenetv2", "--sysroot", tree, "--modes", f"current,{slow}", *SHORT.split()]
+        done = shared_powerlab("profile", *words)
+        assert done.returncode == 0, done.stderr
+        after = settings_of(tree)
+    sweep = json.loads(done.stdout)
+    return {"variant": request.param, "doctor": doctor, "sweep": sweep, "slow": slow, "before": before, "after": after}
+
+
+def settings_of(tree: Path) -> dict[str, str]:
+    """Every file under /sys that a knob may write, with its text."""
+    patterns = ("scaling_m*_freq", "scaling_governor", "online", "*power_limit_uw", "m*_freq", "platform_profile")
+    return {
+        str(path.relative_to(tree)): path.read_text()
+        for pattern in patterns
+        for path in sorted((tree / "sys").rglob(pattern))
+        if path.is_file() and not path.is_symlink()
+    }
+
+
+def by_mode(sweep: dict[str, Any], metric: str) -> dict[str, list[float]]:
+    found: dict[str, list[float]] = {}
+    for run in sweep["runs"]:
+        found.setdefault(run["point"]["mode"], []).extend(
+            one["value"] for one in run["metrics"] if one["name"] == metric
+        )
+    return found
+
+
+def test_the_board_says_of_itself_what_its_golden_file_says(board):
+    golden = json.loads((GOLDEN / f"{board['variant']}.json").read_text())
+    assert described(board["doctor"]) == golden
+
+
+def test_no_golden_file_is_left_over():
+    assert {path.stem for path in GOLDEN.glob("*.json")} == set(variants())
+
+
+def test_every_run_has_all_figures_and_all_are_simulated(board):
+    runs = board["sweep"]["runs"]
+    assert len(runs) == 6
+    for run in runs:
+        assert run["verdict"] in {"valid", "flagged"}, run["findings"]
+        names = {metric["name"] for metric in run["metrics"]}
+        assert {"power_w", "energy_per_image_j", "throughput_img_per_s", "idle_power_w"} <= names
+        assert {metric["provenance"] for metric in run["metrics"]} == {"simulated"}
+        assert {finding["rule"] for finding in run["findings"]} <= KNOWN_FINDINGS
+
+
+def test_power_is_the_boards_own_formula(board):
+    """The total is what the board's file says; a star in it stands for the rails that are there."""
+    name = board["variant"].partition("@")[0]
+    own = BOARDS[name].total
+    assert own is not None
+    for run in board["sweep"]["runs"]:
+        assert not run["total"]["proposed"]
+        assert run["total"]["scope"] == own.scope
+        assert run["total"]["rails"] == board["doctor"]["total"]["rails"]
+
+
+def test_the_capped_board_is_slower(board):
+    throughput = by_mode(board["sweep"], "throughput_img_per_s")
+    assert max(throughput[board["slow"]]) < max(throughput["current"])
+
+
+def test_the_capped_board_takes_less(board):
+    power = by_mode(board["sweep"], "power_w")
+    assert min(power[board["slow"]]) < min(power["current"])
+
+
+def test_the_board_is_left_as_it_was(board):
+    assert board["after"] == board["before"]
+    assert board["before"], "there is something that could have been changed"
