@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from powerlab.domain.mode import CURRENT_MODE_NAME
+from powerlab.domain.mode import CURRENT_MODE_NAME, ModeOrigin
 from powerlab.domain.sweep import SweepPlan
 from powerlab.protocol.records import DeviceRecord
 
@@ -43,8 +43,13 @@ def demo_plan(device: DeviceRecord, model: str, seconds: float) -> SweepPlan:
 
 
 def _modes(device: DeviceRecord) -> tuple[str, ...]:
+    # A demo on somebody's own machine switches no cores and no limits: only what the vendor made to be switched.
     settable = [
-        mode.name for mode in device.capabilities.modes if mode.name != CURRENT_MODE_NAME and not mode.requires_reboot
+        mode.name
+        for mode in device.capabilities.modes
+        if mode.name != CURRENT_MODE_NAME
+        and not mode.requires_reboot
+        and (device.device.simulated or mode.origin is ModeOrigin.VENDOR)
     ]
     # The first is by custom the vendor's maximum, which a board left alone is mostly in: current shows it already.
     return (CURRENT_MODE_NAME, *(settable[1:_MAX_MODES] or settable))

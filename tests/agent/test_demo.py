@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 
 from powerlab.cli.demo_plan import demo_plan
 from powerlab.domain.device import Capabilities
-from powerlab.domain.mode import CURRENT_MODE, PowerMode
+from powerlab.domain.mode import CURRENT_MODE, ModeOrigin, PowerMode
 from powerlab.domain.preflight import check_plan
 from powerlab.protocol.records import DeviceRecord
 from powerlab.store import open_store, queries
@@ -54,6 +55,16 @@ def test_the_vendors_maximum_is_left_to_current_where_other_modes_can_be_set() -
     names = ("current", "MAXN", "MODE_15W", "MODE_30W", "MODE_10W")
     board = record(8, tuple(PowerMode(name=name, online_cores=8) for name in names))
     assert demo_plan(board, "resnet50", 1000).modes == ("current", "MODE_15W", "MODE_30W")
+
+
+@pytest.mark.parametrize(("simulated", "modes"), [(False, ("current",)), (True, ("current", "governor=powersave"))])
+def test_a_demo_on_somebodys_own_machine_invents_no_modes(simulated: bool, modes: tuple[str, ...]) -> None:
+    invented = [
+        PowerMode(name=name, origin=ModeOrigin.INVENTED, online_cores=4) for name in ("cores=1", "governor=powersave")
+    ]
+    one = record(4, (CURRENT_MODE, *invented))
+    one = replace(one, device=replace(one.device, simulated=simulated))
+    assert demo_plan(one, "resnet50", 1000).modes == modes
 
 
 def test_modes_that_need_a_reboot_are_left_out() -> None:
