@@ -128,9 +128,11 @@ class Recorder:
         if self._running:
             self._running = False
             self._sampler.stop()
-            self._poller.stop()
-            # Both threads lived equally long, but for the moments between two starts and two ends.
-            self.core_share = (self._sampler.cpu_ns + self._poller.cpu_ns) / max(1, self._sampler.wall_ns)
+            try:
+                self._poller.stop()
+            finally:
+                # Both threads lived equally long, but for the moments between two starts and two ends.
+                self.core_share = (self._sampler.cpu_ns + self._poller.cpu_ns) / max(1, self._sampler.wall_ns)
 
     def __enter__(self) -> Self:
         self.start()
@@ -144,10 +146,10 @@ class Recorder:
     def _collect(self) -> tuple[Trace, ...]:
         self.missed_deadlines = self._sampler.missed_deadlines
         files = (
-            _file_trace(channel, samples) for channel, samples in zip(self._files, self._sampler.take(), strict=True)
+            file_trace(channel, samples) for channel, samples in zip(self._files, self._sampler.take(), strict=True)
         )
         polled = (
-            _polled_trace(channel, samples) for channel, samples in zip(self._polled, self._poller.samples, strict=True)
+            polled_trace(channel, samples) for channel, samples in zip(self._polled, self._poller.samples, strict=True)
         )
         found = {trace.rail.key: (trace, failed) for trace, failed in (*files, *polled)}
         self.failed_reads = {key: failed for key, (_, failed) in found.items()}
@@ -173,7 +175,7 @@ def _source(sysroot: Sysroot, path: str, opened: contextlib.ExitStack) -> str | 
     return descriptor
 
 
-def _file_trace(channel: FileChannel, samples: _FileSamples) -> tuple[Trace, int]:
+def file_trace(channel: FileChannel, samples: _FileSamples) -> tuple[Trace, int]:
     """Scale or unwrap what the native sampler read; readings that say "unknown" are dropped."""
     time_ns, raw, cost_ns, failed = samples
     if channel.invalid is not None:
@@ -187,7 +189,7 @@ def _file_trace(channel: FileChannel, samples: _FileSamples) -> tuple[Trace, int
     return _trace(channel, time_ns, raw.astype(np.float64) * channel.scale, cost_ns), failed
 
 
-def _polled_trace(channel: PolledChannel, samples: PolledSamples) -> tuple[Trace, int]:
+def polled_trace(channel: PolledChannel, samples: PolledSamples) -> tuple[Trace, int]:
     """Turn lists into arrays; what is no finite number and a counter's reading below an earlier one is dropped."""
     time_ns = np.array(samples.time_ns, dtype=np.int64)
     value = np.array(samples.value, dtype=np.float64)

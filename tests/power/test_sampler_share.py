@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -121,3 +122,19 @@ def test_a_source_that_breaks_is_counted_too() -> None:
     with pytest.raises(TypeError):
         poller.stop()
     assert poller.cpu_ns >= 10_000_000
+
+
+def test_the_share_of_a_recording_whose_source_broke_is_known(tree: Tree, recorder) -> None:
+    broken = threading.Event()
+
+    def read() -> float:
+        spin(10_000_000)
+        broken.set()
+        raise TypeError("the library changed its answer")
+
+    found = recorder(tree({}), PolledChannel(rail=RAIL, read=read))
+    found.start()
+    assert broken.wait(TIMEOUT_S)
+    with pytest.raises(TypeError):
+        found.stop()
+    assert found.core_share > 0
