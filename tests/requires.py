@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
+from pathlib import Path
 from typing import NoReturn
 
 import pytest
+
+from powerlab.domain.power import Availability
+from powerlab.modes import cgroup
+from powerlab.modes.cpu_quota import CpuQuota
+from powerlab.sysroot import Sysroot
 
 
 def require_program(name: str, package: str) -> str:
@@ -15,6 +21,14 @@ def require_program(name: str, package: str) -> str:
     if path is None:
         missing(f"{name} is not installed (Debian: apt install {package})")
     return path
+
+
+def require_control_group() -> Path:
+    """Return where powerlab's control group of this machine lies, there or not, as :func:`require_program` does."""
+    probe, found = CpuQuota().probe(Sysroot()), cgroup.find(Sysroot())
+    if found is None or probe.availability is not Availability.AVAILABLE:
+        missing(f"no control group can be made here ({probe.detail}): {probe.remedy}")
+    return Path(found.group)
 
 
 def missing(reason: str) -> NoReturn:

@@ -1,7 +1,8 @@
-"""The knob ``cpu_quota``: how much processor time the measured worker gets (kernel, admin-guide/cgroup-v2, cpu.max).
+"""The knob ``cpu_quota``: how much processor time the measured worker gets, through a control group of its own.
 
-It needs no driver and no special hardware, so any Linux machine has modes with it. A worker at its quota is stopped
-until the next period: it runs at full clock for a part of the time, which is another way to be slow than a low clock.
+It needs no driver and no special hardware, and either version of control groups will do, so any Linux machine has modes
+with it. A worker at its quota is stopped until the next period: it runs at full clock for a part of the time, which is
+another way to be slow than a low clock. Only the worker is in the group: powerlab itself and its sampler are not.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from collections.abc import Sequence
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import ModeOrigin, PowerMode, Setting
-from powerlab.modes import cgroup, delegating, probing
+from powerlab.modes import cgroup, cgroup_folder, delegating, probing
 from powerlab.modes.asked import number_of
 from powerlab.modes.base import Form, KnobProbe
-from powerlab.modes.files import can_write, read_value, write_value
+from powerlab.modes.files import can_write
 from powerlab.modes.grants import FileGrant, Grant, SettingGrant
 from powerlab.privileged import client
 from powerlab.sysroot import Sysroot
@@ -26,14 +27,11 @@ _FRACTIONS = (0.25, 0.5, 0.75)
 _CONTROLLER, _QUOTA = "controller", "cpu.max"
 _ABSENT = "no group"
 _VALUE = r"(max|[1-9][0-9]{3,9}) [1-9][0-9]{3,6}"
-_REMEDY = (
-    "run powerlab as root (sudo), start the privileged helper, or have systemd hand a group over:"
-    " systemd-run --user --scope -p Delegate=yes powerlab ..."
-)
+_IN_A_CONTAINER = "; in a container, have /sys/fs/cgroup mounted writable too"
 
 
 class CpuQuota:
-    """Its settings are ``cpu.max`` of powerlab's own group, ``no group`` before it is made, and the ``controller``."""
+    """Its settings are ``cpu.max`` of powerlab's group, ``no group`` before it is made, and the ``controller``."""
 
     name = "cpu_quota"
     meaning = "processor time of the measured worker"
@@ -42,24 +40,19 @@ class CpuQuota:
         SettingGrant(target=re.escape(_QUOTA), values=rf"{_ABSENT}|{_VALUE}"),
         SettingGrant(target=_CONTROLLER, values="on|off"),
         FileGrant(
-            path=rf"/sys/fs/cgroup(/[A-Za-z0-9_-]{{1,32}}){{0,3}}/{cgroup.GROUP}/cgroup\.procs",
+            path=rf"/sys/fs/cgroup(/unified|/cpu|/cpu,cpuacct|/cpuacct,cpu)?/{cgroup_folder.GROUP}/cgroup\.procs",
             values=r"[1-9][0-9]{0,9}",
         ),
     )
 
     def probe(self, sysroot: Sysroot) -> KnobProbe:
         """Say whether this kernel can limit processor time, and whether this user may."""
-        parent = cgroup.parent_of(sysroot)
-        if parent is None:
-            return probing.absent(
-                self.name,
-                "no control groups of version 2 with the controller cpu here (containers mostly have none)",
-                "boot with systemd.unified_cgroup_hierarchy=1, and run outside of a container",
-            )
-        detail = f"the worker's group is {parent}/{cgroup.GROUP}"
-        mine = can_write(sysroot, f"{parent}/cgroup.subtree_control")
-        if not mine and not client.may_set(sysroot, self.name):
-            return probing.denied(self.name, detail, _REMEDY)
+        found = cgroup.find(sysroot)
+        if found is None:
+            return probing.absent(self.name, *cgroup.why_none(sysroot))
+        detail = f"the worker's group is {found.group}"
+        if not can_write(sysroot, found.permit) and not client.may_set(sysroot, self.name):
+            return probing.denied(self.name, detail, found.remedy + _IN_A_CONTAINER)
         return probing.available(self.name, detail)
 
     def modes(self, sysroot: Sysroot) -> Sequence[PowerMode]:
@@ -90,35 +83,30 @@ class CpuQuota:
 
     def read(self, sysroot: Sysroot) -> Sequence[Setting]:
         """Return the quota of powerlab's group, if it is there, and whether the controller is on."""
-        parent = cgroup.parent_of(sysroot)
-        if parent is None:
+        found = cgroup.find(sysroot)
+        if found is None:
             return []
-        try:
-            quota = read_value(sysroot, f"{parent}/{cgroup.GROUP}/{_QUOTA}")
-        except OSError:
-            quota = _ABSENT
-        state = "on" if cgroup.is_on(sysroot, parent) else "off"
+        quota, state = found.read(), "on" if found.is_on() else "off"
         # The group goes before the controller does, and comes after it.
-        settings = {_QUOTA: quota, _CONTROLLER: state} if quota == _ABSENT else {_CONTROLLER: state, _QUOTA: quota}
+        settings = {_QUOTA: _ABSENT, _CONTROLLER: state} if quota is None else {_CONTROLLER: state, _QUOTA: quota}
         return [Setting(knob=self.name, target=target, value=value) for target, value in settings.items()]
 
     def write(self, sysroot: Sysroot, setting: Setting) -> None:
         """Make, set or remove the group, or switch the controller."""
-        parent = cgroup.parent_of(sysroot)
-        if parent is None:
-            raise PowerlabError("the control groups are gone, so no quota can be set; look at `mount -t cgroup2`.")
-        group = f"{parent}/{cgroup.GROUP}"
-        mine = can_write(sysroot, f"{parent}/cgroup.subtree_control")
-        if not mine and delegating.set_by_helper(sysroot, setting):
+        found = cgroup.find(sysroot)
+        if found is None:
+            raise PowerlabError(
+                "the control groups are gone, so no quota can be set; look at `grep cgroup /proc/mounts`."
+            )
+        if not can_write(sysroot, found.permit) and delegating.set_by_helper(sysroot, setting):
             return
         if setting.target == _CONTROLLER and setting.value in {"on", "off"}:
-            if cgroup.is_on(sysroot, parent) != (setting.value == "on"):
-                (cgroup.switch_on if setting.value == "on" else cgroup.switch_off)(sysroot, parent)
+            if found.is_on() != (setting.value == "on"):
+                found.switch(on=setting.value == "on")
         elif setting.target == _QUOTA and setting.value == _ABSENT:
-            cgroup.remove(sysroot, group)
+            found.remove()
         elif setting.target == _QUOTA and re.fullmatch(_VALUE, setting.value):
-            cgroup.make(sysroot, group)
-            write_value(sysroot, f"{group}/{_QUOTA}", setting.value)
+            found.limit(setting.value)
         else:
             raise PowerlabError(
                 f"cpu_quota has no setting {setting.target} = {setting.value!r}; it has {_QUOTA} = '150000 100000'."
@@ -137,9 +125,9 @@ def join(sysroot: Sysroot, pid: int) -> None:
     Raises:
         PowerlabError: the kernel refuses.
     """
-    parent = None if sysroot.simulated else cgroup.parent_of(sysroot)
-    if parent is not None and sysroot.path(f"{parent}/{cgroup.GROUP}").is_dir():
-        write_value(sysroot, f"{parent}/{cgroup.GROUP}/cgroup.procs", str(pid))
+    found = None if sysroot.simulated else cgroup.find(sysroot)
+    if found is not None and sysroot.path(found.group).is_dir():
+        cgroup_folder.move(sysroot, pid, found.group)
 
 
 def _core_count(sysroot: Sysroot) -> int:

@@ -7,6 +7,8 @@ import os
 import platform
 import re
 
+from powerlab.modes.cgroup_folder import own_group
+from powerlab.modes.cgroup_mounts import USUAL_PLACE, mounts
 from powerlab.sysroot import Sysroot
 
 UNKNOWN = "unknown"
@@ -71,16 +73,17 @@ def quota_cores(sysroot: Sysroot) -> float | None:
 
     Version 2 has the quota in ``cpu.max``, version 1 (the kernel of JetPack 4) in two files of the ``cpu`` controller.
     """
-    limits: list[float | None] = []
-    for line in _read(sysroot, "/proc/self/cgroup").splitlines() or ["0::/"]:
-        _, controllers, group, *_ = *line.split(":", 2), "", ""
-        parts = [part for part in group.split("/") if part and part != ".."]
-        groups = ["/".join(parts[:depth]) for depth in range(len(parts) + 1)]
-        if not controllers:
-            limits += [parse_cpu_max(_read(sysroot, f"/sys/fs/cgroup/{each}/cpu.max")) for each in groups]
-        elif "cpu" in controllers.split(","):
-            limits += [_quota_of_version_1(sysroot, f"/sys/fs/cgroup/cpu/{each}") for each in groups]
+    found, group_1, group_2 = mounts(sysroot), own_group(sysroot, "cpu"), own_group(sysroot, "")
+    place_1, place_2 = found.version_1 or f"{USUAL_PLACE}/cpu", found.version_2 or USUAL_PLACE
+    limits = [_quota_of_version_1(sysroot, f"{place_1}{group}") for group in _up_to_the_top(group_1)]
+    limits += [parse_cpu_max(_read(sysroot, f"{place_2}{group}/cpu.max")) for group in _up_to_the_top(group_2)]
     return min((limit for limit in limits if limit is not None), default=None)
+
+
+def _up_to_the_top(group: str) -> list[str]:
+    """Return a group and those it lies in; the top one is the empty text."""
+    parts = [part for part in group.split("/") if part]
+    return ["/".join(["", *parts[:depth]]) for depth in range(len(parts) + 1)]
 
 
 def _quota_of_version_1(sysroot: Sysroot, group: str) -> float | None:

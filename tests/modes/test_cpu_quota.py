@@ -1,4 +1,4 @@
-"""The quota of the measured worker, on simulated boards and on trees that stand for a kernel's cgroup v2."""
+"""The quota of the measured worker, on simulated boards and on trees that stand for a kernel's control groups."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from kernel_groups import as_a_kernel
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import Setting
 from powerlab.domain.power import Availability
-from powerlab.modes import cgroup, cpu_quota
+from powerlab.modes import cgroup_v2, cpu_quota
 from powerlab.modes.controller import ModeController
 from powerlab.modes.cpu_quota import CpuQuota, join
-from powerlab.sysroot import SIMULATION_MARKER, Sysroot
+from powerlab.sysroot import Sysroot
 
 ROOT = "/sys/fs/cgroup"
 SCOPE = "/user.slice/user-1000.slice/user@1000.service/app.slice/run-7.scope"
@@ -84,21 +85,37 @@ def test_malformed_quotas_are_refused_with_an_example(machine: Sysroot, name: st
         CpuQuota().parse(machine, name)
 
 
+CPU_1 = "/sys/fs/cgroup/cpu,cpuacct"
+
+
 @pytest.mark.parametrize(
-    "tree",
+    ("tree", "why", "remedy"),
     [
-        {},
-        {MOUNTS: "cgroup /sys/fs/cgroup/cpu cgroup rw,cpu 0 0"},
-        {MOUNTS: f"cgroup2 {ROOT}/unified cgroup2 rw 0 0", f"{ROOT}/unified/cgroup.controllers": ""},
-        files(controllers="memory pids"),
+        ({}, "no control groups are mounted", "run outside of the container"),
+        ({MOUNTS: "proc /proc proc rw 0 0"}, "no control groups are mounted", "mount -t cgroup2"),
+        (
+            {MOUNTS: f"cgroup2 {ROOT}/unified cgroup2 rw 0 0", f"{ROOT}/unified/cgroup.controllers": ""},
+            f"in {ROOT}/unified do not have the controller cpu",
+            "mount -t cgroup -o cpu",
+        ),
+        (files(controllers="memory pids"), f"in {ROOT} do not have the controller cpu", "outside of the container"),
+        (
+            {MOUNTS: f"cgroup {CPU_1} cgroup rw,cpu,cpuacct 0 0", f"{CPU_1}/cpu.shares": "1024"},
+            f"{CPU_1} has no cpu.cfs_quota_us",
+            "CONFIG_CFS_BANDWIDTH=y",
+        ),
     ],
-    ids=["nothing", "version 1", "hybrid", "no cpu controller"],
+    ids=["nothing", "no mounts", "hybrid without version 1", "no cpu controller", "kernel without quotas"],
 )
-def test_where_there_is_no_version_2_it_is_absent_with_a_remedy(make_tree: Make, tree: dict[str, str]) -> None:
+def test_where_nothing_can_limit_it_is_absent_with_a_remedy(
+    make_tree: Make, tree: dict[str, str], why: str, remedy: str
+) -> None:
     machine = make_tree(tree)
     probe = CpuQuota().probe(machine)
     assert probe.availability is Availability.ABSENT
-    assert "systemd.unified_cgroup_hierarchy=1" in probe.remedy
+    assert why in probe.detail
+    assert remedy in probe.remedy
+    assert "unified_cgroup_hierarchy" not in probe.remedy, "nobody needs to boot into another version"
     assert list(CpuQuota().read(machine)) == []
     join(machine, 1)
     with pytest.raises(PowerlabError, match="control groups are gone"):
@@ -106,11 +123,11 @@ def test_where_there_is_no_version_2_it_is_absent_with_a_remedy(make_tree: Make,
 
 
 def test_a_user_without_rights_is_told_three_ways(machine: Sysroot, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (cgroup, cpu_quota):
+    for module in (cgroup_v2, cpu_quota):
         monkeypatch.setattr(module, "can_write", lambda sysroot, path: False)
     probe = CpuQuota().probe(machine)
     assert probe.availability is Availability.DENIED
-    for way in ("root", "helper", "systemd-run --user --scope -p Delegate=yes"):
+    for way in ("root", "helper", "systemd-run --user --scope -p Delegate=yes", "/sys/fs/cgroup mounted writable"):
         assert way in probe.remedy
 
 
@@ -119,41 +136,6 @@ def test_a_setting_that_does_not_exist_is_refused(machine: Sysroot, value: str) 
     with pytest.raises(PowerlabError, match="has no setting"):
         CpuQuota().write(machine, setting("cpu.max", value))
     assert not machine.path(f"{ROOT}/powerlab").exists()
-
-
-def as_a_kernel(sysroot: Sysroot, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a plain tree do what a kernel's groups do: a new one has files, and a process is in one group at a time."""
-    sysroot.path(SIMULATION_MARKER).unlink()
-
-    def write(root: Sysroot, path: str, value: str) -> None:
-        file = root.path(path)
-        if path.endswith("cgroup.procs"):
-            for other in root.path(ROOT).rglob("cgroup.procs"):
-                other.write_text("".join(pid + "\n" for pid in other.read_text().split() if pid != value))
-            file.write_text(file.read_text() + value + "\n")
-        elif path.endswith("subtree_control"):
-            words = [word for word in file.read_text().split() if word != value[1:]]
-            file.write_text(" ".join([*words, value[1:]] if value[0] == "+" else words) + "\n")
-        else:
-            file.write_text(value + "\n")
-
-    real_make = cgroup.make
-
-    def make(root: Sysroot, group: str) -> None:
-        real_make(root, group)
-        for name, text in (("cpu.max", "max 100000"), ("cgroup.procs", "")):
-            if not root.path(f"{group}/{name}").exists():
-                root.path(f"{group}/{name}").write_text(text + "\n")
-
-    def remove(root: Sysroot, group: str) -> None:
-        for file in root.path(group).iterdir():
-            file.unlink()
-        root.path(group).rmdir()
-
-    monkeypatch.setattr(cgroup, "write_value", write)
-    monkeypatch.setattr(cpu_quota, "write_value", write)
-    monkeypatch.setattr(cgroup, "make", make)
-    monkeypatch.setattr(cgroup, "remove", remove)
 
 
 def test_a_worker_joins_the_group_there_is_and_none_otherwise(
@@ -174,12 +156,17 @@ def test_in_a_group_handed_over_the_others_move_aside_first(
     make_tree: Make, state_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A group that limits its children may hold no processes of its own (kernel, cgroup-v2: no internal processes)."""
-    own = {"cgroup.controllers": "cpu memory", "cgroup.subtree_control": "", "cgroup.procs": "7\n8"}
+    own = {
+        "cgroup.controllers": "cpu memory",
+        "cgroup.subtree_control": "",
+        "cgroup.procs": "7\n8",
+        "cgroup.events": "populated 1",
+    }
     machine = make_tree(
         files() | {"/proc/self/cgroup": f"0::{SCOPE}"} | {f"{ROOT}{SCOPE}/{name}": text for name, text in own.items()}
     )
     as_a_kernel(machine, monkeypatch)
-    for module in (cgroup, cpu_quota):
+    for module in (cgroup_v2, cpu_quota):
         monkeypatch.setattr(module, "can_write", lambda sysroot, path: path.startswith(f"{ROOT}{SCOPE}"))
     assert CpuQuota().probe(machine).detail == f"the worker's group is {ROOT}{SCOPE}/powerlab"
     with ModeController(machine, state_dir).applied("cpu-quota=1"):

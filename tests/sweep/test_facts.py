@@ -164,3 +164,18 @@ def test_a_quota_counts_also_while_cores_are_off_line(tmp_path):
         },
     )
     assert usable_cores(root) == 1
+
+
+def test_a_quota_is_found_wherever_the_groups_are_mounted(tmp_path):
+    root = tree(
+        tmp_path,
+        {
+            "/proc/self/mounts": "cgroup2 /run/groups/unified cgroup2 rw 0 0\ncgroup /run/groups/c cgroup rw,cpu 0 0\n",
+            "/proc/self/cgroup": "4:cpu:/batch\n0::/batch\n",
+            "/run/groups/c/batch/cpu.cfs_quota_us": "150000\n",
+            "/run/groups/c/batch/cpu.cfs_period_us": "100000\n",
+            "/run/groups/c/batch/powerlab/cpu.cfs_quota_us": "10000\n",
+            "/run/groups/c/batch/powerlab/cpu.cfs_period_us": "100000\n",
+        },
+    )
+    assert quota_cores(root) == 1.5, "the worker's own group does not count"
