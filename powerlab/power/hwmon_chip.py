@@ -27,7 +27,10 @@ class HwmonChip:
 
     def is_power_supply(self, sysroot: Sysroot) -> bool:
         """Tell whether the chip only mirrors a supply (battery, USB-PD port) of the power_supply class."""
-        return sysroot.path(f"{_SUPPLIES}/{self.device}").is_dir()
+        try:
+            return sysroot.path(f"{_SUPPLIES}/{self.device}").is_dir()
+        except OSError:
+            return False
 
 
 def find_chips(sysroot: Sysroot) -> list[HwmonChip]:
@@ -43,7 +46,10 @@ def _chip(sysroot: Sysroot, path: str) -> HwmonChip:
     files, the name too, at the device and not at the chip.
     """
     device = sysroot.path(f"{path}/device")
-    device_name = device.resolve().name if device.exists() else path.rpartition("/")[2]
+    try:
+        device_name = device.resolve().name if device.exists() else path.rpartition("/")[2]
+    except OSError:  # a container may hide what lies behind the link
+        device_name = path.rpartition("/")[2]
     name = read_text(sysroot, f"{path}/name")
     if not name and (old_name := read_text(sysroot, f"{path}/device/name")):
         return HwmonChip(old_name, device_name, f"{path}/device")

@@ -129,7 +129,7 @@ def _channels(sysroot: Sysroot, chip: HwmonChip, rail_name: str) -> Iterator[Fil
     for quantity in (RailQuantity.ENERGY, RailQuantity.POWER):
         path = f"{chip.directory}/{quantity}1_input"
         counter = quantity is RailQuantity.ENERGY
-        if counter and not sysroot.path(path).exists():
+        if counter and not read_text(sysroot, path):
             continue
         # A counter adds its offset up with the rest, so there it is an error of the gain: as large as it is now.
         share = errors.offset_w / power_w if counter and power_w > 0 else 0.0

@@ -217,6 +217,20 @@ def test_nothing_at_all_can_be_read(
     check_everything(Sysroot(originals[name]))
 
 
+@pytest.mark.parametrize("name", DIVERSE)
+def test_nothing_can_even_be_looked_at(originals: dict[str, Path], monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """As in a container whose security module hides what lies in /sys."""
+    sysroot, honest = Sysroot(originals[name]), Path.stat
+
+    def stat(self: Path, *, follow_symlinks: bool = True) -> os.stat_result:
+        if sysroot.path("/sys/class") in self.parents:
+            raise PermissionError(13, "Permission denied", str(self))
+        return honest(self, follow_symlinks=follow_symlinks)
+
+    monkeypatch.setattr(Path, "stat", stat)
+    check_everything(sysroot)
+
+
 def test_an_empty_root_a_missing_one_and_a_file(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     for base in (tmp_path, tmp_path / "missing", tmp_path / "file"):
