@@ -8,7 +8,6 @@ lock without one. A lock also ends when the driver is loaded anew; the card's en
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass
 
@@ -19,6 +18,8 @@ RECORD_DIRECTORY = "/run/powerlab"
 UNLOCKED = "unlocked"
 
 _READABLE = 0o644
+_DRAFT = ".new"
+"""The same for every process: the lock of the device is held while a mode is set."""
 _RECORD = re.compile(r"(?P<low>[0-9]{1,6})-(?P<high>[0-9]{1,6}) (?P<energy_mj>[0-9]{1,20})")
 
 
@@ -89,7 +90,7 @@ def note_lock(sysroot: Sysroot, uuid: str, record: Record) -> None:
         PowerlabError: the record cannot be written; then nothing may be locked, for nobody would know.
     """
     path = sysroot.path(_path(uuid))
-    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    draft = path.with_name(path.name + _DRAFT)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         draft.write_text(f"{record.clocks} {record.energy_mj}\n", encoding="utf-8")
@@ -103,12 +104,14 @@ def note_lock(sysroot: Sysroot, uuid: str, record: Record) -> None:
 
 
 def forget_lock(sysroot: Sysroot, uuid: str) -> None:
-    """Remove the record of a card that is unlocked.
+    """Remove the record of a card that is unlocked, and what a process killed over it left.
 
     Raises:
         PowerlabError: it cannot be removed.
     """
     try:
-        sysroot.path(_path(uuid)).unlink(missing_ok=True)
+        path = sysroot.path(_path(uuid))
+        path.with_name(path.name + _DRAFT).unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
     except OSError as error:
         raise PowerlabError(f"{_path(uuid)} cannot be removed ({error.strerror}); run powerlab as root.") from None

@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from powerlab.nvml_library.library import Library
+
 SYSTEM_CALLS = ("write", "pwrite", "ftruncate", "fsync", "fchmod", "replace", "unlink", "mkdir", "rmdir")
 REAL = {name: getattr(os, name) for name in SYSTEM_CALLS}
 REAL_WRITE_TEXT = Path.write_text
@@ -54,6 +56,14 @@ def arm(countdown: Countdown) -> None:
         setattr(os, name, _counted(getattr(os, name), name, countdown))
     Path.write_text = _counted(Path.write_text, "write_text", countdown)  # type: ignore[method-assign]
     socket.socket.sendmsg = _counted(socket.socket.sendmsg, "sendmsg", countdown)  # type: ignore[method-assign]
+    real_ask = Library.ask
+
+    def ask(library: Library, function: str, *arguments: Any) -> Any:
+        if function.startswith(("nvmlDeviceSet", "nvmlDeviceReset")):
+            countdown.step("NVML")
+        return real_ask(library, function, *arguments)
+
+    Library.ask = ask  # type: ignore[method-assign]
     real_run = subprocess.run
 
     def run(arguments: list[str], **options: Any) -> Any:
