@@ -1,9 +1,9 @@
 """Kills processes that set power modes at every step that reaches the disk or the device, and counts what came back.
 
-``python tests/modes/kill_every_step.py --report`` does so on every simulated board and prints a table; with ``--quick``
-on two. Every system call by which powerlab changes anything is a step; a process is killed by SIGKILL before the
-n-th, for n = 0, 1, ... to its last. After each death a new process recovers, twice, and the board is compared, file by
-file, with what it was.
+``python tests/modes/kill_every_step.py --report`` does so on every simulated board, at some steps of each case, and
+prints a table; ``--quick`` takes two boards, ``--whole`` leaves out no step, which takes long. Every call by which powerlab
+changes anything is a step; a process is killed by SIGKILL before the n-th, for n = 0, 1, ... to its last. After each
+death a new process recovers, twice, and the board is compared, file by file, with what it was.
 
 Who is killed: a process that applies a mode (``applied``), sets one to stay (``set``), puts it back (``restore``); one
 whose machine then boots anew (``reboot``); an agent without rights whose privileged helper goes on (``client of the
@@ -38,22 +38,22 @@ _NOT_HELPED = ("cpu-quota", "gpu-l", "jetson-clocks")
 """Their knobs go to the helper on real devices only: a simulated one they change by themselves."""
 
 
-def cases_of(board: str, folder: Path, *, quick: bool) -> list[Case]:
+def cases_of(board: str, folder: Path, size: str) -> list[Case]:
     """A mode of every knob and sets of parts applied, and every scenario with some of them."""
     sysroot = new_board(board, folder / "board")
     names = modes_to_try(sysroot, folder / "state")
     taken = [name for name in names if is_taken(sysroot, folder / "state", name)]
-    most = QUICK_STEPS if quick else FEW_STEPS if board in MANY_CORES else STEPS
+    most = {"quick": QUICK_STEPS, "usual": FEW_STEPS if board in MANY_CORES else STEPS, "whole": sys.maxsize}[size]
     vendor = [name for name in taken if "=" not in name and name != CLOCKS]
     helped = [name for name in taken if not any(part in name for part in _NOT_HELPED)]
     first, last = (vendor or taken)[0], taken[-1]
-    cases = [Case(board, "applied", name, most) for name in ((first, last) if quick else names)]
+    cases = [Case(board, "applied", name, most) for name in ((first, last) if size == "quick" else names)]
     cases += [Case(board, scenario, last, most) for scenario in ("set", "restore")]
     cases.append(Case(board, "reboot", first, most))
     return cases + [Case(board, who, name, most) for who in HELPED for name in dict.fromkeys((helped[0], helped[-1]))]
 
 
-def outcomes(boards: Sequence[str], mode: str | None, jobs: int, *, quick: bool) -> Iterator[Outcome]:
+def outcomes(boards: Sequence[str], mode: str | None, jobs: int, size: str) -> Iterator[Outcome]:
     """Carry out all cases, as many at a time as there are jobs."""
     subprocess.run = warm_run  # type: ignore[assignment]
     gc.freeze()  # forks then share their memory longer
@@ -62,7 +62,7 @@ def outcomes(boards: Sequence[str], mode: str | None, jobs: int, *, quick: bool)
         if mode:
             cases = [Case(board, "applied", mode, sys.maxsize) for board in boards]
         else:
-            cases = [case for board in boards for case in cases_of(board, Path(folder, "list", board), quick=quick)]
+            cases = [case for board in boards for case in cases_of(board, Path(folder, "list", board), size)]
         context = multiprocessing.get_context("fork")
         with ProcessPoolExecutor(jobs, mp_context=context) as pool:
             yield from pool.map(carry_out, cases, [Path(folder, str(number)) for number in range(len(cases))])
@@ -106,14 +106,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--report", action="store_true", help="print tables instead of JSON")
-    parser.add_argument("--quick", action="store_true", help="two boards, fewer modes")
+    sizes = parser.add_mutually_exclusive_group()
+    sizes.add_argument("--quick", dest="size", action="store_const", const="quick", help="two boards, fewer modes")
+    sizes.add_argument("--whole", dest="size", action="store_const", const="whole", help="every step of every case")
+    parser.set_defaults(size="usual")
     parser.add_argument("--board", action="append", help="only this board; may be given again")
     parser.add_argument("--mode", help="only this mode, applied, and at every step of it")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     args = parser.parse_args(argv)
     began = time.monotonic()
-    boards = args.board or (QUICK_BOARDS if args.quick else board_names())
-    found = list(outcomes(boards, args.mode, args.jobs, quick=args.quick))
+    boards = args.board or (QUICK_BOARDS if args.size == "quick" else board_names())
+    found = list(outcomes(boards, args.mode, args.jobs, args.size))
     failures = [failure for outcome in found for failure in outcome.failures]
     if args.report:
         sys.stdout.write("\n".join([table(found, time.monotonic() - began), *failures, ""]))
