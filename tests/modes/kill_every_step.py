@@ -1,8 +1,8 @@
 """Kills processes that set power modes at every step that reaches the disk or the device, and counts what came back.
 
 ``python tests/modes/kill_every_step.py --report`` does so on every simulated board, at some steps of each case, and
-prints a table; ``--quick`` takes two boards, ``--whole`` leaves out no step, which takes long. Every call by which powerlab
-changes anything is a step; a process is killed by SIGKILL before the n-th, for n = 0, 1, ... to its last. After each
+prints a table; ``--quick`` takes two boards, ``--whole`` leaves out no step, which takes long. Every call by which
+powerlab changes anything is a step; a process is killed by SIGKILL before the n-th, for n = 0, 1, ... to its last. After each
 death a new process recovers, twice, and the board is compared, file by file, with what it was.
 
 Who is killed: a process that applies a mode (``applied``), sets one to stay (``set``), puts it back (``restore``); one
