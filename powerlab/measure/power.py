@@ -22,7 +22,8 @@ class TotalEnergy:
         duration_s: the window.
         gain_j: standard uncertainty of the gains. Rails of one source may share their error (a common reference), so
             theirs are added; different sources are combined as root of the sum of squares.
-        independent_j: standard uncertainty of everything else, as root of the sum of squares.
+        independent_j: standard uncertainty of everything else, as root of the sum of squares, but for the edges of
+            one source's rails: their readings are late alike, and follow the same load, so theirs are added, too.
         provenance: the one provenance all rails share.
     """
 
@@ -54,14 +55,17 @@ def total_energy(total: TotalFormula, traces: Sequence[Trace], window_ns: tuple[
     by_key = {trace.rail.key: trace for trace in traces}
     chosen = [by_key[key] for key in total.rails]
     gain_j: defaultdict[str, float] = defaultdict(float)
+    edge_j: defaultdict[str, float] = defaultdict(float)
     energies = [rail_energy(trace, *window_ns) for trace in chosen]
     for trace, energy in zip(chosen, energies, strict=True):
         gain_j[trace.rail.source] += energy.gain_j
+        edge_j[trace.rail.source] += energy.other_j["edge"]
+    alone_j = (part for energy in energies for name, part in energy.other_j.items() if name != "edge")
     return TotalEnergy(
         energy_j=math.fsum(energy.energy_j for energy in energies),
         duration_s=(window_ns[1] - window_ns[0]) / 1e9,
         gain_j=math.hypot(*gain_j.values()),
-        independent_j=math.hypot(*(energy.independent_j for energy in energies)),
+        independent_j=math.hypot(*edge_j.values(), *alone_j),
         provenance=common_provenance(trace.rail.provenance for trace in chosen),
     )
 

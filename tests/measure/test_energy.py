@@ -129,7 +129,8 @@ def test_a_slow_read_widens_a_counters_interval(make_rail, make_trace):
     times = np.arange(0, 3, 0.001)
     fast = rail_energy(make_trace(times, 10 * times, rail, read_cost_ns=1_000), ns(1), ns(2))
     slow = rail_energy(make_trace(times, 10 * times, rail, read_cost_ns=20_000_000), ns(1), ns(2))
-    assert slow.other_j["read-time"] == pytest.approx(10 * 0.02 / math.sqrt(3))
+    at_each_end_j = 10 * 0.02 / 2
+    assert slow.other_j["edge"] == pytest.approx(2 * at_each_end_j / math.sqrt(3), rel=0.02)
     assert half_width(slow) > half_width(fast)
 
 

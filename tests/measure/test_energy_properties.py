@@ -1,0 +1,230 @@
+"""Whatever power does and whatever happens to its samples: its energy lies in its interval, or a rule voids the run.
+
+Truth is known by construction (:mod:`tests.measure.true_power`), and the sensor's errors lie within what its rail
+states. Then two things follow without any statistics, for an energy counter from the fact that energy never falls, for
+a power rail where each level lasts long enough to be seen. A contribution of powerlab's budget is a bound divided by
+the square root of 3, except ``sampling``, which is a root of a sum of squares; so
+
+- of a counter, the truth is no further off than the sum of its bounds (:func:`counter_bound_j`);
+- of a power rail, that of its bounds and of every step times how far it may be displaced (:func:`power_bound_j`).
+
+The 95 % interval combines the same contributions as independent ones: whether it covers is a matter of counting, see
+``test_energy_coverage``.
+"""
+
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import assume, given, settings, target
+from hypothesis import strategies as st
+
+from powerlab.domain.power import RailQuantity, TotalFormula
+from powerlab.domain.run import Verdict
+from powerlab.domain.validity import ENERGY_RULES
+from powerlab.measure.energy import covers, rail_energy
+from powerlab.measure.validity import Evidence, judge
+from tests.measure.true_power import Reads, Sensor, TruePower, rail_of
+
+COUNTER, POWER = RailQuantity.ENERGY, RailQuantity.POWER
+ROUNDING_J = 2e-5
+"""What a sensor of a stated step of 0 still rounds to in these tests, at both ends, and float64."""
+
+
+def counter_bound_j(trace, window_ns) -> float:
+    """Return the guaranteed bound: all bounds added; the gain acts on the truth, and so on the other errors too."""
+    energy = rail_energy(trace, *window_ns)
+    other_j = math.sqrt(3) * sum(energy.other_j.values()) + ROUNDING_J
+    return other_j * (1 + trace.rail.relative_error) + math.sqrt(3) * energy.gain_j
+
+
+def power_bound_j(trace, window_ns) -> float:
+    """Return the guaranteed bound for power whose every level is seen in at least one sample.
+
+    A step that is seen between two samples happened at most half their distance after the middle of the two, and at
+    most that, two update periods and half a read before it: less than twice the greater of distance and update period
+    from where a common lag of half a period, which is part of the edge, puts it. By Cauchy and Schwarz the sum over
+    steps of step times distance is at most the square root of 2 N times ``sampling``. A step near an end is in the
+    edge. Rounding may hide up to a sensor's step of each step from both.
+    """
+    energy = rail_energy(trace, *window_ns)
+    changes = np.count_nonzero(np.diff(trace.value)) + 2
+    update_s, apart_s = trace.rail.update_period_s, float(np.diff(trace.time_ns).max()) / 1e9
+    hidden_j = changes * (trace.rail.resolution or 1e-6) * (2 * update_s + apart_s)
+    bounds_j = math.sqrt(3) * sum(part for name, part in energy.other_j.items() if name != "sampling")
+    other_j = bounds_j + 2 * math.sqrt(2 * changes) * energy.other_j["sampling"] + hidden_j + ROUNDING_J
+    return other_j * (1 + trace.rail.relative_error) + math.sqrt(3) * energy.gain_j
+
+
+def findings_of(trace, window_ns, period_s, **evidence):
+    return judge(
+        Evidence(
+            window_ns=window_ns,
+            inference_count=100,
+            total=TotalFormula(rails=(trace.rail.key,), scope="s"),
+            traces=(trace,),
+            sample_period_s=period_s,
+            **evidence,
+        )
+    )
+
+
+def voided(findings) -> bool:
+    return any(finding.verdict is Verdict.VOID and finding.rule in ENERGY_RULES for finding in findings)
+
+
+@st.composite
+def reads(draw, window_ns, margin_s, period_s, read_s=0.0):
+    """Reads around a window: jittered, some failed, the first or the last ones missing."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    planned = np.arange(window_ns[0] / 1e9 - margin_s, window_ns[1] / 1e9 + margin_s + period_s, period_s)
+    jitter_s = rng.uniform(-1, 1, planned.size) * draw(st.floats(0, 0.9)) * (period_s - read_s) / 2
+    failing = rng.uniform(size=planned.size) < draw(st.sampled_from([0.0, 0.0, 0.05, 0.4]))
+    for _ in range(draw(st.integers(0, 2))):
+        first, count = draw(st.integers(0, planned.size - 1)), draw(st.integers(1, 12))
+        failing[first : first + count] = True
+    failing[: draw(st.sampled_from([0, 0, 0, 3, 40]))] = True
+    failing[planned.size - draw(st.sampled_from([0, 0, 0, 3, 40])) :] = True
+    assume(np.count_nonzero(~failing) >= 2)
+    return Reads(
+        time_ns=np.round((planned + jitter_s) * 1e9).astype(np.int64),
+        read_ns=round(read_s * 1e9),
+        off=rng.uniform(-1, 1, planned.size) if draw(st.booleans()) else np.full(planned.size, 1.0),
+        failed=failing,
+        uptime_ns=draw(st.sampled_from([0, 10**13, 10**17])),
+    )
+
+
+@st.composite
+def aged(draw, rail, **fields):
+    """A sensor that is renewed as often as its rail states, or oftener and with a lag."""
+    update_s = rail.update_period_s
+    refresh_s = update_s * draw(st.sampled_from([1.0, 0.5, 0.1]))
+    return Sensor(
+        rail=rail,
+        refresh_s=refresh_s,
+        phase=draw(st.floats(0, 1)),
+        lag_s=(update_s - refresh_s) * draw(st.sampled_from([0.0, 0.5, 1.0])),
+        gain=rail.relative_error * draw(st.floats(-1, 1)),
+        **fields,
+    )
+
+
+@st.composite
+def levels(draw, count):
+    """Levels in W: hypothesis' own, which are often the same or 0, or such as differ."""
+    if draw(st.integers(0, 3)) == 0:
+        return draw(st.lists(st.floats(0, 300), min_size=count, max_size=count))
+    return np.random.default_rng(draw(st.integers(0, 2**32))).choice([0.0, 7.0, 60.0, 290.0], count).tolist()
+
+
+@st.composite
+def beginnings(draw, lengths, window_ns, reach_s):
+    """Return when the pieces of these lengths begin: anywhere, or with one just about an end of the window."""
+    edges = np.concatenate(([0.0], np.cumsum(lengths)))
+    if draw(st.integers(0, 2)) == 0:
+        return edges + draw(st.floats(0, 4))
+    at_s = draw(st.sampled_from(window_ns)) / 1e9 + reach_s * draw(st.floats(-2, 1))
+    return edges - draw(st.sampled_from(edges.tolist())) + at_s
+
+
+@st.composite
+def any_power(draw, window_ns, reach_s):
+    """Jumps, ramps, and a sine that never reaches below 0 W."""
+    count = draw(st.integers(2, 8))
+    lengths = draw(st.lists(st.floats(0.001, 4), min_size=count, max_size=count))
+    start = draw(levels(count))
+    stop = draw(st.one_of(st.just(start), levels(count)))
+    return TruePower(
+        edges_s=draw(beginnings(lengths, window_ns, reach_s)).tolist(),
+        from_w=start,
+        to_w=stop,
+        sine_w=min(*start, *stop) * draw(st.sampled_from([0.0, 0.5, 1.0])),
+        sine_hz=draw(st.floats(0.05, 60)),
+        sine_phase=draw(st.floats(0, 6)),
+    )
+
+
+@st.composite
+def recordings(draw, quantity):
+    """A rail, a window, and reads around it at the margin that powerlab keeps; the stamps of neighbours never meet."""
+    period_s = draw(st.sampled_from([0.005, 0.01, 0.03, 0.1, 0.3]))
+    start_s = draw(st.floats(4, 6))
+    length_s = draw(st.one_of(st.floats(0.05, 2), st.floats(2, 8)))
+    window_ns = (round(start_s * 1e9), round((start_s + length_s) * 1e9))
+    wrong = draw(st.sets(st.sampled_from(["step", "gain", "age", "read"])))
+    rail = rail_of(
+        quantity,
+        resolution=draw(st.sampled_from([6.1e-5, 0.01, 0.5])) if "step" in wrong else 0.0,
+        relative_error=draw(st.sampled_from([0.01, 0.05, 0.6])) if "gain" in wrong else 0.0,
+        update_period_s=draw(st.sampled_from([0.001, 0.02, 0.1, 0.5, 1.0])) if "age" in wrong else 0.0,
+    )
+    margin_s = min(2.0, max(0.1, 3 * period_s, 2 * rail.update_period_s))
+    read_s = period_s * draw(st.sampled_from([0.001, 0.5])) if "read" in wrong else 0.0
+    return rail, window_ns, draw(reads(window_ns, margin_s, period_s, read_s)), period_s
+
+
+def reaches(trace, window_ns, reads_) -> bool:
+    """Whether readings lie outside what an end of the window may reach: else powerlab has to extend the counter."""
+    half_ns = reads_.read_ns / 2
+    until_ns = window_ns[1] + trace.rail.update_period_s * 1e9 + half_ns
+    return bool(trace.time_ns[0] <= window_ns[0] - half_ns and trace.time_ns[-1] >= until_ns)
+
+
+def up(window_ns, reads_):
+    return tuple(one + reads_.uptime_ns for one in window_ns)
+
+
+@given(recording=recordings(COUNTER), wraps=st.sampled_from([None, 1, 4]), data=st.data())
+@settings(max_examples=300)
+def test_a_counters_energy_lies_within_its_bounds_whatever_the_power_did(recording, wraps, data):
+    """Wraps, gaps, jitter, failed reads, old values, a coarse step, a slow read and a wrong gain, all together."""
+    rail, window_ns, reads_, period_s = recording
+    power = data.draw(any_power(window_ns, rail.update_period_s + period_s))
+    sensor = data.draw(aged(rail, start=data.draw(st.integers(0, 10**6))))
+    if wraps is not None:
+        largest = int(np.diff(reads_.raw(sensor, power)).max())
+        sensor = replace(sensor, wraps_at=max(10, 2 * largest + 2) * wraps)
+    trace = reads_.file_trace(sensor, power)
+    shown_ns = up(window_ns, reads_)
+    findings = findings_of(trace, shown_ns, period_s)
+    if not covers(trace, *shown_ns):
+        assert voided(findings)
+        return
+    assume(reaches(trace, shown_ns, reads_))
+    off_j = abs(rail_energy(trace, *shown_ns).energy_j - power.energy_j(window_ns))
+    bound_j = counter_bound_j(trace, shown_ns)
+    target(off_j / bound_j)
+    assert off_j <= bound_j
+
+
+@given(recording=recordings(POWER), data=st.data())
+@settings(max_examples=300)
+def test_a_power_rails_energy_lies_within_its_bounds_where_every_level_is_seen(recording, data):
+    """Averaging, old values, jitter, gaps, slow reads, a wrong gain and offset, a coarse step, all together."""
+    rail, window_ns, reads_, period_s = recording
+    rail = replace(rail, offset=data.draw(st.sampled_from([0.0, 0.3])))
+    sensor = data.draw(aged(rail))
+    sensor = replace(
+        sensor,
+        window_s=rail.update_period_s * data.draw(st.sampled_from([0.0, 0.3, 1.0])),
+        offset_w=rail.offset * data.draw(st.floats(-1, 1)),
+    )
+    seen_s = 2 * rail.update_period_s + 2 * reads_.longest_apart_s + reads_.read_ns / 1e9
+    lengths = seen_s * (1 + np.array(data.draw(st.lists(st.floats(0, 1), min_size=2, max_size=30))))
+    power = TruePower.steps(
+        data.draw(beginnings(lengths, window_ns, seen_s / 2)).tolist(), data.draw(levels(len(lengths)))
+    )
+    trace = reads_.file_trace(sensor, power)
+    shown_ns = up(window_ns, reads_)
+    findings = findings_of(trace, shown_ns, period_s)
+    if not covers(trace, *shown_ns):
+        assert voided(findings)
+        return
+    off_j = abs(rail_energy(trace, *shown_ns).energy_j - power.energy_j(window_ns))
+    bound_j = power_bound_j(trace, shown_ns)
+    target(off_j / bound_j)
+    assert off_j <= bound_j
