@@ -180,6 +180,34 @@ def test_in_a_group_handed_over_the_others_move_aside_first(
     assert machine.read(f"{ROOT}{SCOPE}/cgroup.subtree_control") == ""
 
 
+def test_at_the_top_of_a_container_the_others_move_aside_too(
+    make_tree: Make, state_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a container sees as the top is a group like others to the kernel, which shows in its files."""
+    top = {f"{ROOT}/cgroup.events": "populated 1", f"{ROOT}/cgroup.procs": "1\n8", "/proc/self/cgroup": "0::/"}
+    machine = make_tree(files(on="") | top)
+    as_a_kernel(machine, monkeypatch)
+    with ModeController(machine, state_dir).applied("cpu-quota=1"):
+        assert machine.read(f"{ROOT}/cgroup.procs") == ""
+        assert machine.read(f"{ROOT}/powerlab-rest/cgroup.procs").split() == ["1", "8"]
+        machine.path("/proc/self/cgroup").write_text("0::/powerlab-rest\n")
+        join(machine, 8)
+        assert machine.read(f"{ROOT}/powerlab/cgroup.procs") == "8"
+    assert not machine.path(f"{ROOT}/powerlab").exists()
+    assert machine.read(f"{ROOT}/powerlab-rest/cgroup.procs").split() == ["1", "8"], "it left the group, and still runs"
+    assert machine.read(f"{ROOT}/cgroup.subtree_control") == ""
+
+
+def test_a_group_with_groups_of_others_in_it_stays(machine: Sysroot, monkeypatch: pytest.MonkeyPatch) -> None:
+    as_a_kernel(machine, monkeypatch)
+    CpuQuota().write(machine, setting("cpu.max", "100000 100000"))
+    machine.path(f"{ROOT}/powerlab/child").mkdir()
+    machine.path(f"{ROOT}/powerlab/cgroup.procs").write_text("8\n")
+    with pytest.raises(PowerlabError, match="remove the groups in it"):
+        CpuQuota().write(machine, setting("cpu.max", "no group"))
+    assert machine.read(f"{ROOT}/powerlab/cgroup.procs") == "8"
+
+
 def test_a_group_in_which_something_runs_is_not_removed_in_silence(machine: Sysroot) -> None:
     CpuQuota().write(machine, setting("cpu.max", "100000 100000"))
     machine.path(f"{ROOT}/powerlab/child").mkdir()
