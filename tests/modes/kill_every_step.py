@@ -2,8 +2,8 @@
 
 ``python tests/modes/kill_every_step.py --report`` does so on every simulated board, at some steps of each case, and
 prints a table; ``--quick`` takes two boards, ``--whole`` leaves out no step, which takes long. Every call by which
-powerlab changes anything is a step; a process is killed by SIGKILL before the n-th, for n = 0, 1, ... to its last. After each
-death a new process recovers, twice, and the board is compared, file by file, with what it was.
+powerlab changes anything is a step; a process is killed by SIGKILL before the n-th, for n = 0, 1, ... to its last.
+After each death a new process recovers, twice, and the board is compared, file by file, with what it was.
 
 Who is killed: a process that applies a mode (``applied``), sets one to stay (``set``), puts it back (``restore``); one
 whose machine then boots anew (``reboot``); an agent without rights whose privileged helper goes on (``client of the
