@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.power import RailQuantity, Trace
 from powerlab.power.base import Channel, FileChannel, PolledChannel
-from powerlab.power.counters import unwrap
+from powerlab.power.counters import rising, unwrap
 from powerlab.power.poller import PolledSamples, Poller
 from powerlab.power.registry import channels_of
 from powerlab.privileged.client import is_there
@@ -183,20 +183,20 @@ def file_trace(channel: FileChannel, samples: _FileSamples) -> tuple[Trace, int]
         failed += int(np.count_nonzero(~known))
         time_ns, raw, cost_ns = time_ns[known], raw[known], cost_ns[known]
     if channel.rail.quantity is RailQuantity.ENERGY:
-        raw, cut = unwrap(raw, channel.wraps_at)
+        raw, cut = unwrap(raw, channel.wraps_at, time_ns)
         failed += cut
         time_ns, cost_ns = time_ns[: len(raw)], cost_ns[: len(raw)]
     return _trace(channel, time_ns, raw.astype(np.float64) * channel.scale, cost_ns), failed
 
 
 def polled_trace(channel: PolledChannel, samples: PolledSamples) -> tuple[Trace, int]:
-    """Turn lists into arrays; what is no finite number and a counter's reading below an earlier one is dropped."""
+    """Turn lists into arrays; what is no finite number, and what a counter did not rise to, is dropped."""
     time_ns = np.array(samples.time_ns, dtype=np.int64)
     value = np.array(samples.value, dtype=np.float64)
     cost_ns = np.array(samples.cost_ns, dtype=np.int64)
     kept = np.isfinite(value)
-    if channel.rail.quantity is RailQuantity.ENERGY and len(value):
-        kept &= value >= np.maximum.accumulate(np.where(kept, value, -np.inf))
+    if channel.rail.quantity is RailQuantity.ENERGY:
+        kept[kept] = rising(value[kept])
     failed = samples.failed_reads + int(np.count_nonzero(~kept))
     return _trace(channel, time_ns[kept], value[kept], cost_ns[kept]), failed
 
