@@ -81,6 +81,19 @@ def test_a_rail_for_each_core_is_written_with_a_star() -> None:
         ([probe("ipmi", "system"), probe("battery", "BAT0")], ("ipmi:system",)),
         ([probe("ipmi", "system"), probe("hwmon", "pmbus pin")], ("hwmon:pmbus pin",)),
         ([probe("ina238", "VDD_IN", "VDD_GPU")], ("ina238:VDD_IN",)),
+        ([probe("ina238", "VIN", "other")], ("ina238:VIN",)),
+        ([probe("ina238", "ina238@1-0040", "ina238@1-0041"), probe("rapl", "package-0")], ("rapl:package-0",)),
+        ([probe("ina238", "A", "B")], ("ina238:A", "ina238:B")),
+        ([probe("hwmon", "amd_energy Esocket0", "amd_energy Ecore000")], ("hwmon:amd_energy Esocket0",)),
+        (
+            [
+                probe("hwmon", "macsmc_hwmon Total System Power", "macsmc_hwmon AC Input Power"),
+                probe("battery", "BAT0"),
+            ],
+            ("hwmon:macsmc_hwmon Total System Power",),
+        ),
+        ([probe("hwmon", "corsairpsu power total", "corsairpsu power +12v")], ("hwmon:corsairpsu power total",)),
+        ([probe("hwmon", "amdgpu PPT")], None),
         ([probe("nvml", "GPU0")], None),
     ],
 )
