@@ -12,7 +12,7 @@ from typing import Literal, Protocol, TypeVar
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.sweep import SweepPlan
 from powerlab.protocol.messages import Description, Finish, Lease
-from powerlab.sweep.events import RunFinished, SweepEvent
+from powerlab.sweep.events import RunFinished, SweepEvent, SweepStarted
 from powerlab.sweep.host import Host
 from powerlab.sweep.runner import run_sweep
 from powerlab_agent.client import STALE_LEASE, UNAUTHORISED, Client, RefusedError, ServerUnreachableError
@@ -157,6 +157,8 @@ class Daemon:
                 self.runner(lease.plan, lease.sweep_id, self.host, self._done(lease), self._halt_sweep)
             ) as events:
                 for event in events:
+                    if isinstance(event, SweepStarted) and event.advice:
+                        _log.warning("%s", event.advice)
                     if isinstance(event, RunFinished):
                         for complaint in self.spool.add(event, lease.fencing_token):
                             _log.error("run %s: %s", event.run.id, complaint)

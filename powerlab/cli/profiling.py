@@ -132,6 +132,8 @@ def _measure(plan: SweepPlan, sweep_id: str, host: Host, keeper: _Keeper) -> Non
             if isinstance(event, SweepStarted):
                 progress.update(task, total=event.run_count)
                 progress.print(f"{event.run_count} runs, about {_duration(event.expected_s)}")
+                if event.advice:
+                    progress.print(Text(event.advice))
             elif isinstance(event, RunStarted):
                 progress.update(task, description=_doing(event.point, event.repeat))
             elif isinstance(event, RunFinished):

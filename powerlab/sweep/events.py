@@ -11,11 +11,15 @@ from powerlab.domain.sweep import Point
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepStarted:
-    """The plan was accepted; ``run_count`` runs follow, in about ``expected_s`` seconds."""
+    """The plan was accepted; ``run_count`` runs follow, in about ``expected_s`` seconds.
+
+    ``advice`` is one sentence where the plan's times are too short for its sensors, else empty.
+    """
 
     sweep_id: str
     run_count: int
     expected_s: float
+    advice: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

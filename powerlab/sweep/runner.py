@@ -19,6 +19,7 @@ from powerlab.domain.sweep import Point, SweepPlan
 from powerlab.measure.process import Worker, WorkerError
 from powerlab.measure.record import IdleBaseline, Meter, idle_baseline
 from powerlab.measure.run import RunRequest, failed_run, load_request, measure_run, worker_cores
+from powerlab.sweep.advice import advice
 from powerlab.sweep.events import RunFinished, RunStarted, SweepEvent, SweepFinished, SweepStarted
 from powerlab.sweep.expected import expected_s
 from powerlab.sweep.host import Host
@@ -59,7 +60,12 @@ def run_sweep(
     run_count = sum(len(visit.points) for visit in order)
     if run_count:
         meter = watched_meter(meter, watch_s(plan.duration_s))
-    yield SweepStarted(sweep_id=sweep_id, run_count=run_count, expected_s=expected_s(plan, order, meter.margin_s))
+    yield SweepStarted(
+        sweep_id=sweep_id,
+        run_count=run_count,
+        expected_s=expected_s(plan, order, meter.margin_s),
+        advice=advice(plan, meter) if run_count else "",
+    )
     sweep = _Sweep(plan=plan, sweep_id=sweep_id, host=host, meter=meter, run_count=run_count, stop=stop)
     verdicts: Counter[Verdict] = Counter()
     for visit in order:

@@ -1,0 +1,38 @@
+"""Says before a sweep which of its times are too short for its sensors."""
+
+from __future__ import annotations
+
+import math
+
+from powerlab.domain.sweep import SweepPlan
+from powerlab.measure.record import Meter
+from powerlab.measure.validity import MIN_UPDATES_FLAGGED, MIN_UPDATES_VOID
+
+_SPARE_UPDATES = 1
+"""A window rarely begins just as a value comes."""
+
+
+def advice(plan: SweepPlan, meter: Meter) -> str:
+    """Return one sentence on the times that the slowest sensor needs; empty where the plan gives it enough.
+
+    The same counts decide after each run whether its power may be used (rule ``window-too-short``).
+    """
+    if not meter.rails:
+        return ""
+    slowest = max(meter.rails, key=lambda rail: rail.update_period_s)
+    period_s = max(slowest.update_period_s, meter.sample_period_s)
+    outlook = [
+        f"{title} of {seconds:g} s will {void if seconds < MIN_UPDATES_VOID * period_s else flagged}"
+        for title, seconds, void, flagged in (
+            ("runs", plan.duration_s, "have no power figures", "be flagged as too short"),
+            ("an idle baseline", plan.idle_s, "give no idle power", "be rather uncertain"),
+        )
+        if 0 < seconds < MIN_UPDATES_FLAGGED * period_s
+    ]
+    if not outlook:
+        return ""
+    needed_s = math.ceil((MIN_UPDATES_FLAGGED + _SPARE_UPDATES) * period_s * 10) / 10
+    return (
+        f"{slowest.key} has a new value every {period_s:g} s and {MIN_UPDATES_FLAGGED} of them are wanted: "
+        f"{' and '.join(outlook)}; ask for at least {needed_s:g} s."
+    )
