@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from powerlab.boards.simulator.faults.base import SENSOR_PARTS, Bench, Fault
-from powerlab.boards.simulator.faults.saved import Saved
+from powerlab.boards.simulator.faults.first_sensor import FirstSensorFault
 
 
-class Enodata(Fault):
+class Enodata(FirstSensorFault):
     """Reading the first sensor fails, as drivers answer ENODATA while a chip has no valid reading.
 
     A directory tree cannot answer a read with an error of its own choice: only a driver can. The file is emptied
@@ -16,23 +15,7 @@ class Enodata(Fault):
 
     name = "enodata"
     summary = "reading the first power sensor fails"
-    needs = SENSOR_PARTS
-    lacks = "power sensor that is a file"
 
-    def __init__(self, bench: Bench) -> None:
-        """Prepare."""
-        super().__init__(bench)
-        self._saved = Saved(bench.sysroot)
-        self._sensor = bench.power_sensors()[0]
-
-    def begin(self) -> None:
+    def spoil(self, path: str) -> None:
         """Let readings fail."""
-        for path in self._sensor.paths:
-            self._sensor.files.hold(path)
-            self._saved.empty(path)
-
-    def end(self) -> None:
-        """Let them work again."""
-        self._saved.put_back()
-        for path in self._sensor.paths:
-            self._sensor.files.release(path)
+        self.saved.empty(path)

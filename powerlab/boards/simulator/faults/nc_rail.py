@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 
-from powerlab.boards.simulator.faults.base import Bench, Fault
-from powerlab.boards.simulator.faults.saved import Saved
+from powerlab.boards.simulator.faults.first_sensor import FirstSensorFault
 
 
-class NcRail(Fault):
+class NcRail(FirstSensorFault):
     """The first channel gets the label ``NC`` and is switched off, as boards leave channels they do not use.
 
     The driver answers a read of a disabled channel with ENODATA (Documentation/hwmon/ina3221.rst); the reading's files
@@ -20,25 +19,15 @@ class NcRail(Fault):
     needs = ("ina3221",)
     lacks = "INA3221 power monitor, whose channels may be unconnected"
 
-    def __init__(self, bench: Bench) -> None:
-        """Prepare."""
-        super().__init__(bench)
-        self._saved = Saved(bench.sysroot)
-        self._sensor = bench.power_sensors()[0]
-
     def begin(self) -> None:
         """Disconnect the channel."""
-        directory = self._sensor.directory
-        number = "".join(re.findall(r"\d", self._sensor.paths[0].rpartition("/")[2]))
+        directory = self.sensor.directory
+        number = "".join(re.findall(r"\d", self.sensor.paths[0].rpartition("/")[2]))
         for label in (f"{directory}/rail_name_{number}", f"{directory}/in{number}_label"):
-            self._saved.rewrite(label, "NC")
-        self._saved.rewrite(f"{directory}/in{number}_enable", "0")
-        for path in self._sensor.paths:
-            self._sensor.files.hold(path)
-            self._saved.empty(path)
+            self.saved.rewrite(label, "NC")
+        self.saved.rewrite(f"{directory}/in{number}_enable", "0")
+        super().begin()
 
-    def end(self) -> None:
-        """Connect it again."""
-        self._saved.put_back()
-        for path in self._sensor.paths:
-            self._sensor.files.release(path)
+    def spoil(self, path: str) -> None:
+        """Let readings fail."""
+        self.saved.empty(path)
