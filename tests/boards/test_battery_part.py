@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,13 +23,6 @@ AC = "/sys/class/power_supply/AC/online"
 def board(tmp_path: Path) -> Sysroot:
     create_tree("laptop", tmp_path / "board")
     return Sysroot(tmp_path / "board")
-
-
-@pytest.fixture
-def simulator(board: Sysroot) -> Iterator[Simulator]:
-    simulator = Simulator(board, seed=1)
-    yield simulator
-    simulator.close()
 
 
 def run(simulator: Simulator, first_tick: int, ticks: int, step_ns: int = TICK_NS) -> dict[str, float]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -24,13 +23,6 @@ HWMON = "/sys/class/hwmon"
 def board(tmp_path: Path, request: pytest.FixtureRequest) -> Sysroot:
     create_tree(request.param, tmp_path / "board")
     return Sysroot(tmp_path / "board")
-
-
-@pytest.fixture
-def simulator(board: Sysroot) -> Iterator[Simulator]:
-    simulator = Simulator(board, seed=1)
-    yield simulator
-    simulator.close()
 
 
 def energies_uj(board: Sysroot) -> list[int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,13 +27,6 @@ RANGE_UJ = 262143328850
 def board(tmp_path: Path) -> Sysroot:
     create_tree("intel-xeon", tmp_path / "board")
     return Sysroot(tmp_path / "board")
-
-
-@pytest.fixture
-def simulator(board: Sysroot) -> Iterator[Simulator]:
-    simulator = Simulator(board, seed=1)
-    yield simulator
-    simulator.close()
 
 
 def counter_uj(board: Sysroot, zone: str) -> int:

@@ -9,7 +9,7 @@ from powerlab.boards.simulator.faults.saved import Saved
 class FirstSensorFault(Fault):
     """A fault of the first power sensor of a board: it overrides :meth:`spoil`."""
 
-    needs = SENSOR_PARTS
+    needs: tuple[str, ...] = SENSOR_PARTS
     lacks = "power sensor that is a file"
 
     def __init__(self, bench: Bench) -> None:
