@@ -12,7 +12,6 @@ The 95 % interval combines the same contributions as independent ones: whether i
 ``test_energy_coverage``.
 """
 
-
 from __future__ import annotations
 
 import math
@@ -22,7 +21,7 @@ import numpy as np
 from hypothesis import assume, given, settings, target
 from hypothesis import strategies as st
 
-from powerlab.domain.power import RailQuantity, TotalFormula
+from powerlab.domain.power import RailQuantity, TotalFormula, Trace
 from powerlab.domain.run import Verdict
 from powerlab.domain.validity import ENERGY_RULES
 from powerlab.measure.energy import covers, rail_energy
@@ -228,3 +227,99 @@ def test_a_power_rails_energy_lies_within_its_bounds_where_every_level_is_seen(r
     bound_j = power_bound_j(trace, shown_ns)
     target(off_j / bound_j)
     assert off_j <= bound_j
+
+
+@given(data=st.data(), step_j=st.floats(0.01, 5), watts=st.floats(0.1, 100))
+def test_a_counter_read_just_at_both_ends_is_off_by_a_step_at_most(data, step_j, watts):
+    """No edge is left here: what remains is rounding down at either end."""
+    rail = rail_of(COUNTER, resolution=step_j)
+    sensor = Sensor(rail=rail, start=data.draw(st.integers(0, 1000)))
+    power = TruePower.steps([data.draw(st.floats(-1, 0)), 20.0], [watts])
+    reads_ = Reads(time_ns=np.arange(0, 11, dtype=np.int64) * 10**9)
+    trace = reads_.file_trace(sensor, power)
+    window_ns = (10**9, 9 * 10**9)
+    energy = rail_energy(trace, *window_ns)
+    assert energy.other_j["edge"] == 0
+    assert abs(energy.energy_j - power.energy_j(window_ns)) <= counter_bound_j(trace, window_ns)
+    assert counter_bound_j(trace, window_ns) <= step_j + 2 * ROUNDING_J
+
+
+def test_a_burst_within_the_read_at_an_end_is_in_the_bound():
+    """A counter read slowly, and all power comes while it is read: the mean power says nothing about that."""
+    power = TruePower.steps([0.0, 3.0, 3.02, 9.0], [1.0, 290.0, 1.0])
+    reads_ = Reads(time_ns=np.arange(0, 60, dtype=np.int64) * 10**8, read_ns=5 * 10**7, off=np.ones(60))
+    trace = reads_.file_trace(Sensor(rail=rail_of(COUNTER)), power)
+    window_ns = (10**9, 3 * 10**9)
+    off_j = abs(rail_energy(trace, *window_ns).energy_j - power.energy_j(window_ns))
+    assert 5 < off_j <= counter_bound_j(trace, window_ns)
+
+
+@given(recording=recordings(COUNTER), data=st.data())
+def test_a_counter_that_is_set_back_voids_the_run_or_looks_like_a_wrap_of_few_steps(recording, data):
+    """Right before its end a reset cannot be told from a wrap; what is then counted is a hundred steps at most."""
+    rail, window_ns, reads_, period_s = recording
+    watts = data.draw(st.floats(1, 300))
+    power = TruePower.steps([0.0, 20.0], [watts])
+    sensor = Sensor(
+        rail=rail, start=data.draw(st.integers(0, 10**9)), wraps_at=data.draw(st.sampled_from([None, 10**9]))
+    )
+    raw = reads_.raw(sensor, power)
+    back = data.draw(st.integers(1, raw.size - 1))
+    raw = np.concatenate([raw[:back], raw[back:] - raw[back]])
+    trace = reads_.file_trace(sensor, power, raw % 10**9 if sensor.wraps_at else raw)
+    shown_ns = up(window_ns, reads_)
+    if voided(findings_of(trace, shown_ns, period_s)):
+        return
+    steps = np.diff(trace.value)
+    gaps = float(np.diff(reads_.time_ns[reads_.kept]).max() / np.median(np.diff(reads_.time_ns[reads_.kept])))
+    too_much_j = 100 * gaps * float(np.sort(steps)[-2:][0])
+    off_j = abs(rail_energy(trace, *shown_ns).energy_j - power.energy_j(window_ns))
+    few = np.count_nonzero(steps) <= 11
+    assert few or off_j <= counter_bound_j(trace, shown_ns) + too_much_j
+
+
+@given(recording=recordings(COUNTER), data=st.data())
+def test_a_polled_counter_that_is_set_back_voids_the_run_or_ended_after_it(recording, data):
+    rail, window_ns, reads_, period_s = recording
+    power = TruePower.steps([0.0, 20.0], [data.draw(st.floats(1, 300))])
+    sensor = Sensor(rail=rail, start=data.draw(st.integers(0, 10**6)))
+    value = reads_.raw(sensor, power) * sensor.step
+    back = data.draw(st.integers(1, value.size - 1))
+    value = np.concatenate([value[:back], value[back:] - value[back] * data.draw(st.floats(0.01, 1))])
+    trace = reads_.polled_trace(sensor, power, value.tolist())
+    shown_ns = up(window_ns, reads_)
+    lasting = np.count_nonzero(value[back:] < value[back - 1]) >= 2
+    if not lasting or voided(findings_of(trace, shown_ns, period_s)):
+        return
+    assert trace.time_ns[-1] >= shown_ns[1]
+    assume(reaches(trace, shown_ns, reads_))
+    off_j = abs(rail_energy(trace, *shown_ns).energy_j - power.energy_j(window_ns))
+    assert off_j <= counter_bound_j(trace, shown_ns)
+
+
+@given(
+    start_s=st.floats(4.5, 9.0),
+    held_s=st.floats(0.0, 6.0),
+    rate_hz=st.sampled_from([5.0, 20.0, 50.0]),
+    quantity=st.sampled_from([COUNTER, POWER]),
+)
+def test_a_sensor_that_stood_still_for_a_tenth_of_the_window_voids_the_run(start_s, held_s, rate_hz, quantity):
+    """Before it does, what it hides is a share of the window; a counter only matters at the window's ends."""
+    rng = np.random.default_rng(3)
+    window_ns = (5 * 10**9, 10 * 10**9)
+    times = np.round(np.arange(4, 12, 1 / rate_hz), 6)
+    value = np.cumsum(rng.uniform(1, 2, times.size)) if quantity is COUNTER else rng.uniform(10, 30, times.size)
+    frozen = (times >= start_s) & (times <= start_s + held_s)
+    if np.any(frozen):
+        value[frozen] = value[np.flatnonzero(frozen)[0]]
+    trace = Trace(rail=rail_of(quantity), time_ns=np.round(times * 1e9).astype(np.int64), value=value)
+    findings = findings_of(trace, window_ns, 1 / rate_hz, lively={trace.rail.key: rate_hz})
+    stale = [finding.verdict for finding in findings if finding.rule == "stale-sensor"]
+    first_s, last_s = (float(times[frozen][end]) if np.any(frozen) else 4.0 for end in (0, -1))
+    lasted_s, inside_s = last_s - first_s, float(np.ptp(np.clip([first_s, last_s], 5, 10)))
+    across = first_s < 5 < last_s or last_s > 10
+    seen = lasted_s >= 1.0 + 1e-6 and lasted_s * rate_hz >= 20 + 1e-6 and (quantity is POWER or across)
+    if seen and inside_s > 0.5 + 2 / rate_hz:
+        assert stale == [Verdict.VOID]
+    if lasted_s < 1.0 - 2 / rate_hz or lasted_s * rate_hz < 18 or inside_s < 0.1 - 1 / rate_hz:
+        assert not stale
