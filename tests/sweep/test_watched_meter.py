@@ -14,7 +14,7 @@ from powerlab.domain.power import TotalFormula
 from powerlab.domain.run import Verdict
 from powerlab.measure.record import Meter
 from powerlab.power.registry import channels_of
-from powerlab.sweep.events import RunFinished
+from powerlab.sweep.events import RunFinished, SweepStarted
 from powerlab.sweep.host import Host
 from powerlab.sweep.meter import LONGEST_WATCH_S, SHORTEST_WATCH_S, watch_s, watched_meter
 from powerlab.sweep.runner import run_sweep
@@ -85,7 +85,10 @@ def test_a_watch_is_as_long_as_a_window_within_limits():
 def test_the_seen_period_is_in_every_stored_trace_and_in_what_is_said_of_the_window(make_plan, numpy_engine, xgene):
     host = Host(sysroot=xgene, state_dir=xgene.path("/state"), name="bench")
     plan = make_plan(models=("good",), threads=(1,), duration_s=0.5, warm_up_s=0.0, idle_s=0.0, engine=numpy_engine)
-    runs = [event for event in run_sweep(plan, "s", host) if isinstance(event, RunFinished)]
+    events = list(run_sweep(plan, "s", host))
+    assert isinstance(events[0], SweepStarted)
+    assert events[0].advice.startswith(f"{KEYS[0]} has a new value every 0.0")
+    runs = [event for event in events if isinstance(event, RunFinished)]
     assert len({event.traces[0].rail for event in runs}) == 1
     for event in runs:
         moving, still = event.traces
