@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from powerlab.domain.errors import PowerlabError
@@ -16,7 +16,8 @@ from powerlab.modes.journal import Entry, Journal, boot_id, place_of
 from powerlab.modes.lock import device_lock
 from powerlab.modes.naming import find_mode, own_modes, why_not
 from powerlab.modes.registry import KNOBS
-from powerlab.modes.settings import Board, key_of
+from powerlab.modes.settings import Board
+from powerlab.modes.way_back import WayBack
 from powerlab.sysroot import Sysroot
 
 
@@ -41,8 +42,9 @@ class ModeController:
         self._state_dir = state_dir
         self._knobs = tuple(knobs)
         self._board = Board(sysroot, knobs)
-        self._journal = Journal(place_of(sysroot, state_dir) / "journal.json")
-        self._undo = Journal(place_of(sysroot, state_dir) / "undo.json")
+        place = place_of(sysroot, state_dir)
+        self._journal = Journal(place / "journal.json")
+        self._back = WayBack(sysroot, self._board, place, self._journal)
         self._expected: dict[str, tuple[Setting, ...]] = {}
 
     def probes(self) -> tuple[KnobProbe, ...]:
@@ -103,8 +105,8 @@ class ModeController:
             finally:
                 del self._expected[mode_name]
             return
-        with device_lock(self._sysroot, self._state_dir):
-            self._undo_killed()
+        with self._locked():
+            self._back.take_back(also_to_stay=False)
             mode = self._settable(mode_name)
             entry = self._begin(mode)
             try:
@@ -112,8 +114,7 @@ class ModeController:
                 yield mode
             finally:
                 self._expected.pop(mode_name, None)
-                self._board.restore(entry.previous, _touched(entry))
-                self._journal.remove()
+                self._back.put_back(entry)
 
     def set(self, mode_name: str) -> PowerMode:
         """Set a mode to stay; :meth:`restore` goes back to what was before the first mode set so.
@@ -123,20 +124,17 @@ class ModeController:
         """
         if mode_name == CURRENT_MODE.name:
             raise PowerlabError("the mode `current` is the device as it is, so there is nothing to set.")
-        with device_lock(self._sysroot, self._state_dir):
-            self._undo_killed()
+        with self._locked():
+            self._back.take_back(also_to_stay=False)
             mode = self._settable(mode_name)
+            self._back.put_aside_earlier_boots()
             entry = self._begin(mode)
             try:
                 self._change(mode, entry)
+                self._back.keep(entry)
             except BaseException:
-                self._board.restore(entry.previous, _touched(entry))
-                self._journal.remove()
+                self._back.put_back(entry)
                 raise
-            if self._undo.read() is None:
-                self._journal.move_to(self._undo)
-            else:
-                self._journal.remove()
             return mode
 
     def recover(self) -> tuple[Setting, ...]:
@@ -152,8 +150,8 @@ class ModeController:
         """
         if self._journal.read() is None:
             return ()
-        with device_lock(self._sysroot, self._state_dir):
-            return self._undo_killed()
+        with self._locked():
+            return self._back.take_back(also_to_stay=False)
 
     def restore(self) -> tuple[Setting, ...]:
         """Undo what a killed process left and every mode set to stay; return the settings written.
@@ -161,9 +159,8 @@ class ModeController:
         Raises:
             PowerlabError: as :meth:`recover` does.
         """
-        with device_lock(self._sysroot, self._state_dir):
-            written = self._undo_killed()
-            return written + self._take_back(self._undo)
+        with self._locked():
+            return self._back.take_back(also_to_stay=True)
 
     def not_put_back(self) -> Entry | None:
         """Return the change of a process that was killed, or is still at it; None where there is none.
@@ -179,7 +176,7 @@ class ModeController:
         Raises:
             PowerlabError: the journal is damaged.
         """
-        return self._undo.read()
+        return self._back.set_to_stay()
 
     def drifted(self, mode_name: str) -> str | None:
         """Return one sentence when somebody changed the applied mode meanwhile, None when all is as it was set.
@@ -214,8 +211,11 @@ class ModeController:
             previous=self._board.read(),
             target=mode.settings,
         )
-        self._journal.write(entry)
+        self._back.begin(entry)
         return entry
+
+    def _locked(self) -> AbstractContextManager[None]:
+        return device_lock(self._sysroot, self._state_dir, self._journal.path)
 
     def _change(self, mode: PowerMode, entry: Entry) -> None:
         """Make a mode's settings, knob after knob.
@@ -235,27 +235,3 @@ class ModeController:
             written += self._board.write_present(own, entry.previous)
         self._board.check(written, mode.name)
         self._expected[mode.name] = self._board.read()
-
-    def _undo_killed(self) -> tuple[Setting, ...]:
-        return self._take_back(self._journal)
-
-    def _take_back(self, journal: Journal) -> tuple[Setting, ...]:
-        entry = journal.read()
-        if entry is None:
-            return ()
-        if entry.boot_id == boot_id(self._sysroot):
-            written = self._board.restore(entry.previous, _touched(entry))
-        else:
-            written = self._take_back_after_reboot(entry)
-        journal.remove()
-        return written
-
-    def _take_back_after_reboot(self, entry: Entry) -> tuple[Setting, ...]:
-        now = self._board.read()
-        untouched_since = {key_of(setting) for setting in entry.target if setting in now}
-        lost = [setting for setting in self._board.survivors(entry.previous) if key_of(setting) in untouched_since]
-        return self._board.restore(lost, frozenset())
-
-
-def _touched(entry: Entry) -> frozenset[tuple[str, str]]:
-    return frozenset(key_of(setting) for setting in entry.target)

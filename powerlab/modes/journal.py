@@ -13,7 +13,8 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from powerlab.domain.mode import Setting
 from powerlab.sysroot import Sysroot
 
 _VERSION = 1
+_OLD_LIMITS = re.compile(r"(?P<low>[0-9]{1,9})-(?P<high>[0-9]{1,9})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +66,11 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+
+    @property
+    def path(self) -> Path:
+        """Where it lies."""
+        return self._path
 
     def write(self, entry: Entry) -> None:
         """Put an entry on disk; when this returns it survives a power cut.
@@ -107,6 +114,11 @@ class Journal:
         try:
             return _decode(text)
         except (ValueError, KeyError, TypeError):
+            if _is_of_newer_version(text):
+                raise PowerlabError(
+                    f"the mode journal {self._path} is a newer powerlab's; run `powerlab modes restore` with that one,"
+                    " or set the device by hand and remove the file."
+                ) from None
             aside = self._path.with_suffix(".damaged")
             with self._told("is damaged and cannot be set aside"):
                 os.replace(self._path, aside)
@@ -170,5 +182,29 @@ def _decode(text: bytes) -> Entry:
     if outer["version"] != _VERSION or hashlib.sha256(outer["entry"].encode()).hexdigest() != outer["sha256"]:
         raise ValueError("not what was written")
     fields: Mapping[str, Any] = json.loads(outer["entry"])
-    settings = {key: tuple(Setting(**setting) for setting in fields[key]) for key in ("previous", "target")}
+    settings = {key: _settings(fields[key]) for key in ("previous", "target")}
     return Entry(**{**fields, **settings})
+
+
+def _is_of_newer_version(text: bytes) -> bool:
+    """Say whether a text is whole, and a later version's: nothing is known of it, and it is no damage."""
+    try:
+        outer = json.loads(text)
+        whole = hashlib.sha256(outer["entry"].encode()).hexdigest() == outer["sha256"]
+        return whole and isinstance(outer["version"], int) and outer["version"] > _VERSION
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return False
+
+
+def _settings(recorded: Iterable[Mapping[str, str]]) -> tuple[Setting, ...]:
+    """Return settings under the names they have now; the first release kept both limits of a CPU clock as one."""
+    settings: list[Setting] = []
+    for setting in (Setting(**fields) for fields in recorded):
+        policy, _, part = setting.target.rpartition(".")
+        limits = _OLD_LIMITS.fullmatch(setting.value)
+        if setting.knob == "cpufreq" and part == "range_khz" and limits:
+            settings.append(Setting(knob=setting.knob, target=f"{policy}.max_khz", value=limits["high"]))
+            settings.append(Setting(knob=setting.knob, target=f"{policy}.min_khz", value=limits["low"]))
+        else:
+            settings.append(setting)
+    return tuple(settings)

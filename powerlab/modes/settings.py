@@ -39,6 +39,22 @@ class Board:
         except PowerlabError:
             return ()
 
+    def read_surely(self, settings: Iterable[Setting]) -> dict[Key, Setting]:
+        """Return these settings as they are now.
+
+        Raises:
+            PowerlabError: one cannot be read.
+        """
+        wanted = list(settings)
+        now: dict[Key, Setting] = {}
+        for name in dict.fromkeys(setting.knob for setting in wanted):
+            now |= {key_of(setting): setting for setting in self._knobs[name].read(self._sysroot)}
+        if unread := next((setting for setting in wanted if key_of(setting) not in now), None):
+            raise PowerlabError(
+                f"{unread.knob} {unread.target} cannot be read, so powerlab cannot tell what it is now."
+            )
+        return now
+
     def write_present(self, settings: Sequence[Setting], previous: Iterable[Setting]) -> tuple[Setting, ...]:
         """Write settings in order and return those that were written.
 

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -131,3 +133,49 @@ def test_a_process_that_holds_the_lock_does_not_wait_for_itself(board: Sysroot, 
         refused = pytest.raises(PowerlabError, match=f"process {os.getpid()} is setting power modes")
         with refused, device_lock(board, tmp_path):
             pytest.fail("twice at once")
+
+
+@pytest.mark.parametrize("existing", [True, False])
+def test_a_link_in_the_place_of_the_lock_leads_nobody_to_another_file(
+    board: Sysroot, tmp_path: Path, existing: bool
+) -> None:
+    """The directory is everybody's: root would empty, or create for everybody, the file somebody chose."""
+    victim = tmp_path / "shadow"
+    if existing:
+        victim.write_text("root:*:")
+    board.path("/run/lock/powerlab-modes.lock").symlink_to(victim)
+    with pytest.raises(PowerlabError, match=r"no plain file.*sudo rm"), device_lock(board, tmp_path / "state"):
+        pytest.fail("the link was followed")
+    module.prepare_lock(board)
+    assert victim.exists() == existing
+    assert not existing or victim.read_text() == "root:*:"
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_what_is_no_file_is_no_lock(board: Sysroot, tmp_path: Path, make: Callable[[Path], None]) -> None:
+    make(board.path("/run/lock/powerlab-modes.lock"))
+    with pytest.raises(PowerlabError, match="no plain file"), device_lock(board, tmp_path / "state"):
+        pytest.fail("nothing was locked")
+
+
+def test_a_full_disk_keeps_nobody_from_locking(board: Sysroot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Settings can be put back although there is no room for the number of the process that does it."""
+
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "pwrite", full)
+    with device_lock(board, tmp_path):
+        assert module.held_lock(board) is not None
+
+
+def test_what_strangers_write_into_the_lock_is_not_repeated(board: Sysroot, tmp_path: Path) -> None:
+    path = board.path("/run/lock/powerlab-modes.lock")
+    path.write_text("\x1b[31m9999\n")
+    path.chmod(0o666)
+    handle = os.open(path, os.O_RDWR)
+    try:
+        assert module._holder(handle) == ""
+        assert module._noted_change(handle) is None
+    finally:
+        os.close(handle)
