@@ -16,7 +16,7 @@ from typing import Any
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.sweep import SweepPlan
-from powerlab.sweep.events import RunFinished, SweepEvent
+from powerlab.sweep.events import RunFinished, SweepEvent, SweepStarted
 from powerlab_agent.client import Client
 from powerlab_agent.daemon import Daemon
 from powerlab_agent.retry import Backoff
@@ -54,6 +54,7 @@ def runner(
         raise ZeroDivisionError("fourteen")
     wanted = [(point, repeat) for point in plan.points() for repeat in range(plan.repeats)]
     missing = [(point, repeat) for point, repeat in wanted if (point.id, repeat) not in done]
+    yield SweepStarted(sweep_id=sweep_id, run_count=len(missing), expected_s=1.0, advice="all too short.")
     for index, (point, repeat) in enumerate(missing, start=1):
         if stop is not None and stop.is_set():
             return

@@ -47,7 +47,9 @@ def waiting(state: Path) -> bool:
 def test_a_sweep_is_taken_run_and_uploaded(server: Any, sweep_id: str, state: Path, start_agent: Start) -> None:
     agent = start_agent()
     agent.measure(1)
-    assert agent.finish()[0] == ALL - 1
+    more, log = agent.finish()
+    assert more == ALL - 1
+    assert "all too short." in log
     check_complete(server, sweep_id)
     assert not waiting(state)
 

@@ -95,6 +95,17 @@ def test_a_crashing_model_leaves_the_others_results_and_exit_code_1(machine, num
     assert sorted(verdicts) == [("crash", True)] * 3 + [("good", False)] * 3
 
 
+def test_times_too_short_for_the_sensor_are_told_before_the_first_run(machine, numpy_engine, capsys):
+    chip = Path(machine) / "sys/class/hwmon/hwmon0"
+    chip.mkdir(parents=True)
+    for name, text in {"name": "apm_xgene", "power1_label": "CPU power", "power1_input": "22040000"}.items():
+        (chip / name).write_text(f"{text}\n")
+    main(["profile", "good", "--sysroot", machine, "--engine", numpy_engine, "--store", "none", *QUICK])
+    told = " ".join(capsys.readouterr().err.split())
+    assert "hwmon:CPU power has a new value every 0.01 s and 20 of them are wanted" in told
+    assert "runs of 0.05 s will be flagged as too short; ask for at least 0.3 s." in told
+
+
 def test_json_is_one_document_and_output_holds_the_same(machine, numpy_engine, tmp_path, capsys):
     output = tmp_path / "sweep.json"
     arguments = ["profile", "good", "--sysroot", machine, "--engine", numpy_engine, "--store", "none", *QUICK]
