@@ -10,6 +10,7 @@ from importlib import resources
 from typing import Any
 
 from powerlab.boards.board import Board, Chip, VendorMode
+from powerlab.domain.choices import meant
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.power import TotalFormula
 from powerlab.sysroot import Sysroot
@@ -26,7 +27,10 @@ def board_document(name: str) -> Mapping[str, Any]:
     """
     path = resources.files("powerlab.boards") / "data" / f"{name}.toml"
     if "/" in name or not path.is_file():
-        raise PowerlabError(f"there is no board named {name!r}; `powerlab boards` lists the names powerlab knows.")
+        close = meant(name, list(BOARDS))
+        raise PowerlabError(
+            f"there is no board named {name!r}{close}; `powerlab boards` lists the names powerlab knows."
+        )
     return tomllib.loads(path.read_text(encoding="utf-8"))
 
 

@@ -58,7 +58,8 @@ def _list(directory: Path) -> None:
     from powerlab.boards.simulator import layout
     from powerlab.boards.simulator.faults.control import active, faults_of
     from powerlab.boards.simulator.faults.registry import FAULTS
-    from powerlab.cli.consoles import plain_table, table_console
+    from powerlab.cli.consoles import plain_table
+    from powerlab.cli.doctor_text import Page
     from powerlab.sysroot import Sysroot
 
     sysroot = Sysroot(directory)
@@ -66,4 +67,4 @@ def _list(directory: Path) -> None:
     table = plain_table("fault", "what happens", "in force")
     for name in faults_of(layout.read_marker(sysroot)["board"]):
         table.add_row(name, Text(FAULTS[name].summary), "yes" if name in in_force else "-")
-    table_console().print(table)
+    Page().show(table)

@@ -82,16 +82,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list(boards: list[Board]) -> None:
-    from rich.console import Console
-    from rich.table import Table
+    from powerlab.cli.consoles import plain_table
+    from powerlab.cli.doctor_text import Page
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("board", "cores", "power is", "simulator"):
-        table.add_column(heading)
+    table = plain_table("board", "cores", "power is", "simulator")
     for board in boards:
         total = " + ".join(_rail_names(board)) or "found by probing"
         table.add_row(board.name, str(board.core_count or "-"), total, "yes" if board.simulatable else "-")
-    Console().print(table)
+    Page().show(table)
 
 
 def _rail_names(board: Board) -> list[str]:

@@ -6,6 +6,7 @@ import argparse
 import json
 
 from powerlab.cli.hosts import add_host_arguments, open_host
+from powerlab.cli.parsing import time_up_to
 
 _WATCH_S = 2.0
 _LONGEST_WATCH_S = 3600.0
@@ -43,20 +44,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--watch",
         metavar="SECONDS",
         nargs="?",
-        type=_seconds,
+        type=time_up_to(_LONGEST_WATCH_S, "s"),
         const=_WATCH_S,
         help=f"watch every rail for that long (default where given: {_WATCH_S:g})",
     )
     parser.add_argument("--all", action="store_true", help="say why each thing is not here; list every rail and mode")
     parser.add_argument("--json", action="store_true", help="print JSON for machines")
-
-
-def _seconds(text: str) -> float:
-    """Parse a time to watch; argparse turns the error into its own words."""
-    seconds = float(text)
-    if not 0 < seconds <= _LONGEST_WATCH_S:
-        raise argparse.ArgumentTypeError(f"{text} is no time from 0 to {_LONGEST_WATCH_S:g} s")
-    return seconds
 
 
 def run(args: argparse.Namespace) -> int:

@@ -30,8 +30,7 @@ def document(host: Host, watch_s: float | None = None) -> dict[str, Any]:
         watch_s: for how long to watch every rail; None to leave that out.
 
     Raises:
-        PowerlabError: a rail that was there a moment ago cannot be watched, or the file of the owner's modes is
-            malformed.
+        PowerlabError: a rail that was there a moment ago cannot be watched.
     """
     capabilities = host.capabilities()
     provenances = {rail.key: rail.provenance for source in capabilities.sources for rail in source.rails}
@@ -46,6 +45,7 @@ def document(host: Host, watch_s: float | None = None) -> dict[str, Any]:
             "cross_check": cross_check(host.sysroot),
             "knobs": host.controller.probes(),
             "modes": capabilities.modes,
+            "mode_problems": host.controller.own_problems(),
             "journal": _journal(host.controller),
             "watches": probe_watches(host.sysroot),
             "watched_s": watch_s,

@@ -13,7 +13,7 @@ from powerlab.cli.doctor_text import Page, by_state, counted, figures, pairs, sc
 
 _MANY_RAILS = 12
 _MANY_MODES = 24
-_MORE_MODES = " and {} more: `powerlab modes` lists all"
+_MORE_MODES = " and {} more; --all lists all"
 _NAMES = ("source", "knob", "watch")
 _IN_SHORT = {
     "measured": "Power is measured here",
@@ -62,7 +62,8 @@ def _in_short(found: Mapping[str, Any]) -> str:
     settable = [mode for mode in found["modes"] if mode["origin"] != "current" and not mode["requires_reboot"]]
     modes = f"{counted(len(settable), 'power mode')} can be set" if settable else "No power mode can be set"
     wrong = [one for one in _all_probes(found) if one["availability"] in ("denied", "broken")]
-    end = f" {counted(len(wrong), 'thing')} could work and does not: see the end." if wrong else ""
+    count = len(wrong) + len(found["mode_problems"])
+    end = f" {counted(count, 'thing')} could work and does not: see the end." if count else ""
     return f"{power}. {modes}.{end}"
 
 
@@ -163,6 +164,8 @@ def _remedies(page: Page, found: Mapping[str, Any]) -> None:
         if entry["remedy"]:
             name = next(entry[key] for key in _NAMES if key in entry)
             told.setdefault(entry["remedy"], []).append(name)
+    for problem in found["mode_problems"]:
+        told.setdefault(problem.rstrip("."), []).append("power modes")
     journal = found["journal"]
     if journal["not_put_back"] or journal["set_to_stay"]:
         told["`powerlab modes restore` puts the old settings back"] = ["modes"]

@@ -76,6 +76,13 @@ def _add_common(parser: argparse.ArgumentParser, default: object = None) -> None
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
+    from powerlab.cli.interrupts import orderly_ends
+
+    with orderly_ends():
+        return _run(args)
+
+
+def _run(args: argparse.Namespace) -> int:
     from powerlab.cli import modes_report as report
     from powerlab.domain.errors import PowerlabError
     from powerlab.modes.controller import ModeController

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import re
 import shutil
 import textwrap
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from powerlab.domain.errors import PowerlabError
 
 _MAX_WIDTH = 98
 _EXIT_STATUS = "exit status: 0 done; 2 the request cannot be carried out, one sentence on standard error says why"
+_KINDS = {"int": "whole number", "float": "number"}
 
 
 class _HelpFormatter(argparse.HelpFormatter):
@@ -45,4 +48,21 @@ class Parser(argparse.ArgumentParser):
         Raises:
             PowerlabError: always.
         """
+        for kind, wanted in _KINDS.items():
+            message = re.sub(rf"invalid {kind} value: ('.*')", rf"\1 is no {wanted}", message, flags=re.DOTALL)
         raise PowerlabError(f"{message.rstrip('.')}; `{self.prog} --help` shows how it is called.")
+
+
+def time_up_to(most: float, unit: str) -> Callable[[str], float]:
+    """Return what parses an argument that is a time above 0 and not above ``most``; argparse words the rest."""
+
+    def parse(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = 0.0
+        if not 0 < value <= most:
+            raise argparse.ArgumentTypeError(f"{text!r} is no time above 0 and up to {most:.0f} {unit}")
+        return value
+
+    return parse

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from powerlab.cli.parsing import time_up_to
 from powerlab.domain.errors import PowerlabError
 
 if TYPE_CHECKING:
@@ -46,17 +47,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--interval-ms",
         metavar="N",
-        type=_interval_ms,
+        type=time_up_to(_LONGEST_INTERVAL_MS, "ms"),
         help="the --interval tegrastats was run with (default: from the dates of the lines)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON for machines")
-
-
-def _interval_ms(text: str) -> float:
-    interval_ms = float(text)
-    if not 0 < interval_ms <= _LONGEST_INTERVAL_MS:
-        raise argparse.ArgumentTypeError(f"{text} is no time from 0 to {_LONGEST_INTERVAL_MS:g} ms")
-    return interval_ms
 
 
 def run(args: argparse.Namespace) -> int:

@@ -49,3 +49,9 @@ class PowerMode:
 CURRENT_MODE = PowerMode(
     name=CURRENT_MODE_NAME, origin=ModeOrigin.CURRENT, description="the device as it is: nothing is changed"
 )
+
+
+def reboot_command(mode: PowerMode) -> str:
+    """Return what a user types to get into a mode that needs a reboot."""
+    number = next((setting.value for setting in mode.settings if setting.target == "mode"), "ID")
+    return f"sudo nvpmodel -m {number}"

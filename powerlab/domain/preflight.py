@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from powerlab.domain.choices import meant
 from powerlab.domain.device import Capabilities, Device
 from powerlab.domain.errors import PowerlabError
-from powerlab.domain.mode import PowerMode
+from powerlab.domain.mode import PowerMode, reboot_command
 from powerlab.domain.sweep import SweepPlan
 
 MIN_REPEATS = 3
@@ -119,7 +120,8 @@ def _check_modes(plan: SweepPlan, device: Device, capabilities: Capabilities, in
             continue
         if name not in known:
             raise PowerlabError(
-                f"{device.name} has no power mode {name!r} that can be set now; choose from: {', '.join(known)}."
+                f"{device.name} has no power mode {name!r} that can be set now"
+                f"{meant(name, list(known))}; choose from: {', '.join(known)}."
             )
         _check_mode(plan, known[name])
 
@@ -127,8 +129,8 @@ def _check_modes(plan: SweepPlan, device: Device, capabilities: Capabilities, in
 def _check_mode(plan: SweepPlan, mode: PowerMode) -> None:
     if mode.requires_reboot:
         raise PowerlabError(
-            f"the power mode {mode.name!r} takes effect only after a reboot; set it with nvpmodel, reboot, "
-            "and then sweep the mode 'current'."
+            f"the power mode {mode.name!r} takes effect only after a reboot; set it with `{reboot_command(mode)}`, "
+            "reboot, and then sweep the mode 'current'."
         )
     if mode.online_cores is None:
         return

@@ -8,6 +8,7 @@ from powerlab.domain.errors import PowerlabError
 
 _NUMBER = r"(0|[1-9][0-9]{0,14})"
 _FRACTION = r"((?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,6})?)"
+_EXAMPLES = {"kHz": "1190400", "Hz": "522750000", "MHz": "1200"}
 
 
 def text_of(name: str, key: str) -> str | None:
@@ -22,7 +23,7 @@ def whole_of(name: str, key: str, unit: str) -> int | None:
     Raises:
         PowerlabError: the name begins with the key and goes on otherwise.
     """
-    found = _number(name, key, unit, _NUMBER, "1190400" if unit.endswith("Hz") else "4")
+    found = _number(name, key, unit, _NUMBER, _EXAMPLES.get(unit, "4"))
     return None if found is None else int(found)
 
 

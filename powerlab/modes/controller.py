@@ -7,14 +7,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
+from powerlab.domain.choices import meant
 from powerlab.domain.errors import PowerlabError
-from powerlab.domain.mode import CURRENT_MODE, PowerMode, Setting
+from powerlab.domain.mode import CURRENT_MODE, PowerMode, Setting, reboot_command
 from powerlab.domain.power import Availability
 from powerlab.modes import heat
 from powerlab.modes.base import Knob, KnobProbe
 from powerlab.modes.journal import Entry, Journal, boot_id, place_of
 from powerlab.modes.lock import device_lock
-from powerlab.modes.naming import find_mode, own_modes, why_not
+from powerlab.modes.naming import JOINT, find_mode, listed_own_modes, why_not
 from powerlab.modes.registry import KNOBS
 from powerlab.modes.settings import Board
 from powerlab.modes.way_back import WayBack
@@ -55,17 +56,19 @@ class ModeController:
         """Return the power modes this device offers; ``current`` always comes first, the owner's own come last.
 
         A knob that is absent, may not be turned or is broken offers none; :meth:`probes` says why. More modes can be
-        asked for by name than are listed here: :meth:`mode`.
-
-        Raises:
-            PowerlabError: the file of the owner's modes is malformed, or names what this device cannot do.
+        asked for by name than are listed here: :meth:`mode`. What the owner named and cannot be set here is left out;
+        :meth:`own_problems` says why.
         """
         offered = [CURRENT_MODE]
         for knob in self._knobs:
             if knob.probe(self._sysroot).availability is Availability.AVAILABLE:
                 names = {mode.name for mode in offered}
                 offered += [mode for mode in knob.modes(self._sysroot) if mode.name not in names]
-        return (*offered, *(self.mode(name) for name in own_modes(self._sysroot)))
+        return (*offered, *listed_own_modes(self._sysroot, self._knobs)[0])
+
+    def own_problems(self) -> tuple[str, ...]:
+        """Return a sentence for each mode of the owner's that cannot be used, or for a file that cannot be read."""
+        return listed_own_modes(self._sysroot, self._knobs)[1]
 
     def mode(self, name: str) -> PowerMode:
         """Return the mode of that name: one that is offered, any value a knob takes, or parts joined with ``+``.
@@ -77,8 +80,12 @@ class ModeController:
             return mode
         if reason := why_not(self._sysroot, self._knobs, name):
             raise PowerlabError(reason)
-        names = ", ".join(mode.name for mode in self.modes())
-        raise PowerlabError(f"this device has no power mode {name!r}; choose one of: {names}.")
+        names = [mode.name for mode in self.modes()]
+        wrong = next((part for part in name.split(JOINT) if self.find(part) is None), name)
+        where = f"{name!r}: " if wrong != name else ""
+        raise PowerlabError(
+            f"{where}this device has no power mode {wrong!r}{meant(wrong, names)}; choose one of: {', '.join(names)}."
+        )
 
     def find(self, name: str) -> PowerMode | None:
         """Return the mode of that name as :meth:`mode` does, None where the device has none.
@@ -194,7 +201,7 @@ class ModeController:
         if mode.requires_reboot and self._board.difference(mode.settings) is not None:
             raise PowerlabError(
                 f"{name} only takes effect after a reboot, which powerlab does not do; set it yourself with"
-                " `sudo nvpmodel -m`, reboot, and sweep the mode `current`."
+                f" `{reboot_command(mode)}`, reboot, and sweep the mode `current`."
             )
         return mode
 

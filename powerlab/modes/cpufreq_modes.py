@@ -51,8 +51,9 @@ def parse(policies: Sequence[Policy], name: str) -> PowerMode | None:
         value = text_of(name, key)
         if value is not None:
             if value not in known(policies):
-                has = ", ".join(known(policies)) or "none: this CPU's driver has no such thing"
-                raise PowerlabError(f"{name!r} cannot be set: choose from what every cluster has ({has}).")
+                has = ", ".join(known(policies))
+                why = f"choose from what every cluster has ({has})" if has else "this CPU's driver has no such choice"
+                raise PowerlabError(f"{name!r} cannot be set: {why}.")
             return _everywhere(policies, part, value)
     for part, key in ((HIGH, "cpu-max"), (LOW, "cpu-min")):
         limit = whole_of(name, key, "kHz")

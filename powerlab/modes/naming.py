@@ -17,7 +17,7 @@ from powerlab.modes.base import Knob
 from powerlab.sysroot import Sysroot
 
 OWN_MODES = "/etc/powerlab/modes.toml"
-_JOINT = "+"
+JOINT = "+"
 
 
 def find_mode(sysroot: Sysroot, knobs: Sequence[Knob], name: str) -> PowerMode | None:
@@ -29,24 +29,52 @@ def find_mode(sysroot: Sysroot, knobs: Sequence[Knob], name: str) -> PowerMode |
     """
     if name == CURRENT_MODE.name:
         return CURRENT_MODE
-    usable = [knob for knob in knobs if knob.probe(sysroot).availability is Availability.AVAILABLE]
+    usable = _usable(sysroot, knobs)
     if mode := _of_one_knob(sysroot, usable, name):
         return mode
-    text = own_modes(sysroot).get(name, name)
-    if text == name and _JOINT not in name:
-        return None
-    parts = [_of_one_knob(sysroot, usable, part.strip()) for part in text.split(_JOINT)]
-    known = [part for part in parts if part is not None]
-    if len(known) < len(parts):
-        if text != name:
-            raise PowerlabError(f"{OWN_MODES} names {name} = {text!r}, which this device cannot do; mend that line.")
-        return None
-    return _joined(name, known, [knob.name for knob in knobs])
+    order = [knob.name for knob in knobs]
+    text = own_modes(sysroot).get(name)
+    if text is None:
+        return _of_parts(sysroot, usable, name, name, order) if JOINT in name else None
+    try:
+        mode = _of_parts(sysroot, usable, name, text, order)
+        reason = why_not(sysroot, knobs, text) or "it has no mode of that name or of a part's name."
+    except PowerlabError as error:
+        mode, reason = None, str(error)
+    if mode is None:
+        raise PowerlabError(f"mend {OWN_MODES}: it says {name} = {text!r}, which this device cannot do: {reason}")
+    return mode
+
+
+def listed_own_modes(sysroot: Sysroot, knobs: Sequence[Knob]) -> tuple[tuple[PowerMode, ...], tuple[str, ...]]:
+    """Return the modes that the owner's file names, and a sentence for each line of it that cannot be used."""
+    try:
+        own = own_modes(sysroot)
+    except PowerlabError as error:
+        return (), (str(error),)
+    modes: list[PowerMode] = []
+    problems: list[str] = []
+    usable = _usable(sysroot, knobs)
+    for name in own:
+        try:
+            taken = name == CURRENT_MODE.name or _of_one_knob(sysroot, usable, name) is not None
+            mode = None if taken else find_mode(sysroot, knobs, name)
+        except PowerlabError as error:
+            problems.append(str(error))
+            continue
+        if mode is None:
+            problems.append(f"mend {OWN_MODES}: the device has a mode {name} without it; give yours another name.")
+        else:
+            modes.append(mode)
+    return tuple(modes), tuple(problems)
 
 
 def why_not(sysroot: Sysroot, knobs: Sequence[Knob], name: str) -> str | None:
-    """Return in words why a part of a name cannot be set although a knob knows its form; None where none does."""
-    for part in name.split(_JOINT):
+    """Return in words why a part of a name cannot be set although its form is known; None where it is not."""
+    parts = name.split(JOINT)
+    if len(parts) > 1 and CURRENT_MODE.name in parts:
+        return f"{name!r} cannot be set: `{CURRENT_MODE.name}` changes nothing and is no part of others; leave it out."
+    for part in parts:
         key = f"{part.partition('=')[0]}="
         for knob in knobs:
             probe = knob.probe(sysroot)
@@ -54,7 +82,7 @@ def why_not(sysroot: Sysroot, knobs: Sequence[Knob], name: str) -> str | None:
                 continue
             if any(form.name.startswith(key) for form in knob.forms) or _lists(sysroot, knob, part):
                 remedy = f"; {probe.remedy}" if probe.remedy else ""
-                return f"{part} cannot be set: {knob.name} is {probe.availability.value} here ({probe.detail}){remedy}."
+                return f"{part} cannot be set: {knob.name} is {probe.availability.value} here: {probe.detail}{remedy}."
     return None
 
 
@@ -85,9 +113,19 @@ def own_modes(sysroot: Sysroot) -> Mapping[str, str]:
     return modes
 
 
+def _usable(sysroot: Sysroot, knobs: Sequence[Knob]) -> list[Knob]:
+    return [knob for knob in knobs if knob.probe(sysroot).availability is Availability.AVAILABLE]
+
+
 def _of_one_knob(sysroot: Sysroot, knobs: Sequence[Knob], name: str) -> PowerMode | None:
     modes = (knob.parse(sysroot, name) for knob in knobs)
     return next((mode for mode in modes if mode is not None), None)
+
+
+def _of_parts(sysroot: Sysroot, knobs: Sequence[Knob], name: str, text: str, order: Sequence[str]) -> PowerMode | None:
+    parts = [_of_one_knob(sysroot, knobs, part.strip()) for part in text.split(JOINT)]
+    known = [part for part in parts if part is not None]
+    return _joined(name, known, order) if len(known) == len(parts) else None
 
 
 def _joined(name: str, parts: Sequence[PowerMode], order: Sequence[str]) -> PowerMode:

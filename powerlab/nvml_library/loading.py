@@ -65,7 +65,7 @@ def _host_module(sysroot: Sysroot) -> Any:
 def _tree_module(sysroot: Sysroot) -> Any:
     found = [sysroot.path(path) for path in LIBRARY_PATHS if sysroot.path(path).is_file()]
     if not found:
-        raise NvmlUnavailableError(Availability.ABSENT, "this system root has no NVIDIA library (libnvidia-ml.so.1)")
+        raise NvmlUnavailableError(Availability.ABSENT, "no NVIDIA library (libnvidia-ml.so.1) in this file tree")
     try:
         return _copy_for(found[0].resolve())
     except ImportError:

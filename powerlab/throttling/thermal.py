@@ -150,7 +150,8 @@ class Thermal:
         zones, coolings = len(_zones(sysroot)), len(_coolings(sysroot))
         if zones or coolings:
             state = Availability.AVAILABLE
-            detail = f"{counted(zones, 'zone')} with a limit, {counted(coolings, 'cooling device')}"
+            with_limit = f"{counted(zones, 'zone')} with a limit" if zones else "no zone with a limit"
+            detail = f"{with_limit}, {counted(coolings, 'cooling device')}"
         else:
             state, detail = Availability.ABSENT, "the kernel shows no thermal zone here (virtual machines have none)"
         return WatchProbe(watch=self.name, availability=state, detail=detail)

@@ -45,6 +45,27 @@ def test_the_owners_own_modes_have_a_group_of_their_own(board: Sysroot, capsys: 
     assert out.count("quiet") == 1
 
 
+def test_a_line_of_the_owners_that_cannot_be_used_is_told_and_hides_nothing(
+    board: Sysroot, capsys: pytest.CaptureFixture[str]
+) -> None:
+    board.path("/etc/powerlab").mkdir()
+    board.path("/etc/powerlab/modes.toml").write_text('[modes]\nquiet = "quiet"\ncalm = "cores=2"\n')
+    for command in (["modes"], ["doctor", "--all"]):
+        assert main([*command, "--sysroot", str(board.base)]) == 0
+        out = " ".join(capsys.readouterr().out.split())
+        assert "mend /etc/powerlab/modes.toml: it says quiet = 'quiet', which this device cannot do" in out
+        assert "MODE_15W" in out
+        assert "calm" in out
+    assert main(["modes", "--json", "--sysroot", str(board.base)]) == 0
+    assert len(json.loads(capsys.readouterr().out)["own_problems"]) == 1
+
+
+def test_the_list_has_no_blanks_at_the_ends_of_lines(board: Sysroot, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["modes", "--sysroot", str(board.base)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line != line.rstrip()] == []
+
+
 def test_a_mode_is_shown_with_what_it_sets(board: Sysroot, capsys: pytest.CaptureFixture[str]) -> None:
     name, sysroot = "cores=2+cpu-max=1200000kHz", ["--sysroot", str(board.base)]
     assert main(["modes", "show", name, *sysroot]) == 0

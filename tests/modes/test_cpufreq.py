@@ -96,7 +96,7 @@ def test_a_cap_is_rounded_for_each_cluster_by_itself(board: Sysroot, put: Put) -
         ("cpu-max=kHz", "write it like cpu-max=1190400kHz"),
         ("governor=turbo", "choose from what every cluster has"),
         ("governor=", "choose from"),
-        ("epp=power", "none: this CPU's driver has no such thing"),
+        ("epp=power", "this CPU's driver has no such choice"),
     ],
 )
 def test_what_is_impossible_is_refused_with_what_is_possible(board: Sysroot, name: str, says: str) -> None:

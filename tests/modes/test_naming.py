@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -71,21 +72,43 @@ def test_the_owner_can_name_a_set(board: Sysroot, controller: ModeController) ->
         ("[modes", "is no TOML"),
         ("modes = 3", r"needs a table \[modes\]"),
         ("[modes]\nquiet = 7", r"needs a table \[modes\]"),
-        ('[modes]\nquiet = "cores=2+warp=9"', "which this device cannot do; mend that line"),
+        ('[modes]\nquiet = "cores=2+warp=9"', "which this device cannot do: it has no mode of that name"),
+        ('[modes]\nquiet = "cores=99"', "which this device cannot do: 'cores=99' cannot be set: choose from 1 to 8"),
+        ('[modes]\nquiet = "package-limit=9W"', "which this device cannot do: .* rapl_limit is absent here"),
+        ('[modes]\nquiet = "quiet"', "which this device cannot do: it has no mode of that name"),
+        ('[modes]\nquiet = "loud"\nloud = "quiet"', "which this device cannot do: it has no mode of that name"),
     ],
 )
 def test_a_malformed_file_of_the_owners_is_one_sentence(
     board: Sysroot, controller: ModeController, text: str, complaint: str
 ) -> None:
+    offered = controller.modes()
     write_own_modes(board, text)
     with pytest.raises(PowerlabError, match=complaint):
-        controller.modes()
+        controller.mode("quiet")
+    assert re.search(complaint, controller.own_problems()[0])
+    assert controller.modes() == offered, "what is wrong in the file hides no other mode"
 
 
 def test_an_unreadable_file_of_the_owners_is_one_sentence(board: Sysroot, controller: ModeController) -> None:
     Path(board.path(OWN_MODES)).mkdir(parents=True)
     with pytest.raises(PowerlabError, match="cannot be read"):
-        controller.modes()
+        controller.mode("quiet")
+    assert "cannot be read" in controller.own_problems()[0]
+
+
+@pytest.mark.parametrize("name", ["MAXN", "cores=3", "current"])
+def test_the_owner_cannot_take_a_name_that_the_device_has(
+    board: Sysroot, controller: ModeController, name: str
+) -> None:
+    before = controller.mode(name)
+    write_own_modes(board, f'[modes]\n"{name}" = "cores=2"\nquiet = "cores=2"\n')
+    assert controller.own_problems() == (
+        f"mend {OWN_MODES}: the device has a mode {name} without it; give yours another name.",
+    )
+    assert controller.mode(name) == before
+    assert [mode.name for mode in controller.modes()].count(name) <= 1
+    assert controller.modes()[-1].name == "quiet"
 
 
 def test_a_name_whose_knob_may_not_be_turned_says_what_to_do(
@@ -94,12 +117,28 @@ def test_a_name_whose_knob_may_not_be_turned_says_what_to_do(
     for module in (nvpmodel, hotplug):
         monkeypatch.setattr(module, "can_write", lambda sysroot, path: False)
     for name in ("cores=2", "governor=performance+cores=2", "MODE_15W"):
-        with pytest.raises(PowerlabError, match=r"cannot be set: \w+ is denied here .*root"):
+        with pytest.raises(PowerlabError, match=r"cannot be set: \w+ is denied here: .*root"):
             controller.mode(name)
 
 
 def test_a_name_whose_knob_is_absent_says_so(controller: ModeController) -> None:
     with pytest.raises(
-        PowerlabError, match=r"package-limit=65W cannot be set: rapl_limit is absent here \(no processor"
+        PowerlabError, match=r"package-limit=65W cannot be set: rapl_limit is absent here: no processor"
     ):
         controller.mode("cores=2+package-limit=65W")
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("maxn", r"no power mode 'maxn' \(did you mean MAXN\?\)"),
+        (
+            "governor=performance+MODE_15",
+            r"^'governor=.*': this device has no power mode 'MODE_15' \(did you mean MODE_15W",
+        ),
+        ("current+cores=2", "'current\\+cores=2' cannot be set: `current` changes nothing .* leave it out"),
+    ],
+)
+def test_who_misspells_a_name_is_told_the_right_one(controller: ModeController, name: str, says: str) -> None:
+    with pytest.raises(PowerlabError, match=says):
+        controller.mode(name)

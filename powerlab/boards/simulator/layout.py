@@ -57,7 +57,7 @@ def choose_jetpack(board: Board, jetpack: int | None) -> int | None:
         return board.jetpacks[0] if board.jetpacks else None
     if jetpack not in board.jetpacks:
         offered = " or ".join(map(str, board.jetpacks))
-        what = f"choose {offered}" if offered else "leave it away: this board has none"
+        what = f"choose {offered}" if offered else "leave --jetpack out: this board has none"
         raise PowerlabError(f"JetPack {jetpack} is not simulated for {board.name}; {what}.")
     return jetpack
 

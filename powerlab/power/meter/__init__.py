@@ -52,7 +52,7 @@ class Meter:
             return self._answer(Availability.DENIED, f"this user may not open {config.address.device}", _DENIED_REMEDY)
         except OSError as error:
             remedy = "look at its cable, its power and whether another program reads it; then the address in the file"
-            return self._answer(Availability.BROKEN, f"{config.address}: {error}", remedy)
+            return self._answer(Availability.BROKEN, f"{config.address}: {error.strerror or error}", remedy)
         detail = f"{config.address}, which covers {config.covers}"
         rail = _rail(sysroot, config)
         return SourceProbe(source=self.name, availability=Availability.AVAILABLE, detail=detail, rails=(rail,))
