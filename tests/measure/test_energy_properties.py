@@ -178,7 +178,7 @@ def up(window_ns, reads_):
 
 
 @given(recording=recordings(COUNTER), wraps=st.sampled_from([None, 1, 4]), data=st.data())
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 def test_a_counters_energy_lies_within_its_bounds_whatever_the_power_did(recording, wraps, data):
     """Wraps, gaps, jitter, failed reads, old values, a coarse step, a slow read and a wrong gain, all together."""
     rail, window_ns, reads_, period_s = recording
@@ -201,7 +201,7 @@ def test_a_counters_energy_lies_within_its_bounds_whatever_the_power_did(recordi
 
 
 @given(recording=recordings(POWER), data=st.data())
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 def test_a_power_rails_energy_lies_within_its_bounds_where_every_level_is_seen(recording, data):
     """Averaging, old values, jitter, gaps, slow reads, a wrong gain and offset, a coarse step, all together."""
     rail, window_ns, reads_, period_s = recording
