@@ -1,13 +1,15 @@
-"""The PEP 517 build backend: scikit-build-core, with a compiler brought along where none is installed.
+"""The PEP 517 build backend: scikit-build-core, with a compiler brought along where none is installed that will do.
 
-A board or a laptop often has Python and no C++ compiler. There the build asks pip for the ``ziglang`` wheel, which
-carries clang and the C and C++ libraries, and compiles with that; elsewhere nothing changes.
+A board or a laptop often has Python and no C++ compiler, or one older than C++20 (JetPack 4 and 5). There the build
+asks pip for the ``ziglang`` wheel, which carries clang and the C and C++ libraries, and compiles with that; elsewhere
+nothing changes.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
 import sysconfig
 from pathlib import Path
@@ -26,8 +28,17 @@ get_requires_for_build_sdist = _scikit_build.get_requires_for_build_sdist
 
 
 def _compiler_missing() -> bool:
-    """Tell whether neither ``CXX`` nor a compiler on ``PATH`` is there."""
-    return not os.environ.get("CXX") and not any(shutil.which(name) for name in _COMPILERS)
+    """Tell whether neither ``CXX`` is set nor the first compiler on ``PATH``, which CMake takes, knows C++20."""
+    if os.environ.get("CXX"):
+        return False
+    found = next(filter(None, map(shutil.which, _COMPILERS)), None)
+    return found is None or not _knows_cpp20(found)
+
+
+def _knows_cpp20(compiler: str) -> bool:
+    """Tell whether a compiler and its library are new enough: GCC 10 is the first with ``<span>``."""
+    words = [compiler, "-std=c++20", "-fsyntax-only", "-x", "c++", "-"]
+    return not subprocess.run(words, input=b"#include <span>\n", capture_output=True, check=False).returncode
 
 
 def _check_python_headers() -> None:

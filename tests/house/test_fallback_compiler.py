@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import shutil
 import subprocess
 import sys
@@ -47,6 +48,33 @@ def test_the_build_machine_is_never_the_target(fallback_compiler: ModuleType) ->
 @given(st.lists(st.text(min_size=1).filter(lambda text: not text.startswith(("-march=", "-mtune=")))))
 def test_other_arguments_pass_unchanged(fallback_compiler: ModuleType, arguments: list[str]) -> None:
     assert fallback_compiler.translate(arguments)[1:] == arguments
+
+
+@pytest.mark.parametrize(
+    ("compilers", "taken"),
+    [
+        ({}, True),
+        ({"g++": 0}, False),
+        ({"g++": 1}, True),
+        ({"c++": 1, "g++": 0}, True),
+        ({"clang++": 0}, False),
+    ],
+    ids=["none", "new", "too old", "what CMake takes is too old", "clang"],
+)
+def test_it_is_taken_where_the_compiler_that_cmake_would_take_does_not_know_cpp20(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compilers: dict[str, int], taken: bool
+) -> None:
+    for name, status in compilers.items():
+        program = tmp_path / name
+        program.write_text(f'#!/bin/sh\ncase "$*" in *-std=c++20*) exit {status};; esac\nexit 9\n')
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.syspath_prepend(root / "powerlab/native")
+    backend = importlib.import_module("build_backend")
+    assert any("ziglang" in need for need in backend.get_requires_for_build_wheel()) is taken
+    monkeypatch.setenv("CXX", "mine")
+    assert not any("ziglang" in need for need in backend.get_requires_for_build_wheel()), "somebody's choice"
 
 
 def _path_without_compilers(folder: Path) -> str:
