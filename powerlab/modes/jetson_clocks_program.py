@@ -53,11 +53,18 @@ def pin_clocks(sysroot: Sysroot) -> None:
 
 
 def let_clocks_go(sysroot: Sysroot) -> None:
-    """Put back what the program stored; where its file is gone, the other settings and knobs do that alone."""
+    """Put back what the program stored; where its file is gone, the other settings and knobs do that alone.
+
+    Raises:
+        PowerlabError: the program cannot be run, or its file belongs to somebody else.
+    """
     store = sysroot.path(STORE)
     if store.is_file():
         run_program(sysroot, PROGRAM, "--restore", STORE, timeout_s=TIMEOUT_S)
-        store.unlink(missing_ok=True)
+        try:
+            store.unlink(missing_ok=True)
+        except OSError as error:
+            raise PowerlabError(f"{STORE} cannot be removed ({error.strerror}); run powerlab as root.") from None
 
 
 def _leave_to_other_knobs(sysroot: Sysroot) -> None:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import subprocess
 from collections.abc import Mapping
+from typing import Any
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.modes.lock import held_lock
 from powerlab.privileged import client
 from powerlab.sysroot import Sysroot
+
+_UMASK = 0o022
+"""The usual one: a strict one of who asks would close to others the files that NVIDIA's programs leave for them."""
 
 
 def run_program(sysroot: Sysroot, program: str, *arguments: str, timeout_s: float) -> str:
@@ -41,6 +47,8 @@ def output_of(
 
     The program has no standard input and no terminal, so every question is answered with no. It keeps open what is
     inheritable: the lock of the process that sets modes, so that a change goes on being guarded when that process dies.
+    Where it does not end, or this process is interrupted, it is ended with all that it started: what goes on working
+    would undo what is put back meanwhile.
 
     Raises:
         PowerlabError: it does not end.
@@ -48,18 +56,30 @@ def output_of(
     """
     own = [str(sysroot.path(argument)) if argument.startswith("/") else argument for argument in arguments]
     try:
-        done = subprocess.run(
+        done = completed(
             [str(sysroot.path(program)), *own],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             timeout=timeout_s,
-            check=False,
             close_fds=False,
             start_new_session=True,
+            umask=_UMASK,
             env=environment,
         )
     except subprocess.TimeoutExpired:
         name = program.rpartition("/")[2]
         raise PowerlabError(f"{name} did not end within {timeout_s:g} s; run it by hand to see why.") from None
     return done.stdout.decode("utf-8", "replace")
+
+
+def completed(arguments: list[str], *, timeout: float, **options: Any) -> subprocess.CompletedProcess[bytes]:
+    """Run a program as :func:`subprocess.run` does, but end all that has its session where it has to be ended."""
+    with subprocess.Popen(arguments, **options) as process:
+        try:
+            said, _ = process.communicate(timeout=timeout)
+        except BaseException:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            raise
+    return subprocess.CompletedProcess(arguments, process.returncode, said)

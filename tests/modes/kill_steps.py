@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from powerlab.modes import programs
 from powerlab.nvml_library.library import Library
 
 SYSTEM_CALLS = ("write", "pwrite", "ftruncate", "fsync", "fchmod", "replace", "unlink", "mkdir", "rmdir")
@@ -64,7 +65,7 @@ def arm(countdown: Countdown) -> None:
         return real_ask(library, function, *arguments)
 
     Library.ask = ask  # type: ignore[method-assign]
-    real_run = subprocess.run
+    real_run = programs.completed
 
     def run(arguments: list[str], **options: Any) -> Any:
         if "-q" in arguments:
@@ -74,7 +75,7 @@ def arm(countdown: Countdown) -> None:
         countdown.step(f"while {program} runs", lambda: Orphan(arguments))
         return real_run(arguments, **options)
 
-    subprocess.run = run  # type: ignore[assignment]
+    programs.completed = run
 
 
 def _counted(real: Callable[..., Any], name: str, countdown: Countdown) -> Callable[..., Any]:
@@ -95,7 +96,7 @@ class Orphan:
 
 
 def warm_run(arguments: list[str], **_: Any) -> subprocess.CompletedProcess[bytes]:
-    """Stand in for ``subprocess.run`` with the boards' programs, which are Python: a fork instead of a new interpreter.
+    """Stand in for ``programs.completed``: the boards' programs are Python, so a fork serves for a new interpreter.
 
     As the real one it has a process, a session and descriptors of its own; it only starts twenty times faster.
     """

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from powerlab.modes import jetson_clocks as module
 from powerlab.modes import jetson_clocks_program
 from powerlab.modes.controller import ModeController
 from powerlab.modes.jetson_clocks import MODE, JetsonClocks
-from powerlab.modes.jetson_clocks_program import PROGRAM, STORE
+from powerlab.modes.jetson_clocks_program import PROGRAM, STORE, let_clocks_go, pin_clocks
 from powerlab.sysroot import Sysroot
 
 POLICY0 = "/sys/devices/system/cpu/cpufreq/policy0"
@@ -157,3 +158,14 @@ def test_a_user_who_may_not_is_told(board: Sysroot, monkeypatch: pytest.MonkeyPa
     probe = JetsonClocks().probe(board)
     assert probe.availability is Availability.DENIED
     assert "root" in probe.remedy
+
+
+def test_a_file_of_the_program_that_cannot_be_removed_is_told(board: Sysroot, monkeypatch: pytest.MonkeyPatch) -> None:
+    pin_clocks(board)
+
+    def refuse(*_: object, **options: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    with pytest.raises(PowerlabError, match=r"cannot be removed.*run powerlab as root"):
+        let_clocks_go(board)
