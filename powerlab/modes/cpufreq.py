@@ -18,13 +18,16 @@ from powerlab.modes.frequency_range import write_high, write_low
 from powerlab.modes.grants import FileGrant, Grant
 from powerlab.sysroot import Sysroot
 
+_SPEED = "setspeed_khz"
+_FILES = {**FILES, _SPEED: "scaling_setspeed"}
 _POLICY = rf"{DIRECTORY}/policy[0-9]{{1,4}}"
 
 
 class CpuFreq:
     """Its settings are ``policyN.governor``, ``.epp``, ``.max_khz`` and ``.min_khz`` of every online cluster.
 
-    The energy preference exists with the drivers intel_pstate and amd-pstate.
+    The energy preference exists with the drivers intel_pstate and amd-pstate. The governor ``userspace`` has one more,
+    ``.setspeed_khz``: started anew it holds whatever clock it finds.
     """
 
     name = cpufreq_modes.KNOB
@@ -39,7 +42,7 @@ class CpuFreq:
         FileGrant(path=rf"{_POLICY}/scaling_governor", values=r"[a-z][a-z_]{0,14}"),
         FileGrant(path=rf"{_POLICY}/energy_performance_preference", values=r"[a-z][a-z_]{0,24}|[0-9]{1,3}"),
         FileGrant(
-            path=rf"{_POLICY}/scaling_(min|max)_freq",
+            path=rf"{_POLICY}/scaling_(min_freq|max_freq|setspeed)",
             values=r"[0-9]{1,9}",
             between=("cpuinfo_min_freq", "cpuinfo_max_freq"),
         ),
@@ -71,6 +74,8 @@ class CpuFreq:
             limits = policy.limits()
             values = {part: policy.value(FILES[part]) for part in (GOVERNOR, PREFERENCE)}
             values |= {HIGH: str(limits.high), LOW: str(limits.low)}
+            if values[GOVERNOR] == "userspace" and (speed := policy.value(_FILES[_SPEED])).isdecimal():
+                values[_SPEED] = speed
             settings += [
                 Setting(knob=self.name, target=f"{policy.name}.{part}", value=value)
                 for part, value in values.items()
@@ -82,12 +87,12 @@ class CpuFreq:
         """Make one setting of one cluster; a limit takes the opposite one with it where that is in the way."""
         name, _, part = setting.target.partition(".")
         policy = Policy(sysroot, name)
-        if part not in FILES or "/" in name:
-            raise PowerlabError(f"cpufreq has no setting {setting.target!r}; it has policyN.{', .'.join(FILES)}.")
+        if part not in _FILES or "/" in name:
+            raise PowerlabError(f"cpufreq has no setting {setting.target!r}; it has policyN.{', .'.join(_FILES)}.")
         if part == PREFERENCE:
             self._write_preference(policy, setting.value)
-        elif part == GOVERNOR or not setting.value.isdecimal():
-            write_value(sysroot, policy.path(FILES[part]), setting.value)
+        elif part in {GOVERNOR, _SPEED} or not setting.value.isdecimal():
+            write_value(sysroot, policy.path(_FILES[part]), setting.value)
         else:
             write = write_high if part == HIGH else write_low
             write(sysroot, policy.path(FILES[LOW]), policy.path(FILES[HIGH]), int(setting.value))

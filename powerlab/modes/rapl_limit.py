@@ -35,7 +35,8 @@ class RaplLimit:
     meaning = "power limits of the processor packages"
     forms: tuple[Form, ...] = (Form(name="package-limit=NW", meaning="each processor package draws at most N W"),)
     grants: tuple[Grant, ...] = (
-        FileGrant(path=rf"{_DIRECTORY}/{_ZONE}/constraint_[01]_power_limit_uw", values=r"[1-9][0-9]{6,8}"),
+        # Boards without limits say 4095.875 W, and that must go back too.
+        FileGrant(path=rf"{_DIRECTORY}/{_ZONE}/constraint_[01]_power_limit_uw", values=r"[1-9][0-9]{6,9}"),
         FileGrant(path=rf"{_DIRECTORY}/{_ZONE}/{_ENABLED}", values="[01]"),
     )
 
@@ -81,6 +82,7 @@ class RaplLimit:
             settings += [
                 Setting(knob=self.name, target=f"{zone}.{file}", value=values[file])
                 for file in _FILES
+                if file == _ENABLED or _number(sysroot, zone, file) >= _LEAST_W * 1e6  # less is no limit, but not used
                 if _value(sysroot, zone, file)
             ]
         return PowerMode(

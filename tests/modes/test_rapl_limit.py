@@ -11,6 +11,7 @@ from powerlab.domain.power import Availability
 from powerlab.modes import rapl_limit as module
 from powerlab.modes.controller import ModeController
 from powerlab.modes.files import write_value
+from powerlab.modes.grants import FileGrant
 from powerlab.modes.rapl_limit import RaplLimit
 from powerlab.sysroot import Sysroot
 
@@ -136,3 +137,16 @@ def test_a_setting_that_does_not_exist_is_refused(machine: Sysroot, target: str)
 def test_a_user_who_may_not_is_told(machine: Sysroot, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "can_write", lambda sysroot, path: False)
     assert RaplLimit().probe(machine).availability is Availability.DENIED
+
+
+def test_what_a_board_without_limits_says_can_go_back_through_the_helper() -> None:
+    path = f"{CLASS}/intel-rapl:0/constraint_0_power_limit_uw"
+    assert any(isinstance(grant, FileGrant) and grant.covers(path, "4095875000") for grant in RaplLimit().grants)
+
+
+def test_a_limit_that_is_not_used_is_left_alone(make_tree: Make, state_dir: Path) -> None:
+    """Some firmware says 0 W for a limit that it does not have: nobody may set that, so it could not go back."""
+    machine = make_tree(zone("intel-rapl:0", "package-0", short_uw=0))
+    with ModeController(machine, state_dir).applied("package-limit=65W"):
+        assert (limit(machine, "intel-rapl:0"), limit(machine, "intel-rapl:0", 1)) == ("65000000", "0")
+    assert (limit(machine, "intel-rapl:0"), limit(machine, "intel-rapl:0", 1)) == ("125000000", "0")

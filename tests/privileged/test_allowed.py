@@ -86,7 +86,8 @@ def test_clocks_of_every_cluster_may_be_set_and_nothing_else_of_it() -> None:
     assert ALLOWED.write_grants(f"{policy}/scaling_max_freq", "1190400")
     assert not ALLOWED.write_grants(f"{policy}/scaling_max_freq", "-1")
     assert not ALLOWED.write_grants(f"{policy}/scaling_max_freq", "1\n2")
-    assert not ALLOWED.may_write(f"{policy}/scaling_setspeed")
+    assert not ALLOWED.write_grants(f"{policy}/scaling_setspeed", "<unsupported>")
+    assert not ALLOWED.may_write(f"{policy}/scaling_driver")
 
 
 @pytest.mark.parametrize("grant", PROGRAM_GRANTS, ids=lambda grant: " ".join((grant.program, *grant.arguments)))
