@@ -83,7 +83,7 @@ class Server:
             try:
                 self._answer(connection, peer_of(connection))
             except (ProtocolError, OSError) as error:
-                _log.warning("a connection was given up: %s", error or type(error).__name__)
+                _log.warning("a connection was given up: %s", str(error) or type(error).__name__)
 
     def _answer(self, connection: socket.socket, peer: Peer) -> None:
         connection.settimeout(_REQUEST_TIMEOUT_S)

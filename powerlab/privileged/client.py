@@ -31,7 +31,10 @@ from powerlab.sysroot import Sysroot
 
 _TIMEOUT_S = 90.0
 """Above the longest time a program may take that the helper runs for somebody else first."""
+_SHORT_TIMEOUT_S = 5.0
+"""After a helper has let that time pass, until it answers again: each of a hundred questions would wait as long."""
 _own = {"helper": False}
+_patience_s = {"now": _TIMEOUT_S}
 
 
 class NoHelperError(PowerlabError):
@@ -121,10 +124,16 @@ def _ask(sysroot: Sysroot, request: Request, guard: int | None = None) -> tuple[
             # A helper that refuses at once has answered before it has read the request, and its end is closed.
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 send(connection, request, guard)
-            body, descriptor = receive(connection, _TIMEOUT_S)
+            body, descriptor = receive(connection, _patience_s["now"])
+        _patience_s["now"] = _TIMEOUT_S
     except (PermissionError, ConnectionRefusedError, FileNotFoundError) as error:
         why = f"the privileged helper cannot be reached ({error.strerror}); start powerlab-helper, or run as its user."
         raise NoHelperError(why) from None
+    except TimeoutError:
+        waited_s, _patience_s["now"] = _patience_s["now"], _SHORT_TIMEOUT_S
+        raise PowerlabError(
+            f"the privileged helper gave no answer within {waited_s:g} s; `journalctl -u powerlab-helper` says why."
+        ) from None
     except (ProtocolError, OSError) as error:
         raise PowerlabError(
             f"the privileged helper gave no answer ({error}); `journalctl -u powerlab-helper` says why."
@@ -156,7 +165,7 @@ def _connected(sysroot: Sysroot) -> Iterator[socket.socket]:
     directory = os.open(place.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-            connection.settimeout(_TIMEOUT_S)
+            connection.settimeout(_patience_s["now"])
             connection.connect(f"/proc/self/fd/{directory}/{place.name}")
             yield connection
     finally:

@@ -12,7 +12,7 @@ import pytest
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.modes.files import can_write, read_value, write_value
-from powerlab.privileged import client
+from powerlab.privileged import client, protocol
 from powerlab.privileged.client import NoHelperError
 from powerlab.privileged.protocol import SOCKET, Done, Failed, Refused, Reply, encode, send
 from powerlab.privileged.reading import is_denied, open_denied, read_anyway
@@ -184,3 +184,30 @@ def test_a_file_the_helper_does_not_open_is_a_denied_one(tree: Sysroot) -> None:
         open_denied(tree, FILE)
     with pytest.raises(PermissionError, match="no privileged helper"):
         open_denied(tree, FILE)
+
+
+def test_a_helper_that_hangs_is_waited_for_once(tree: Sysroot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A device has a hundred files, and a minute and a half for each would look like a hang of powerlab's own."""
+    monkeypatch.setitem(client._patience_s, "now", 0.01)
+    monkeypatch.setattr(client, "_SHORT_TIMEOUT_S", 0.02)
+    waits = []
+    real_receive = protocol.receive
+
+    def receive(connection: socket.socket, timeout_s: float) -> tuple[bytes, int | None]:
+        waits.append(timeout_s)
+        return real_receive(connection, timeout_s)
+
+    monkeypatch.setattr(client, "receive", receive)
+    place = tree.path(SOCKET)
+    place.parent.mkdir(parents=True)
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.bind(str(place))
+        silent.listen()
+        with pytest.raises(PowerlabError, match=r"no answer within 0.01 s; `journalctl"):
+            client.write_file(tree, FILE, "powersave")
+        assert not client.may_write(tree, FILE)
+    place.unlink()
+    with answering(tree, lambda connection: send(connection, Done())):
+        client.write_file(tree, FILE, "powersave")
+    assert waits == [0.01, 0.02, 0.02]
+    assert client._patience_s["now"] == client._TIMEOUT_S, "once it answers it is waited for again"
