@@ -25,6 +25,8 @@ from powerlab_helper.deeds import Deeds
 _log = logging.getLogger("powerlab.helper")
 _REQUEST_TIMEOUT_S = 5.0
 """How long a request may take to come and its reply to be read: others wait meanwhile."""
+_LONGEST_LOGGED = 500
+"""Characters of a message; what is longer is no honest request, and would fill the log."""
 _CREDENTIALS = struct.Struct("3i")
 
 
@@ -117,4 +119,5 @@ class Server:
 def _note(peer: Peer, request: Request, reply: Reply) -> None:
     """Log what was done for whom; questions, which change nothing, only when logging is on in full."""
     level = logging.DEBUG if isinstance(request, May) else logging.INFO
-    _log.log(level, "user %d, process %d: %s -> %s", peer.uid, peer.pid, request, reply)
+    asked, answered = (f"{message!r}"[:_LONGEST_LOGGED] for message in (request, reply))
+    _log.log(level, "user %d, process %d: %s -> %s", peer.uid, peer.pid, asked, answered)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import time
 from collections.abc import Iterator
 
 from powerlab.domain.errors import PowerlabError
@@ -33,6 +34,7 @@ _TIMEOUT_S = 90.0
 """Above the longest time a program may take that the helper runs for somebody else first."""
 _SHORT_TIMEOUT_S = 5.0
 """After a helper has let that time pass, until it answers again: each of a hundred questions would wait as long."""
+_QUEUE_POLL_S = 0.02
 _own = {"helper": False}
 _patience_s = {"now": _TIMEOUT_S}
 
@@ -166,7 +168,25 @@ def _connected(sysroot: Sysroot) -> Iterator[socket.socket]:
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(_patience_s["now"])
-            connection.connect(f"/proc/self/fd/{directory}/{place.name}")
+            _connect(connection, f"/proc/self/fd/{directory}/{place.name}", time.monotonic() + _patience_s["now"])
             yield connection
     finally:
         os.close(directory)
+
+
+def _connect(connection: socket.socket, address: str, deadline: float) -> None:
+    """Connect, and wait where more ask at once than the helper's queue holds: the kernel does not (EAGAIN, connect(2)).
+
+    Raises:
+        TimeoutError: the queue stayed full until the deadline.
+        OSError: nobody listens there.
+    """
+    while True:
+        try:
+            connection.connect(address)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                raise TimeoutError from None
+            time.sleep(_QUEUE_POLL_S)
+        else:
+            return

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import socket
@@ -211,3 +212,38 @@ def test_a_helper_that_hangs_is_waited_for_once(tree: Sysroot, monkeypatch: pyte
         client.write_file(tree, FILE, "powersave")
     assert waits == [0.01, 0.02, 0.02]
     assert client._patience_s["now"] == client._TIMEOUT_S, "once it answers it is waited for again"
+
+
+def test_a_full_queue_is_waited_for(tree: Sysroot) -> None:
+    """More who ask at once than the helper's queue holds: the kernel turns the next one away at once."""
+    place = tree.path(SOCKET)
+    place.parent.mkdir(parents=True)
+    with socket.socket(socket.AF_UNIX) as listener, contextlib.ExitStack() as others:
+        listener.bind(str(place))
+        listener.listen(0)
+        waiting = others.enter_context(socket.socket(socket.AF_UNIX))
+        waiting.connect(str(place))
+
+        def serve() -> None:
+            listener.accept()[0].close()
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(2**16)
+                send(connection, Done())
+
+        thread = threading.Timer(0.1, serve)
+        thread.start()
+        client.write_file(tree, FILE, "powersave")
+        thread.join()
+
+
+def test_a_queue_that_stays_full_is_told(tree: Sysroot, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(client._patience_s, "now", 0.05)
+    place = tree.path(SOCKET)
+    place.parent.mkdir(parents=True)
+    with socket.socket(socket.AF_UNIX) as listener, socket.socket(socket.AF_UNIX) as waiting:
+        listener.bind(str(place))
+        listener.listen(0)
+        waiting.connect(str(place))
+        with pytest.raises(PowerlabError, match=r"no answer within 0.05 s"):
+            client.write_file(tree, FILE, "powersave")

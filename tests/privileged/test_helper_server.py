@@ -206,3 +206,12 @@ def test_what_cannot_be_is_one_sentence(
 
 def test_the_lock_file_is_made_for_every_user(tree: Sysroot, helper: Helper) -> None:
     assert tree.path("/run/lock/powerlab-modes.lock").stat().st_mode & 0o777 == 0o666
+
+
+def test_a_stranger_s_long_words_do_not_fill_the_log(tree: Sysroot, helper: Helper) -> None:
+    with pytest.raises(PowerlabError, match="not on its list"):
+        client.write_file(tree, "/sys/" + "x" * 50_000, "\x1b[31m\nINFO forged")
+    log = ended(helper)
+    assert "WriteFile(path='/sys/xxx" in log
+    assert max(map(len, log.splitlines())) < 1500
+    assert "\x1b" not in log
