@@ -215,7 +215,7 @@ class ModeController:
             mode=mode.name,
             boot_id=boot_id(self._sysroot),
             pid=os.getpid(),
-            previous=self._board.read(),
+            previous=self._board.read_ours(),
             target=mode.settings,
         )
         self._back.begin(entry)

@@ -98,7 +98,11 @@ class NvmlLimit:
         if match is None:
             raise PowerlabError(f"nvml_limit has no setting {setting.target!r}; it has GPUn.{LIMIT} and .{CLOCKS}.")
         if os.geteuid() != 0 and client.may_set(sysroot, KNOB):
-            client.make_setting(sysroot, KNOB, setting.target, setting.value, held_lock(sysroot))
+            try:
+                client.make_setting(sysroot, KNOB, setting.target, setting.value, held_lock(sysroot))
+            except OSError as error:
+                why = error.strerror or "the helper's system refuses"
+                raise PowerlabError(f"{setting.target} does not take {setting.value} ({why}).") from None
             return
         try:
             with session(sysroot) as library:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import Setting
+from powerlab.domain.power import Availability
 from powerlab.modes import heat
 from powerlab.modes.base import Knob
 from powerlab.sysroot import Sysroot
@@ -34,6 +35,19 @@ class Board:
         back; and a setting that was recorded and has vanished is told by :meth:`difference`.
         """
         return tuple(setting for knob in self._knobs.values() for setting in self._read_knob(knob))
+
+    def read_ours(self) -> tuple[Setting, ...]:
+        """Return as :meth:`read` does what this process may also set.
+
+        What it may not, others change meanwhile, and it could not be put back: a user with a quota of processor time
+        would wait for ever for a governor that root has chosen since.
+        """
+        return tuple(
+            setting
+            for knob in self._knobs.values()
+            if knob.probe(self._sysroot).availability is not Availability.DENIED
+            for setting in self._read_knob(knob)
+        )
 
     def _read_knob(self, knob: Knob) -> Sequence[Setting]:
         try:
@@ -134,7 +148,7 @@ class Board:
                 written.append(setting)
                 try:
                     knob.write(self._sysroot, setting)
-                except PowerlabError:
+                except (PowerlabError, OSError):
                     refused.append(setting)
                 now = {key_of(setting): setting.value for setting in self._read_knob(knob)}
         failures = [failure for setting in refused if (failure := self._failure(setting))]
@@ -148,6 +162,8 @@ class Board:
             self.write([setting])
         except PowerlabError as error:
             return error
+        except OSError as error:
+            return PowerlabError(f"{setting.knob} {setting.target} does not go back to {setting.value} ({error}).")
         return None
 
     def survivors(self, settings: Iterable[Setting]) -> tuple[Setting, ...]:

@@ -117,7 +117,7 @@ def test_a_lock_of_our_own_is_put_back_and_not_undone(of_cards: ModeController, 
         ("gpu-limit=200", "write it like gpu-limit=65W"),
         ("gpu-limit=", "write it like"),
         ("gpu-lock=700MHz", "no clock of 700 MHz; it has 300 to 1200 MHz, nearest 600 and 900"),
-        ("gpu-lock=1200W", "write it like gpu-lock=1190400MHz"),
+        ("gpu-lock=1200W", "write it like gpu-lock=1200MHz"),
     ],
 )
 def test_an_impossible_mode_says_what_is_possible(two_cards: Sysroot, name: str, words: str) -> None:
@@ -352,3 +352,17 @@ def test_whatever_is_offered_is_possible_on_every_card(cards: list[Card]) -> Non
 @given(milliwatts=st.integers(0, 10**7))
 def test_watts_lose_no_milliwatt(milliwatts: int) -> None:
     assert round(float(watts(milliwatts)) * 1000) == milliwatts
+
+
+def test_a_system_that_refuses_the_helper_is_a_refusal_in_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    sysroot = write_cards(tmp_path)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(client, "may_set", lambda _root, knob: True)
+    monkeypatch.setattr(client, "make_setting", refuse)
+    with pytest.raises(PowerlabError, match=r"GPU0.power_limit_mw does not take 150000 \(Input/output error\)"):
+        KNOB.write(sysroot, setting("GPU0.power_limit_mw", "150000"))

@@ -26,9 +26,10 @@ class Shelf:
     def __init__(self, name: str, values: dict[str, str], needs: dict[str, tuple[str, str]] | None = None) -> None:
         self.name, self.values, self.needs = name, dict(values), needs or {}
         self.written: list[str] = []
+        self.availability = Availability.AVAILABLE
 
     def probe(self, sysroot: Sysroot) -> KnobProbe:
-        return KnobProbe(knob=self.name, availability=Availability.AVAILABLE, detail="")
+        return KnobProbe(knob=self.name, availability=self.availability, detail="")
 
     def modes(self, sysroot: Sysroot) -> Sequence[PowerMode]:
         return ()
@@ -155,3 +156,25 @@ def test_a_setting_that_is_refused_for_good_does_not_keep_a_later_one_from_its_s
 def test_a_setting_of_an_unknown_knob_is_refused() -> None:
     with pytest.raises(PowerlabError, match="no knob named 'nothing'"):
         Board(Sysroot(), []).write([Setting(knob="nothing", target="a", value="1")])
+
+
+def test_what_may_not_be_set_is_not_recorded_to_be_put_back() -> None:
+    ours, roots, broken = Shelf("ours", {"a": "0"}), Shelf("roots", {"a": "0"}), Shelf("broken", {"a": "0"})
+    roots.availability, broken.availability = Availability.DENIED, Availability.BROKEN
+    board = Board(Sysroot(), [ours, roots, broken])
+    assert [setting.knob for setting in board.read_ours()] == ["ours", "broken"]
+    assert [setting.knob for setting in board.read()] == ["ours", "roots", "broken"], "drift is seen all the same"
+
+
+def test_a_knob_whose_files_fail_does_not_keep_the_others_from_going_back() -> None:
+    class Failing(Shelf):
+        def write(self, sysroot: Sysroot, setting: Setting) -> None:
+            raise OSError(5, "Input/output error")
+
+    failing, good = Failing("failing", {"a": "0"}), Shelf("good", {"a": "0"})
+    board = Board(Sysroot(), [failing, good])
+    previous = board.read()
+    failing.values, good.values = {"a": "1"}, {"a": "1"}
+    with pytest.raises(PowerlabError, match=r"failing a does not go back to 0 \(.*Input/output error\)"):
+        board.restore(previous, frozenset())
+    assert good.values == {"a": "0"}

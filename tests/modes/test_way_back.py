@@ -15,6 +15,7 @@ import pytest
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import Setting
+from powerlab.modes import cpufreq
 from powerlab.modes.controller import ModeController
 from powerlab.modes.cpufreq import CpuFreq
 from powerlab.modes.journal import Journal, place_of
@@ -276,3 +277,15 @@ def test_an_ignored_signal_stays_ignored_and_other_threads_hold_nothing() -> Non
     thread.start()
     thread.join()
     assert seen == [signal.default_int_handler]
+
+
+def test_what_root_changed_while_a_user_had_a_quota_is_not_the_user_s_to_put_back(
+    board: Sysroot, state_dir: Path, put: Put, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cpufreq, "can_write", lambda sysroot, path: False)
+    controller = ModeController(board, state_dir)
+    with controller.applied("cpu-quota=2"):
+        put(f"{POLICY0}/scaling_governor", "performance")
+        assert "policy0.governor" in str(controller.drifted("cpu-quota=2"))
+    assert governor(board) == "performance"
+    assert controller.not_put_back() is None
