@@ -12,7 +12,7 @@ from e2e.golden_boards import GOLDEN, described, simulated, variants
 from powerlab.boards.registry import BOARDS
 
 SHORT = "--threads 2 --repeats 3 --duration 0.5 --warm-up 0.2 --idle 0.6 --store none --json"
-KNOWN_FINDINGS = {"background-load", "too-few-samples", "window-too-short", "throttled"}
+KNOWN_FINDINGS = {"background-load", "too-few-samples", "window-too-short", "throttled", "power-gap"}
 
 
 @pytest.fixture(scope="module", params=variants())
