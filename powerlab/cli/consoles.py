@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 _FILE_WIDTH = 140
 _ID_LENGTH = 36
+_END_BLANKS = re.compile(r" +(?=(\x1b\[[0-9;]*m)*$)")
 
 
 def table_console() -> Console:
@@ -21,6 +23,14 @@ def table_console() -> Console:
     if not console.is_terminal:
         console.width = _FILE_WIDTH
     return console
+
+
+def print_neatly(console: Console, *parts: RenderableType) -> None:
+    """Print parts, one below the other, without blanks at the ends of lines, styled ones included."""
+    with console.capture() as captured:
+        for part in parts:
+            console.print(part)
+    console.file.write("".join(f"{_END_BLANKS.sub('', line)}\n" for line in captured.get().splitlines()))
 
 
 def plain_table(*headings: str) -> Table:

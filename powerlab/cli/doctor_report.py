@@ -63,7 +63,9 @@ def _in_short(found: Mapping[str, Any]) -> str:
     modes = f"{counted(len(settable), 'power mode')} can be set" if settable else "No power mode can be set"
     wrong = [one for one in _all_probes(found) if one["availability"] in ("denied", "broken")]
     count = len(wrong) + len(found["mode_problems"])
-    end = f" {counted(count, 'thing')} could work and does not: see the end." if count else ""
+    end = (
+        f" {counted(count, 'thing')} could work and {'does' if count == 1 else 'do'} not: see the end." if count else ""
+    )
     return f"{power}. {modes}.{end}"
 
 
@@ -120,14 +122,21 @@ def _total(page: Page, found: Mapping[str, Any]) -> None:
     lines = {
         "total": some(total["rails"], _MANY_RAILS, " + ", " + {} more"),
         "covers": total["scope"],
-        "formula": "proposed by powerlab, which has no description of this board"
-        if total["proposed"]
-        else "the board's own",
+        "formula": _formula(total),
         "figures are": found["total_provenance"],
     }
     if found["cross_check"]:
         lines["but"] = "\n".join(found["cross_check"])
     page.show(pairs(lines))
+
+
+def _formula(total: Mapping[str, Any]) -> str:
+    """Say whose formula it is."""
+    if total["proposed"]:
+        return "proposed by powerlab, which has no description of this board"
+    if all(rail.startswith("meter:") for rail in total["rails"]):
+        return "the external meter alone, for it sees more than any sensor inside"
+    return "the board's own"
 
 
 def _knobs(page: Page, found: Mapping[str, Any], everything: bool) -> None:

@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from powerlab.cli.consoles import table_console
+from powerlab.cli.consoles import print_neatly, table_console
 
 _STYLES = {"available": "green", "absent": "dim", "denied": "yellow", "broken": "red"}
 _MARKS = {"available": "✓", "absent": "–", "denied": "!", "broken": "✗"}
@@ -36,10 +36,7 @@ class Page:
 
     def show(self, *parts: RenderableType) -> None:
         """Write anything, a part below the other."""
-        with self._console.capture() as captured:
-            for part in parts:
-                self._console.print(part)
-        self._console.file.write("".join(line.rstrip() + "\n" for line in captured.get().splitlines()))
+        print_neatly(self._console, *parts)
 
     def command(self, words: Text) -> None:
         """Write a line that is not wrapped, so that a command in it can be copied."""

@@ -18,7 +18,7 @@ from rich.text import Text
 from powerlab.analysis.summary import summarise
 from powerlab.backends.registry import BACKENDS
 from powerlab.cli import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK
-from powerlab.cli.consoles import table_console
+from powerlab.cli.consoles import print_neatly, table_console
 from powerlab.cli.hosts import open_host
 from powerlab.cli.interrupts import orderly_ends, uninterrupted
 from powerlab.cli.local_store import StoredSweep, begin, open_local
@@ -166,6 +166,5 @@ def _duration(seconds: float) -> str:
 def _print(runs: list[Run], total: TotalFormula | None) -> None:
     console = table_console()
     if runs:
-        console.print(sweep_table(summarise(runs)))
-    for line in (*notes(runs, total), *answer(runs)):
-        console.print(Text(line))
+        print_neatly(console, sweep_table(summarise(runs)))
+    print_neatly(console, *map(Text, (*notes(runs, total), *answer(runs))))

@@ -7,7 +7,7 @@ import argparse
 import msgspec
 
 from powerlab.cli import EXIT_OK
-from powerlab.cli.consoles import identified, plain_table, table_console
+from powerlab.cli.consoles import identified, plain_table, print_neatly, table_console
 from powerlab.cli.run_source import stored_run, stored_runs
 from powerlab.cli.tables import format_figure, point_name
 from powerlab.domain.quantity import METRICS
@@ -30,7 +30,7 @@ def list_all(args: argparse.Namespace) -> int:
             format_figure(one.metric("throughput_img_per_s"), interval=False),
             format_figure(efficiency, interval=False) + (f" {efficiency.provenance}" if efficiency else ""),
         )
-    table_console().print(table)
+    print_neatly(table_console(), table)
     return EXIT_OK
 
 
@@ -47,6 +47,6 @@ def show(args: argparse.Namespace) -> int:
     for metric in run.metrics:
         kind = METRICS[metric.name]
         table.add_row(kind.title, format_figure(metric), kind.unit, metric.provenance)
-    table_console().print(table)
+    print_neatly(table_console(), table)
     print("power: none" if run.total is None else f"power: {' + '.join(run.total.rails)}, {run.total.scope}")
     return EXIT_OK

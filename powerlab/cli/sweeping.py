@@ -12,7 +12,7 @@ from rich.text import Text
 
 from powerlab.analysis.summary import PointSummary
 from powerlab.cli import EXIT_INCOMPLETE, EXIT_OK
-from powerlab.cli.consoles import identified, plain_table, table_console
+from powerlab.cli.consoles import identified, plain_table, print_neatly, table_console
 from powerlab.cli.plans import plan_from
 from powerlab.cli.server_api import ServerApi
 from powerlab.cli.tables import sweep_table
@@ -50,7 +50,7 @@ def list_all(args: argparse.Namespace) -> int:
         created = f"{one.created_at:%Y-%m-%d %H:%M} UTC"
         name = identified(one.id, ", ".join(one.plan.models))
         table.add_row(name, Text(one.device_name), one.state, runs, created)
-    table_console().print(table)
+    print_neatly(table_console(), table)
     return EXIT_OK
 
 
@@ -132,5 +132,5 @@ def print_sweep(api: ServerApi, record: SweepRecord, *, as_json: bool) -> int:
     state = f"{record.state}: {record.detail}" if record.detail else record.state
     print(f"{record.id} on {record.device_name}, {state}, {record.stored_run_count}/{record.planned_run_count} runs")
     if summaries:
-        table_console().print(sweep_table(summaries))
+        print_neatly(table_console(), sweep_table(summaries))
     return EXIT_OK

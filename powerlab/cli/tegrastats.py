@@ -99,7 +99,7 @@ def _document(summary: Summary) -> dict[str, Any]:
 
 
 def _print(summary: Summary) -> None:
-    from powerlab.cli.consoles import plain_table, table_console
+    from powerlab.cli.consoles import plain_table, print_neatly, table_console
     from powerlab.cli.tables import format_figure
     from powerlab.domain.quantity import Metric, Provenance
 
@@ -117,6 +117,6 @@ def _print(summary: Summary) -> None:
         )
         powers = (f"{value_w:.3f}" for value_w in (found.mean_w, found.min_w, found.max_w))
         table.add_row(name, *powers, format_figure(energy))
-    console.print(table)
+    print_neatly(console, table)
     for note in summary.notes:
         console.print(f"note: {note}", soft_wrap=True)

@@ -71,6 +71,29 @@ def test_what_could_work_is_counted_at_the_top_and_told_at_the_end(
     assert section(text, "What you can do")[0].startswith("  rapl: ")
 
 
+def test_a_line_of_the_owners_modes_that_cannot_be_used_is_one_of_those_things(
+    machine: Machine, deny: Callable[[str], None]
+) -> None:
+    deny("/energy_uj")
+    sysroot = machine("xeon")
+    sysroot.path("/etc/powerlab").mkdir(parents=True)
+    sysroot.path("/etc/powerlab/modes.toml").write_text('[modes]\nquiet = "warp=9"\n')
+    text = report(sysroot)
+    assert "2 things could work and do not: see the end." in " ".join(text.split())
+    assert section(text, "What you can do")[-1].startswith(
+        "  power modes: mend /etc/powerlab/modes.toml: it says quiet"
+    )
+
+
+def test_a_meters_total_is_not_said_to_be_a_boards_own_formula(machine: Machine) -> None:
+    found = document(host(machine("xeon")))
+    found["total"] |= {"rails": ["meter:wall"], "proposed": False}
+    output = io.StringIO()
+    print_report(found, Console(file=output, width=WIDTH))
+    (line,) = (line for line in section(output.getvalue(), "Power of the whole") if "formula" in line)
+    assert "the external meter alone" in line
+
+
 @pytest.mark.parametrize("name", ["xeon", "altra", "orin", "xavier-jp4", "grace", "nothing"])
 @pytest.mark.parametrize("watch_s", [None, 0.01])
 def test_no_line_is_wider_than_the_page_or_ends_in_blanks(machine: Machine, name: str, watch_s: float | None) -> None:
