@@ -95,7 +95,7 @@ def _open(sysroot: Sysroot, state_dir: Path) -> int:
             if directory == state_dir:
                 directory.mkdir(parents=True, exist_ok=True)
             # Not one O_CREAT: where fs.protected_regular is set, even root may not give it for another user's file.
-            handle = os.open(path, _OPEN) if os.path.lexists(path) else _create(path)
+            handle = _open_existing(path) if os.path.lexists(path) else _create(path)
             if stat.S_ISREG(os.fstat(handle).st_mode):
                 return handle
             os.close(handle)
@@ -112,6 +112,16 @@ def _open(sysroot: Sysroot, state_dir: Path) -> int:
     raise PowerlabError(
         f"no lock file can be written to {LOCK_DIRECTORY} or {state_dir} ({why}); give a place with --state-dir."
     )
+
+
+def _open_existing(path: Path) -> int:
+    try:
+        return os.open(path, _OPEN)
+    except OSError as error:
+        if error.errno != errno.EROFS:
+            raise
+        # A container that may only read there meets the others at their file all the same: flock(2) asks for no more.
+        return os.open(path, _OPEN & ~os.O_RDWR)
 
 
 def _no_plain_file(path: Path) -> PowerlabError:

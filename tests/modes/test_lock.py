@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -179,3 +180,25 @@ def test_what_strangers_write_into_the_lock_is_not_repeated(board: Sysroot, tmp_
         assert module._noted_change(handle) is None
     finally:
         os.close(handle)
+
+
+def test_a_lock_that_may_only_be_read_is_the_same_lock(
+    board: Sysroot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second one in the state directory would let two processes set modes at the same time."""
+    module.prepare_lock(board)
+    real_open = os.open
+
+    def read_only(path: Any, flags: int, *rest: int, **options: Any) -> int:
+        if str(path).endswith(".lock") and flags & os.O_RDWR:
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+        return real_open(path, flags, *rest, **options)
+
+    with hold(board, tmp_path / "its") as holder:
+        monkeypatch.setattr(os, "open", read_only)
+        refused = pytest.raises(PowerlabError, match=f"process {holder.pid} is setting power modes")
+        with refused, device_lock(board, tmp_path / "ours"):
+            pytest.fail("two at once")
+        holder.communicate("\n")
+    with device_lock(board, tmp_path / "ours"):
+        assert not (tmp_path / "ours").exists()
