@@ -10,7 +10,7 @@ import pytest
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import Setting
-from powerlab.modes import cgroup, cpu_quota, delegating
+from powerlab.modes import cgroup_v1, cgroup_v2, cpu_quota, delegating
 from powerlab.modes.cpu_quota import CpuQuota
 from powerlab.modes.delegating import may_set, set_by_helper
 from powerlab.modes.jetson_clocks import JetsonClocks
@@ -31,7 +31,7 @@ def asked(board: Sysroot, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, st
     monkeypatch.setattr(
         client, "make_setting", lambda sysroot, knob, target, value, guard=None: noted.append((knob, target, value))
     )
-    for module in (cgroup, cpu_quota):
+    for module in (cgroup_v1, cgroup_v2, cpu_quota):
         monkeypatch.setattr(module, "can_write", lambda sysroot, path: False)
     return noted
 
