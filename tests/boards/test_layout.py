@@ -32,7 +32,7 @@ def test_a_boards_first_jetpack_is_taken_unasked(name: str, asked: int | None, t
     [
         ("jetson-agx-xavier", 6, "choose 4 or 5"),
         ("jetson-nano", 5, "choose 4"),
-        ("intel-xeon", 5, "leave it away: this board has none"),
+        ("intel-xeon", 5, "leave --jetpack out: this board has none"),
     ],
 )
 def test_a_jetpack_the_board_never_had_is_refused(name: str, asked: int, says: str) -> None:
