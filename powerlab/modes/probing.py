@@ -5,7 +5,9 @@ from __future__ import annotations
 from powerlab.domain.power import Availability
 from powerlab.modes.base import KnobProbe
 
-AS_ROOT = "run powerlab as root (sudo), start the privileged helper (docs/boards.md), or mount /sys writable in a container"
+AS_ROOT = (
+    "run powerlab as root (sudo), start the privileged helper (docs/boards.md), or mount /sys writable in a container"
+)
 
 
 def available(knob: str, detail: str) -> KnobProbe:
