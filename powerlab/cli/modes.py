@@ -98,7 +98,8 @@ def _run(args: argparse.Namespace) -> int:
         print(report.mode_json(mode)) if args.json else report.print_mode(mode)
     elif args.action == "set":
         mode = controller.set(args.name)
-        _report(args, mode.settings, f"{mode.name} is set; `powerlab modes restore` goes back.")
+        where = "" if sysroot.base == Path("/") else f" --sysroot {args.sysroot}"
+        _report(args, mode.settings, f"{mode.name} is set; `powerlab modes restore{where}` goes back.")
     elif args.action == "restore":
         pending = controller.not_put_back() or (not args.if_killed and controller.set_to_stay())
         written = controller.recover() if args.if_killed else controller.restore()

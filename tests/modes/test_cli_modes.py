@@ -90,7 +90,7 @@ def test_a_mode_that_needs_a_reboot_is_shown_with_the_way_there(
 def test_several_parts_are_set_at_once_and_taken_back(board: Sysroot, capsys: pytest.CaptureFixture[str]) -> None:
     sysroot = ["--sysroot", str(board.base)]
     assert main(["modes", "set", "cores=3+governor=performance+gpu-max=522750000Hz", *sysroot]) == 0
-    assert "is set; `powerlab modes restore` goes back" in capsys.readouterr().out
+    assert f"is set; `powerlab modes restore --sysroot {board.base}` goes back" in capsys.readouterr().out
     assert board.read("/sys/devices/system/cpu/cpu3/online") == "0"
     assert board.read("/sys/class/devfreq/17000000.gv11b/max_freq") == "522750000"
     assert main(["modes", "restore", *sysroot]) == 0
