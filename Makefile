@@ -7,6 +7,8 @@
 PYTHON ?=
 export PYTHON
 BIN := .venv/bin
+# Most tests wait for simulated boards rather than compute, so there is one worker more than there are cores.
+TEST_WORKERS ?= $(shell expr $$(nproc) + 1)
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
@@ -17,7 +19,7 @@ demo: ## sweep ResNet-50 on this machine, print the table, serve the dashboard (
 
 test: ## run every test; a test that lacks a system program says which and is skipped (never in CI)
 	@scripts/setup_venv dev
-	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile $(PYTEST_ARGS)
 
 check: ## ruff, mypy, the import contract, clang-format, and C++ with warnings as errors
 	@scripts/setup_venv dev
