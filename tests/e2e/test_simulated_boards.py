@@ -11,7 +11,7 @@ import pytest
 from e2e.golden_boards import GOLDEN, described, simulated, variants
 from powerlab.boards.registry import BOARDS
 
-SHORT = "--threads 2 --repeats 3 --duration 0.5 --warm-up 0.2 --idle 0.6 --store none --json"
+SHORT = "--threads 2 --repeats 3 --duration 2 --warm-up 0.2 --idle 1 --store none --json"
 KNOWN_FINDINGS = {"background-load", "too-few-samples", "window-too-short", "throttled", "power-gap"}
 
 
