@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -40,11 +39,11 @@ from powerlab.power.registry import probe_all
 from powerlab.power.total import choose_total
 from powerlab.sysroot import Sysroot
 from powerlab.throttling.nvml_violations import NvmlViolations
+from simulation_truth import true_energy, wait_until
 
 NAME = "gpu-workstation"
 CARDS = "/simulation/nvml"
 TICK_NS = 10_000_000
-PATIENCE_S = 30.0
 IDLE_W = {"GPU0": 17.0, "GPU1": 16.0}
 
 
@@ -89,18 +88,6 @@ def read(sysroot: Sysroot, rail: str) -> float:
     value = channel.read()
     assert isinstance(value, float)
     return value
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.01)
-
-
-def true_energy(board: Sysroot) -> tuple[int, float]:
-    moment, microjoules = board.read(layout.ENERGY_FILE).split()
-    return int(moment), int(microjoules) * 1e-6
 
 
 def test_the_board_is_known_and_its_total_holds_package_memory_and_cards(tree: Sysroot) -> None:

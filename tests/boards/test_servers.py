@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,6 +21,7 @@ from powerlab.power.recorder import Recorder
 from powerlab.power.registry import probe_all
 from powerlab.power.total import choose_total
 from powerlab.sysroot import Sysroot
+from simulation_truth import true_energy, wait_until
 
 CORES = [f"hwmon:Core Energy {core:03d}" for core in range(80)]
 RAILS = {
@@ -41,20 +41,6 @@ TOTALS = {
     "intel-xeon": RAILS["intel-xeon"],
     "laptop": ["rapl:package-0", "rapl:package-0/dram"],
 }
-PATIENCE_S = 30.0
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.01)
-
-
-def true_energy(board: Sysroot) -> tuple[int, float]:
-    """The simulator's own word: a moment and the energy of the total up to it, in J."""
-    moment, microjoules = board.read(layout.ENERGY_FILE).split()
-    return int(moment), int(microjoules) * 1e-6
 
 
 def rail_energy_j(board: Sysroot, rail: str) -> float:
