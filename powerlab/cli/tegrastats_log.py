@@ -26,8 +26,9 @@ _JUMP_STEPS, _JUMP_S = 3.0, 2.0
 """Dates further apart than that many usual steps and seconds, or running backwards, are a jump."""
 _TRUSTED_SPAN_S = 10.0
 """A part whose dates span less is timed by the stated interval, for a date is up to a second off."""
-_DATE_ERROR_S = 1 / math.sqrt(6)
-"""Standard uncertainty of the time between two dates that are both cut to whole seconds."""
+_DATE_ERROR_S = 1 / math.sqrt(3)
+"""Standard uncertainty of the time between two dates that are both cut to whole seconds: the bound, a second, as the
+half-width of a rectangle, as every bound here is taken; the dates of one log are cut once and average out over nothing."""
 _WORTH_SAYING = 0.05
 
 
@@ -166,7 +167,9 @@ def _figures(name: str, names: Collection[str], parts: Sequence[Part]) -> RailFi
         energy_j += found.energy_j
         gain_j += found.gain_j
         other_j += found.independent_j
-        time_j = math.hypot(time_j, mean_w * _DATE_ERROR_S if part.dated else 0.0)
+        if part.dated:
+            duration_s = float(trace.time_ns[-1] - trace.time_ns[0]) / 1e9
+            time_j = math.hypot(time_j, found.energy_j / duration_s * _DATE_ERROR_S)
     half_width_j = NORMAL_95 * math.hypot(gain_j, other_j, time_j)
     return RailFigures(
         mean_w=mean_w,

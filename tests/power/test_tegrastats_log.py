@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from powerlab import cli
@@ -124,6 +124,7 @@ def test_modules_fed_with_5_volts_step_finer() -> None:
     assert fine.high_j - fine.low_j < coarse.high_j - coarse.low_j
 
 
+@example([500] * 28 + [1266, 2412, 5261, 7709, 6977, 5966, 11173, 9000, 4000, 2000, 900, 500], 0.05, 0.0, False)
 @given(
     st.lists(st.integers(500, 60_000), min_size=15, max_size=200),
     st.floats(0.05, 5.0),
