@@ -6,23 +6,33 @@ import argparse
 from collections.abc import Callable
 from typing import TypeVar
 
+from powerlab.domain.choices import meant
 from powerlab.domain.device import Capabilities, Device
 from powerlab.domain.errors import PowerlabError
+from powerlab.domain.rigour import LEVELS, Rigour
 from powerlab.domain.sweep import SweepPlan
+from powerlab.domain.workload import Preparation, Scenario
 
 _T = TypeVar("_T", int, float)
 ALL_MODES = "all"
 
 
-_OPTIONS = (
+_LISTS = (
     ("--batch", "N,...", "1", "images per inference"),
     ("--modes", "NAME,...", "current", "power modes, or all; see powerlab modes"),
-    ("--repeats", "N", "3", "runs of each point, at least 3"),
-    ("--duration", "S", "5", "timed seconds of a run"),
-    ("--warm-up", "S", "1", "untimed seconds before it"),
-    ("--idle", "S", "2", "seconds of the idle baseline in each mode"),
-    ("--seed", "N", "0", "makes the order of the runs repeatable"),
-    ("--engine", "NAME", "builtin", "what runs the models"),
+    ("--engine", "NAME,...", "builtin", "what runs the models, or all that are installed"),
+    ("--precision", "NAME,...", "fp32", "number formats"),
+    ("--scenario", "NAME,...", "single-stream", "single-stream, multi-stream, server, offline"),
+    ("--slices", "N,...", "1", "parts a batch is cut into, which run at the same time"),
+)
+_LEVELS = (
+    ("--repeats", "N", "repeats", "runs of each point, at least 3"),
+    ("--duration", "S", "duration_s", "timed seconds of a run"),
+    ("--min-inferences", "N", "min_inferences", "inferences of a run, at least"),
+    ("--warm-up", "S", "warm_up_s", "untimed seconds before it, at least"),
+    ("--longest-warm-up", "S", "longest_warm_up_s", "when to stop waiting for a steady state"),
+    ("--idle", "S", "idle_s", "seconds of the idle baselines before and after each run"),
+    ("--cool-down", "S", "cool_down_s", "seconds to wait, at most, until a run starts as warm as those before it"),
 )
 
 
@@ -31,8 +41,23 @@ def add_plan_arguments(parser: argparse.ArgumentParser, models_help: str) -> Non
     parser.add_argument("models", nargs="+", metavar="MODEL", help=models_help)
     plan = parser.add_argument_group("what is run")
     plan.add_argument("--threads", metavar="N,...", help="thread counts (default: 1 and all cores)")
-    for option, metavar, default, words in _OPTIONS:
+    for option, metavar, default, words in _LISTS:
         plan.add_argument(option, metavar=metavar, default=default, help=f"{words} (default: {default})")
+    plan.add_argument("--spin-us", metavar="N,...", help="how long idle threads spin (default: the engine's own)")
+    plan.add_argument("--cores", metavar="LIST", action="append", help="cores to use, such as 0-3; may be repeated")
+    plan.add_argument("--preparation", choices=list(Preparation), default=Preparation.OUTSIDE, help="of inputs, timed?")
+    plan.add_argument("--latency-bound-ms", metavar="MS", default="0", help="what the server scenario's p99 must hold")
+    plan.add_argument("--seed", metavar="N", default="0", help="makes the order of the runs repeatable (default: 0)")
+    care = parser.add_argument_group("how carefully")
+    care.add_argument("--rigour", choices=list(Rigour), default=Rigour.QUICK, help=_rigour_words())
+    care.add_argument("--until", metavar="PERCENT", default="0", help="repeat until img/s/W is known to ±PERCENT")
+    for option, metavar, name, words in _LEVELS:
+        defaults = "/".join(f"{getattr(level, name):g}" for level in LEVELS.values())
+        care.add_argument(option, metavar=metavar, help=f"{words} (default: {defaults})")
+
+
+def _rigour_words() -> str:
+    return "; ".join(f"{name}: {level.words}" for name, level in LEVELS.items())
 
 
 def named_modes(args: argparse.Namespace) -> tuple[str, ...]:
@@ -47,6 +72,11 @@ def plan_from(args: argparse.Namespace, device: Device, capabilities: Capabiliti
         PowerlabError: a word is no number.
     """
     modes = _modes(args.modes, capabilities)
+    level = LEVELS[Rigour(args.rigour)]
+
+    def chosen(option: str, given: str | None, kind: Callable[[str], _T], otherwise: _T) -> _T:
+        return otherwise if given is None else _number(option, given, kind)
+
     return SweepPlan(
         models=tuple(args.models),
         threads=_numbers("--threads", args.threads, int)
@@ -54,13 +84,35 @@ def plan_from(args: argparse.Namespace, device: Device, capabilities: Capabiliti
         else _default_threads(modes, device, capabilities),
         batch_sizes=_numbers("--batch", args.batch, int),
         modes=modes,
-        repeats=_number("--repeats", args.repeats, int),
+        engines=_words(args.engine),
+        precisions=_words(args.precision),
+        scenarios=tuple(_scenario(word) for word in _words(args.scenario)),
+        slices=_numbers("--slices", args.slices, int),
+        spin_us=(None,) if args.spin_us is None else _numbers("--spin-us", args.spin_us, int),
+        cores=tuple(args.cores or [""]),
+        preparation=Preparation(args.preparation),
+        latency_bound_ms=_number("--latency-bound-ms", args.latency_bound_ms, float),
+        rigour=Rigour(args.rigour),
+        until_percent=_number("--until", args.until.removesuffix("%"), float),
         seed=_number("--seed", args.seed, int),
-        duration_s=_number("--duration", args.duration, float),
-        warm_up_s=_number("--warm-up", args.warm_up, float),
-        idle_s=_number("--idle", args.idle, float),
-        engine=args.engine,
+        repeats=chosen("--repeats", args.repeats, int, level.repeats),
+        duration_s=chosen("--duration", args.duration, float, level.duration_s),
+        min_inferences=chosen("--min-inferences", args.min_inferences, int, level.min_inferences),
+        warm_up_s=chosen("--warm-up", args.warm_up, float, level.warm_up_s),
+        longest_warm_up_s=chosen("--longest-warm-up", args.longest_warm_up, float, level.longest_warm_up_s),
+        idle_s=chosen("--idle", args.idle, float, level.idle_s),
+        cool_down_s=chosen("--cool-down", args.cool_down, float, level.cool_down_s),
     )
+
+
+def _scenario(word: str) -> Scenario:
+    try:
+        return Scenario(word)
+    except ValueError:
+        names = [scenario.value for scenario in Scenario]
+        raise PowerlabError(
+            f"there is no scenario {word!r}{meant(word, names)}; choose from: {', '.join(names)}."
+        ) from None
 
 
 def _modes(text: str, capabilities: Capabilities) -> tuple[str, ...]:

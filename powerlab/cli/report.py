@@ -9,8 +9,9 @@ from typing import Any
 import msgspec
 
 from powerlab.analysis.best import Best, best_points, pareto_front
+from powerlab.analysis.dimensions import in_words
 from powerlab.analysis.summary import summarise
-from powerlab.cli.tables import format_figure, point_name
+from powerlab.cli.tables import format_figure
 from powerlab.domain.device import Device
 from powerlab.domain.power import TotalFormula
 from powerlab.domain.quantity import METRICS
@@ -29,7 +30,7 @@ def answer(runs: Sequence[Run]) -> list[str]:
 def _sentence(best: Best) -> str:
     unit = METRICS[best.metric.name].unit
     figure = f"{format_figure(best.metric)} {unit} ({best.metric.provenance})"
-    return f"Best {best.goal}: {figure} with {point_name(best.summary.point)}; {best.statement}."
+    return f"Best {best.goal}: {figure} with {in_words(best.summary.point)}; {best.statement}."
 
 
 def notes(runs: Sequence[Run], total: TotalFormula | None) -> list[str]:

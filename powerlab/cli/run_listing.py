@@ -6,10 +6,11 @@ import argparse
 
 import msgspec
 
+from powerlab.analysis.dimensions import in_words
 from powerlab.cli import EXIT_OK
 from powerlab.cli.consoles import identified, plain_table, print_neatly, table_console
 from powerlab.cli.run_source import stored_run, stored_runs
-from powerlab.cli.tables import format_figure, point_name
+from powerlab.cli.tables import format_figure
 from powerlab.domain.quantity import METRICS
 from powerlab.protocol.wire import encode
 
@@ -24,7 +25,7 @@ def list_all(args: argparse.Namespace) -> int:
     for one in runs:
         efficiency = one.metric("efficiency_img_per_s_per_w")
         table.add_row(
-            identified(one.id, f"{point_name(one.point)}, repeat {one.repeat}"),
+            identified(one.id, f"{in_words(one.point)}, repeat {one.repeat}"),
             one.started_at[:19].replace("T", " "),
             one.verdict,
             format_figure(one.metric("throughput_img_per_s"), interval=False),
@@ -40,7 +41,7 @@ def show(args: argparse.Namespace) -> int:
     if args.json:
         print(msgspec.json.format(encode(run), indent=2).decode())
         return EXIT_OK
-    print(f"{run.id}: {point_name(run.point)}, repeat {run.repeat}, {run.verdict}, started {run.started_at}")
+    print(f"{run.id}: {in_words(run.point)}, repeat {run.repeat}, {run.verdict}, started {run.started_at}")
     for finding in run.findings:
         print(f"  {finding.verdict} ({finding.rule}): {finding.detail}")
     table = plain_table("metric", "value", "unit", "provenance")

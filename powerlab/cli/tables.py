@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
 from powerlab.analysis.best import best_points
+from powerlab.analysis.dimensions import shown
 from powerlab.analysis.rounding import interval_decimals, lopsided, significant_decimals
 from powerlab.analysis.summary import PointSummary
 from powerlab.domain.quantity import Metric
-from powerlab.domain.sweep import Point
 
 ABSENT = "–"
 BEST = "*"
+_LEFT = frozenset({"model", "engine", "precision", "scenario", "preparation", "cores", "mode"})
 _CAPTION = "± is the 95 % interval, * marks the best of its column"
-_POINT_COLUMNS: tuple[tuple[str, Callable[[PointSummary], str]], ...] = (
-    ("model", lambda summary: summary.point.workload.model),
-    ("batch", lambda summary: str(summary.point.workload.batch_size)),
-    ("threads", lambda summary: str(summary.point.threads)),
-    ("mode", lambda summary: summary.point.mode),
-)
 _COLUMNS: tuple[tuple[str, str], ...] = (
     ("p50 ms", "latency_p50_ms"),
     ("p90 ms", "latency_p90_ms"),
@@ -62,12 +57,6 @@ def format_figure(metric: Metric | None, *, interval: bool = True) -> str:
     return f"{value} ±{max(up, down):.{places}f}"
 
 
-def point_name(point: Point) -> str:
-    """Return a point in words: ``resnet50, batch 1, 2 threads, mode current``."""
-    threads = "1 thread" if point.threads == 1 else f"{point.threads} threads"
-    return f"{point.workload.model}, batch {point.workload.batch_size}, {threads}, mode {point.mode}"
-
-
 def sweep_table(summaries: Sequence[PointSummary]) -> Table:
     """Return the table of a sweep: a row a point, the best figures marked, provenance below the figures' unit.
 
@@ -80,14 +69,17 @@ def sweep_table(summaries: Sequence[PointSummary]) -> Table:
     marked = {
         (best.metric.name, best.summary.point.id) for best in best_points(summaries) if best.runner_up is not None
     }
-    columns = [(header, [read(summary) for summary in summaries]) for header, read in _POINT_COLUMNS]
+    columns = [
+        (dimension.title, [dimension.read(summary.point) for summary in summaries])
+        for dimension in shown(summary.point for summary in summaries)
+    ]
     columns += [_figure_column(header, name, summaries, marked) for header, name in _COLUMNS]
     columns.append(("valid", [f"{one.valid_count}/{one.run_count}" for one in summaries]))
     if title is not None:
         del columns[0]
     for header, cells in columns:
         words = [word for text in (header, *cells) for word in text.split()]
-        left = header in {"model", "mode"}
+        left = header in _LEFT
         least = None if left else max(map(len, words))
         table.add_column(header, justify="left" if left else "right", min_width=least, overflow="fold")
     for row in zip(*(cells for _, cells in columns), strict=True):

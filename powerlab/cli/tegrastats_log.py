@@ -28,7 +28,7 @@ _TRUSTED_SPAN_S = 10.0
 """A part whose dates span less is timed by the stated interval, for a date is up to a second off."""
 _DATE_ERROR_S = 1 / math.sqrt(3)
 """Standard uncertainty of the time between two dates that are both cut to whole seconds: the bound, a second, as the
-half-width of a rectangle, as every bound here is taken; the dates of one log are cut once and average out over nothing."""
+half-width of a rectangle, as every bound here is taken; it averages out over nothing."""
 _WORTH_SAYING = 0.05
 
 

@@ -21,10 +21,27 @@ class Availability(StrEnum):
 
 
 class RailQuantity(StrEnum):
-    """What a rail's values are: power in watts, or a cumulative energy counter in joules."""
+    """What values are: power in W, a cumulative energy counter in J, and what is recorded beside them.
+
+    ``latency`` holds a query's latency in s at the time it was issued, ``temperature`` a zone's in °C.
+    """
 
     POWER = "power"
     ENERGY = "energy"
+    LATENCY = "latency"
+    TEMPERATURE = "temperature"
+
+
+POWER_QUANTITIES = (RailQuantity.POWER, RailQuantity.ENERGY)
+"""What can be added up to a board's power."""
+
+
+class Part(StrEnum):
+    """Which part of a run a trace was recorded in."""
+
+    RUN = "run"
+    IDLE_BEFORE = "idle-before"
+    IDLE_AFTER = "idle-after"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +57,9 @@ class Rail:
         update_period_s: how often the value changes; 0 where every read is fresh.
         provenance: measured, estimated or simulated.
         offset: bound of a constant error of all readings, in W or J; 0 where none is stated.
+        lag_s: how old what a reading says is on average when it is read, as a step of the load showed.
+        lag_error_s: standard uncertainty of that; 0 where nobody calibrated it, and the lag may be anything from nothing
+            to one and a half update periods.
     """
 
     source: str
@@ -50,6 +70,8 @@ class Rail:
     update_period_s: float
     provenance: Provenance
     offset: float = 0.0
+    lag_s: float = 0.0
+    lag_error_s: float = 0.0
 
     @property
     def key(self) -> str:
@@ -100,9 +122,11 @@ class Trace:
         time_ns: int64, shape (n,): CLOCK_MONOTONIC stamps, strictly increasing, half-way through each read.
         value: float64, shape (n,): W, or J of an unwrapped counter (never decreasing).
         read_cost_ns: median time one read took.
+        part: which part of its run it was recorded in.
     """
 
     rail: Rail
     time_ns: NDArray[np.int64]
     value: NDArray[np.float64]
     read_cost_ns: int = 0
+    part: Part = Part.RUN

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 
 from powerlab.domain.choices import meant
@@ -10,6 +11,7 @@ from powerlab.domain.device import Capabilities, Device
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import PowerMode, reboot_command
 from powerlab.domain.sweep import SweepPlan
+from powerlab.domain.workload import Scenario
 
 MIN_REPEATS = 3
 """Fewer repeats say nothing about the scatter between runs."""
@@ -47,8 +49,13 @@ def check_plan(
     _check_lists(plan)
     _check_whole_numbers(plan)
     _check_numbers(plan)
-    if plan.engine not in engines:
-        raise PowerlabError(f"the engine {plan.engine!r} is not known; choose one of: {', '.join(engines)}.")
+    for engine in plan.engines:
+        if engine not in engines:
+            raise PowerlabError(f"the engine {engine!r} is not known; choose one of: {', '.join(engines)}.")
+    _check_scenarios(plan)
+    _check_slices(plan)
+    for cores in plan.cores:
+        _check_cores(cores, plan)
     _check_threads(plan, device)
     _check_modes(plan, device, capabilities, invented_pass)
 
@@ -59,6 +66,12 @@ def _check_lists(plan: SweepPlan) -> None:
         ("threads", plan.threads),
         ("batch sizes", plan.batch_sizes),
         ("modes", plan.modes),
+        ("engines", plan.engines),
+        ("precisions", plan.precisions),
+        ("scenarios", plan.scenarios),
+        ("counts of slices", plan.slices),
+        ("spin times", plan.spin_us),
+        ("lists of cores", plan.cores),
     )
     for title, values in lists:
         if not values:
@@ -82,7 +95,13 @@ def _check_numbers(plan: SweepPlan) -> None:
         ("minimum count of inferences", (plan.min_inferences,), positive, "at least 1"),
         ("sample period", (plan.sample_period_s,), positive, "a time above 0 s"),
         ("warm-up", (plan.warm_up_s,), not_negative, "0 s or more"),
+        ("longest warm-up", (plan.longest_warm_up_s,), not_negative, "0 s or more"),
         ("idle baseline", (plan.idle_s,), not_negative, "0 s or more"),
+        ("cool-down", (plan.cool_down_s,), not_negative, "0 s or more"),
+        ("count of slices", plan.slices, positive, "at least 1"),
+        ("spin time", tuple(us for us in plan.spin_us if us is not None), not_negative, "0 us or more"),
+        ("latency bound", (plan.latency_bound_ms,), not_negative, "a time above 0 ms"),
+        ("width that --until asks for", (plan.until_percent,), not_negative, "a percentage above 0"),
     )
     for title, values, good, wanted in checks:
         for value in values:
@@ -91,16 +110,65 @@ def _check_numbers(plan: SweepPlan) -> None:
 
 
 def _check_whole_numbers(plan: SweepPlan) -> None:
-    whole = (*plan.threads, *plan.batch_sizes, plan.min_inferences, abs(plan.seed))
+    spins = (us for us in plan.spin_us if us is not None)
+    whole = (*plan.threads, *plan.batch_sizes, *plan.slices, *spins, plan.min_inferences, abs(plan.seed))
     if max(whole) > LARGEST_NUMBER:
         raise PowerlabError(f"the plan holds the number {max(whole)}; give whole numbers up to {LARGEST_NUMBER}.")
     if plan.repeats < MIN_REPEATS:
         raise PowerlabError(
             f"{plan.repeats} repeats cannot show the scatter between runs; ask for at least {MIN_REPEATS}."
         )
-    run_count = plan.repeats * len(plan.models) * len(plan.modes) * len(plan.batch_sizes) * len(plan.threads)
+    dimensions = (plan.models, plan.modes, plan.batch_sizes, plan.threads, plan.engines, plan.precisions)
+    more = (plan.scenarios, plan.slices, plan.spin_us, plan.cores)
+    run_count = plan.repeats * math.prod(len(values) for values in (*dimensions, *more))
     if run_count > MOST_RUNS:
         raise PowerlabError(f"the plan asks for {run_count} runs; a sweep has at most {MOST_RUNS}, so ask for less.")
+
+
+def _check_scenarios(plan: SweepPlan) -> None:
+    server = Scenario.SERVER in plan.scenarios
+    if server and plan.latency_bound_ms <= 0:
+        raise PowerlabError(
+            "the server scenario needs a bound on its latency; give one, such as --latency-bound-ms 15."
+        )
+    if not server and plan.latency_bound_ms > 0:
+        raise PowerlabError("a latency bound is for the server scenario alone; add --scenario server, or leave it out.")
+
+
+def _check_slices(plan: SweepPlan) -> None:
+    """A slice needs a thread and an image of its own, and all slices are alike."""
+    for slices in plan.slices:
+        for title, values in (("threads", plan.threads), ("a batch", plan.batch_sizes)):
+            uneven = [value for value in values if value % slices]
+            if uneven:
+                raise PowerlabError(
+                    f"{title} of {', '.join(map(str, uneven))} cannot be shared evenly by {slices} slices; "
+                    f"ask for multiples of {slices}."
+                )
+
+
+def _check_cores(cores: str, plan: SweepPlan) -> None:
+    if not cores:
+        return
+    numbers = core_list(cores)
+    if numbers is None:
+        raise PowerlabError(f"{cores!r} is no list of cores; write it as 0-3 or 0,2,4.")
+    if len(numbers) < max(plan.threads):
+        raise PowerlabError(
+            f"the cores {cores} are {len(numbers)}, too few for {max(plan.threads)} threads; name more cores or "
+            "ask for fewer threads."
+        )
+
+
+def core_list(text: str) -> frozenset[int] | None:
+    """Return the cores that a kernel's list names (``0-3,6``, admin-guide/cputopology); None where it is no list."""
+    cores: set[int] = set()
+    for part in text.strip().split(","):
+        match = re.fullmatch(r"([0-9]{1,4})(?:-([0-9]{1,4}))?", part)
+        if match is None or int(match[2] or match[1]) < int(match[1]):
+            return None
+        cores.update(range(int(match[1]), int(match[2] or match[1]) + 1))
+    return frozenset(cores)
 
 
 def _check_threads(plan: SweepPlan, device: Device) -> None:

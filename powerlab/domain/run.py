@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from powerlab.domain.power import TotalFormula
@@ -28,6 +29,73 @@ class Finding:
     detail: str
 
 
+class EffectKind(StrEnum):
+    """How a standard uncertainty was found (JCGM 100:2008, 0.7): from repeated observations, or by other means."""
+
+    A = "A"
+    B = "B"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contribution:
+    """One line of a figure's uncertainty budget.
+
+    Attributes:
+        metric: the figure it belongs to, a key of :data:`powerlab.domain.quantity.METRICS`.
+        origin: where it comes from: a rail's key, ``idle`` or ``repeats``.
+        effect: what it is: ``gain``, ``quantisation``, ``offset``, ``sampling``, ``edge``, ``lag``, ``drift``...
+        kind: how it was found.
+        standard_uncertainty: in the metric's unit.
+    """
+
+    metric: str
+    origin: str
+    effect: str
+    kind: EffectKind
+    standard_uncertainty: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conditions:
+    """What the validity rules looked at beside the traces, so that everybody can ask them again.
+
+    Attributes:
+        sample_period_s: the planned time between two samples.
+        load_ns: when the load began, on CLOCK_MONOTONIC; None where nobody knows.
+        idle_before_ns: the idle baseline before the run; None where there was none.
+        idle_after_ns: the one after it.
+        drift: what changed in the power mode; None where it held.
+        suspended_s: how long the machine was suspended meanwhile.
+        clock_jump_s: by how much the wall clock was set meanwhile.
+        power_failure: what kept the power from being recorded; None where nothing did.
+        background_cores: cores that others kept busy; None where that says nothing.
+        idle_background_cores: the same during the idle baselines.
+        lively: by key, how often a second rails changed that are known to change at every load.
+        throttled: in sentences, how the device was slowed down.
+        idle_throttled: the same during the idle baselines.
+        sampling_core_share: processor time of the sampling as a share of one core; None where it was not counted.
+        warm_up_s: how long the warm-up took.
+        unsteady: in sentences, what had not become steady when the warm-up was ended.
+    """
+
+    sample_period_s: float
+    load_ns: int | None = None
+    idle_before_ns: tuple[int, int] | None = None
+    idle_after_ns: tuple[int, int] | None = None
+    drift: str | None = None
+    suspended_s: float = 0.0
+    clock_jump_s: float = 0.0
+    power_failure: str | None = None
+    background_cores: float | None = None
+    idle_background_cores: float | None = None
+    lively: Mapping[str, float] = field(default_factory=dict)
+    throttled: tuple[str, ...] = ()
+    idle_throttled: tuple[str, ...] = ()
+    sampling_core_share: float | None = None
+    warm_up_s: float = 0.0
+    unsteady: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """One measured repeat of a point.
@@ -44,6 +112,8 @@ class Run:
         findings: what the validity rules said.
         metrics: the figures; without power the power metrics are left out, never 0.
         total: the formula of the board's power; None where no rail could be read.
+        budget: what the intervals of power and energy are made of.
+        conditions: what the rules looked at beside the traces; None for a failed run.
     """
 
     id: str
@@ -57,6 +127,8 @@ class Run:
     findings: tuple[Finding, ...]
     metrics: tuple[Metric, ...]
     total: TotalFormula | None
+    budget: tuple[Contribution, ...] = ()
+    conditions: Conditions | None = None
 
     def metric(self, name: str) -> Metric | None:
         """Return the metric of that name, or None where the run has none."""

@@ -4,24 +4,54 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from itertools import product
 
 from powerlab.domain.mode import CURRENT_MODE_NAME
-from powerlab.domain.workload import Workload
+from powerlab.domain.rigour import Rigour
+from powerlab.domain.workload import Preparation, Scenario, Workload
+
+MOST_REPEATS_UNTIL = 30
+"""Repeats of a point at most where they go on until an interval is narrow; half its width needs four times more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """One place in a sweep: threads x power mode x workload."""
+    """One place in a sweep: workload x threads x power mode.
+
+    Attributes:
+        workload: the model and how it is fed.
+        threads: threads that compute, over all slices.
+        mode: the power mode's name.
+        spin_us: how long a thread that has nothing to do spins before it sleeps; None leaves it to the engine.
+        cores: the cores the threads may use, as the kernel writes lists (``0-3,6``); empty takes the first ones.
+    """
 
     workload: Workload
     threads: int
     mode: str
+    spin_us: int | None = None
+    cores: str = ""
 
     @property
     def id(self) -> str:
-        """16 hex digits that depend on the point's content alone, so that the same point has the same id anywhere."""
+        """16 hex digits that depend on the point's content alone, so that the same point has the same id anywhere.
+
+        What has its usual value is left out, so that a new dimension leaves the ids of stored points as they are.
+        """
         w = self.workload
-        parts = (w.engine, w.model, w.precision, w.scenario, w.batch_size, self.threads, self.mode)
+        parts = [w.engine, w.model, w.precision, w.scenario, w.batch_size, self.threads, self.mode]
+        usual = Workload(model=w.model, batch_size=w.batch_size)
+        parts += [
+            f"{name}={value}"
+            for name, value, unset in (
+                ("slices", w.slices, usual.slices),
+                ("preparation", w.preparation, usual.preparation),
+                ("latency_bound_ms", w.latency_bound_ms, usual.latency_bound_ms),
+                ("spin_us", self.spin_us, None),
+                ("cores", self.cores, ""),
+            )
+            if value != unset
+        ]
         return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()[:16]
 
 
@@ -34,35 +64,86 @@ class SweepPlan:
         threads: thread counts.
         batch_sizes: images per inference.
         modes: names of power modes; ``current`` leaves the device as it is.
+        engines: the backends that run the models.
+        precisions: number formats, as far as the engines offer them.
+        scenarios: how queries follow each other.
+        slices: parts a batch is cut into.
+        spin_us: how long idle threads spin; None leaves it to the engine.
+        cores: lists of cores; empty takes the first ones.
+        preparation: whether input preparation is inside the timed part.
+        latency_bound_ms: bound of the server scenario's 99th percentile; 0 where there is no such scenario.
+        rigour: the level that the times and counts below were taken from, unless they were given.
         repeats: runs of each point, at least 3, in an order shuffled by ``seed``.
         seed: makes the order of the runs repeatable.
         duration_s: length of the timed part of a run, at least; a run also holds at least ``min_inferences``.
         min_inferences: see ``duration_s``.
-        warm_up_s: untimed inferences before the timed part.
-        idle_s: length of the idle baseline in each power mode.
+        until_percent: go on with a point's repeats until the 95 % interval of its img/s/W reaches no further than this
+            to either side; 0 makes ``repeats`` runs and no more.
+        warm_up_s: untimed inferences before the timed part, at least.
+        longest_warm_up_s: when to stop waiting for a steady state.
+        idle_s: length of the idle baseline before and after each run.
+        cool_down_s: how long to wait, at most, until a run starts as warm as those before it.
         sample_period_s: time between two power samples.
-        engine: the backend that runs the models.
     """
 
     models: tuple[str, ...]
     threads: tuple[int, ...]
     batch_sizes: tuple[int, ...] = (1,)
     modes: tuple[str, ...] = (CURRENT_MODE_NAME,)
+    engines: tuple[str, ...] = ("builtin",)
+    precisions: tuple[str, ...] = ("fp32",)
+    scenarios: tuple[Scenario, ...] = (Scenario.SINGLE_STREAM,)
+    slices: tuple[int, ...] = (1,)
+    spin_us: tuple[int | None, ...] = (None,)
+    cores: tuple[str, ...] = ("",)
+    preparation: Preparation = Preparation.OUTSIDE
+    latency_bound_ms: float = 0.0
+    rigour: Rigour = Rigour.QUICK
     repeats: int = 3
     seed: int = 0
     duration_s: float = 5.0
     min_inferences: int = 10
+    until_percent: float = 0.0
     warm_up_s: float = 1.0
+    longest_warm_up_s: float = 10.0
     idle_s: float = 2.0
+    cool_down_s: float = 0.0
     sample_period_s: float = 0.01
-    engine: str = "builtin"
+
+    @property
+    def most_repeats(self) -> int:
+        """Runs of one point at most."""
+        return self.repeats if self.until_percent == 0 else max(self.repeats, MOST_REPEATS_UNTIL)
 
     def points(self) -> tuple[Point, ...]:
         """Return every combination once, in reading order."""
         return tuple(
-            Point(workload=Workload(model=model, batch_size=batch, engine=self.engine), threads=threads, mode=mode)
-            for model in self.models
-            for mode in self.modes
-            for batch in self.batch_sizes
-            for threads in self.threads
+            Point(
+                workload=Workload(
+                    model=model,
+                    batch_size=batch_size,
+                    precision=precision,
+                    scenario=scenario,
+                    engine=engine,
+                    slices=slices,
+                    preparation=self.preparation,
+                    latency_bound_ms=self.latency_bound_ms if scenario is Scenario.SERVER else 0.0,
+                ),
+                threads=threads,
+                mode=mode,
+                spin_us=spin_us,
+                cores=cores,
+            )
+            for model, engine, precision, scenario, mode, batch_size, slices, threads, spin_us, cores in product(
+                self.models,
+                self.engines,
+                self.precisions,
+                self.scenarios,
+                self.modes,
+                self.batch_sizes,
+                self.slices,
+                self.threads,
+                self.spin_us,
+                self.cores,
+            )
         )

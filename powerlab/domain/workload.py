@@ -1,4 +1,4 @@
-"""What is run: a model at a precision and batch size in a scenario."""
+"""What is run: a model at a precision and batch size, and how it is fed."""
 
 from __future__ import annotations
 
@@ -7,9 +7,25 @@ from enum import StrEnum
 
 
 class Scenario(StrEnum):
-    """MLPerf's scenarios, as far as they are built."""
+    """How queries follow each other, as MLPerf Inference defines it (Reddi et al., ISCA 2020, section IV).
+
+    - ``single-stream``: the next query comes when the last one is answered.
+    - ``multi-stream``: the same, and each query holds eight images.
+    - ``server``: queries come as a Poisson process and must be answered within a bound.
+    - ``offline``: all images are there from the beginning.
+    """
 
     SINGLE_STREAM = "single-stream"
+    MULTI_STREAM = "multi-stream"
+    SERVER = "server"
+    OFFLINE = "offline"
+
+
+class Preparation(StrEnum):
+    """Whether turning a picture into the model's input is timed."""
+
+    OUTSIDE = "outside"
+    INSIDE = "inside"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,9 +35,12 @@ class Workload:
     Attributes:
         model: a name of the zoo, or the path of an ONNX file.
         batch_size: images per inference.
-        precision: ``fp32``.
-        scenario: how inferences follow each other.
+        precision: ``fp32``, or what else the engine offers.
+        scenario: how queries follow each other.
         engine: the name of the backend that runs it.
+        slices: parts a batch is cut into, which run at the same time on a share of the threads each.
+        preparation: whether input preparation is inside the timed part.
+        latency_bound_ms: what the server scenario's 99th percentile must hold; 0 in every other scenario.
     """
 
     model: str
@@ -29,3 +48,6 @@ class Workload:
     precision: str = "fp32"
     scenario: Scenario = Scenario.SINGLE_STREAM
     engine: str = "builtin"
+    slices: int = 1
+    preparation: Preparation = Preparation.OUTSIDE
+    latency_bound_ms: float = 0.0

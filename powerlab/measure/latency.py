@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from powerlab.domain.power import Rail, RailQuantity, Trace
 from powerlab.domain.quantity import Metric, Provenance
 from powerlab.domain.statistics import COVERAGE, mean_half_width
 
@@ -33,6 +34,20 @@ class TimedInferences:
     def count(self) -> int:
         """How many inferences there are."""
         return int(self.start_ns.size)
+
+
+def latency_trace(timed: TimedInferences, provenance: Provenance) -> Trace:
+    """Return every latency in s at the time of its start, so that a run's figures can be worked out again."""
+    rail = Rail(
+        source="worker",
+        name="latency",
+        quantity=RailQuantity.LATENCY,
+        resolution=1e-9,
+        relative_error=0.0,
+        update_period_s=0.0,
+        provenance=provenance,
+    )
+    return Trace(rail=rail, time_ns=timed.start_ns, value=(timed.end_ns - timed.start_ns) / 1e9)
 
 
 def percentile_rank(count: int, fraction: float) -> int:

@@ -103,12 +103,16 @@ class IdleBaseline:
 
     Attributes:
         energy: its energy over the baseline.
+        window_ns: when that was, on CLOCK_MONOTONIC.
+        traces: what was recorded around it.
         background_cores: cores that other processes kept busy meanwhile; None on a simulated board, where they say
             nothing.
         throttled: in sentences, how the device was slowed down meanwhile.
     """
 
     energy: TotalEnergy
+    window_ns: tuple[int, int]
+    traces: tuple[Trace, ...] = ()
     background_cores: float | None = None
     throttled: tuple[str, ...] = ()
 
@@ -145,7 +149,13 @@ def idle_baseline(meter: Meter, duration_s: float) -> IdleBaseline | None:
     if energy is None:
         return None
     background_cores = None if background is None else background.cores()
-    return IdleBaseline(energy=energy, background_cores=background_cores, throttled=throttled)
+    return IdleBaseline(
+        energy=energy,
+        window_ns=(start_ns, end_ns),
+        traces=traces,
+        background_cores=background_cores,
+        throttled=throttled,
+    )
 
 
 def usable_energy(evidence: Evidence, findings: Iterable[Finding]) -> TotalEnergy | None:

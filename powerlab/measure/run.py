@@ -6,24 +6,26 @@ import os
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import numpy as np
 
 from powerlab.backends.registry import backend_module
-from powerlab.domain.power import Trace
+from powerlab.domain.power import Part, Trace
+from powerlab.domain.preflight import core_list
 from powerlab.domain.quantity import Metric, Provenance
 from powerlab.domain.run import Finding, Run, Verdict
 from powerlab.domain.sweep import Point, SweepPlan
 from powerlab.domain.validity import worst_verdict
 from powerlab.measure.background import BackgroundLoad
 from powerlab.measure.clocks import suspended_since_boot_s
-from powerlab.measure.latency import TimedInferences, latency_metrics, throughput_metric
+from powerlab.measure.idle import idle_around
+from powerlab.measure.latency import TimedInferences, latency_metrics, latency_trace, throughput_metric
 from powerlab.measure.messages import Load, Measure
 from powerlab.measure.power import TotalEnergy, energy_metrics
 from powerlab.measure.process import Worker
-from powerlab.measure.record import IdleBaseline, Meter, Recording, usable_energy
+from powerlab.measure.record import IdleBaseline, Meter, Recording, idle_baseline, usable_energy
 from powerlab.measure.validity import Evidence, judge
 from powerlab.modes.cpu_quota import join
 from powerlab.throttling.guard import Guard
@@ -39,7 +41,8 @@ class RunRequest:
         point: what to run.
         repeat: 0-based number of the repeat.
         meter: how power is read.
-        idle: the idle baseline of the same power mode; None where there is none.
+        idle: the idle baseline after the run before this one, in the same power mode; None where there is none, and
+            one is measured.
         drifted: says what changed in the power mode since it was set; None where it held.
     """
 
@@ -52,9 +55,35 @@ class RunRequest:
     drifted: Callable[[], str | None]
 
 
-def worker_cores(threads: int) -> frozenset[int]:
-    """Return the first cores of this process's mask; a simulated board may have more threads than the host cores."""
-    return frozenset(sorted(os.sched_getaffinity(0))[:threads])
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """A run, all that was recorded with it, and the idle baseline after it."""
+
+    run: Run
+    traces: tuple[Trace, ...] = ()
+    idle_after: IdleBaseline | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Recorded:
+    """What the recording of a run gives: its times, and what the rules judge."""
+
+    timed: TimedInferences
+    evidence: Evidence
+    idle_before: IdleBaseline | None
+    idle_after: IdleBaseline | None
+
+
+def worker_cores(point: Point) -> frozenset[int]:
+    """Return the cores a point names, or the first ones of this process's mask.
+
+    A simulated board may have more cores than the host: then those of the host that there are.
+    """
+    mask = sorted(os.sched_getaffinity(0))
+    named = core_list(point.cores)
+    if named is not None:
+        return frozenset(mask) & named or frozenset(mask[: point.threads])
+    return frozenset(mask[: point.threads])
 
 
 def load_request(point: Point, meter: Meter, seed: int) -> Load:
@@ -69,7 +98,7 @@ def load_request(point: Point, meter: Meter, seed: int) -> Load:
     )
 
 
-def measure_run(request: RunRequest) -> tuple[Run, tuple[Trace, ...]]:
+def measure_run(request: RunRequest) -> Measured:
     """Measure one repeat of a point.
 
     Raises:
@@ -77,8 +106,10 @@ def measure_run(request: RunRequest) -> tuple[Run, tuple[Trace, ...]]:
         PowerlabError: the model or the device refused, for a reason the user can mend.
     """
     started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
-    timed, evidence = _record(request)
+    recorded = _record(request)
+    timed, evidence = recorded.timed, recorded.evidence
     findings = judge(evidence)
+    idle = idle_around(recorded.idle_before, recorded.idle_after)
     run = Run(
         id=str(uuid.uuid4()),
         sweep_id=request.sweep_id,
@@ -90,12 +121,18 @@ def measure_run(request: RunRequest) -> tuple[Run, tuple[Trace, ...]]:
         verdict=worst_verdict(findings),
         findings=findings,
         metrics=(
-            *_metrics(request, timed, usable_energy(evidence, findings)),
+            *_metrics(request, timed, usable_energy(evidence, findings), idle),
             *_sampling_metric(request, evidence.sampling_core_share),
         ),
         total=request.meter.total,
+        conditions=evidence.conditions(),
     )
-    return run, tuple(_near(trace, timed.window_ns, request.meter.margin_s) for trace in evidence.traces)
+    near = (_near(trace, timed.window_ns, request.meter.margin_s) for trace in evidence.traces)
+    return Measured(
+        run=run,
+        traces=(*near, *_idle_traces(recorded), latency_trace(timed, _provenance(request))),
+        idle_after=recorded.idle_after,
+    )
 
 
 def failed_run(request: RunRequest, rule: str, reason: str) -> Run:
@@ -115,12 +152,13 @@ def failed_run(request: RunRequest, rule: str, reason: str) -> Run:
     )
 
 
-def _record(request: RunRequest) -> tuple[TimedInferences, Evidence]:
-    """Run the worker's timed part with the recorder on; return its times and what the rules judge."""
+def _record(request: RunRequest) -> _Recorded:
+    """Run the worker's timed part with the recorder on, between two idle baselines."""
     plan, meter = request.plan, request.meter
-    with Worker(worker_cores(request.point.threads)) as worker:
+    with Worker(worker_cores(request.point)) as worker:
         join(meter.sysroot, worker.pid)
         worker.load(load_request(request.point, meter, plan.seed))
+        idle_before = request.idle or idle_baseline(meter, plan.idle_s)
         worker.warm_up(plan.warm_up_s)
         slept_s = suspended_since_boot_s()
         background = None if meter.sysroot.simulated else BackgroundLoad(worker.pid)
@@ -133,7 +171,9 @@ def _record(request: RunRequest) -> tuple[TimedInferences, Evidence]:
             background_cores = None if background is None else background.cores()
             traces = recording.finish()
             throttled = guard.finish()
-    return timed, Evidence(
+        idle_after = idle_baseline(meter, plan.idle_s)
+    idles = [idle for idle in (idle_before, idle_after) if idle is not None]
+    evidence = Evidence(
         window_ns=timed.window_ns,
         inference_count=timed.count,
         total=meter.total,
@@ -141,32 +181,48 @@ def _record(request: RunRequest) -> tuple[TimedInferences, Evidence]:
         sample_period_s=meter.sample_period_s,
         drift=request.drifted(),
         background_cores=background_cores,
-        idle_background_cores=None if request.idle is None else request.idle.background_cores,
+        idle_background_cores=max(
+            (idle.background_cores for idle in idles if idle.background_cores is not None), default=None
+        ),
+        idle_before_ns=None if idle_before is None else idle_before.window_ns,
+        idle_after_ns=None if idle_after is None else idle_after.window_ns,
         suspended_s=suspended_since_boot_s() - slept_s,
         power_failure=recording.failure,
         load_ns=load_ns,
         lively=meter.lively,
         throttled=throttled,
-        idle_throttled=() if request.idle is None else request.idle.throttled,
+        idle_throttled=tuple(sentence for idle in idles for sentence in idle.throttled),
         sampling_core_share=recording.core_share + guard.core_share,
     )
+    return _Recorded(timed=timed, evidence=evidence, idle_before=idle_before, idle_after=idle_after)
 
 
-def _metrics(request: RunRequest, timed: TimedInferences, energy: TotalEnergy | None) -> tuple[Metric, ...]:
-    provenance = Provenance.SIMULATED if request.meter.sysroot.simulated else Provenance.MEASURED
+def _provenance(request: RunRequest) -> Provenance:
+    return Provenance.SIMULATED if request.meter.sysroot.simulated else Provenance.MEASURED
+
+
+def _metrics(
+    request: RunRequest, timed: TimedInferences, energy: TotalEnergy | None, idle: TotalEnergy | None
+) -> tuple[Metric, ...]:
+    provenance = _provenance(request)
     batch_size = request.point.workload.batch_size
     metrics = (*latency_metrics(timed, provenance), throughput_metric(timed, batch_size, provenance))
     if energy is None:
         return metrics
-    idle = None if request.idle is None else request.idle.energy
     return (*metrics, *energy_metrics(energy, idle, timed.count * batch_size))
 
 
 def _sampling_metric(request: RunRequest, core_share: float | None) -> Iterator[Metric]:
     """Yield what powerlab's own sampling cost, where it was counted."""
     if core_share is not None:
-        provenance = Provenance.SIMULATED if request.meter.sysroot.simulated else Provenance.MEASURED
-        yield Metric(name="sampling_core_percent", value=100 * core_share, provenance=provenance)
+        yield Metric(name="sampling_core_percent", value=100 * core_share, provenance=_provenance(request))
+
+
+def _idle_traces(recorded: _Recorded) -> Iterator[Trace]:
+    """Yield what was recorded around both idle baselines; a run keeps both, also the one it shares with another run."""
+    for part, idle in ((Part.IDLE_BEFORE, recorded.idle_before), (Part.IDLE_AFTER, recorded.idle_after)):
+        if idle is not None:
+            yield from (replace(trace, part=part) for trace in idle.traces)
 
 
 def _near(trace: Trace, window_ns: tuple[int, int], margin_s: float) -> Trace:

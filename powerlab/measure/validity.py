@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 
 from powerlab.domain.power import RailQuantity, TotalFormula, Trace
-from powerlab.domain.run import Finding, Verdict
+from powerlab.domain.run import Conditions, Finding, Verdict
 from powerlab.measure.background import background_limit_cores
 from powerlab.measure.energy import covers, rail_energy
 from powerlab.measure.stale import stale_sensor
@@ -45,6 +45,11 @@ class Evidence:
         lively: by key, how often a second rails changed that are known to change at every load.
         throttled: in sentences, how the device was slowed down meanwhile.
         idle_throttled: the same while the idle baseline was measured.
+        idle_before_ns: the idle baseline before the run; None where there was none.
+        idle_after_ns: the one after it.
+        clock_jump_s: by how much the wall clock was set meanwhile.
+        warm_up_s: how long the warm-up took.
+        unsteady: in sentences, what had not become steady when the warm-up ended.
         sampling_core_share: processor time of powerlab's own sampling as a share of one core; None where it was not
             counted.
     """
@@ -64,11 +69,20 @@ class Evidence:
     throttled: Sequence[str] = ()
     idle_throttled: Sequence[str] = ()
     sampling_core_share: float | None = None
+    idle_before_ns: tuple[int, int] | None = None
+    idle_after_ns: tuple[int, int] | None = None
+    clock_jump_s: float = 0.0
+    warm_up_s: float = 0.0
+    unsteady: Sequence[str] = ()
 
     @property
     def window_s(self) -> float:
         """Length of the timed part."""
         return (self.window_ns[1] - self.window_ns[0]) / 1e9
+
+    def conditions(self) -> Conditions:
+        """Return what a run keeps of this beside its traces."""
+        return Conditions(**{one.name: getattr(self, one.name) for one in fields(Conditions)})
 
     def total_traces(self) -> list[Trace]:
         """Return the traces of the formula's rails that were recorded."""

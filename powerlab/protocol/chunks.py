@@ -75,6 +75,7 @@ def _encode(trace: Trace, time_ns: NDArray[np.int64], value: NDArray[np.float64]
         codec=CODEC,
         sha256=hashlib.sha256(payload).hexdigest(),
         payload_base64=base64.b64encode(payload).decode("ascii"),
+        part=trace.part,
     )
 
 
@@ -132,4 +133,5 @@ def join(chunks: Sequence[TraceChunk]) -> Trace:
         time_ns=np.concatenate([time_ns for time_ns, _ in parts]),
         value=np.concatenate([value for _, value in parts]),
         read_cost_ns=chunks[0].read_cost_ns,
+        part=chunks[0].part,
     )

@@ -12,6 +12,7 @@ from powerlab.protocol.wire import encode
 
 CSV_COLUMNS = (
     *("run_id", "sweep_id", "started_at", "engine", "model", "precision", "scenario", "batch_size", "threads", "mode"),
+    *("slices", "preparation", "latency_bound_ms", "spin_us", "cores"),
     *("repeat", "verdict", "inference_count", "metric", "value", "unit", "low", "high", "provenance", "power_scope"),
 )
 
@@ -24,9 +25,13 @@ def csv_lines(runs: Iterable[Run]) -> Iterator[str]:
     yield _line(CSV_COLUMNS)
     for run in runs:
         load = run.point.workload
+        point = run.point
+        spin_us = "" if point.spin_us is None else point.spin_us
         start = (
             *(run.id, run.sweep_id, run.started_at, load.engine, load.model, load.precision, load.scenario.value),
-            *(load.batch_size, run.point.threads, run.point.mode, run.repeat, run.verdict.value, run.inference_count),
+            *(load.batch_size, point.threads, point.mode),
+            *(load.slices, load.preparation.value, load.latency_bound_ms, spin_us, point.cores),
+            *(run.repeat, run.verdict.value, run.inference_count),
         )
         scope = "" if run.total is None else run.total.scope
         if not run.metrics:

@@ -17,7 +17,7 @@ from datetime import datetime
 from typing import Literal
 
 from powerlab.domain.device import Capabilities, Device
-from powerlab.domain.power import Rail
+from powerlab.domain.power import Part, Rail
 from powerlab.domain.run import Run
 from powerlab.domain.sweep import SweepPlan
 from powerlab.protocol import PROTOCOL_VERSION
@@ -131,7 +131,7 @@ class RunUpload:
 class TraceChunk:
     """Consecutive samples of one rail, compressed; see :mod:`powerlab.protocol.chunks`.
 
-    ``position`` counts a rail's chunks from 0; ``sha256`` is that of the payload.
+    ``position`` counts the chunks of a rail and part from 0; ``sha256`` is that of the payload.
     """
 
     rail: Rail
@@ -146,6 +146,7 @@ class TraceChunk:
     codec: str
     sha256: str
     payload_base64: str
+    part: Part = Part.RUN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from powerlab.domain.power import Rail, RailQuantity, TotalFormula
 from powerlab.domain.quantity import Metric, Provenance
-from powerlab.domain.run import Finding, Run, Verdict
+from powerlab.domain.run import Conditions, Contribution, Finding, Run, Verdict
 from powerlab.domain.sweep import Point, SweepPlan
-from powerlab.domain.workload import Scenario, Workload
+from powerlab.domain.workload import Preparation, Scenario, Workload
 from powerlab.protocol.messages import Description
 from powerlab.protocol.records import DeviceRecord, SweepRecord, SweepState
 from powerlab.protocol.wire import from_document
@@ -22,8 +22,11 @@ def to_point(row: PointRow) -> Point:
         precision=load.precision,
         scenario=Scenario(load.scenario),
         engine=load.engine,
+        slices=load.slices,
+        preparation=Preparation(load.preparation),
+        latency_bound_ms=load.latency_bound_ms,
     )
-    return Point(workload=workload, threads=row.threads, mode=row.power_mode.name)
+    return Point(workload=workload, threads=row.threads, mode=row.power_mode.name, spin_us=row.spin_us, cores=row.cores)
 
 
 def to_run(row: RunRow) -> Run:
@@ -49,6 +52,8 @@ def to_run(row: RunRow) -> Run:
             for metric in row.metrics
         ),
         total=None if row.total is None else from_document(row.total, TotalFormula),
+        budget=tuple(from_document(line, Contribution) for line in row.budget),
+        conditions=None if row.conditions is None else from_document(row.conditions, Conditions),
     )
 
 
@@ -63,6 +68,8 @@ def to_rail(row: RailRow) -> Rail:
         update_period_s=row.update_period_s,
         provenance=Provenance(row.provenance),
         offset=row.offset,
+        lag_s=row.lag_s,
+        lag_error_s=row.lag_error_s,
     )
 
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from sqlalchemy import Select, func, select, tuple_
 from sqlalchemy.orm import Session, joinedload, selectinload
 
-from powerlab.domain.power import Trace
+from powerlab.domain.power import POWER_QUANTITIES, Part, Trace
 from powerlab.domain.run import Run, Verdict
 from powerlab.protocol.records import DeviceRecord, SweepRecord
 from powerlab.store.convert import to_device, to_run, to_sweep
@@ -134,7 +134,20 @@ def run(session: Session, run_id: str) -> Run:
     return to_run(row)
 
 
-def traces_of_run(session: Session, run_id: str) -> list[Trace]:
-    """Return a run's traces, one a rail, whole; raises NotFoundError where there is no such run."""
+def recorded(session: Session, run_id: str) -> list[Trace]:
+    """Return all that was recorded with a run, whole: its rails in every part, latencies and temperatures.
+
+    Raises:
+        NotFoundError: there is no such run.
+    """
     run(session, run_id)
     return list(DatabaseTraces(session).scan(run_id))
+
+
+def power_traces(session: Session, run_id: str) -> list[Trace]:
+    """Return the traces of a run's rails around its timed part, whole; raises NotFoundError."""
+    return [
+        trace
+        for trace in recorded(session, run_id)
+        if trace.part is Part.RUN and trace.rail.quantity in POWER_QUANTITIES
+    ]

@@ -12,7 +12,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session, joinedload
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.domain.power import Rail, Trace
+from powerlab.domain.power import Part, Rail, Trace
 from powerlab.protocol.chunks import check, join
 from powerlab.protocol.messages import TraceChunk
 from powerlab.store.convert import to_rail
@@ -56,8 +56,11 @@ class DatabaseTraces:
         """
         payload = check(chunk)
         rail = self._rail(device_id, chunk.rail)
-        place = (TraceChunkRow.run_id == run_id, TraceChunkRow.rail_id == rail.id)
-        before = self._session.scalar(select(TraceChunkRow).where(*place, TraceChunkRow.position == chunk.position))
+        place = (
+            *(TraceChunkRow.run_id == run_id, TraceChunkRow.rail_id == rail.id),
+            *(TraceChunkRow.part == chunk.part.value, TraceChunkRow.position == chunk.position),
+        )
+        before = self._session.scalar(select(TraceChunkRow).where(*place))
         if before is not None:
             if before.sha256 != chunk.sha256:
                 raise ConflictError(
@@ -65,7 +68,7 @@ class DatabaseTraces:
                     "the first upload stays."
                 )
             return False
-        row = TraceChunkRow(run_id=run_id, rail_id=rail.id, payload=payload)
+        row = TraceChunkRow(run_id=run_id, rail_id=rail.id, part=chunk.part.value, payload=payload)
         for name in (
             *("position", "read_cost_ns", "t_first_ns", "t_last_ns", "sample_count"),
             *("value_min", "value_max", "value_sum", "codec", "sha256"),
@@ -84,6 +87,7 @@ class DatabaseTraces:
                     time_ns=trace.time_ns[inside],
                     value=trace.value[inside],
                     read_cost_ns=trace.read_cost_ns,
+                    part=trace.part,
                 )
 
     def decimate(self, run_id: str, points: int, bucket: Bucket) -> Iterator[Trace]:
@@ -100,13 +104,13 @@ class DatabaseTraces:
             .join(TraceChunkRow.rail)
             .where(TraceChunkRow.run_id == run_id)
             .options(joinedload(TraceChunkRow.rail))
-            .order_by(RailRow.source, RailRow.name, RailRow.id, TraceChunkRow.position)
+            .order_by(RailRow.source, RailRow.name, RailRow.id, TraceChunkRow.part, TraceChunkRow.position)
         )
         if start_ns is not None:
             wanted = wanted.where(TraceChunkRow.t_last_ns >= start_ns)
         if end_ns is not None:
             wanted = wanted.where(TraceChunkRow.t_first_ns <= end_ns)
-        for _, rows in groupby(self._session.scalars(wanted), key=lambda row: row.rail_id):
+        for _, rows in groupby(self._session.scalars(wanted), key=lambda row: (row.rail_id, row.part)):
             yield join([_to_chunk(row) for row in rows])
 
     def _rail(self, device_id: str, rail: Rail) -> RailRow:
@@ -120,6 +124,8 @@ class DatabaseTraces:
             "update_period_s": rail.update_period_s,
             "provenance": rail.provenance.value,
             "offset": rail.offset,
+            "lag_s": rail.lag_s,
+            "lag_error_s": rail.lag_error_s,
         }
         row = self._session.scalar(select(RailRow).filter_by(**said))
         if row is None:
@@ -145,4 +151,5 @@ def _to_chunk(row: TraceChunkRow) -> TraceChunk:
         codec=row.codec,
         sha256=row.sha256,
         payload_base64=base64.b64encode(row.payload).decode("ascii"),
+        part=Part(row.part),
     )

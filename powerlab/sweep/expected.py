@@ -14,6 +14,7 @@ LOAD_S = 2.0
 def expected_s(plan: SweepPlan, order: Sequence[ModeVisit], margin_s: float) -> float:
     """Return the seconds a plan needs; slow models need longer, as every run holds ``min_inferences`` at least."""
     runs = sum(len(visit.points) for visit in order)
-    per_run_s = LOAD_S + plan.warm_up_s + plan.duration_s + 3 * margin_s
-    per_visit_s = plan.idle_s + 2 * margin_s
+    idle_s = plan.idle_s + 2 * margin_s if plan.idle_s > 0 else 0.0
+    per_run_s = LOAD_S + plan.warm_up_s + plan.duration_s + 3 * margin_s + idle_s
+    per_visit_s = idle_s
     return runs * per_run_s + len(order) * per_visit_s

@@ -7,6 +7,7 @@ import os
 import platform
 import re
 
+from powerlab.domain.preflight import core_list
 from powerlab.modes.cgroup_folder import own_group
 from powerlab.modes.cgroup_mounts import USUAL_PLACE, mounts
 from powerlab.sysroot import Sysroot
@@ -93,14 +94,9 @@ def _quota_of_version_1(sysroot: Sysroot, group: str) -> float | None:
 
 
 def parse_core_count(text: str) -> int | None:
-    """Return how many cores a kernel's list names (``0-3,6``, admin-guide/cputopology); None where it is no list."""
-    count = 0
-    for part in text.strip().split(","):
-        match = re.fullmatch(r"([0-9]{1,6})(?:-([0-9]{1,6}))?", part)
-        if match is None or int(match[2] or match[1]) < int(match[1]):
-            return None
-        count += int(match[2] or match[1]) - int(match[1]) + 1
-    return count
+    """Return how many cores a kernel's list names; None where it is no list."""
+    cores = core_list(text)
+    return None if cores is None else len(cores)
 
 
 def online_cores(sysroot: Sysroot) -> int | None:

@@ -12,13 +12,12 @@ from functools import partial
 
 from powerlab.backends.registry import BACKENDS
 from powerlab.domain.errors import PowerlabError
-from powerlab.domain.power import Trace
 from powerlab.domain.preflight import check_plan
-from powerlab.domain.run import Run, Verdict
+from powerlab.domain.run import Verdict
 from powerlab.domain.sweep import Point, SweepPlan
 from powerlab.measure.process import Worker, WorkerError
-from powerlab.measure.record import IdleBaseline, Meter, idle_baseline
-from powerlab.measure.run import RunRequest, failed_run, load_request, measure_run, worker_cores
+from powerlab.measure.record import IdleBaseline, Meter
+from powerlab.measure.run import Measured, RunRequest, failed_run, load_request, measure_run, worker_cores
 from powerlab.sweep.advice import advice
 from powerlab.sweep.events import RunFinished, RunStarted, SweepEvent, SweepFinished, SweepStarted
 from powerlab.sweep.expected import expected_s
@@ -95,7 +94,7 @@ def check_models(plan: SweepPlan, meter: Meter) -> None:
     first_at = {(point.workload.model, point.workload.batch_size): point for point in reversed(plan.points())}
     for point in first_at.values():
         try:
-            with Worker(worker_cores(point.threads)) as worker:
+            with Worker(worker_cores(point)) as worker:
                 worker.load(load_request(point, meter, plan.seed))
         except WorkerError:
             continue
@@ -118,24 +117,22 @@ class _Sweep:
         return self.stop is not None and self.stop.is_set()
 
     def visit(self, visit: ModeVisit) -> Iterator[RunStarted | RunFinished]:
-        """Set the mode, measure idle, run every point, restore the mode."""
-        idle, refusal = None, None
+        """Set the mode, run every point between idle baselines, restore the mode."""
+        idle: IdleBaseline | None = None
+        refusal: str | None = None
         with ExitStack() as stack:
             try:
                 stack.enter_context(self.host.controller.applied(visit.mode))
-                idle = idle_baseline(self.meter, self.plan.idle_s)
             except PowerlabError as error:
                 refusal = str(error)
             for point in visit.points:
                 if self.stopped():
                     return
-                yield from self._run(self._request(visit, point, idle), refusal)
-
-    def _run(self, request: RunRequest, refusal: str | None) -> Iterator[RunStarted | RunFinished]:
-        index = next(self.numbers)
-        yield RunStarted(point=request.point, repeat=request.repeat, index=index, run_count=self.run_count)
-        run, traces = _measured_or_failed(request, refusal)
-        yield RunFinished(run=run, traces=traces, index=index, run_count=self.run_count)
+                index = next(self.numbers)
+                yield RunStarted(point=point, repeat=visit.repeat, index=index, run_count=self.run_count)
+                measured = _measured_or_failed(self._request(visit, point, idle), refusal)
+                idle = measured.idle_after
+                yield RunFinished(run=measured.run, traces=measured.traces, index=index, run_count=self.run_count)
 
     def _request(self, visit: ModeVisit, point: Point, idle: IdleBaseline | None) -> RunRequest:
         return RunRequest(
@@ -149,12 +146,12 @@ class _Sweep:
         )
 
 
-def _measured_or_failed(request: RunRequest, refusal: str | None) -> tuple[Run, tuple[Trace, ...]]:
+def _measured_or_failed(request: RunRequest, refusal: str | None) -> Measured:
     if refusal is not None:
-        return failed_run(request, "mode-not-ready", refusal), ()
+        return Measured(run=failed_run(request, "mode-not-ready", refusal))
     try:
         return measure_run(request)
     except WorkerError as error:
-        return failed_run(request, "worker-failed", str(error)), ()
+        return Measured(run=failed_run(request, "worker-failed", str(error)))
     except PowerlabError as error:
-        return failed_run(request, "refused", str(error)), ()
+        return Measured(run=failed_run(request, "refused", str(error)))

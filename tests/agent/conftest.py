@@ -80,7 +80,7 @@ class Server:
     def trace_counts(self, sweep_id: str) -> list[int]:
         with closing(open_store(self.database)) as store, store.session() as session:
             runs = queries.runs_of_sweep(session, sweep_id)
-            return [len(queries.traces_of_run(session, run.id)) for run in runs]
+            return [len(queries.power_traces(session, run.id)) for run in runs]
 
 
 @pytest.fixture(scope="session")

@@ -38,7 +38,7 @@ def test_runs_and_traces_arrive_bit_by_bit(store, sweep):
     sweep.add(runs[1], ())
     with store.session() as session:
         assert queries.runs_of_sweep(session, sweep.sweep_id) == runs[:2]
-        (found,) = queries.traces_of_run(session, runs[0].id)
+        (found,) = queries.power_traces(session, runs[0].id)
     assert found.rail == RAIL
     np.testing.assert_array_equal(found.time_ns, trace.time_ns)
     np.testing.assert_array_equal(found.value, trace.value)

@@ -47,12 +47,24 @@ def words(**changes: object) -> argparse.Namespace:
         "threads": None,
         "batch": "1",
         "modes": "current",
-        "repeats": "3",
-        "seed": "0",
-        "duration": "5",
-        "warm_up": "1",
-        "idle": "2",
         "engine": "builtin",
+        "precision": "fp32",
+        "scenario": "single-stream",
+        "slices": "1",
+        "spin_us": None,
+        "cores": None,
+        "preparation": "outside",
+        "latency_bound_ms": "0",
+        "seed": "0",
+        "rigour": "quick",
+        "until": "0",
+        "repeats": None,
+        "duration": None,
+        "min_inferences": None,
+        "warm_up": None,
+        "longest_warm_up": None,
+        "idle": None,
+        "cool_down": None,
     }
     return argparse.Namespace(**{**plain, **changes})
 
@@ -123,7 +135,7 @@ def test_every_word_finds_its_place():
     )
     plan = plan_from(asked, device(), CAPABILITIES)
     assert (plan.models, plan.threads, plan.batch_sizes) == (("a.onnx", "alexnet"), (3, 1), (8,))
-    assert (plan.repeats, plan.seed, plan.engine) == (7, 42, "tvm")
+    assert (plan.repeats, plan.seed, plan.engines) == (7, 42, ("tvm",))
     assert (plan.duration_s, plan.warm_up_s, plan.idle_s) == (0.5, 0.25, 0.125)
 
 

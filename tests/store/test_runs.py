@@ -105,7 +105,7 @@ def test_traces_come_back_bit_for_bit(store: Store, device_id: str, sweep_id: st
         assert upload_trace(store, device_id, held, run.id, trace) == [True] * 4
         assert upload_trace(store, device_id, held, run.id, trace) == [False] * 4
     with store.session() as session:
-        found = queries.traces_of_run(session, run.id)
+        found = queries.power_traces(session, run.id)
     assert [trace.rail for trace in found] == [RAIL, COUNTER]
     for trace, original in zip(found, wanted, strict=True):
         assert np.array_equal(trace.time_ns, original.time_ns)
@@ -160,7 +160,7 @@ def test_runs_are_filtered_and_paged(store: Store, clock: Clock, device_id: str,
 
 
 @pytest.mark.parametrize(
-    "ask", [queries.run, queries.sweep, queries.device, queries.runs_of_sweep, queries.traces_of_run]
+    "ask", [queries.run, queries.sweep, queries.device, queries.runs_of_sweep, queries.power_traces]
 )
 def test_what_is_not_there_is_said(store: Store, ask: object) -> None:
     with store.session() as session, pytest.raises(NotFoundError, match="nonsense"):

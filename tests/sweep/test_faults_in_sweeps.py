@@ -93,7 +93,7 @@ def sweep_of(make_plan, numpy_engine, tmp_path: Path) -> SweepOf:
             duration_s=duration_s,
             warm_up_s=0.0,
             idle_s=0.2,
-            engine=numpy_engine,
+            engines=(numpy_engine,),
         )
         if not mid_run:
             set_fault(Sysroot(directory), fault)
@@ -194,7 +194,13 @@ def test_a_way_back_that_suddenly_needs_a_reboot_is_kept_for_later(make_plan, nu
     """The mode cannot be put back while the fault lasts: powerlab says so, and the journal keeps the way back."""
     create_tree(XAVIER, tmp_path / "board")
     plan = make_plan(
-        models=("good",), threads=(1,), modes=("MODE_15W",), duration_s=0.3, warm_up_s=0, idle_s=0, engine=numpy_engine
+        models=("good",),
+        threads=(1,),
+        modes=("MODE_15W",),
+        duration_s=0.3,
+        warm_up_s=0,
+        idle_s=0,
+        engines=(numpy_engine,),
     )
     with running(tmp_path / "board") as sysroot:
         host = Host(sysroot=sysroot, state_dir=tmp_path / "state", name="bench")

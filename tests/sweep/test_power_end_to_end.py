@@ -21,7 +21,7 @@ TRUE_W = 15.0
 @pytest.fixture(scope="module")
 def finished(make_plan, numpy_engine, rapl_tree: Path) -> list[RunFinished]:
     host = Host(sysroot=Sysroot(rapl_tree), state_dir=rapl_tree / "state", name="bench")
-    plan = make_plan(models=("good",), threads=(1,), duration_s=0.6, warm_up_s=0.0, idle_s=0.4, engine=numpy_engine)
+    plan = make_plan(models=("good",), threads=(1,), duration_s=0.6, warm_up_s=0.0, idle_s=0.4, engines=(numpy_engine,))
     return [event for event in run_sweep(plan, "s", host) if isinstance(event, RunFinished)]
 
 
@@ -66,7 +66,7 @@ def test_a_counter_that_stands_still_gives_no_watts_but_keeps_the_latency(make_p
     for name, text in {"name": "package-0", "energy_uj": "240422366267", "max_energy_range_uj": "262143328850"}.items():
         (zone / name).write_text(f"{text}\n")
     host = Host(sysroot=Sysroot(tmp_path / "machine"), state_dir=tmp_path / "state", name="bench")
-    plan = make_plan(models=("good",), threads=(1,), duration_s=0.3, warm_up_s=0.0, idle_s=0.1, engine=numpy_engine)
+    plan = make_plan(models=("good",), threads=(1,), duration_s=0.3, warm_up_s=0.0, idle_s=0.1, engines=(numpy_engine,))
     for event in run_sweep(plan, "s", host):
         if isinstance(event, RunFinished):
             assert event.run.verdict is Verdict.VOID

@@ -42,7 +42,7 @@ def test_a_plan_the_device_can_carry_out_passes(make_plan, xavier, capabilities)
         ({"idle_s": -1.0}, "the idle baseline is -1; give 0 s or more."),
         ({"sample_period_s": 0.0}, "the sample period is 0; give a time above 0 s."),
         ({"min_inferences": 0}, "the minimum count of inferences is 0; give at least 1."),
-        ({"engine": "abacus"}, "the engine 'abacus' is not known; choose one of: builtin."),
+        ({"engines": ("abacus",)}, "the engine 'abacus' is not known; choose one of: builtin."),
     ],
 )
 def test_what_is_wrong_is_said_in_one_sentence(make_plan, xavier, capabilities, changes, sentence):

@@ -226,7 +226,7 @@ def test_a_simulated_xavier_from_the_command_to_the_database(tmp_path, capsys):
     with store.session() as session:
         (sweep,) = queries.list_sweeps(session)
         runs = queries.runs_of_sweep(session, sweep.id)
-        traces = queries.traces_of_run(session, runs[0].id)
+        traces = queries.power_traces(session, runs[0].id)
     store.close()
     assert (sweep.state, sweep.simulated, sweep.stored_run_count) == ("done", True, 6)
     assert sorted(run.id for run in runs) == sorted(run["id"] for run in document["runs"])

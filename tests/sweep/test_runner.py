@@ -67,7 +67,7 @@ def quick_plan(make_plan, numpy_engine):
             "duration_s": 0.02,
             "warm_up_s": 0.0,
             "idle_s": 0.0,
-            "engine": numpy_engine,
+            "engines": (numpy_engine,),
         }
         return make_plan(**{**quick, **changes})
 
@@ -124,7 +124,7 @@ def test_the_final_counts_add_up(host, quick_plan):
         ({"models": ("unreadable", "good")}, "'unreadable' cannot be read"),
         ({"threads": (4096,)}, "lets a sweep use"),
         ({"modes": ("turbo",)}, "no power mode 'turbo'"),
-        ({"engine": "abacus"}, "choose one of: builtin"),
+        ({"engines": ("abacus",)}, "choose one of: builtin"),
     ],
 )
 def test_what_the_user_can_mend_is_refused_before_the_first_event(host, quick_plan, changes, words):

@@ -26,7 +26,13 @@ def runs_on(make_plan, numpy_engine, tmp_path):
     def sweep(sysroot: Sysroot) -> list[Run]:
         host = Host(sysroot=sysroot, state_dir=tmp_path / "state", name="bench")
         plan = make_plan(
-            models=("good",), threads=(1,), repeats=3, duration_s=0.5, warm_up_s=0.0, idle_s=0.3, engine=numpy_engine
+            models=("good",),
+            threads=(1,),
+            repeats=3,
+            duration_s=0.5,
+            warm_up_s=0.0,
+            idle_s=0.3,
+            engines=(numpy_engine,),
         )
         return [event.run for event in run_sweep(plan, "s", host) if isinstance(event, RunFinished)]
 

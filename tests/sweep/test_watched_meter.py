@@ -84,7 +84,7 @@ def test_a_watch_is_as_long_as_a_window_within_limits():
 
 def test_the_seen_period_is_in_every_stored_trace_and_in_what_is_said_of_the_window(make_plan, numpy_engine, xgene):
     host = Host(sysroot=xgene, state_dir=xgene.path("/state"), name="bench")
-    plan = make_plan(models=("good",), threads=(1,), duration_s=0.5, warm_up_s=0.0, idle_s=0.0, engine=numpy_engine)
+    plan = make_plan(models=("good",), threads=(1,), duration_s=0.5, warm_up_s=0.0, idle_s=0.0, engines=(numpy_engine,))
     events = list(run_sweep(plan, "s", host))
     assert isinstance(events[0], SweepStarted)
     assert events[0].advice.startswith(f"{KEYS[0]} has a new value every 0.0")

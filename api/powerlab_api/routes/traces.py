@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response, status
 
-from powerlab.domain.power import Rail, Trace
+from powerlab.domain.power import Part, Rail, Trace
 from powerlab.protocol.messages import ChunkUpload, Stored
 from powerlab.store import queries
 from powerlab.store.decimate import Bucket
@@ -20,12 +20,16 @@ router = APIRouter(prefix="/runs/{run_id}/traces", tags=["traces"])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceView:
-    """A rail's trace: ``time_ns`` on the device's CLOCK_MONOTONIC, ``value`` in W, or in J of a counter."""
+    """A rail's trace in one part of the run: ``time_ns`` on the device's CLOCK_MONOTONIC, ``value`` as the rail says.
+
+    That is W, J of a counter, s of a query's latency at the time of its issue, or °C.
+    """
 
     rail: Rail
     time_ns: tuple[int, ...]
     value: tuple[float, ...]
     read_cost_ns: int
+    part: Part
 
 
 def _view(trace: Trace) -> TraceView:
@@ -34,6 +38,7 @@ def _view(trace: Trace) -> TraceView:
         time_ns=tuple(trace.time_ns.tolist()),
         value=tuple(trace.value.tolist()),
         read_cost_ns=trace.read_cost_ns,
+        part=trace.part,
     )
 
 
@@ -44,7 +49,7 @@ def read_traces(
     points: Annotated[int, Query(ge=2, le=100_000, description="samples of each rail at most")] = 1000,
     bucket: Annotated[Bucket, Query(description="extremes of neighbouring samples, or their mean")] = Bucket.MINMAX,
 ) -> tuple[TraceView, ...]:
-    """Return a run's traces, one a rail."""
+    """Return all that was recorded with a run: one trace a rail and part of the run."""
     queries.run(session, run_id)
     return tuple(_view(trace) for trace in DatabaseTraces(session).decimate(run_id, points, bucket))
 

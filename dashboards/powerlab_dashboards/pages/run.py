@@ -32,7 +32,7 @@ def add_routes(router: APIRouter, store: Store) -> None:
     def run_page(run_id: str) -> Response:
         try:
             with store.session() as session:
-                run, traces = queries.run(session, run_id), queries.traces_of_run(session, run_id)
+                run, traces = queries.run(session, run_id), queries.power_traces(session, run_id)
                 record = queries.sweep(session, run.sweep_id)
         except NotFoundError as error:
             return not_found(str(error))
@@ -52,7 +52,7 @@ def add_routes(router: APIRouter, store: Store) -> None:
         try:
             chart = RUN_CHARTS[name]
             with store.session() as session:
-                data = RunTraces(run=queries.run(session, run_id), traces=tuple(queries.traces_of_run(session, run_id)))
+                data = RunTraces(run=queries.run(session, run_id), traces=tuple(queries.power_traces(session, run_id)))
         except KeyError:
             return not_found(f"There is no chart named {name}; there are {', '.join(RUN_CHARTS)}.")
         except NotFoundError as error:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from fastapi import APIRouter, Response
 
 from powerlab.analysis.best import Best, best_points
+from powerlab.analysis.dimensions import shown
 from powerlab.analysis.summary import PointSummary, summarise
 from powerlab.protocol.records import SweepRecord
 from powerlab.store import Store, queries
@@ -43,6 +44,7 @@ def add_routes(router: APIRouter, store: Store) -> None:
             state_words=STATE_WORDS[record.state],
             unfinished=record.state in UNFINISHED,
             summaries=summaries,
+            dimensions=[one for one in shown(summary.point for summary in summaries) if one.usual is not None],
             answers=answers,
             winners={(best.summary.point.id, best.metric.name) for _, bests in answers for best in bests},
             goal_titles=GOAL_TITLES,

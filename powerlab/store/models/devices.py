@@ -74,12 +74,15 @@ class RailRow(Base):
             "update_period_s",
             "provenance",
             "offset_bound",
+            "lag_s",
+            "lag_error_s",
             name="uq_rail_description",
         ),
         CheckConstraint(one_of("quantity", RailQuantity), name="quantity"),
         CheckConstraint(one_of("provenance", Provenance), name="provenance"),
         CheckConstraint(
-            "resolution >= 0 AND relative_error >= 0 AND update_period_s >= 0 AND offset_bound >= 0",
+            "resolution >= 0 AND relative_error >= 0 AND update_period_s >= 0 AND offset_bound >= 0 "
+            "AND lag_error_s >= 0",
             name="not_negative",
         ),
     )
@@ -94,6 +97,8 @@ class RailRow(Base):
     update_period_s: Mapped[float]
     provenance: Mapped[str] = mapped_column(String(20))
     offset: Mapped[float] = mapped_column("offset_bound")
+    lag_s: Mapped[float]
+    lag_error_s: Mapped[float]
 
 
 class AgentTokenRow(Base):

@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, LargeBinary, String, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
+from powerlab.domain.power import Part
 from powerlab.domain.quantity import Provenance
 from powerlab.domain.run import Verdict
 from powerlab.store.models.base import Base, BigKey, Json, Uuid, one_of
@@ -38,6 +39,8 @@ class RunRow(Base):
     verdict: Mapped[str] = mapped_column(String(20))
     findings: Mapped[list[dict[str, str]]] = mapped_column(Json)
     total: Mapped[dict[str, Any] | None] = mapped_column(Json)
+    budget: Mapped[list[dict[str, Any]]] = mapped_column(Json)
+    conditions: Mapped[dict[str, Any] | None] = mapped_column(Json)
     sha256: Mapped[str] = mapped_column(String(64))
     received_at: Mapped[datetime]
     point: Mapped[PointRow] = relationship()
@@ -73,7 +76,8 @@ class TraceChunkRow(Base):
 
     __tablename__ = "trace_chunk"
     __table_args__ = (
-        UniqueConstraint("run_id", "rail_id", "position"),
+        UniqueConstraint("run_id", "rail_id", "part", "position"),
+        CheckConstraint(one_of("part", Part), name="part"),
         CheckConstraint("sample_count >= 1", name="sample_count"),
         CheckConstraint("t_first_ns <= t_last_ns", name="times"),
         CheckConstraint("value_min <= value_max", name="values"),
@@ -83,6 +87,7 @@ class TraceChunkRow(Base):
     id: Mapped[int] = mapped_column(BigKey, primary_key=True)
     run_id: Mapped[str] = mapped_column(Uuid, ForeignKey("run.id"))
     rail_id: Mapped[int] = mapped_column(BigKey, ForeignKey("rail.id"))
+    part: Mapped[str] = mapped_column(String(20))
     position: Mapped[int]
     t_first_ns: Mapped[int] = mapped_column(BigInteger)
     t_last_ns: Mapped[int] = mapped_column(BigInteger)

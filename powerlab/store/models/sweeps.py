@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, String, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
-from powerlab.domain.workload import Scenario
+from powerlab.domain.workload import Preparation, Scenario
 from powerlab.protocol.records import SweepState
 from powerlab.store.models.base import Base, BigKey, Json, Uuid, one_of
 from powerlab.store.models.devices import DeviceRow, DeviceSnapshotRow, PowerModeRow
@@ -19,8 +19,20 @@ class WorkloadRow(Base):
 
     __tablename__ = "workload"
     __table_args__ = (
-        UniqueConstraint("engine", "model", "precision", "scenario", "batch_size"),
-        CheckConstraint("batch_size >= 1", name="batch_size"),
+        UniqueConstraint(
+            "engine",
+            "model",
+            "precision",
+            "scenario",
+            "batch_size",
+            "slices",
+            "preparation",
+            "latency_bound_ms",
+            name="uq_workload_description",
+        ),
+        CheckConstraint("batch_size >= 1 AND slices >= 1", name="batch_size"),
+        CheckConstraint("latency_bound_ms >= 0", name="latency_bound"),
+        CheckConstraint(one_of("preparation", Preparation), name="preparation"),
         CheckConstraint(one_of("scenario", Scenario), name="scenario"),
     )
 
@@ -30,6 +42,9 @@ class WorkloadRow(Base):
     precision: Mapped[str] = mapped_column(String(20))
     scenario: Mapped[str] = mapped_column(String(40))
     batch_size: Mapped[int]
+    slices: Mapped[int]
+    preparation: Mapped[str] = mapped_column(String(20))
+    latency_bound_ms: Mapped[float]
 
 
 class SweepRow(Base):
@@ -65,6 +80,8 @@ class PointRow(Base):
     workload_id: Mapped[int] = mapped_column(BigKey, ForeignKey("workload.id"))
     power_mode_id: Mapped[int] = mapped_column(BigKey, ForeignKey("power_mode.id"))
     threads: Mapped[int]
+    spin_us: Mapped[int | None]
+    cores: Mapped[str] = mapped_column(String(200))
     workload: Mapped[WorkloadRow] = relationship()
     power_mode: Mapped[PowerModeRow] = relationship()
 

@@ -74,9 +74,9 @@ def _check(run: Run, plan: SweepPlan) -> None:
     names = sorted(metric.name for metric in run.metrics)
     if any(first == second for first, second in pairwise(names)):
         raise PowerlabError("a run has one figure of each metric; this one has some twice.")
-    if run.repeat >= plan.repeats:
+    if run.repeat >= plan.most_repeats:
         raise PowerlabError(
-            f"the run says repeat {run.repeat}, counted from 0, but the plan has {plan.repeats} repeats."
+            f"the run says repeat {run.repeat}, counted from 0, but the plan has {plan.most_repeats} repeats."
         )
     if run.repeat < 0 or run.inference_count < 0 or run.window_ns[0] > run.window_ns[1]:
         raise PowerlabError("the run's repeat, inference count or window is impossible.")
@@ -101,6 +101,8 @@ def _to_row(run: Run, point: PointRow, sha256: str, now: datetime) -> RunRow:
         verdict=run.verdict.value,
         findings=to_document(run.findings),
         total=None if run.total is None else to_document(run.total),
+        budget=to_document(run.budget),
+        conditions=None if run.conditions is None else to_document(run.conditions),
         sha256=sha256,
         received_at=now,
         metrics=[

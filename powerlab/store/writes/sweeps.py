@@ -71,6 +71,8 @@ def _add_points(session: Session, sweep_id: str, plan: SweepPlan, snapshot: Devi
                 workload_id=workloads[point.workload],
                 power_mode_id=modes[point.mode],
                 threads=point.threads,
+                spin_us=point.spin_us,
+                cores=point.cores,
             )
         )
 

@@ -1,0 +1,74 @@
+"""The dimensions of a sweep, as tables and sentences name them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from powerlab.domain.sweep import Point
+from powerlab.domain.workload import Preparation, Scenario
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dimension:
+    """One dimension.
+
+    Attributes:
+        title: a column's title.
+        read: a point's value in words.
+        usual: the value that goes without saying; None where every table says it.
+        words: a phrase for sentences, with ``{}`` for the value.
+    """
+
+    title: str
+    read: Callable[[Point], str]
+    usual: str | None = None
+    words: str = "{}"
+
+
+DIMENSIONS: tuple[Dimension, ...] = (
+    Dimension(title="model", read=lambda point: point.workload.model),
+    Dimension(title="engine", read=lambda point: point.workload.engine, usual="builtin"),
+    Dimension(title="precision", read=lambda point: point.workload.precision, usual="fp32"),
+    Dimension(title="scenario", read=lambda point: point.workload.scenario.value, usual=Scenario.SINGLE_STREAM.value),
+    Dimension(
+        title="bound ms",
+        read=lambda point: f"{point.workload.latency_bound_ms:g}",
+        usual="0",
+        words="within {} ms",
+    ),
+    Dimension(
+        title="preparation",
+        read=lambda point: point.workload.preparation.value,
+        usual=Preparation.OUTSIDE.value,
+        words="preparation {}",
+    ),
+    Dimension(title="batch", read=lambda point: str(point.workload.batch_size), words="batch {}"),
+    Dimension(title="slices", read=lambda point: str(point.workload.slices), usual="1", words="{} slices"),
+    Dimension(title="threads", read=lambda point: str(point.threads), words="{} threads"),
+    Dimension(
+        title="spin us",
+        read=lambda point: "" if point.spin_us is None else str(point.spin_us),
+        usual="",
+        words="spin {} us",
+    ),
+    Dimension(title="cores", read=lambda point: point.cores, usual="", words="cores {}"),
+    Dimension(title="mode", read=lambda point: point.mode, words="mode {}"),
+)
+"""Every dimension, in reading order."""
+
+
+def shown(points: Iterable[Point]) -> tuple[Dimension, ...]:
+    """Return the dimensions that a table of these points must show: the first ones, and those with unusual values."""
+    found = list(points)
+    return tuple(
+        dimension
+        for dimension in DIMENSIONS
+        if dimension.usual is None or any(dimension.read(point) != dimension.usual for point in found)
+    )
+
+
+def in_words(point: Point) -> str:
+    """Return a point in words: ``resnet50, batch 1, 2 threads, mode current``."""
+    said = [dimension.words.format(dimension.read(point)) for dimension in shown([point])]
+    return ", ".join(said).replace(", 1 threads", ", 1 thread")
