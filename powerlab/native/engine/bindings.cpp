@@ -49,6 +49,13 @@ std::vector<std::int64_t> run_timed(Plan& plan, const std::vector<InputArray>& i
   return plan.run_timed(buffers.inputs, buffers.outputs);
 }
 
+std::int64_t repeat(Plan& plan, const std::vector<InputArray>& inputs, const std::vector<OutputArray>& outputs,
+                    std::int64_t first, std::int64_t last, std::int64_t times) {
+  const Buffers buffers = pointers(inputs, outputs);
+  const nb::gil_scoped_release release;
+  return plan.repeat(buffers.inputs, buffers.outputs, first, last, times);
+}
+
 nb::dict tier_dict(const engine::KernelTable& table) {
   nb::dict tier;
   tier["name"] = table.tier;
@@ -130,6 +137,8 @@ void bind_plan(nb::module_& module) {
            nb::arg("out"), nb::arg("scratch"), nb::arg("weights"), nb::arg("bias"))
       .def("run", &run, nb::arg("inputs"), nb::arg("outputs"))
       .def("run_timed", &run_timed, nb::arg("inputs"), nb::arg("outputs"))
+      .def("repeat", &repeat, nb::arg("inputs"), nb::arg("outputs"), nb::arg("first"), nb::arg("last"),
+           nb::arg("times"))
       .def("poison", &Plan::poison)
       .def("steps", [](const Plan& plan) {
         nb::list steps;

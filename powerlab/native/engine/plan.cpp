@@ -108,12 +108,14 @@ void Plan::bind(std::span<const float* const> inputs, std::span<float* const> ou
   }
 }
 
+void Plan::run_step(const PlannedStep& planned, int thread) {
+  zero_halo(planned.step.out, thread, pool_.threads());
+  planned.kernel->run(planned.step, thread, pool_.threads());
+}
+
 void Plan::run_thread(int thread) {
-  const int threads = pool_.threads();
   for (std::size_t i = 0; i < steps_.size(); ++i) {
-    const PlannedStep& planned = steps_[i];
-    zero_halo(planned.step.out, thread, threads);
-    planned.kernel->run(planned.step, thread, threads);
+    run_step(steps_[i], thread);
     if (i + 1 < steps_.size()) pool_.barrier();
     if (timed_ && thread == 0) finished_ns_[i] = now_ns();
   }
@@ -136,6 +138,30 @@ std::vector<std::int64_t> Plan::run_timed(std::span<const float* const> inputs, 
   std::vector<std::int64_t> durations;
   for (const std::int64_t finished : finished_ns_) durations.push_back(finished - std::exchange(before, finished));
   return durations;
+}
+
+void Plan::repeat_thread(int thread) {
+  for (std::int64_t time = 0; time < times_; ++time) {
+    for (std::size_t i = first_; i < last_; ++i) {
+      run_step(steps_[i], thread);
+      pool_.barrier();
+    }
+  }
+}
+
+std::int64_t Plan::repeat(std::span<const float* const> inputs, std::span<float* const> outputs, std::int64_t first,
+                          std::int64_t last, std::int64_t times) {
+  if (first < 0 || first >= last || last > static_cast<std::int64_t>(steps_.size()) || times < 1) {
+    throw std::invalid_argument("the plan has no such steps to repeat, or they were to be repeated less than once.");
+  }
+  const std::lock_guard lock(mutex_);
+  bind(inputs, outputs);
+  first_ = static_cast<std::size_t>(first);
+  last_ = static_cast<std::size_t>(last);
+  times_ = times;
+  const std::int64_t before = now_ns();
+  pool_.run([](void* self, int thread) { static_cast<Plan*>(self)->repeat_thread(thread); }, this);
+  return now_ns() - before;
 }
 
 void Plan::poison() {

@@ -50,6 +50,12 @@ class Plan {
   // Time each step took in the last run of `run_timed`, in nanoseconds, as thread 0 saw it.
   std::vector<std::int64_t> run_timed(std::span<const float* const> inputs, std::span<float* const> outputs);
 
+  // Runs the steps first .. last - 1, all of them `times` times over, and returns the nanoseconds that took. What they
+  // read must be there: run the steps before them once. A step repeated by itself finds its operands unchanged, because
+  // no step writes to what it reads. Throws std::invalid_argument where there are no such steps.
+  std::int64_t repeat(std::span<const float* const> inputs, std::span<float* const> outputs, std::int64_t first,
+                      std::int64_t last, std::int64_t times);
+
   // Fills the arena with not-a-number: results must not change, or a step reads what no step wrote.
   void poison();
 
@@ -71,6 +77,8 @@ class Plan {
   void check(const View& view, const Place& place, bool written) const;
   void bind(std::span<const float* const> inputs, std::span<float* const> outputs);
   void run_thread(int thread);
+  void repeat_thread(int thread);
+  void run_step(const PlannedStep& planned, int thread);
 
   const KernelTable& table_;
   const std::int64_t arena_floats_;
@@ -80,6 +88,8 @@ class Plan {
   std::mutex mutex_;
   std::vector<std::int64_t> finished_ns_;  // empty unless a timed run is on
   bool timed_ = false;
+  std::size_t first_ = 0, last_ = 0;  // what `repeat` runs, and how often
+  std::int64_t times_ = 0;
   ThreadPool pool_;
 };
 

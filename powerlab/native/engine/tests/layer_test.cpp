@@ -1,3 +1,4 @@
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <limits>
@@ -97,6 +98,31 @@ void check_elementwise(const KernelTable& table, Report& report) {
     reference::scale_shift(x, scale, shift, clamp, out);
     check(table, "scale_shift", step, x, nullptr, out, 1e-6, report);
   }
+}
+
+void check_peak(const KernelTable& table, Report& report) {
+  constexpr int kThreads = 3, kSums = 12, kRounds = 50;
+  constexpr double kFactor = -0.25;
+  const int width = table.vector_width;
+  auto x = random_tensor(kThreads, width, 1, 1);
+  Placed in(kThreads, width, 1, 1, width, 0), out(kThreads, width, 1, 1, width, 0);
+  in.put(x);
+  reference::Tensor expected(kThreads, width, 1, 1);
+  for (std::size_t lane = 0; lane < x.values.size(); ++lane) {
+    std::array<double, kSums> sums;
+    sums.fill(x.values[lane]);
+    for (int round = 0; round < kRounds; ++round) {
+      for (std::size_t i = 0; i < kSums; ++i) sums[i] += kFactor * sums[(i + 1) % kSums];
+    }
+    for (const double sum : sums) expected.values[lane] += sum;
+  }
+  Step step = plain_step();
+  step.x = in.view;
+  step.out = out.view;
+  step.size = kRounds;
+  step.alpha = static_cast<float>(kFactor);
+  run_kernel(table, "peak", step, kThreads);
+  report.check(std::string(table.tier) + " peak", error(out, expected), 1e-5);
 }
 
 void check_normalisations(const KernelTable& table, Report& report) {

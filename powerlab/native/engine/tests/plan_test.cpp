@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -60,6 +61,23 @@ bool refuses(Call call) {
   return false;
 }
 
+// Steps repeated by themselves find what they read unchanged: the result stays as a whole run leaves it.
+void check_repeated(const std::string& name, Plan& plan, std::span<const float* const> inputs,
+                    std::span<float* const> outputs, Placed& out, const reference::Tensor& expected, Report& report) {
+  plan.poison();
+  plan.repeat(inputs, outputs, 0, 2, 1);
+  plan.repeat(inputs, outputs, 1, 2, 7);
+  std::fill_n(out.view.data, kElements, 0.0f);
+  const std::int64_t took_ns = plan.repeat(inputs, outputs, 2, 3, 5);
+  report.check(name + " repeated", error(out, expected), 1e-6);
+  report.check(name + " repeated in no time", took_ns > 0 ? 0 : 1, 0);
+  for (const auto& [first, last, times] : {std::array{-1, 1, 1}, {1, 1, 1}, {2, 4, 1}, {0, 1, 0}}) {
+    const bool refused =
+        refuses([&, from = first, to = last, n = times] { plan.repeat(inputs, outputs, from, to, n); });
+    report.check(name + " repeats steps there are not", refused ? 0 : 1, 0);
+  }
+}
+
 }  // namespace
 
 void check_plan(const KernelTable& table, Report& report) {
@@ -84,6 +102,7 @@ void check_plan(const KernelTable& table, Report& report) {
       report.check(name, error(out, expected), 1e-6);
     }
     report.check(name + " timed", network.plan.run_timed(inputs, outputs).size() == 3 ? 0 : 1, 0);
+    check_repeated(name, network.plan, inputs, outputs, out, expected, report);
     report.check(name + " without inputs", refuses([&] { network.plan.run({}, outputs); }) ? 0 : 1, 0);
     Step outside{};
     outside.out = network.sums.view;

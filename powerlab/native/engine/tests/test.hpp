@@ -51,6 +51,7 @@ void check_winograd(const KernelTable& table, Report& report);
 void check_depthwise(const KernelTable& table, Report& report);
 void check_pools(const KernelTable& table, Report& report);
 void check_elementwise(const KernelTable& table, Report& report);
+void check_peak(const KernelTable& table, Report& report);
 void check_normalisations(const KernelTable& table, Report& report);
 void check_reorders(const KernelTable& table, Report& report);
 void check_threads(const KernelTable& table, Report& report);

@@ -5,6 +5,7 @@
 #include "kernels/conv_winograd.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/normalise.hpp"
+#include "kernels/peak.hpp"
 #include "kernels/pool.hpp"
 #include "kernels/reorder.hpp"
 
@@ -28,6 +29,7 @@ static const Kernel kKernels[] = {
     POWERLAB_KERNEL("reorder_to_blocks", "reorder_to_blocks_f32", reorder_to_blocks),
     POWERLAB_KERNEL("reorder_to_planes", "reorder_to_planes_f32", reorder_to_planes),
     POWERLAB_KERNEL("copy", "copy_f32", copy),
+    POWERLAB_KERNEL("peak", "peak_f32_12", peak),
 };
 
 extern const KernelTable kTable;
