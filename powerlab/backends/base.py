@@ -2,21 +2,43 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadOptions:
+    """What an engine is asked to load; it refuses what it cannot do, and replaces nothing by something near it.
+
+    Attributes:
+        model: a name of the zoo, or the path of an ONNX file.
+        batch_size: images per inference: the first dimension of every input.
+        threads: threads that compute.
+        precision: ``fp32``, or what else the engine offers.
+        spin_us: how long a thread that has nothing to do spins before it sleeps; None leaves it to the engine.
+    """
+
+    model: str
+    batch_size: int
+    threads: int
+    precision: str = "fp32"
+    spin_us: int | None = None
+
+
 class Backend(Protocol):
     """A model loaded into an engine, ready to run inside the worker process.
 
-    A backend module offers ``load(model, batch_size, threads) -> Backend``, and its name stands in
-    :data:`powerlab.domain.preflight.ENGINES`.
+    A backend module offers ``load(options: LoadOptions) -> Backend``, and its name stands in
+    :data:`powerlab.domain.preflight.ENGINES`. ``load`` raises ``PowerlabError`` with one sentence for what it refuses:
+    a model, a precision, a spin time. A process may hold several backends (one a slice of a batch) and run them at the
+    same time, each from a thread of its own: so :meth:`run` releases the interpreter lock while it computes.
     """
 
     def inputs(self, seed: int) -> dict[str, NDArray[np.float32]]:
-        """Return seeded random inputs of the shapes the model takes at this batch size."""
+        """Return seeded random inputs of the shapes the model takes at this batch size, pictures as NCHW."""
         ...
 
     def run(self, inputs: dict[str, NDArray[np.float32]]) -> dict[str, NDArray[np.float32]]:

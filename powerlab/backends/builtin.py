@@ -5,9 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from powerlab.backends.base import LoadOptions
+from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
 from powerlab.engine.load import load_graph
 from powerlab.engine.passes import optimise
+from powerlab.engine.session import SPIN_US
+
+PRECISION = "fp32"
 
 
 class BuiltinBackend:
@@ -28,10 +33,18 @@ class BuiltinBackend:
         return self._session.run(inputs)
 
 
-def load(model: str, batch_size: int, threads: int) -> BuiltinBackend:
+def load(options: LoadOptions) -> BuiltinBackend:
     """Load a model with every input's first dimension set to the batch size.
 
     Raises:
-        PowerlabError: the model cannot be read, holds an unsupported operator, or has no batch dimension to set.
+        PowerlabError: the model cannot be read, holds an unsupported operator, or has no batch dimension to set; or the
+            precision is not fp32.
     """
-    return BuiltinBackend(Session(optimise(load_graph(model, batch_size=batch_size)), threads=threads))
+    if options.precision != PRECISION:
+        raise PowerlabError(
+            f"the engine builtin computes in {PRECISION} alone, not in {options.precision!r}; leave the precision out, "
+            "or choose another engine."
+        )
+    graph = optimise(load_graph(options.model, batch_size=options.batch_size))
+    spin_us = SPIN_US if options.spin_us is None else options.spin_us
+    return BuiltinBackend(Session(graph, threads=options.threads, spin_us=spin_us))

@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Callable
 from typing import cast
 
-from powerlab.backends.base import Backend
+from powerlab.backends.base import Backend, LoadOptions
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.preflight import ENGINES
 
@@ -29,11 +29,11 @@ def backend_module(engine: str) -> str:
     return BACKENDS[engine]
 
 
-def load(module: str, model: str, batch_size: int, threads: int) -> Backend:
+def load(module: str, options: LoadOptions) -> Backend:
     """Load a model with a backend's module.
 
     Raises:
-        PowerlabError: the model cannot be run, with the reason.
+        PowerlabError: the model cannot be run as asked, with the reason.
     """
-    loader = cast(Callable[[str, int, int], Backend], importlib.import_module(module).load)
-    return loader(model, batch_size, threads)
+    loader = cast(Callable[[LoadOptions], Backend], importlib.import_module(module).load)
+    return loader(options)

@@ -20,6 +20,8 @@ SPIN_US = 200
 """How long an engine thread that has nothing to do spins before it sleeps, in microseconds."""
 
 MOST_THREADS = 1024
+MOST_SPIN_US = 1_000_000
+"""A second of spinning; more than that is no waiting for the next step of a model."""
 
 
 class Session:
@@ -31,6 +33,7 @@ class Session:
         model: the path of an ONNX file, or the name of a model of the zoo.
         threads: threads that compute, the caller of :meth:`run` being one; the engine starts no others.
         shapes: input name -> shape, for inputs whose shape the model leaves open, or to set another batch size.
+        spin_us: how long a thread that has nothing to do spins before it sleeps, in microseconds.
 
     Attributes:
         inputs: name -> shape of every input.
@@ -47,14 +50,17 @@ class Session:
         model: str | Path | Graph,
         threads: int = 2,
         shapes: Mapping[str, tuple[int, ...]] | None = None,
+        spin_us: int = SPIN_US,
     ) -> None:
         if isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= MOST_THREADS:
             raise PowerlabError(f"threads must be a whole number from 1 to {MOST_THREADS}, not {threads!r}.")
+        if isinstance(spin_us, bool) or not isinstance(spin_us, int) or not 0 <= spin_us <= MOST_SPIN_US:
+            raise PowerlabError(f"spin_us must be a whole number from 0 to {MOST_SPIN_US}, not {spin_us!r}.")
         graph = _optimised(model, shapes)
         tier = choose_tier()
         try:
             program = lower(graph, tier, threads)
-            self._plan = build_plan(program, tier, threads, SPIN_US)
+            self._plan = build_plan(program, tier, threads, spin_us)
         except RuntimeError as error:
             raise PowerlabError(str(error)) from error
         except MemoryError as error:

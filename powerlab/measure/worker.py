@@ -14,6 +14,7 @@ from array import array
 from pathlib import Path
 from typing import BinaryIO
 
+from powerlab.backends.base import LoadOptions
 from powerlab.backends.registry import load
 from powerlab.boards.simulator import Pacer, pacer
 from powerlab.domain.errors import PowerlabError
@@ -26,7 +27,8 @@ class Job:
 
     def __init__(self, request: Load) -> None:
         self._pace: Pacer = pacer(Sysroot(Path(request.sysroot)), request.threads)
-        self._backend = load(request.backend_module, request.model, request.batch_size, self._pace.host_threads)
+        options = LoadOptions(model=request.model, batch_size=request.batch_size, threads=self._pace.host_threads)
+        self._backend = load(request.backend_module, options)
         self._inputs = self._backend.inputs(request.seed)
 
     def close(self) -> None:

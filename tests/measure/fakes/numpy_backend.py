@@ -10,6 +10,7 @@ import time
 
 import numpy as np
 
+from powerlab.backends.base import LoadOptions
 from powerlab.domain.errors import PowerlabError
 
 
@@ -54,11 +55,12 @@ def misbehave(model: str) -> None:
             os.write(1, b"printed to standard output\n")
 
 
-def load(model: str, batch_size: int, threads: int) -> NumpyBackend:
+def load(options: LoadOptions) -> NumpyBackend:
+    model = options.model
     if model == "unreadable":
         raise PowerlabError("the model 'unreadable' cannot be read; give another.")
     if model == "dies-loading":
         os._exit(9)
     if model == "affinity":
         raise RuntimeError(f"cores {sorted(os.sched_getaffinity(0))}")
-    return NumpyBackend(model, batch_size)
+    return NumpyBackend(model, options.batch_size)
