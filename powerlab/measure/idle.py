@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from powerlab.domain.budget import IDLE
+from powerlab.measure.budget import Part, mean_of, scaled
 from powerlab.measure.power import TotalEnergy
 from powerlab.measure.record import IdleBaseline
 
@@ -19,17 +21,12 @@ def idle_around(before: IdleBaseline | None, after: IdleBaseline | None) -> Tota
         found = before or after
         return None if found is None else found.energy
     one, other = before.energy, after.energy
+    per_second = mean_of(scaled(one.parts, 1 / one.duration_s), scaled(other.parts, 1 / other.duration_s))
+    drift_w = abs(one.power_w - other.power_w) / 2 / math.sqrt(3)
     duration_s = one.duration_s + other.duration_s
-    energy_j = (one.power_w + other.power_w) / 2 * duration_s
-    drift_j = abs(one.power_w - other.power_w) / 2 / math.sqrt(3) * duration_s
     return replace(
         one,
-        energy_j=energy_j,
+        energy_j=(one.power_w + other.power_w) / 2 * duration_s,
         duration_s=duration_s,
-        gain_j=(one.gain_j / one.duration_s + other.gain_j / other.duration_s) / 2 * duration_s,
-        independent_j=math.hypot(
-            one.independent_j / one.duration_s / 2 * duration_s,
-            other.independent_j / other.duration_s / 2 * duration_s,
-            drift_j,
-        ),
+        parts=scaled((*per_second, Part(origin=IDLE, effect="drift", standard_uncertainty=drift_w)), duration_s),
     )

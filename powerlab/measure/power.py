@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from powerlab.domain.budget import combined, interval, of_metric
 from powerlab.domain.power import TotalFormula, Trace
 from powerlab.domain.quantity import Metric, Provenance, common_provenance
+from powerlab.domain.run import Contribution
 from powerlab.domain.statistics import NORMAL_95
-from powerlab.measure.energy import rail_energy
+from powerlab.measure.budget import Part, above, lines_of, scaled
+from powerlab.measure.energy import RailEnergy, rail_energy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,17 +22,13 @@ class TotalEnergy:
     Attributes:
         energy_j: the sum.
         duration_s: the window.
-        gain_j: standard uncertainty of the gains. Rails of one source may share their error (a common reference), so
-            theirs are added; different sources are combined as root of the sum of squares.
-        independent_j: standard uncertainty of everything else, as root of the sum of squares, but for the edges of
-            one source's rails: their readings are late alike, and follow the same load, so theirs are added, too.
+        parts: what makes it uncertain, by rail and effect.
         provenance: the one provenance all rails share.
     """
 
     energy_j: float
     duration_s: float
-    gain_j: float
-    independent_j: float
+    parts: tuple[Part, ...]
     provenance: Provenance
 
     @property
@@ -41,7 +39,17 @@ class TotalEnergy:
     @property
     def half_width_j(self) -> float:
         """Half-width of the 95 % interval of the energy."""
-        return NORMAL_95 * math.hypot(self.gain_j, self.independent_j)
+        return NORMAL_95 * combined(self.parts)
+
+    @property
+    def gain_j(self) -> float:
+        """Standard uncertainty of the gains."""
+        return combined(part for part in self.parts if part.effect == "gain")
+
+    @property
+    def independent_j(self) -> float:
+        """Standard uncertainty of everything else."""
+        return combined(part for part in self.parts if part.effect != "gain")
 
 
 def total_energy(total: TotalFormula, traces: Sequence[Trace], window_ns: tuple[int, int]) -> TotalEnergy:
@@ -54,70 +62,55 @@ def total_energy(total: TotalFormula, traces: Sequence[Trace], window_ns: tuple[
     """
     by_key = {trace.rail.key: trace for trace in traces}
     chosen = [by_key[key] for key in total.rails]
-    gain_j: defaultdict[str, float] = defaultdict(float)
-    edge_j: defaultdict[str, float] = defaultdict(float)
     energies = [rail_energy(trace, *window_ns) for trace in chosen]
-    for trace, energy in zip(chosen, energies, strict=True):
-        gain_j[trace.rail.source] += energy.gain_j
-        edge_j[trace.rail.source] += energy.other_j["edge"]
-    alone_j = (part for energy in energies for name, part in energy.other_j.items() if name != "edge")
     return TotalEnergy(
         energy_j=math.fsum(energy.energy_j for energy in energies),
         duration_s=(window_ns[1] - window_ns[0]) / 1e9,
-        gain_j=math.hypot(*gain_j.values()),
-        independent_j=math.hypot(*edge_j.values(), *alone_j),
+        parts=tuple(
+            part for trace, energy in zip(chosen, energies, strict=True) for part in _parts(trace.rail.key, energy)
+        ),
         provenance=common_provenance(trace.rail.provenance for trace in chosen),
     )
 
 
-def power_metric(name: str, energy: TotalEnergy) -> Metric:
-    """Return the mean power in W; its interval never reaches below 0 W."""
-    half_width_w = energy.half_width_j / energy.duration_s
-    return Metric(
-        name=name,
-        value=energy.power_w,
-        low=max(0.0, energy.power_w - half_width_w),
-        high=energy.power_w + half_width_w,
-        provenance=energy.provenance,
-    )
+def _parts(key: str, energy: RailEnergy) -> Iterator[Part]:
+    for effect, uncertainty_j in (("gain", energy.gain_j), *energy.other_j.items()):
+        yield Part(origin=key, effect=effect, standard_uncertainty=uncertainty_j)
+
+
+def energy_budget(load: TotalEnergy, idle: TotalEnergy | None, image_count: int) -> tuple[Contribution, ...]:
+    """Return the lines of every figure that :func:`energy_metrics` makes, each in its figure's unit."""
+    lines = [
+        *lines_of("power_w", load.parts, 1 / load.duration_s),
+        *lines_of("energy_per_image_j", load.parts, 1 / image_count),
+        *lines_of("efficiency_img_per_s_per_w", load.parts, image_count / load.energy_j**2),
+    ]
+    if idle is not None:
+        parts = above(load.parts, scaled(idle.parts, load.duration_s / idle.duration_s))
+        lines += lines_of("idle_power_w", idle.parts, 1 / idle.duration_s)
+        lines += lines_of("energy_above_idle_per_image_j", parts, 1 / image_count)
+    return tuple(lines)
 
 
 def energy_metrics(load: TotalEnergy, idle: TotalEnergy | None, image_count: int) -> tuple[Metric, ...]:
-    """Return power, energy per image and efficiency, and what is above idle where an idle baseline exists."""
-    half_width_j = load.half_width_j
-    low_j, high_j = max(0.0, load.energy_j - half_width_j), load.energy_j + half_width_j
-    metrics = [
-        power_metric("power_w", load),
-        Metric(
-            name="energy_per_image_j",
-            value=load.energy_j / image_count,
-            low=low_j / image_count,
-            high=high_j / image_count,
-            provenance=load.provenance,
-        ),
-        Metric(
-            name="efficiency_img_per_s_per_w",
-            value=image_count / load.energy_j,
-            low=image_count / high_j if low_j > 0 else None,
-            high=image_count / low_j if low_j > 0 else None,
-            provenance=load.provenance,
-        ),
-    ]
+    """Return power, energy per image and efficiency, and what is above idle where an idle baseline exists.
+
+    Each interval is what its lines of the budget make of it.
+    """
+    values = {
+        "power_w": load.power_w,
+        "energy_per_image_j": load.energy_j / image_count,
+        "efficiency_img_per_s_per_w": image_count / load.energy_j,
+    }
+    provenance = load.provenance
     if idle is not None:
-        metrics += [power_metric("idle_power_w", idle), _above_idle(load, idle, image_count)]
-    return tuple(metrics)
+        provenance = common_provenance((load.provenance, idle.provenance))
+        values["idle_power_w"] = idle.power_w
+        values["energy_above_idle_per_image_j"] = (load.energy_j - idle.power_w * load.duration_s) / image_count
+    budget = energy_budget(load, idle, image_count)
+    return tuple(_figure(name, value, budget, provenance) for name, value in values.items())
 
 
-def _above_idle(load: TotalEnergy, idle: TotalEnergy, image_count: int) -> Metric:
-    """Return the energy above idle; one sensor reads both, so its gain error acts on the difference alone."""
-    scale = load.duration_s / idle.duration_s
-    energy_j = load.energy_j - idle.energy_j * scale
-    gain_j = abs(load.gain_j - idle.gain_j * scale)
-    half_width_j = NORMAL_95 * math.hypot(gain_j, load.independent_j, idle.independent_j * scale)
-    return Metric(
-        name="energy_above_idle_per_image_j",
-        value=energy_j / image_count,
-        low=(energy_j - half_width_j) / image_count,
-        high=(energy_j + half_width_j) / image_count,
-        provenance=common_provenance((load.provenance, idle.provenance)),
-    )
+def _figure(name: str, value: float, budget: Sequence[Contribution], provenance: Provenance) -> Metric:
+    low, high = interval(name, value, combined(of_metric(budget, name)))
+    return Metric(name=name, value=value, low=low, high=high, provenance=provenance)

@@ -23,7 +23,7 @@ from powerlab.measure.clocks import suspended_since_boot_s
 from powerlab.measure.idle import idle_around
 from powerlab.measure.latency import TimedInferences, latency_metrics, latency_trace, throughput_metric
 from powerlab.measure.messages import Load, Measure
-from powerlab.measure.power import TotalEnergy, energy_metrics
+from powerlab.measure.power import TotalEnergy, energy_budget, energy_metrics
 from powerlab.measure.process import Worker
 from powerlab.measure.record import IdleBaseline, Meter, Recording, idle_baseline, usable_energy
 from powerlab.measure.validity import Evidence, judge
@@ -110,6 +110,7 @@ def measure_run(request: RunRequest) -> Measured:
     timed, evidence = recorded.timed, recorded.evidence
     findings = judge(evidence)
     idle = idle_around(recorded.idle_before, recorded.idle_after)
+    energy, images = usable_energy(evidence, findings), timed.count * request.point.workload.batch_size
     run = Run(
         id=str(uuid.uuid4()),
         sweep_id=request.sweep_id,
@@ -121,10 +122,11 @@ def measure_run(request: RunRequest) -> Measured:
         verdict=worst_verdict(findings),
         findings=findings,
         metrics=(
-            *_metrics(request, timed, usable_energy(evidence, findings), idle),
+            *_metrics(request, timed, energy, idle),
             *_sampling_metric(request, evidence.sampling_core_share),
         ),
         total=request.meter.total,
+        budget=() if energy is None else energy_budget(energy, idle, images),
         conditions=evidence.conditions(),
     )
     near = (_near(trace, timed.window_ns, request.meter.margin_s) for trace in evidence.traces)

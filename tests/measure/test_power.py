@@ -13,6 +13,7 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.domain.power import TotalFormula
 from powerlab.domain.quantity import Provenance
 from powerlab.domain.statistics import NORMAL_95
+from powerlab.measure.budget import Part
 from powerlab.measure.power import TotalEnergy, energy_metrics, total_energy
 
 WINDOW = (1_000_000_000, 9_000_000_000)
@@ -20,7 +21,11 @@ WINDOW = (1_000_000_000, 9_000_000_000)
 
 def energy(joules: float, seconds: float = 10.0, gain: float = 0.0, other: float = 0.0, **changes) -> TotalEnergy:
     fields = {"provenance": Provenance.MEASURED, **changes}
-    return TotalEnergy(energy_j=joules, duration_s=seconds, gain_j=gain, independent_j=other, **fields)
+    parts = (
+        Part(origin="ina3221:VDD_IN", effect="gain", standard_uncertainty=gain),
+        Part(origin="ina3221:VDD_IN", effect="sampling", standard_uncertainty=other),
+    )
+    return TotalEnergy(energy_j=joules, duration_s=seconds, parts=parts, **fields)
 
 
 def steady(make_trace, rail, power):

@@ -27,7 +27,7 @@ def request_(make_rail, tmp_path) -> RunRequest:
     rail = make_rail("VDD_IN")
     total = TotalFormula(rails=(rail.key,), scope="all")
     meter = Meter(sysroot=Sysroot(tmp_path), total=total, rails=(rail,), sample_period_s=0.01)
-    idle = TotalEnergy(energy_j=8.0, duration_s=2.0, gain_j=0.0, independent_j=0.0, provenance=Provenance.MEASURED)
+    idle = TotalEnergy(energy_j=8.0, duration_s=2.0, parts=(), provenance=Provenance.MEASURED)
     return RunRequest(
         sweep_id="s",
         plan=PLAN,

@@ -26,7 +26,7 @@ from powerlab.throttling import guard
 
 HOT = "the thermal zone CPU-therm reached 87.5 °C"
 PLAN = SweepPlan(models=("good",), threads=(1,), batch_sizes=(4,))
-ENERGY = TotalEnergy(energy_j=8.0, duration_s=2.0, gain_j=0.0, independent_j=0.0, provenance=Provenance.MEASURED)
+ENERGY = TotalEnergy(energy_j=8.0, duration_s=2.0, parts=(), provenance=Provenance.MEASURED)
 
 
 @pytest.fixture
