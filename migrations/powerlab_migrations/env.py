@@ -7,7 +7,7 @@ import os
 from alembic import context
 from sqlalchemy import Connection
 
-from powerlab.store.engine import make_engine
+from powerlab.store.engine import changing_tables, make_engine
 from powerlab.store.models import Base
 
 
@@ -25,9 +25,8 @@ def _run() -> None:
         return
     address = os.environ.get("POWERLAB_DATABASE") or context.config.get_main_option("sqlalchemy.url") or ""
     engine = make_engine(address)
-    with engine.connect() as connection:
+    with changing_tables(engine) as connection:
         _migrate(connection)
-        connection.commit()
     engine.dispose()
 
 

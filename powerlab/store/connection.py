@@ -13,7 +13,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.store.engine import WRITE_OPTION, make_engine
+from powerlab.store.engine import WRITE_OPTION, changing_tables, make_engine
 from powerlab.store.schema import bring_up_to_date
 
 
@@ -68,9 +68,8 @@ def open_store(url_or_path: str | Path, clock: Callable[[], datetime] = utc_now)
     engine = make_engine(str(url_or_path))
     address = str(url_or_path) if engine.dialect.name == "sqlite" else _without_password(engine)
     try:
-        with engine.connect().execution_options(**{WRITE_OPTION: True}) as connection:
+        with changing_tables(engine) as connection:
             bring_up_to_date(connection)
-            connection.commit()
     except DBAPIError as error:
         engine.dispose()
         raise PowerlabError(_why(engine, address, error)) from error

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
@@ -53,6 +55,32 @@ def make_engine(address: str) -> Engine:
         event.listen(engine, "begin", _begin)
         return engine
     return create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": _CONNECT_TIMEOUT_S})
+
+
+@contextmanager
+def changing_tables(engine: Engine) -> Iterator[Connection]:
+    """Yield a connection in whose one transaction tables may be changed; it commits at the end.
+
+    To change a table SQLite copies it and drops the old one, which would count as deleting rows that others refer to
+    (https://www.sqlite.org/lang_altertable.html, section 7): references are checked once, before the commit.
+
+    Raises:
+        PowerlabError: the change would leave a row that refers to nothing.
+    """
+    with engine.connect().execution_options(**{WRITE_OPTION: True}) as connection:
+        raw = connection.connection.driver_connection
+        if isinstance(raw, sqlite3.Connection):
+            connection.detach()  # nobody else shall get a connection without references
+            raw.execute("PRAGMA foreign_keys = OFF")
+        yield connection
+        if isinstance(raw, sqlite3.Connection):
+            dangling = connection.exec_driver_sql("PRAGMA foreign_key_check").first()
+            if dangling is not None:
+                raise PowerlabError(
+                    f"the tables cannot be changed: a row of {dangling[0]} refers to a missing row of {dangling[2]}; "
+                    "restore the database from a copy, or start a new one."
+                )
+        connection.commit()
 
 
 def _set_up_sqlite(connection: sqlite3.Connection, _entry: ConnectionPoolEntry) -> None:

@@ -13,13 +13,15 @@ from sqlalchemy import inspect, select, text
 from sqlalchemy.exc import IntegrityError
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.protocol.messages import RunUpload
-from powerlab.store import Store, open_store
-from powerlab.store.models import Base, DeviceRow, RunRow
+from powerlab.protocol.chunks import split
+from powerlab.protocol.messages import ChunkUpload, RunUpload
+from powerlab.store import Store, open_store, queries
+from powerlab.store.engine import changing_tables
+from powerlab.store.models import Base, DeviceRow, RunRow, SweepRow
 from powerlab.store.schema import alembic_config
 from powerlab.store.writes.jobs import lease
-from powerlab.store.writes.runs import store_run
-from server_examples import PLAN, runs_of
+from powerlab.store.writes.runs import store_chunk, store_run
+from server_examples import PLAN, make_trace, runs_of
 
 
 def test_the_migrations_make_the_models(store: Store) -> None:
@@ -42,30 +44,62 @@ def test_down_and_up_again_on_populated_data(store: Store, device_id: str, sweep
         store_run(
             session, device_id, RunUpload(fencing_token=held.fencing_token, run=runs_of(sweep_id)[0]), store.clock()
         )
-    with store.engine.begin() as connection:
+    with changing_tables(store.engine) as connection:
         command.downgrade(alembic_config(connection), "base")
     assert inspect(store.engine).get_table_names() == ["alembic_version"]
-    with store.engine.begin() as connection:
+    with changing_tables(store.engine) as connection:
         command.upgrade(alembic_config(connection), "head")
     with store.session() as session:
         assert session.scalars(select(RunRow)).all() == []
         assert set(inspect(store.engine).get_table_names()) == {*Base.metadata.tables, "alembic_version"}
 
 
+def test_runs_and_their_traces_survive_a_change_of_their_tables(store: Store, device_id: str, sweep_id: str) -> None:
+    with store.write() as session:
+        held = lease(session, device_id, store.clock())
+        run = runs_of(sweep_id)[0]
+        store_run(session, device_id, RunUpload(fencing_token=held.fencing_token, run=run), store.clock())
+        session.flush()
+        for chunk in split(make_trace()):
+            store_chunk(session, device_id, run.id, ChunkUpload(fencing_token=held.fencing_token, chunk=chunk))
+    for revision in ("0002", "head"):
+        with changing_tables(store.engine) as connection:
+            move = command.upgrade if revision == "head" else command.downgrade
+            move(alembic_config(connection), revision)
+    with store.session() as session:
+        assert queries.run(session, run.id) == run
+        (trace,) = queries.recorded(session, run.id)
+    assert trace.value.tolist() == make_trace().value.tolist()
+
+
+def test_a_change_that_leaves_a_row_without_the_one_it_refers_to_is_undone(store: Store, sweep_id: str) -> None:
+    if store.engine.dialect.name == "postgresql":
+        with pytest.raises(IntegrityError), changing_tables(store.engine) as connection:
+            connection.execute(text("DELETE FROM sweep"))
+        return
+    with (
+        pytest.raises(PowerlabError, match="refers to a missing row of sweep"),
+        changing_tables(store.engine) as connection,
+    ):
+        connection.execute(text("DELETE FROM sweep"))
+    with store.session() as session:
+        assert session.scalars(select(SweepRow.id)).all() == [sweep_id]
+
+
 def test_a_rails_offset_comes_and_goes_with_its_rows(store: Store, device_id: str) -> None:
     """Before, an INA3221's followed from its step; on the way back, rails that differ in it alone become one."""
     columns = "device_id, source, name, quantity, resolution, relative_error, update_period_s, provenance"
-    with store.engine.begin() as connection:
+    with changing_tables(store.engine) as connection:
         for number, source, offset in ((1, "ina3221", 0.2), (2, "ina3221", 0.3), (3, "rapl", 0.0)):
             connection.execute(
                 text(
-                    f"INSERT INTO rail (id, {columns}, offset_bound) "
-                    "VALUES (:id, :device, :source, 'CPU', 'power', 0.1, 0.01, 0.0, 'measured', :offset)"
+                    f"INSERT INTO rail (id, {columns}, offset_bound, lag_s, lag_error_s) "
+                    "VALUES (:id, :device, :source, 'CPU', 'power', 0.1, 0.01, 0.0, 'measured', :offset, 0, 0)"
                 ),
                 {"id": number, "device": device_id, "source": source, "offset": offset},
             )
         command.downgrade(alembic_config(connection), "0001")
-    with store.engine.begin() as connection:
+    with changing_tables(store.engine) as connection:
         command.upgrade(alembic_config(connection), "head")
     with store.session() as session:
         rows = session.execute(text("SELECT id, source, offset_bound FROM rail ORDER BY id")).all()
