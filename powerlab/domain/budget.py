@@ -12,11 +12,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from powerlab.domain.coverage import half_width_95
 from powerlab.domain.run import Contribution
-from powerlab.domain.statistics import NORMAL_95
 
 TOGETHER = frozenset({"gain", "edge", "lag"})
 """Rails of one source may share a reference, are late alike, and follow the same load."""
+RECTANGULAR = frozenset({"gain", "offset", "quantisation", "gap", "drift"})
+"""Bounds: the value lies anywhere within them. Everything else is about normal."""
 IDLE_PREFIX = "idle "
 """Begins the effect of a rail's line that comes from the idle baseline, in a figure that has lines of both."""
 IDLE, REPEATS = "idle", "repeats"
@@ -52,28 +54,39 @@ def added_with(line: Line) -> tuple[str, str] | None:
 
 def combined(lines: Iterable[Line]) -> float:
     """Return the combined standard uncertainty, in the lines' unit; 0 for none."""
+    return math.hypot(*(uncertainty for _, uncertainty in _independent(lines)))
+
+
+def half_width(lines: Iterable[Line]) -> float:
+    """Return the half-width of the 95 % interval, in the lines' unit; 0 for no lines."""
+    found = _independent(lines)
+    rectangle = max((uncertainty for effect, uncertainty in found if effect in RECTANGULAR), default=0.0)
+    return half_width_95(math.hypot(*(uncertainty for _, uncertainty in found)), rectangle)
+
+
+def _independent(lines: Iterable[Line]) -> list[tuple[str, float]]:
+    """Return effects and standard uncertainties that know nothing of each other: lines that belong together, added."""
     added: defaultdict[tuple[str, str], float] = defaultdict(float)
     alone = []
     for line in lines:
         group = added_with(line)
         if group is None:
-            alone.append(line.standard_uncertainty)
+            alone.append((line.effect.removeprefix(IDLE_PREFIX), line.standard_uncertainty))
         else:
             added[group] += line.standard_uncertainty
-    return math.hypot(*added.values(), *alone)
+    return alone + [(effect.removeprefix(IDLE_PREFIX), uncertainty) for (_, effect), uncertainty in added.items()]
 
 
-def interval(metric: str, value: float, standard_uncertainty: float) -> tuple[float, float] | tuple[None, None]:
-    """Return both ends of a figure's 95 % interval, in its unit.
+def interval(metric: str, value: float, distance: float) -> tuple[float, float] | tuple[None, None]:
+    """Return both ends of a figure's 95 % interval, in its unit, at a distance (the half-width).
 
     None where there is no upper end: the inverse of an energy that may be 0.
     """
-    half_width = NORMAL_95 * standard_uncertainty
     if metric in INVERTED:
-        relative = half_width / value
+        relative = distance / value
         return (value / (1 + relative), value / (1 - relative)) if relative < 1 else (None, None)
-    low = value - half_width
-    return low if metric in MAY_BE_NEGATIVE else max(0.0, low), value + half_width
+    low = value - distance
+    return low if metric in MAY_BE_NEGATIVE else max(0.0, low), value + distance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,11 +6,10 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from powerlab.domain.budget import combined, interval, of_metric
+from powerlab.domain.budget import combined, half_width, interval, of_metric
 from powerlab.domain.power import TotalFormula, Trace
 from powerlab.domain.quantity import Metric, Provenance, common_provenance
 from powerlab.domain.run import Contribution
-from powerlab.domain.statistics import NORMAL_95
 from powerlab.measure.budget import Part, above, lines_of, scaled
 from powerlab.measure.energy import RailEnergy, rail_energy
 
@@ -39,7 +38,7 @@ class TotalEnergy:
     @property
     def half_width_j(self) -> float:
         """Half-width of the 95 % interval of the energy."""
-        return NORMAL_95 * combined(self.parts)
+        return half_width(self.parts)
 
     @property
     def gain_j(self) -> float:
@@ -112,5 +111,5 @@ def energy_metrics(load: TotalEnergy, idle: TotalEnergy | None, image_count: int
 
 
 def _figure(name: str, value: float, budget: Sequence[Contribution], provenance: Provenance) -> Metric:
-    low, high = interval(name, value, combined(of_metric(budget, name)))
+    low, high = interval(name, value, half_width(of_metric(budget, name)))
     return Metric(name=name, value=value, low=low, high=high, provenance=provenance)
