@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from powerlab.analysis.summary import PointSummary, summarise
-from powerlab.domain.power import Rail, RailQuantity, TotalFormula, Trace
+from powerlab.domain.power import POWER_QUANTITIES, Rail, RailQuantity, TotalFormula, Trace
 from powerlab.domain.quantity import METRICS, Metric, Provenance
 from powerlab.domain.run import Finding, Run, Verdict
 from powerlab.domain.sweep import Point
@@ -209,7 +209,7 @@ RAILS = st.lists(
         Rail,
         source=st.sampled_from(["rapl", "</script>"]),
         name=st.sampled_from(["CPU", "<b>bold</b>"]),
-        quantity=st.sampled_from(list(RailQuantity)),
+        quantity=st.sampled_from(POWER_QUANTITIES),
         resolution=st.just(0.001),
         relative_error=st.just(0.01),
         update_period_s=st.just(0.0),

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from powerlab.domain.power import Rail, RailQuantity, Trace
+from powerlab.domain.power import POWER_QUANTITIES, Rail, RailQuantity, Trace
 from powerlab.domain.quantity import Provenance
 from powerlab_dashboards.charts.series import Curve, mean_power_w, rail_curve, thin, total_curve
 
@@ -58,7 +58,7 @@ def test_the_slopes_hold_all_the_energy_that_was_counted(steps: list[float]) -> 
     assert float(np.sum(found.power_w * lengths)) == pytest.approx(float(value[-1]), rel=1e-6)
 
 
-@pytest.mark.parametrize("quantity", list(RailQuantity))
+@pytest.mark.parametrize("quantity", POWER_QUANTITIES)
 def test_a_trace_without_samples_gives_no_curve(quantity: RailQuantity) -> None:
     assert rail_curve(trace(quantity, [], []), origin_ns=0) is None
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from powerlab.domain.power import TotalFormula
+from powerlab.domain.power import RailQuantity, TotalFormula
 from powerlab.domain.quantity import Provenance
 from powerlab.domain.run import Verdict
 from powerlab.domain.sweep import SweepPlan
@@ -34,7 +35,7 @@ def request_(make_rail, tmp_path) -> RunRequest:
         point=PLAN.points()[0],
         repeat=2,
         meter=meter,
-        idle=IdleBaseline(energy=idle),
+        idle=IdleBaseline(energy=idle, window_ns=(0, 2_000_000_000)),
         drifted=lambda: None,
     )
 
@@ -55,14 +56,15 @@ def recorded(request_, make_trace, monkeypatch):
             sample_period_s=0.01,
             drift=drift,
         )
-        monkeypatch.setattr(run, "_record", lambda _: (timed, evidence))
+        found = run._Recorded(timed=timed, evidence=evidence, idle_before=request_.idle, idle_after=None)
+        monkeypatch.setattr(run, "_record", lambda _: found)
 
     return install
 
 
 def test_a_good_run_holds_every_figure_and_its_provenance(request_, recorded):
     recorded()
-    found, _ = measure_run(request_)
+    found = measure_run(request_).run
     figures = {metric.name: metric.value for metric in found.metrics}
     assert found.verdict is Verdict.VALID
     assert found.total == request_.meter.total
@@ -77,14 +79,16 @@ def test_a_good_run_holds_every_figure_and_its_provenance(request_, recorded):
 
 def test_traces_are_cut_to_the_window_and_its_margins(request_, recorded):
     recorded()
-    _, (trace,) = measure_run(request_)
+    trace, latencies = measure_run(request_).traces
+    assert latencies.rail.quantity is RailQuantity.LATENCY
+    assert latencies.value == pytest.approx(np.full(50, 0.1))
     assert trace.time_ns[0] == pytest.approx(0.9e9)
     assert trace.time_ns[-1] == pytest.approx(6.1e9)
 
 
 def test_a_run_at_0_w_has_latency_and_no_power_figure_at_all(request_, recorded):
     recorded(power_w=0.0)
-    found, _ = measure_run(request_)
+    found = measure_run(request_).run
     assert found.verdict is Verdict.VOID
     assert found.metric("latency_p50_ms") is not None
     assert {metric.name for metric in found.metrics if metric.name.endswith(("_w", "_j"))} == set()
@@ -92,7 +96,7 @@ def test_a_run_at_0_w_has_latency_and_no_power_figure_at_all(request_, recorded)
 
 def test_a_drifted_run_is_void_and_says_so(request_, recorded):
     recorded(drift="somebody changed MAXN meanwhile.")
-    found, _ = measure_run(request_)
+    found = measure_run(request_).run
     assert found.verdict is Verdict.VOID
     assert [finding.detail for finding in found.findings] == ["somebody changed MAXN meanwhile."]
 
@@ -106,5 +110,8 @@ def test_a_failed_run_has_a_reason_and_no_figure(request_):
 
 def test_a_worker_gets_the_first_cores_of_the_mask_and_no_more_than_there_are():
     mask = sorted(os.sched_getaffinity(0))
-    assert worker_cores(1) == {mask[0]}
-    assert worker_cores(10_000) == set(mask)
+    point = PLAN.points()[0]
+    assert worker_cores(point) == {mask[0]}
+    assert worker_cores(replace(point, threads=10_000)) == set(mask)
+    assert worker_cores(replace(point, cores=str(mask[-1]))) == {mask[-1]}
+    assert worker_cores(replace(point, cores="9990-9999")) == {mask[0]}, "a simulated board has cores this host has not"
