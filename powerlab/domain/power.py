@@ -58,8 +58,8 @@ class Rail:
         provenance: measured, estimated or simulated.
         offset: bound of a constant error of all readings, in W or J; 0 where none is stated.
         lag_s: how old what a reading says is on average when it is read, as a step of the load showed.
-        lag_error_s: standard uncertainty of that; 0 where nobody calibrated it, and the lag may be anything from nothing
-            to one and a half update periods.
+        lag_error_s: standard uncertainty of that; 0 where nobody calibrated it, and the lag may be any from none to
+            one and a half update periods.
     """
 
     source: str
@@ -79,6 +79,10 @@ class Rail:
         return f"{self.source}:{self.name}"
 
 
+TOO_LOW = "too low, because"
+"""In a formula's scope: rails that belong to the board's power cannot be read."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TotalFormula:
     """Which rails, added up, are the board's power; stored with every result.
@@ -92,6 +96,11 @@ class TotalFormula:
     rails: tuple[str, ...]
     scope: str
     proposed: bool = False
+
+    @property
+    def too_low(self) -> bool:
+        """Whether rails are missing from the sum."""
+        return TOO_LOW in self.scope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

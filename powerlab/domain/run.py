@@ -70,10 +70,12 @@ class Conditions:
         power_failure: what kept the power from being recorded; None where nothing did.
         background_cores: cores that others kept busy; None where that says nothing.
         idle_background_cores: the same during the idle baselines.
+        background_limit_cores: how many cores others may keep busy on that machine.
         lively: by key, how often a second rails changed that are known to change at every load.
         throttled: in sentences, how the device was slowed down.
         idle_throttled: the same during the idle baselines.
         sampling_core_share: processor time of the sampling as a share of one core; None where it was not counted.
+        idle_s: how long an idle baseline was asked for.
         warm_up_s: how long the warm-up took.
         unsteady: in sentences, what had not become steady when the warm-up was ended.
     """
@@ -88,10 +90,12 @@ class Conditions:
     power_failure: str | None = None
     background_cores: float | None = None
     idle_background_cores: float | None = None
+    background_limit_cores: float = 0.5
     lively: Mapping[str, float] = field(default_factory=dict)
     throttled: tuple[str, ...] = ()
     idle_throttled: tuple[str, ...] = ()
     sampling_core_share: float | None = None
+    idle_s: float = 0.0
     warm_up_s: float = 0.0
     unsteady: tuple[str, ...] = ()
 

@@ -6,7 +6,9 @@ from collections.abc import Iterable
 
 from powerlab.domain.run import Finding, Verdict
 
-ENERGY_RULES = frozenset({"missing-power", "power-gap", "stale-sensor", "suspended", "window-too-short"})
+ENERGY_RULES = frozenset(
+    {"missing-power", "negative-power", "power-gap", "stale-sensor", "suspended", "window-too-short"}
+)
 """Rules that judge power and energy alone: a run that only they made void keeps its latency and throughput."""
 
 _SEVERITY = (Verdict.VALID, Verdict.FLAGGED, Verdict.VOID, Verdict.FAILED)

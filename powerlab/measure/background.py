@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import psutil  # type: ignore[import-untyped]
 
+from powerlab.measure.evidence import BACKGROUND_CORES
+
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
@@ -17,7 +19,6 @@ class _Reading:
 
 
 BACKGROUND_SHARE = 0.10
-BACKGROUND_CORES = 0.5
 
 
 def background_limit_cores() -> float:

@@ -55,6 +55,12 @@ def percentile_rank(count: int, fraction: float) -> int:
     return max(1, math.ceil(fraction * count))
 
 
+def percentile_ms(timed: TimedInferences, fraction: float) -> float:
+    """Return a percentile of the latencies in ms, by nearest rank."""
+    ordered_ms = np.sort(timed.end_ns - timed.start_ns) / 1e6
+    return float(ordered_ms[percentile_rank(timed.count, fraction) - 1])
+
+
 def _binomial_cdf(count: int, fraction: float) -> NDArray[np.float64]:
     """Return P(B <= k) for k = 0..count of a binomial B, summed from logarithms so that nothing underflows early."""
     log_factorial = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, count + 1)))))

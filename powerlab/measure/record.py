@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Self
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.power import Rail, TotalFormula, Trace
-from powerlab.domain.run import Finding, Verdict
-from powerlab.domain.validity import ENERGY_RULES
 from powerlab.measure.background import BackgroundLoad
 from powerlab.measure.clocks import suspended_since_boot_s
-from powerlab.measure.power import TotalEnergy, total_energy
-from powerlab.measure.validity import Evidence, judge
+from powerlab.measure.evidence import Evidence
+from powerlab.measure.power import TotalEnergy
+from powerlab.measure.validity import judge, usable_energy
 from powerlab.power.recorder import Recorder
 from powerlab.sysroot import Sysroot
 from powerlab.throttling.guard import Guard
@@ -156,11 +155,3 @@ def idle_baseline(meter: Meter, duration_s: float) -> IdleBaseline | None:
         background_cores=background_cores,
         throttled=throttled,
     )
-
-
-def usable_energy(evidence: Evidence, findings: Iterable[Finding]) -> TotalEnergy | None:
-    """Return the board's energy in the window; None where a finding says that its power may not be used."""
-    void = any(finding.rule in ENERGY_RULES and finding.verdict is Verdict.VOID for finding in findings)
-    if evidence.total is None or void:
-        return None
-    return total_energy(evidence.total, evidence.traces, evidence.window_ns)

@@ -9,24 +9,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-import numpy as np
-
 from powerlab.backends.registry import backend_module
 from powerlab.domain.power import Part, Trace
 from powerlab.domain.preflight import core_list
-from powerlab.domain.quantity import Metric, Provenance
+from powerlab.domain.quantity import Provenance
 from powerlab.domain.run import Finding, Run, Verdict
 from powerlab.domain.sweep import Point, SweepPlan
-from powerlab.domain.validity import worst_verdict
-from powerlab.measure.background import BackgroundLoad
-from powerlab.measure.clocks import suspended_since_boot_s
-from powerlab.measure.idle import idle_around
-from powerlab.measure.latency import TimedInferences, latency_metrics, latency_trace, throughput_metric
+from powerlab.measure.background import BackgroundLoad, background_limit_cores
+from powerlab.measure.clocks import read_clocks
+from powerlab.measure.evidence import Evidence
+from powerlab.measure.figures import figures_of
+from powerlab.measure.latency import TimedInferences, latency_trace, percentile_ms
 from powerlab.measure.messages import Load, Measure
-from powerlab.measure.power import TotalEnergy, energy_budget, energy_metrics
 from powerlab.measure.process import Worker
-from powerlab.measure.record import IdleBaseline, Meter, Recording, idle_baseline, usable_energy
-from powerlab.measure.validity import Evidence, judge
+from powerlab.measure.record import IdleBaseline, Meter, Recording, idle_baseline
 from powerlab.modes.cpu_quota import join
 from powerlab.throttling.guard import Guard
 
@@ -108,9 +104,7 @@ def measure_run(request: RunRequest) -> Measured:
     started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
     recorded = _record(request)
     timed, evidence = recorded.timed, recorded.evidence
-    findings = judge(evidence)
-    idle = idle_around(recorded.idle_before, recorded.idle_after)
-    energy, images = usable_energy(evidence, findings), timed.count * request.point.workload.batch_size
+    figures = figures_of(request.point, timed, evidence, _provenance(request))
     run = Run(
         id=str(uuid.uuid4()),
         sweep_id=request.sweep_id,
@@ -119,20 +113,16 @@ def measure_run(request: RunRequest) -> Measured:
         started_at=started_at,
         window_ns=timed.window_ns,
         inference_count=timed.count,
-        verdict=worst_verdict(findings),
-        findings=findings,
-        metrics=(
-            *_metrics(request, timed, energy, idle),
-            *_sampling_metric(request, evidence.sampling_core_share),
-        ),
+        verdict=figures.verdict,
+        findings=figures.findings,
+        metrics=figures.metrics,
         total=request.meter.total,
-        budget=() if energy is None else energy_budget(energy, idle, images),
+        budget=figures.budget,
         conditions=evidence.conditions(),
     )
-    near = (_near(trace, timed.window_ns, request.meter.margin_s) for trace in evidence.traces)
     return Measured(
         run=run,
-        traces=(*near, *_idle_traces(recorded), latency_trace(timed, _provenance(request))),
+        traces=(*evidence.traces, *_idle_traces(recorded), latency_trace(timed, _provenance(request))),
         idle_after=recorded.idle_after,
     )
 
@@ -156,13 +146,12 @@ def failed_run(request: RunRequest, rule: str, reason: str) -> Run:
 
 def _record(request: RunRequest) -> _Recorded:
     """Run the worker's timed part with the recorder on, between two idle baselines."""
-    plan, meter = request.plan, request.meter
+    plan, meter, clocks = request.plan, request.meter, read_clocks()
     with Worker(worker_cores(request.point)) as worker:
         join(meter.sysroot, worker.pid)
         worker.load(load_request(request.point, meter, plan.seed))
         idle_before = request.idle or idle_baseline(meter, plan.idle_s)
         worker.warm_up(plan.warm_up_s)
-        slept_s = suspended_since_boot_s()
         background = None if meter.sysroot.simulated else BackgroundLoad(worker.pid)
         with Guard(meter.sysroot) as guard, Recording(meter) as recording:
             time.sleep(meter.margin_s)
@@ -174,6 +163,7 @@ def _record(request: RunRequest) -> _Recorded:
             traces = recording.finish()
             throttled = guard.finish()
         idle_after = idle_baseline(meter, plan.idle_s)
+    clocks_after = read_clocks()
     idles = [idle for idle in (idle_before, idle_after) if idle is not None]
     evidence = Evidence(
         window_ns=timed.window_ns,
@@ -181,14 +171,21 @@ def _record(request: RunRequest) -> _Recorded:
         total=meter.total,
         traces=traces,
         sample_period_s=meter.sample_period_s,
+        workload=request.point.workload,
+        latency_p99_ms=percentile_ms(timed, 0.99),
         drift=request.drifted(),
         background_cores=background_cores,
         idle_background_cores=max(
             (idle.background_cores for idle in idles if idle.background_cores is not None), default=None
         ),
+        background_limit_cores=background_limit_cores(),
+        idle_s=plan.idle_s,
+        idle_before=None if idle_before is None else idle_before.energy,
+        idle_after=None if idle_after is None else idle_after.energy,
         idle_before_ns=None if idle_before is None else idle_before.window_ns,
         idle_after_ns=None if idle_after is None else idle_after.window_ns,
-        suspended_s=suspended_since_boot_s() - slept_s,
+        suspended_s=clocks.suspended_until_s(clocks_after),
+        clock_jump_s=clocks.jumped_until_s(clocks_after),
         power_failure=recording.failure,
         load_ns=load_ns,
         lively=meter.lively,
@@ -203,37 +200,8 @@ def _provenance(request: RunRequest) -> Provenance:
     return Provenance.SIMULATED if request.meter.sysroot.simulated else Provenance.MEASURED
 
 
-def _metrics(
-    request: RunRequest, timed: TimedInferences, energy: TotalEnergy | None, idle: TotalEnergy | None
-) -> tuple[Metric, ...]:
-    provenance = _provenance(request)
-    batch_size = request.point.workload.batch_size
-    metrics = (*latency_metrics(timed, provenance), throughput_metric(timed, batch_size, provenance))
-    if energy is None:
-        return metrics
-    return (*metrics, *energy_metrics(energy, idle, timed.count * batch_size))
-
-
-def _sampling_metric(request: RunRequest, core_share: float | None) -> Iterator[Metric]:
-    """Yield what powerlab's own sampling cost, where it was counted."""
-    if core_share is not None:
-        yield Metric(name="sampling_core_percent", value=100 * core_share, provenance=_provenance(request))
-
-
 def _idle_traces(recorded: _Recorded) -> Iterator[Trace]:
     """Yield what was recorded around both idle baselines; a run keeps both, also the one it shares with another run."""
     for part, idle in ((Part.IDLE_BEFORE, recorded.idle_before), (Part.IDLE_AFTER, recorded.idle_after)):
         if idle is not None:
             yield from (replace(trace, part=part) for trace in idle.traces)
-
-
-def _near(trace: Trace, window_ns: tuple[int, int], margin_s: float) -> Trace:
-    """Cut a trace to the window and its margins."""
-    margin_ns = round(margin_s * 1e9)
-    keep = (trace.time_ns >= window_ns[0] - margin_ns) & (trace.time_ns <= window_ns[1] + margin_ns)
-    return Trace(
-        rail=trace.rail,
-        time_ns=np.ascontiguousarray(trace.time_ns[keep]),
-        value=np.ascontiguousarray(trace.value[keep]),
-        read_cost_ns=trace.read_cost_ns,
-    )

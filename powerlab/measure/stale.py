@@ -17,22 +17,19 @@ have moved, and knows two kinds:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from powerlab.domain.power import RailQuantity, Trace
 from powerlab.domain.run import Verdict
-
-if TYPE_CHECKING:
-    from powerlab.measure.validity import Evidence
+from powerlab.measure.evidence import Evidence
+from powerlab.measure.rules.base import Judgement, by_share
 
 STALE_S = 1.0
 DUE_CHANGES = 20.0
-SHARE_VOID, SHARE_FLAGGED = 0.10, 0.02
 
 
-def stale_sensor(evidence: Evidence) -> Iterator[tuple[Verdict, str]]:
+def stale_sensor(evidence: Evidence) -> Iterator[Judgement]:
     """A sensor that stopped says what was, not what is."""
     traces = evidence.total_traces()
     if evidence.load_ns is not None and _all_still(traces, evidence.load_ns, evidence.window_ns):
@@ -47,9 +44,9 @@ def stale_sensor(evidence: Evidence) -> Iterator[tuple[Verdict, str]]:
     for trace in traces:
         changes_per_s = evidence.lively.get(trace.rail.key, 0.0)
         share = _stale_s(trace, evidence.window_ns, changes_per_s) / evidence.window_s if changes_per_s else 0.0
-        if share > SHARE_FLAGGED:
+        if (verdict := by_share(share)) is not Verdict.VALID:
             yield (
-                Verdict.VOID if share > SHARE_VOID else Verdict.FLAGGED,
+                verdict,
                 f"{trace.rail.key} stood still for {share:.0%} of the window, while before the sweep it changed "
                 f"{changes_per_s:.3g} times a second: the sensor was stale",
             )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from powerlab.boards.board import Board
-from powerlab.domain.power import Availability, Rail, SourceProbe, TotalFormula
+from powerlab.domain.power import TOO_LOW, Availability, Rail, SourceProbe, TotalFormula
 from powerlab.power.proposals import PROPOSALS, STAND_INS, of_one_provenance, proposed
 
 ESTIMATE_SOURCE = "estimate"
@@ -85,4 +85,4 @@ def _remains(formula: TotalFormula, rails: Iterable[Rail]) -> TotalFormula | Non
     found = [rail for rail in rails if rail.key in formula.rails]
     missing = sorted(set(formula.rails) - {rail.key for rail in found})
     names = ", ".join(key.partition(":")[2] for key in missing)
-    return proposed(found, f"{formula.scope}; too low, because {names} cannot be read")
+    return proposed(found, f"{formula.scope}; {TOO_LOW} {names} cannot be read")

@@ -11,6 +11,7 @@ import pytest
 from powerlab.domain.power import RailQuantity, TotalFormula
 from powerlab.domain.run import Verdict
 from powerlab.domain.validity import ENERGY_RULES, worst_verdict
+from powerlab.measure.background import background_limit_cores
 from powerlab.measure.validity import RULES, Evidence, judge
 
 WINDOW = (1_000_000_000, 6_000_000_000)
@@ -116,8 +117,9 @@ def test_a_drifted_mode_is_void(good):
 def test_background_load_is_flagged_with_its_figure(good, monkeypatch, cores, machine, fires):
     """10 % of a small machine; on a large one half a core is much beside a few threads."""
     monkeypatch.setattr(os, "cpu_count", lambda: machine)
+    limit = background_limit_cores()
     for field in ("background_cores", "idle_background_cores"):
-        judged = found(replace(good, **{field: cores})).get("background-load")
+        judged = found(replace(good, background_limit_cores=limit, **{field: cores})).get("background-load")
         assert (judged is not None) == fires
         assert judged is None or (judged[0] is Verdict.FLAGGED and f"kept {cores} cores busy" in judged[1])
         assert judged is None or ("idle" in judged[1]) == (field == "idle_background_cores")

@@ -1,0 +1,57 @@
+"""A run's findings and figures from what was recorded: one computation for whoever measures and whoever audits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from powerlab.domain.quantity import Metric, Provenance
+from powerlab.domain.run import Contribution, Finding, Verdict
+from powerlab.domain.sweep import Point
+from powerlab.domain.validity import worst_verdict
+from powerlab.measure.evidence import Evidence
+from powerlab.measure.idle import idle_around
+from powerlab.measure.latency import TimedInferences, latency_metrics, throughput_metric
+from powerlab.measure.power import energy_budget, energy_metrics
+from powerlab.measure.validity import judge, usable_energy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """What a run says of itself: its findings and verdict, its figures, and what their intervals are made of."""
+
+    findings: tuple[Finding, ...]
+    verdict: Verdict
+    metrics: tuple[Metric, ...]
+    budget: tuple[Contribution, ...]
+
+
+def figures_of(point: Point, timed: TimedInferences, evidence: Evidence, provenance: Provenance) -> Figures:
+    """Judge a run and work out its figures.
+
+    Args:
+        point: what was run.
+        timed: start and end of every inference of the timed part.
+        evidence: everything else that is known.
+        provenance: of latency and throughput; power has its rails' own.
+    """
+    findings = judge(evidence)
+    images = timed.count * point.workload.batch_size
+    energy, idle = usable_energy(evidence, findings), idle_around(evidence.idle_before, evidence.idle_after)
+    return Figures(
+        findings=findings,
+        verdict=worst_verdict(findings),
+        metrics=(
+            *latency_metrics(timed, provenance),
+            throughput_metric(timed, point.workload.batch_size, provenance),
+            *(() if energy is None else energy_metrics(energy, idle, images)),
+            *_sampling_metric(evidence.sampling_core_share, provenance),
+        ),
+        budget=() if energy is None else energy_budget(energy, idle, images),
+    )
+
+
+def _sampling_metric(core_share: float | None, provenance: Provenance) -> Iterator[Metric]:
+    """Yield what powerlab's own sampling cost, where it was counted."""
+    if core_share is not None:
+        yield Metric(name="sampling_core_percent", value=100 * core_share, provenance=provenance)
