@@ -8,27 +8,12 @@ from pathlib import Path
 import pytest
 
 from powerlab.sysroot import Sysroot
-
-Files = Mapping[str, object]
-"""A path and its text; None makes it a directory, which no user, not even root, can read as a file."""
+from trees import Files, write_tree
 
 IIO = "/sys/bus/i2c/drivers/ina3221x"
 INA = "/sys/bus/i2c/drivers/ina3221"
 RAPL = "/sys/class/powercap"
 HWMON = "/sys/class/hwmon"
-
-
-def write_tree(base: Path, files: Files) -> Sysroot:
-    """Write a tree and return the sysroot on it."""
-    sysroot = Sysroot(base)
-    for name, text in files.items():
-        path = sysroot.path(name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if text is None:
-            path.mkdir()
-        else:
-            path.write_text(f"{text}\n")
-    return sysroot
 
 
 def iio_chip(address: str, number: int, channels: Mapping[str, tuple[int, int]]) -> Files:

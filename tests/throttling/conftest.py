@@ -2,38 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from powerlab.sysroot import Sysroot
+from trees import Files, write_tree
 
-Files = Mapping[str, object]
 WriteTree = Callable[[Files], Sysroot]
 
 
 @pytest.fixture
 def tree(tmp_path: Path) -> WriteTree:
-    """Return a function that writes files, or writes them anew, and returns their sysroot.
-
-    ``None`` makes a path a directory, which no user, not even root, can read as a file.
-    """
-
-    def write(files: Files) -> Sysroot:
-        sysroot = Sysroot(tmp_path)
-        for name, text in files.items():
-            path = sysroot.path(name)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if text is None:
-                path.mkdir()
-            elif isinstance(text, bytes):
-                path.write_bytes(text)
-            else:
-                path.write_text(f"{text}\n")
-        return sysroot
-
-    return write
+    """Return a function that writes files, or writes them anew, and returns their sysroot."""
+    return partial(write_tree, tmp_path)
 
 
 @pytest.fixture
