@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from powerlab.analysis.comparison import Ratio, compare
 from powerlab.analysis.summary import PointSummary
+from powerlab.analysis.wording import lead_words
 from powerlab.domain.quantity import METRICS, Metric, Provenance
+from powerlab.domain.run import Run
 
 GOALS: dict[str, str] = {
     "latency": "latency_p50_ms",
@@ -25,7 +28,7 @@ class Best:
         summary: the best point.
         metric: its figure.
         runner_up: the next best point; None where there is only one.
-        separated: whether the two 95 % intervals do not overlap; None where either is missing.
+        ratio: the best point's figure over the next best's; None where there is none to compare with.
         statement: one sentence on how sure the choice is.
     """
 
@@ -33,18 +36,33 @@ class Best:
     summary: PointSummary
     metric: Metric
     runner_up: PointSummary | None
-    separated: bool | None
+    ratio: Ratio | None
     statement: str
 
+    @property
+    def separated(self) -> bool | None:
+        """Whether the 95 % interval of the ratio says that it is better; None where there is no interval."""
+        if self.ratio is None or self.ratio.low is None or self.ratio.high is None:
+            return None
+        return self.ratio.low > 1 if METRICS[self.metric.name].higher_is_better else self.ratio.high < 1
 
-def best_points(summaries: Sequence[PointSummary]) -> tuple[Best, ...]:
-    """Return the best point for each goal; one for each provenance where a goal's figures have several."""
+
+def best_points(summaries: Sequence[PointSummary], runs: Sequence[Run] = ()) -> tuple[Best, ...]:
+    """Return the best point for each goal; one for each provenance where a goal's figures have several.
+
+    Args:
+        summaries: the points, all of one device.
+        runs: the runs that they summarise; without them nothing is said of how sure a choice is.
+    """
+    repeats: dict[str, list[Run]] = {}
+    for run in runs:
+        repeats.setdefault(run.point.id, []).append(run)
     found = []
     for goal, name in GOALS.items():
         for provenance in Provenance:
             ranked = _ranked(summaries, name, provenance)
             if ranked:
-                found.append(_best(goal, ranked))
+                found.append(_best(goal, ranked, repeats))
     return tuple(found)
 
 
@@ -81,35 +99,18 @@ def _throughput(summary: PointSummary) -> float:
     return 0.0 if metric is None else metric.value
 
 
-def _best(goal: str, ranked: list[tuple[PointSummary, Metric]]) -> Best:
+def _best(goal: str, ranked: list[tuple[PointSummary, Metric]], repeats: Mapping[str, Sequence[Run]]) -> Best:
     summary, metric = ranked[0]
     if len(ranked) == 1:
         statement = "it is the only point with this figure, so there is nothing to compare it with"
-        return Best(goal=goal, summary=summary, metric=metric, runner_up=None, separated=None, statement=statement)
-    runner_up, other = ranked[1]
-    separated = _separated(metric, other)
+        return Best(goal=goal, summary=summary, metric=metric, runner_up=None, ratio=None, statement=statement)
+    runner_up = ranked[1][0]
+    ratio = compare(repeats.get(summary.point.id, ()), repeats.get(runner_up.point.id, ()), metric.name)
     return Best(
         goal=goal,
         summary=summary,
         metric=metric,
         runner_up=runner_up,
-        separated=separated,
-        statement=_statement(metric, other, separated),
+        ratio=ratio,
+        statement=lead_words(ratio),
     )
-
-
-def _separated(one: Metric, other: Metric) -> bool | None:
-    if one.low is None or one.high is None or other.low is None or other.high is None:
-        return None
-    return one.high < other.low or other.high < one.low
-
-
-def _statement(best: Metric, other: Metric, separated: bool | None) -> str:
-    larger = max(abs(best.value), abs(other.value))
-    margin = abs(best.value - other.value) / larger if larger else 0.0
-    lead = f"it leads the next best by {margin:.1%}"
-    if separated is None:
-        return f"{lead}, and how sure that is cannot be said, because an interval is missing"
-    if separated:
-        return f"{lead}, and their 95 % intervals do not overlap"
-    return f"{lead}, but their 95 % intervals overlap: either may be the better one"

@@ -23,7 +23,7 @@ _MAX_NOTES = 8
 
 def answer(runs: Sequence[Run]) -> list[str]:
     """Return one sentence a goal: the best point, its figure, and how sure that is."""
-    bests = best_points(summarise(runs))
+    bests = best_points(summarise(runs), runs)
     return [_sentence(best) for best in bests] or ["No run gave a figure, so there is no best point."]
 
 
@@ -76,10 +76,11 @@ def document(sweep_id: str, device: Device, plan: SweepPlan, runs: Sequence[Run]
                     "point_id": best.summary.point.id,
                     "metric": best.metric,
                     "runner_up": None if best.runner_up is None else best.runner_up.point.id,
+                    "ratio": best.ratio,
                     "separated": best.separated,
                     "statement": best.statement,
                 }
-                for best in best_points(summaries)
+                for best in best_points(summaries, runs)
             ],
             "pareto_front": [summary.point.id for summary in pareto_front(summaries)],
         }

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Response
 from powerlab.analysis.best import Best, best_points
 from powerlab.analysis.dimensions import shown
 from powerlab.analysis.summary import PointSummary, summarise
+from powerlab.domain.run import Run
 from powerlab.protocol.records import SweepRecord
 from powerlab.store import Store, queries
 from powerlab.store.errors import NotFoundError
@@ -35,7 +36,7 @@ def add_routes(router: APIRouter, store: Store) -> None:
         except NotFoundError as error:
             return not_found(str(error))
         summaries = summarise(runs)
-        answers = answers_by_model(summaries)
+        answers = answers_by_model(summaries, runs)
         return page(
             "sweep.html",
             section="sweeps",
@@ -74,11 +75,11 @@ def sweep_title(record: SweepRecord) -> str:
     return f"{', '.join(model_label(model) for model in record.plan.models)} on {record.device_name}"
 
 
-def answers_by_model(summaries: Sequence[PointSummary]) -> list[tuple[str, tuple[Best, ...]]]:
+def answers_by_model(summaries: Sequence[PointSummary], runs: Sequence[Run]) -> list[tuple[str, tuple[Best, ...]]]:
     """Return the best points of each model: two models do different work, so they are never ranked together."""
     models = dict.fromkeys(summary.point.workload.model for summary in summaries)
     answers = (
-        (model, best_points([summary for summary in summaries if summary.point.workload.model == model]))
+        (model, best_points([summary for summary in summaries if summary.point.workload.model == model], runs))
         for model in models
     )
     return [(model, bests) for model, bests in answers if bests]
