@@ -149,9 +149,12 @@ def test_the_idle_baseline_is_watched(meter, pretended):
 
 
 def test_a_run_is_watched_and_says_what_sampling_cost(meter, pretended):
-    found, _ = measure_run(request_of(meter, IdleBaseline(energy=ENERGY, throttled=("it was slow",))))
+    found = measure_run(
+        request_of(meter, IdleBaseline(energy=ENERGY, window_ns=(0, 2_000_000_000), throttled=("it was slow",)))
+    ).run
     said = [finding.detail for finding in found.findings if finding.rule == "throttled"]
-    assert said == [HOT, "while idle power was measured: it was slow"]
+    idle_after = f"while idle power was measured: {HOT}"
+    assert said == [HOT, "while idle power was measured: it was slow", idle_after]
     cost = found.metric("sampling_core_percent")
     assert cost is not None
     assert cost.value == pytest.approx(0.3)
@@ -159,7 +162,7 @@ def test_a_run_is_watched_and_says_what_sampling_cost(meter, pretended):
 
 
 def test_a_run_without_power_is_watched_too(meter, pretended):
-    found, _ = measure_run(request_of(replace(meter, total=None, rails=()), None))
+    found = measure_run(request_of(replace(meter, total=None, rails=()), None)).run
     assert HOT in [finding.detail for finding in found.findings]
     assert found.metric("sampling_core_percent").value == pytest.approx(0.1)
 
