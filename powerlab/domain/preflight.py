@@ -11,7 +11,7 @@ from powerlab.domain.device import Capabilities, Device
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import PowerMode, reboot_command
 from powerlab.domain.sweep import SweepPlan
-from powerlab.domain.workload import Scenario
+from powerlab.domain.workload import MULTI_STREAM_IMAGES, Scenario
 
 MIN_REPEATS = 3
 """Fewer repeats say nothing about the scatter between runs."""
@@ -133,6 +133,12 @@ def _check_scenarios(plan: SweepPlan) -> None:
         )
     if not server and plan.latency_bound_ms > 0:
         raise PowerlabError("a latency bound is for the server scenario alone; add --scenario server, or leave it out.")
+    uneven = [batch_size for batch_size in plan.batch_sizes if MULTI_STREAM_IMAGES % batch_size]
+    if Scenario.MULTI_STREAM in plan.scenarios and uneven:
+        raise PowerlabError(
+            f"a query of the multi-stream scenario holds {MULTI_STREAM_IMAGES} images, which batches of "
+            f"{', '.join(map(str, uneven))} cannot share evenly; ask for batches of 1, 2, 4 or {MULTI_STREAM_IMAGES}."
+        )
 
 
 def _check_slices(plan: SweepPlan) -> None:

@@ -64,7 +64,21 @@ class MetricKind:
 METRICS: dict[str, MetricKind] = {
     "latency_p50_ms": MetricKind(unit="ms", title="Median latency", higher_is_better=False),
     "latency_p90_ms": MetricKind(unit="ms", title="90th percentile latency", higher_is_better=False),
+    "latency_p95_ms": MetricKind(unit="ms", title="95th percentile latency", higher_is_better=False),
     "latency_p99_ms": MetricKind(unit="ms", title="99th percentile latency", higher_is_better=False),
+    "latency_p99_9_ms": MetricKind(unit="ms", title="99.9th percentile latency", higher_is_better=False),
+    "latency_p90_early_ms": MetricKind(
+        unit="ms", title="90th percentile latency, at most (99 % sure)", higher_is_better=False
+    ),
+    "latency_p99_early_ms": MetricKind(
+        unit="ms", title="99th percentile latency, at most (99 % sure)", higher_is_better=False
+    ),
+    "server_queries_per_s": MetricKind(
+        unit="queries/s", title="Queries per second within the latency bound", higher_is_better=True
+    ),
+    "server_bound_confidence_percent": MetricKind(
+        unit="%", title="Confidence that the latency bound is held", higher_is_better=True
+    ),
     "throughput_img_per_s": MetricKind(unit="img/s", title="Throughput", higher_is_better=True),
     "power_w": MetricKind(unit="W", title="Power while running", higher_is_better=False),
     "idle_power_w": MetricKind(unit="W", title="Idle power in the same mode", higher_is_better=False),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -11,7 +12,7 @@ class Scenario(StrEnum):
 
     - ``single-stream``: the next query comes when the last one is answered.
     - ``multi-stream``: the same, and each query holds eight images.
-    - ``server``: queries come as a Poisson process and must be answered within a bound.
+    - ``server``: queries come as a Poisson process, an inference each, and must be answered within a bound.
     - ``offline``: all images are there from the beginning.
     """
 
@@ -19,6 +20,10 @@ class Scenario(StrEnum):
     MULTI_STREAM = "multi-stream"
     SERVER = "server"
     OFFLINE = "offline"
+
+
+MULTI_STREAM_IMAGES = 8
+"""Images of one query of the multi-stream scenario (MLPerf Inference rules)."""
 
 
 class Preparation(StrEnum):
@@ -51,3 +56,13 @@ class Workload:
     slices: int = 1
     preparation: Preparation = Preparation.OUTSIDE
     latency_bound_ms: float = 0.0
+
+    @property
+    def images_per_query(self) -> int:
+        """Images that come together and are answered together: eight in multi-stream, one inference's otherwise."""
+        return MULTI_STREAM_IMAGES if self.scenario is Scenario.MULTI_STREAM else self.batch_size
+
+    @property
+    def inferences_per_query(self) -> int:
+        """Inferences that one query takes."""
+        return math.ceil(self.images_per_query / self.batch_size)

@@ -11,16 +11,28 @@ from numpy.typing import NDArray
 from powerlab.domain.power import Rail, RailQuantity, Trace
 from powerlab.domain.quantity import Metric, Provenance
 from powerlab.domain.statistics import COVERAGE, mean_half_width
+from powerlab.measure.binomial import binomial_cdf
 
-PERCENTILES = {"latency_p50_ms": 0.50, "latency_p90_ms": 0.90, "latency_p99_ms": 0.99}
+PERCENTILES = {
+    "latency_p50_ms": 0.50,
+    "latency_p90_ms": 0.90,
+    "latency_p95_ms": 0.95,
+    "latency_p99_ms": 0.99,
+    "latency_p99_9_ms": 0.999,
+}
 BATCH_COUNT = 20
-"""Consecutive inferences are put together into this many batches; batch means hide their correlation."""
+"""Consecutive queries are put together into this many batches; batch means hide their correlation."""
 MIN_PER_BATCH = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TimedInferences:
-    """Start and end of every inference of a timed window: int64 CLOCK_MONOTONIC ns, shape (n,), n >= 1, in order."""
+    """Start and end of every query of a timed window: int64 CLOCK_MONOTONIC ns, shape (n,), n >= 1, in order.
+
+    A query is one inference; in the multi-stream scenario it is as many as eight images take. It starts when it is
+    issued, which is when the last one was answered; in the server scenario when it arrives, whether or not anybody is
+    ready for it.
+    """
 
     start_ns: NDArray[np.int64]
     end_ns: NDArray[np.int64]
@@ -32,8 +44,13 @@ class TimedInferences:
 
     @property
     def count(self) -> int:
-        """How many inferences there are."""
+        """How many queries there are."""
         return int(self.start_ns.size)
+
+    @property
+    def ordered_ms(self) -> NDArray[np.float64]:
+        """The latencies in ms, in rising order."""
+        return np.sort(self.end_ns - self.start_ns) / 1e6
 
 
 def latency_trace(timed: TimedInferences, provenance: Provenance) -> Trace:
@@ -50,6 +67,18 @@ def latency_trace(timed: TimedInferences, provenance: Provenance) -> Trace:
     return Trace(rail=rail, time_ns=timed.start_ns, value=(timed.end_ns - timed.start_ns) / 1e9)
 
 
+def timed_from(trace: Trace) -> TimedInferences:
+    """Return the queries that a trace of :func:`latency_trace` was made of, to the nanosecond.
+
+    Raises:
+        ValueError: it is no trace of latencies, or an empty one.
+    """
+    if trace.rail.quantity is not RailQuantity.LATENCY or not trace.time_ns.size:
+        raise ValueError(f"{trace.rail.key} is no trace of latencies")
+    latency_ns = np.rint(trace.value * 1e9).astype(np.int64)
+    return TimedInferences(start_ns=trace.time_ns, end_ns=trace.time_ns + latency_ns)
+
+
 def percentile_rank(count: int, fraction: float) -> int:
     """Return the 1-based nearest rank of a percentile among ``count`` ordered values."""
     return max(1, math.ceil(fraction * count))
@@ -61,15 +90,6 @@ def percentile_ms(timed: TimedInferences, fraction: float) -> float:
     return float(ordered_ms[percentile_rank(timed.count, fraction) - 1])
 
 
-def _binomial_cdf(count: int, fraction: float) -> NDArray[np.float64]:
-    """Return P(B <= k) for k = 0..count of a binomial B, summed from logarithms so that nothing underflows early."""
-    log_factorial = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, count + 1)))))
-    k = np.arange(count + 1)
-    log_p = log_factorial[count] - log_factorial[k] - log_factorial[count - k]
-    log_p += k * math.log(fraction) + (count - k) * math.log1p(-fraction)
-    return np.cumsum(np.exp(log_p))
-
-
 def interval_ranks(count: int, fraction: float, coverage: float = COVERAGE) -> tuple[int, int] | None:
     """Return the 1-based ranks of the order statistics that enclose a percentile with the coverage at least.
 
@@ -77,7 +97,7 @@ def interval_ranks(count: int, fraction: float, coverage: float = COVERAGE) -> t
     Statistics, section 7.1), for independent values. None where so few values cannot enclose it.
     """
     tail = (1 - coverage) / 2
-    cdf = _binomial_cdf(count, fraction)
+    cdf = binomial_cdf(count, fraction)
     low = int(np.searchsorted(cdf, tail, side="right"))
     high = int(np.searchsorted(cdf, 1 - tail, side="left")) + 1
     return (low, high) if low >= 1 and high <= count else None
@@ -85,7 +105,7 @@ def interval_ranks(count: int, fraction: float, coverage: float = COVERAGE) -> t
 
 def latency_metrics(timed: TimedInferences, provenance: Provenance) -> tuple[Metric, ...]:
     """Return the latency percentiles in ms by nearest rank, with order-statistic intervals where the count allows."""
-    ordered_ms = np.sort(timed.end_ns - timed.start_ns) / 1e6
+    ordered_ms = timed.ordered_ms
     metrics = []
     for name, fraction in PERCENTILES.items():
         ranks = interval_ranks(timed.count, fraction)
@@ -101,25 +121,25 @@ def latency_metrics(timed: TimedInferences, provenance: Provenance) -> tuple[Met
     return tuple(metrics)
 
 
-def throughput_metric(timed: TimedInferences, batch_size: int, provenance: Provenance) -> Metric:
+def throughput_metric(timed: TimedInferences, images_per_query: int, provenance: Provenance) -> Metric:
     """Return images per second over the window; the interval comes from the means of consecutive batches."""
     start_ns, end_ns = timed.window_ns
     seconds_each = (end_ns - start_ns) / 1e9 / timed.count
-    value = batch_size / seconds_each
+    value = images_per_query / seconds_each
     half_width = _seconds_half_width(timed)
     if half_width is None or half_width >= seconds_each:
         return Metric(name="throughput_img_per_s", value=value, provenance=provenance)
     return Metric(
         name="throughput_img_per_s",
         value=value,
-        low=batch_size / (seconds_each + half_width),
-        high=batch_size / (seconds_each - half_width),
+        low=images_per_query / (seconds_each + half_width),
+        high=images_per_query / (seconds_each - half_width),
         provenance=provenance,
     )
 
 
 def _seconds_half_width(timed: TimedInferences) -> float | None:
-    """Return the 95 % half-width of the mean time an inference takes, pauses between inferences included."""
+    """Return the 95 % half-width of the mean time from one query to the next, pauses included."""
     edges_ns = np.append(timed.start_ns, timed.end_ns[-1])
     batches = min(BATCH_COUNT, timed.count // MIN_PER_BATCH)
     if batches < MIN_PER_BATCH:
