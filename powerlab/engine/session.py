@@ -15,6 +15,7 @@ from powerlab.engine.lower import lower
 from powerlab.engine.plan import build_plan
 from powerlab.engine.program import Floats
 from powerlab.engine.tiers import choose_tier
+from powerlab.engine.work import step_work
 
 SPIN_US = 200
 """How long an engine thread that has nothing to do spins before it sleeps, in microseconds."""
@@ -40,6 +41,7 @@ class Session:
         outputs: name -> shape of every output.
         tier: the instruction set in use, such as ``avx512``.
         threads: threads that compute.
+        work: what each step of the plan has to do, in the order of :meth:`steps`.
 
     Raises:
         PowerlabError: the model cannot be read or holds what the engine cannot compute.
@@ -68,6 +70,7 @@ class Session:
                 f"the model {graph.name!r} does not fit into memory with inputs of this size; use a smaller batch."
             ) from error
         self._hidden_inputs = program.hidden_inputs
+        self.work = step_work(graph, program.steps)
         self.tier = tier.name
         self.threads = threads
         self.inputs = {info.name: info.shape for info in graph.inputs}
@@ -97,6 +100,25 @@ class Session:
     def steps(self) -> list[tuple[str, str]]:
         """Return kernel and node of every step of the plan, in the order they run."""
         return list(self._plan.steps())
+
+    def repeat(self, inputs: Mapping[str, NDArray[np.float32]], first: int, last: int, times: int) -> int:
+        """Run the steps ``first`` to ``last - 1`` of the plan, all of them ``times`` times over.
+
+        They read what earlier steps left in the arena: run those once before. A step repeated by itself finds its
+        operands unchanged, but in caches where the steps between two runs would have replaced them.
+
+        Returns:
+            how long that took, in nanoseconds.
+
+        Raises:
+            PowerlabError: an input is missing, unknown, or has another shape or type.
+            ValueError: the plan has no such steps.
+        """
+        return int(
+            self._call(
+                lambda arrays, out: self._plan.repeat(arrays, out, first, last, times), inputs, self._fresh_outputs()
+            )
+        )
 
     def poison(self) -> None:
         """Overwrite all intermediate memory with not-a-number; results of the next run must be the same."""

@@ -31,10 +31,11 @@ def mac_count(graph: Graph) -> int:
 
     Additions of biases, normalisation, activations and pools are left out, as in the published figures.
     """
-    return sum(_macs(graph, node) for node in graph.nodes)
+    return sum(macs(graph, node) for node in graph.nodes)
 
 
-def _macs(graph: Graph, node: Node) -> int:
+def macs(graph: Graph, node: Node) -> int:
+    """Return the multiply-accumulates of one node; 0 where it is neither a convolution nor a matrix product."""
     if node.op_type in ("Conv", "FusedConv"):
         return graph.tensors[node.outputs[0]].elements * math.prod(graph.shape(node.inputs[1])[1:])
     if node.op_type in ("Gemm", "FusedGemm", "MatMul"):

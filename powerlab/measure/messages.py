@@ -7,6 +7,8 @@ from typing import BinaryIO
 
 import msgspec
 
+from powerlab.measure.layers.messages import LayerReply, LayerRequest
+
 MAX_FRAME_BYTES = 1 << 30
 """A longer frame is garbage: it would hold the times of 67 million inferences."""
 LENGTH = struct.Struct("<I")
@@ -37,7 +39,7 @@ class Measure(msgspec.Struct, tag=True, frozen=True, kw_only=True):
     margin_s: float
 
 
-Request = Load | WarmUp | Measure
+Request = Load | WarmUp | Measure | LayerRequest
 
 
 class Ready(msgspec.Struct, tag=True, frozen=True, kw_only=True):
@@ -65,7 +67,7 @@ class Broken(msgspec.Struct, tag=True, frozen=True, kw_only=True):
     detail: str
 
 
-Reply = Ready | Timed | Refused | Broken
+Reply = Ready | Timed | Refused | Broken | LayerReply
 
 _encoder = msgspec.msgpack.Encoder()
 _request_decoder: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)

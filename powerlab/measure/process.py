@@ -18,6 +18,7 @@ import numpy as np
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.measure.latency import TimedInferences
+from powerlab.measure.layers.messages import LayerRequest, Repeated, Roofs, Steps
 from powerlab.measure.messages import (
     LENGTH,
     MAX_FRAME_BYTES,
@@ -42,7 +43,7 @@ SLOWNESS = 10.0
 PATIENCE_S = 30.0
 _STOP_S = 2.0
 
-_R = TypeVar("_R", Ready, Timed)
+_R = TypeVar("_R", Ready, Timed, Steps, Repeated, Roofs)
 
 
 class WorkerError(Exception):
@@ -114,6 +115,10 @@ class Worker:
         if not (start_ns.size == end_ns.size > 0 and np.all(end_ns > start_ns) and np.all(np.diff(start_ns) > 0)):
             raise WorkerError("the worker answered with garbage: its times are not in order.")
         return TimedInferences(start_ns=start_ns, end_ns=end_ns)
+
+    def ask(self, request: LayerRequest, timeout_s: float, expected: type[_R]) -> _R:
+        """Ask something about single steps of a plan and return the answer; raises as :meth:`load` does."""
+        return self._ask(request, SLOWNESS * timeout_s + self._patience_s, expected)
 
     def _ask(self, request: Request, timeout_s: float, expected: type[_R]) -> _R:
         deadline = time.monotonic() + timeout_s

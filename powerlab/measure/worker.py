@@ -12,14 +12,18 @@ import sys
 import time
 from array import array
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from powerlab.backends.base import LoadOptions
 from powerlab.backends.registry import load
 from powerlab.boards.simulator import Pacer, pacer
 from powerlab.domain.errors import PowerlabError
+from powerlab.measure.layers.messages import FindCeilings, LoadLayers, RepeatStep
 from powerlab.measure.messages import Broken, Load, Measure, Ready, Refused, Reply, Timed, WarmUp, encode, read_request
 from powerlab.sysroot import Sysroot
+
+if TYPE_CHECKING:
+    from powerlab.measure.layers.bench import Bench
 
 
 class Job:
@@ -70,9 +74,17 @@ def _little_endian(values: array[int]) -> bytes:
     return values.tobytes()
 
 
+def _bench() -> Bench:
+    """Return a bench for single steps; whoever runs another engine need not load the built-in one."""
+    from powerlab.measure.layers.bench import Bench
+
+    return Bench()
+
+
 def serve(requests: BinaryIO, replies: BinaryIO) -> None:
     """Answer requests until they end; an error is an answer, and the last one."""
     job: Job | None = None
+    bench: Bench | None = None
     try:
         while (request := read_request(requests)) is not None:
             reply: Reply = Ready()
@@ -84,6 +96,9 @@ def serve(requests: BinaryIO, replies: BinaryIO) -> None:
                         reply = job.warm_up(request)
                     case Measure() if job is not None:
                         reply = job.measure(request)
+                    case LoadLayers() | RepeatStep() | FindCeilings():
+                        bench = bench or _bench()
+                        reply = bench.answer(request)
                     case _:
                         reply = Broken(detail="no model is loaded")
             except PowerlabError as error:
@@ -95,6 +110,8 @@ def serve(requests: BinaryIO, replies: BinaryIO) -> None:
             if isinstance(reply, (Refused, Broken)):
                 return
     finally:
+        if bench is not None:
+            bench.close()
         if job is not None:
             job.close()
 

@@ -37,12 +37,12 @@ class Load:
         pid = os.getpid()
         self._path = sysroot.path(layout.LOAD_DIRECTORY) / f"{pid}"
         self._handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
-        self._text = f"{{:<{_THREADS_WIDTH}d}} {_started_at(pid)}\n"
+        self._text = f"{{:<{_THREADS_WIDTH}d}} {_started_at(pid)} {{:.4f}}\n"
         self.publish(0)
 
-    def publish(self, busy_threads: int) -> None:
-        """Say how many threads compute from now on."""
-        os.pwrite(self._handle, self._text.format(busy_threads).encode(), 0)
+    def publish(self, busy_threads: int, activity: float = 1.0) -> None:
+        """Say how many threads compute from now on, and how much they switch: 1 is what a whole network does."""
+        os.pwrite(self._handle, self._text.format(busy_threads, activity).encode(), 0)
 
     def close(self) -> None:
         """Take the load off the board."""
@@ -62,14 +62,23 @@ class Load:
 
 def busy_threads(sysroot: Sysroot) -> int:
     """Return how many threads all living workers keep busy; files of dead workers are removed."""
-    total = 0
+    return load_now(sysroot)[0]
+
+
+def load_now(sysroot: Sysroot) -> tuple[int, float]:
+    """Return how many threads all living workers keep busy, and how much they switch on the mean.
+
+    Files of dead workers are removed.
+    """
+    total, switching = 0, 0.0
     for path in sysroot.path(layout.LOAD_DIRECTORY).iterdir():
         try:
-            threads, started_at = path.read_text(encoding="utf-8").split()
+            threads, started_at, *activity = path.read_text(encoding="utf-8").split()
         except (OSError, ValueError):
             continue  # gone, or being written for the first time: no load yet
         if _started_at(int(path.name)) == started_at:
             total += int(threads)
+            switching += int(threads) * float(activity[0] if activity else 1)
         else:
             path.unlink(missing_ok=True)
-    return total
+    return total, switching / total if total else 1.0

@@ -6,6 +6,7 @@ import random
 import time
 from collections.abc import Callable, Mapping
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 from powerlab.boards.registry import find_board
@@ -13,7 +14,7 @@ from powerlab.boards.simulator import layout
 from powerlab.boards.simulator.faults.base import Bench
 from powerlab.boards.simulator.faults.follower import Follower
 from powerlab.boards.simulator.ledger import Ledger
-from powerlab.boards.simulator.load import busy_threads
+from powerlab.boards.simulator.load import load_now
 from powerlab.boards.simulator.parts.base import Moment
 from powerlab.boards.simulator.parts.registry import parts_of
 from powerlab.boards.simulator.physics import BoardState, PowerModel, components_w, rails_w
@@ -50,7 +51,7 @@ class Simulator:
         self._ledger = Ledger(sysroot, self._simulation, board)
         self._warmth = Warmth(self._simulation)
         self._caps: dict[str, float] = {}
-        self._known: tuple[tuple[int, Settings], _Physics] | None = None
+        self._known: tuple[tuple[tuple[int, float], Settings], _Physics] | None = None
         self._ticks = 0
         self._parts = parts_of(board, self._simulation, layout.variant_of(marker["jetpack"]))
         for part in self._parts:
@@ -60,12 +61,12 @@ class Simulator:
 
     def tick(self, now_ns: int) -> Mapping[str, float]:
         """Move every part to ``now_ns`` (CLOCK_MONOTONIC) and return the true power of each rail in W."""
-        busy = busy_threads(self._sysroot)
+        load = load_now(self._sysroot)
         looked = self._ticks % _TICKS_A_LOOK == 0 and self._look()
         if looked:
             self._follower.follow(self._faults)
         self._ticks += 1
-        state, components, rails = self._physics(busy)
+        state, components, rails = self._physics(load)
         passed_s = self._ledger.add(now_ns, rails)
         self._warmth.follow(sum(components.values()), passed_s)
         moment = Moment(
@@ -87,13 +88,14 @@ class Simulator:
         self._share_caps()
         return rails
 
-    def _physics(self, busy: int) -> _Physics:
+    def _physics(self, load: tuple[int, float]) -> _Physics:
         """Return state, components and rails; they are worked out anew only when load or settings changed."""
-        if self._known is None or self._known[0] != (busy, self._settings):
-            state = self._settings.state(busy)
+        if self._known is None or self._known[0] != (load, self._settings):
+            busy, activity = load
+            state = replace(self._settings.state(busy), activity=activity)
             components = components_w(self._model, state)
             rails = rails_w(self._simulation["rails"], components)
-            self._known = ((busy, self._settings), (state, components, rails))
+            self._known = ((load, self._settings), (state, components, rails))
         return self._known[1]
 
     def _look(self) -> bool:

@@ -34,6 +34,11 @@ class Pacer:
         """Run one inference inside this context."""
         yield
 
+    @contextmanager
+    def at(self, activity: float) -> Iterator[None]:  # noqa: ARG002  a real board needs no telling
+        """Let the inferences in this context make the cores switch so many times what a whole network makes them."""
+        yield
+
     def close(self) -> None:
         """Take the worker's load off the board."""
 
@@ -61,6 +66,7 @@ class SimulatedPacer(Pacer):
         self._settings = self._read_settings()
         self._settings_ns = time.monotonic_ns()
         self._load = Load(sysroot)
+        self._activity = 1.0
 
     def _read_settings(self) -> Settings:
         return read_settings(self._sysroot, self._simulation)
@@ -83,7 +89,7 @@ class SimulatedPacer(Pacer):
         The work is counted in processor time, so that what else runs on this machine does not slow the board.
         """
         stretch = self.stretch()
-        self._load.publish(self._threads)
+        self._load.publish(self._threads, self._activity)
         start_ns, start_cpu_ns = time.monotonic_ns(), time.process_time_ns()
         try:
             yield
@@ -92,6 +98,15 @@ class SimulatedPacer(Pacer):
             time.sleep(max(0.0, work_ns * stretch - elapsed_ns) / 1e9)
         finally:
             self._load.publish(0)
+
+    @contextmanager
+    def at(self, activity: float) -> Iterator[None]:
+        """Let the inferences in this context make the cores switch so many times what a whole network makes them."""
+        self._activity = activity
+        try:
+            yield
+        finally:
+            self._activity = 1.0
 
     def close(self) -> None:
         """Take the worker's load off the board."""

@@ -57,6 +57,7 @@ class BoardState:
         gpu_share: the clock each GPU is allowed, as a share of its highest.
         emc_hz: the memory's clock.
         quota_cores: how many cores' time the threads may use together; None where nothing limits it.
+        activity: how much the busy cores switch, as a multiple of what a whole network makes them.
     """
 
     cores: tuple[Core, ...]
@@ -64,6 +65,7 @@ class BoardState:
     gpu_share: tuple[float, ...] = ()
     emc_hz: int = 0
     quota_cores: float | None = None
+    activity: float = 1.0
 
     @property
     def busy_cores(self) -> int:
@@ -129,7 +131,7 @@ def components_w(model: PowerModel, state: BoardState) -> dict[str, float]:
     traffic = 0.0
     for index, core in enumerate(state.cores):
         share = state.busy_share if index < state.busy_cores else 0.0
-        busy_w, idle_w = _busy_w(model, core), _idle_w(model, core)
+        busy_w, idle_w = _busy_w(model, core, state.activity), _idle_w(model, core)
         packages[core.package] = packages.get(core.package, model.cpu_base_w) + share * busy_w + (1.0 - share) * idle_w
         traffic += share * core.busy_khz / model.cpu_max_khz
     emc_ghz = state.emc_hz / 1e9
@@ -145,9 +147,9 @@ def components_w(model: PowerModel, state: BoardState) -> dict[str, float]:
     return found
 
 
-def _busy_w(model: PowerModel, core: Core) -> float:
+def _busy_w(model: PowerModel, core: Core, activity: float) -> float:
     volt = model.volt(core.busy_khz)
-    return model.core_leak_w_per_v * volt + _switching_w(model, core, core.busy_khz)
+    return model.core_leak_w_per_v * volt + activity * _switching_w(model, core, core.busy_khz)
 
 
 def _idle_w(model: PowerModel, core: Core) -> float:

@@ -1,0 +1,147 @@
+"""What each step of a plan has to do: its nodes, its floating-point operations, and the bytes it must move."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict, deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from powerlab.engine.graph import Graph, Node
+from powerlab.engine.lower.attributes import integers, number
+from powerlab.engine.program import Step, Tensor
+from powerlab.engine.statistics import macs
+
+FLOAT_BYTES = 4
+_CONVOLUTIONS = ("Conv", "FusedConv")
+_VIEWS = ("Concat", "Reshape")
+"""What is left of these are moves, as many as it takes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepWork:
+    """One step of a plan.
+
+    Attributes:
+        label: the node it computes, or what it does where it computes none (``x interleaved``).
+        operator: that node's operator in the optimised graph; empty where it computes none.
+        output: the tensor it makes; empty where it computes no node.
+        shape: of its result, NCHW.
+        flops: floating-point operations: two for a multiply-add of a convolution or matrix product, however the kernel
+            gets to its result (Winograd's algorithms need fewer); one for a comparison or an addition elsewhere.
+        bytes_moved: operands, weights and result, each once, in float32: no step can move less to and from memory
+            that holds none of it yet.
+    """
+
+    label: str
+    operator: str
+    output: str
+    shape: tuple[int, ...]
+    flops: int
+    bytes_moved: int
+
+
+def step_work(graph: Graph, steps: Sequence[Step]) -> tuple[StepWork, ...]:
+    """Return what every step does, in their order.
+
+    Args:
+        graph: the optimised graph that was lowered.
+        steps: those of its program.
+    """
+    nodes: defaultdict[str, deque[Node]] = defaultdict(deque)
+    for node in graph.nodes:
+        if node.op_type in _VIEWS:
+            continue
+        nodes[node.name or node.outputs[0]].append(node)
+    return tuple(_of_node(graph, nodes[step.label].popleft()) if nodes[step.label] else _move(step) for step in steps)
+
+
+def _of_node(graph: Graph, node: Node) -> StepWork:
+    output = node.outputs[0]
+    return StepWork(
+        label=node.name or output,
+        operator=node.op_type,
+        output=output,
+        shape=graph.shape(output),
+        flops=_flops(graph, node),
+        bytes_moved=FLOAT_BYTES * (_elements_read(graph, node) + graph.tensors[output].elements),
+    )
+
+
+def _flops(graph: Graph, node: Node) -> int:
+    if multiplied := macs(graph, node):
+        return 2 * multiplied
+    if node.op_type == "GlobalAveragePool":
+        return graph.tensors[node.inputs[0]].elements
+    each = 1
+    match node.op_type:
+        case "MaxPool" | "AveragePool":
+            each = math.prod(integers(node, "kernel"))
+        case "ScaleShift":
+            each = 2
+        case "LRN":
+            each = 2 * int(number(node, "size")) + 2
+        case "Softmax":
+            each = 4  # the maximum, the difference, the sum, the quotient
+    return each * graph.tensors[node.outputs[0]].elements
+
+
+def _elements_read(graph: Graph, node: Node) -> int:
+    """Return how many numbers a node reads; a convolution may step over some of its input."""
+    read = sum(graph.tensors[name].elements for name in set(node.inputs) if name)
+    if node.op_type not in _CONVOLUTIONS:
+        return read
+    images, channels, *size = graph.shape(node.inputs[0])
+    reached = [
+        min(length, out * kernel * dilation)
+        for length, out, kernel, dilation in zip(
+            size,
+            graph.shape(node.outputs[0])[2:],
+            graph.shape(node.inputs[1])[2:],
+            integers(node, "dilations"),
+            strict=True,
+        )
+    ]
+    return read - images * channels * (math.prod(size) - math.prod(reached))
+
+
+def _move(step: Step) -> StepWork:
+    """Return the work of a step that only moves numbers from one layout to another."""
+    layout = step.out.layout
+    return StepWork(
+        label=step.label,
+        operator="",
+        output="",
+        shape=(layout.n, layout.c, layout.h, layout.w),
+        flops=0,
+        bytes_moved=FLOAT_BYTES * (_elements(step.x) + _elements(step.out)),
+    )
+
+
+def _elements(tensor: Tensor) -> int:
+    layout = tensor.layout
+    return layout.n * layout.c * layout.h * layout.w
+
+
+def nodes_behind(loaded: Graph, work: Sequence[StepWork]) -> tuple[tuple[str, ...], ...]:
+    """Return which nodes of the model as it was read each step stands for, in the model's order.
+
+    Passes put several nodes into one: a step stands for those between its result and the results of other steps. A
+    step that computes no node stands for none.
+    """
+    producers, results = loaded.producers(), {step.output for step in work if step.output}
+    place = {id(node): index for index, node in enumerate(loaded.nodes)}
+    found: list[tuple[str, ...]] = []
+    for step in work:
+        behind: dict[int, Node] = {}
+        waiting = [step.output]
+        while waiting:
+            name = waiting.pop()
+            node = producers.get(name)
+            if node is None or id(node) in behind or (name in results and name != step.output):
+                continue
+            behind[id(node)] = node
+            waiting += node.inputs
+        ordered = sorted(behind.values(), key=lambda node: place[id(node)])
+        found.append(tuple(node.name or node.outputs[0] for node in ordered if node.op_type != "Constant"))
+    return tuple(found)

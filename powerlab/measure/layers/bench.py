@@ -1,0 +1,147 @@
+"""The worker's side: a model in the built-in engine whose steps are repeated one at a time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powerlab.boards.simulator import Pacer, pacer
+from powerlab.engine import Session
+from powerlab.engine.ceilings import measure_ceilings
+from powerlab.engine.load import load_graph
+from powerlab.engine.passes import optimise
+from powerlab.engine.work import nodes_behind
+from powerlab.measure.layers.activity import activities
+from powerlab.measure.layers.messages import (
+    WHOLE,
+    FindCeilings,
+    LayerReply,
+    LayerRequest,
+    LoadLayers,
+    Repeated,
+    RepeatStep,
+    Roofs,
+    Steps,
+)
+from powerlab.sysroot import Sysroot
+
+CHUNK_NS = 10_000_000
+"""Repetitions are timed together for about this long: reading the clock and calling the engine cost nothing then."""
+_PROFILES = 5
+
+Chunk = Callable[[], NDArray[np.int64] | None]
+"""Runs the repetitions of one chunk; of the whole it returns what each step took, in ns."""
+
+
+class Bench:
+    """Steps on their way through the engine: loads a model once and repeats what it is asked to."""
+
+    def __init__(self) -> None:
+        self._session: Session | None = None
+        self._pace: Pacer | None = None
+        self._inputs: dict[str, NDArray[np.float32]] = {}
+        self._activities: tuple[float, ...] = ()
+
+    def close(self) -> None:
+        """Take the load off a simulated board."""
+        if self._pace is not None:
+            self._pace.close()
+
+    def answer(self, request: LayerRequest) -> LayerReply:
+        """Do what is asked.
+
+        Raises:
+            PowerlabError: the model cannot be run, for a reason the user can mend.
+            RuntimeError: no model is loaded.
+        """
+        if isinstance(request, LoadLayers):
+            return self._load(request)
+        if self._session is None or self._pace is None:
+            raise RuntimeError("no model is loaded")
+        if isinstance(request, FindCeilings):
+            found = measure_ceilings(self._session.threads)
+            return Roofs(peak_gflops=found.peak_gflops, memory_gb_per_s=found.memory_gb_per_s)
+        return self._repeat(request, self._session, self._pace)
+
+    def _load(self, request: LoadLayers) -> Steps:
+        graph = load_graph(request.model, batch_size=request.batch_size)
+        self._pace = pacer(Sysroot(Path(request.sysroot)), request.threads)
+        session = Session(optimise(graph), threads=self._pace.host_threads)
+        generator = np.random.default_rng(request.seed)
+        self._inputs = {
+            name: generator.standard_normal(shape, dtype=np.float32) for name, shape in session.inputs.items()
+        }
+        self._session = session
+        profiles = np.array([[ns for *_, ns in session.profile(self._inputs)] for _ in range(_PROFILES)])
+        self._activities = activities(session.work, np.median(profiles, axis=0))
+        steps = session.steps()
+        return Steps(
+            tier=session.tier,
+            kernels=tuple(kernel for kernel, _ in steps),
+            labels=tuple(work.label for work in session.work),
+            operators=tuple(work.operator for work in session.work),
+            nodes=nodes_behind(graph, session.work),
+            shapes=tuple(work.shape for work in session.work),
+            flops=tuple(work.flops for work in session.work),
+            bytes_moved=tuple(work.bytes_moved for work in session.work),
+        )
+
+    def _repeat(self, request: RepeatStep, session: Session, pace: Pacer) -> Repeated:
+        """Repeat a step with the load already there before the window and still there after it."""
+        count, chunk = self._chunk(request.step, session)
+        activity = 1.0 if request.step == WHOLE else self._activities[request.step]
+        with pace.at(activity):
+            _run_until(time.monotonic_ns() + round(request.margin_s * 1e9), chunk, pace)
+            found = _run_until(time.monotonic_ns() + round(request.duration_s * 1e9), chunk, pace, least=1)
+            _run_until(time.monotonic_ns() + round(request.margin_s * 1e9), chunk, pace)
+        starts, ends, steps = found
+        return Repeated(
+            start_ns=_little_endian(starts),
+            end_ns=_little_endian(ends),
+            count=_little_endian([count] * len(starts)),
+            step_ns=b"".join(_little_endian(row) for row in steps),
+        )
+
+    def _chunk(self, step: int, session: Session) -> tuple[int, Chunk]:
+        """Return how often a chunk repeats, and what runs one. What the step reads is there afterwards."""
+        inputs = self._inputs
+        if step == WHOLE:
+            return 1, lambda: np.array([ns for *_, ns in session.profile(inputs)], dtype=np.int64)
+        session.repeat(inputs, 0, step + 1, 1)
+        count = 1
+        while (took_ns := session.repeat(inputs, step, step + 1, count)) < CHUNK_NS // 8:
+            count *= 2
+        count = max(1, round(count * CHUNK_NS / took_ns))
+
+        def run() -> None:
+            session.repeat(inputs, step, step + 1, count)
+
+        return count, run
+
+
+def _run_until(
+    deadline_ns: int, chunk: Chunk, pace: Pacer, least: int = 0
+) -> tuple[list[int], list[int], list[NDArray[np.int64]]]:
+    """Run chunks until the time is over; return their starts and ends in ns, and what steps took in each."""
+    clock = time.monotonic_ns
+    starts: list[int] = []
+    ends: list[int] = []
+    steps: list[NDArray[np.int64]] = []
+    now = clock()
+    while now < deadline_ns or len(ends) < least:
+        starts.append(clock())
+        with pace.inference():
+            durations = chunk()
+        now = clock()
+        ends.append(now)
+        if durations is not None:
+            steps.append(durations)
+    return starts, ends, steps
+
+
+def _little_endian(values: list[int] | NDArray[np.int64]) -> bytes:
+    return np.asarray(values, dtype="<i8").tobytes()
