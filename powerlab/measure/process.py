@@ -98,10 +98,11 @@ class Worker:
         """
         self._ask(request, timeout_s, Ready)
 
-    def warm_up(self, duration_s: float) -> None:
-        """Run untimed inferences; raises as :meth:`load` does."""
+    def warm_up(self, duration_s: float) -> float:
+        """Run untimed inferences and return their mean time in s; raises as :meth:`load` does."""
         timeout_s = SLOWNESS * duration_s + self._patience_s
         self._inference_s = self._ask(WarmUp(duration_s=duration_s), timeout_s, Ready).inference_s
+        return self._inference_s
 
     def measure(self, request: Measure) -> TimedInferences:
         """Run the timed window and return when every inference began and ended; raises as :meth:`load` does."""
