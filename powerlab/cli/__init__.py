@@ -18,11 +18,13 @@ COMMANDS = (
     "doctor",
     "boards",
     "modes",
+    "calibrate",
     "engine",
     "serve",
     "agent",
     "sweep",
     "runs",
+    "compare",
     "export",
     "tegrastats",
 )

@@ -1,0 +1,106 @@
+"""A load that goes on and off while every rail of the total is recorded."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.domain.power import Trace
+from powerlab.domain.sweep import Point
+from powerlab.domain.workload import Workload
+from powerlab.measure.lag import RailLag, rail_lag
+from powerlab.measure.messages import Measure
+from powerlab.measure.process import Worker, WorkerError
+from powerlab.measure.record import Meter, Recording
+from powerlab.measure.run import load_request, worker_cores
+
+MODEL = "mobilenetv2"
+"""The zoo's smallest network: its inferences are short even on one slow core."""
+SAMPLE_PERIOD_S = 0.005
+SHORTEST_LEVEL_S = 0.5
+PERIODS_A_LEVEL = 6
+"""Half a level is left to settle: one period to average over, one until the value is renewed, and one to spare."""
+SLOWEST_S = 2.0
+"""A rail with a longer update period would need minutes of load for a handful of edges."""
+_LONGER = 0.5
+"""Every level is up to so much longer than the shortest one, by chance, so that no period locks with another."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepLoad:
+    """What to do.
+
+    Attributes:
+        threads: threads of the load.
+        cycles: how often it goes on.
+        level_s: the shortest time between two edges.
+        seed: of the chance in the others.
+    """
+
+    threads: int
+    cycles: int
+    level_s: float
+    seed: int = 0
+
+    @property
+    def expected_s(self) -> float:
+        """How long it takes, but for loading the model."""
+        return (2 * self.cycles + 1) * self.level_s * (1 + _LONGER / 2)
+
+    def lengths_s(self) -> Iterator[float]:
+        """Yield the length of every level: rest, load, rest..., load, rest."""
+        chance = random.Random(self.seed)  # noqa: S311 - phases, not a secret
+        for _ in range(2 * self.cycles + 1):
+            yield self.level_s * (1 + _LONGER * chance.random())
+
+
+def level_s(meter: Meter) -> float:
+    """Return how long a level must be for the slowest rail that is not too slow."""
+    slowest_s = max((rail.update_period_s for rail in meter.rails if rail.update_period_s <= SLOWEST_S), default=0.0)
+    return max(SHORTEST_LEVEL_S, PERIODS_A_LEVEL * slowest_s)
+
+
+def measured_lags(meter: Meter, load: StepLoad) -> tuple[RailLag, ...]:
+    """Run the load and return what each rail of the meter showed of it, in the meter's order.
+
+    Raises:
+        PowerlabError: the rails cannot be recorded, or the load cannot be run.
+    """
+    try:
+        traces, edges_ns, until_ns = _recorded(meter, load)
+    except WorkerError as error:
+        raise PowerlabError(f"the load cannot be run: {error}") from error
+    found = {trace.rail.key: rail_lag(trace, edges_ns, until_ns) for trace in traces}
+    return tuple(
+        RailLag(
+            rail=rail,
+            problem=f"{rail.key} has a new value only every {rail.update_period_s:.2g} s, too slow for a step of load.",
+        )
+        if rail.update_period_s > SLOWEST_S
+        else found[rail.key]
+        for rail in meter.rails
+    )
+
+
+def _recorded(meter: Meter, load: StepLoad) -> tuple[tuple[Trace, ...], list[int], int]:
+    """Return the traces, the moments at which the load went on and off, and when the last rest ended."""
+    point = Point(workload=Workload(model=MODEL, batch_size=1), threads=load.threads, mode="current")
+    edges_ns: list[int] = []
+    with Worker(worker_cores(point)) as worker:
+        worker.load(load_request(point, meter, load.seed))
+        worker.warm_up(load.level_s)
+        with Recording(meter) as recording:
+            for number, length_s in enumerate(load.lengths_s()):
+                if number % 2 == 0:
+                    time.sleep(length_s)
+                else:
+                    timed = worker.measure(Measure(duration_s=length_s, min_inferences=1, margin_s=0.0))
+                    edges_ns += timed.window_ns
+            until_ns = time.monotonic_ns()
+            traces = recording.finish()
+    if recording.failure is not None:
+        raise PowerlabError(f"the power cannot be recorded: {recording.failure}")
+    return traces, edges_ns, until_ns
