@@ -45,8 +45,13 @@ class Meter:
     @property
     def margin_s(self) -> float:
         """How long to record before and after a window: enough updates of the slowest rail to find its edges."""
-        slowest_s = max((rail.update_period_s for rail in self.rails), default=0.0)
-        return min(MAX_MARGIN_S, max(MIN_MARGIN_S, 3 * self.sample_period_s, 2 * slowest_s))
+        slowest_s = max((_reach_s(rail) for rail in self.rails), default=0.0)
+        return min(MAX_MARGIN_S, max(MIN_MARGIN_S, 3 * self.sample_period_s, slowest_s))
+
+
+def _reach_s(rail: Rail) -> float:
+    """Return how far from an end of the window a reading may lie that tells of it: two updates, or the lag and one."""
+    return rail.update_period_s + max(rail.update_period_s, rail.lag_s + 2 * rail.lag_error_s)
 
 
 class Recording:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from powerlab.domain.device import Capabilities
+from powerlab.domain.device import Capabilities, Device
 from powerlab.domain.errors import PowerlabError
-from powerlab.domain.power import Availability
+from powerlab.domain.power import Availability, Rail
 from powerlab.domain.quantity import common_provenance
+from powerlab.measure.calibration import fitting, kept, place, with_lags
 from powerlab.measure.record import Meter
 from powerlab.power.watch import corrected, watch
 from powerlab.sysroot import Sysroot
@@ -60,3 +62,18 @@ def watched_meter(meter: Meter, duration_s: float) -> Meter:
         rails=tuple(corrected(watched) for watched in seen),
         lively={watched.rail.key: watched.changes_per_s for watched in seen if watched.lively},
     )
+
+
+def calibrated_meter(meter: Meter, stated: Sequence[Rail], device: Device) -> Meter:
+    """Return a meter with the lags that `powerlab calibrate` found on this device, where there are any.
+
+    Args:
+        meter: the watched meter.
+        stated: its rails as their sources describe them.
+        device: what the calibration must have been made for.
+
+    Raises:
+        PowerlabError: there is a calibration that cannot be read.
+    """
+    lags = fitting(kept(place(device, meter.sysroot)), device, stated)
+    return replace(meter, rails=with_lags(meter.rails, lags)) if lags else meter

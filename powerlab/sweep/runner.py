@@ -22,7 +22,7 @@ from powerlab.sweep.advice import advice
 from powerlab.sweep.events import RunFinished, RunStarted, SweepEvent, SweepFinished, SweepStarted
 from powerlab.sweep.expected import expected_s
 from powerlab.sweep.host import Host
-from powerlab.sweep.meter import choose_meter, watch_s, watched_meter
+from powerlab.sweep.meter import calibrated_meter, choose_meter, watch_s, watched_meter
 from powerlab.sweep.order import ModeVisit, visits
 
 
@@ -58,7 +58,7 @@ def run_sweep(
     order = visits(plan, done)
     run_count = sum(len(visit.points) for visit in order)
     if run_count:
-        meter = watched_meter(meter, watch_s(plan.duration_s))
+        meter = calibrated_meter(watched_meter(meter, watch_s(plan.duration_s)), meter.rails, host.device())
     yield SweepStarted(
         sweep_id=sweep_id,
         run_count=run_count,
