@@ -119,6 +119,20 @@ class Builder:
             pads=(pad,) * 4,
         )
 
+    def average_pool(self, x: str, kernel: int, stride: int) -> str:
+        """Add a square average pool without padding."""
+        return self.node(
+            "AveragePool",
+            (x,),
+            self._channels[x],
+            kernel_shape=(kernel, kernel),
+            strides=(stride, stride),
+        )
+
+    def concat(self, *parts: str) -> str:
+        """Add the concatenation of channels."""
+        return self.node("Concat", parts, sum(self._channels[part] for part in parts), axis=1)
+
     def lrn(self, x: str) -> str:
         """Add local response normalisation over five channels, with AlexNet's constants."""
         return self.node("LRN", (x,), self._channels[x], size=5, alpha=1e-4, beta=0.75, bias=1.0)
