@@ -2,7 +2,8 @@
 
 The figure is the median of the usable repeats. Its 95 % interval adds two things that do not know of each other as the
 root of the sum of squares: the scatter between the repeats (Student's t on their mean) and what a single run cannot
-know about itself (the median of the runs' own half-widths: a sensor's gain error does not shrink with repeats).
+know about itself: the interval of the typical run, the one whose interval is the median in width. A sensor's gain error
+does not shrink with repeats. The point's budget is that run's, with a line for the scatter.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from powerlab.domain.budget import MAY_BE_NEGATIVE
+from powerlab.domain.budget import MAY_BE_NEGATIVE, REPEATS, of_metric
 from powerlab.domain.quantity import METRICS, Metric
-from powerlab.domain.run import Finding, Run, Verdict
-from powerlab.domain.statistics import mean_half_width
+from powerlab.domain.run import Contribution, EffectKind, Finding, Run, Verdict
+from powerlab.domain.statistics import NORMAL_95, mean_half_width
 from powerlab.domain.sweep import Point
 from powerlab.domain.validity import ENERGY_RULES
 
@@ -32,6 +35,7 @@ class PointSummary:
         valid_count: repeats whose verdict is valid.
         metrics: one figure for each metric that the usable repeats have.
         findings: what the validity rules said about the repeats, each sentence once.
+        budget: what the intervals of power and energy are made of: the typical run's lines, and the repeats' scatter.
     """
 
     point: Point
@@ -39,6 +43,7 @@ class PointSummary:
     valid_count: int
     metrics: tuple[Metric, ...]
     findings: tuple[Finding, ...]
+    budget: tuple[Contribution, ...] = ()
 
     def metric(self, name: str) -> Metric | None:
         """Return the metric of that name, or None where no repeat gave it."""
@@ -73,10 +78,12 @@ def _void_in_energy_alone(run: Run) -> bool:
 
 def _summarise_point(runs: list[Run]) -> PointSummary:
     findings = [finding for run in runs for finding in run.findings]
-    metrics = []
+    metrics: list[Metric] = []
+    budget: list[Contribution] = []
     usable = usable_runs(runs)
     for name in METRICS:
-        figures = [metric for run in usable if (metric := run.metric(name)) is not None]
+        found = [(metric, run) for run in usable if (metric := run.metric(name)) is not None]
+        figures = [figure for figure, _ in found]
         provenances = {figure.provenance for figure in figures}
         if len(provenances) > 1:
             words = " and ".join(sorted(provenances))
@@ -84,13 +91,44 @@ def _summarise_point(runs: list[Run]) -> PointSummary:
             findings.append(Finding(rule=MIXED_RULE, verdict=Verdict.VOID, detail=detail))
         elif figures:
             metrics.append(combine(figures))
+            budget += _budget(name, found)
     return PointSummary(
         point=runs[0].point,
         run_count=len(runs),
         valid_count=sum(run.verdict is Verdict.VALID for run in runs),
         metrics=tuple(metrics),
         findings=tuple(dict.fromkeys(findings)),
+        budget=tuple(budget),
     )
+
+
+def _budget(name: str, found: Sequence[tuple[Metric, Run]]) -> Sequence[Contribution]:
+    """Return the lines of one figure; none where its runs have none.
+
+    The scatter's standard uncertainty is that of a normal distribution with the same 95 % interval: few repeats make it
+    larger by Student's t, so that all lines are combined alike.
+    """
+    figures = [figure for figure, _ in found]
+    typical = typical_figure(figures)
+    lines = [line for figure, run in found if figure is typical for line in of_metric(run.budget, name)]
+    between = mean_half_width([figure.value for figure in figures])
+    if not lines or not between:
+        return lines
+    scatter = between / NORMAL_95
+    return [
+        *lines,
+        Contribution(metric=name, origin=REPEATS, effect="scatter", kind=EffectKind.A, standard_uncertainty=scatter),
+    ]
+
+
+def typical_figure(figures: Sequence[Metric]) -> Metric | None:
+    """Return the figure whose interval is the median in width, of two the wider one; None where none has an interval."""
+    widths = sorted(
+        (figure.high - figure.low, index)
+        for index, figure in enumerate(figures)
+        if figure.low is not None and figure.high is not None
+    )
+    return figures[widths[len(widths) // 2][1]] if widths else None
 
 
 def combine(figures: Sequence[Metric]) -> Metric:
@@ -102,10 +140,12 @@ def combine(figures: Sequence[Metric]) -> Metric:
     between = mean_half_width([figure.value for figure in figures])
     if between is None:
         return Metric(name=figures[0].name, value=value, provenance=figures[0].provenance)
-    below = [figure.value - figure.low for figure in figures if figure.low is not None]
-    above = [figure.high - figure.value for figure in figures if figure.high is not None]
-    low = value - math.hypot(between, median(below) if below else 0.0)
-    high = value + math.hypot(between, median(above) if above else 0.0)
-    if figures[0].name != "energy_above_idle_per_image_j":
-        low = max(0.0, low)  # no other figure can be negative
+    typical = typical_figure(figures)
+    below = above = 0.0
+    if typical is not None and typical.low is not None and typical.high is not None:
+        below, above = typical.value - typical.low, typical.high - typical.value
+    low = value - math.hypot(between, below)
+    high = value + math.hypot(between, above)
+    if figures[0].name not in MAY_BE_NEGATIVE:
+        low = max(0.0, low)
     return Metric(name=figures[0].name, value=value, low=low, high=high, provenance=figures[0].provenance)

@@ -26,8 +26,8 @@ IDLE, REPEATS = "idle", "repeats"
 
 INVERTED = frozenset({"efficiency_img_per_s_per_w"})
 """Figures that are an energy's inverse: their interval is the energy's, turned over."""
-MAY_BE_NEGATIVE = frozenset({"energy_above_idle_per_image_j"})
-"""Figures that are a difference; every other one is no less than 0."""
+MAY_BE_NEGATIVE = frozenset({"energy_above_idle_per_image_j", "start_temperature_c", "end_temperature_c"})
+"""Figures that are a difference, or on a scale whose 0 is not nothing; every other one is no less than 0."""
 
 
 class Line(Protocol):

@@ -89,6 +89,8 @@ METRICS: dict[str, MetricKind] = {
     "efficiency_img_per_s_per_w": MetricKind(
         unit="img/s/W", title="Efficiency (images per joule)", higher_is_better=True
     ),
+    "start_temperature_c": MetricKind(unit="°C", title="Hottest zone at the start", higher_is_better=False),
+    "end_temperature_c": MetricKind(unit="°C", title="Hottest zone at the end", higher_is_better=False),
     "sampling_core_percent": MetricKind(unit="%", title="powerlab's own sampling, of one core", higher_is_better=False),
 }
 """Every metric powerlab knows. img/s/W and images per joule are the same number."""

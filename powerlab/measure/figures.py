@@ -13,6 +13,7 @@ from powerlab.measure.evidence import Evidence
 from powerlab.measure.idle import idle_around
 from powerlab.measure.latency import TimedInferences, latency_metrics, throughput_metric
 from powerlab.measure.power import energy_budget, energy_metrics
+from powerlab.measure.temperature import temperature_metrics
 from powerlab.measure.validity import judge, usable_energy
 
 
@@ -45,6 +46,7 @@ def figures_of(point: Point, timed: TimedInferences, evidence: Evidence, provena
             *latency_metrics(timed, provenance),
             throughput_metric(timed, point.workload.batch_size, provenance),
             *(() if energy is None else energy_metrics(energy, idle, images)),
+            *temperature_metrics(evidence.traces, timed.window_ns),
             *_sampling_metric(evidence.sampling_core_share, provenance),
         ),
         budget=() if energy is None else energy_budget(energy, idle, images),

@@ -17,12 +17,15 @@ from powerlab.domain.run import Finding, Run, Verdict
 from powerlab.domain.sweep import Point, SweepPlan
 from powerlab.measure.background import BackgroundLoad, background_limit_cores
 from powerlab.measure.clocks import read_clocks
+from powerlab.measure.cool_down import cool_down
 from powerlab.measure.evidence import Evidence
 from powerlab.measure.figures import figures_of
 from powerlab.measure.latency import TimedInferences, latency_trace, percentile_ms
 from powerlab.measure.messages import Load, Measure
 from powerlab.measure.process import Worker
 from powerlab.measure.record import IdleBaseline, Meter, Recording, idle_baseline
+from powerlab.measure.temperature import Thermometer
+from powerlab.measure.warm_up import warm_up
 from powerlab.modes.cpu_quota import join
 from powerlab.throttling.guard import Guard
 
@@ -40,6 +43,7 @@ class RunRequest:
         idle: the idle baseline after the run before this one, in the same power mode; None where there is none, and
             one is measured.
         drifted: says what changed in the power mode since it was set; None where it held.
+        like_c: how warm the first run in the same power mode began, in °C; None for that run itself.
     """
 
     sweep_id: str
@@ -49,15 +53,17 @@ class RunRequest:
     meter: Meter
     idle: IdleBaseline | None
     drifted: Callable[[], str | None]
+    like_c: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """A run, all that was recorded with it, and the idle baseline after it."""
+    """A run, all that was recorded with it, the idle baseline after it, and how warm it began in °C."""
 
     run: Run
     traces: tuple[Trace, ...] = ()
     idle_after: IdleBaseline | None = None
+    start_c: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +74,7 @@ class _Recorded:
     evidence: Evidence
     idle_before: IdleBaseline | None
     idle_after: IdleBaseline | None
+    start_c: float | None
 
 
 def worker_cores(point: Point) -> frozenset[int]:
@@ -86,11 +93,11 @@ def load_request(point: Point, meter: Meter, seed: int) -> Load:
     """Return the message that makes a worker load a point's model."""
     return Load(
         backend_module=backend_module(point.workload.engine),
-        model=point.workload.model,
-        batch_size=point.workload.batch_size,
+        workload=point.workload,
         threads=point.threads,
         sysroot=str(meter.sysroot.base),
         seed=seed,
+        spin_us=point.spin_us,
     )
 
 
@@ -124,6 +131,7 @@ def measure_run(request: RunRequest) -> Measured:
         run=run,
         traces=(*evidence.traces, *_idle_traces(recorded), latency_trace(timed, _provenance(request))),
         idle_after=recorded.idle_after,
+        start_c=recorded.start_c,
     )
 
 
@@ -150,10 +158,16 @@ def _record(request: RunRequest) -> _Recorded:
     with Worker(worker_cores(request.point)) as worker:
         join(meter.sysroot, worker.pid)
         worker.load(load_request(request.point, meter, plan.seed))
-        idle_before = request.idle or idle_baseline(meter, plan.idle_s)
-        worker.warm_up(plan.warm_up_s)
+        start = cool_down(meter.sysroot, request.like_c, plan.cool_down_s)
+        # What was recorded before the device cooled down is no baseline of what comes now.
+        idle_before = (None if start.waited_s else request.idle) or idle_baseline(meter, plan.idle_s)
+        warmed = warm_up(worker, meter, plan)
         background = None if meter.sysroot.simulated else BackgroundLoad(worker.pid)
-        with Guard(meter.sysroot) as guard, Recording(meter) as recording:
+        with (
+            Guard(meter.sysroot) as guard,
+            Thermometer(meter.sysroot) as thermometer,
+            Recording(meter) as recording,
+        ):
             time.sleep(meter.margin_s)
             load_ns = time.monotonic_ns()
             timed = worker.measure(
@@ -162,6 +176,7 @@ def _record(request: RunRequest) -> _Recorded:
             background_cores = None if background is None else background.cores()
             traces = recording.finish()
             throttled = guard.finish()
+            zones = thermometer.finish()
         idle_after = idle_baseline(meter, plan.idle_s)
     clocks_after = read_clocks()
     idles = [idle for idle in (idle_before, idle_after) if idle is not None]
@@ -169,7 +184,7 @@ def _record(request: RunRequest) -> _Recorded:
         window_ns=timed.window_ns,
         inference_count=timed.count,
         total=meter.total,
-        traces=traces,
+        traces=(*traces, *zones),
         sample_period_s=meter.sample_period_s,
         workload=request.point.workload,
         latency_p99_ms=percentile_ms(timed, 0.99),
@@ -191,9 +206,13 @@ def _record(request: RunRequest) -> _Recorded:
         lively=meter.lively,
         throttled=throttled,
         idle_throttled=tuple(sentence for idle in idles for sentence in idle.throttled),
-        sampling_core_share=recording.core_share + guard.core_share,
+        sampling_core_share=recording.core_share + guard.core_share + thermometer.core_share,
+        warm_up_s=warmed.duration_s,
+        unsteady=(*start.sentences, *warmed.unsteady),
     )
-    return _Recorded(timed=timed, evidence=evidence, idle_before=idle_before, idle_after=idle_after)
+    return _Recorded(
+        timed=timed, evidence=evidence, idle_before=idle_before, idle_after=idle_after, start_c=start.celsius
+    )
 
 
 def _provenance(request: RunRequest) -> Provenance:
