@@ -14,7 +14,7 @@ _CHANNELS = (64, 128, 256, 512)
 _SUM_SCALE = 1.2
 """Scale of the norms that end the residual branches, over all of them: sums shall not grow with a network's depth."""
 
-_Block = Callable[[Builder, str, int, int, bool, float], str]
+_Block = Callable[..., str]
 
 
 def with_bottlenecks(name: str, seed: int, blocks: tuple[int, int, int, int], input_shape: tuple[int, ...]) -> Graph:
@@ -36,12 +36,13 @@ def _network(
     for stage, (channels, count) in enumerate(zip(_CHANNELS, blocks, strict=True)):
         for number in range(count):
             stride = 2 if stage > 0 and number == 0 else 1
-            x = block(net, x, channels, stride, number == 0 and (stage > 0 or widening > 1), branch_scale)
+            project = number == 0 and (stage > 0 or widening > 1)
+            x = block(net, x, channels, stride, project=project, scale=branch_scale)
     x = net.flatten(net.global_average_pool(x), widening * _CHANNELS[-1])
     return net.build(net.linear(x, 1000), input_shape)
 
 
-def _bottleneck(net: Builder, x: str, channels: int, stride: int, project: bool, scale: float) -> str:
+def _bottleneck(net: Builder, x: str, channels: int, stride: int, *, project: bool, scale: float) -> str:
     shortcut = net.batch_norm(net.conv(x, 4 * channels, 1, stride)) if project else x
     y = net.relu(net.batch_norm(net.conv(x, channels, 1)))
     y = net.relu(net.batch_norm(net.conv(y, channels, 3, stride)))
@@ -49,7 +50,7 @@ def _bottleneck(net: Builder, x: str, channels: int, stride: int, project: bool,
     return net.relu(net.add(y, shortcut))
 
 
-def _basic(net: Builder, x: str, channels: int, stride: int, project: bool, scale: float) -> str:
+def _basic(net: Builder, x: str, channels: int, stride: int, *, project: bool, scale: float) -> str:
     shortcut = net.batch_norm(net.conv(x, channels, 1, stride)) if project else x
     y = net.relu(net.batch_norm(net.conv(x, channels, 3, stride)))
     y = net.batch_norm(net.conv(y, channels, 3), scale=scale)
