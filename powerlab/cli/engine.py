@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _DESCRIPTION = "Run a model once on the built-in engine, say what is in it, or list the operators the engine reads."
 
 _EPILOG = """\
-A MODEL is a name of the zoo (alexnet, mobilenetv2, resnet50; their weights are random) or the path of an ONNX file.
+A MODEL is a name of the zoo (such as resnet50; its weights are random) or the path of an ONNX file.
 
 examples:
   powerlab engine info resnet50          inputs, outputs, parameters, operators as read and as run
