@@ -13,7 +13,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from powerlab.domain.budget import MAY_BE_NEGATIVE
 from powerlab.domain.budget import MAY_BE_NEGATIVE, REPEATS, of_metric
 from powerlab.domain.quantity import METRICS, Metric
 from powerlab.domain.run import Contribution, EffectKind, Finding, Run, Verdict
@@ -122,7 +121,7 @@ def _budget(name: str, found: Sequence[tuple[Metric, Run]]) -> Sequence[Contribu
 
 
 def typical_figure(figures: Sequence[Metric]) -> Metric | None:
-    """Return the figure whose interval is the median in width, of two the wider one; None where none has an interval."""
+    """Return the figure whose interval is the median in width, of two the wider one; None where none has one."""
     widths = sorted(
         (figure.high - figure.low, index)
         for index, figure in enumerate(figures)
