@@ -13,7 +13,7 @@ from powerlab.measure.evidence import Evidence
 from powerlab.measure.idle import idle_around
 from powerlab.measure.latency import TimedInferences, latency_metrics, throughput_metric
 from powerlab.measure.power import energy_budget, energy_metrics
-from powerlab.measure.temperature import temperature_metrics
+from powerlab.measure.temperature_metrics import temperature_metrics
 from powerlab.measure.validity import judge, usable_energy
 
 

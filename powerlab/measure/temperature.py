@@ -21,7 +21,7 @@ from typing import Self
 import numpy as np
 
 from powerlab.domain.power import Rail, RailQuantity, Trace
-from powerlab.domain.quantity import Metric, Provenance
+from powerlab.domain.quantity import Provenance
 from powerlab.sysroot import Sysroot
 from powerlab.throttling.reading import first_line
 from powerlab.throttling.thermal import parse_celsius
@@ -137,20 +137,3 @@ class Thermometer:
             time_ns=np.array([time_ns for time_ns, _ in samples], dtype=np.int64),
             value=np.array([celsius for _, celsius in samples], dtype=np.float64),
         )
-
-
-def temperature_metrics(traces: Sequence[Trace], window_ns: tuple[int, int]) -> tuple[Metric, ...]:
-    """Return the hottest zone's temperature at both ends of the window; nothing without zones.
-
-    Between two readings it is interpolated. How far a zone may be off nobody states, so there is no interval.
-    """
-    zones = [trace for trace in traces if trace.rail.quantity is RailQuantity.TEMPERATURE and trace.value.size]
-    return tuple(
-        Metric(
-            name=name,
-            value=max(float(np.interp(0.0, trace.time_ns - time_ns, trace.value)) for trace in zones),
-            provenance=zones[0].rail.provenance,
-        )
-        for name, time_ns in zip(("start_temperature_c", "end_temperature_c"), window_ns, strict=True)
-        if zones
-    )

@@ -9,6 +9,7 @@ from datetime import datetime
 from sqlalchemy import Select, func, select, tuple_
 from sqlalchemy.orm import Session, joinedload, selectinload
 
+from powerlab.domain.errors import PowerlabError
 from powerlab.domain.power import POWER_QUANTITIES, Part, Trace
 from powerlab.domain.run import Run, Verdict
 from powerlab.protocol.records import DeviceRecord, SweepRecord
@@ -132,6 +133,23 @@ def run(session: Session, run_id: str) -> Run:
     if row is None:
         raise NotFoundError(f"there is no run {run_id!r}; `powerlab runs list` (GET /api/v1/runs) lists them.")
     return to_run(row)
+
+
+def run_id_from(session: Session, beginning: str) -> str:
+    """Return the id of the run whose id begins so.
+
+    Raises:
+        NotFoundError: there is no such run.
+        PowerlabError: there are several.
+    """
+    found = session.scalars(
+        select(RunRow.id).where(RunRow.id.startswith(beginning, autoescape=True)).order_by(RunRow.id).limit(2)
+    ).all()
+    if not beginning or not found:
+        raise NotFoundError(f"there is no run {beginning!r}; `powerlab runs list` (GET /api/v1/runs) lists them.")
+    if len(found) > 1 and found[0] != beginning:
+        raise PowerlabError(f"several runs begin with {beginning!r}, {found[0]} and {found[1]} among them; write more.")
+    return found[0]
 
 
 def recorded(session: Session, run_id: str) -> list[Trace]:

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Protocol
 
 import numpy as np
-from sqlalchemy import select
+from sqlalchemy import Select, select
 from sqlalchemy.orm import Session, joinedload
 
 from powerlab.domain.errors import PowerlabError
@@ -98,14 +98,25 @@ class DatabaseTraces:
         """Yield each rail's trace, whole."""
         return self._traces(run_id)
 
-    def _traces(self, run_id: str, start_ns: int | None = None, end_ns: int | None = None) -> Iterator[Trace]:
-        wanted = (
+    def chunks(self, run_id: str) -> Iterator[TraceChunk]:
+        """Yield every chunk of a run as it was sent, each trace's in their order; nothing is checked.
+
+        Raises:
+            PowerlabError: the samples were moved away.
+        """
+        return (_to_chunk(row) for row in self._session.scalars(self._rows(run_id)))
+
+    def _rows(self, run_id: str) -> Select[TraceChunkRow]:
+        return (
             select(TraceChunkRow)
             .join(TraceChunkRow.rail)
             .where(TraceChunkRow.run_id == run_id)
             .options(joinedload(TraceChunkRow.rail))
             .order_by(RailRow.source, RailRow.name, RailRow.id, TraceChunkRow.part, TraceChunkRow.position)
         )
+
+    def _traces(self, run_id: str, start_ns: int | None = None, end_ns: int | None = None) -> Iterator[Trace]:
+        wanted = self._rows(run_id)
         if start_ns is not None:
             wanted = wanted.where(TraceChunkRow.t_last_ns >= start_ns)
         if end_ns is not None:

@@ -1,0 +1,79 @@
+"""The audit of a stored run: first of how it is stored, then of everything it says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from itertools import groupby
+
+from sqlalchemy.orm import Session
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.domain.run import Conditions, Run
+from powerlab.measure.audit.audit import Audit, audit
+from powerlab.measure.audit.compare import Compared
+from powerlab.protocol.chunks import check
+from powerlab.protocol.messages import TraceChunk
+from powerlab.protocol.wire import digest
+from powerlab.store import queries
+from powerlab.store.models import RunRow
+from powerlab.store.traces import DatabaseTraces
+
+WHOLE = "whole"
+
+
+def audit_run(session: Session, run_id: str) -> Audit:
+    """Audit one run.
+
+    Args:
+        session: nothing is written.
+        run_id: the run's identifier, or its beginning where no other one begins so.
+
+    Raises:
+        NotFoundError: there is no such run.
+        PowerlabError: several runs begin so, or the record is not enough to audit the run, with what is missing.
+    """
+    found = queries.run_id_from(session, run_id)
+    run, chunks = queries.run(session, found), list(DatabaseTraces(session).chunks(found))
+    checks = (*_run_is_as_sent(session.get_one(RunRow, found), run), *_chunks_are_whole(chunks))
+    if not all(one.equal for one in checks):
+        return Audit(run=run, sample_count=0, compared=checks, mlperf=())
+    return audit(run, queries.recorded(session, found), checks)
+
+
+def _run_is_as_sent(row: RunRow, run: Run) -> Iterator[Compared]:
+    """Compare the SHA-256 with which a run arrived; one from before conditions had all their fields has another."""
+    if row.conditions is None or set(row.conditions) != {field.name for field in fields(Conditions)}:
+        return
+    now = digest(run)
+    yield Compared(
+        what="SHA-256 of the run",
+        stored=row.sha256[:16],
+        recomputed=now[:16],
+        equal=row.sha256 == now,
+        detail="" if row.sha256 == now else "the run was changed after it was stored",
+    )
+
+
+def _chunks_are_whole(chunks: list[TraceChunk]) -> Iterator[Compared]:
+    """Read every chunk of samples again, and look for chunks that are gone."""
+    for (key, part), of_trace in groupby(chunks, key=lambda chunk: (chunk.rail.key, chunk.part.value)):
+        said = [_complaint(chunk, position) for position, chunk in enumerate(of_trace)]
+        complaints = [one for one in said if one]
+        yield Compared(
+            what=f"samples of {key} ({part})",
+            stored=f"{len(said)} {'chunk' if len(said) == 1 else 'chunks'}",
+            recomputed="damaged" if complaints else WHOLE,
+            equal=not complaints,
+            detail="; ".join(complaints),
+        )
+
+
+def _complaint(chunk: TraceChunk, position: int) -> str:
+    if chunk.position != position:
+        return f"chunk {position} is missing"
+    try:
+        check(chunk)
+    except PowerlabError as error:
+        return f"chunk {position}: {str(error).partition(';')[0].rstrip('.')}"
+    return ""
