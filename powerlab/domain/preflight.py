@@ -10,6 +10,7 @@ from powerlab.domain.choices import meant
 from powerlab.domain.device import Capabilities, Device
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import PowerMode, reboot_command
+from powerlab.domain.rigour import TIMES_AND_COUNTS, Rigour, falls_short
 from powerlab.domain.sweep import SweepPlan
 from powerlab.domain.workload import MULTI_STREAM_IMAGES, Scenario
 
@@ -49,6 +50,7 @@ def check_plan(
     _check_lists(plan)
     _check_whole_numbers(plan)
     _check_numbers(plan)
+    _check_rigour(plan)
     for engine in plan.engines:
         if engine not in engines:
             raise PowerlabError(f"the engine {engine!r} is not known; choose one of: {', '.join(engines)}.")
@@ -123,6 +125,17 @@ def _check_whole_numbers(plan: SweepPlan) -> None:
     run_count = plan.repeats * math.prod(len(values) for values in (*dimensions, *more))
     if run_count > MOST_RUNS:
         raise PowerlabError(f"the plan asks for {run_count} runs; a sweep has at most {MOST_RUNS}, so ask for less.")
+
+
+def _check_rigour(plan: SweepPlan) -> None:
+    """A level's name stands for its times: with less, the plan is refused rather than renamed behind its user's back."""
+    given = {name: getattr(plan, name) for name in TIMES_AND_COUNTS}
+    short = falls_short(plan.rigour, given)
+    if short:
+        raise PowerlabError(
+            f"the plan calls itself {plan.rigour}, but {short}; give at least that, or ask for the rigour "
+            f"{Rigour.QUICK}."
+        )
 
 
 def _check_scenarios(plan: SweepPlan) -> None:
