@@ -24,6 +24,7 @@ COMMANDS = (
     "agent",
     "sweep",
     "runs",
+    "audit",
     "compare",
     "export",
     "tegrastats",

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.run import Conditions, Run
-from powerlab.measure.audit.audit import Audit, audit
+from powerlab.measure.audit.audit import Audit, audit, damaged
 from powerlab.measure.audit.compare import Compared
 from powerlab.protocol.chunks import check
 from powerlab.protocol.messages import TraceChunk
@@ -37,7 +37,7 @@ def audit_run(session: Session, run_id: str) -> Audit:
     run, chunks = queries.run(session, found), list(DatabaseTraces(session).chunks(found))
     checks = (*_run_is_as_sent(session.get_one(RunRow, found), run), *_chunks_are_whole(chunks))
     if not all(one.equal for one in checks):
-        return Audit(run=run, sample_count=0, compared=checks, mlperf=())
+        return damaged(run, checks)
     return audit(run, queries.recorded(session, found), checks)
 
 

@@ -19,29 +19,23 @@ class Audit:
     Attributes:
         run: the run as it is stored.
         sample_count: samples, latencies and temperatures that were read again.
+        equal: whether the record gives everything that the run says.
         compared: everything the run says of itself beside the same worked out again.
-        mlperf: what MLPerf Power would say, rule by rule; empty where the record is damaged.
+        mlperf_ruling: what MLPerf Power would say of the run as a whole; None where the record is damaged.
+        mlperf: what it would say, rule by rule; empty where the record is damaged.
     """
 
     run: Run
     sample_count: int
+    equal: bool
     compared: tuple[Compared, ...]
+    mlperf_ruling: Ruling | None
     mlperf: tuple[Ruled, ...]
-
-    @property
-    def equal(self) -> bool:
-        """Whether the record gives everything that the run says."""
-        return all(one.equal for one in self.compared)
 
     @property
     def different(self) -> tuple[Compared, ...]:
         """What the record does not give."""
         return tuple(one for one in self.compared if not one.equal)
-
-    @property
-    def mlperf_ruling(self) -> Ruling | None:
-        """What MLPerf Power would say of the run as a whole; None where it was not asked."""
-        return in_one_word(self.mlperf) if self.mlperf else None
 
 
 def audit(run: Run, traces: Sequence[Trace], checks: Sequence[Compared] = ()) -> Audit:
@@ -56,9 +50,18 @@ def audit(run: Run, traces: Sequence[Trace], checks: Sequence[Compared] = ()) ->
         PowerlabError: the record is not enough to audit the run, with what is missing.
     """
     timed, evidence, figures = recompute(run, traces)
+    said = (*checks, *compared(run, timed, figures))
+    mlperf = ask_mlperf(Case(run=run, evidence=evidence, figures=figures))
     return Audit(
         run=run,
         sample_count=sum(trace.time_ns.size for trace in traces),
-        compared=(*checks, *compared(run, timed, figures)),
-        mlperf=ask_mlperf(Case(run=run, evidence=evidence, figures=figures)),
+        equal=all(one.equal for one in said),
+        compared=said,
+        mlperf_ruling=in_one_word(mlperf),
+        mlperf=mlperf,
     )
+
+
+def damaged(run: Run, checks: Sequence[Compared]) -> Audit:
+    """Return the audit of a run whose record cannot be relied on; nothing is worked out from it."""
+    return Audit(run=run, sample_count=0, equal=False, compared=tuple(checks), mlperf_ruling=None, mlperf=())
