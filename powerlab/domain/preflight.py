@@ -128,7 +128,7 @@ def _check_whole_numbers(plan: SweepPlan) -> None:
 
 
 def _check_rigour(plan: SweepPlan) -> None:
-    """A level's name stands for its times: with less, the plan is refused rather than renamed behind its user's back."""
+    """A level's name stands for its times: a plan with less is refused, and not renamed behind its user's back."""
     given = {name: getattr(plan, name) for name in TIMES_AND_COUNTS}
     short = falls_short(plan.rigour, given)
     if short:
