@@ -10,13 +10,14 @@ difference of its relative sizes is left: nothing of a gain, and of an offset wh
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from statistics import NormalDist, fmean, median, variance
 
 from powerlab.analysis.summary import usable_runs
+from powerlab.domain.budget import combined, of_metric
 from powerlab.domain.quantity import METRICS, Metric, Provenance
-from powerlab.domain.run import EffectKind, Run
+from powerlab.domain.run import Contribution, EffectKind, Run
 from powerlab.domain.statistics import NORMAL_95, student_95
 from powerlab.domain.student import two_sided_level
 
@@ -26,9 +27,18 @@ SHARED_EFFECTS = frozenset({"gain", "offset"})
 LEVEL = 0.05
 """Claims are made at this error level: 1 minus the coverage of the intervals."""
 
-_SAME_ENERGY = ("energy_per_image_j", "power_w", "efficiency_img_per_s_per_w")
-"""One energy in three units: times and counts are exact beside it, so their relative uncertainties are the same."""
-_WITHOUT_POWER = frozenset({"latency_p50_ms", "latency_p90_ms", "latency_p99_ms", "throughput_img_per_s"})
+_OF_POWER = frozenset(
+    {
+        "power_w",
+        "idle_power_w",
+        "energy_per_image_j",
+        "energy_above_idle_per_image_j",
+        "efficiency_img_per_s_per_w",
+    }
+)
+"""Figures with a sensor behind them; the others come from a clock, which is exact beside their scatter."""
+WITHOUT_RATIO = frozenset({"°C", "%"})
+"""Units whose figures have no ratio that says anything."""
 _FEWEST = 2
 """Repeats that show a scatter."""
 _ROUNDING = 1e-9
@@ -90,9 +100,11 @@ def compare(ones: Sequence[Run], others: Sequence[Run], name: str, *, one_device
         one_device: whether one device made both, so that its rails' own errors are in both.
 
     Returns:
-        The ratio; None where there is none: a point has no usable figure above 0, or the two are of different
-        provenance and can only stand side by side.
+        The ratio; None where there is none: a point has no usable figure above 0, the unit has no ratios, or the two
+        are of different provenance and can only stand side by side.
     """
+    if METRICS[name].unit in WITHOUT_RATIO:
+        return None
     one, other = _figures(ones, name), _figures(others, name)
     provenances = {figure.metric.provenance for figure in (*one, *other)}
     if not one or not other or len(provenances) > 1 or min(figure.metric.value for figure in (*one, *other)) <= 0:
@@ -205,47 +217,41 @@ def _scatter_of_both(one: Sequence[_Figure], other: Sequence[_Figure]) -> _Scatt
 def _systematic(one: Sequence[_Figure], other: Sequence[_Figure], *, shared: bool) -> float:
     """Return the relative standard uncertainty of the ratio that repeats do not show.
 
-    Lines found from repeated observations are left out: the scatter of the repeats shows them. Where a run has no
-    budget its own interval stands in, and nothing of it cancels.
+    Where a run has no budget its own interval stands in, and nothing of it cancels.
     """
-    budgets = [_budget(figures) for figures in (one, other)]
-    if budgets[0] is None or budgets[1] is None:
-        return math.hypot(*(_own_interval(figures) for figures in (one, other)))
-    mine, theirs = budgets[0], budgets[1]
-    left = []
-    for line in mine.keys() | theirs.keys():
-        a, b = mine.get(line, 0.0), theirs.get(line, 0.0)
-        left.append(abs(a - b) if shared and line[1] in SHARED_EFFECTS else math.hypot(a, b))
-    return math.hypot(*left)
+    mine, theirs = _budget(one), _budget(other)
+    if mine is None or theirs is None:
+        return math.hypot(_own_interval(one), _own_interval(other))
+    both = {line for line in mine.keys() | theirs.keys() if shared and line[1] in SHARED_EFFECTS}
+    left = [_relative(mine, line) - _relative(theirs, line) for line in both]
+    alone = [combined(line for key, line in budget.items() if key not in both) for budget in (mine, theirs)]
+    return math.hypot(*left, *alone)
 
 
-def _budget(figures: Sequence[_Figure]) -> dict[tuple[str, str], float] | None:
-    """Return the median relative uncertainty of every systematic line, by origin and effect.
+def _relative(budget: Mapping[tuple[str, str], Contribution], line: tuple[str, str]) -> float:
+    return budget[line].standard_uncertainty if line in budget else 0.0
 
-    Empty for times and rates, whose clock is exact beside their scatter; None where a figure of power has no budget.
+
+def _budget(figures: Sequence[_Figure]) -> dict[tuple[str, str], Contribution] | None:
+    """Return the systematic lines by origin and effect, each relative to its figure, as the median of the runs.
+
+    Lines found from repeated observations are left out: the scatter of the repeats shows them. None where a
+    figure of power has no budget.
     """
-    found: dict[tuple[str, str], list[float]] = {}
+    found: dict[tuple[str, str], list[Contribution]] = {}
     for figure in figures:
-        lines = _lines(figure)
-        if lines is None:
+        lines = of_metric(figure.run.budget, figure.metric.name)
+        if not lines and figure.metric.name in _OF_POWER:
             return None
-        for line, relative in lines.items():
-            found.setdefault(line, []).append(relative)
-    return {line: median(values) for line, values in found.items()}
+        for line in lines:
+            if line.kind is EffectKind.B:
+                relative = replace(line, standard_uncertainty=line.standard_uncertainty / figure.metric.value)
+                found.setdefault((line.origin, line.effect), []).append(relative)
+    return {key: _median(lines) for key, lines in found.items()}
 
 
-def _lines(figure: _Figure) -> dict[tuple[str, str], float] | None:
-    run, wanted = figure.run, figure.metric.name
-    for name in (wanted, *(_SAME_ENERGY if wanted in _SAME_ENERGY else ())):
-        metric = run.metric(name)
-        lines = [line for line in run.budget if line.metric == name]
-        if lines and metric is not None and metric.value > 0:
-            return {
-                (line.origin, line.effect): line.standard_uncertainty / metric.value
-                for line in lines
-                if line.kind is EffectKind.B
-            }
-    return {} if wanted in _WITHOUT_POWER else None
+def _median(lines: Sequence[Contribution]) -> Contribution:
+    return replace(lines[0], standard_uncertainty=median(line.standard_uncertainty for line in lines))
 
 
 def _own_interval(figures: Sequence[_Figure]) -> float:

@@ -99,7 +99,14 @@ def _run(  # noqa: PLR0917
         ),
         total=TotalFormula(rails=(RAIL,), scope="the module"),
         budget=tuple(
-            Contribution(metric="power_w", origin=RAIL, effect=effect, kind=EffectKind.B, standard_uncertainty=value)
+            Contribution(
+                metric=name,
+                origin=RAIL,
+                effect=effect,
+                kind=EffectKind.B,
+                standard_uncertainty=values[name][0] * value / power_w,
+            )
+            for name in ("power_w", "energy_per_image_j", "efficiency_img_per_s_per_w")
             for effect, value in lines.items()
             if value > 0
         )

@@ -139,7 +139,15 @@ def test_the_error_of_a_model_is_not_the_same_at_every_load():
     assert found.provenance is Provenance.ESTIMATED
 
 
-def test_efficiency_and_energy_take_the_budget_of_their_power():
+def test_rails_of_one_source_are_late_alike_so_that_their_edges_are_added():
+    runs = exact()
+    for place in (A, B):
+        lines = [(f"ina3221:{rail}", "edge", EffectKind.B, 0.01) for rail in ("CPU", "GPU")]
+        runs = with_budget(runs, place, lines)
+    assert half_width(ratio(runs)) == pytest.approx(NORMAL_95 * 0.02 * math.sqrt(2))
+
+
+def test_efficiency_and_energy_have_a_budget_as_their_power_has():
     runs = exact(gain_bound=0.0, offset_bound_w=0.3)
     halves = [half_width(ratio(runs, name)) for name in (POWER, "energy_per_image_j", EFFICIENCY)]
     assert halves == pytest.approx([halves[0]] * 3)

@@ -1,0 +1,154 @@
+"""``powerlab compare`` over sweeps in a database and in files."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from powerlab.cli import EXIT_USAGE, main
+from powerlab.cli.local_store import begin
+from powerlab.cli.report import document
+from powerlab.cli.results import ResultsFile
+from powerlab.domain.sweep import SweepPlan
+from powerlab.store import open_store
+from server_examples import capabilities, device
+from tests.analysis.paired_runs import sweep
+
+PLAN = SweepPlan(models=("resnet50",), threads=(1, 2))
+SPEEDS = {1: (50.0, 10.0), 2: (100.0, 10.0)}
+
+
+def runs_of(sweep_id, plan=PLAN, seed=0, factor=1.0):
+    truth = {point: (SPEEDS[point.threads][0] * factor, SPEEDS[point.threads][1]) for point in plan.points()}
+    return sweep(truth, seed=seed, sweep_id=sweep_id)
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory):
+    """Return a database's path, and in it two sweeps of one device, the second 20 % faster."""
+    path = tmp_path_factory.mktemp("compared") / "runs.db"
+    store = open_store(path)
+    names = []
+    for number, factor in enumerate((1.0, 1.2)):
+        held = begin(store, device(), capabilities(), PLAN)
+        for place, run in enumerate(runs_of(held.sweep_id, seed=number, factor=factor)):
+            held.add(replace(run, id=f"00000000-0000-4000-8000-00000000{number}{place:03}"), ())
+        assert held.broken is None
+        held.finish(None)
+        names.append(held.sweep_id)
+    store.close()
+    return str(path), names
+
+
+@pytest.fixture
+def file(tmp_path):
+    results = ResultsFile(tmp_path, "sweep-in-a-file", device(), PLAN)
+    for run in runs_of("sweep-in-a-file"):
+        results.add(run)
+    results.close()
+    return results.path
+
+
+def said(capsys, *words):
+    assert main(words) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    return captured.out
+
+
+def refused(capsys, *words):
+    assert main(words) == EXIT_USAGE
+    return capsys.readouterr().err
+
+
+def test_one_sweep_says_what_beats_what(database, capsys):
+    path, (first, _) = database
+    text = said(capsys, "compare", first, "--database", path)
+    assert [line for line in text.splitlines() if "is better)" in line] == [
+        "Median latency (ms, less is better)",
+        "Throughput (img/s, more is better)",
+        "Efficiency (images per joule) (img/s/W, more is better)",
+    ]
+    assert text.count("2 threads") == text.count("1 thread ") == 3
+    assert text.count(" better\n") == 3
+    assert "measured" in text
+
+
+def test_two_sweeps_say_what_the_second_gained(database, capsys):
+    path, (first, second) = database
+    text = said(capsys, "compare", first, second, "--metric", "throughput_img_per_s", "--database", path)
+    assert text.splitlines()[1].split()[:2] == ["second", "sweep"]
+    assert text.count("better\n") == 2
+    shown = json.loads(said(capsys, "compare", first, second, "--json", "--database", path))
+    assert shown["sweeps"] == [first, second]
+    assert {match["one"]["sweep_id"] for match in shown["matches"]} == {second}
+    for match in shown["matches"]:
+        assert match["claimed"] is True
+        assert match["ratio"]["low"] < match["ratio"]["value"] < match["ratio"]["high"]
+        assert match["one"]["figure"]["provenance"] == "measured"
+
+
+def test_a_dimension_within_a_sweep(database, capsys):
+    path, (first, _) = database
+    text = said(capsys, "compare", first, "--by", "threads", "--metric", "power_w", "--database", path)
+    assert "cannot be told apart" in text
+
+
+def test_a_results_file_and_a_document_are_sweeps_too(file, tmp_path, capsys):
+    table = said(capsys, "compare", str(file))
+    whole = tmp_path / "sweep.json"
+    found = document("sweep-in-a-file", device(), PLAN, runs_of("sweep-in-a-file"))
+    whole.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=2))
+    assert said(capsys, "compare", str(whole)) == table
+
+
+def test_a_results_file_is_found_by_its_sweep_where_there_is_no_database(file, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("POWERLAB_STATE_DIR", str(tmp_path / "state"))
+    kept = tmp_path / "state" / "sweeps"
+    kept.mkdir(parents=True)
+    file.rename(kept / "kept.ndjson")
+    assert "better" in said(capsys, "compare", "kept")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["{first}", "{first}", "{first}"], "3 sweeps are too many"),
+        (["nosuch"], "there is no sweep 'nosuch'"),
+        (["{first}", "--metric", "power"], "there is no metric 'power'"),
+        (["{first}", "--metric", "power_W"], "(did you mean power_w?)"),
+        (["{first}", "--by", "threds"], "(did you mean threads?)"),
+        (["{first}", "--by", "engine"], "no two points of the sweep differ in 'engine' alone"),
+        (["{first}", "{second}", "--by", "threads"], "--by compares within one sweep"),
+        (["{first}", "--ignore", "mode"], "--ignore is for two sweeps"),
+        (["{first}", "{second}", "--ignore", "threads"], "points of the second sweep are alike"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused_in_one_sentence(database, capsys, words, sentence):
+    path, (first, second) = database
+    error = refused(capsys, "compare", *(word.format(first=first, second=second) for word in words), "--database", path)
+    assert error.startswith("powerlab: ")
+    assert sentence in error
+    assert error.count("\n") == 1
+
+
+def test_sweeps_without_a_common_point_are_told_how_to_meet(file, tmp_path, capsys):
+    plan = replace(PLAN, modes=("15W",))
+    other = ResultsFile(tmp_path, "other", device(), plan)
+    for run in runs_of("other", plan):
+        other.add(run)
+    other.close()
+    assert "--ignore" in refused(capsys, "compare", str(file), str(other.path))
+    assert "15W" in said(capsys, "compare", str(file), str(other.path), "--ignore", "mode")
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff\xfe", b'{"kind": "sweep"}\n', b"{\n}"])
+def test_a_file_that_is_no_sweep_is_refused(tmp_path, capsys, content):
+    path = tmp_path / "odd.json"
+    path.write_bytes(content)
+    error = refused(capsys, "compare", str(path))
+    assert "holds no sweep" in error
+    assert error.count("\n") == 1
