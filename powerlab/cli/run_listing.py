@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
 import msgspec
 
+from powerlab.analysis.budget import RULE, SHOWN, Cell, limit, rows_by_source
 from powerlab.analysis.dimensions import in_words
 from powerlab.cli import EXIT_OK
 from powerlab.cli.consoles import identified, plain_table, print_neatly, table_console
 from powerlab.cli.run_source import stored_run, stored_runs
-from powerlab.cli.tables import format_figure
+from powerlab.cli.tables import ABSENT, format_figure, format_number
 from powerlab.domain.quantity import METRICS
+from powerlab.domain.run import Contribution
 from powerlab.protocol.wire import encode
+
+_LEAST_PERCENT = 0.1
+_HEADINGS = {
+    "power_w": "power",
+    "energy_per_image_j": "energy",
+    "idle_power_w": "idle",
+    "energy_above_idle_per_image_j": "above idle",
+}
 
 
 def list_all(args: argparse.Namespace) -> int:
@@ -50,4 +61,28 @@ def show(args: argparse.Namespace) -> int:
         table.add_row(kind.title, format_figure(metric), kind.unit, metric.provenance)
     print_neatly(table_console(), table)
     print("power: none" if run.total is None else f"power: {' + '.join(run.total.rails)}, {run.total.scope}")
+    if run.budget:
+        print_budget(run.budget)
     return EXIT_OK
+
+
+def print_budget(budget: Sequence[Contribution]) -> None:
+    """Print what the intervals of power and energy are made of: standard uncertainties and shares of the variance."""
+    found = rows_by_source(budget)
+    metrics = [metric for metric in SHOWN if any(metric in row.cells for row in found)]
+    headings = (f"{_HEADINGS[metric]} {METRICS[metric].unit}" for metric in metrics)
+    table = plain_table("uncertainty", "from", "type", *headings)
+    large = [row for row in found if row.most_percent >= _LEAST_PERCENT]
+    for row in large:
+        table.add_row(row.effect, row.origin, row.kind, *(_share(row.cells.get(metric)) for metric in metrics))
+    print()
+    print_neatly(table_console(), table)
+    if len(found) > len(large):
+        print(f"and {len(found) - len(large)} below {_LEAST_PERCENT:g} %")
+    print(f"These are standard uncertainties and their shares of the variance; --json has them rail by rail. {RULE}")
+    for metric in metrics:
+        print(limit(budget, metric))
+
+
+def _share(cell: Cell | None) -> str:
+    return ABSENT if cell is None else f"{format_number(cell.standard_uncertainty, 2)} ({cell.percent:.1f} %)"

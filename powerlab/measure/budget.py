@@ -19,6 +19,8 @@ _LASTING = frozenset({"gain", "offset", "quantisation", "lag"})
 _OBSERVED = frozenset({"sampling"})
 """Found from the scatter of observations; everything else is a bound that somebody states."""
 
+_ROUNDING = 1e-9
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
@@ -62,14 +64,20 @@ def above(load: Iterable[Part], idle: Iterable[Part]) -> tuple[Part, ...]:
     found = []
     for part in load:
         if part.effect in _CONSTANT and (same := left.pop((part.origin, part.effect), None)) is not None:
-            difference = abs(part.standard_uncertainty - same.standard_uncertainty)
-            found.append(replace(part, standard_uncertainty=difference))
+            found.append(replace(part, standard_uncertainty=_difference(part, same)))
         else:
             found.append(part)
     found += [
         part if part.origin == IDLE else replace(part, effect=f"{IDLE_PREFIX}{part.effect}") for part in left.values()
     ]
     return tuple(found)
+
+
+def _difference(one: Part, other: Part) -> float:
+    """Return how far both differ; what rounding alone leaves of two equal ones is nothing."""
+    if math.isclose(one.standard_uncertainty, other.standard_uncertainty, rel_tol=_ROUNDING):
+        return 0.0
+    return abs(one.standard_uncertainty - other.standard_uncertainty)
 
 
 def mean_of(one: Iterable[Part], other: Iterable[Part]) -> tuple[Part, ...]:
