@@ -21,6 +21,7 @@ RULE = (
 _WORDS = {
     "gain": "stated gain error",
     "quantisation": "step of the readings",
+    "rounding": "rounding of the other readings",
     "offset": "offset of the readings",
     "sampling": "power between two samples",
     "edge": "ends of the window between readings",

@@ -15,10 +15,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from powerlab.analysis.carbon import Factors
 from powerlab.analysis.summary import summarise
 from powerlab.backends.registry import BACKENDS
 from powerlab.cli import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK
 from powerlab.cli.consoles import print_neatly, table_console
+from powerlab.cli.factors import factors_from, points_document, points_in_words
 from powerlab.cli.hosts import open_host
 from powerlab.cli.interrupts import orderly_ends, uninterrupted
 from powerlab.cli.local_store import StoredSweep, begin, open_local
@@ -26,6 +28,7 @@ from powerlab.cli.plans import named_modes, plan_from
 from powerlab.cli.report import answer, complete, document, in_plan_order, notes
 from powerlab.cli.results import ResultsFile
 from powerlab.cli.tables import sweep_table
+from powerlab.domain.device import Capabilities, Device
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.power import TotalFormula
 from powerlab.domain.preflight import check_plan
@@ -44,33 +47,86 @@ def profile(args: argparse.Namespace) -> int:
         plan = plan_from(args, device, capabilities)
         check_plan(plan, device, capabilities, tuple(BACKENDS))
         output = _writable(args.output)
-        store = open_local(args.store)
-        stored = None if store is None else begin(store, device, capabilities, plan)
-        sweep_id = str(uuid.uuid4()) if stored is None else stored.sweep_id
-        runs: list[Run] = []
-        interrupted = False
-        try:
-            with _ended(stored), closing(ResultsFile(state_dir() / "sweeps", sweep_id, device, plan)) as results:
-                _measure(plan, sweep_id, host, _Keeper(results, stored, runs))
-        except KeyboardInterrupt:
-            interrupted = True
-        in_plan_order(runs, plan)
-        whole = msgspec.json.format(msgspec.json.encode(document(sweep_id, device, plan, runs)), indent=2)
+        made = measure_and_keep(plan, host, device, capabilities, args.store)
+        whole = msgspec.json.format(msgspec.json.encode(document(made.sweep_id, device, plan, made.runs)), indent=2)
         if output is not None:
             output.write_bytes(whole + b"\n")
         if args.json:
             print(whole.decode())
         else:
-            _print(runs, capabilities.total)
-    run_count = len(plan.points()) * plan.repeats
+            _print(made.runs, capabilities.total)
+    print(f"powerlab: {made.words}", file=sys.stderr)
+    return made.exit_status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """A sweep that was measured, or as much of it as there was time for.
+
+    Attributes:
+        sweep_id: its identifier, in the database too where there is one.
+        runs: in the plan's order.
+        run_count: how many were wanted.
+        interrupted: whether Ctrl-C ended it.
+        places: where it is kept.
+    """
+
+    sweep_id: str
+    runs: list[Run]
+    run_count: int
+    interrupted: bool
+    places: tuple[str, ...]
+
+    @property
+    def words(self) -> str:
+        """What was made and where it is kept, in a sentence."""
+        kept = f", kept in {' and in '.join(self.places)}" if self.places else ""
+        return f"{'interrupted; ' * self.interrupted}{len(self.runs)} of {self.run_count} runs made{kept}."
+
+    @property
+    def exit_status(self) -> int:
+        """The exit status that says so."""
+        if self.interrupted:
+            return EXIT_INTERRUPTED
+        return EXIT_OK if complete(self.runs, self.run_count) else EXIT_INCOMPLETE
+
+
+def measure_and_keep(
+    plan: SweepPlan, host: Host, device: Device, capabilities: Capabilities, address: str | None
+) -> Made:
+    """Carry out a plan that was checked, and keep every run at once: in a results file, and in the database.
+
+    Args:
+        plan: what to run.
+        host: where.
+        device: what that is.
+        capabilities: what it can do.
+        address: the database, ``none``, or None for the local one where there can be one.
+
+    Raises:
+        PowerlabError: it cannot be carried out, or not be kept.
+    """
+    store = open_local(address)
+    stored = None if store is None else begin(store, device, capabilities, plan)
+    sweep_id = str(uuid.uuid4()) if stored is None else stored.sweep_id
+    runs: list[Run] = []
+    interrupted = False
+    try:
+        with _ended(stored), closing(ResultsFile(state_dir() / "sweeps", sweep_id, device, plan)) as results:
+            _measure(plan, sweep_id, host, _Keeper(results, stored, runs))
+    except KeyboardInterrupt:
+        interrupted = True
+    in_plan_order(runs, plan)
     places = [str(results.path)] if runs else []
     if stored is not None and stored.broken is None:
         places.append(stored.store.address)
-    kept = f", kept in {' and in '.join(places)}" if places else ""
-    print(f"powerlab: {'interrupted; ' * interrupted}{len(runs)} of {run_count} runs made{kept}.", file=sys.stderr)
-    if interrupted:
-        return EXIT_INTERRUPTED
-    return EXIT_OK if complete(runs, run_count) else EXIT_INCOMPLETE
+    return Made(
+        sweep_id=sweep_id,
+        runs=runs,
+        run_count=len(plan.points()) * plan.repeats,
+        interrupted=interrupted,
+        places=tuple(places),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +219,9 @@ def _duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.1f} min"
 
 
-def _print(runs: list[Run], total: TotalFormula | None) -> None:
-    console = table_console()
+def _print(runs: list[Run], total: TotalFormula | None, factors: Factors) -> None:
+    console, summaries = table_console(), summarise(runs)
     if runs:
-        print_neatly(console, sweep_table(summarise(runs)))
-    print_neatly(console, *map(Text, (*notes(runs, total), *answer(runs))))
+        print_neatly(console, sweep_table(summaries))
+    sentences = (*notes(runs, total), *answer(runs), *points_in_words(summaries, factors))
+    print_neatly(console, *map(Text, sentences))

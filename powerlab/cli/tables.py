@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Protocol
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
@@ -13,7 +14,6 @@ from powerlab.analysis.best import best_points
 from powerlab.analysis.dimensions import shown
 from powerlab.analysis.rounding import interval_decimals, lopsided, significant_decimals
 from powerlab.analysis.summary import PointSummary
-from powerlab.domain.quantity import Metric
 
 ABSENT = "–"
 BEST = "*"
@@ -38,7 +38,23 @@ def format_number(value: float, digits: int) -> str:
     return f"{value:.{significant_decimals(value, digits)}f}"
 
 
-def format_figure(metric: Metric | None, *, interval: bool = True) -> str:
+class Figure(Protocol):
+    """A value with its 95 % interval: a metric, or what was worked out from one."""
+
+    @property
+    def value(self) -> float:
+        """The figure."""
+
+    @property
+    def low(self) -> float | None:
+        """The lower end; None without an interval."""
+
+    @property
+    def high(self) -> float | None:
+        """The upper end."""
+
+
+def format_figure(metric: Figure | None, *, interval: bool = True) -> str:
     """Return ``value ±half-width`` of the 95 % interval, or ``value +up/-down`` where its sides differ much.
 
     The wider side has two significant digits, and the value ends at the same place.
