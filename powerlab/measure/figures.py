@@ -11,8 +11,9 @@ from powerlab.domain.sweep import Point
 from powerlab.domain.validity import worst_verdict
 from powerlab.measure.evidence import Evidence
 from powerlab.measure.idle import idle_around
-from powerlab.measure.latency import TimedInferences, latency_metrics, throughput_metric
+from powerlab.measure.latency import TimedInferences
 from powerlab.measure.power import energy_budget, energy_metrics
+from powerlab.measure.scenarios.registry import latency_metrics_from
 from powerlab.measure.temperature_metrics import temperature_metrics
 from powerlab.measure.validity import judge, usable_energy
 
@@ -32,19 +33,18 @@ def figures_of(point: Point, timed: TimedInferences, evidence: Evidence, provena
 
     Args:
         point: what was run.
-        timed: start and end of every inference of the timed part.
+        timed: start and end of every query of the timed part.
         evidence: everything else that is known.
         provenance: of latency and throughput; power has its rails' own.
     """
     findings = judge(evidence)
-    images = timed.count * point.workload.batch_size
+    images = timed.count * point.workload.images_per_query
     energy, idle = usable_energy(evidence, findings), idle_around(evidence.idle_before, evidence.idle_after)
     return Figures(
         findings=findings,
         verdict=worst_verdict(findings),
         metrics=(
-            *latency_metrics(timed, provenance),
-            throughput_metric(timed, point.workload.batch_size, provenance),
+            *latency_metrics_from(point.workload, timed, provenance),
             *(() if energy is None else energy_metrics(energy, idle, images)),
             *temperature_metrics(evidence.traces, timed.window_ns),
             *_sampling_metric(evidence.sampling_core_share, provenance),

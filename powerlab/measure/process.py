@@ -99,14 +99,17 @@ class Worker:
         self._ask(request, timeout_s, Ready)
 
     def warm_up(self, duration_s: float) -> float:
-        """Run untimed inferences and return their mean time in s; raises as :meth:`load` does."""
+        """Answer untimed queries and return their mean time in s; raises as :meth:`load` does."""
         timeout_s = SLOWNESS * duration_s + self._patience_s
         self._inference_s = self._ask(WarmUp(duration_s=duration_s), timeout_s, Ready).inference_s
         return self._inference_s
 
     def measure(self, request: Measure) -> TimedInferences:
-        """Run the timed window and return when every inference began and ended; raises as :meth:`load` does."""
-        asked_s = max(request.duration_s, request.min_inferences * self._inference_s) + 2 * request.margin_s
+        """Run the timed window and return when every query began and ended; raises as :meth:`load` does."""
+        each_s = self._inference_s
+        if request.queries_per_s > 0:
+            each_s = max(each_s, 1 / request.queries_per_s)
+        asked_s = max(request.duration_s, request.min_inferences * each_s) + 2 * request.margin_s
         timed = self._ask(request, SLOWNESS * asked_s + self._patience_s, Timed)
         try:
             start_ns = np.frombuffer(timed.start_ns, dtype="<i8").astype(np.int64)

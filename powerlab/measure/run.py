@@ -24,6 +24,7 @@ from powerlab.measure.latency import TimedInferences, latency_trace, percentile_
 from powerlab.measure.messages import Load, Measure
 from powerlab.measure.process import Worker
 from powerlab.measure.record import IdleBaseline, Meter, Recording, idle_baseline
+from powerlab.measure.scenarios.registry import SCENARIOS
 from powerlab.measure.temperature import Thermometer
 from powerlab.measure.warm_up import warm_up
 from powerlab.modes.cpu_quota import join
@@ -155,6 +156,8 @@ def failed_run(request: RunRequest, rule: str, reason: str) -> Run:
 def _record(request: RunRequest) -> _Recorded:
     """Run the worker's timed part with the recorder on, between two idle baselines."""
     plan, meter, clocks = request.plan, request.meter, read_clocks()
+    workload = request.point.workload
+    scenario = SCENARIOS[workload.scenario]
     with Worker(worker_cores(request.point)) as worker:
         join(meter.sysroot, worker.pid)
         worker.load(load_request(request.point, meter, plan.seed))
@@ -162,6 +165,7 @@ def _record(request: RunRequest) -> _Recorded:
         # What was recorded before the device cooled down is no baseline of what comes now.
         idle_before = (None if start.waited_s else request.idle) or idle_baseline(meter, plan.idle_s)
         warmed = warm_up(worker, meter, plan)
+        window = scenario.ready(worker.measure, workload, _window(request))
         background = None if meter.sysroot.simulated else BackgroundLoad(worker.pid)
         with (
             Guard(meter.sysroot) as guard,
@@ -170,9 +174,7 @@ def _record(request: RunRequest) -> _Recorded:
         ):
             time.sleep(meter.margin_s)
             load_ns = time.monotonic_ns()
-            timed = worker.measure(
-                Measure(duration_s=plan.duration_s, min_inferences=plan.min_inferences, margin_s=meter.margin_s)
-            )
+            timed = scenario.timed(worker.measure, workload, window)
             background_cores = None if background is None else background.cores()
             traces = recording.finish()
             throttled = guard.finish()
@@ -212,6 +214,17 @@ def _record(request: RunRequest) -> _Recorded:
     )
     return _Recorded(
         timed=timed, evidence=evidence, idle_before=idle_before, idle_after=idle_after, start_c=start.celsius
+    )
+
+
+def _window(request: RunRequest) -> Measure:
+    """Return what the plan asks the worker for; queries of the server scenario arrive anew in every repeat."""
+    plan = request.plan
+    return Measure(
+        duration_s=plan.duration_s,
+        min_inferences=plan.min_inferences,
+        margin_s=request.meter.margin_s,
+        arrival_seed=(abs(plan.seed), request.repeat),
     )
 
 

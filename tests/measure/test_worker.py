@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from powerlab.domain.workload import Workload
 from powerlab.measure.messages import LENGTH, Broken, Load, Measure, Ready, Refused, Timed, WarmUp, decode_reply, encode
 from powerlab.measure.worker import serve
 
@@ -17,8 +18,9 @@ def fake_backends(monkeypatch):
     monkeypatch.syspath_prepend(str(Path(__file__).parent / "fakes"))
 
 
-def load_of(model: str) -> Load:
-    return Load(backend_module="numpy_backend", model=model, batch_size=1, threads=1, sysroot="/", seed=7)
+def load_of(model: str, **changes: object) -> Load:
+    workload = Workload(**{"model": model, "batch_size": 1, **changes})
+    return Load(backend_module="numpy_backend", workload=workload, threads=1, sysroot="/", seed=7)
 
 
 def answers(*requests) -> list:
