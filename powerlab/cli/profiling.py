@@ -42,19 +42,23 @@ from powerlab.sweep.runner import run_sweep
 
 def profile(args: argparse.Namespace) -> int:
     """Run the sweep and print its results; returns the exit status."""
+    factors = factors_from(args)
     with orderly_ends(), open_host(args) as host:
         device, capabilities = host.device(), host.capabilities(named_modes(args))
         plan = plan_from(args, device, capabilities)
         check_plan(plan, device, capabilities, tuple(BACKENDS))
         output = _writable(args.output)
         made = measure_and_keep(plan, host, device, capabilities, args.store)
-        whole = msgspec.json.format(msgspec.json.encode(document(made.sweep_id, device, plan, made.runs)), indent=2)
+        said = document(made.sweep_id, device, plan, made.runs)
+        if factors != Factors():
+            said["costs"] = points_document(summarise(made.runs), factors)
+        whole = msgspec.json.format(msgspec.json.encode(said), indent=2)
         if output is not None:
             output.write_bytes(whole + b"\n")
         if args.json:
             print(whole.decode())
         else:
-            _print(made.runs, capabilities.total)
+            _print(made.runs, capabilities.total, factors)
     print(f"powerlab: {made.words}", file=sys.stderr)
     return made.exit_status
 
