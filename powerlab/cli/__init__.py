@@ -15,6 +15,7 @@ from powerlab.domain.errors import PowerlabError
 COMMANDS = (
     "demo",
     "profile",
+    "layers",
     "doctor",
     "boards",
     "modes",

@@ -7,6 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from powerlab.domain.device import Capabilities, Device
+from powerlab.domain.layers import LayerProfile
 from powerlab.domain.run import Run
 from powerlab.domain.sweep import SweepPlan
 
@@ -90,4 +91,12 @@ class RunPage:
     """Some runs in the order in which they arrived; ``next_cursor`` asks for those after them, None at the end."""
 
     items: tuple[Run, ...]
+    next_cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerProfilePage:
+    """Some layer profiles, newest first; ``next_cursor`` asks for those after them, None at the end."""
+
+    items: tuple[LayerProfile, ...]
     next_cursor: str | None = None
