@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -15,6 +16,7 @@ from powerlab.cli.tables import format_figure, format_number, sweep_table
 from powerlab.domain.quantity import Metric, Provenance
 from powerlab.domain.run import Finding, Verdict
 from powerlab.domain.sweep import SweepPlan
+from powerlab.domain.workload import Scenario
 
 
 def figure(value: float, low: float | None = None, high: float | None = None) -> Metric:
@@ -108,6 +110,28 @@ def test_several_models_have_a_column(make_run):
     text = printed(summarise([make_run(model="alexnet"), make_run(model="resnet50")]))
     assert "model" in text
     assert "alexnet" in text
+
+
+def in_scenario(run, scenario: Scenario, **figures: float):
+    workload = replace(run.point.workload, scenario=scenario)
+    more = tuple(Metric(name=name, value=value, provenance=Provenance.MEASURED) for name, value in figures.items())
+    return replace(run, point=replace(run.point, workload=workload), metrics=(*run.metrics, *more))
+
+
+def test_the_load_within_a_bound_has_a_column_in_the_server_scenario_alone(make_run):
+    single = make_run()
+    server = in_scenario(make_run(), Scenario.SERVER, server_queries_per_s=83.25)
+    text = printed(summarise([single, server]))
+    assert "queries/s" in text
+    assert "83.25" in text
+    assert "queries/s" not in printed(summarise([single]))
+
+
+def test_offline_alone_has_no_columns_of_latency(make_run):
+    offline = in_scenario(make_run(), Scenario.OFFLINE)
+    assert "p50 ms" not in printed(summarise([offline]))
+    assert "img/s" in printed(summarise([offline]))
+    assert "p50 ms" in printed(summarise([offline, make_run()]))
 
 
 def test_the_answer_names_point_figure_provenance_and_confidence(make_run):
