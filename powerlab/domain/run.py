@@ -78,6 +78,7 @@ class Conditions:
         idle_s: how long an idle baseline was asked for.
         warm_up_s: how long the warm-up took.
         unsteady: in sentences, what had not become steady when the warm-up was ended.
+        measured_with: the version of powerlab that worked out the figures.
     """
 
     sample_period_s: float
@@ -98,6 +99,7 @@ class Conditions:
     idle_s: float = 0.0
     warm_up_s: float = 0.0
     unsteady: tuple[str, ...] = ()
+    measured_with: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

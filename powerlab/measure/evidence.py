@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
+from powerlab import __version__
 from powerlab.domain.power import TotalFormula, Trace
 from powerlab.domain.run import Conditions
 from powerlab.domain.workload import Workload
@@ -46,6 +47,7 @@ class Evidence:
         unsteady: in sentences, what had not become steady when the warm-up ended.
         sampling_core_share: processor time of powerlab's own sampling as a share of one core; None where it was not
             counted.
+        measured_with: the version of powerlab that measures.
     """
 
     window_ns: tuple[int, int]
@@ -74,6 +76,7 @@ class Evidence:
     clock_jump_s: float = 0.0
     warm_up_s: float = 0.0
     unsteady: Sequence[str] = ()
+    measured_with: str = __version__
 
     @property
     def window_s(self) -> float:

@@ -14,6 +14,8 @@ from powerlab.measure.latency import TimedInferences
 ROUNDING = 1e-9
 """Relative: machines add up sums in another order, and differ in the last of sixteen digits."""
 ABSENT = "absent"
+MOST_TOLD = 3
+"""Differences of one thing that are told: a budget has dozens of lines."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,8 +125,14 @@ def _numbers(
         stored=_in_words(stored, unit),
         recomputed=_in_words(recomputed, unit),
         equal=not apart,
-        detail="; ".join(apart),
+        detail=_first_few(apart),
     )
+
+
+def _first_few(differences: Sequence[str]) -> str:
+    rest = len(differences) - MOST_TOLD
+    more = (f"and {rest} more",) if rest > 0 else ()
+    return "; ".join((*differences[:MOST_TOLD], *more))
 
 
 def _in_words(parts: Mapping[str, float | str | None] | None, unit: str) -> str:
@@ -143,7 +151,7 @@ def _difference(part: str, stored: float | str | None, recomputed: float | str |
         return f"{part}: {_one(stored)} is stored, {_one(recomputed)} comes out"
     if math.isclose(stored, recomputed, rel_tol=ROUNDING, abs_tol=1e-15):
         return ""
-    share = f" ({(stored - recomputed) / recomputed:+.3g} of it)" if recomputed else ""
+    share = f" ({100 * (stored - recomputed) / recomputed:+.3g} %)" if recomputed else ""
     return f"{part}: {stored:.10g} is stored, {recomputed:.10g} comes out{share}"
 
 

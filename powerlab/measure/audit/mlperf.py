@@ -14,7 +14,7 @@ from enum import StrEnum
 import numpy as np
 
 from powerlab.domain.power import Trace
-from powerlab.domain.quantity import Metric, Provenance
+from powerlab.domain.quantity import METRICS, Metric, Provenance
 from powerlab.domain.run import Finding, Run
 from powerlab.domain.workload import Scenario
 from powerlab.measure.evidence import Evidence
@@ -205,7 +205,7 @@ def _percentile(case: Case) -> Said:
         return _server(case, wanted)
     name = JUDGED_AT[scenario]
     metric = case.metric(name)
-    figure = f"{name} {metric.value:.4g} of {count} queries" if metric else f"{count} queries"
+    figure = f"{METRICS[name].title.lower()} {metric.value:.4g} ms of {count} queries" if metric else f"{count} queries"
     ruling = Ruling.ACCEPTED if metric and count >= wanted else Ruling.REJECTED
     return ruling, figure, f"time at least {wanted} queries (--min-inferences {wanted})"
 
@@ -221,8 +221,8 @@ def _server(case: Case, wanted: int) -> Said:
 def _offline(case: Case) -> Said:
     workload = case.run.point.workload
     if workload.scenario is not Scenario.OFFLINE:
-        return Ruling.ACCEPTED, f"the scenario is {workload.scenario.value}", ""
-    images = case.evidence.inference_count * workload.batch_size
+        return Ruling.ACCEPTED, f"not asked of {workload.scenario.value}", ""
+    images = case.evidence.inference_count * workload.images_per_query
     ruling = Ruling.ACCEPTED if images >= MIN_OFFLINE_IMAGES else Ruling.REJECTED
     return ruling, f"{images} images", f"run at least {MIN_OFFLINE_IMAGES} images (--min-inferences)"
 
@@ -245,7 +245,7 @@ def _loadgen(case: Case) -> Said:
 def _accuracy(case: Case) -> Said:
     return (
         Ruling.UNKNOWN,
-        f"powerlab fed {case.run.point.workload.model} with made inputs, and looked at no answer",
+        f"powerlab made up the inputs of {case.run.point.workload.model} and looked at no answer",
         "run the accuracy mode of MLPerf's reference on its data set",
     )
 
