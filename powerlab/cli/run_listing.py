@@ -20,14 +20,6 @@ from powerlab.domain.quantity import METRICS
 from powerlab.domain.run import Contribution
 from powerlab.protocol.wire import encode
 
-_LEAST_PERCENT = 0.1
-_HEADINGS = {
-    "power_w": "power",
-    "energy_per_image_j": "energy",
-    "idle_power_w": "idle",
-    "energy_above_idle_per_image_j": "above idle",
-}
-
 
 def list_all(args: argparse.Namespace) -> int:
     """Print a line a run."""
@@ -78,15 +70,12 @@ def print_budget(budget: Sequence[Contribution]) -> None:
     """Print what the intervals of power and energy are made of: standard uncertainties and shares of the variance."""
     found = rows_by_source(budget)
     metrics = [metric for metric in SHOWN if any(metric in row.cells for row in found)]
-    headings = (f"{_HEADINGS[metric]} {METRICS[metric].unit}" for metric in metrics)
+    headings = (f"{SHOWN[metric].lower()} {METRICS[metric].unit}" for metric in metrics)
     table = plain_table("uncertainty", "from", "type", *headings)
-    large = [row for row in found if row.most_percent >= _LEAST_PERCENT]
-    for row in large:
+    for row in found:
         table.add_row(row.effect, row.origin, row.kind, *(_share(row.cells.get(metric)) for metric in metrics))
     print()
     print_neatly(table_console(), table)
-    if len(found) > len(large):
-        print(f"and {len(found) - len(large)} below {_LEAST_PERCENT:g} %")
     print(f"These are standard uncertainties and their shares of the variance; --json has them rail by rail. {RULE}")
     for metric in metrics:
         print(limit(budget, metric))
