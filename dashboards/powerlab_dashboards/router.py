@@ -14,7 +14,7 @@ PAGES = (home, sweep, run, audit, devices)
 
 
 def create_router(store: Store) -> APIRouter:
-    """Return the pages ``/``, ``/sweeps/{id}``, ``/runs/{id}``, ``/runs/{id}/audit``, ``/devices`` and their static files.
+    """Return the pages ``/``, ``/sweeps/{id}``, ``/runs/{id}``, ``/runs/{id}/audit`` and ``/devices``, and their files.
 
     Include it last: its final route answers every other address outside ``/api`` with a page that says "not found".
 
