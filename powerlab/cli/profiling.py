@@ -35,7 +35,7 @@ from powerlab.domain.preflight import check_plan
 from powerlab.domain.run import Run
 from powerlab.domain.sweep import Point, SweepPlan
 from powerlab.state_dir import state_dir
-from powerlab.sweep.events import RunFinished, RunStarted, SweepStarted
+from powerlab.sweep.events import RunFinished, RunStarted, SweepExtended, SweepStarted
 from powerlab.sweep.host import Host
 from powerlab.sweep.runner import run_sweep
 
@@ -58,7 +58,7 @@ def profile(args: argparse.Namespace) -> int:
         if args.json:
             print(whole.decode())
         else:
-            _print(made.runs, capabilities.total, factors)
+            _print(made.runs, capabilities.total, plan, factors)
     print(f"powerlab: {made.words}", file=sys.stderr)
     return made.exit_status
 
@@ -114,10 +114,11 @@ def measure_and_keep(
     stored = None if store is None else begin(store, device, capabilities, plan)
     sweep_id = str(uuid.uuid4()) if stored is None else stored.sweep_id
     runs: list[Run] = []
+    wanted = _Wanted(run_count=len(plan.points()) * plan.repeats)
     interrupted = False
     try:
         with _ended(stored), closing(ResultsFile(state_dir() / "sweeps", sweep_id, device, plan)) as results:
-            _measure(plan, sweep_id, host, _Keeper(results, stored, runs))
+            _measure(plan, sweep_id, host, _Keeper(results, stored, runs), wanted)
     except KeyboardInterrupt:
         interrupted = True
     in_plan_order(runs, plan)
@@ -127,10 +128,17 @@ def measure_and_keep(
     return Made(
         sweep_id=sweep_id,
         runs=runs,
-        run_count=len(plan.points()) * plan.repeats,
+        run_count=wanted.run_count,
         interrupted=interrupted,
         places=tuple(places),
     )
+
+
+@dataclass(slots=True, kw_only=True)
+class _Wanted:
+    """How many runs there are to make: a sweep may go on beyond its plan."""
+
+    run_count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,16 +192,21 @@ def _writable(output: str | None) -> Path | None:
     return path
 
 
-def _measure(plan: SweepPlan, sweep_id: str, host: Host, keeper: _Keeper) -> None:
+def _measure(plan: SweepPlan, sweep_id: str, host: Host, keeper: _Keeper, wanted: _Wanted) -> None:
     """Carry out the plan with a progress bar on standard error."""
     with _progress() as progress, closing(run_sweep(plan, sweep_id, host)) as events:
         task = progress.add_task("checking the models", total=None)
         for event in events:
             if isinstance(event, SweepStarted):
                 progress.update(task, total=event.run_count)
-                progress.print(f"{event.run_count} runs, about {_duration(event.expected_s)}")
+                more = f", and more until img/s/W is known to ±{plan.until_percent:g} %" if plan.until_percent else ""
+                progress.print(f"{event.run_count} runs, {_span(event.expected_s, event.longest_s)}{more}")
                 if event.advice:
                     progress.print(Text(event.advice))
+            elif isinstance(event, SweepExtended):
+                wanted.run_count = event.run_count
+                progress.update(task, total=event.run_count)
+                progress.print(Text(event.detail))
             elif isinstance(event, RunStarted):
                 progress.update(task, description=_doing(event.point, event.repeat))
             elif isinstance(event, RunFinished):
@@ -219,13 +232,22 @@ def _doing(point: Point, repeat: int) -> str:
     return f"{workload.model} batch {workload.batch_size} threads {point.threads} {point.mode} repeat {repeat + 1}"
 
 
+def _span(least_s: float, most_s: float) -> str:
+    """Say how long a sweep takes; one figure where both are about the same."""
+    if most_s < 1.2 * least_s:
+        return f"about {_duration(least_s)}"
+    return f"{_duration(least_s)} to {_duration(most_s)}, depending on how soon the device is steady"
+
+
 def _duration(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.1f} min"
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.1f} min" if seconds < 90 * 60 else f"{seconds / 3600:.1f} h"
 
 
-def _print(runs: list[Run], total: TotalFormula | None, factors: Factors) -> None:
+def _print(runs: list[Run], total: TotalFormula | None, plan: SweepPlan, factors: Factors) -> None:
     console, summaries = table_console(), summarise(runs)
     if runs:
         print_neatly(console, sweep_table(summaries))
-    sentences = (*notes(runs, total), *answer(runs), *points_in_words(summaries, factors))
+    sentences = (*notes(runs, total, plan), *answer(runs), *points_in_words(summaries, factors))
     print_neatly(console, *map(Text, sentences))

@@ -18,6 +18,8 @@ from powerlab.domain.run import Finding, Verdict
 from powerlab.domain.sweep import SweepPlan
 from powerlab.domain.workload import Scenario
 
+PLAN = SweepPlan(models=("resnet50",), threads=(1,))
+
 
 def figure(value: float, low: float | None = None, high: float | None = None) -> Metric:
     return Metric(name="power_w", value=value, low=low, high=high, provenance=Provenance.MEASURED)
@@ -146,10 +148,11 @@ def test_the_answer_names_point_figure_provenance_and_confidence(make_run):
 def test_the_notes_say_what_the_watts_cover_and_what_the_rules_said(make_run):
     flag = Finding(rule="background-load", verdict=Verdict.FLAGGED, detail="others used 30%")
     runs = [make_run(findings=(flag,)), make_run(findings=(flag,)), make_run()]
-    lines = notes(runs, runs[0].total)
-    assert lines[0] == "Power is rapl:package-0: the package."
-    assert lines[1] == "flagged (background-load, 2 times): others used 30%."
-    assert notes([], None)[0].startswith("No power: no source can be read here")
+    lines = notes(runs, runs[0].total, PLAN)
+    assert lines[0] == "Rigour quick (seconds a point, for a first look): runs of 5 s at least, 3 repeats."
+    assert lines[1] == "Power is rapl:package-0: the package."
+    assert lines[2] == "flagged (background-load, 2 times): others used 30%."
+    assert notes([], None, PLAN)[1].startswith("No power: no source can be read here")
 
 
 def test_a_sweep_is_complete_when_every_run_is_usable(make_run):
