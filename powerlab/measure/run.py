@@ -13,6 +13,7 @@ from powerlab.backends.registry import backend_module
 from powerlab.domain.power import Part, Trace
 from powerlab.domain.preflight import core_list
 from powerlab.domain.quantity import Provenance
+from powerlab.domain.rigour import least_inferences
 from powerlab.domain.run import Finding, Run, Verdict
 from powerlab.domain.sweep import Point, SweepPlan
 from powerlab.measure.background import BackgroundLoad, background_limit_cores
@@ -164,7 +165,7 @@ def _record(request: RunRequest) -> _Recorded:
         start = cool_down(meter.sysroot, request.like_c, plan.cool_down_s)
         # What was recorded before the device cooled down is no baseline of what comes now.
         idle_before = (None if start.waited_s else request.idle) or idle_baseline(meter, plan.idle_s)
-        warmed = warm_up(worker, meter, plan)
+        warmed = warm_up(worker, meter, plan, workload)
         window = scenario.ready(worker.measure, workload, _window(request))
         background = None if meter.sysroot.simulated else BackgroundLoad(worker.pid)
         with (
@@ -222,7 +223,7 @@ def _window(request: RunRequest) -> Measure:
     plan = request.plan
     return Measure(
         duration_s=plan.duration_s,
-        min_inferences=plan.min_inferences,
+        min_inferences=least_inferences(plan.rigour, plan.min_inferences, request.point.workload),
         margin_s=request.meter.margin_s,
         arrival_seed=(abs(plan.seed), request.repeat),
     )

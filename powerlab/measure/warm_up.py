@@ -17,7 +17,9 @@ from typing import Protocol
 import numpy as np
 
 from powerlab.domain.power import RailQuantity, TotalFormula, Trace
+from powerlab.domain.rigour import least_inferences
 from powerlab.domain.sweep import SweepPlan
+from powerlab.domain.workload import Workload
 from powerlab.measure.energy import covers
 from powerlab.measure.record import Meter, Recording
 from powerlab.measure.steady import Answer, drift
@@ -79,7 +81,7 @@ class _Pieces:
     power_w: list[float] = field(default_factory=list)
 
 
-def warm_up(worker: Warming, meter: Meter, plan: SweepPlan) -> WarmUp:
+def warm_up(worker: Warming, meter: Meter, plan: SweepPlan, workload: Workload) -> WarmUp:
     """Warm up for at least ``plan.warm_up_s`` and at most ``plan.longest_warm_up_s``.
 
     A plan with ``warm_up_s`` 0 wants none: one inference is made, so that the worker knows how long they take.
@@ -92,13 +94,14 @@ def warm_up(worker: Warming, meter: Meter, plan: SweepPlan) -> WarmUp:
         return WarmUp()
     piece_s = min(plan.warm_up_s, max(_SHORTEST_PIECE_S, min(_LONGEST_PIECE_S, plan.warm_up_s / _PIECES)))
     longest_s = max(plan.warm_up_s, plan.longest_warm_up_s)
+    inferences = least_inferences(plan.rigour, plan.min_inferences, workload) * workload.inferences_per_query
     begin_ns, until_s = time.monotonic_ns(), plan.warm_up_s
     pieces = _Pieces(begin_ns=begin_ns)
     with Thermometer(meter.sysroot, max(_READ_ZONES_S, piece_s)) as thermometer:
         while True:
             _go_on(worker, meter, pieces, piece_s, begin_ns + round(until_s * 1e9))
             passed_s = _since_s(begin_ns, time.monotonic_ns())
-            ahead_s = max(plan.duration_s, plan.min_inferences * pieces.latency_s[-1])
+            ahead_s = max(plan.duration_s, inferences * pieces.latency_s[-1])
             series = _series(pieces, thermometer.traces())
             answers = [(one, *_judge(one, passed_s, ahead_s)) for one in series]
             if passed_s >= longest_s or all(answer is Answer.STEADY for *_, answer in answers):

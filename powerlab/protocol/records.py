@@ -54,7 +54,7 @@ class SweepRecord:
         detail: why it failed; empty otherwise.
         created_at: UTC.
         finished_at: UTC; None while it is not over.
-        planned_run_count: points x repeats.
+        planned_run_count: points x repeats; as many as have arrived where a plan goes on until it knows enough.
         stored_run_count: runs that have arrived, whatever their verdict.
     """
 

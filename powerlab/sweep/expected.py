@@ -52,5 +52,6 @@ def _idle_s(plan: SweepPlan, margin_s: float) -> float:
 
 
 def _window_s(plan: SweepPlan, point: Point, inference_s: Mapping[str, float]) -> float:
-    count = least_inferences(plan.rigour, plan.min_inferences, point.workload)
+    workload = point.workload
+    count = least_inferences(plan.rigour, plan.min_inferences, workload) * workload.inferences_per_query
     return max(plan.duration_s, count * inference_s.get(point.id, 0.0))
