@@ -97,22 +97,22 @@ def _sentence(found: Audit) -> Text:
 
 
 def _compared_table(compared: Sequence[Compared]) -> Table:
-    table = plain_table("what", "as stored", "worked out again", "result")
+    table = plain_table("what", "result", "as stored", "worked out again")
     for one in compared:
         table.add_row(
             Text(one.what),
+            Text("equal" if one.equal else "differs", style="green" if one.equal else "bold red"),
             Text(one.stored),
             Text(one.recomputed),
-            Text("equal" if one.equal else "differs", style="green" if one.equal else "bold red"),
         )
     return table
 
 
 def _mlperf_table(rules: Sequence[Ruled]) -> Table:
-    table = plain_table("rule", "asks for", "this run", "ruling")
+    table = plain_table("rule", "ruling", "asks for", "this run")
     for one in rules:
         figure = Text(one.figure)
         if one.mend:
             figure.append(f"\n→ {one.mend}", style="dim")
-        table.add_row(Text(one.rule), Text(one.asks), figure, Text(one.ruling, style=_STYLES[one.ruling]))
+        table.add_row(Text(one.rule), Text(one.ruling, style=_STYLES[one.ruling]), Text(one.asks), figure)
     return table

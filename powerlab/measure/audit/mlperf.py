@@ -165,7 +165,7 @@ def _uncertainty(case: Case) -> Said:
     ruling = Ruling.ACCEPTED if share <= MAX_UNCERTAINTY else Ruling.REJECTED
     return (
         ruling,
-        f"±{share:.2%} of {power.value:.4g} W",
+        f"±{share:.2%} of {power.value:.4g} W {power.provenance.value}",
         "use a meter of a better class; powerlab runs show names the largest part",
     )
 
