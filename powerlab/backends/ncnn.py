@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from typing import Any
 
 import numpy as np
@@ -21,12 +22,9 @@ from powerlab.engine.passes import optimise
 class NcnnBackend:
     """A net of ncnn; fulfils :class:`powerlab.backends.base.Backend`."""
 
-    def __init__(
-        self, graph: Graph, batch_size: int, *, net: Any, mat: Any, names: dict[str, str], kept: bytes
-    ) -> None:
+    def __init__(self, graph: Graph, batch_size: int, net: Any, mat: Any, names: dict[str, str]) -> None:
         self._net = net
         self._mat = mat
-        self._kept = kept  # the net may read its weights from where they lie
         self._names = names
         self._batch_size = batch_size
         self._inputs = {info.name: (batch_size, *info.shape[1:]) for info in graph.inputs}
@@ -42,7 +40,8 @@ class NcnnBackend:
         for image in range(self._batch_size):
             extractor = self._net.create_extractor()
             for name, values in inputs.items():
-                extractor.input(self._names[name], self._mat(values[image]))
+                # A copy, because layers may compute in place, and on rows that are aligned.
+                extractor.input(self._names[name], self._mat(values[image]).clone())
             for name, shape in self._outputs.items():
                 code, made = extractor.extract(self._names[name])
                 if code != 0:
@@ -60,14 +59,28 @@ def load(options: LoadOptions) -> NcnnBackend:
     ncnn = required("ncnn", "ncnn")
     half = ncnn.cpu_support_arm_asimdhp()
     check_offers("ncnn", options, ("fp32", "bf16", "fp16") if half else ("fp32", "bf16"))
-    graph = optimise(load_graph(options.model, batch_size=1))
+    graph = _single_image(options)
     text, weights, names = ncnn_model(graph)
     net = ncnn.Net()
     net.opt.num_threads = options.threads
     net.opt.use_vulkan_compute = False
     net.opt.use_fp16_packed = net.opt.use_fp16_storage = net.opt.use_fp16_arithmetic = options.precision == "fp16"
     net.opt.use_bf16_packed = net.opt.use_bf16_storage = options.precision == "bf16"
-    if net.load_param_mem(text) != 0:
-        raise PowerlabError(f"ncnn refuses {options.model}; use another engine for this model.")
-    net.load_model_mem(weights)
-    return NcnnBackend(graph, options.batch_size, net=net, mat=ncnn.Mat, names=names, kept=weights)
+    with tempfile.NamedTemporaryFile() as file:  # from memory, a net would go on reading what Python has freed
+        file.write(weights)
+        file.flush()
+        if net.load_param_mem(text) != 0 or net.load_model(file.name) != 0:
+            raise PowerlabError(f"ncnn refuses {options.model}; use another engine for this model.")
+    return NcnnBackend(graph, options.batch_size, net, ncnn.Mat, names)
+
+
+def _single_image(options: LoadOptions) -> Graph:
+    """Return the graph for one image, where a batch is nothing else than several of them."""
+    batch, single = (load_graph(options.model, batch_size=size) for size in (options.batch_size, 1))
+    for whole, part in zip(batch.outputs, single.outputs, strict=True):
+        if whole.shape != (options.batch_size, *part.shape[1:]):
+            raise PowerlabError(
+                f"ncnn takes one image at a time, but the output {part.name!r} of {options.model} is not one an image; "
+                "use another engine for this model."
+            )
+    return optimise(single)

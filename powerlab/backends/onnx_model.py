@@ -6,6 +6,7 @@ is exported. Needs the ``onnx`` package.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from powerlab.backends.onnx_export import export_onnx
@@ -16,8 +17,17 @@ from powerlab.engine.load import load_graph
 from powerlab.engine.zoo import ZOO
 
 
-def onnx_model(engine: str, model: str, batch_size: int) -> tuple[bytes, dict[str, tuple[int, ...]]]:
-    """Return the file's bytes and the shape of each input, the first dimension of each being the batch size.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnnxModel:
+    """The bytes of an ONNX file, the shape of each input, and the names of the outputs, in the file's order."""
+
+    content: bytes
+    inputs: dict[str, tuple[int, ...]]
+    outputs: tuple[str, ...]
+
+
+def onnx_model(engine: str, model: str, batch_size: int) -> OnnxModel:
+    """Return a model for an engine, the first dimension of each input being the batch size.
 
     Raises:
         PowerlabError: the onnx package is missing, the built-in reader refuses the model (its answers are what the
@@ -25,9 +35,11 @@ def onnx_model(engine: str, model: str, batch_size: int) -> tuple[bytes, dict[st
     """
     onnx = required(engine, "onnx")
     graph = load_graph(model, batch_size=batch_size)
-    shapes = {info.name: info.shape for info in graph.inputs}
-    content = export_onnx(graph) if model in ZOO else _with_shapes(onnx, model, graph)
-    return content, shapes
+    return OnnxModel(
+        content=export_onnx(graph) if model in ZOO else _with_shapes(onnx, model, graph),
+        inputs={info.name: info.shape for info in graph.inputs},
+        outputs=tuple(info.name for info in graph.outputs),
+    )
 
 
 def _with_shapes(onnx: Any, path: str, graph: Graph) -> bytes:

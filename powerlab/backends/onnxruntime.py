@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from powerlab.backends.base import LoadOptions
 from powerlab.backends.inputs import seeded_inputs
 from powerlab.backends.offers import check_offers, check_threads
-from powerlab.backends.onnx_model import onnx_model
+from powerlab.backends.onnx_model import OnnxModel, onnx_model
 from powerlab.backends.packages import required
 from powerlab.domain.errors import PowerlabError
 
@@ -22,18 +22,17 @@ _NO_SPIN = 0
 class OnnxRuntimeBackend:
     """A session of ONNX Runtime; fulfils :class:`powerlab.backends.base.Backend`."""
 
-    def __init__(self, session: Any, shapes: dict[str, tuple[int, ...]]) -> None:
+    def __init__(self, session: Any, model: OnnxModel) -> None:
         self._session = session
-        self._shapes = shapes
-        self._outputs = [value.name for value in session.get_outputs()]
+        self._model = model
 
     def inputs(self, seed: int) -> dict[str, NDArray[np.float32]]:
         """Return the seeded inputs."""
-        return seeded_inputs(self._shapes, seed)
+        return seeded_inputs(self._model.inputs, seed)
 
     def run(self, inputs: dict[str, NDArray[np.float32]]) -> dict[str, NDArray[np.float32]]:
         """Run one inference."""
-        return dict(zip(self._outputs, self._session.run(self._outputs, inputs), strict=True))
+        return dict(zip(self._model.outputs, self._session.run(self._model.outputs, inputs), strict=True))
 
 
 def load(options: LoadOptions) -> OnnxRuntimeBackend:
@@ -55,7 +54,7 @@ def load_with(engine: str, provider: str, options: LoadOptions) -> OnnxRuntimeBa
             f"ONNX Runtime {onnxruntime.__version__} has no {provider} here (it has: "
             f"{', '.join(onnxruntime.get_available_providers())}); install a build that has it."
         )
-    content, shapes = onnx_model(engine, options.model, options.batch_size)
+    model = onnx_model(engine, options.model, options.batch_size)
     settings = onnxruntime.SessionOptions()
     settings.intra_op_num_threads, settings.inter_op_num_threads = options.threads, 1
     settings.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
@@ -65,13 +64,13 @@ def load_with(engine: str, provider: str, options: LoadOptions) -> OnnxRuntimeBa
     if provider != PROCESSOR:
         settings.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
     try:
-        session = onnxruntime.InferenceSession(content, settings, providers=[provider])
+        session = onnxruntime.InferenceSession(model.content, settings, providers=[provider])
     except Exception as error:  # its exceptions have no common base beside Exception
         raise PowerlabError(f"{engine} refuses {options.model}: {_first_line(error)}") from error
     if provider not in session.get_providers():
         raise PowerlabError(f"{engine} fell back to {session.get_providers()[0]} from {provider}; mend its set-up.")
     check_threads(engine, options.threads, session.get_session_options().intra_op_num_threads)
-    return OnnxRuntimeBackend(session, shapes)
+    return OnnxRuntimeBackend(session, model)
 
 
 def _first_line(error: Exception) -> str:

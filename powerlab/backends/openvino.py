@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from powerlab.backends.base import LoadOptions
 from powerlab.backends.inputs import seeded_inputs
 from powerlab.backends.offers import check_offers, check_threads
-from powerlab.backends.onnx_model import onnx_model
+from powerlab.backends.onnx_model import OnnxModel, onnx_model
 from powerlab.backends.packages import required
 from powerlab.domain.errors import PowerlabError
 
@@ -24,19 +24,18 @@ _CAPABILITIES = {"fp32": "FP32", "bf16": "BF16", "fp16": "FP16"}
 class OpenvinoBackend:
     """A compiled model of OpenVINO; fulfils :class:`powerlab.backends.base.Backend`."""
 
-    def __init__(self, compiled: Any, shapes: dict[str, tuple[int, ...]]) -> None:
+    def __init__(self, compiled: Any, model: OnnxModel) -> None:
         self._request = compiled.create_infer_request()
-        self._shapes = shapes
-        self._outputs = [(port.get_any_name(), index) for index, port in enumerate(compiled.outputs)]
+        self._model = model
 
     def inputs(self, seed: int) -> dict[str, NDArray[np.float32]]:
         """Return the seeded inputs."""
-        return seeded_inputs(self._shapes, seed)
+        return seeded_inputs(self._model.inputs, seed)
 
     def run(self, inputs: dict[str, NDArray[np.float32]]) -> dict[str, NDArray[np.float32]]:
-        """Run one inference."""
-        results = self._request.infer(inputs, share_inputs=True)
-        return {name: results[index] for name, index in self._outputs}
+        """Run one inference; the ports are in the file's order, under names that OpenVINO may have joined."""
+        results = self._request.infer([inputs[name] for name in self._model.inputs], share_inputs=True)
+        return {name: results[index] for index, name in enumerate(self._model.outputs)}
 
 
 def load(options: LoadOptions) -> OpenvinoBackend:
@@ -49,7 +48,7 @@ def load(options: LoadOptions) -> OpenvinoBackend:
     core = openvino.Core()
     capabilities = core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
     check_offers("openvino", options, [name for name, word in _CAPABILITIES.items() if word in capabilities])
-    content, shapes = onnx_model("openvino", options.model, options.batch_size)
+    model = onnx_model("openvino", options.model, options.batch_size)
     settings = {
         "INFERENCE_NUM_THREADS": options.threads,
         "NUM_STREAMS": 1,
@@ -57,9 +56,9 @@ def load(options: LoadOptions) -> OpenvinoBackend:
         "INFERENCE_PRECISION_HINT": _TYPES[options.precision],
     }
     try:
-        compiled = core.compile_model(core.read_model(content), "CPU", settings)
+        compiled = core.compile_model(core.read_model(model.content), "CPU", settings)
     except RuntimeError as error:
         reason = str(error).strip().splitlines()[-1][:200]
         raise PowerlabError(f"openvino refuses {options.model}: {reason}") from error
     check_threads("openvino", options.threads, compiled.get_property("INFERENCE_NUM_THREADS"))
-    return OpenvinoBackend(compiled, shapes)
+    return OpenvinoBackend(compiled, model)
