@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerlab.domain.power import TotalFormula, Trace
-from powerlab.domain.run import Finding
+from powerlab.domain.run import Finding, Verdict
 from powerlab.measure.background import BackgroundLoad, background_limit_cores
 from powerlab.measure.clocks import suspended_since_boot_s
 from powerlab.measure.layers.messages import Repeated, RepeatStep
@@ -25,6 +25,8 @@ MOST_WINDOWS = 3
 """So often a step is repeated for a window; then its last one counts, steady or not, and the figure says so."""
 STEADY_SHARE = 0.02
 """A drift of the power over a window of more than this share of its mean is no steady state."""
+PASSING = frozenset({"power-gap", "suspended", "stale-sensor"})
+"""Rules whose verdict may be another one a moment later."""
 _BINS = 12
 
 
@@ -55,6 +57,8 @@ class StepWindow:
 def steady_window(worker: Worker, meter: Meter, step: int, duration_s: float) -> StepWindow:
     """Repeat a step for windows until one shows no drift of the power, or :data:`MOST_WINDOWS` are over.
 
+    A window whose power what passes made void (a busy machine's gap, a suspension) is repeated, too.
+
     Raises:
         WorkerError: the worker died or did not answer.
         PowerlabError: the engine refused, for a reason the user can mend.
@@ -63,10 +67,11 @@ def steady_window(worker: Worker, meter: Meter, step: int, duration_s: float) ->
     while True:
         number += 1
         repeated, evidence = _recorded(worker, meter, step, duration_s)
+        findings = judge(evidence) if meter.total is not None else ()
         steady = evidence.total is None or is_steady(evidence.total, evidence.traces, evidence.window_ns)
-        if steady or number == MOST_WINDOWS:
+        spoilt = any(finding.rule in PASSING and finding.verdict is Verdict.VOID for finding in findings)
+        if (steady and not spoilt) or number == MOST_WINDOWS:
             break
-    findings = judge(evidence) if meter.total is not None else ()
     return StepWindow(
         step=step,
         each_ns=(repeated.end_ns - repeated.start_ns) / repeated.count,
