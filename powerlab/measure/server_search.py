@@ -51,11 +51,13 @@ def find_load(ask: Ask, workload: Workload, window: Measure) -> Measure:
     queries_per_s = _highest(alone_s, workload, window)
     if queries_per_s is None:
         raise PowerlabError(_refusal(alone_s, workload))
+    seen_s = np.empty(0)
     for number in range(MOST_PROBES):
         if queries_per_s * LONGEST_PROBE_S < ENOUGH_QUERIES:
             break  # they come so rarely that they hardly ever meet
         seed = (*window.arrival_seed, number)
-        seen_s = service_s(ask(replace(probe, queries_per_s=queries_per_s, arrival_seed=seed)))
+        probed = ask(replace(probe, queries_per_s=queries_per_s, arrival_seed=seed))
+        seen_s = np.concatenate((seen_s, service_s(probed)))
         before, queries_per_s = queries_per_s, _highest(seen_s, workload, window) or queries_per_s / 2
         if 1 / SETTLED <= queries_per_s / before <= SETTLED:
             break

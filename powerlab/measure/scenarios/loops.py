@@ -53,7 +53,7 @@ def _as_they_arrive(answer: Answer, request: Measure) -> QueryTimes:
     until_ns = from_ns + round(request.duration_s * 1e9)
     for arrival_ns in arrivals(from_ns - margin_ns, request):
         timed = arrival_ns >= from_ns and (arrival_ns < until_ns or len(starts) < request.min_inferences)
-        if starts and not timed and arrival_ns >= ends[-1] + margin_ns:
+        if starts and not timed and max(arrival_ns, time.monotonic_ns()) >= ends[-1] + margin_ns:
             break
         _wait_until(arrival_ns)
         answer()
