@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -38,14 +39,14 @@ def precision(runs: Sequence[Run]) -> Precision | None:
     return Precision(
         percent=reach_percent(combine(figures)),
         # A run without an interval had an energy that may be 0: no repeat mends that.
-        least_percent=float("inf") if typical is None else reach_percent(typical),
+        least_percent=math.inf if typical is None else reach_percent(typical),
     )
 
 
 def reach_percent(figure: Metric) -> float:
     """Return how far a figure's 95 % interval reaches, to the wider side, in % of it; infinite without an interval."""
     if figure.low is None or figure.high is None or figure.value <= 0:
-        return float("inf")
+        return math.inf
     return 100 * max(figure.value - figure.low, figure.high - figure.value) / figure.value
 
 
@@ -65,7 +66,7 @@ def until_notes(runs: Sequence[Run], plan: SweepPlan) -> list[str]:
         if key in reached:
             continue
         repeats = sum(run.point.id == key for run in runs)
-        lines.append(f"{_capital(in_words(points[key]))}: {_why(found, repeats, plan)}.")
+        lines.append(f"{in_words(points[key])}: {_why(found, repeats, plan)}.")
     more = len(lines) - 1 - _MOST_SENTENCES
     return (
         [*lines[: _MOST_SENTENCES + 1], f"{more} more points are not known to {wanted} either."] if more > 0 else lines
@@ -75,11 +76,15 @@ def until_notes(runs: Sequence[Run], plan: SweepPlan) -> list[str]:
 def _why(found: Precision | None, repeats: int, plan: SweepPlan) -> str:
     if found is None:
         return f"no usable run of {repeats} has the figure"
-    known = f"known to ±{found.percent:.2g} % after {repeats} repeats"
+    if math.isinf(found.percent):
+        return f"{repeats} repeats give it no interval"
+    known = f"known to ±{percent_text(found.percent)} % after {repeats} repeats"
     if found.least_percent > plan.until_percent:
-        return f"{known}; what its sensors leave unknown is ±{found.least_percent:.2g} %, which no repeat takes away"
+        left = percent_text(found.least_percent)
+        return f"{known}; what its sensors leave unknown is ±{left} %, which no repeat takes away"
     return f"{known}, and a point has at most {plan.most_repeats}" if repeats >= plan.most_repeats else known
 
 
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
+def percent_text(percent: float) -> str:
+    """Return a percentage in two digits, or in whole ones."""
+    return f"{percent:.0f}" if percent >= 10 else f"{percent:.2g}"

@@ -9,12 +9,14 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from powerlab.analysis.precision import percent_text
 from powerlab.backends.registry import BACKENDS
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.preflight import check_plan
 from powerlab.domain.run import Run, Verdict
 from powerlab.domain.sweep import Point, SweepPlan
 from powerlab.domain.workload import Workload
+from powerlab.measure.output_check import OutputCheck, check_outputs
 from powerlab.measure.process import Worker, WorkerError
 from powerlab.measure.record import IdleBaseline, Meter
 from powerlab.measure.run import Measured, RunRequest, failed_run, load_request, measure_run, worker_cores
@@ -57,8 +59,9 @@ def run_sweep(
     meter = choose_meter(host.sysroot, capabilities, plan.sample_period_s)
     check_until(plan, meter)
     inference_s = check_models(plan, meter)
+    outputs = check_outputs(plan, meter)
     order = visits(plan, done)
-    sweep = _Sweep(plan=plan, sweep_id=sweep_id, host=host, meter=meter, done=done, stop=stop)
+    sweep = _Sweep(plan=plan, sweep_id=sweep_id, host=host, meter=meter, done=done, stop=stop, outputs=outputs)
     sweep.run_count = sum(len(visit.points) for visit in order)
     if sweep.run_count:
         watched = watched_meter(meter, watch_s(plan.duration_s))
@@ -68,7 +71,7 @@ def run_sweep(
         run_count=sweep.run_count,
         expected_s=expected_s(plan, order, sweep.meter.margin_s, inference_s),
         longest_s=longest_s(plan, order, sweep.meter.margin_s, inference_s),
-        advice=advice(plan, sweep.meter) if sweep.run_count else "",
+        advice=" ".join(filter(None, (advice(plan, sweep.meter), outputs.words))) if sweep.run_count else "",
     )
     yield from sweep.carry_out(order)
     yield from sweep.go_on()
@@ -120,6 +123,7 @@ class _Sweep:
     meter: Meter
     done: frozenset[tuple[str, int]]
     stop: threading.Event | None
+    outputs: OutputCheck
     run_count: int = 0
     made: int = 0
     verdicts: Counter[Verdict] = field(default_factory=Counter)
@@ -166,7 +170,7 @@ class _Sweep:
     def _why(self, wide: Sequence[Point], repeat: int) -> str:
         points = "1 point" if len(wide) == 1 else f"{len(wide)} points"
         percent = widest_percent(wide, self.runs)
-        known = "not known yet" if percent is None else f"known to ±{percent:.2g} %"
+        known = "not known yet" if percent is None else f"known to ±{percent_text(percent)} %"
         return (
             f"Repeat {repeat + 1} of {points} whose img/s/W is {known} at worst, because "
             f"±{self.plan.until_percent:g} % are wanted."
@@ -209,6 +213,7 @@ class _Sweep:
             idle=idle,
             drifted=partial(self.host.controller.drifted, visit.mode),
             like_c=self.start_c.get(visit.mode),
+            output_difference=self.outputs.of(point),
         )
 
 
