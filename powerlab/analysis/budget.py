@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from powerlab.domain.budget import IDLE, IDLE_PREFIX, REPEATS, Share, combined, of_metric, shares
+from powerlab.domain.budget import IDLE, IDLE_PREFIX, REPEATS, TOGETHER, Share, combined, of_metric, shares
 from powerlab.domain.quantity import METRICS
 from powerlab.domain.run import Contribution, EffectKind
 
@@ -20,9 +20,9 @@ SHOWN: Mapping[str, str] = {
 LEAST_PERCENT = 0.1
 """Smaller shares are left out of tables."""
 RULE = (
-    f"Shares below {LEAST_PERCENT:g} % are left out. Gains, edges and lags of one source's rails are added, because "
-    "they err alike; everything else is combined as the root of the sum of squares. Efficiency has the shares of the "
-    "energy per image."
+    f"Shares below {LEAST_PERCENT:g} % are left out. What the rails of one source have in common "
+    f"({', '.join(sorted(TOGETHER))}) is added; everything else is combined as the root of the sum of squares. "
+    "Efficiency has the shares of the energy per image."
 )
 """How the lines of every table become an interval."""
 
