@@ -27,6 +27,7 @@ class Evidence:
         sample_period_s: the planned time between two samples.
         workload: what was run; None for an idle baseline.
         latency_p99_ms: the 99th percentile of the queries' latency; None where there were none.
+        stalled_s: how long the queries stood still.
         idle_before: energy of the idle baseline before the run; None where there was none that may be used.
         idle_after: the same after it.
         drift: what the mode controller says changed; None where the mode held.
@@ -57,6 +58,7 @@ class Evidence:
     sample_period_s: float
     workload: Workload | None = None
     latency_p99_ms: float | None = None
+    stalled_s: float = 0.0
     idle_before: TotalEnergy | None = None
     idle_after: TotalEnergy | None = None
     drift: str | None = None

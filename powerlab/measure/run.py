@@ -21,7 +21,7 @@ from powerlab.measure.clocks import read_clocks
 from powerlab.measure.cool_down import cool_down
 from powerlab.measure.evidence import Evidence
 from powerlab.measure.figures import figures_of
-from powerlab.measure.latency import TimedInferences, latency_trace, percentile_ms
+from powerlab.measure.latency import TimedInferences, latency_trace
 from powerlab.measure.messages import Load, Measure
 from powerlab.measure.process import Worker
 from powerlab.measure.record import IdleBaseline, Meter, Recording, idle_baseline
@@ -190,7 +190,6 @@ def _record(request: RunRequest) -> _Recorded:
         traces=(*traces, *zones),
         sample_period_s=meter.sample_period_s,
         workload=request.point.workload,
-        latency_p99_ms=percentile_ms(timed, 0.99),
         drift=request.drifted(),
         background_cores=background_cores,
         idle_background_cores=max(
