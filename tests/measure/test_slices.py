@@ -82,8 +82,8 @@ def test_every_slice_has_its_share_of_the_batch_and_of_the_threads(monkeypatch, 
     assert {(one.batch_size, one.threads, one.precision, one.spin_us) for one in asked} == {(*expected, "fp16", 50)}
 
 
-def test_slices_compute_what_the_whole_batch_does_to_the_last_bit():
-    """Kernels compute every image by itself, so cutting the batch changes no sum."""
+def test_slices_compute_what_the_whole_batch_does():
+    """To the last bit where the engine takes the same algorithms at both sizes; they may differ by rounding alone."""
     cut = load_slices(BUILTIN, Workload(model="mobilenetv2", batch_size=4, slices=2), 2, None, seed=11)
     parts = [one.inputs() for one in (cut._first, *cut._others)]
     found = cut.run()
@@ -91,7 +91,8 @@ def test_slices_compute_what_the_whole_batch_does_to_the_last_bit():
     whole = Session(optimise(load_graph("mobilenetv2", batch_size=4)), threads=2)
     together = whole.run({name: np.concatenate([part[name] for part in parts]) for name in parts[0]})
     for name, expected in together.items():
-        assert np.array_equal(np.concatenate([part[name] for part in found]), expected)
+        apart = np.abs(np.concatenate([part[name] for part in found]) - expected).max()
+        assert apart <= 1e-5 * np.abs(expected).max()
 
 
 def test_pictures_are_prepared_in_every_inference(monkeypatch):
