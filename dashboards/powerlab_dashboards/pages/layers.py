@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from fastapi import APIRouter, Response
 
 from powerlab.analysis.roofline import roofline
+from powerlab.domain.layers import LayerProfile
+from powerlab.domain.run import Finding
 from powerlab.store import Store
 from powerlab.store.errors import NotFoundError
 from powerlab.store.layer_queries import layer_profile, list_layer_profiles
@@ -13,6 +17,14 @@ from powerlab_dashboards.pages.figures import figure_response, view_of
 from powerlab_dashboards.render import not_found, page
 
 LIMIT = 200
+
+
+def layer_findings(profile: LayerProfile) -> list[tuple[Finding, int]]:
+    """Return one finding of each rule and verdict with the number of layers that have it, the most frequent first."""
+    said = [finding for layer in profile.layers for finding in layer.findings]
+    counted = Counter((finding.rule, finding.verdict) for finding in said)
+    examples = {(finding.rule, finding.verdict): finding for finding in said}
+    return [(examples[key], number) for key, number in counted.most_common()]
 
 
 def add_routes(router: APIRouter, store: Store) -> None:
@@ -36,6 +48,7 @@ def add_routes(router: APIRouter, store: Store) -> None:
             section="layers",
             profile=profile,
             rows=list(zip(profile.layers, roofline(profile), strict=True)),
+            said=layer_findings(profile),
             charts=LAYER_CHARTS.values(),
         )
 
