@@ -27,6 +27,7 @@ COMMANDS = (
     "runs",
     "audit",
     "compare",
+    "study",
     "export",
     "tegrastats",
 )
