@@ -21,32 +21,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+_HELD = 1.5
+"""A sensor renewed at so many sample periods shows the same value again: of those, one for each period counts."""
 GAP_PERIODS = 2.5
 """From here on a distance of samples is a gap: two reads in a row that failed."""
 
 
-def usual_apart_s(time_s: Floats, update_period_s: float) -> float:
-    """Return how far apart new values are in s: as samples are, or as the sensor renews them."""
-    return max(float(np.median(np.diff(time_s))), update_period_s)
+def usual_apart_s(time_s: Floats, window_s: tuple[float, float]) -> float:
+    """Return the median distance in s of samples in a window and one on either side."""
+    return float(np.median(np.diff(time_s[_inside(time_s, window_s)])))
+
+
+def _inside(time_s: Floats, window_s: tuple[float, float]) -> slice:
+    first = max(0, int(np.searchsorted(time_s, window_s[0], side="right")) - 1)
+    last = min(time_s.size, int(np.searchsorted(time_s, window_s[1], side="left")) + 1)
+    return slice(min(first, last - 2), last)
 
 
 def sampling_j(time_s: Floats, value_w: Floats, window_s: tuple[float, float], update_period_s: float) -> float:
     """Return the standard uncertainty in J of the integral of samples over a window, for what they did not see."""
-    apart_s = usual_apart_s(time_s, update_period_s)
-    seen_w = _renewed(time_s, value_w, window_s, apart_s)
+    sampled_s = usual_apart_s(time_s, window_s)
+    apart_s = max(sampled_s, update_period_s)
+    if update_period_s < _HELD * sampled_s:
+        seen_w = value_w[_inside(time_s, window_s)]
+    else:
+        due_s = np.arange(window_s[0] - apart_s, window_s[1] + apart_s, apart_s)
+        seen_w = value_w[np.clip(np.searchsorted(time_s, due_s, side="right") - 1, 0, time_s.size - 1)]
     next_one, next_but_one = (float(np.sum((seen_w[lag:] - seen_w[:-lag]) ** 2)) for lag in (1, 2))
     noise = min(max(2 * next_one - next_but_one, 0.0), next_one)
     return apart_s * math.sqrt(noise / 2 + (next_one - noise) / 12)
-
-
-def _renewed(time_s: Floats, value_w: Floats, window_s: tuple[float, float], apart_s: float) -> Floats:
-    """Return the values in the window and one on either side, one for each time that they are renewed."""
-    first = max(0, int(np.searchsorted(time_s, window_s[0], side="right")) - 1)
-    last = min(time_s.size, int(np.searchsorted(time_s, window_s[1], side="left")) + 1)
-    if apart_s < 1.5 * float(np.median(np.diff(time_s))):
-        return value_w[first:last]
-    due_s = np.arange(window_s[0] - apart_s, window_s[1] + apart_s, apart_s)
-    return value_w[np.clip(np.searchsorted(time_s, due_s, side="right") - 1, 0, time_s.size - 1)]
 
 
 def gap_j(time_s: Floats, value_w: Floats, window_s: tuple[float, float], update_period_s: float) -> float:
@@ -55,13 +58,10 @@ def gap_j(time_s: Floats, value_w: Floats, window_s: tuple[float, float], update
     In a gap the power is anywhere within the range that was seen in the window: why samples are missing is unknown, and
     may have to do with what the machine did.
     """
-    inside = np.flatnonzero((time_s[1:] > window_s[0]) & (time_s[:-1] < window_s[1]))
-    apart_s = np.diff(np.clip(time_s, *window_s))[inside]
-    gaps = inside[apart_s > GAP_PERIODS * usual_apart_s(time_s, update_period_s)]
-    if not gaps.size:
-        return 0.0
-    near = value_w[inside[0] : inside[-1] + 2]
-    middle_w = (value_w[gaps] + value_w[gaps + 1]) / 2
-    reach_w = np.maximum(near.max() - middle_w, middle_w - near.min())
-    gap_s = np.diff(np.clip(time_s, *window_s))[gaps]
-    return float(np.sqrt(np.sum((reach_w * gap_s) ** 2) / 3))
+    inside = _inside(time_s, window_s)
+    near_w = value_w[inside]
+    apart_s = np.diff(np.clip(time_s[inside], *window_s))
+    gaps = np.flatnonzero(apart_s > GAP_PERIODS * max(usual_apart_s(time_s, window_s), update_period_s))
+    middle_w = (near_w[gaps] + near_w[gaps + 1]) / 2
+    reach_w = np.maximum(near_w.max() - middle_w, middle_w - near_w.min())
+    return float(np.sqrt(np.sum((reach_w * apart_s[gaps]) ** 2) / 3))

@@ -19,6 +19,7 @@ from powerlab.domain.power import Trace
 from powerlab.measure.lag_correction import LONGEST_PERIODS, Lag
 
 Floats = NDArray[np.float64]
+_FEWEST = 4
 _SQRT3, _SQRT12 = math.sqrt(3.0), math.sqrt(12.0)
 
 
@@ -88,12 +89,13 @@ class Knots:
         return min(math.hypot(*times_j, bends_j), float(most_j - least_j) / _SQRT12)
 
 
-def knots_of(time_s: Floats, trace: Trace) -> Knots:
+def knots_of(time_s: Floats, trace: Trace, window_s: float) -> Knots:
     """Return the knots of a counter's readings.
 
     Args:
-        time_s: shape (n,), the readings' stamps on a clock of the caller's.
+        time_s: shape (n,), the readings' stamps on a clock that begins with the window.
         trace: the readings.
+        window_s: how long the window is: how much the power varies, and how a reading is rounded, is looked at there.
     """
     rail, value_j = trace.rail, trace.value
     new = np.concatenate(([True], np.diff(value_j) > 0))
@@ -104,6 +106,10 @@ def knots_of(time_s: Floats, trace: Trace) -> Knots:
     knot_s, knot_j = time_s[new] - age_s, value_j[new]
     unsure_s = np.hypot(age_s, trace.read_cost_ns / 2e9)
     slopes_w = np.diff(knot_j) / np.diff(knot_s)
+    inner = slice(*np.searchsorted(knot_s, (0.0, window_s)).tolist())
+    if inner.stop - inner.start < _FEWEST:
+        inner = slice(0, knot_s.size)
+    pieces = slice(inner.start, inner.stop - 1)
     return Knots(
         time_s=knot_s,
         value_j=knot_j,
@@ -113,8 +119,10 @@ def knots_of(time_s: Floats, trace: Trace) -> Knots:
         read_j=value_j,
         held_s=rail.update_period_s,
         half_read_s=trace.read_cost_ns / 2e9,
-        wander_w2s=_wander_w2s(knot_s, slopes_w, unsure_s),
-        rounding_j=min(rail.resolution, float(np.median(slopes_w) * np.median(apart_s + rail.update_period_s))),
+        wander_w2s=_wander_w2s(knot_s[inner], slopes_w[pieces], unsure_s[inner]),
+        rounding_j=min(
+            rail.resolution, float(np.median(slopes_w[pieces]) * np.median(apart_s[inner] + rail.update_period_s))
+        ),
         lag=_delay(trace),
     )
 

@@ -135,7 +135,7 @@ class _Trapezoid:
 
 
 def _from_counter(trace: Trace, time_s: Floats, window_s: float) -> tuple[float, dict[str, float], float | None]:
-    knots = knots_of(time_s, trace)
+    knots = knots_of(time_s, trace, window_s)
     lag = knots.lag
     energy_j, late_j = lagged_energy(lambda lag_s: knots.at(window_s + lag_s) - knots.at(lag_s), lag)
     edges_j = [knots.uncertainty_j(at_s + lag.mean_s) for at_s in (0.0, window_s)]
