@@ -59,8 +59,8 @@ PACKAGES: dict[str, Package] = {
 
 def installed_version(engine: str) -> str | None:
     """Return the version of an engine that is installed here, without importing it; None where it is not."""
-    package = PACKAGES[engine]
-    if any(importlib.util.find_spec(module) is None for module in package.modules):
+    package = PACKAGES.get(engine)
+    if package is None or any(importlib.util.find_spec(module) is None for module in package.modules):
         return None
     for distribution in package.distributions:
         try:

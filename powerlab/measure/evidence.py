@@ -49,6 +49,8 @@ class Evidence:
         sampling_core_share: processor time of powerlab's own sampling as a share of one core; None where it was not
             counted.
         measured_with: the version of powerlab that measures.
+        engine_version: the version of the engine that runs the model; empty where nobody knows.
+        output_difference: how far its outputs were from the built-in engine's; None where nothing was compared.
     """
 
     window_ns: tuple[int, int]
@@ -79,6 +81,8 @@ class Evidence:
     warm_up_s: float = 0.0
     unsteady: Sequence[str] = ()
     measured_with: str = __version__
+    engine_version: str = ""
+    output_difference: float | None = None
 
     @property
     def window_s(self) -> float:

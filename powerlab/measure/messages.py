@@ -46,7 +46,11 @@ class Measure(msgspec.Struct, tag=True, frozen=True, kw_only=True):
     arrival_seed: tuple[int, ...] = ()
 
 
-Request = Load | WarmUp | Measure | LayerRequest
+class Show(msgspec.Struct, tag=True, frozen=True, kw_only=True):
+    """To the worker: run one inference and show its outputs."""
+
+
+Request = Load | WarmUp | Measure | Show | LayerRequest
 
 
 class Ready(msgspec.Struct, tag=True, frozen=True, kw_only=True):
@@ -62,6 +66,12 @@ class Timed(msgspec.Struct, tag=True, frozen=True, kw_only=True):
     end_ns: bytes
 
 
+class Shown(msgspec.Struct, tag=True, frozen=True, kw_only=True):
+    """From the worker: for each slice, by name, the shape and the little-endian float32 of every output."""
+
+    outputs: list[dict[str, tuple[tuple[int, ...], bytes]]]
+
+
 class Refused(msgspec.Struct, tag=True, frozen=True, kw_only=True):
     """From the worker: the user can mend this; ``sentence`` says how."""
 
@@ -74,7 +84,7 @@ class Broken(msgspec.Struct, tag=True, frozen=True, kw_only=True):
     detail: str
 
 
-Reply = Ready | Timed | Refused | Broken | LayerReply
+Reply = Ready | Timed | Shown | Refused | Broken | LayerReply
 
 _encoder = msgspec.msgpack.Encoder()
 _request_decoder: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)

@@ -15,6 +15,7 @@ from typing import IO, Self, TypeVar
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.measure.latency import TimedInferences
@@ -29,6 +30,8 @@ from powerlab.measure.messages import (
     Refused,
     Reply,
     Request,
+    Show,
+    Shown,
     Timed,
     WarmUp,
     decode_reply,
@@ -43,7 +46,7 @@ SLOWNESS = 10.0
 PATIENCE_S = 30.0
 _STOP_S = 2.0
 
-_R = TypeVar("_R", Ready, Timed, Steps, Repeated, Roofs)
+_R = TypeVar("_R", Ready, Timed, Shown, Steps, Repeated, Roofs)
 
 
 class WorkerError(Exception):
@@ -119,6 +122,17 @@ class Worker:
         if not (start_ns.size == end_ns.size > 0 and np.all(end_ns > start_ns) and np.all(np.diff(start_ns) > 0)):
             raise WorkerError("the worker answered with garbage: its times are not in order.")
         return TimedInferences(start_ns=start_ns, end_ns=end_ns)
+
+    def show(self) -> list[dict[str, NDArray[np.float32]]]:
+        """Run one inference and return every slice's outputs by name; raises as :meth:`load` does."""
+        shown = self._ask(Show(), LOAD_TIMEOUT_S, Shown)
+        try:
+            return [
+                {name: np.frombuffer(data, "<f4").reshape(shape) for name, (shape, data) in outputs.items()}
+                for outputs in shown.outputs
+            ]
+        except ValueError as error:
+            raise WorkerError("the worker answered with garbage: its outputs are cut off.") from error
 
     def ask(self, request: LayerRequest, timeout_s: float, expected: type[_R]) -> _R:
         """Ask something about single steps of a plan and return the answer; raises as :meth:`load` does."""

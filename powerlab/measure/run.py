@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from powerlab.backends.packages import installed_version
 from powerlab.backends.registry import backend_module
 from powerlab.domain.power import Part, Trace
 from powerlab.domain.preflight import core_list
@@ -46,6 +47,7 @@ class RunRequest:
             one is measured.
         drifted: says what changed in the power mode since it was set; None where it held.
         like_c: how warm the first run in the same power mode began, in °C; None for that run itself.
+        output_difference: how far the engine's outputs were from the built-in engine's; None where none were compared.
     """
 
     sweep_id: str
@@ -56,6 +58,7 @@ class RunRequest:
     idle: IdleBaseline | None
     drifted: Callable[[], str | None]
     like_c: float | None = None
+    output_difference: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,6 +214,8 @@ def _record(request: RunRequest) -> _Recorded:
         sampling_core_share=recording.core_share + guard.core_share + thermometer.core_share,
         warm_up_s=warmed.duration_s,
         unsteady=(*start.sentences, *warmed.unsteady),
+        engine_version=installed_version(workload.engine) or "",
+        output_difference=request.output_difference,
     )
     return _Recorded(
         timed=timed, evidence=evidence, idle_before=idle_before, idle_after=idle_after, start_c=start.celsius

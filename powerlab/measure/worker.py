@@ -17,7 +17,20 @@ from typing import TYPE_CHECKING, BinaryIO
 from powerlab.boards.simulator import Pacer, pacer
 from powerlab.domain.errors import PowerlabError
 from powerlab.measure.layers.messages import FindCeilings, LoadLayers, RepeatStep
-from powerlab.measure.messages import Broken, Load, Measure, Ready, Refused, Reply, Timed, WarmUp, encode, read_request
+from powerlab.measure.messages import (
+    Broken,
+    Load,
+    Measure,
+    Ready,
+    Refused,
+    Reply,
+    Show,
+    Shown,
+    Timed,
+    WarmUp,
+    encode,
+    read_request,
+)
 from powerlab.measure.scenarios.loops import back_to_back, timed_window
 from powerlab.measure.slices import load_slices
 from powerlab.sysroot import Sysroot
@@ -47,6 +60,16 @@ class Job:
             with self._pace.inference():
                 self._slices.run()
 
+    def carry_out(self, request: WarmUp | Measure | Show) -> Reply:
+        """Do what is asked for with the loaded model."""
+        match request:
+            case WarmUp():
+                return self.warm_up(request)
+            case Measure():
+                return self.measure(request)
+            case Show():
+                return self.show()
+
     def warm_up(self, request: WarmUp) -> Ready:
         """Answer untimed queries, at least one."""
         begin_ns = time.monotonic_ns()
@@ -57,6 +80,15 @@ class Job:
         """Answer the queries of a timed window."""
         starts, ends = timed_window(self.answer, request)
         return Timed(start_ns=_little_endian(starts), end_ns=_little_endian(ends))
+
+    def show(self) -> Shown:
+        """Run one inference, as fast as the host can, and return its outputs."""
+        return Shown(
+            outputs=[
+                {name: (value.shape, value.astype("<f4").tobytes()) for name, value in outputs.items()}
+                for outputs in self._slices.run()
+            ]
+        )
 
 
 def _little_endian(values: array[int]) -> bytes:
@@ -83,10 +115,8 @@ def serve(requests: BinaryIO, replies: BinaryIO) -> None:
                 match request:
                     case Load():
                         job = Job(request)
-                    case WarmUp() if job is not None:
-                        reply = job.warm_up(request)
-                    case Measure() if job is not None:
-                        reply = job.measure(request)
+                    case WarmUp() | Measure() | Show() if job is not None:
+                        reply = job.carry_out(request)
                     case LoadLayers() | RepeatStep() | FindCeilings():
                         bench = bench or _bench()
                         reply = bench.answer(request)
