@@ -26,6 +26,8 @@ from powerlab.protocol.messages import (
 from powerlab.store import Store, open_store
 from powerlab.store.writes import devices, jobs, runs, sweeps
 from powerlab_dashboards.router import create_router
+from recorded_run import POINT, recorded_run
+from store_writing import upload, upload_trace
 from tests.dashboards import plausible
 
 START = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
@@ -118,6 +120,18 @@ class Shelf:
                 request = EnrolRequest(code=code, device=bench.device, capabilities=bench.capabilities)
                 self._devices[name] = devices.enrol(session, request, now).device_id
         return self._devices[name]
+
+
+def add_recorded_run(shelf: Shelf, **changes: object) -> Run:
+    """Store a run whose figures follow from its record, with other things in it where they are named."""
+    plan = plausible.plan(models=(POINT.workload.model,), batch_sizes=(4,), threads=(2,), modes=("current",))
+    sweep = shelf.add_sweep(plausible.laptop(), plan, stored=0)
+    recorded = recorded_run(sweep_id=sweep.id)
+    run = dataclasses.replace(recorded.run, **changes)  # type: ignore[arg-type]
+    upload(shelf.store, sweep.device_id, sweep.lease, run)
+    for trace in recorded.traces:
+        upload_trace(shelf.store, sweep.device_id, sweep.lease, run.id, trace)
+    return run
 
 
 def open_shelf(path: Path) -> Shelf:

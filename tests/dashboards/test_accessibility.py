@@ -12,10 +12,10 @@ import pytest
 from powerlab.domain.quantity import Provenance
 from powerlab.domain.run import Verdict
 from tests.dashboards import plausible
-from tests.dashboards.conftest import client_of, open_shelf
+from tests.dashboards.conftest import add_recorded_run, client_of, open_shelf
 from tests.dashboards.page_tree import Element, parse
 
-PAGES = ("home", "devices", "simulated", "bare", "running", "run", "failed run", "nowhere")
+PAGES = ("home", "devices", "simulated", "bare", "running", "run", "failed run", "audit", "refused audit", "nowhere")
 STYLES = Path(__file__).parents[2] / "dashboards/powerlab_dashboards/static/powerlab.css"
 
 
@@ -37,6 +37,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Elemen
         "running": f"/sweeps/{running.id}",
         "run": f"/runs/{simulated.runs[0].id}",
         "failed run": f"/runs/{running.runs[0].id}",
+        "audit": f"/runs/{add_recorded_run(shelf).id}/audit",
+        "refused audit": f"/runs/{running.runs[0].id}/audit",
         "nowhere": "/nowhere",
     }
     with client_of(shelf) as client:
