@@ -7,10 +7,10 @@ from fastapi.routing import APIRoute
 
 from powerlab.store import Store
 from powerlab_dashboards import assets
-from powerlab_dashboards.pages import audit, devices, home, layers, run, sweep
+from powerlab_dashboards.pages import audit, devices, home, layers, run, studies, sweep
 from powerlab_dashboards.render import not_found
 
-PAGES = (home, sweep, run, layers, audit, devices)
+PAGES = (home, sweep, run, layers, audit, studies, devices)
 
 
 def create_router(store: Store) -> APIRouter:

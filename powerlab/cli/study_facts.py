@@ -87,8 +87,12 @@ def needed_bytes(model: str, batch_size: int) -> int:
 
 
 def first_cores(threads: int) -> str:
-    """Return the cores that so many threads are given where nobody names any, as a list the kernel reads."""
-    return ",".join(map(str, sorted(os.sched_getaffinity(0))[:threads]))
+    """Return the cores that so many threads are given where nobody names any, as a list the kernel reads.
+
+    A simulated board may have more cores than the host; of a longer list the host's own are taken.
+    """
+    mask = sorted(os.sched_getaffinity(0))
+    return ",".join(map(str, mask[:threads] if threads <= len(mask) else range(threads)))
 
 
 @dataclass(slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -130,6 +130,18 @@ class Study:
     cases: tuple[Case, ...]
     not_repeated: tuple[NotRepeated, ...] = ()
     compared: str = ""
+
+    def holds(self, point: Point) -> bool:
+        """Whether a point stands in one of the cases."""
+        return any(case.holds(point) for case in self.cases)
+
+    def asked_by(self, points: Sequence[Point]) -> bool:
+        """Whether a sweep of these points repeats the study: some belong to it, and where it runs all twice, they do.
+
+        Any sweep of the same networks will do; nobody needs to have called it a study.
+        """
+        twice = any(plan.same_cores for plan in self.plans)
+        return any(map(self.holds, points)) and (not twice or len({point.cores for point in points}) > 1)
 
     def __post_init__(self) -> None:
         rows = [row for case in self.cases for row in case.published]

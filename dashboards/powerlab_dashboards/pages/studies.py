@@ -1,0 +1,70 @@
+"""Published experiments, and what the sweeps in the store say beside their tables."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+from fastapi import APIRouter, Response
+from sqlalchemy.orm import Session
+
+from powerlab.analysis.matches import varying
+from powerlab.analysis.wording import ratio_words, verdict_words
+from powerlab.domain.quantity import METRICS
+from powerlab.store import Store, queries
+from powerlab.studies.registry import STUDIES
+from powerlab.studies.study import Study
+from powerlab.studies.table import Repeated, column_title, compared, figure_text, rows
+from powerlab_dashboards.render import not_found, page
+
+SWEEP_LIMIT = 200
+"""How many of the newest sweeps are looked through."""
+
+
+def add_routes(router: APIRouter, store: Store) -> None:
+    """Add ``/studies`` and ``/studies/{name}``."""
+
+    @router.get("/studies")
+    def studies() -> Response:
+        return page("studies.html", section="studies", studies=STUDIES.values())
+
+    @router.get("/studies/{name}")
+    def study_page(name: str) -> Response:
+        if name not in STUDIES:
+            return not_found(f"There is no study named {name}; there are {', '.join(STUDIES)}.")
+        study = STUDIES[name]
+        with store.session() as session:
+            repeated = repeated_in(session, study)
+        matches = compared(study, repeated)
+        table = rows(study, repeated)
+        return page(
+            "study.html",
+            section="studies",
+            study=study,
+            titles=[column_title(metric, study) for metric in study.metrics],
+            cases=[(case, list(found)) for case, found in groupby(table, key=lambda row: row.case)],
+            matches=matches,
+            name_of=varying(side.point for match in matches for side in (match.one, match.other)),
+            metric_kinds=METRICS,
+            figure_text=figure_text,
+            ratio_words=ratio_words,
+            verdict_words=verdict_words,
+            sweep_limit=SWEEP_LIMIT,
+        )
+
+
+def repeated_in(session: Session, study: Study) -> list[Repeated]:
+    """Return what the store has of a study, newest first: of every device, each point from its newest sweep."""
+    found = []
+    seen: set[tuple[str, str]] = set()
+    for record in queries.list_sweeps(session, limit=SWEEP_LIMIT):
+        points = record.plan.points()
+        if not study.asked_by(points):
+            continue
+        new = {point.id for point in points if study.holds(point)} - {
+            point for device, point in seen if device == record.device_id
+        }
+        runs = [run for run in queries.runs_of_sweep(session, record.id) if run.point.id in new] if new else []
+        if runs:
+            seen |= {(record.device_id, run.point.id) for run in runs}
+            found.append(Repeated(sweep_id=record.id, device=record.device_name, runs=tuple(runs)))
+    return found
