@@ -12,7 +12,7 @@ from typing import Literal, Protocol, TypeVar
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.sweep import SweepPlan
 from powerlab.protocol.messages import Description, Finish, Lease
-from powerlab.sweep.events import RunFinished, SweepEvent, SweepStarted
+from powerlab.sweep.events import RunFinished, SweepEvent, SweepExtended, SweepFinished, SweepStarted
 from powerlab.sweep.host import Host
 from powerlab.sweep.runner import run_sweep
 from powerlab_agent.client import STALE_LEASE, UNAUTHORISED, Client, RefusedError, ServerUnreachableError
@@ -45,6 +45,14 @@ class SweepRunner(Protocol):
 
 class _StoppedError(Exception):
     """Told to stop while the server was away; everything is on disk for the next life."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ended:
+    """How a sweep ended: why it failed, if it did, or that it was told to stop before its end."""
+
+    failure: str | None = None
+    stopped: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
@@ -143,15 +151,16 @@ class Daemon:
             self._halt_sweep.set()
         with Heartbeat(self.client, lease, self._halt_sweep.set):
             try:
-                failure = self._measure(lease)
+                ended = self._measure(lease)
                 self._insist(lambda: self._uploader.upload_all(lease))
-                self._insist(lambda: self._close(lease, failure))
+                self._insist(lambda: self._close(lease, ended))
             except LeaseLostError as error:
                 _log.warning("the job was given to somebody else: %s", error)
         self.spool.let_go()
 
-    def _measure(self, lease: Lease) -> str | None:
-        """Run what is missing; every run is on disk before the next begins. Returns why the sweep failed, if it did."""
+    def _measure(self, lease: Lease) -> _Ended:
+        """Run what is missing; every run is on disk before the next begins."""
+        stopped = False
         try:
             with closing(
                 self.runner(lease.plan, lease.sweep_id, self.host, self._done(lease), self._halt_sweep)
@@ -159,6 +168,10 @@ class Daemon:
                 for event in events:
                     if isinstance(event, SweepStarted) and event.advice:
                         _log.warning("%s", event.advice)
+                    if isinstance(event, SweepExtended):
+                        _log.info("%s", event.detail)
+                    if isinstance(event, SweepFinished):
+                        stopped = event.stopped
                     if isinstance(event, RunFinished):
                         for complaint in self.spool.add(event, lease.fencing_token):
                             _log.error("run %s: %s", event.run.id, complaint)
@@ -168,27 +181,28 @@ class Daemon:
             raise
         except PowerlabError as error:
             _log.error("the sweep cannot be carried out: %s", error)
-            return str(error)
+            return _Ended(failure=str(error))
         except Exception as error:
             _log.exception("the sweep broke off")
-            return (
-                f"the sweep broke off by an error in powerlab ({type(error).__name__}); the agent's log has the rest."
+            return _Ended(
+                failure=f"the sweep broke off by an error in powerlab ({type(error).__name__}); the agent's log has "
+                "the rest."
             )
-        return None
+        return _Ended(stopped=stopped)
 
     def _done(self, lease: Lease) -> frozenset[tuple[str, int]]:
         return self.spool.done(lease.sweep_id) | {(run.point_id, run.repeat) for run in lease.done}
 
-    def _close(self, lease: Lease, failure: str | None) -> None:
+    def _close(self, lease: Lease, ended: _Ended) -> None:
         """Tell the server how it ended: done, failed, or broken off before the end and to be given out again."""
         wanted = {(point.id, repeat) for point in lease.plan.points() for repeat in range(lease.plan.repeats)}
         try:
-            if failure is None and not wanted <= self._done(lease):
+            if ended.failure is None and (ended.stopped or not wanted <= self._done(lease)):
                 self.client.release(lease.job_id, lease.fencing_token)
                 _log.info("sweep %s is given back unfinished", lease.sweep_id)
                 return
-            state: Literal["done", "failed"] = "done" if failure is None else "failed"
-            message = Finish(fencing_token=lease.fencing_token, state=state, detail=failure or "")
+            state: Literal["done", "failed"] = "done" if ended.failure is None else "failed"
+            message = Finish(fencing_token=lease.fencing_token, state=state, detail=ended.failure or "")
             self.client.finish(lease.job_id, message)
         except RefusedError as error:
             if error.kind != STALE_LEASE:

@@ -9,11 +9,11 @@ from powerlab.protocol.messages import Problem
 from powerlab.store import Store
 from powerlab_api import problems
 from powerlab_api.guard import Guard
-from powerlab_api.routes import agents, devices, exports, health, jobs, runs, sweeps, traces
+from powerlab_api.routes import agents, devices, exports, health, jobs, layers, runs, sweeps, traces
 from powerlab_api.settings import Settings
 
 PREFIX = "/api/v1"
-_ROUTES = (health, devices, agents, sweeps, jobs, runs, traces, exports)
+_ROUTES = (health, devices, agents, sweeps, jobs, runs, traces, exports, layers)
 
 
 def create_app(store: Store, settings: Settings | None = None) -> FastAPI:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import PurePath
 
 from powerlab.analysis.rounding import interval_decimals, lopsided, significant_decimals
+from powerlab.domain.layers import LAYER_METRICS
 from powerlab.domain.quantity import METRICS, Metric
 
 _DIGITS_WITHOUT_INTERVAL = 3
@@ -39,7 +40,7 @@ class Shown:
 
 def shown(metric: Metric) -> Shown:
     """Return a metric ready to print: the interval keeps two digits, the value as many decimals."""
-    kind = METRICS[metric.name]
+    kind = METRICS.get(metric.name) or LAYER_METRICS[metric.name]
     if metric.low is None or metric.high is None:
         return Shown(
             value=significant(metric.value),

@@ -7,14 +7,14 @@ from fastapi.routing import APIRoute
 
 from powerlab.store import Store
 from powerlab_dashboards import assets
-from powerlab_dashboards.pages import devices, home, run, sweep
+from powerlab_dashboards.pages import audit, devices, home, layers, run, sweep
 from powerlab_dashboards.render import not_found
 
-PAGES = (home, sweep, run, devices)
+PAGES = (home, sweep, run, layers, audit, devices)
 
 
 def create_router(store: Store) -> APIRouter:
-    """Return the pages ``/``, ``/sweeps/{id}``, ``/runs/{id}``, ``/devices`` and their static files.
+    """Return the pages ``/``, ``/sweeps/{id}``, ``/runs/{id}``, ``/runs/{id}/audit`` and ``/devices``, and their files.
 
     Include it last: its final route answers every other address outside ``/api`` with a page that says "not found".
 

@@ -6,21 +6,30 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from powerlab.domain.budget import IDLE, IDLE_PREFIX, REPEATS, Share, combined, of_metric, shares
+from powerlab.domain.budget import IDLE, IDLE_PREFIX, REPEATS, TOGETHER, Share, combined, of_metric, shares
 from powerlab.domain.quantity import METRICS
 from powerlab.domain.run import Contribution, EffectKind
 
-SHOWN: tuple[str, ...] = ("power_w", "energy_per_image_j", "idle_power_w", "energy_above_idle_per_image_j")
-"""The figures of a table, in order. Efficiency is the inverse of the energy per image, and has its shares."""
+SHOWN: Mapping[str, str] = {
+    "power_w": "Power",
+    "energy_per_image_j": "Energy per image",
+    "idle_power_w": "Idle power",
+    "energy_above_idle_per_image_j": "Above idle",
+}
+"""The figures of a table with their headings. Efficiency, an inverse, has the shares of the energy per image."""
+LEAST_PERCENT = 0.1
+"""Smaller shares are left out of tables."""
 RULE = (
-    "Gains, edges and lags of one source's rails are added, because they err alike; everything else is combined as the "
-    "root of the sum of squares. Efficiency has the shares of the energy per image."
+    f"Shares below {LEAST_PERCENT:g} % are left out. What the rails of one source have in common "
+    f"({', '.join(sorted(TOGETHER))}) is added; everything else is combined as the root of the sum of squares. "
+    "Efficiency has the shares of the energy per image."
 )
 """How the lines of every table become an interval."""
 
 _WORDS = {
     "gain": "stated gain error",
     "quantisation": "step of the readings",
+    "rounding": "rounding of the other readings",
     "offset": "offset of the readings",
     "sampling": "power between two samples",
     "edge": "ends of the window between readings",
@@ -97,10 +106,10 @@ def _rows(lines: Sequence[Contribution], metrics: Iterable[str], name: Callable[
             row = (name(share.line.origin), share.line.effect, share.line.kind)
             together.setdefault(row, []).append(share)
         for row, found in together.items():
-            cells.setdefault(row, {})[metric] = Cell(
-                standard_uncertainty=combined(share.line for share in found),
-                percent=math.fsum(share.percent for share in found),
-            )
+            percent = math.fsum(share.percent for share in found)
+            if percent >= LEAST_PERCENT:
+                uncertainty = combined(share.line for share in found)
+                cells.setdefault(row, {})[metric] = Cell(standard_uncertainty=uncertainty, percent=percent)
     made = (
         Row(origin=origin, effect=effect_in_words(effect), kind=kind, cells=by_metric)
         for (origin, effect, kind), by_metric in cells.items()

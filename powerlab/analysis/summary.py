@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from powerlab.domain.budget import MAY_BE_NEGATIVE, REPEATS, of_metric
+from powerlab.domain.budget import INVERTED, MAY_BE_NEGATIVE, REPEATS, half_width, of_metric
 from powerlab.domain.quantity import METRICS, Metric
 from powerlab.domain.run import Contribution, EffectKind, Finding, Run, Verdict
 from powerlab.domain.statistics import NORMAL_95, mean_half_width
@@ -89,8 +89,9 @@ def _summarise_point(runs: list[Run]) -> PointSummary:
             detail = f"{METRICS[name].title.lower()}: the repeats are {words}, which cannot be put together"
             findings.append(Finding(rule=MIXED_RULE, verdict=Verdict.VOID, detail=detail))
         elif figures:
-            metrics.append(combine(figures))
-            budget += _budget(name, found)
+            lines = _budget(name, found)
+            metrics.append(combine(figures, lines))
+            budget += lines
     return PointSummary(
         point=runs[0].point,
         run_count=len(runs),
@@ -130,10 +131,12 @@ def typical_figure(figures: Sequence[Metric]) -> Metric | None:
     return figures[widths[len(widths) // 2][1]] if widths else None
 
 
-def combine(figures: Sequence[Metric]) -> Metric:
+def combine(figures: Sequence[Metric], lines: Sequence[Contribution] = ()) -> Metric:
     """Return the median of one metric's repeats, which share a provenance, with its 95 % interval.
 
-    Without a second repeat there is no scatter between repeats to see, and so no interval.
+    Where there is a budget, its lines make the interval, as those of a run do; that of an inverse has two sides, each
+    of which is put together with the scatter by itself. Without a second repeat there is no scatter between repeats to
+    see, and so no interval.
     """
     value = median(figure.value for figure in figures)
     between = mean_half_width([figure.value for figure in figures])
@@ -143,8 +146,10 @@ def combine(figures: Sequence[Metric]) -> Metric:
     below = above = 0.0
     if typical is not None and typical.low is not None and typical.high is not None:
         below, above = typical.value - typical.low, typical.high - typical.value
-    low = value - math.hypot(between, below)
-    high = value + math.hypot(between, above)
+    below, above = math.hypot(between, below), math.hypot(between, above)
+    if lines and figures[0].name not in INVERTED:
+        below = above = half_width(lines)
+    low, high = value - below, value + above
     if figures[0].name not in MAY_BE_NEGATIVE:
         low = max(0.0, low)
     return Metric(name=figures[0].name, value=value, low=low, high=high, provenance=figures[0].provenance)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerlab.backends.base import LoadOptions
+from powerlab.backends.inputs import seeded_inputs
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
 from powerlab.engine.load import load_graph
@@ -22,11 +23,8 @@ class BuiltinBackend:
         self._session = session
 
     def inputs(self, seed: int) -> dict[str, NDArray[np.float32]]:
-        """Return seeded normal inputs; the values do not change the work, but zeros could."""
-        generator = np.random.default_rng(seed)
-        return {
-            name: generator.standard_normal(shape, dtype=np.float32) for name, shape in self._session.inputs.items()
-        }
+        """Return the seeded inputs."""
+        return seeded_inputs(self._session.inputs, seed)
 
     def run(self, inputs: dict[str, NDArray[np.float32]]) -> dict[str, NDArray[np.float32]]:
         """Run one inference."""

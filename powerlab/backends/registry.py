@@ -14,7 +14,7 @@ from powerlab.backends.base import Backend, LoadOptions
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.preflight import ENGINES
 
-BACKENDS: dict[str, str] = {name: f"powerlab.backends.{name}" for name in ENGINES}
+BACKENDS: dict[str, str] = {name: f"powerlab.backends.{name.replace('-', '_')}" for name in ENGINES}
 """Name of each engine and the module that loads it; a module is imported only in the worker that runs it."""
 
 

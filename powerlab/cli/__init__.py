@@ -15,6 +15,7 @@ from powerlab.domain.errors import PowerlabError
 COMMANDS = (
     "demo",
     "profile",
+    "layers",
     "doctor",
     "boards",
     "modes",
@@ -26,6 +27,7 @@ COMMANDS = (
     "runs",
     "audit",
     "compare",
+    "study",
     "export",
     "tegrastats",
 )

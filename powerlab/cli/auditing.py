@@ -14,6 +14,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from powerlab import __version__
 from powerlab.analysis.dimensions import in_words
 from powerlab.cli import EXIT_INCOMPLETE, EXIT_OK
 from powerlab.cli.consoles import plain_table, print_neatly, table_console
@@ -25,7 +26,7 @@ from powerlab.measure.audit.compare import Compared
 from powerlab.measure.audit.mlperf import Ruled, Ruling
 from powerlab.protocol.wire import encode
 
-_WIDTH = 110
+_WIDTH = 100
 _STYLES = {Ruling.ACCEPTED: "green", Ruling.REJECTED: "red", Ruling.UNKNOWN: "yellow"}
 _VERBS = {
     Ruling.ACCEPTED: "would accept this run",
@@ -70,6 +71,11 @@ def _report(found: Audit) -> Iterator[RenderableType]:
     different = [one for one in found.compared if not one.equal]
     for one in different:
         yield Padding(Text(f"{one.what}: {one.detail}", style="red"), (0, 0, 0, 2))
+    measured_with = run.conditions.measured_with if run.conditions else ""
+    if different and measured_with != __version__:
+        yield Text(
+            f"The run was measured with powerlab {measured_with}; this is {__version__}, whose method may differ."
+        )
     if found.mlperf_ruling is None:
         yield Text("The record is damaged, so nothing was worked out from it.")
         return
@@ -91,22 +97,22 @@ def _sentence(found: Audit) -> Text:
 
 
 def _compared_table(compared: Sequence[Compared]) -> Table:
-    table = plain_table("what", "as stored", "worked out again", "")
+    table = plain_table("what", "result", "as stored", "worked out again")
     for one in compared:
         table.add_row(
             Text(one.what),
+            Text("equal" if one.equal else "differs", style="green" if one.equal else "bold red"),
             Text(one.stored),
             Text(one.recomputed),
-            Text("equal" if one.equal else "differs", style="green" if one.equal else "bold red"),
         )
     return table
 
 
 def _mlperf_table(rules: Sequence[Ruled]) -> Table:
-    table = plain_table("rule", "asks for", "this run", "ruling")
+    table = plain_table("rule", "ruling", "asks for", "this run")
     for one in rules:
         figure = Text(one.figure)
         if one.mend:
             figure.append(f"\n→ {one.mend}", style="dim")
-        table.add_row(Text(one.rule), Text(one.asks), figure, Text(one.ruling, style=_STYLES[one.ruling]))
+        table.add_row(Text(one.rule), Text(one.ruling, style=_STYLES[one.ruling]), Text(one.asks), figure)
     return table

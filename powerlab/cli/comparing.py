@@ -36,7 +36,7 @@ def compare(args: argparse.Namespace) -> int:
     if not matches:
         raise PowerlabError(_nothing(sweeps))
     if args.json:
-        document = {"sweeps": [sweep.id for sweep in sweeps], "matches": [_document(match) for match in matches]}
+        document = {"sweeps": [sweep.id for sweep in sweeps], "matches": [match_document(match) for match in matches]}
         print(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
     else:
         show_matches(matches, _heading(args, sweeps))
@@ -115,7 +115,7 @@ def _nothing(sweeps: Sequence[SweepRuns]) -> str:
     return "the sweep has no two points with usable figures to compare; `powerlab runs list --sweep` shows its runs."
 
 
-def _document(match: Match) -> dict[str, Any]:
+def match_document(match: Match) -> dict[str, Any]:
     """Return a match as values that JSON can hold, without the runs, which the store has."""
     sides = {
         title: {

@@ -38,6 +38,7 @@ def demo_plan(device: DeviceRecord, model: str, seconds: float) -> SweepPlan:
         repeats=_REPEATS,
         duration_s=round(min(_LONGEST_S, max(_SHORTEST_S, duration_s)), 1),
         warm_up_s=_WARM_UP_S,
+        longest_warm_up_s=_WARM_UP_S,
         idle_s=1.0,
     )
 

@@ -74,7 +74,7 @@ def demonstrate(args: argparse.Namespace) -> int:
         with phases.phase("table"):
             print_sweep(api, record, as_json=False)
             runs = _runs(api, record.id)
-            for line in (*answer(runs), *notes(runs, device.capabilities.total)):
+            for line in (*answer(runs), *notes(runs, device.capabilities.total, plan)):
                 console.print(line, highlight=False, soft_wrap=True)
         console.print(f"\nphases: {phases}", highlight=False)
         if console.is_terminal and not args.no_serve:

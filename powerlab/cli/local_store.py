@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from powerlab.domain.device import Capabilities, Device
 from powerlab.domain.errors import PowerlabError
+from powerlab.domain.layers import LayerProfile
 from powerlab.domain.power import Trace
 from powerlab.domain.run import Run
 from powerlab.domain.sweep import SweepPlan
@@ -186,3 +187,25 @@ def _device_id(session: Session, store: Store, device: Device, capabilities: Cap
     code = make_enrolment_code(session, EnrolmentCodeRequest(), now).code
     session.flush()
     return enrol(session, EnrolRequest(code=code, device=device, capabilities=capabilities), now).device_id
+
+
+def keep_layer_profile(store: Store, device: Device, capabilities: Capabilities, profile: LayerProfile) -> None:
+    """Make the device known and store a layer profile of it, in one transaction.
+
+    Raises:
+        PowerlabError: the database cannot be written.
+    """
+    from sqlalchemy.exc import DBAPIError
+
+    from powerlab.store.writes.layers import store_layer_profile
+
+    try:
+        with store.write() as session:
+            device_id = _device_id(session, store, device, capabilities)
+            session.flush()
+            store_layer_profile(session, device_id, profile, store.clock())
+    except DBAPIError as error:
+        reason = " ".join(str(error.orig).split())
+        raise PowerlabError(
+            f"the database {store.address} cannot be written ({reason}); make room there, or name another with --store."
+        ) from error

@@ -9,7 +9,7 @@ from typing import TypeVar
 from powerlab.domain.choices import meant
 from powerlab.domain.device import Capabilities, Device
 from powerlab.domain.errors import PowerlabError
-from powerlab.domain.rigour import LEVELS, Rigour
+from powerlab.domain.rigour import LEVELS, Level, Rigour
 from powerlab.domain.sweep import SweepPlan
 from powerlab.domain.workload import Preparation, Scenario
 
@@ -77,6 +77,7 @@ def plan_from(args: argparse.Namespace, device: Device, capabilities: Capabiliti
     def chosen(option: str, given: str | None, kind: Callable[[str], _T], otherwise: _T) -> _T:
         return otherwise if given is None else _number(option, given, kind)
 
+    warm_up_s = chosen("--warm-up", args.warm_up, float, level.warm_up_s)
     return SweepPlan(
         models=tuple(args.models),
         threads=_numbers("--threads", args.threads, int)
@@ -93,16 +94,28 @@ def plan_from(args: argparse.Namespace, device: Device, capabilities: Capabiliti
         preparation=Preparation(args.preparation),
         latency_bound_ms=_number("--latency-bound-ms", args.latency_bound_ms, float),
         rigour=Rigour(args.rigour),
-        until_percent=_number("--until", args.until.removesuffix("%"), float),
+        until_percent=_percentage("--until", args.until),
         seed=_number("--seed", args.seed, int),
         repeats=chosen("--repeats", args.repeats, int, level.repeats),
         duration_s=chosen("--duration", args.duration, float, level.duration_s),
         min_inferences=chosen("--min-inferences", args.min_inferences, int, level.min_inferences),
-        warm_up_s=chosen("--warm-up", args.warm_up, float, level.warm_up_s),
-        longest_warm_up_s=chosen("--longest-warm-up", args.longest_warm_up, float, level.longest_warm_up_s),
+        warm_up_s=warm_up_s,
+        longest_warm_up_s=chosen("--longest-warm-up", args.longest_warm_up, float, _longest_s(level, warm_up_s)),
         idle_s=chosen("--idle", args.idle, float, level.idle_s),
         cool_down_s=chosen("--cool-down", args.cool_down, float, level.cool_down_s),
     )
+
+
+def _longest_s(level: Level, warm_up_s: float) -> float:
+    """Return when to stop waiting for a steady state: a shorter warm-up than the level's shortens that as well."""
+    return level.longest_warm_up_s * min(1.0, warm_up_s / level.warm_up_s)
+
+
+def _percentage(option: str, text: str) -> float:
+    try:
+        return float(text.strip().removesuffix("%"))
+    except ValueError as error:
+        raise PowerlabError(f"{option} got {text.strip()!r}, but it must be a percentage, such as 1%.") from error
 
 
 def _scenario(word: str) -> Scenario:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from powerlab.cli.factors import add_factor_arguments
 from powerlab.cli.hosts import add_host_arguments
 from powerlab.cli.plans import add_plan_arguments
 
@@ -43,6 +44,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     out.add_argument("--json", action="store_true", help="print one JSON document instead of the table")
     out.add_argument("--output", metavar="FILE", help="write that JSON document to FILE as well")
+    add_factor_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:

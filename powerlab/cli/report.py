@@ -10,11 +10,13 @@ import msgspec
 
 from powerlab.analysis.best import Best, best_points, pareto_front
 from powerlab.analysis.dimensions import in_words
+from powerlab.analysis.precision import until_notes
 from powerlab.analysis.summary import summarise
 from powerlab.cli.tables import format_figure
 from powerlab.domain.device import Device
 from powerlab.domain.power import TotalFormula
 from powerlab.domain.quantity import METRICS
+from powerlab.domain.rigour import LEVELS
 from powerlab.domain.run import Run, Verdict
 from powerlab.domain.sweep import SweepPlan
 
@@ -33,9 +35,12 @@ def _sentence(best: Best) -> str:
     return f"Best {best.goal}: {figure} with {in_words(best.summary.point)}; {best.statement}."
 
 
-def notes(runs: Sequence[Run], total: TotalFormula | None) -> list[str]:
-    """Return what a reader must know beside the table: what the watts cover, and what the validity rules said."""
-    lines = []
+def notes(runs: Sequence[Run], total: TotalFormula | None, plan: SweepPlan) -> list[str]:
+    """Return what a reader must know beside the table: the care taken, what the watts cover, what the rules said."""
+    repeats = f"{plan.repeats} repeats" + (f" to {plan.most_repeats}" if plan.until_percent else "")
+    level = LEVELS[plan.rigour]
+    lines = [f"Rigour {plan.rigour} ({level.words}): runs of {plan.duration_s:g} s at least, {repeats}."]
+    lines += until_notes(runs, plan)
     if total is None:
         lines.append("No power: no source can be read here; `powerlab doctor` says what to do about it.")
     else:
@@ -56,7 +61,7 @@ def in_plan_order(runs: list[Run], plan: SweepPlan) -> None:
 
 
 def complete(runs: Sequence[Run], run_count: int) -> bool:
-    """Whether every run was made and none of them failed or is void."""
+    """Whether every run was made, those beyond the plan included, and none of them failed or is void."""
     return len(runs) == run_count and all(run.verdict in {Verdict.VALID, Verdict.FLAGGED} for run in runs)
 
 

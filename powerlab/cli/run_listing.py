@@ -8,22 +8,17 @@ from collections.abc import Sequence
 import msgspec
 
 from powerlab.analysis.budget import RULE, SHOWN, Cell, limit, rows_by_source
+from powerlab.analysis.carbon import Factors, costs
 from powerlab.analysis.dimensions import in_words
 from powerlab.cli import EXIT_OK
 from powerlab.cli.consoles import identified, plain_table, print_neatly, table_console
+from powerlab.cli.factors import factors_from
+from powerlab.cli.factors import in_words as in_words_of
 from powerlab.cli.run_source import stored_run, stored_runs
 from powerlab.cli.tables import ABSENT, format_figure, format_number
 from powerlab.domain.quantity import METRICS
 from powerlab.domain.run import Contribution
 from powerlab.protocol.wire import encode
-
-_LEAST_PERCENT = 0.1
-_HEADINGS = {
-    "power_w": "power",
-    "energy_per_image_j": "energy",
-    "idle_power_w": "idle",
-    "energy_above_idle_per_image_j": "above idle",
-}
 
 
 def list_all(args: argparse.Namespace) -> int:
@@ -48,9 +43,12 @@ def list_all(args: argparse.Namespace) -> int:
 
 def show(args: argparse.Namespace) -> int:
     """Print one run."""
+    factors = factors_from(args)
     run = stored_run(args)
+    asked = tuple(costs(run.metric("energy_per_image_j"), factors))
     if args.json:
-        print(msgspec.json.format(encode(run), indent=2).decode())
+        made = msgspec.to_builtins(run) | ({"costs": msgspec.to_builtins(asked)} if factors != Factors() else {})
+        print(msgspec.json.format(encode(made), indent=2).decode())
         return EXIT_OK
     print(f"{run.id}: {in_words(run.point)}, repeat {run.repeat}, {run.verdict}, started {run.started_at}")
     for finding in run.findings:
@@ -61,6 +59,8 @@ def show(args: argparse.Namespace) -> int:
         table.add_row(kind.title, format_figure(metric), kind.unit, metric.provenance)
     print_neatly(table_console(), table)
     print("power: none" if run.total is None else f"power: {' + '.join(run.total.rails)}, {run.total.scope}")
+    for line in in_words_of(asked):
+        print(line)
     if run.budget:
         print_budget(run.budget)
     return EXIT_OK
@@ -70,15 +70,12 @@ def print_budget(budget: Sequence[Contribution]) -> None:
     """Print what the intervals of power and energy are made of: standard uncertainties and shares of the variance."""
     found = rows_by_source(budget)
     metrics = [metric for metric in SHOWN if any(metric in row.cells for row in found)]
-    headings = (f"{_HEADINGS[metric]} {METRICS[metric].unit}" for metric in metrics)
+    headings = (f"{SHOWN[metric].lower()} {METRICS[metric].unit}" for metric in metrics)
     table = plain_table("uncertainty", "from", "type", *headings)
-    large = [row for row in found if row.most_percent >= _LEAST_PERCENT]
-    for row in large:
+    for row in found:
         table.add_row(row.effect, row.origin, row.kind, *(_share(row.cells.get(metric)) for metric in metrics))
     print()
     print_neatly(table_console(), table)
-    if len(found) > len(large):
-        print(f"and {len(found) - len(large)} below {_LEAST_PERCENT:g} %")
     print(f"These are standard uncertainties and their shares of the variance; --json has them rail by rail. {RULE}")
     for metric in metrics:
         print(limit(budget, metric))

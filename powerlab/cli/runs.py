@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import argparse
 
+from powerlab.cli.factors import add_factor_arguments
+
 _EPILOG = """\
 exit status: 0 done; 2 there is no such run, or the database or server cannot be used
 
 examples:
   powerlab runs list --sweep SWEEP
   powerlab runs show RUN --json
+  powerlab runs show RUN --carbon 380 --price 0.30EUR
   powerlab runs list --server http://server:8765
 """
 
@@ -44,9 +47,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     add_filter_arguments(listed)
     show = actions.add_parser(
-        "show", help="one run", description="Show one run with its figures, intervals, provenance and findings."
+        "show",
+        help="one run",
+        description="Show one run with its figures, provenance and findings, and what its intervals are made of.",
     )
     show.add_argument("run_id", metavar="RUN", help="its id")
+    add_factor_arguments(show)
     for action in (listed, show):
         add_source_arguments(action)
         action.add_argument("--json", action="store_true", help="print JSON for machines")

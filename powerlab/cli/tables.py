@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
+from typing import Protocol
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
@@ -13,7 +14,7 @@ from powerlab.analysis.best import best_points
 from powerlab.analysis.dimensions import shown
 from powerlab.analysis.rounding import interval_decimals, lopsided, significant_decimals
 from powerlab.analysis.summary import PointSummary
-from powerlab.domain.quantity import Metric
+from powerlab.domain.workload import Scenario
 
 ABSENT = "–"
 BEST = "*"
@@ -23,12 +24,15 @@ _COLUMNS: tuple[tuple[str, str], ...] = (
     ("p50 ms", "latency_p50_ms"),
     ("p90 ms", "latency_p90_ms"),
     ("p99 ms", "latency_p99_ms"),
+    ("queries/s", "server_queries_per_s"),
     ("img/s", "throughput_img_per_s"),
     ("W", "power_w"),
     ("img/s/W", "efficiency_img_per_s_per_w"),
 )
 # The 90th and 99th percentile share the provenance of the median beside them; their intervals are in the JSON.
-_WITH_INTERVAL = frozenset({"latency_p50_ms", "throughput_img_per_s", "power_w", "efficiency_img_per_s_per_w"})
+_WITH_INTERVAL = frozenset(
+    {"latency_p50_ms", "server_queries_per_s", "throughput_img_per_s", "power_w", "efficiency_img_per_s_per_w"}
+)
 
 
 def format_number(value: float, digits: int) -> str:
@@ -38,7 +42,23 @@ def format_number(value: float, digits: int) -> str:
     return f"{value:.{significant_decimals(value, digits)}f}"
 
 
-def format_figure(metric: Metric | None, *, interval: bool = True) -> str:
+class Figure(Protocol):
+    """A value with its 95 % interval: a metric, or what was worked out from one."""
+
+    @property
+    def value(self) -> float:
+        """The figure."""
+
+    @property
+    def low(self) -> float | None:
+        """The lower end; None without an interval."""
+
+    @property
+    def high(self) -> float | None:
+        """The upper end."""
+
+
+def format_figure(metric: Figure | None, *, interval: bool = True) -> str:
     """Return ``value ±half-width`` of the 95 % interval, or ``value +up/-down`` where its sides differ much.
 
     The wider side has two significant digits, and the value ends at the same place.
@@ -73,7 +93,10 @@ def sweep_table(summaries: Sequence[PointSummary]) -> Table:
         (dimension.title, [dimension.read(summary.point) for summary in summaries])
         for dimension in shown(summary.point for summary in summaries)
     ]
-    columns += [_figure_column(header, name, summaries, marked) for header, name in _COLUMNS]
+    scenarios = {summary.point.workload.scenario for summary in summaries}
+    columns += [
+        _figure_column(header, name, summaries, marked) for header, name in _COLUMNS if _belongs(name, scenarios)
+    ]
     columns.append(("valid", [f"{one.valid_count}/{one.run_count}" for one in summaries]))
     if title is not None:
         del columns[0]
@@ -86,6 +109,13 @@ def sweep_table(summaries: Sequence[PointSummary]) -> Table:
         style = "bold" if any(cell.startswith(BEST) for cell in row) else ""
         table.add_row(*(Text(cell) for cell in row), style=style)
     return table
+
+
+def _belongs(name: str, scenarios: Set[Scenario]) -> bool:
+    """Whether one of the scenarios gives the figure: queries/s belong to the server, and latency not to offline."""
+    if name == "server_queries_per_s":
+        return Scenario.SERVER in scenarios
+    return not name.startswith("latency") or scenarios != {Scenario.OFFLINE}
 
 
 def _figure_column(

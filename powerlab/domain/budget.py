@@ -15,8 +15,8 @@ from typing import Protocol
 from powerlab.domain.coverage import half_width_95
 from powerlab.domain.run import Contribution
 
-TOGETHER = frozenset({"gain", "edge", "lag"})
-"""Rails of one source may share a reference, are late alike, and follow the same load."""
+TOGETHER = frozenset({"gain", "edge", "lag", "sampling"})
+"""Rails of one source may share a reference, are late alike, and are read together while they follow the same load."""
 RECTANGULAR = frozenset({"gain", "offset", "quantisation", "gap", "drift"})
 """Bounds: the value lies anywhere within them. Everything else is about normal."""
 IDLE_PREFIX = "idle "

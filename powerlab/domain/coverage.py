@@ -15,6 +15,10 @@ from powerlab.domain.statistics import COVERAGE, NORMAL_95
 
 _SQRT3 = math.sqrt(3.0)
 _STEPS = 60
+_NO_MATTER = 5e-3
+"""A normal part this much narrower than a rectangle blurs its ends, and nothing that is a twentieth of it within."""
+_WORTH_SEEING = 1e-3
+"""A rectangle smaller than this share changes no digit that anybody reads."""
 
 
 def half_width_95(standard_uncertainty: float, rectangle: float) -> float:
@@ -24,7 +28,7 @@ def half_width_95(standard_uncertainty: float, rectangle: float) -> float:
         standard_uncertainty: of everything together.
         rectangle: the standard uncertainty of the widest of the rectangles in it; 0 where there is none.
     """
-    if not rectangle > 0 or not math.isfinite(standard_uncertainty):
+    if not rectangle > _WORTH_SEEING * standard_uncertainty:
         return NORMAL_95 * standard_uncertainty
     bound = _SQRT3
     rest = math.sqrt(max(0.0, (standard_uncertainty / rectangle) ** 2 - 1.0))
@@ -37,7 +41,7 @@ def half_width_95(standard_uncertainty: float, rectangle: float) -> float:
 
 def _held(distance: float, bound: float, deviation: float) -> float:
     """Return how much of a rectangle of that half-width plus a normal of that deviation lies within a distance."""
-    if deviation < 1e-6 * bound:
+    if deviation < _NO_MATTER * bound:
         return min(1.0, distance / bound)
     more, less = (distance + bound) / deviation, (distance - bound) / deviation
     return (_integral(more) - _integral(less)) * deviation / bound - 1.0

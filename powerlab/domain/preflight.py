@@ -23,8 +23,17 @@ MOST_RUNS = 100_000
 LARGEST_NUMBER = 2**31 - 1
 """Whole numbers of a plan go no further: every database and every reader of JSON holds them."""
 
-ENGINES = ("builtin",)
-"""Names a plan's ``engine`` may hold. An engine is a module of that name in ``powerlab.backends`` and its name here."""
+ENGINES = (
+    "builtin",
+    "onnxruntime",
+    "openvino",
+    "torch",
+    "litert",
+    "ncnn",
+    "onnxruntime-cuda",
+    "onnxruntime-tensorrt",
+)
+"""Names a plan's ``engine`` may hold: an engine is a module of that name (``_`` for ``-``) in ``powerlab.backends``."""
 
 
 def check_plan(

@@ -1,9 +1,9 @@
 """How much care a sweep takes: three levels that set a plan's times and counts.
 
-The times and counts of ``publishable`` are those of MLPerf Inference's rules: 600 s, 1024 queries of a single stream, and
-24,576 images offline (``inference_rules.adoc``, section 3). The 270,336 queries that its first versions asked of the
-server and multi-stream scenarios were 3.75 hours on a board that answers 20 a second; since early stopping was allowed, 662
-queries that hold a bound prove it of the 99th percentile.
+The times and counts of ``publishable`` are those of MLPerf Inference's rules: 600 s, 1024 queries of a single stream,
+and 24,576 images offline (``inference_rules.adoc``, section 3). The 270,336 queries that its first versions asked of
+the server and multi-stream scenarios were 3.75 hours on a board that answers 20 a second; since early stopping was
+allowed, 662 queries that hold a bound prove it of the 99th percentile.
 """
 
 from __future__ import annotations

@@ -78,6 +78,10 @@ class Conditions:
         idle_s: how long an idle baseline was asked for.
         warm_up_s: how long the warm-up took.
         unsteady: in sentences, what had not become steady when the warm-up was ended.
+        measured_with: the version of powerlab that worked out the figures.
+        engine_version: the version of the engine that ran the model; empty where nobody knows.
+        output_difference: the largest difference between the engine's outputs and those of the built-in engine in
+            fp32, for the same inputs, as a share of the largest output; None where nothing was compared.
     """
 
     sample_period_s: float
@@ -98,6 +102,9 @@ class Conditions:
     idle_s: float = 0.0
     warm_up_s: float = 0.0
     unsteady: tuple[str, ...] = ()
+    measured_with: str = ""
+    engine_version: str = ""
+    output_difference: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,15 @@ from collections.abc import Iterable
 from powerlab.domain.run import Finding, Verdict
 
 ENERGY_RULES = frozenset(
-    {"missing-power", "negative-power", "power-gap", "stale-sensor", "suspended", "window-too-short"}
+    {
+        "implausible-power",
+        "missing-power",
+        "negative-power",
+        "power-gap",
+        "stale-sensor",
+        "suspended",
+        "window-too-short",
+    }
 )
 """Rules that judge power and energy alone: a run that only they made void keeps its latency and throughput."""
 

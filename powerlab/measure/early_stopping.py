@@ -39,5 +39,5 @@ def early_estimate(ordered: NDArray[np.float64], fraction: float) -> float | Non
 
 
 def confidence_held(count: int, over: int, fraction: float) -> float:
-    """Return the confidence, 0 to 1, that a percentile lies within a bound that ``over`` of ``count`` queries exceeded."""
+    """Return how sure, 0 to 1, it is that a percentile holds a bound that ``over`` of ``count`` queries exceed."""
     return max(0.0, 1.0 - float(binomial_cdf(count, 1 - fraction)[over]))

@@ -1,14 +1,15 @@
 """Energy of one rail in a window, with its uncertainty budget (JCGM 100:2008, the GUM).
 
-Every contribution is a standard uncertainty in J. Bounds become standard uncertainties as half-widths of rectangles
-(divided by the square root of 3). What each one stands for:
+Every contribution is a standard uncertainty in J. What each one stands for:
 
 - ``gain``: the rail's stated relative error; the same for every sample, so it does not average out.
-- ``quantisation``: half a step of the reading; it may be the same for every sample, so it does not average out either.
 - ``offset``: a constant error of every reading of a power rail; it does not average out.
-- ``sampling``: what happened between two samples of a power rail; neighbours' differences are taken as noise.
-- ``edge``: where exactly the window's ends lie between readings, each of which is older than its stamp says by up to
-  an update period, and off by up to half a read. The two ends are added, not squared.
+- ``quantisation``: half a step of the reading that a power rail showed longest; ``rounding``: those of its other
+  readings, or those of a counter at both ends (:mod:`powerlab.measure.quantisation`).
+- ``sampling``: what happened between two samples of a power rail (:mod:`powerlab.measure.between_samples`).
+- ``gap``: the same where samples are missing.
+- ``edge``: where the window's ends lie between a sensor's readings; ``lag``: the same where the lag was calibrated
+  (:mod:`powerlab.measure.lag_correction`, :mod:`powerlab.measure.counter_knots`).
 """
 
 from __future__ import annotations
@@ -20,8 +21,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerlab.domain.power import RailQuantity, Trace
+from powerlab.measure.between_samples import gap_j, sampling_j
+from powerlab.measure.counter_knots import Knots, knots_of
+from powerlab.measure.lag_correction import lag_of, lagged_energy
+from powerlab.measure.quantisation import level_bounds_j
 
 _SQRT3 = math.sqrt(3.0)
+_SQRT6 = math.sqrt(6.0)
+_FAR_S = 1e6
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,11 +41,14 @@ class RailEnergy:
         energy_j: the estimate.
         gain_j: standard uncertainty from the gain error, which rails of one source share.
         other_j: every other contribution by name, standard uncertainties.
+        other_method_j: the same energy by the other integral, for comparison: of a counter, the trapezoid of its slope;
+            of a power rail, the difference of the counter that was given beside it. None where there is none.
     """
 
     energy_j: float
     gain_j: float
     other_j: dict[str, float]
+    other_method_j: float | None = None
 
     @property
     def independent_j(self) -> float:
@@ -49,111 +61,93 @@ def covers(trace: Trace, start_ns: int, end_ns: int) -> bool:
     return trace.time_ns.size >= 2 and int(trace.time_ns[0]) <= start_ns and int(trace.time_ns[-1]) >= end_ns
 
 
-def rail_energy(trace: Trace, start_ns: int, end_ns: int) -> RailEnergy:
+def rail_energy(trace: Trace, start_ns: int, end_ns: int, beside: Trace | None = None) -> RailEnergy:
     """Return the energy between two times in J.
 
-    An energy counter gives the difference of its values, a power rail the trapezoid; both interpolate linearly at the
-    window's ends.
+    An energy counter gives the difference of its values, a power rail the trapezoid; both where the window lies on the
+    sensor's own clock, later by its lag.
+
+    Args:
+        trace: the rail's samples.
+        start_ns: the window's start on CLOCK_MONOTONIC.
+        end_ns: its end.
+        beside: a trace of the same power by a rail of the other quantity, whose energy is the other method's.
 
     Raises:
         ValueError: the trace does not cover the window (:func:`covers`), or the window is empty.
     """
     if end_ns <= start_ns or not covers(trace, start_ns, end_ns):
         raise ValueError(f"the trace of {trace.rail.key} does not cover the window")
-    if trace.rail.quantity is RailQuantity.ENERGY:
-        energy_j, other_j = _from_counter(trace, start_ns, end_ns)
-    else:
-        energy_j, other_j = _from_power(trace, start_ns, end_ns)
-    return RailEnergy(energy_j=energy_j, gain_j=trace.rail.relative_error * abs(energy_j) / _SQRT3, other_j=other_j)
-
-
-def _from_counter(trace: Trace, start_ns: int, end_ns: int) -> tuple[float, dict[str, float]]:
-    at_start, at_end = _values_at(trace, start_ns, end_ns)
-    edge_j = _counter_edge_j(trace, start_ns, at_start) + _counter_edge_j(trace, end_ns, at_end)
-    return at_end - at_start, {
-        "quantisation": 2 * (trace.rail.resolution / 2) / _SQRT3,
-        "edge": edge_j / _SQRT3,
-    }
-
-
-def _values_at(trace: Trace, start_ns: int, end_ns: int) -> tuple[float, float]:
-    """Interpolate at both ends, on a clock that begins at the start: an uptime of months in ns fits no float64."""
-    at_start, at_end = np.interp([0.0, float(end_ns - start_ns)], trace.time_ns - start_ns, trace.value)
-    return float(at_start), float(at_end)
-
-
-def _counter_edge_j(trace: Trace, time_ns: int, estimate_j: float) -> float:
-    """Return a bound of how far the counter's true value at a time may lie from the estimate.
-
-    The last reading that ended by the time is never too large; the first one that began a whole update period after it
-    is never too small. Where the trace does not reach that far, it is extended by the greatest power seen in it.
-    """
-    half_read_ns = trace.read_cost_ns / 2
-    from_ns, until_ns = time_ns - half_read_ns, time_ns + round(trace.rail.update_period_s * 1e9) + half_read_ns
-    before = int(np.searchsorted(trace.time_ns, from_ns, side="right")) - 1
-    after = int(np.searchsorted(trace.time_ns, until_ns, side="left"))
-    if before >= 0:
-        lower = float(trace.value[before])
-    else:
-        lower = float(trace.value[0]) - _greatest_power_w(trace) * (int(trace.time_ns[0]) - from_ns) / 1e9
-    if after < trace.time_ns.size:
-        upper = float(trace.value[after])
-    else:
-        upper = float(trace.value[-1]) + _greatest_power_w(trace) * (until_ns - int(trace.time_ns[-1])) / 1e9
-    return max(estimate_j - lower, upper - estimate_j, 0.0)
-
-
-def _greatest_power_w(trace: Trace) -> float:
-    """Return the greatest mean power between two readings of a counter that are an update period apart, or more."""
-    apart_ns = max(1, round(trace.rail.update_period_s * 1e9))
-    later = np.searchsorted(trace.time_ns, trace.time_ns + apart_ns, side="left")
-    first = np.flatnonzero(later < trace.time_ns.size)
-    if not first.size:
-        first, later = np.array([0]), np.array([trace.time_ns.size - 1])
-    moved_j = trace.value[later[first]] - trace.value[first]
-    return float((moved_j / (trace.time_ns[later[first]] - trace.time_ns[first])).max()) * 1e9
-
-
-def _from_power(trace: Trace, start_ns: int, end_ns: int) -> tuple[float, dict[str, float]]:
-    inside = (trace.time_ns > start_ns) & (trace.time_ns < end_ns)
-    at_start, at_end = _values_at(trace, start_ns, end_ns)
-    time_s = np.concatenate(([0.0], (trace.time_ns[inside] - start_ns) / 1e9, [(end_ns - start_ns) / 1e9]))
-    power_w = np.concatenate(([at_start], trace.value[inside], [at_end]))
-    update_s = trace.rail.update_period_s
-    steps_w = np.abs(np.diff(power_w))
-    # Sampled faster than it updates, a sensor hides when within its period the step happened.
-    apart_s = np.where(steps_w > 0, np.maximum(np.diff(time_s), update_s), 0.0)
+    counts = trace.rail.quantity is RailQuantity.ENERGY
+    # A clock that begins at the window's start: an uptime of months in ns fits no float64.
+    time_s = (trace.time_ns - start_ns) / 1e9
     window_s = (end_ns - start_ns) / 1e9
-    # What all samples are late by moves the whole curve: in comes what was before the start, out goes what was last.
-    net_j = abs(at_end - at_start) * _age_s(trace)
-    edge_j = net_j + sum(_power_edge_j(trace, time_ns) for time_ns in (start_ns, end_ns))
-    return float(np.trapezoid(power_w, time_s)), {
-        "quantisation": trace.rail.resolution / 2 * window_s / _SQRT3,
-        "offset": trace.rail.offset * window_s / _SQRT3,
-        "sampling": float(np.sqrt(np.sum((steps_w * apart_s) ** 2) / 2)),
-        "edge": edge_j / _SQRT3,
-    }
+    energy_j, other_j, other_method_j = (_from_counter if counts else _from_power)(trace, time_s, window_s)
+    if beside is not None:
+        other_method_j = rail_energy(beside, start_ns, end_ns).energy_j
+    return RailEnergy(
+        energy_j=energy_j,
+        gain_j=trace.rail.relative_error * abs(energy_j) / _SQRT3,
+        other_j=other_j,
+        other_method_j=other_method_j,
+    )
 
 
-def _age_s(trace: Trace) -> float:
-    """Return a bound of how old a sample is: half of what it averages, a period until it is renewed, half a read."""
-    return 1.5 * trace.rail.update_period_s + trace.read_cost_ns / 2 / 1e9
+def _from_power(trace: Trace, time_s: Floats, window_s: float) -> tuple[float, dict[str, float], float | None]:
+    """Integrate samples; what lies before the first and after the last one is as they are."""
+    lag = lag_of(trace.rail, trace.read_cost_ns)
+    curve = _Trapezoid(time_s, trace.value)
+    energy_j, edge_j = lagged_energy(lambda lag_s: curve.upto(window_s + lag_s) - curve.upto(lag_s), lag)
+    shown_s = (lag.mean_s, window_s + lag.mean_s)
+    widest_j, rest_j = level_bounds_j(time_s, trace.value, shown_s, trace.rail.resolution)
+    return (
+        energy_j,
+        {
+            "offset": trace.rail.offset * window_s / _SQRT3,
+            "quantisation": widest_j,
+            "rounding": rest_j,
+            "sampling": sampling_j(time_s, trace.value, shown_s, trace.rail.update_period_s),
+            "gap": gap_j(time_s, trace.value, shown_s, trace.rail.update_period_s),
+            lag.effect: edge_j,
+        },
+        None,
+    )
 
 
-def _power_edge_j(trace: Trace, time_ns: int) -> float:
-    """Return a bound of what a sample's age and the time between two samples make unknown at an end of the window.
+class _Trapezoid:
+    """The integral of samples that are joined by straight lines, from the first one on."""
 
-    How far the power moved is looked for as far to either side as a sample may reach back.
-    """
-    reach_ns = round(2 * trace.rail.update_period_s * 1e9) + trace.read_cost_ns / 2
-    first = max(0, int(np.searchsorted(trace.time_ns, time_ns - reach_ns, side="right")) - 1)
-    last = min(trace.time_ns.size - 1, int(np.searchsorted(trace.time_ns, time_ns + reach_ns, side="left")))
-    near: NDArray[np.float64] = trace.value[first : last + 1]
-    return float(near.max() - near.min()) * (_age_s(trace) + _apart_s(trace, time_ns) / 2)
+    def __init__(self, time_s: Floats, power_w: Floats) -> None:
+        self._time_s = np.concatenate(([time_s[0] - _FAR_S], time_s, [time_s[-1] + _FAR_S]))
+        self._power_w = np.concatenate((power_w[:1], power_w, power_w[-1:]))
+        steps_j = np.diff(self._time_s) * (self._power_w[1:] + self._power_w[:-1]) / 2
+        steps_j[0] = 0.0
+        self._done_j = np.concatenate(([0.0], np.cumsum(steps_j)))
+
+    def upto(self, time_s: Floats) -> Floats:
+        """Return the energy in J up to these times."""
+        place = np.clip(np.searchsorted(self._time_s, time_s, side="right") - 1, 0, self._time_s.size - 2)
+        into_s = time_s - self._time_s[place]
+        rise = (self._power_w[place + 1] - self._power_w[place]) / (self._time_s[place + 1] - self._time_s[place])
+        # Before the first sample the sum begins: the area is negative there, and counted from the sample.
+        done_j = np.where(place == 0, -self._power_w[0] * (self._time_s[1] - self._time_s[0]), self._done_j[place])
+        return np.asarray(done_j + self._power_w[place] * into_s + rise * into_s**2 / 2)
 
 
-def _apart_s(trace: Trace, time_ns: int) -> float:
-    """Return the time between the last sample at or before a time and the first one at or after it."""
-    before = int(np.searchsorted(trace.time_ns, time_ns, side="right")) - 1
-    after = int(np.searchsorted(trace.time_ns, time_ns, side="left"))
-    return float(trace.time_ns[after] - trace.time_ns[before]) / 1e9
+def _from_counter(trace: Trace, time_s: Floats, window_s: float) -> tuple[float, dict[str, float], float | None]:
+    knots = knots_of(time_s, trace, window_s)
+    lag = knots.lag
+    energy_j, late_j = lagged_energy(lambda lag_s: knots.at(window_s + lag_s) - knots.at(lag_s), lag)
+    edges_j = [knots.uncertainty_j(at_s + lag.mean_s) for at_s in (0.0, window_s)]
+    found = {"rounding": knots.rounding_j / _SQRT6, "edge": math.hypot(*edges_j)}
+    found[lag.effect] = math.hypot(found.get(lag.effect, 0.0), late_j)
+    return energy_j, found, _slopes_j(knots, lag.mean_s, window_s)
+
+
+def _slopes_j(knots: Knots, lag_s: float, window_s: float) -> float | None:
+    """Return the trapezoid over the counter's mean power between its values; None for fewer than three values."""
+    if knots.time_s.size < 3:
+        return None
+    curve = _Trapezoid((knots.time_s[1:] + knots.time_s[:-1]) / 2, knots.slopes_w)
+    ends_j = curve.upto(np.array([lag_s, window_s + lag_s]))
+    return float(ends_j[1] - ends_j[0])

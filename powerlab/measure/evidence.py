@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
+from powerlab import __version__
 from powerlab.domain.power import TotalFormula, Trace
 from powerlab.domain.run import Conditions
 from powerlab.domain.workload import Workload
@@ -26,6 +27,7 @@ class Evidence:
         sample_period_s: the planned time between two samples.
         workload: what was run; None for an idle baseline.
         latency_p99_ms: the 99th percentile of the queries' latency; None where there were none.
+        stalled_s: how long the queries stood still.
         idle_before: energy of the idle baseline before the run; None where there was none that may be used.
         idle_after: the same after it.
         drift: what the mode controller says changed; None where the mode held.
@@ -46,6 +48,9 @@ class Evidence:
         unsteady: in sentences, what had not become steady when the warm-up ended.
         sampling_core_share: processor time of powerlab's own sampling as a share of one core; None where it was not
             counted.
+        measured_with: the version of powerlab that measures.
+        engine_version: the version of the engine that runs the model; empty where nobody knows.
+        output_difference: how far its outputs were from the built-in engine's; None where nothing was compared.
     """
 
     window_ns: tuple[int, int]
@@ -55,6 +60,7 @@ class Evidence:
     sample_period_s: float
     workload: Workload | None = None
     latency_p99_ms: float | None = None
+    stalled_s: float = 0.0
     idle_before: TotalEnergy | None = None
     idle_after: TotalEnergy | None = None
     drift: str | None = None
@@ -74,6 +80,9 @@ class Evidence:
     clock_jump_s: float = 0.0
     warm_up_s: float = 0.0
     unsteady: Sequence[str] = ()
+    measured_with: str = __version__
+    engine_version: str = ""
+    output_difference: float | None = None
 
     @property
     def window_s(self) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from powerlab.domain.quantity import Metric, Provenance
 from powerlab.domain.run import Contribution, Finding, Verdict
@@ -11,8 +11,10 @@ from powerlab.domain.sweep import Point
 from powerlab.domain.validity import worst_verdict
 from powerlab.measure.evidence import Evidence
 from powerlab.measure.idle import idle_around
-from powerlab.measure.latency import TimedInferences, latency_metrics, throughput_metric
+from powerlab.measure.latency import TimedInferences, percentile_ms
 from powerlab.measure.power import energy_budget, energy_metrics
+from powerlab.measure.rules.stalled import stalled_s
+from powerlab.measure.scenarios.registry import latency_metrics_from
 from powerlab.measure.temperature_metrics import temperature_metrics
 from powerlab.measure.validity import judge, usable_energy
 
@@ -32,19 +34,20 @@ def figures_of(point: Point, timed: TimedInferences, evidence: Evidence, provena
 
     Args:
         point: what was run.
-        timed: start and end of every inference of the timed part.
-        evidence: everything else that is known.
+        timed: start and end of every query of the timed part.
+        evidence: everything else that is known; what follows from the times alone is added here.
         provenance: of latency and throughput; power has its rails' own.
     """
-    findings = judge(evidence)
-    images = timed.count * point.workload.batch_size
+    findings = judge(
+        replace(evidence, latency_p99_ms=percentile_ms(timed, 0.99), stalled_s=stalled_s(timed)),
+    )
+    images = timed.count * point.workload.images_per_query
     energy, idle = usable_energy(evidence, findings), idle_around(evidence.idle_before, evidence.idle_after)
     return Figures(
         findings=findings,
         verdict=worst_verdict(findings),
         metrics=(
-            *latency_metrics(timed, provenance),
-            throughput_metric(timed, point.workload.batch_size, provenance),
+            *latency_metrics_from(point.workload, timed, provenance),
             *(() if energy is None else energy_metrics(energy, idle, images)),
             *temperature_metrics(evidence.traces, timed.window_ns),
             *_sampling_metric(evidence.sampling_core_share, provenance),

@@ -84,11 +84,11 @@ def rail_lag(trace: Trace, edges_ns: Sequence[int], until_ns: int) -> RailLag:
     if step_w <= _CLEAR * float(heights_w.std(ddof=1)) / math.sqrt(count):
         problem = f"{rail.key} does not follow the load."
         return RailLag(rail=rail, update_period_s=seen_s, step_w=step_w, edges=count, problem=problem)
-    lag_s, lag_error_s = _delay(heights_w, areas_j, signs)
+    lag_s, edges_error_s = _delay(heights_w, areas_j, signs)
     return RailLag(
         rail=rail,
         lag_s=lag_s,
-        lag_error_s=lag_error_s,
+        lag_error_s=math.hypot(edges_error_s, _reading_error_s(trace)),
         rise_s=_rise_s(trace, edges_ns, until_ns) if rail.quantity is RailQuantity.POWER else None,
         update_period_s=seen_s,
         step_w=step_w,
@@ -156,6 +156,16 @@ def _delay(heights_w: _Floats, areas_j: _Floats, signs: _Floats) -> tuple[float,
         delays_s.append(delay_s)
     difference_s = abs(delays_s[0] - delays_s[1]) / 2 / math.sqrt(3)
     return math.fsum(delays_s) / 2, math.hypot(math.hypot(*scatters_s) / 2, difference_s)
+
+
+def _reading_error_s(trace: Trace) -> float:
+    """Return the standard uncertainty of where between two readings, and within its read, a value was taken.
+
+    Readings that lock with the sensor's updates see each of them equally late, so that no number of edges averages it
+    away: a rectangle as wide as the time between two readings.
+    """
+    apart_s = float(np.median(np.diff(trace.time_ns))) / 1e9
+    return math.hypot(apart_s, trace.read_cost_ns / 1e9) / 2 / math.sqrt(3)
 
 
 def _rise_s(trace: Trace, edges_ns: Sequence[int], until_ns: int) -> float | None:

@@ -67,18 +67,6 @@ def latency_trace(timed: TimedInferences, provenance: Provenance) -> Trace:
     return Trace(rail=rail, time_ns=timed.start_ns, value=(timed.end_ns - timed.start_ns) / 1e9)
 
 
-def timed_from(trace: Trace) -> TimedInferences:
-    """Return the queries that a trace of :func:`latency_trace` was made of, to the nanosecond.
-
-    Raises:
-        ValueError: it is no trace of latencies, or an empty one.
-    """
-    if trace.rail.quantity is not RailQuantity.LATENCY or not trace.time_ns.size:
-        raise ValueError(f"{trace.rail.key} is no trace of latencies")
-    latency_ns = np.rint(trace.value * 1e9).astype(np.int64)
-    return TimedInferences(start_ns=trace.time_ns, end_ns=trace.time_ns + latency_ns)
-
-
 def from_trace(trace: Trace) -> TimedInferences:
     """Return the times that :func:`latency_trace` made a trace of, to the nanosecond."""
     return TimedInferences(start_ns=trace.time_ns, end_ns=trace.time_ns + np.round(trace.value * 1e9).astype(np.int64))

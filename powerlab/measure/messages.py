@@ -7,10 +7,11 @@ from typing import BinaryIO
 
 import msgspec
 
+from powerlab.domain.workload import Workload
 from powerlab.measure.layers.messages import LayerReply, LayerRequest
 
 MAX_FRAME_BYTES = 1 << 30
-"""A longer frame is garbage: it would hold the times of 67 million inferences."""
+"""A longer frame is garbage: it would hold the times of 67 million queries."""
 LENGTH = struct.Struct("<I")
 
 
@@ -18,11 +19,11 @@ class Load(msgspec.Struct, tag=True, frozen=True, kw_only=True):
     """To the worker: load this model and say when it is ready."""
 
     backend_module: str
-    model: str
-    batch_size: int
+    workload: Workload
     threads: int
     sysroot: str
     seed: int
+    spin_us: int | None = None
 
 
 class WarmUp(msgspec.Struct, tag=True, frozen=True, kw_only=True):
@@ -32,27 +33,43 @@ class WarmUp(msgspec.Struct, tag=True, frozen=True, kw_only=True):
 
 
 class Measure(msgspec.Struct, tag=True, frozen=True, kw_only=True):
-    """To the worker: run for ``margin_s`` under load, then the timed window, then ``margin_s`` more."""
+    """To the worker: run for ``margin_s`` under load, then the timed window, then ``margin_s`` more.
+
+    ``min_inferences`` counts queries. At ``queries_per_s`` they arrive as a Poisson process made from ``arrival_seed``;
+    at 0 the next one comes when the last one is answered.
+    """
 
     duration_s: float
     min_inferences: int
     margin_s: float
+    queries_per_s: float = 0.0
+    arrival_seed: tuple[int, ...] = ()
 
 
-Request = Load | WarmUp | Measure | LayerRequest
+class Show(msgspec.Struct, tag=True, frozen=True, kw_only=True):
+    """To the worker: run one inference and show its outputs."""
+
+
+Request = Load | WarmUp | Measure | Show | LayerRequest
 
 
 class Ready(msgspec.Struct, tag=True, frozen=True, kw_only=True):
-    """From the worker: loaded, or warmed up; ``inference_s`` is the mean time of the inferences just run."""
+    """From the worker: loaded, or warmed up; ``inference_s`` is the mean time of the queries just answered."""
 
     inference_s: float = 0.0
 
 
 class Timed(msgspec.Struct, tag=True, frozen=True, kw_only=True):
-    """From the worker: int64 little-endian CLOCK_MONOTONIC ns of every timed inference's start and end."""
+    """From the worker: int64 little-endian CLOCK_MONOTONIC ns of every timed query's start and end."""
 
     start_ns: bytes
     end_ns: bytes
+
+
+class Shown(msgspec.Struct, tag=True, frozen=True, kw_only=True):
+    """From the worker: for each slice, by name, the shape and the little-endian float32 of every output."""
+
+    outputs: list[dict[str, tuple[tuple[int, ...], bytes]]]
 
 
 class Refused(msgspec.Struct, tag=True, frozen=True, kw_only=True):
@@ -67,7 +84,7 @@ class Broken(msgspec.Struct, tag=True, frozen=True, kw_only=True):
     detail: str
 
 
-Reply = Ready | Timed | Refused | Broken | LayerReply
+Reply = Ready | Timed | Shown | Refused | Broken | LayerReply
 
 _encoder = msgspec.msgpack.Encoder()
 _request_decoder: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)

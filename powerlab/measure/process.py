@@ -15,6 +15,7 @@ from typing import IO, Self, TypeVar
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.measure.latency import TimedInferences
@@ -29,6 +30,8 @@ from powerlab.measure.messages import (
     Refused,
     Reply,
     Request,
+    Show,
+    Shown,
     Timed,
     WarmUp,
     decode_reply,
@@ -43,7 +46,7 @@ SLOWNESS = 10.0
 PATIENCE_S = 30.0
 _STOP_S = 2.0
 
-_R = TypeVar("_R", Ready, Timed, Steps, Repeated, Roofs)
+_R = TypeVar("_R", Ready, Timed, Shown, Steps, Repeated, Roofs)
 
 
 class WorkerError(Exception):
@@ -99,14 +102,17 @@ class Worker:
         self._ask(request, timeout_s, Ready)
 
     def warm_up(self, duration_s: float) -> float:
-        """Run untimed inferences and return their mean time in s; raises as :meth:`load` does."""
+        """Answer untimed queries and return their mean time in s; raises as :meth:`load` does."""
         timeout_s = SLOWNESS * duration_s + self._patience_s
         self._inference_s = self._ask(WarmUp(duration_s=duration_s), timeout_s, Ready).inference_s
         return self._inference_s
 
     def measure(self, request: Measure) -> TimedInferences:
-        """Run the timed window and return when every inference began and ended; raises as :meth:`load` does."""
-        asked_s = max(request.duration_s, request.min_inferences * self._inference_s) + 2 * request.margin_s
+        """Run the timed window and return when every query began and ended; raises as :meth:`load` does."""
+        each_s = self._inference_s
+        if request.queries_per_s > 0:
+            each_s = max(each_s, 1 / request.queries_per_s)
+        asked_s = max(request.duration_s, request.min_inferences * each_s) + 2 * request.margin_s
         timed = self._ask(request, SLOWNESS * asked_s + self._patience_s, Timed)
         try:
             start_ns = np.frombuffer(timed.start_ns, dtype="<i8").astype(np.int64)
@@ -116,6 +122,17 @@ class Worker:
         if not (start_ns.size == end_ns.size > 0 and np.all(end_ns > start_ns) and np.all(np.diff(start_ns) > 0)):
             raise WorkerError("the worker answered with garbage: its times are not in order.")
         return TimedInferences(start_ns=start_ns, end_ns=end_ns)
+
+    def show(self) -> list[dict[str, NDArray[np.float32]]]:
+        """Run one inference and return every slice's outputs by name; raises as :meth:`load` does."""
+        shown = self._ask(Show(), LOAD_TIMEOUT_S, Shown)
+        try:
+            return [
+                {name: np.frombuffer(data, "<f4").reshape(shape) for name, (shape, data) in outputs.items()}
+                for outputs in shown.outputs
+            ]
+        except ValueError as error:
+            raise WorkerError("the worker answered with garbage: its outputs are cut off.") from error
 
     def ask(self, request: LayerRequest, timeout_s: float, expected: type[_R]) -> _R:
         """Ask something about single steps of a plan and return the answer; raises as :meth:`load` does."""

@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from powerlab.backends.packages import installed_version
 from powerlab.backends.registry import backend_module
 from powerlab.domain.power import Part, Trace
 from powerlab.domain.preflight import core_list
 from powerlab.domain.quantity import Provenance
+from powerlab.domain.rigour import least_inferences
 from powerlab.domain.run import Finding, Run, Verdict
 from powerlab.domain.sweep import Point, SweepPlan
 from powerlab.measure.background import BackgroundLoad, background_limit_cores
@@ -20,10 +22,11 @@ from powerlab.measure.clocks import read_clocks
 from powerlab.measure.cool_down import cool_down
 from powerlab.measure.evidence import Evidence
 from powerlab.measure.figures import figures_of
-from powerlab.measure.latency import TimedInferences, latency_trace, percentile_ms
+from powerlab.measure.latency import TimedInferences, latency_trace
 from powerlab.measure.messages import Load, Measure
 from powerlab.measure.process import Worker
 from powerlab.measure.record import IdleBaseline, Meter, Recording, idle_baseline
+from powerlab.measure.scenarios.registry import SCENARIOS
 from powerlab.measure.temperature import Thermometer
 from powerlab.measure.warm_up import warm_up
 from powerlab.modes.cpu_quota import join
@@ -44,6 +47,7 @@ class RunRequest:
             one is measured.
         drifted: says what changed in the power mode since it was set; None where it held.
         like_c: how warm the first run in the same power mode began, in °C; None for that run itself.
+        output_difference: how far the engine's outputs were from the built-in engine's; None where none were compared.
     """
 
     sweep_id: str
@@ -54,6 +58,7 @@ class RunRequest:
     idle: IdleBaseline | None
     drifted: Callable[[], str | None]
     like_c: float | None = None
+    output_difference: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,13 +160,16 @@ def failed_run(request: RunRequest, rule: str, reason: str) -> Run:
 def _record(request: RunRequest) -> _Recorded:
     """Run the worker's timed part with the recorder on, between two idle baselines."""
     plan, meter, clocks = request.plan, request.meter, read_clocks()
+    workload = request.point.workload
+    scenario = SCENARIOS[workload.scenario]
     with Worker(worker_cores(request.point)) as worker:
         join(meter.sysroot, worker.pid)
         worker.load(load_request(request.point, meter, plan.seed))
         start = cool_down(meter.sysroot, request.like_c, plan.cool_down_s)
         # What was recorded before the device cooled down is no baseline of what comes now.
         idle_before = (None if start.waited_s else request.idle) or idle_baseline(meter, plan.idle_s)
-        warmed = warm_up(worker, meter, plan)
+        warmed = warm_up(worker, meter, plan, workload)
+        window = scenario.ready(worker.measure, workload, _window(request))
         background = None if meter.sysroot.simulated else BackgroundLoad(worker.pid)
         with (
             Guard(meter.sysroot) as guard,
@@ -170,9 +178,7 @@ def _record(request: RunRequest) -> _Recorded:
         ):
             time.sleep(meter.margin_s)
             load_ns = time.monotonic_ns()
-            timed = worker.measure(
-                Measure(duration_s=plan.duration_s, min_inferences=plan.min_inferences, margin_s=meter.margin_s)
-            )
+            timed = scenario.timed(worker.measure, workload, window)
             background_cores = None if background is None else background.cores()
             traces = recording.finish()
             throttled = guard.finish()
@@ -187,7 +193,6 @@ def _record(request: RunRequest) -> _Recorded:
         traces=(*traces, *zones),
         sample_period_s=meter.sample_period_s,
         workload=request.point.workload,
-        latency_p99_ms=percentile_ms(timed, 0.99),
         drift=request.drifted(),
         background_cores=background_cores,
         idle_background_cores=max(
@@ -209,9 +214,22 @@ def _record(request: RunRequest) -> _Recorded:
         sampling_core_share=recording.core_share + guard.core_share + thermometer.core_share,
         warm_up_s=warmed.duration_s,
         unsteady=(*start.sentences, *warmed.unsteady),
+        engine_version=installed_version(workload.engine) or "",
+        output_difference=request.output_difference,
     )
     return _Recorded(
         timed=timed, evidence=evidence, idle_before=idle_before, idle_after=idle_after, start_c=start.celsius
+    )
+
+
+def _window(request: RunRequest) -> Measure:
+    """Return what the plan asks the worker for; queries of the server scenario arrive anew in every repeat."""
+    plan = request.plan
+    return Measure(
+        duration_s=plan.duration_s,
+        min_inferences=least_inferences(plan.rigour, plan.min_inferences, request.point.workload),
+        margin_s=request.meter.margin_s,
+        arrival_seed=(abs(plan.seed), request.repeat),
     )
 
 

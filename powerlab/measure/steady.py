@@ -4,14 +4,15 @@ The drift is the slope of a straight line by least squares times that length. It
 wider by the square root of (1 + r) / (1 - r), where r is the correlation of neighbours, and its degrees of freedom are
 those of as many independent values as that leaves (Santer et al., *Statistical significance of trends and trend
 differences in layer-average atmospheric temperature time series*, J. Geophys. Res. 105, 2000, section 5.1). Noise and r
-are those of the residuals around a parabola, not around the line: the bend of a series that approaches its end is part
-of its drift, and taken for noise it would hide what it is a sign of. r, which short series show too low, is corrected
-by what the parabola and the length take from it (Kendall, *Note on bias in the estimation of autocorrelation*,
-Biometrika 41, 1954).
+are those of the residuals around a curve of the fourth degree, not around the line: the bend of a series that
+approaches its end is part of its drift, and taken for noise it would hide what it is a sign of. r, which short series
+show too low, is corrected by what the curve and the length take from it (Kendall, *Note on bias in the estimation of
+autocorrelation*, Biometrika 41, 1954).
 
 A limit makes three answers of it. Steady: the whole 99 % interval lies within the limit, so it is shown that the drift
 does not matter. Drifting: the drift is beyond the limit, and 0 is not in its interval. Undecided: everything else.
-That a slope is judged against a share of the mean, over what is left without the first third, is IEC 62301:2011, 5.3.2.
+To judge a slope against a share of the mean, without the beginning of the record, is how IEC 62301:2011, 5.3.2, tells
+whether a power is stable.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ from numpy.typing import NDArray
 
 from powerlab.domain.statistics import student_99
 
-LEAST_VALUES = 10
+LEAST_VALUES = 12
 """Fewer values show neither their noise nor how neighbours hang together."""
-_DEGREE = 2
+_DEGREE = 4
 _GREATEST_CORRELATION = 0.95
 
 
@@ -81,7 +82,7 @@ def drift(time_s: NDArray[np.float64], value: NDArray[np.float64], ahead_s: floa
 
 
 def _noise(place: NDArray[np.float64], value: NDArray[np.float64]) -> tuple[float, float]:
-    """Return the standard deviation around a parabola and the correlation of neighbours, 0 to 0.95."""
+    """Return the standard deviation around a curve and the correlation of neighbours, 0 to 0.95."""
     coefficients = np.polynomial.polynomial.polyfit(place, value, _DEGREE)
     residual = value - np.polynomial.polynomial.polyval(place, coefficients)
     squares = float(np.sum(residual**2))

@@ -30,7 +30,7 @@ SOURCE = "thermal"
 READ_PERIOD_S = 1.0
 """Heat sinks take seconds to minutes, and on some boards reading a zone takes a millisecond."""
 _ROOT = "/sys/class/thermal"
-_ELSEWHERE = re.compile(r"pmic|batt?ery|\bbat\b|charg|wifi|wlan|nvme|modem|int3400", re.I)
+_ELSEWHERE = re.compile(r"pmic|batt?ery|\bbat[0-9]*\b|charg|wifi|wlan|nvme|modem|int3400", re.I)
 """Zones that say nothing of what computes; Jetson's PMIC zone says 100 °C for ever."""
 
 

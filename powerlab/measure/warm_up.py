@@ -1,7 +1,7 @@
 """Warming up: untimed inferences until latency, power and temperature are steady, or the plan's patience ends.
 
 The worker is asked for short pieces. After the plan's least warm-up, and again whenever it has lasted a quarter longer,
-each series is judged over its last two thirds (:mod:`powerlab.measure.steady`): the mean latency of the pieces, the
+each series is judged over its last half (:mod:`powerlab.measure.steady`): the mean latency of the pieces, the
 mean power of the total in them, and the hottest zone. It ends when all three are steady. When the longest warm-up is
 over, what drifts is said in a sentence; what is undecided is not: then its noise hides a drift of that size, and the
 scatter between the repeats shows it.
@@ -17,7 +17,9 @@ from typing import Protocol
 import numpy as np
 
 from powerlab.domain.power import RailQuantity, TotalFormula, Trace
+from powerlab.domain.rigour import least_inferences
 from powerlab.domain.sweep import SweepPlan
+from powerlab.domain.workload import Workload
 from powerlab.measure.energy import covers
 from powerlab.measure.record import Meter, Recording
 from powerlab.measure.steady import Answer, drift
@@ -32,8 +34,7 @@ _SHORTEST_PIECE_S, _LONGEST_PIECE_S = 0.1, 1.0
 _PIECES = 10
 """Of the least warm-up."""
 _GROWTH = 1.25
-_JUDGED_FROM = 1 / 3
-_READ_ZONES_S = 0.2
+_JUDGED_FROM = 1 / 2
 
 
 class Warming(Protocol):
@@ -79,7 +80,7 @@ class _Pieces:
     power_w: list[float] = field(default_factory=list)
 
 
-def warm_up(worker: Warming, meter: Meter, plan: SweepPlan) -> WarmUp:
+def warm_up(worker: Warming, meter: Meter, plan: SweepPlan, workload: Workload) -> WarmUp:
     """Warm up for at least ``plan.warm_up_s`` and at most ``plan.longest_warm_up_s``.
 
     A plan with ``warm_up_s`` 0 wants none: one inference is made, so that the worker knows how long they take.
@@ -92,13 +93,14 @@ def warm_up(worker: Warming, meter: Meter, plan: SweepPlan) -> WarmUp:
         return WarmUp()
     piece_s = min(plan.warm_up_s, max(_SHORTEST_PIECE_S, min(_LONGEST_PIECE_S, plan.warm_up_s / _PIECES)))
     longest_s = max(plan.warm_up_s, plan.longest_warm_up_s)
+    inferences = least_inferences(plan.rigour, plan.min_inferences, workload) * workload.inferences_per_query
     begin_ns, until_s = time.monotonic_ns(), plan.warm_up_s
     pieces = _Pieces(begin_ns=begin_ns)
-    with Thermometer(meter.sysroot, max(_READ_ZONES_S, piece_s)) as thermometer:
+    with Thermometer(meter.sysroot, piece_s) as thermometer:
         while True:
             _go_on(worker, meter, pieces, piece_s, begin_ns + round(until_s * 1e9))
             passed_s = _since_s(begin_ns, time.monotonic_ns())
-            ahead_s = max(plan.duration_s, plan.min_inferences * pieces.latency_s[-1])
+            ahead_s = max(plan.duration_s, inferences * pieces.latency_s[-1])
             series = _series(pieces, thermometer.traces())
             answers = [(one, *_judge(one, passed_s, ahead_s)) for one in series]
             if passed_s >= longest_s or all(answer is Answer.STEADY for *_, answer in answers):

@@ -14,12 +14,25 @@ from array import array
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from powerlab.backends.base import LoadOptions
-from powerlab.backends.registry import load
 from powerlab.boards.simulator import Pacer, pacer
 from powerlab.domain.errors import PowerlabError
 from powerlab.measure.layers.messages import FindCeilings, LoadLayers, RepeatStep
-from powerlab.measure.messages import Broken, Load, Measure, Ready, Refused, Reply, Timed, WarmUp, encode, read_request
+from powerlab.measure.messages import (
+    Broken,
+    Load,
+    Measure,
+    Ready,
+    Refused,
+    Reply,
+    Show,
+    Shown,
+    Timed,
+    WarmUp,
+    encode,
+    read_request,
+)
+from powerlab.measure.scenarios.loops import back_to_back, timed_window
+from powerlab.measure.slices import load_slices
 from powerlab.sysroot import Sysroot
 
 if TYPE_CHECKING:
@@ -31,41 +44,51 @@ class Job:
 
     def __init__(self, request: Load) -> None:
         self._pace: Pacer = pacer(Sysroot(Path(request.sysroot)), request.threads)
-        options = LoadOptions(model=request.model, batch_size=request.batch_size, threads=self._pace.host_threads)
-        self._backend = load(request.backend_module, options)
-        self._inputs = self._backend.inputs(request.seed)
+        self._inferences = request.workload.inferences_per_query
+        self._slices = load_slices(
+            request.backend_module, request.workload, self._pace.host_threads, request.spin_us, request.seed
+        )
 
     def close(self) -> None:
-        """Take the load off a simulated board."""
+        """Take the load off a simulated board, and end what runs beside this thread."""
         self._pace.close()
+        self._slices.close()
 
-    def run_until(self, deadline_ns: int, min_count: int) -> tuple[array[int], array[int]]:
-        """Run inferences until the time is over and the count is reached; return their starts and ends in ns."""
-        clock, run, inputs, pace = time.monotonic_ns, self._backend.run, self._inputs, self._pace
-        starts, ends = array("q"), array("q")
-        now = clock()
-        while now < deadline_ns or len(ends) < min_count:
-            starts.append(clock())
-            with pace.inference():
-                run(inputs)
-            now = clock()
-            ends.append(now)
-        return starts, ends
+    def answer(self) -> None:
+        """Answer one query."""
+        for _ in range(self._inferences):
+            with self._pace.inference():
+                self._slices.run()
+
+    def carry_out(self, request: WarmUp | Measure | Show) -> Reply:
+        """Do what is asked for with the loaded model."""
+        match request:
+            case WarmUp():
+                return self.warm_up(request)
+            case Measure():
+                return self.measure(request)
+            case Show():
+                return self.show()
 
     def warm_up(self, request: WarmUp) -> Ready:
-        """Run untimed inferences, at least one."""
+        """Answer untimed queries, at least one."""
         begin_ns = time.monotonic_ns()
-        _, ends = self.run_until(begin_ns + round(request.duration_s * 1e9), min_count=1)
+        _, ends = back_to_back(self.answer, begin_ns + round(request.duration_s * 1e9), min_count=1)
         return Ready(inference_s=(ends[-1] - begin_ns) / 1e9 / len(ends))
 
     def measure(self, request: Measure) -> Timed:
-        """Run the timed window with the load already there before it and still there after it."""
-        margin_ns = round(request.margin_s * 1e9)
-        self.run_until(time.monotonic_ns() + margin_ns, min_count=0)
-        duration_ns = round(request.duration_s * 1e9)
-        starts, ends = self.run_until(time.monotonic_ns() + duration_ns, request.min_inferences)
-        self.run_until(time.monotonic_ns() + margin_ns, min_count=0)
+        """Answer the queries of a timed window."""
+        starts, ends = timed_window(self.answer, request)
         return Timed(start_ns=_little_endian(starts), end_ns=_little_endian(ends))
+
+    def show(self) -> Shown:
+        """Run one inference, as fast as the host can, and return its outputs."""
+        return Shown(
+            outputs=[
+                {name: (value.shape, value.astype("<f4").tobytes()) for name, value in outputs.items()}
+                for outputs in self._slices.run()
+            ]
+        )
 
 
 def _little_endian(values: array[int]) -> bytes:
@@ -92,10 +115,8 @@ def serve(requests: BinaryIO, replies: BinaryIO) -> None:
                 match request:
                     case Load():
                         job = Job(request)
-                    case WarmUp() if job is not None:
-                        reply = job.warm_up(request)
-                    case Measure() if job is not None:
-                        reply = job.measure(request)
+                    case WarmUp() | Measure() | Show() if job is not None:
+                        reply = job.carry_out(request)
                     case LoadLayers() | RepeatStep() | FindCeilings():
                         bench = bench or _bench()
                         reply = bench.answer(request)

@@ -7,6 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from powerlab.domain.device import Capabilities, Device
+from powerlab.domain.layers import LayerProfile
 from powerlab.domain.run import Run
 from powerlab.domain.sweep import SweepPlan
 
@@ -53,7 +54,7 @@ class SweepRecord:
         detail: why it failed; empty otherwise.
         created_at: UTC.
         finished_at: UTC; None while it is not over.
-        planned_run_count: points x repeats.
+        planned_run_count: points x repeats; as many as have arrived where a plan goes on until it knows enough.
         stored_run_count: runs that have arrived, whatever their verdict.
     """
 
@@ -90,4 +91,12 @@ class RunPage:
     """Some runs in the order in which they arrived; ``next_cursor`` asks for those after them, None at the end."""
 
     items: tuple[Run, ...]
+    next_cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerProfilePage:
+    """Some layer profiles, newest first; ``next_cursor`` asks for those after them, None at the end."""
+
+    items: tuple[LayerProfile, ...]
     next_cursor: str | None = None

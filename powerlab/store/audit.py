@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from itertools import groupby
 
@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.run import Conditions, Run
-from powerlab.measure.audit.audit import Audit, audit, damaged
+from powerlab.measure.audit.audit import Audit, audit, audit_of_damaged
 from powerlab.measure.audit.compare import Compared
 from powerlab.protocol.chunks import check
 from powerlab.protocol.messages import TraceChunk
@@ -18,8 +18,6 @@ from powerlab.protocol.wire import digest
 from powerlab.store import queries
 from powerlab.store.models import RunRow
 from powerlab.store.traces import DatabaseTraces
-
-WHOLE = "whole"
 
 
 def audit_run(session: Session, run_id: str) -> Audit:
@@ -37,7 +35,7 @@ def audit_run(session: Session, run_id: str) -> Audit:
     run, chunks = queries.run(session, found), list(DatabaseTraces(session).chunks(found))
     checks = (*_run_is_as_sent(session.get_one(RunRow, found), run), *_chunks_are_whole(chunks))
     if not all(one.equal for one in checks):
-        return damaged(run, checks)
+        return audit_of_damaged(run, checks)
     return audit(run, queries.recorded(session, found), checks)
 
 
@@ -55,21 +53,26 @@ def _run_is_as_sent(row: RunRow, run: Run) -> Iterator[Compared]:
     )
 
 
-def _chunks_are_whole(chunks: list[TraceChunk]) -> Iterator[Compared]:
+def _chunks_are_whole(chunks: Sequence[TraceChunk]) -> Iterator[Compared]:
     """Read every chunk of samples again, and look for chunks that are gone."""
+    damaged = False
     for (key, part), of_trace in groupby(chunks, key=lambda chunk: (chunk.rail.key, chunk.part.value)):
-        said = [_complaint(chunk, position) for position, chunk in enumerate(of_trace)]
-        complaints = [one for one in said if one]
-        yield Compared(
-            what=f"samples of {key} ({part})",
-            stored=f"{len(said)} {'chunk' if len(said) == 1 else 'chunks'}",
-            recomputed="damaged" if complaints else WHOLE,
-            equal=not complaints,
-            detail="; ".join(complaints),
-        )
+        complaints = [one for position, chunk in enumerate(of_trace) if (one := _complaint(chunk, position))]
+        if complaints:
+            damaged = True
+            yield Compared(
+                what=f"samples of {key} ({part})",
+                stored=f"{len(complaints)} of its chunks",
+                recomputed="damaged",
+                equal=False,
+                detail="; ".join(complaints),
+            )
+    if not damaged:
+        yield Compared(what="samples", stored=f"{len(chunks)} chunks", recomputed="all whole", equal=True)
 
 
 def _complaint(chunk: TraceChunk, position: int) -> str:
+    """Say what is wrong with a chunk; empty where nothing is."""
     if chunk.position != position:
         return f"chunk {position} is missing"
     try:

@@ -98,6 +98,6 @@ def to_sweep(row: SweepRow, stored_run_count: int) -> SweepRecord:
         detail=row.job.detail,
         created_at=row.created_at,
         finished_at=row.job.finished_at,
-        planned_run_count=len(plan.points()) * plan.repeats,
+        planned_run_count=max(len(plan.points()) * plan.repeats, stored_run_count),
         stored_run_count=stored_run_count,
     )

@@ -1,4 +1,4 @@
-"""Says before a sweep which of its times are too short for its sensors."""
+"""Says before a sweep what of its plan its sensors cannot give: times too short for them, temperatures nobody reads."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 
 from powerlab.domain.sweep import SweepPlan
 from powerlab.measure.record import Meter
+from powerlab.measure.temperature import Zones
 from powerlab.measure.validity import MIN_UPDATES_FLAGGED, MIN_UPDATES_VOID
 
 _SPARE_UPDATES = 1
@@ -13,6 +14,17 @@ _SPARE_UPDATES = 1
 
 
 def advice(plan: SweepPlan, meter: Meter) -> str:
+    """Return sentences on what the plan asks for and the sensors cannot give; empty where they can give everything."""
+    return " ".join(sentence for sentence in (_on_times(plan, meter), _on_cooling(plan, meter)) if sentence)
+
+
+def _on_cooling(plan: SweepPlan, meter: Meter) -> str:
+    if plan.cool_down_s <= 0 or Zones(meter.sysroot).names:
+        return ""
+    return "No thermal zone can be read here, so no run waits until the device is as cool as it was at the first one."
+
+
+def _on_times(plan: SweepPlan, meter: Meter) -> str:
     """Return one sentence on the times that the slowest sensor needs; empty where the plan gives it enough.
 
     The same counts decide after each run whether its power may be used (rule ``window-too-short``).

@@ -11,15 +11,32 @@ from powerlab.domain.sweep import Point
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepStarted:
-    """The plan was accepted; ``run_count`` runs follow, in about ``expected_s`` seconds.
+    """The plan was accepted.
 
-    ``advice`` is one sentence where the plan's times are too short for its sensors, else empty.
+    Attributes:
+        sweep_id: the sweep.
+        run_count: runs that follow; more where the plan goes on until something is known well enough.
+        expected_s: how long they take, about, where every device is steady and cool at once.
+        longest_s: the same where every warm-up and every cool-down lasts as long as it may.
+        advice: sentences where the plan asks for what its sensors cannot give, else empty.
     """
 
     sweep_id: str
     run_count: int
     expected_s: float
+    longest_s: float = 0.0
     advice: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepExtended:
+    """The planned runs are made, and some points are repeated again; ``detail`` is a sentence that says why.
+
+    From now on there are ``run_count`` runs.
+    """
+
+    run_count: int
+    detail: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,13 +61,14 @@ class RunFinished:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepFinished:
-    """The sweep is over and the device's mode is restored."""
+    """The sweep is over and the device's mode is restored; ``stopped`` where it was told to end before the end."""
 
     sweep_id: str
     valid_count: int
     flagged_count: int
     void_count: int
     failed_count: int
+    stopped: bool = False
 
 
-SweepEvent = SweepStarted | RunStarted | RunFinished | SweepFinished
+SweepEvent = SweepStarted | SweepExtended | RunStarted | RunFinished | SweepFinished

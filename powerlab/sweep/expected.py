@@ -1,20 +1,57 @@
-"""How long a sweep will take, about."""
+"""How long a sweep will take, about: at least, and at most."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from powerlab.domain.sweep import SweepPlan
+from powerlab.domain.rigour import least_inferences
+from powerlab.domain.sweep import Point, SweepPlan
 from powerlab.sweep.order import ModeVisit
 
 LOAD_S = 2.0
 """Starting a worker and loading a model of ResNet-50's size."""
 
 
-def expected_s(plan: SweepPlan, order: Sequence[ModeVisit], margin_s: float) -> float:
-    """Return the seconds a plan needs; slow models need longer, as every run holds ``min_inferences`` at least."""
-    runs = sum(len(visit.points) for visit in order)
-    idle_s = plan.idle_s + 2 * margin_s if plan.idle_s > 0 else 0.0
-    per_run_s = LOAD_S + plan.warm_up_s + plan.duration_s + 3 * margin_s + idle_s
-    per_visit_s = idle_s
-    return runs * per_run_s + len(order) * per_visit_s
+def expected_s(
+    plan: SweepPlan, order: Sequence[ModeVisit], margin_s: float, inference_s: Mapping[str, float] | None = None
+) -> float:
+    """Return the seconds that runs need where every device is steady and cool at once.
+
+    Args:
+        plan: times and counts.
+        order: the runs.
+        margin_s: how long power is recorded before and after each window.
+        inference_s: by point id, how long an inference takes; slow models need longer than the plan's duration, as
+            every run holds some inferences at least. Points that are not in it are taken to be fast.
+    """
+    idle_s = _idle_s(plan, margin_s)
+    per_run_s = LOAD_S + plan.warm_up_s + 3 * margin_s + idle_s
+    windows_s = sum(_window_s(plan, point, inference_s or {}) for visit in order for point in visit.points)
+    return _run_count(order) * per_run_s + windows_s + len(order) * idle_s
+
+
+def longest_s(
+    plan: SweepPlan, order: Sequence[ModeVisit], margin_s: float, inference_s: Mapping[str, float] | None = None
+) -> float:
+    """Return the same where every warm-up and every cool-down lasts as long as it may.
+
+    After a cool-down an idle baseline of its own is recorded; the first run of a mode has nothing to cool down to.
+    """
+    longer_s = max(0.0, plan.longest_warm_up_s - plan.warm_up_s) if plan.warm_up_s > 0 else 0.0
+    cooled = _run_count(order) - len({visit.mode for visit in order})
+    cooling_s = plan.cool_down_s + _idle_s(plan, margin_s) if plan.cool_down_s > 0 else 0.0
+    return expected_s(plan, order, margin_s, inference_s) + _run_count(order) * longer_s + max(0, cooled) * cooling_s
+
+
+def _run_count(order: Sequence[ModeVisit]) -> int:
+    return sum(len(visit.points) for visit in order)
+
+
+def _idle_s(plan: SweepPlan, margin_s: float) -> float:
+    return plan.idle_s + 2 * margin_s if plan.idle_s > 0 else 0.0
+
+
+def _window_s(plan: SweepPlan, point: Point, inference_s: Mapping[str, float]) -> float:
+    workload = point.workload
+    count = least_inferences(plan.rigour, plan.min_inferences, workload) * workload.inferences_per_query
+    return max(plan.duration_s, count * inference_s.get(point.id, 0.0))

@@ -8,6 +8,7 @@ that modes are not switched needlessly; the modes' order and the points' order w
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from powerlab.domain.sweep import Point, SweepPlan
@@ -22,16 +23,28 @@ class ModeVisit:
     points: tuple[Point, ...]
 
 
+def visits_again(
+    plan: SweepPlan, points: Sequence[Point], repeat: int, done: frozenset[tuple[str, int]] = frozenset()
+) -> tuple[ModeVisit, ...]:
+    """Return one more block, of some of the plan's points, shuffled by the seed and the repeat's number."""
+    shuffler = random.Random(f"{plan.seed} {repeat}")  # noqa: S311  an order to repeat, not a secret
+    return tuple(_block(plan, shuffler, points, repeat, done))
+
+
 def visits(plan: SweepPlan, done: frozenset[tuple[str, int]] = frozenset()) -> tuple[ModeVisit, ...]:
     """Return the plan's runs in order; the same seed gives the same order, and runs in ``done`` are left out."""
     shuffler = random.Random(plan.seed)  # noqa: S311  an order to repeat, not a secret
     points = plan.points()
-    order = []
-    for repeat in range(plan.repeats):
-        for mode in shuffler.sample(plan.modes, len(plan.modes)):
-            in_mode = [point for point in points if point.mode == mode]
-            shuffled = shuffler.sample(in_mode, len(in_mode))
-            left = tuple(point for point in shuffled if (point.id, repeat) not in done)
-            if left:
-                order.append(ModeVisit(mode=mode, repeat=repeat, points=left))
-    return tuple(order)
+    blocks = (_block(plan, shuffler, points, repeat, done) for repeat in range(plan.repeats))
+    return tuple(visit for block in blocks for visit in block)
+
+
+def _block(
+    plan: SweepPlan, shuffler: random.Random, points: Sequence[Point], repeat: int, done: frozenset[tuple[str, int]]
+) -> Iterator[ModeVisit]:
+    for mode in shuffler.sample(plan.modes, len(plan.modes)):
+        in_mode = [point for point in points if point.mode == mode]
+        shuffled = shuffler.sample(in_mode, len(in_mode))
+        left = tuple(point for point in shuffled if (point.id, repeat) not in done)
+        if left:
+            yield ModeVisit(mode=mode, repeat=repeat, points=left)

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-import itertools
 import threading
-from collections import Counter
-from collections.abc import Generator, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
+from powerlab.analysis.precision import percent_text
 from powerlab.backends.registry import BACKENDS
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.preflight import check_plan
-from powerlab.domain.run import Verdict
+from powerlab.domain.run import Run, Verdict
 from powerlab.domain.sweep import Point, SweepPlan
+from powerlab.domain.workload import Workload
+from powerlab.measure.output_check import OutputCheck, check_outputs
 from powerlab.measure.process import Worker, WorkerError
 from powerlab.measure.record import IdleBaseline, Meter
 from powerlab.measure.run import Measured, RunRequest, failed_run, load_request, measure_run, worker_cores
 from powerlab.sweep.advice import advice
-from powerlab.sweep.events import RunFinished, RunStarted, SweepEvent, SweepFinished, SweepStarted
-from powerlab.sweep.expected import expected_s
+from powerlab.sweep.events import RunFinished, RunStarted, SweepEvent, SweepExtended, SweepFinished, SweepStarted
+from powerlab.sweep.expected import expected_s, longest_s
 from powerlab.sweep.host import Host
 from powerlab.sweep.meter import calibrated_meter, choose_meter, watch_s, watched_meter
-from powerlab.sweep.order import ModeVisit, visits
+from powerlab.sweep.order import ModeVisit, visits, visits_again
+from powerlab.sweep.until import check_until, still_wide, widest_percent
 
 
 def run_sweep(
@@ -54,69 +57,126 @@ def run_sweep(
     capabilities = host.capabilities(plan.modes)
     check_plan(plan, host.device(), capabilities, tuple(BACKENDS))
     meter = choose_meter(host.sysroot, capabilities, plan.sample_period_s)
-    check_models(plan, meter)
+    check_until(plan, meter)
+    inference_s = check_models(plan, meter)
+    outputs = check_outputs(plan, meter)
     order = visits(plan, done)
-    run_count = sum(len(visit.points) for visit in order)
-    if run_count:
-        meter = calibrated_meter(watched_meter(meter, watch_s(plan.duration_s)), meter.rails, host.device())
+    sweep = _Sweep(plan=plan, sweep_id=sweep_id, host=host, meter=meter, done=done, stop=stop, outputs=outputs)
+    sweep.run_count = sum(len(visit.points) for visit in order)
+    if sweep.run_count:
+        watched = watched_meter(meter, watch_s(plan.duration_s))
+        sweep.meter = calibrated_meter(watched, meter.rails, host.device())
     yield SweepStarted(
         sweep_id=sweep_id,
-        run_count=run_count,
-        expected_s=expected_s(plan, order, meter.margin_s),
-        advice=advice(plan, meter) if run_count else "",
+        run_count=sweep.run_count,
+        expected_s=expected_s(plan, order, sweep.meter.margin_s, inference_s),
+        longest_s=longest_s(plan, order, sweep.meter.margin_s, inference_s),
+        advice=" ".join(filter(None, (advice(plan, sweep.meter), outputs.words))) if sweep.run_count else "",
     )
-    sweep = _Sweep(plan=plan, sweep_id=sweep_id, host=host, meter=meter, run_count=run_count, stop=stop)
-    verdicts: Counter[Verdict] = Counter()
-    for visit in order:
-        if sweep.stopped():
-            break
-        for event in sweep.visit(visit):
-            if isinstance(event, RunFinished):
-                verdicts[event.run.verdict] += 1
-            yield event
-    yield SweepFinished(
-        sweep_id=sweep_id,
-        valid_count=verdicts[Verdict.VALID],
-        flagged_count=verdicts[Verdict.FLAGGED],
-        void_count=verdicts[Verdict.VOID],
-        failed_count=verdicts[Verdict.FAILED],
-    )
+    yield from sweep.carry_out(order)
+    yield from sweep.go_on()
+    yield sweep.finished()
 
 
-def check_models(plan: SweepPlan, meter: Meter) -> None:
-    """Load every model once at every batch size, in a worker, before anything is measured.
+def check_models(plan: SweepPlan, meter: Meter) -> dict[str, float]:
+    """Load every model once at every batch size, in a worker, before anything is measured, and try it.
 
     A worker that crashes here says nothing yet: its runs will be recorded as failed.
+
+    Returns:
+        by point id, how long an inference takes in s, about: that of the one that was tried, shared by more threads.
 
     Raises:
         PowerlabError: a model cannot be read or run, with the reason.
     """
-    first_at = {(point.workload.model, point.workload.batch_size): point for point in reversed(plan.points())}
-    for point in first_at.values():
+    tried: dict[Workload, tuple[int, float]] = {}
+    for point in plan.points():
+        if _kind(point) in tried:
+            continue
+        tried[_kind(point)] = (point.threads, 0.0)
         try:
             with Worker(worker_cores(point)) as worker:
                 worker.load(load_request(point, meter, plan.seed))
+                worker.warm_up(0.0)  # the first one touches its memory for the first time
+                tried[_kind(point)] = (point.threads, worker.warm_up(0.0))
         except WorkerError:
             continue
+    return {
+        point.id: inference_s * threads / point.threads
+        for point in plan.points()
+        for threads, inference_s in (tried[_kind(point)],)
+    }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+def _kind(point: Point) -> Workload:
+    """Return what of a point decides whether its model can be loaded, and how long a query takes."""
+    return replace(point.workload, latency_bound_ms=0.0)
+
+
+@dataclass(slots=True, kw_only=True)
 class _Sweep:
-    """What every run of a sweep shares, and the runs' running number."""
+    """What every run of a sweep shares, and what came of the runs so far."""
 
     plan: SweepPlan
     sweep_id: str
     host: Host
     meter: Meter
-    run_count: int
+    done: frozenset[tuple[str, int]]
     stop: threading.Event | None
-    numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+    outputs: OutputCheck
+    run_count: int = 0
+    made: int = 0
+    verdicts: Counter[Verdict] = field(default_factory=Counter)
+    runs: defaultdict[str, list[Run]] = field(default_factory=lambda: defaultdict(list))
+    start_c: dict[str, float] = field(default_factory=dict)
+    """How warm the first run in each mode began."""
 
     def stopped(self) -> bool:
         """Whether the sweep should end."""
         return self.stop is not None and self.stop.is_set()
 
-    def visit(self, visit: ModeVisit) -> Iterator[RunStarted | RunFinished]:
+    def finished(self) -> SweepFinished:
+        """Return the last event."""
+        return SweepFinished(
+            sweep_id=self.sweep_id,
+            valid_count=self.verdicts[Verdict.VALID],
+            flagged_count=self.verdicts[Verdict.FLAGGED],
+            void_count=self.verdicts[Verdict.VOID],
+            failed_count=self.verdicts[Verdict.FAILED],
+            stopped=self.made < self.run_count or (self.stopped() and bool(self._wide())),
+        )
+
+    def carry_out(self, order: Sequence[ModeVisit]) -> Iterator[RunStarted | RunFinished]:
+        """Make runs in an order, until told to stop."""
+        for visit in order:
+            if self.stopped():
+                return
+            yield from self._visit(visit)
+
+    def go_on(self) -> Iterator[SweepExtended | RunStarted | RunFinished]:
+        """Repeat the points that are not known as well as the plan wants, block after block."""
+        for repeat in range(self.plan.repeats, self.plan.most_repeats):
+            wide = () if self.stopped() else self._wide()
+            if not wide:
+                return
+            order = visits_again(self.plan, wide, repeat, self.done)
+            self.run_count += sum(len(visit.points) for visit in order)
+            yield SweepExtended(run_count=self.run_count, detail=self._why(wide, repeat))
+            yield from self.carry_out(order)
+
+    def _wide(self) -> tuple[Point, ...]:
+        return still_wide(self.plan, self.runs, self.done)
+
+    def _why(self, wide: Sequence[Point], repeat: int) -> str:
+        points = "1 point" if len(wide) == 1 else f"{len(wide)} points"
+        percent = widest_percent(wide, self.runs)
+        known = "not known yet" if percent is None else f"known to ±{percent_text(percent)} %"
+        return (
+            f"Repeat {repeat + 1} of {points} whose img/s/W is {known} at worst, because "
+            f"±{self.plan.until_percent:g} % are wanted."
+        )
+
+    def _visit(self, visit: ModeVisit) -> Iterator[RunStarted | RunFinished]:
         """Set the mode, run every point between idle baselines, restore the mode."""
         idle: IdleBaseline | None = None
         refusal: str | None = None
@@ -128,11 +188,20 @@ class _Sweep:
             for point in visit.points:
                 if self.stopped():
                     return
-                index = next(self.numbers)
+                index = self.made + 1
                 yield RunStarted(point=point, repeat=visit.repeat, index=index, run_count=self.run_count)
                 measured = _measured_or_failed(self._request(visit, point, idle), refusal)
                 idle = measured.idle_after
+                self._note(measured)
                 yield RunFinished(run=measured.run, traces=measured.traces, index=index, run_count=self.run_count)
+
+    def _note(self, measured: Measured) -> None:
+        run = measured.run
+        self.made += 1
+        self.verdicts[run.verdict] += 1
+        self.runs[run.point.id].append(run)
+        if measured.start_c is not None:
+            self.start_c.setdefault(run.point.mode, measured.start_c)
 
     def _request(self, visit: ModeVisit, point: Point, idle: IdleBaseline | None) -> RunRequest:
         return RunRequest(
@@ -143,6 +212,8 @@ class _Sweep:
             meter=self.meter,
             idle=idle,
             drifted=partial(self.host.controller.drifted, visit.mode),
+            like_c=self.start_c.get(visit.mode),
+            output_difference=self.outputs.of(point),
         )
 
 

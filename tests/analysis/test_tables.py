@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -15,6 +16,9 @@ from powerlab.cli.tables import format_figure, format_number, sweep_table
 from powerlab.domain.quantity import Metric, Provenance
 from powerlab.domain.run import Finding, Verdict
 from powerlab.domain.sweep import SweepPlan
+from powerlab.domain.workload import Scenario
+
+PLAN = SweepPlan(models=("resnet50",), threads=(1,))
 
 
 def figure(value: float, low: float | None = None, high: float | None = None) -> Metric:
@@ -110,6 +114,28 @@ def test_several_models_have_a_column(make_run):
     assert "alexnet" in text
 
 
+def in_scenario(run, scenario: Scenario, **figures: float):
+    workload = replace(run.point.workload, scenario=scenario)
+    more = tuple(Metric(name=name, value=value, provenance=Provenance.MEASURED) for name, value in figures.items())
+    return replace(run, point=replace(run.point, workload=workload), metrics=(*run.metrics, *more))
+
+
+def test_the_load_within_a_bound_has_a_column_in_the_server_scenario_alone(make_run):
+    single = make_run()
+    server = in_scenario(make_run(), Scenario.SERVER, server_queries_per_s=83.25)
+    text = printed(summarise([single, server]))
+    assert "queries/s" in text
+    assert "83.25" in text
+    assert "queries/s" not in printed(summarise([single]))
+
+
+def test_offline_alone_has_no_columns_of_latency(make_run):
+    offline = in_scenario(make_run(), Scenario.OFFLINE)
+    assert "p50 ms" not in printed(summarise([offline]))
+    assert "img/s" in printed(summarise([offline]))
+    assert "p50 ms" in printed(summarise([offline, make_run()]))
+
+
 def test_the_answer_names_point_figure_provenance_and_confidence(make_run):
     runs = [make_run(threads=1, latency_ms=20.0) for _ in range(3)] + [make_run(threads=2) for _ in range(3)]
     sentences = answer(runs)
@@ -122,10 +148,11 @@ def test_the_answer_names_point_figure_provenance_and_confidence(make_run):
 def test_the_notes_say_what_the_watts_cover_and_what_the_rules_said(make_run):
     flag = Finding(rule="background-load", verdict=Verdict.FLAGGED, detail="others used 30%")
     runs = [make_run(findings=(flag,)), make_run(findings=(flag,)), make_run()]
-    lines = notes(runs, runs[0].total)
-    assert lines[0] == "Power is rapl:package-0: the package."
-    assert lines[1] == "flagged (background-load, 2 times): others used 30%."
-    assert notes([], None)[0].startswith("No power: no source can be read here")
+    lines = notes(runs, runs[0].total, PLAN)
+    assert lines[0] == "Rigour quick (seconds a point, for a first look): runs of 5 s at least, 3 repeats."
+    assert lines[1] == "Power is rapl:package-0: the package."
+    assert lines[2] == "flagged (background-load, 2 times): others used 30%."
+    assert notes([], None, PLAN)[1].startswith("No power: no source can be read here")
 
 
 def test_a_sweep_is_complete_when_every_run_is_usable(make_run):

@@ -56,8 +56,10 @@ def test_a_ramp_is_exact_for_the_trapezoid(make_trace, start, slope, window):
     counter=st.tuples(st.sampled_from([0.0, 0.3, 1.0]), st.floats(0, 0.99)),
     window=st.tuples(st.floats(3.0, 6.0), st.floats(8.0, 14.0)),
 )
-def test_a_counters_interval_holds_the_truth_of_any_piecewise_power(make_rail, make_trace, steps, counter, window):
-    """The edge bounds are no statistics: whatever the power did, the truth lies inside."""
+def test_a_counters_difference_is_off_by_what_passes_between_its_readings(
+    make_rail, make_trace, steps, counter, window
+):
+    """This is no statistics: whatever the power did, it is no more at either end."""
     update, phase = counter
     edges = np.arange(0, 21)
     joules = np.concatenate(([0.0], np.cumsum(steps)))
@@ -67,7 +69,7 @@ def test_a_counters_interval_holds_the_truth_of_any_piecewise_power(make_rail, m
     trace = make_trace(sampled, seen, make_rail(quantity=RailQuantity.ENERGY, update_period_s=update))
     energy = rail_energy(trace, ns(window[0]), ns(window[1]))
     truth = float(np.diff(np.interp(window, edges, joules))[0])
-    assert abs(energy.energy_j - truth) <= half_width(energy) + 1e-6
+    assert abs(energy.energy_j - truth) <= 2 * max(steps) * (1.5 * update + 0.25) + 1e-6
 
 
 def test_a_power_rails_interval_holds_the_truth_at_its_stated_rate(make_trace):
@@ -129,17 +131,17 @@ def test_a_slow_read_widens_a_counters_interval(make_rail, make_trace):
     times = np.arange(0, 3, 0.001)
     fast = rail_energy(make_trace(times, 10 * times, rail, read_cost_ns=1_000), ns(1), ns(2))
     slow = rail_energy(make_trace(times, 10 * times, rail, read_cost_ns=20_000_000), ns(1), ns(2))
-    at_each_end_j = 10 * 0.02 / 2
-    assert slow.other_j["edge"] == pytest.approx(2 * at_each_end_j / math.sqrt(3), rel=0.02)
+    at_each_end_j = 10 * 0.02 / 2 / math.sqrt(3)
+    assert slow.other_j["edge"] == pytest.approx(math.sqrt(2) * at_each_end_j, rel=0.02), "both know nothing of another"
     assert half_width(slow) > half_width(fast)
 
 
 def test_a_stale_sensor_at_a_step_widens_the_interval(make_rail, make_trace):
     times = np.arange(0, 4, 0.1)
-    power = np.where(times < 1.05, 5.0, 25.0)
+    power = np.where(times < 1.45, 5.0, 25.0)
     fresh = rail_energy(make_trace(times, power, make_rail()), ns(1), ns(3))
     stale = rail_energy(make_trace(times, power, make_rail(update_period_s=0.5)), ns(1), ns(3))
-    assert half_width(stale) > half_width(fresh) + 1
+    assert stale.other_j["edge"] > fresh.other_j["edge"] + 1
 
 
 @pytest.mark.parametrize(("start", "end"), [(-1, 2), (1, 12), (2, 2), (3, 2)])

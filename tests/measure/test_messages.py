@@ -9,20 +9,36 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from powerlab.domain.workload import Preparation, Scenario, Workload
 from powerlab.measure.messages import LENGTH, Load, Measure, Ready, Timed, WarmUp, decode_reply, encode, read_request
 
 requests = st.one_of(
     st.builds(
         Load,
         backend_module=st.text(),
-        model=st.text(),
-        batch_size=st.integers(1, 1024),
+        workload=st.builds(
+            Workload,
+            model=st.text(),
+            batch_size=st.integers(1, 1024),
+            scenario=st.sampled_from(Scenario),
+            preparation=st.sampled_from(Preparation),
+            latency_bound_ms=st.floats(0, 1e6),
+        ),
         threads=st.integers(1, 256),
         sysroot=st.text(),
         seed=st.integers(0, 2**63 - 1),
+        spin_us=st.none() | st.integers(0, 10**6),
     ),
     st.builds(WarmUp, duration_s=st.floats(0, 1e6)),
     st.builds(Measure, duration_s=st.floats(0, 1e6), min_inferences=st.integers(1, 10**6), margin_s=st.floats(0, 10)),
+    st.builds(
+        Measure,
+        duration_s=st.floats(0, 1e6),
+        min_inferences=st.integers(1, 10**6),
+        margin_s=st.floats(0, 10),
+        queries_per_s=st.floats(0, 1e6),
+        arrival_seed=st.lists(st.integers(0, 2**31), max_size=4).map(tuple),
+    ),
 )
 
 

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.power import TotalFormula
 from powerlab.domain.quantity import Provenance
-from powerlab.domain.statistics import NORMAL_95
 from powerlab.measure.budget import Part
 from powerlab.measure.power import TotalEnergy, energy_metrics, total_energy
 
@@ -86,7 +85,7 @@ def test_the_gain_error_acts_on_the_difference_from_idle_alone():
     metrics = {m.name: m for m in energy_metrics(load, idle, 10)}
     above = metrics["energy_above_idle_per_image_j"]
     assert above.value == pytest.approx((200 - 100) / 10)
-    assert above.high - above.value == pytest.approx(NORMAL_95 * 1.0 / 10)
+    assert above.high - above.value == pytest.approx(0.95 * math.sqrt(3) * 1.0 / 10), "a single rectangle"
     assert metrics["idle_power_w"].value == pytest.approx(10)
 
 

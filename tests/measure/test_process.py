@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from powerlab.domain.errors import PowerlabError
+from powerlab.domain.workload import Workload
 from powerlab.measure.messages import Load, Measure
 from powerlab.measure.process import Worker, WorkerError
 
@@ -21,7 +22,8 @@ pytestmark = pytest.mark.usefixtures("fakes")
 
 
 def load_of(model: str, batch_size: int = 1) -> Load:
-    return Load(backend_module="numpy_backend", model=model, batch_size=batch_size, threads=1, sysroot="/", seed=7)
+    workload = Workload(model=model, batch_size=batch_size)
+    return Load(backend_module="numpy_backend", workload=workload, threads=1, sysroot="/", seed=7)
 
 
 def measured(model: str, patience_s: float = 20.0):

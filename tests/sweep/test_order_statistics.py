@@ -79,7 +79,7 @@ def test_what_is_left_takes_the_less_time_the_more_is_done(done, margin_s):
 
 @pytest.mark.parametrize(
     ("change", "more"),
-    [({"duration_s": 6.0}, 24 * 1.0), ({"warm_up_s": 3.0}, 24 * 2.0), ({"idle_s": 4.0}, 6 * 2.0), ({"seed": 5}, 0.0)],
+    [({"duration_s": 6.0}, 24 * 1.0), ({"warm_up_s": 3.0}, 24 * 2.0), ({"idle_s": 4.0}, (24 + 6) * 2.0), ({"seed": 5}, 0.0)],
 )
 def test_each_part_of_a_run_counts_as_often_as_it_is_done(change, more):
     changed = replace(PLAN, **change)

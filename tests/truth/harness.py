@@ -5,10 +5,10 @@
     energy = total_energy(recording.total, recording.traces, recording.window_ns)
     abs(energy.energy_j - recording.truth_j) <= energy.half_width_j      # in 95 of 100 settings
 
-No file is read and nothing sleeps. Every error is drawn from the distribution that its rail states: gain, offset and age
-from rectangles, a calibrated lag from a normal distribution. A machine keeps its sensors' errors from run to run, as
-real ones do; ``record`` draws a new load and new moments of reading, so that two sets of runs of one machine, or of two
-machines, are what a comparison sees (:func:`two_sets`).
+No file is read and nothing sleeps. Every error is drawn from the distribution that its rail states: gain, offset and
+age from rectangles, a calibrated lag from a normal distribution. A machine keeps its sensors' errors from run to run,
+as real ones do; ``record`` draws a new load and new moments of reading, so that two sets of runs of one machine, or of
+two machines, are what a comparison sees (:func:`two_sets`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from powerlab.domain.power import Rail, RailQuantity, TotalFormula, Trace
 from powerlab.domain.quantity import Metric, Provenance
 from powerlab.measure.power import TotalEnergy, energy_metrics, total_energy
 from powerlab.measure.validity import Evidence
-from tests.truth.loads import SHAPES, TrueLoad, draw_load
+from tests.truth.loads import SHAPES, Floats, TrueLoad, draw_load
 from tests.truth.sensors import ENERGY, POWER, Reads, TrueSensor, total_lag_s
 
 FOCUSES = ("everything", "gain", "offset", "quantisation", "sampling", "edge")
@@ -127,14 +127,18 @@ class Machine:
         )
 
     def _reads(self, rng: np.random.Generator, until_s: float) -> Sequence[Reads]:
-        """Rails are read one after the other; a few reads fail."""
+        """Rails of a source are read one after the other, and each source by a thread of its own; a few reads fail."""
         planned = np.arange(0.0, until_s + self.sample_period_s, self.sample_period_s)
-        late = np.abs(rng.normal(0.0, self.jitter * self.sample_period_s, planned.size))
-        stamps = planned + np.minimum(late, 0.4 * self.sample_period_s) + self.read_s / 2
+        stamps: dict[str, Floats] = {}
         found = []
-        for number in range(len(self.sensors)):
-            reads = Reads(time_s=stamps + number * self.read_s, read_s=self.read_s, off=rng.uniform(-1, 1, stamps.size))
-            lost = rng.uniform(size=stamps.size) < self.lost
+        for number, sensor in enumerate(self.sensors):
+            if sensor.rail.source not in stamps:
+                late = np.abs(rng.normal(0.0, self.jitter * self.sample_period_s, planned.size))
+                first_s = self.read_s / 2 + (self.sample_period_s * rng.uniform() if stamps else 0.0)
+                stamps[sensor.rail.source] = planned + first_s + np.minimum(late, 0.4 * self.sample_period_s)
+            time_s = stamps[sensor.rail.source] + number * self.read_s
+            reads = Reads(time_s=time_s, read_s=self.read_s, off=rng.uniform(-1, 1, time_s.size))
+            lost = rng.uniform(size=time_s.size) < self.lost
             lost[:2] = lost[-2:] = False
             found.append(reads.without(lost))
         return found
@@ -167,7 +171,7 @@ def draw_machine(seed: int, focus: str = "everything", *, window_s: float | None
     )
 
 
-def _source(
+def _source(  # noqa: PLR0917 - what a source is drawn from
     rng: np.random.Generator, name: str, focus: str, idle_w: float, period_s: float, window_s: float
 ) -> list[TrueSensor]:
     """Draw a source: its rails share their gain, their refreshing and their delay."""
@@ -196,7 +200,7 @@ def _source(
             source=name,
             name=f"rail{number}",
             quantity=ENERGY if counts else POWER,
-            resolution=float(rng.choice([6.1e-5, 1e-3])) if counts else float(step_w * share),
+            resolution=float(rng.choice([6.1e-5, 1e-3])) if counts else float(step_w),
             relative_error=float(gain),
             update_period_s=update_s,
             provenance=Provenance.SIMULATED,
@@ -234,11 +238,12 @@ def _lag(rng: np.random.Generator, update_s: float) -> tuple[float, float, float
 
 def _made_of(rng: np.random.Generator, kind: str, update_s: float, lag_s: float) -> tuple[str, float, float]:
     """Return kind, refresh period and delay of a sensor with that lag: one may be renewed oftener than it states."""
+    renewed_s = update_s * float(rng.uniform(0.95, 1.0))  # no sensor's clock is the sampler's
     if kind == "filter":
-        return kind, min(update_s, lag_s), max(0.0, lag_s - min(update_s, lag_s) / 2)
-    if kind == "mean" and lag_s >= update_s:
-        return kind, update_s, lag_s - update_s
-    refresh_s = min(update_s, 2 * lag_s)
+        return kind, min(renewed_s, lag_s), max(0.0, lag_s - min(renewed_s, lag_s) / 2)
+    if kind == "mean" and lag_s >= renewed_s:
+        return kind, renewed_s, lag_s - renewed_s
+    refresh_s = min(renewed_s, 2 * lag_s)
     return "hold" if kind == "mean" else kind, refresh_s, lag_s - refresh_s / 2
 
 

@@ -1,7 +1,7 @@
 """Loads whose energy is known in closed form: what a machine draws while it is idle, warms up and infers.
 
-Times are in s from the moment recording begins, power in W, energy in J. Power is constant on every piece; on top come a
-ramp and an exponential approach, which begin with the load.
+Times are in s from the moment recording begins, power in W, energy in J. Power is constant on every piece; on top come
+a ramp and an exponential approach, which begin with the load.
 """
 
 from __future__ import annotations
@@ -91,7 +91,8 @@ def draw_load(rng: np.random.Generator, shape: str, idle_w: float, window_s: flo
         edges = np.concatenate((edges[: last + 1], [LONG_S]))
         levels = np.concatenate((levels[:last], [idle_w]))
         window = (float(start_s), float(end_s))
-    share = rng.uniform(0.02, 0.10) * busy_w
+    # A chip that warms up drifts by so much in a minute, and by less in less.
+    share = float(np.exp(rng.uniform(np.log(0.005), np.log(0.10)))) * busy_w * min(1.0, window_s / 60.0)
     return TrueLoad(
         edges_s=edges,
         levels_w=levels,

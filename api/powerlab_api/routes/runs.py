@@ -8,10 +8,12 @@ from fastapi import APIRouter, Header, Response, status
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.run import Run, Verdict
+from powerlab.measure.audit.audit import Audit
 from powerlab.protocol.messages import RunUpload, Stored
 from powerlab.protocol.records import RunPage
 from powerlab.protocol.wire import digest
 from powerlab.store import queries
+from powerlab.store.audit import audit_run
 from powerlab.store.writes.runs import store_run
 from powerlab_api.cursor import from_cursor, to_cursor
 from powerlab_api.deps import AgentDevice, Cursor, Limit, ReadSession, StoreDep
@@ -56,6 +58,15 @@ def read_run(
         return Response(status_code=status.HTTP_304_NOT_MODIFIED, headers={"ETag": etag})
     response.headers["ETag"] = etag
     return run
+
+
+@router.get("/{run_id}/audit")
+def read_audit(session: ReadSession, run_id: str) -> Audit:
+    """Work out everything a run says of itself again, from its samples, and ask MLPerf Power's rules.
+
+    ``run_id`` may be the beginning of an identifier, where no other run's begins so.
+    """
+    return audit_run(session, run_id)
 
 
 def _matches(if_none_match: str, etag: str) -> bool:

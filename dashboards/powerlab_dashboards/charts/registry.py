@@ -7,7 +7,15 @@ from types import ModuleType
 from typing import Any
 
 from powerlab.analysis.summary import PointSummary
-from powerlab_dashboards.charts import efficiency_heatmap, power_trace, throughput_power, throughput_threads
+from powerlab.domain.layers import LayerProfile
+from powerlab_dashboards.charts import (
+    efficiency_heatmap,
+    layer_energy,
+    layer_roofline,
+    power_trace,
+    throughput_power,
+    throughput_threads,
+)
 from powerlab_dashboards.charts.base import Chart
 from powerlab_dashboards.charts.power_trace import RunTraces
 
@@ -20,6 +28,10 @@ SWEEP_CHARTS: dict[str, Chart[Sequence[PointSummary]]] = _by_name(
     efficiency_heatmap,
     throughput_power,
     throughput_threads,
+)
+LAYER_CHARTS: dict[str, Chart[LayerProfile]] = _by_name(
+    layer_energy,
+    layer_roofline,
 )
 RUN_CHARTS: dict[str, Chart[RunTraces]] = _by_name(
     power_trace,

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from fastapi import APIRouter, Response
 
+from powerlab.analysis.budget import RULE, SHOWN, Row, limit, rows_by_rail, rows_by_source
 from powerlab.domain.power import RailQuantity, Trace
 from powerlab.domain.quantity import METRICS
-from powerlab.domain.run import Run
+from powerlab.domain.run import Contribution, Run
 from powerlab.store import Store, queries
 from powerlab.store.errors import NotFoundError
 from powerlab_dashboards.charts.power_trace import RunTraces
@@ -45,6 +46,7 @@ def add_routes(router: APIRouter, store: Store) -> None:
             figures=[(kind, run.metric(name)) for name, kind in METRICS.items()],
             rails=rail_rows(run, traces),
             charts=RUN_CHARTS.values(),
+            budget=budget_table(run.budget),
         )
 
     @router.get("/runs/{run_id}/charts/{name}")
@@ -58,6 +60,43 @@ def add_routes(router: APIRouter, store: Store) -> None:
         except NotFoundError as error:
             return not_found(str(error))
         return figure_response(chart.build(data, view_of(theme, narrow=narrow)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetTable:
+    """What the intervals of power and energy are made of.
+
+    Attributes:
+        metrics: heading and unit of the figures, by name.
+        by_source: a row an effect, the rails of a source put together.
+        by_rail: a row a rail and effect; empty where that says no more.
+        limits: sentences that name what limits each figure most.
+        rule: how the lines are combined.
+    """
+
+    metrics: dict[str, tuple[str, str]]
+    by_source: tuple[Row, ...]
+    by_rail: tuple[Row, ...]
+    limits: tuple[str, ...]
+    rule: str = RULE
+
+
+def budget_table(budget: Sequence[Contribution]) -> BudgetTable | None:
+    """Return the table of a run's budget; None where there is none."""
+    by_source, by_rail = rows_by_source(budget), rows_by_rail(budget)
+    if not by_source:
+        return None
+    metrics = {
+        name: (heading, METRICS[name].unit)
+        for name, heading in SHOWN.items()
+        if any(name in row.cells for row in by_source)
+    }
+    return BudgetTable(
+        metrics=metrics,
+        by_source=by_source,
+        by_rail=by_rail if len(by_rail) > len(by_source) else (),
+        limits=tuple(limit(budget, name) for name in metrics),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

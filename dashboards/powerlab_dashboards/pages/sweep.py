@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from fastapi import APIRouter, Response
 
 from powerlab.analysis.best import Best, best_points
+from powerlab.analysis.budget import limit
 from powerlab.analysis.dimensions import shown
 from powerlab.analysis.summary import PointSummary, summarise
 from powerlab.domain.run import Run
@@ -50,6 +51,7 @@ def add_routes(router: APIRouter, store: Store) -> None:
             winners={(best.summary.point.id, best.metric.name) for _, bests in answers for best in bests},
             goal_titles=GOAL_TITLES,
             latency_note=_common_provenance_word(summaries),
+            limit=limit,
             missing_reason=missing_power(summaries),
             runs=runs,
             verdicts=list(Counter(run.verdict.value for run in runs).most_common()),

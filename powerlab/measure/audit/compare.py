@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from powerlab.domain.quantity import METRICS, Metric
@@ -14,6 +14,12 @@ from powerlab.measure.latency import TimedInferences
 ROUNDING = 1e-9
 """Relative: machines add up sums in another order, and differ in the last of sixteen digits."""
 ABSENT = "absent"
+MOST_TOLD = 3
+"""Differences of one thing that are told: a budget has dozens of lines."""
+
+
+Parts = dict[str, float | str | None]
+"""What one thing is made of, by name: a figure of its value and interval, a budget of its lines."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +76,7 @@ def _metrics(stored: Iterable[Metric], recomputed: Iterable[Metric]) -> Iterator
         )
 
 
-def _parts(metric: Metric) -> dict[str, float | str | None]:
+def _parts(metric: Metric) -> Parts:
     return {
         "value": metric.value,
         "lower end": metric.low,
@@ -87,8 +93,8 @@ def _budget(stored: Sequence[Contribution], recomputed: Sequence[Contribution]) 
         yield _numbers(f"{title}: budget", "", was or None, now or None)
 
 
-def _lines(budget: Iterable[Contribution], metric: str) -> dict[str, float | str | None]:
-    found: dict[str, float | str | None] = {}
+def _lines(budget: Iterable[Contribution], metric: str) -> Parts:
+    found: Parts = {}
     for line in budget:
         if line.metric == metric:
             key = f"{line.origin} {line.effect} ({line.kind.value})"
@@ -101,8 +107,8 @@ def _lines(budget: Iterable[Contribution], metric: str) -> dict[str, float | str
 def _numbers(
     what: str,
     unit: str,
-    stored: Mapping[str, float | str | None] | None,
-    recomputed: Mapping[str, float | str | None] | None,
+    stored: Parts | None,
+    recomputed: Parts | None,
 ) -> Compared:
     """Compare named numbers: of a figure its value and interval, of a budget its lines."""
     if stored is None or recomputed is None:
@@ -123,16 +129,24 @@ def _numbers(
         stored=_in_words(stored, unit),
         recomputed=_in_words(recomputed, unit),
         equal=not apart,
-        detail="; ".join(apart),
+        detail=_first_few(apart),
     )
 
 
-def _in_words(parts: Mapping[str, float | str | None] | None, unit: str) -> str:
+def _first_few(differences: Sequence[str]) -> str:
+    rest = len(differences) - MOST_TOLD
+    more = (f"and {rest} more",) if rest > 0 else ()
+    return "; ".join((*differences[:MOST_TOLD], *more))
+
+
+def _in_words(parts: Parts | None, unit: str) -> str:
     if parts is None:
         return ABSENT
-    if "value" in parts:
-        return f"{parts['value']:.10g} {unit}".rstrip()
-    return f"{len(parts)} lines"
+    if "value" not in parts:
+        return f"{len(parts)} lines"
+    low, high = parts["lower end"], parts["upper end"]
+    ends = "" if low is None or high is None else f" ({low:.6g} to {high:.6g})"
+    return f"{parts['value']:.10g}{ends} {unit} {parts['provenance']}"
 
 
 def _difference(part: str, stored: float | str | None, recomputed: float | str | None) -> str:
@@ -143,7 +157,7 @@ def _difference(part: str, stored: float | str | None, recomputed: float | str |
         return f"{part}: {_one(stored)} is stored, {_one(recomputed)} comes out"
     if math.isclose(stored, recomputed, rel_tol=ROUNDING, abs_tol=1e-15):
         return ""
-    share = f" ({(stored - recomputed) / recomputed:+.3g} of it)" if recomputed else ""
+    share = f" ({100 * (stored - recomputed) / recomputed:+.3g} %)" if recomputed else ""
     return f"{part}: {stored:.10g} is stored, {recomputed:.10g} comes out{share}"
 
 

@@ -14,7 +14,7 @@ from enum import StrEnum
 import numpy as np
 
 from powerlab.domain.power import Trace
-from powerlab.domain.quantity import Metric, Provenance
+from powerlab.domain.quantity import METRICS, Metric, Provenance
 from powerlab.domain.run import Finding, Run
 from powerlab.domain.workload import Scenario
 from powerlab.measure.evidence import Evidence
@@ -165,7 +165,7 @@ def _uncertainty(case: Case) -> Said:
     ruling = Ruling.ACCEPTED if share <= MAX_UNCERTAINTY else Ruling.REJECTED
     return (
         ruling,
-        f"±{share:.2%} of {power.value:.4g} W",
+        f"±{share:.2%} of {power.value:.4g} W {power.provenance.value}",
         "use a meter of a better class; powerlab runs show names the largest part",
     )
 
@@ -205,24 +205,24 @@ def _percentile(case: Case) -> Said:
         return _server(case, wanted)
     name = JUDGED_AT[scenario]
     metric = case.metric(name)
-    figure = f"{name} {metric.value:.4g} of {count} queries" if metric else f"{count} queries"
+    figure = f"{METRICS[name].title.lower()} {metric.value:.4g} ms of {count} queries" if metric else f"{count} queries"
     ruling = Ruling.ACCEPTED if metric and count >= wanted else Ruling.REJECTED
     return ruling, figure, f"time at least {wanted} queries (--min-inferences {wanted})"
 
 
 def _server(case: Case, wanted: int) -> Said:
-    bound_ms, found_ms = case.run.point.workload.latency_bound_ms, case.evidence.latency_p99_ms
-    count = case.evidence.inference_count
-    figure = f"99th percentile {found_ms:.4g} ms of {count} queries, bound {bound_ms:.4g} ms" if found_ms else "none"
-    held = found_ms is not None and found_ms <= bound_ms and count >= wanted
+    bound_ms, count = case.run.point.workload.latency_bound_ms, case.evidence.inference_count
+    found = case.metric("latency_p99_ms")
+    figure = f"99th percentile {found.value:.4g} ms of {count} queries, bound {bound_ms:.4g} ms" if found else "none"
+    held = found is not None and found.value <= bound_ms and count >= wanted
     return Ruling.ACCEPTED if held else Ruling.REJECTED, figure, f"hold the bound over at least {wanted} queries"
 
 
 def _offline(case: Case) -> Said:
     workload = case.run.point.workload
     if workload.scenario is not Scenario.OFFLINE:
-        return Ruling.ACCEPTED, f"the scenario is {workload.scenario.value}", ""
-    images = case.evidence.inference_count * workload.batch_size
+        return Ruling.ACCEPTED, f"not asked of {workload.scenario.value}", ""
+    images = case.evidence.inference_count * workload.images_per_query
     ruling = Ruling.ACCEPTED if images >= MIN_OFFLINE_IMAGES else Ruling.REJECTED
     return ruling, f"{images} images", f"run at least {MIN_OFFLINE_IMAGES} images (--min-inferences)"
 
@@ -245,7 +245,7 @@ def _loadgen(case: Case) -> Said:
 def _accuracy(case: Case) -> Said:
     return (
         Ruling.UNKNOWN,
-        f"powerlab fed {case.run.point.workload.model} with made inputs, and looked at no answer",
+        f"powerlab made up the inputs of {case.run.point.workload.model} and looked at no answer",
         "run the accuracy mode of MLPerf's reference on its data set",
     )
 

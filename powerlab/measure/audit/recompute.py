@@ -11,7 +11,7 @@ from powerlab.domain.run import Conditions, Run, Verdict
 from powerlab.measure.energy import covers
 from powerlab.measure.evidence import Evidence
 from powerlab.measure.figures import Figures, figures_of
-from powerlab.measure.latency import TimedInferences, from_trace, percentile_ms
+from powerlab.measure.latency import TimedInferences, from_trace
 from powerlab.measure.power import TotalEnergy, total_energy
 
 
@@ -52,7 +52,6 @@ def _evidence(run: Run, conditions: Conditions, timed: TimedInferences, traces: 
             trace for trace in traces if trace.part is Part.RUN and trace.rail.quantity is not RailQuantity.LATENCY
         ),
         workload=run.point.workload,
-        latency_p99_ms=percentile_ms(timed, 0.99),
         idle_before=_idle(run, conditions.idle_before_ns, Part.IDLE_BEFORE, traces),
         idle_after=_idle(run, conditions.idle_after_ns, Part.IDLE_AFTER, traces),
     )

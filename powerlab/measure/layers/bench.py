@@ -31,7 +31,8 @@ from powerlab.sysroot import Sysroot
 
 CHUNK_NS = 10_000_000
 """Repetitions are timed together for about this long: reading the clock and calling the engine cost nothing then."""
-_PROFILES = 5
+_PROFILES = 21
+"""Inferences that tell a simulated board how its layers share the time."""
 
 Chunk = Callable[[], NDArray[np.int64] | None]
 """Runs the repetitions of one chunk; of the whole it returns what each step took, in ns."""
@@ -69,16 +70,19 @@ class Bench:
 
     def _load(self, request: LoadLayers) -> Steps:
         graph = load_graph(request.model, batch_size=request.batch_size)
-        self._pace = pacer(Sysroot(Path(request.sysroot)), request.threads)
+        sysroot = Sysroot(Path(request.sysroot))
+        self._pace = pacer(sysroot, request.threads)
         session = Session(optimise(graph), threads=self._pace.host_threads)
         generator = np.random.default_rng(request.seed)
         self._inputs = {
             name: generator.standard_normal(shape, dtype=np.float32) for name, shape in session.inputs.items()
         }
         self._session = session
-        profiles = np.array([[ns for *_, ns in session.profile(self._inputs)] for _ in range(_PROFILES)])
-        self._activities = activities(session.work, np.median(profiles, axis=0))
         steps = session.steps()
+        self._activities = (1.0,) * len(steps)
+        if sysroot.simulated:
+            profiles = np.array([[ns for *_, ns in session.profile(self._inputs)] for _ in range(_PROFILES)])
+            self._activities = activities(session.work, np.median(profiles, axis=0))
         return Steps(
             tier=session.tier,
             kernels=tuple(kernel for kernel, _ in steps),
@@ -110,7 +114,7 @@ class Bench:
         """Return how often a chunk repeats, and what runs one. What the step reads is there afterwards."""
         inputs = self._inputs
         if step == WHOLE:
-            return 1, lambda: np.array([ns for *_, ns in session.profile(inputs)], dtype=np.int64)
+            return self._whole(session)
         session.repeat(inputs, 0, step + 1, 1)
         count = 1
         while (took_ns := session.repeat(inputs, step, step + 1, count)) < CHUNK_NS // 8:
@@ -119,6 +123,19 @@ class Bench:
 
         def run() -> None:
             session.repeat(inputs, step, step + 1, count)
+
+        return count, run
+
+    def _whole(self, session: Session) -> tuple[int, Chunk]:
+        """Return how many inferences make a chunk, and what runs them and returns what each step took on the mean."""
+        inputs = self._inputs
+        begin_ns = time.monotonic_ns()
+        session.profile(inputs)
+        count = max(1, round(CHUNK_NS / (time.monotonic_ns() - begin_ns)))
+
+        def run() -> NDArray[np.int64]:
+            steps = np.array([[ns for *_, ns in session.profile(inputs)] for _ in range(count)], dtype=np.int64)
+            return np.asarray(steps.mean(axis=0).round().astype(np.int64))
 
         return count, run
 

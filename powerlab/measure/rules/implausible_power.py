@@ -12,21 +12,26 @@ from powerlab.domain.run import Verdict
 from powerlab.measure.energy import covers
 from powerlab.measure.evidence import Evidence
 from powerlab.measure.power import total_energy
-from powerlab.measure.rules.base import SHARE_FLAGGED, Judgement, inside, unshared_half_width_w
+from powerlab.measure.rules.base import Judgement, by_share, inside, unshared_half_width_w
 
 SPIKE_TIMES = 3.0
-"""One reading at this multiple of the median is looked at; it is judged by its share of the energy."""
+"""A reading at this multiple of all others but a few is a slip: a burst of the load is seen in more than one."""
+FEW_READINGS = 0.001
+SPIKE_SHARE = 0.002
+"""Of the energy: slips that make up less do no harm."""
 MIN_READINGS = 20
+IDLE_SHARE = 0.5
 
 
 def implausible_power(evidence: Evidence) -> Iterator[Judgement]:
-    """One reading that makes up much of the energy is a slip of the sensor; so is a load that takes less than none."""
+    """Readings far above all others are slips of the sensor; so is a board that takes nothing, or less than idle."""
     traces = evidence.total_traces()
     whole = evidence.total is not None and len(traces) == len(evidence.total.rails)
     if not whole or not all(covers(trace, *evidence.window_ns) for trace in traces):
         return
     for trace in traces:
         yield from _spike(trace, evidence.window_ns)
+    yield from _dropouts(evidence)
     yield from _below_idle(evidence)
 
 
@@ -34,16 +39,36 @@ def _spike(trace: Trace, window_ns: tuple[int, int]) -> Iterator[Judgement]:
     power_w, lasted_s = _readings(trace, window_ns)
     if power_w.size < MIN_READINGS:
         return
-    usual_w = float(np.median(power_w))
-    highest = int(np.argmax((power_w - usual_w) * lasted_s))
+    few = 2 + int(FEW_READINGS * power_w.size)
+    highest_w, others_w = float(power_w.max()), float(np.sort(power_w)[-few])
     energy_j = float(np.sum(np.abs(power_w) * lasted_s))
-    share = float((power_w[highest] - usual_w) * lasted_s[highest]) / energy_j if energy_j > 0 else 0.0
-    if share > SHARE_FLAGGED and power_w[highest] > SPIKE_TIMES * usual_w:
+    slips = power_w > SPIKE_TIMES * max(others_w, 0.0)
+    share = float(np.sum(((power_w - others_w) * lasted_s)[slips])) / energy_j if energy_j > 0 else 0.0
+    if share > SPIKE_SHARE:
         yield (
             Verdict.FLAGGED,
-            f"one reading of {trace.rail.key} says {power_w[highest]:.3g} W beside a median of {usual_w:.3g} W, and "
-            f"makes up {share:.0%} of its energy",
+            f"one reading of {trace.rail.key} says {highest_w:.3g} W where all others but a few are below "
+            f"{others_w:.3g} W, and makes up {share:.1%} of its energy",
         )
+
+
+def _dropouts(evidence: Evidence) -> Iterator[Judgement]:
+    """A board that works takes no 0 W, nor half of what it takes idle."""
+    traces = evidence.total_traces()
+    if any(trace.rail.quantity is not RailQuantity.POWER for trace in traces):
+        return
+    time_ns = traces[0].time_ns[inside(traces[0], evidence.window_ns)]
+    if not time_ns.size:
+        return
+    # On a clock that begins with the window: an uptime of months in ns fits no float64.
+    start_ns = evidence.window_ns[0]
+    board_w = np.sum([np.interp(time_ns - start_ns, one.time_ns - start_ns, one.value) for one in traces], axis=0)
+    idle_w = [idle.power_w for idle in (evidence.idle_before, evidence.idle_after) if idle is not None]
+    least_w = IDLE_SHARE * min(idle_w, default=0.0)
+    share = float(np.mean(board_w <= least_w))
+    if (verdict := by_share(share)) is not Verdict.VALID:
+        what = f"half of its idle power or less ({least_w:.3g} W)" if idle_w else "0 W"
+        yield verdict, f"the board read {what} in {share:.0%} of the window, under load"
 
 
 def _readings(trace: Trace, window_ns: tuple[int, int]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

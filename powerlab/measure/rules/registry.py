@@ -15,6 +15,7 @@ from powerlab.measure.rules.mode_drift import mode_drift
 from powerlab.measure.rules.negative_power import negative_power
 from powerlab.measure.rules.power_gap import power_gap
 from powerlab.measure.rules.sampling_load import sampling_load
+from powerlab.measure.rules.stalled import stalled
 from powerlab.measure.rules.suspended import suspended
 from powerlab.measure.rules.throttled import throttled
 from powerlab.measure.rules.too_few_samples import too_few_samples
@@ -37,6 +38,7 @@ RULES: tuple[Rule, ...] = (
     throttled,
     background_load,
     sampling_load,
+    stalled,
     unsteady,
     unsteady_temperature,
     missing_idle,

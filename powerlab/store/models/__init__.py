@@ -10,6 +10,7 @@ from powerlab.store.models.devices import (
     PowerModeRow,
     RailRow,
 )
+from powerlab.store.models.layers import LayerProfileRow
 from powerlab.store.models.runs import RunMetricRow, RunRow, TraceChunkRow
 from powerlab.store.models.sweeps import JobRow, PointRow, SweepRow, WorkloadRow
 
@@ -21,6 +22,7 @@ __all__ = [
     "DeviceSnapshotRow",
     "EnrolmentCodeRow",
     "JobRow",
+    "LayerProfileRow",
     "PointRow",
     "PowerModeRow",
     "RailRow",

@@ -21,6 +21,8 @@ class NumpyBackend:
         self._runs = 0
 
     def inputs(self, seed: int) -> dict[str, np.ndarray]:
+        if self._model == "pictures":
+            return {"x": np.zeros((self._batch_size, 3, 8, 8), dtype=np.float32)}
         return {"x": np.random.default_rng(seed).random((self._batch_size, 64), dtype=np.float32)}
 
     def run(self, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -28,7 +30,8 @@ class NumpyBackend:
         time.sleep(0.001 * self._batch_size)
         if self._runs > 3:
             misbehave(self._model)
-        return {"y": inputs["x"] @ inputs["x"].T}
+        flat = inputs["x"].reshape(self._batch_size, -1)
+        return {"y": flat @ flat.T}
 
 
 def misbehave(model: str) -> None:

@@ -1,0 +1,100 @@
+"""What every layer costs in an inference, as bars in the order in which they run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from powerlab.analysis.roofline import Bound, RooflinePoint, roofline
+from powerlab.domain.layers import Layer, LayerProfile
+from powerlab.domain.quantity import Metric
+from powerlab_dashboards.charts.base import Chart, Figure, NoChart, axis, layout, plain
+from powerlab_dashboards.charts.theme import View
+from powerlab_dashboards.format import shown
+
+_HEIGHT_PX = 340
+_BOUND_WORDS = {Bound.MEMORY: "below the memory's roof", Bound.COMPUTE: "below the processor's roof"}
+
+
+def build(profile: LayerProfile, view: View) -> Figure | NoChart:
+    """Return a bar a layer: joules with their intervals, or milliseconds where there is no power."""
+    with_energy = [layer for layer in profile.layers if layer.energy is not None]
+    chosen = with_energy or list(profile.layers)
+    if not chosen:
+        return NoChart("This model has no layers that compute anything.")
+    theme, points = view.theme, roofline(profile)
+    figures = [layer.energy or layer.time for layer in chosen]
+    scale = 1e3 if with_energy else 1.0
+    groups: dict[Bound | None, list[int]] = {}
+    for place, layer in enumerate(chosen):
+        groups.setdefault(points[layer.index].bound, []).append(place)
+    data: list[dict[str, Any]] = []
+    for number, bound in enumerate((Bound.MEMORY, Bound.COMPUTE, None)):
+        places = groups.get(bound, [])
+        if not places:
+            continue
+        colour = theme.colour(number % 2)
+        data.append(
+            {
+                "type": "bar",
+                "name": _BOUND_WORDS.get(bound, "layers") if bound else "layers",
+                "x": [chosen[place].index for place in places],
+                "y": [scale * figures[place].value for place in places],
+                "error_y": _bars([figures[place] for place in places], scale, theme.muted),
+                "marker": {"color": colour},
+                "hovertext": [_words(chosen[place], points[chosen[place].index]) for place in places],
+                "hoverinfo": "text",
+            }
+        )
+    unit = "mJ" if with_energy else "ms"
+    word = figures[0].provenance.value
+    return {
+        "data": data,
+        "layout": layout(
+            theme,
+            height=_HEIGHT_PX,
+            barmode="overlay",
+            bargap=0.15,
+            showlegend=len(data) > 1,
+            hovermode="closest",
+            xaxis=axis(theme, "layer, in the order of the plan", showgrid=False),
+            yaxis=axis(theme, f"{unit} in an inference ({word})", rangemode="tozero"),
+        ),
+    }
+
+
+def _bars(metrics: list[Metric], scale: float, colour: str) -> dict[str, Any]:
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [0.0 if metric.high is None else scale * (metric.high - metric.value) for metric in metrics],
+        "arrayminus": [0.0 if metric.low is None else scale * (metric.value - metric.low) for metric in metrics],
+        "color": colour,
+        "thickness": 1,
+        "width": 0,
+    }
+
+
+def _words(layer: Layer, point: RooflinePoint) -> str:
+    lines = [
+        f"{layer.index}: {plain(layer.name)}",
+        plain(layer.kernel),
+        f"{shown(layer.time).sentence} in an inference",
+    ]
+    if layer.energy is not None and layer.power is not None:
+        lines += [
+            f"{shown(layer.energy).sentence} ({layer.energy.provenance.value})",
+            f"{shown(layer.power).sentence} while repeated alone",
+        ]
+    lines.append(f"{layer.share_percent:.1f} % of the whole, {point.gflops:.3g} GFLOP/s")
+    return "<br>".join(lines)
+
+
+CHART = Chart(
+    name="layer-energy",
+    title="What every layer costs",
+    caption=(
+        "Joules of each layer in one inference, milliseconds where there is no power. Bars of uncertainty are 95 % "
+        "intervals; they hold the sensor's gain, which is the same in all layers."
+    ),
+    build=build,
+)

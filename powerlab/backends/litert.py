@@ -1,0 +1,68 @@
+"""LiteRT, formerly TensorFlow Lite, on the processor, with XNNPACK where it computes an operator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powerlab.backends.base import LoadOptions
+from powerlab.backends.inputs import seeded_inputs
+from powerlab.backends.offers import check_offers
+from powerlab.backends.packages import required
+from powerlab.backends.tflite_model import tflite_model
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine.graph import Graph
+from powerlab.engine.load import load_graph
+from powerlab.engine.passes import optimise
+
+
+class LitertBackend:
+    """An interpreter of LiteRT; fulfils :class:`powerlab.backends.base.Backend`."""
+
+    def __init__(self, graph: Graph, interpreter: Any) -> None:
+        self._interpreter = interpreter
+        self._shapes = {info.name: info.shape for info in graph.inputs}
+        details = interpreter.get_input_details(), interpreter.get_output_details()
+        self._inputs, self._outputs = (
+            {info.name: detail["index"] for info, detail in zip(infos, found, strict=True)}
+            for infos, found in zip((graph.inputs, graph.outputs), details, strict=True)
+        )
+
+    def inputs(self, seed: int) -> dict[str, NDArray[np.float32]]:
+        """Return the seeded inputs."""
+        return seeded_inputs(self._shapes, seed)
+
+    def run(self, inputs: dict[str, NDArray[np.float32]]) -> dict[str, NDArray[np.float32]]:
+        """Run one inference."""
+        for name, values in inputs.items():
+            self._interpreter.tensor(self._inputs[name])()[...] = (
+                np.moveaxis(values, 1, -1) if values.ndim == 4 else values
+            )
+        self._interpreter.invoke()
+        return {name: _channels_first(self._interpreter.get_tensor(index)) for name, index in self._outputs.items()}
+
+
+def load(options: LoadOptions) -> LitertBackend:
+    """Load a model; the interpreter and XNNPACK use exactly the threads given.
+
+    Raises:
+        PowerlabError: LiteRT is not installed, does not offer what is asked for, or has no such operator.
+    """
+    check_offers("litert", options)
+    library = required("litert", "ai_edge_litert.interpreter")
+    schema, flatbuffers = (required("litert", name) for name in ("ai_edge_litert.schema_py_generated", "flatbuffers"))
+    graph = optimise(load_graph(options.model, batch_size=options.batch_size))
+    try:
+        interpreter = library.Interpreter(
+            model_content=tflite_model(graph, schema, flatbuffers), num_threads=options.threads
+        )
+        interpreter.allocate_tensors()
+    except (RuntimeError, ValueError) as error:
+        raise PowerlabError(f"litert refuses {options.model}: {str(error).strip().splitlines()[0][:200]}") from error
+    return LitertBackend(graph, interpreter)
+
+
+def _channels_first(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    return np.ascontiguousarray(np.moveaxis(values, -1, 1)) if values.ndim == 4 else values

@@ -1,0 +1,86 @@
+"""ncnn on the processor. It takes one image at a time: of a batch, one after the other."""
+
+from __future__ import annotations
+
+import tempfile
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powerlab.backends.base import LoadOptions
+from powerlab.backends.inputs import seeded_inputs
+from powerlab.backends.ncnn_model import ncnn_model
+from powerlab.backends.offers import check_offers
+from powerlab.backends.packages import required
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine.graph import Graph
+from powerlab.engine.load import load_graph
+from powerlab.engine.passes import optimise
+
+
+class NcnnBackend:
+    """A net of ncnn; fulfils :class:`powerlab.backends.base.Backend`."""
+
+    def __init__(self, graph: Graph, batch_size: int, net: Any, mat: Any, names: dict[str, str]) -> None:
+        self._net = net
+        self._mat = mat
+        self._names = names
+        self._batch_size = batch_size
+        self._inputs = {info.name: (batch_size, *info.shape[1:]) for info in graph.inputs}
+        self._outputs = {info.name: info.shape[1:] for info in graph.outputs}
+
+    def inputs(self, seed: int) -> dict[str, NDArray[np.float32]]:
+        """Return the seeded inputs."""
+        return seeded_inputs(self._inputs, seed)
+
+    def run(self, inputs: dict[str, NDArray[np.float32]]) -> dict[str, NDArray[np.float32]]:
+        """Run one inference of the whole batch."""
+        outputs = {name: np.empty((self._batch_size, *shape), np.float32) for name, shape in self._outputs.items()}
+        for image in range(self._batch_size):
+            extractor = self._net.create_extractor()
+            for name, values in inputs.items():
+                # A copy, because layers may compute in place, and on rows that are aligned.
+                extractor.input(self._names[name], self._mat(values[image]).clone())
+            for name, shape in self._outputs.items():
+                code, made = extractor.extract(self._names[name])
+                if code != 0:
+                    raise RuntimeError(f"ncnn could not compute {name} (code {code})")
+                outputs[name][image] = np.asarray(made).reshape(shape)
+        return outputs
+
+
+def load(options: LoadOptions) -> NcnnBackend:
+    """Load a model; every layer uses exactly the threads given.
+
+    Raises:
+        PowerlabError: ncnn is not installed, does not offer what is asked for, or has no such operator.
+    """
+    ncnn = required("ncnn", "ncnn")
+    half = ncnn.cpu_support_arm_asimdhp()
+    check_offers("ncnn", options, ("fp32", "bf16", "fp16") if half else ("fp32", "bf16"))
+    graph = _single_image(options)
+    text, weights, names = ncnn_model(graph)
+    net = ncnn.Net()
+    net.opt.num_threads = options.threads
+    net.opt.use_vulkan_compute = False
+    net.opt.use_fp16_packed = net.opt.use_fp16_storage = net.opt.use_fp16_arithmetic = options.precision == "fp16"
+    net.opt.use_bf16_packed = net.opt.use_bf16_storage = options.precision == "bf16"
+    with tempfile.NamedTemporaryFile() as file:  # from memory, a net would go on reading what Python has freed
+        file.write(weights)
+        file.flush()
+        if net.load_param_mem(text) != 0 or net.load_model(file.name) != 0:
+            raise PowerlabError(f"ncnn refuses {options.model}; use another engine for this model.")
+    return NcnnBackend(graph, options.batch_size, net, ncnn.Mat, names)
+
+
+def _single_image(options: LoadOptions) -> Graph:
+    """Return the graph for one image, where a batch is nothing else than several of them."""
+    batch, single = (load_graph(options.model, batch_size=size) for size in (options.batch_size, 1))
+    for whole, part in zip(batch.outputs, single.outputs, strict=True):
+        if whole.shape != (options.batch_size, *part.shape[1:]):
+            raise PowerlabError(
+                f"ncnn takes one image at a time, but the output {part.name!r} of {options.model} is not one an image; "
+                "use another engine for this model."
+            )
+    return optimise(single)

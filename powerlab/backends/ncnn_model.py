@@ -1,0 +1,240 @@
+"""powerlab's optimised graph as ncnn's two files: the text of layers, and their weights.
+
+Source: https://github.com/Tencent/ncnn/wiki/param-and-model-file-structure and the pages of its layers. ncnn's tensors
+have no batch axis: what is ``(1, c, h, w)`` here is ``(c, h, w)`` there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import cast
+
+import numpy as np
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine.graph import Graph, Node
+from powerlab.engine.lower.attributes import integers, number
+
+_MAGIC = 7767517
+_FLOATS_FOLLOW = b"\0\0\0\0"
+"""Before the weights of a convolution or a fully connected layer: they are plain float32."""
+_NO_BOUND = 3.4028235e38
+_RELU, _CLIP = 1, 3
+
+
+class _Writer:
+    """Collects layers; a tensor that several layers read is split, because a blob of ncnn has one reader."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.layers: list[str] = []
+        self.blob_count = 0
+        self.weights: list[bytes] = []
+        self._readings = Counter(name for node in graph.nodes for name in node.inputs if name not in graph.constants)
+        self._copies: dict[str, list[str]] = {}
+
+    def layer(self, kind: str, inputs: tuple[str, ...], output: str, parameters: Mapping[int, object]) -> None:
+        """Add a layer that makes ``output``, and where that is read more than once, its copies."""
+        read = [self._copies[name].pop() if name in self._copies else name for name in inputs]
+        self._add(kind, read, [output], parameters)
+        count = self._readings[output]
+        if count > 1:
+            # An output of the graph that is read too keeps a copy under its own name for the caller.
+            self._copies[output] = [f"{output}/{number}" for number in range(count)]
+            self._add("Split", [output], list(self._copies[output]), {})
+
+    def _add(self, kind: str, inputs: list[str], outputs: list[str], parameters: Mapping[int, object]) -> None:
+        counts = f"{len(inputs)} {len(outputs)}"
+        words = [_blob(name) for name in (*inputs, *outputs)]
+        settings = (f"{key}={value}" for key, value in parameters.items())
+        self.layers.append(" ".join((kind, f"layer{len(self.layers)}", counts, *words, *settings)))
+        self.blob_count += len(outputs)
+
+    def constant(self, name: str) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+        """Return a weight as little-endian float32."""
+        return np.ascontiguousarray(self.graph.constants[name], dtype="<f4")
+
+    def part(self, node: Node, name: str) -> str:
+        """Return the name of a tensor between the layers that one node becomes; it is read once."""
+        return f"{node.outputs[0]}/{name}"
+
+
+def ncnn_model(graph: Graph) -> tuple[str, bytes, dict[str, str]]:
+    """Return the text, the weights, and ncnn's name of every input and output.
+
+    Raises:
+        PowerlabError: a tensor is no single image, or a node has no such form in ncnn.
+    """
+    for info in (*graph.inputs, *(graph.tensors[output] for node in graph.nodes for output in node.outputs)):
+        if len(info.shape) not in (2, 3, 4) or info.shape[0] != 1:
+            raise PowerlabError(
+                f"ncnn takes one image at a time of at most three axes, but {info.name!r} has shape {info.shape}; "
+                "use another engine for this model."
+            )
+    writer = _Writer(graph)
+    for info in graph.inputs:
+        writer.layer("Input", (), info.name, {})
+    for node in graph.nodes:
+        _LAYERS[node.op_type](writer, node)
+    text = "\n".join((str(_MAGIC), f"{len(writer.layers)} {writer.blob_count}", *writer.layers)) + "\n"
+    ends = (*graph.inputs, *graph.outputs)
+    return text, b"".join(writer.weights), {info.name: _blob(info.name) for info in ends}
+
+
+def _blob(name: str) -> str:
+    """Return a name without white space, which separates words in ncnn's text."""
+    return "".join("_" if letter.isspace() else letter for letter in name) or "_"
+
+
+def _clamp_of(node: Node) -> tuple[int, tuple[float, ...]]:
+    """Return ncnn's activation and its parameters; 0 for none."""
+    low, high = cast("tuple[float, float]", node.attributes["clamp"])
+    if (low, high) == (-math.inf, math.inf):
+        return 0, ()
+    if (low, high) == (0.0, math.inf):
+        return _RELU, ()
+    return _CLIP, (max(low, -_NO_BOUND), min(high, _NO_BOUND))
+
+
+def _activation(node: Node) -> dict[int, object]:
+    kind, parameters = _clamp_of(node)
+    if not kind:
+        return {}
+    listed = ",".join(f"{value:.9g}" for value in parameters)
+    return {9: kind, **({-23310: f"{len(parameters)},{listed}"} if parameters else {})}
+
+
+def _clamped(writer: _Writer, node: Node, source: str) -> None:
+    """Add the node's clamp as a layer of its own that makes the node's output."""
+    kind, parameters = _clamp_of(node)
+    if kind == _RELU:
+        writer.layer("ReLU", (source,), node.outputs[0], {})
+    else:
+        low, high = parameters or (-_NO_BOUND, _NO_BOUND)
+        writer.layer("Clip", (source,), node.outputs[0], {0: f"{low:.9g}", 1: f"{high:.9g}"})
+
+
+def _through_clamp(writer: _Writer, node: Node, add: Callable[[str], None]) -> None:
+    """Add a layer that cannot clamp, and the clamp after it where the node has one; ``add`` is told its output."""
+    if not _clamp_of(node)[0]:
+        add(node.outputs[0])
+        return
+    between = writer.part(node, "unclamped")
+    add(between)
+    _clamped(writer, node, between)
+
+
+def _conv(writer: _Writer, node: Node) -> None:
+    x, weight, bias, residual = (node.input(index) for index in range(4))
+    values = writer.constant(weight)
+    top, left, bottom, right = integers(node, "pads")
+    (stride_h, stride_w), (dilation_h, dilation_w) = integers(node, "strides"), integers(node, "dilations")
+    group = int(number(node, "group"))
+    parameters: dict[int, object] = {0: values.shape[0], 1: values.shape[3], 11: values.shape[2]}
+    parameters |= {2: dilation_w, 12: dilation_h, 3: stride_w, 13: stride_h}
+    parameters |= {4: left, 14: top, 15: right, 16: bottom, 5: int(bool(bias)), 6: values.size}
+    if group > 1:
+        parameters[7] = group
+    writer.weights += [_FLOATS_FOLLOW, values.tobytes()]
+    if bias:
+        writer.weights.append(writer.constant(bias).tobytes())
+    kind = "Convolution" if group == 1 else "ConvolutionDepthWise"
+    if not residual:
+        writer.layer(kind, (x,), node.outputs[0], parameters | _activation(node))
+        return
+    convolved = writer.part(node, "convolved")
+    writer.layer(kind, (x,), convolved, parameters)
+    _through_clamp(writer, node, lambda output: writer.layer("BinaryOp", (convolved, residual), output, {0: 0}))
+
+
+def _gemm(writer: _Writer, node: Node) -> None:
+    x, weight, bias = (node.input(index) for index in range(3))
+    values = writer.constant(weight)
+    writer.weights += [_FLOATS_FOLLOW, values.tobytes()]
+    if bias:
+        writer.weights.append(writer.constant(bias).tobytes())
+    parameters = {0: values.shape[0], 1: int(bool(bias)), 2: values.size}
+    writer.layer("InnerProduct", (x,), node.outputs[0], parameters | _activation(node))
+
+
+def _add(writer: _Writer, node: Node) -> None:
+    _through_clamp(writer, node, lambda output: writer.layer("BinaryOp", node.inputs[:2], output, {0: 0}))
+
+
+def _clamp(writer: _Writer, node: Node) -> None:
+    _clamped(writer, node, node.inputs[0])
+
+
+def _scale_shift(writer: _Writer, node: Node) -> None:
+    x, scale, shift = node.inputs
+    writer.weights += [writer.constant(scale).tobytes(), writer.constant(shift).tobytes()]
+    parameters = {0: writer.constant(scale).size, 1: 1}
+    _through_clamp(writer, node, lambda output: writer.layer("Scale", (x,), output, parameters))
+
+
+def _pool(writer: _Writer, node: Node) -> None:
+    (height, width), (stride_h, stride_w) = integers(node, "kernel"), integers(node, "strides")
+    top, left, bottom, right = integers(node, "pads")
+    average = node.op_type == "AveragePool"
+    parameters: dict[int, object] = {0: int(average), 1: width, 11: height, 2: stride_w, 12: stride_h}
+    parameters |= {3: left, 13: top, 14: right, 15: bottom, 5: 1}
+    if average:
+        parameters[6] = int(bool(node.attributes["count_include_pad"]))
+    writer.layer("Pooling", node.inputs[:1], node.outputs[0], parameters)
+
+
+def _global_average_pool(writer: _Writer, node: Node) -> None:
+    """The layer gives the means as a row; the graph goes on with an image of one pixel."""
+    row = writer.part(node, "row")
+    writer.layer("Pooling", node.inputs[:1], row, {0: 1, 4: 1})
+    writer.layer("Reshape", (row,), node.outputs[0], _sizes(writer.graph.shape(node.outputs[0])))
+
+
+def _lrn(writer: _Writer, node: Node) -> None:
+    size = int(number(node, "size"))
+    if size % 2 == 0:
+        raise PowerlabError(f"{node} normalises over {size} channels, and ncnn over odd numbers of them alone.")
+    alpha, beta, bias = (f"{number(node, name):.9g}" for name in ("alpha", "beta", "bias"))
+    writer.layer("LRN", node.inputs[:1], node.outputs[0], {0: 0, 1: size, 2: alpha, 3: beta, 4: bias})
+
+
+def _softmax(writer: _Writer, node: Node) -> None:
+    writer.layer("Softmax", node.inputs[:1], node.outputs[0], {0: _axis(node), 1: 1})
+
+
+def _concat(writer: _Writer, node: Node) -> None:
+    writer.layer("Concat", node.inputs, node.outputs[0], {0: _axis(node)})
+
+
+def _reshape(writer: _Writer, node: Node) -> None:
+    writer.layer("Reshape", node.inputs[:1], node.outputs[0], _sizes(writer.graph.shape(node.outputs[0])))
+
+
+def _axis(node: Node) -> int:
+    axis = int(number(node, "axis"))
+    if axis == 0:
+        raise PowerlabError(f"{node} works along the batch axis, which ncnn does not have; use another engine.")
+    return axis - 1
+
+
+def _sizes(shape: tuple[int, ...]) -> dict[int, object]:
+    """Return Reshape's parameters: width, then height, then channels."""
+    return dict(zip((0, 1, 2), reversed(shape[1:]), strict=False))
+
+
+_LAYERS: dict[str, Callable[[_Writer, Node], None]] = {
+    "Add": _add,
+    "AveragePool": _pool,
+    "Clamp": _clamp,
+    "Concat": _concat,
+    "FusedConv": _conv,
+    "FusedGemm": _gemm,
+    "GlobalAveragePool": _global_average_pool,
+    "LRN": _lrn,
+    "MaxPool": _pool,
+    "Reshape": _reshape,
+    "ScaleShift": _scale_shift,
+    "Softmax": _softmax,
+}

@@ -1,0 +1,64 @@
+"""A model as the bytes of an ONNX file in which every shape is static, for the engines that read ONNX.
+
+A file is passed on as its author exported it, opset and all, with only the shapes of its inputs set; a model of the zoo
+is exported. Needs the ``onnx`` package.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from powerlab.backends.onnx_export import export_onnx
+from powerlab.backends.packages import required
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine.graph import Graph
+from powerlab.engine.load import load_graph
+from powerlab.engine.zoo import ZOO
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnnxModel:
+    """The bytes of an ONNX file, the shape of each input, and the names of the outputs, in the file's order."""
+
+    content: bytes
+    inputs: dict[str, tuple[int, ...]]
+    outputs: tuple[str, ...]
+
+
+def onnx_model(engine: str, model: str, batch_size: int) -> OnnxModel:
+    """Return a model for an engine, the first dimension of each input being the batch size.
+
+    Raises:
+        PowerlabError: the onnx package is missing, the built-in reader refuses the model (its answers are what the
+            other engines' are held against), or the model is too large for one ONNX file.
+    """
+    onnx = required(engine, "onnx")
+    graph = load_graph(model, batch_size=batch_size)
+    return OnnxModel(
+        content=export_onnx(graph) if model in ZOO else _with_shapes(onnx, model, graph),
+        inputs={info.name: info.shape for info in graph.inputs},
+        outputs=tuple(info.name for info in graph.outputs),
+    )
+
+
+def _with_shapes(onnx: Any, path: str, graph: Graph) -> bytes:
+    """Return a file's model with the input shapes of a loaded graph; the shapes inside it are inferred anew."""
+    model = onnx.load(path)
+    shapes = {info.name: info.shape for info in graph.inputs}
+    for value in model.graph.input:
+        if value.name in shapes:
+            dimensions = value.type.tensor_type.shape
+            del dimensions.dim[:]
+            for size in shapes[value.name]:
+                dimensions.dim.add().dim_value = size
+    for value in model.graph.output:
+        value.type.tensor_type.ClearField("shape")
+    del model.graph.value_info[:]
+    try:
+        content: bytes = model.SerializeToString()
+    except ValueError as error:
+        raise PowerlabError(
+            f"{path} is too large for engines that read ONNX from memory (2 GiB with its weights); use another engine."
+        ) from error
+    return content

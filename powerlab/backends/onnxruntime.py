@@ -1,0 +1,77 @@
+"""ONNX Runtime, on the processor or through another of its execution providers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powerlab.backends.base import LoadOptions
+from powerlab.backends.inputs import seeded_inputs
+from powerlab.backends.offers import check_offers, check_threads
+from powerlab.backends.onnx_model import OnnxModel, onnx_model
+from powerlab.backends.packages import required
+from powerlab.domain.errors import PowerlabError
+
+PROCESSOR = "CPUExecutionProvider"
+_ERRORS_ONLY = 3
+_NO_SPIN = 0
+
+
+class OnnxRuntimeBackend:
+    """A session of ONNX Runtime; fulfils :class:`powerlab.backends.base.Backend`."""
+
+    def __init__(self, session: Any, model: OnnxModel) -> None:
+        self._session = session
+        self._model = model
+
+    def inputs(self, seed: int) -> dict[str, NDArray[np.float32]]:
+        """Return the seeded inputs."""
+        return seeded_inputs(self._model.inputs, seed)
+
+    def run(self, inputs: dict[str, NDArray[np.float32]]) -> dict[str, NDArray[np.float32]]:
+        """Run one inference."""
+        return dict(zip(self._model.outputs, self._session.run(self._model.outputs, inputs), strict=True))
+
+
+def load(options: LoadOptions) -> OnnxRuntimeBackend:
+    """Load a model on the processor; raises as :func:`load_with` does."""
+    return load_with("onnxruntime", PROCESSOR, options)
+
+
+def load_with(engine: str, provider: str, options: LoadOptions) -> OnnxRuntimeBackend:
+    """Load a model into a session whose nodes all run where ``provider`` says, on exactly the threads given.
+
+    Raises:
+        PowerlabError: the engine is not installed, lacks the provider, does not offer what is asked for, or refuses the
+            model.
+    """
+    check_offers(engine, options, spins_us=(_NO_SPIN,))
+    onnxruntime = required(engine, "onnxruntime")
+    if provider not in onnxruntime.get_available_providers():
+        raise PowerlabError(
+            f"ONNX Runtime {onnxruntime.__version__} has no {provider} here (it has: "
+            f"{', '.join(onnxruntime.get_available_providers())}); install a build that has it."
+        )
+    model = onnx_model(engine, options.model, options.batch_size)
+    settings = onnxruntime.SessionOptions()
+    settings.intra_op_num_threads, settings.inter_op_num_threads = options.threads, 1
+    settings.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
+    settings.log_severity_level = _ERRORS_ONLY
+    if options.spin_us == _NO_SPIN:
+        settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    if provider != PROCESSOR:
+        settings.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+    try:
+        session = onnxruntime.InferenceSession(model.content, settings, providers=[provider])
+    except Exception as error:  # its exceptions have no common base beside Exception
+        raise PowerlabError(f"{engine} refuses {options.model}: {_first_line(error)}") from error
+    if provider not in session.get_providers():
+        raise PowerlabError(f"{engine} fell back to {session.get_providers()[0]} from {provider}; mend its set-up.")
+    check_threads(engine, options.threads, session.get_session_options().intra_op_num_threads)
+    return OnnxRuntimeBackend(session, model)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0][:200]

@@ -1,0 +1,64 @@
+"""OpenVINO on the processor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powerlab.backends.base import LoadOptions
+from powerlab.backends.inputs import seeded_inputs
+from powerlab.backends.offers import check_offers, check_threads
+from powerlab.backends.onnx_model import OnnxModel, onnx_model
+from powerlab.backends.packages import required
+from powerlab.domain.errors import PowerlabError
+
+_TYPES = {"fp32": "f32", "bf16": "bf16", "fp16": "f16"}
+"""powerlab's word for a precision and OpenVINO's."""
+
+_CAPABILITIES = {"fp32": "FP32", "bf16": "BF16", "fp16": "FP16"}
+"""What ``OPTIMIZATION_CAPABILITIES`` says of a processor that computes in a precision."""
+
+
+class OpenvinoBackend:
+    """A compiled model of OpenVINO; fulfils :class:`powerlab.backends.base.Backend`."""
+
+    def __init__(self, compiled: Any, model: OnnxModel) -> None:
+        self._request = compiled.create_infer_request()
+        self._model = model
+
+    def inputs(self, seed: int) -> dict[str, NDArray[np.float32]]:
+        """Return the seeded inputs."""
+        return seeded_inputs(self._model.inputs, seed)
+
+    def run(self, inputs: dict[str, NDArray[np.float32]]) -> dict[str, NDArray[np.float32]]:
+        """Run one inference; the ports are in the file's order, under names that OpenVINO may have joined."""
+        results = self._request.infer([inputs[name] for name in self._model.inputs], share_inputs=True)
+        return {name: results[index] for index, name in enumerate(self._model.outputs)}
+
+
+def load(options: LoadOptions) -> OpenvinoBackend:
+    """Load a model as one stream on exactly the threads given, for latency.
+
+    Raises:
+        PowerlabError: OpenVINO is not installed, does not offer what is asked for, or refuses the model.
+    """
+    openvino = required("openvino", "openvino")
+    core = openvino.Core()
+    capabilities = core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
+    check_offers("openvino", options, [name for name, word in _CAPABILITIES.items() if word in capabilities])
+    model = onnx_model("openvino", options.model, options.batch_size)
+    settings = {
+        "INFERENCE_NUM_THREADS": options.threads,
+        "NUM_STREAMS": 1,
+        "PERFORMANCE_HINT": "LATENCY",
+        "INFERENCE_PRECISION_HINT": _TYPES[options.precision],
+    }
+    try:
+        compiled = core.compile_model(core.read_model(model.content), "CPU", settings)
+    except RuntimeError as error:
+        reason = str(error).strip().splitlines()[-1][:200]
+        raise PowerlabError(f"openvino refuses {options.model}: {reason}") from error
+    check_threads("openvino", options.threads, compiled.get_property("INFERENCE_NUM_THREADS"))
+    return OpenvinoBackend(compiled, model)

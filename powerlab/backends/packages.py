@@ -1,0 +1,98 @@
+"""Which packages the engines under test come in, whether they are installed here, and how to install them."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from dataclasses import dataclass
+from importlib import metadata
+from typing import Any
+
+from powerlab.domain.errors import PowerlabError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Package:
+    """What an engine needs.
+
+    Attributes:
+        modules: what it imports; the first one is the engine itself.
+        distributions: names under which package indexes hold the engine; any of them will do.
+        install: the command that installs it.
+    """
+
+    modules: tuple[str, ...]
+    distributions: tuple[str, ...]
+    install: str
+
+
+_GPU = Package(
+    modules=("onnxruntime", "onnx"),
+    distributions=("onnxruntime-gpu",),
+    install="pip install onnx onnxruntime-gpu",
+)
+
+PACKAGES: dict[str, Package] = {
+    "builtin": Package(modules=("powerlab",), distributions=("powerlab",), install="pip install powerlab"),
+    "onnxruntime": Package(
+        modules=("onnxruntime", "onnx"),
+        distributions=("onnxruntime", "onnxruntime-gpu"),
+        install="pip install onnx onnxruntime",
+    ),
+    "onnxruntime-cuda": _GPU,
+    "onnxruntime-tensorrt": _GPU,
+    "openvino": Package(modules=("openvino", "onnx"), distributions=("openvino",), install="pip install onnx openvino"),
+    "torch": Package(
+        modules=("torch",),
+        distributions=("torch",),
+        install="pip install torch --index-url https://download.pytorch.org/whl/cpu",
+    ),
+    "litert": Package(
+        modules=("ai_edge_litert", "flatbuffers"),
+        distributions=("ai-edge-litert",),
+        install="pip install ai-edge-litert",
+    ),
+    "ncnn": Package(modules=("ncnn",), distributions=("ncnn",), install="pip install ncnn"),
+}
+"""Name of each engine and what it needs; none of it is a dependency of powerlab itself."""
+
+
+def installed_version(engine: str) -> str | None:
+    """Return the version of an engine that is installed here, without importing it; None where it is not."""
+    package = PACKAGES.get(engine)
+    if package is None or any(importlib.util.find_spec(module) is None for module in package.modules):
+        return None
+    for distribution in package.distributions:
+        try:
+            return metadata.version(distribution)
+        except metadata.PackageNotFoundError:
+            continue
+    return None
+
+
+def check_installed(engine: str) -> None:
+    """Refuse an engine that is not installed here.
+
+    Raises:
+        PowerlabError: how to install it.
+    """
+    if installed_version(engine) is None:
+        raise PowerlabError(
+            f"the engine {engine!r} is not installed here; install it with `{PACKAGES[engine].install}`."
+        )
+
+
+def required(engine: str, module: str) -> Any:
+    """Import and return a module of an engine's package; only the worker process that runs the engine does so.
+
+    Raises:
+        PowerlabError: the engine is not installed, or its package cannot be loaded here.
+    """
+    check_installed(engine)
+    try:
+        return importlib.import_module(module)
+    except (ImportError, OSError) as error:
+        raise PowerlabError(
+            f"the engine {engine!r} is installed but cannot be loaded ({error}); "
+            f"install it anew with `{PACKAGES[engine].install}`."
+        ) from error

@@ -1,0 +1,222 @@
+"""PyTorch on the processor, in eager mode, under ``torch.inference_mode``.
+
+The model is powerlab's optimised graph, one torch operator a node, as a deployed model has its batch norms folded into
+its convolutions too. Images and kernels lie in the order ``channels_last``, which PyTorch's performance tuning guide
+advises for convolutions on processors.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powerlab.backends.base import LoadOptions
+from powerlab.backends.inputs import seeded_inputs
+from powerlab.backends.offers import check_offers, check_threads
+from powerlab.backends.packages import required
+from powerlab.engine.graph import Graph, Node
+from powerlab.engine.load import load_graph
+from powerlab.engine.lower.attributes import integers, number
+from powerlab.engine.passes import optimise
+
+Tensor = Any
+Operator = Callable[..., Tensor]
+
+PRECISIONS = ("fp32", "bf16")
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One operator: what it reads, what it makes, and which tensors nobody reads after it."""
+
+    compute: Operator
+    inputs: tuple[str, ...]
+    output: str
+    last_read: tuple[str, ...]
+
+
+class TorchBackend:
+    """A model as a list of torch operators; fulfils :class:`powerlab.backends.base.Backend`."""
+
+    def __init__(self, graph: Graph, torch: Any, precision: str) -> None:
+        self._torch = torch
+        self._dtype = {"fp32": torch.float32, "bf16": torch.bfloat16}[precision]
+        self._shapes = {info.name: info.shape for info in graph.inputs}
+        self._outputs = [info.name for info in graph.outputs]
+        constants = {name: self._tensor(value) for name, value in graph.constants.items()}
+        self._steps = _steps(graph, torch, constants)
+        self._constants = {name: constants[name] for node in graph.nodes for name in node.inputs if name in constants}
+
+    def inputs(self, seed: int) -> dict[str, NDArray[np.float32]]:
+        """Return the seeded inputs."""
+        return seeded_inputs(self._shapes, seed)
+
+    def run(self, inputs: dict[str, NDArray[np.float32]]) -> dict[str, NDArray[np.float32]]:
+        """Run one inference."""
+        with self._torch.inference_mode():
+            values = {name: self._tensor(value) for name, value in inputs.items()} | self._constants
+            for step in self._steps:
+                values[step.output] = step.compute(*(values[name] for name in step.inputs))
+                for name in step.last_read:
+                    del values[name]
+            return {name: values[name].to(self._torch.float32).contiguous().numpy() for name in self._outputs}
+
+    def _tensor(self, value: NDArray[np.float32]) -> Tensor:
+        tensor = self._torch.from_numpy(np.require(value, requirements=("C", "W"))).to(self._dtype)
+        return tensor.contiguous(memory_format=self._torch.channels_last) if value.ndim == 4 else tensor
+
+
+def load(options: LoadOptions) -> TorchBackend:
+    """Load a model; torch uses exactly the threads given, in one operator at a time.
+
+    Raises:
+        PowerlabError: torch is not installed or does not offer what is asked for, or the model cannot be read.
+    """
+    check_offers("torch", options, PRECISIONS)
+    torch = required("torch", "torch")
+    torch.set_num_threads(options.threads)
+    check_threads("torch", options.threads, torch.get_num_threads())
+    return TorchBackend(optimise(load_graph(options.model, batch_size=options.batch_size)), torch, options.precision)
+
+
+def _steps(graph: Graph, torch: Any, constants: dict[str, Tensor]) -> tuple[_Step, ...]:
+    kept = graph.output_names() | set(constants)
+    last_reader = {name: node for node in graph.nodes for name in node.inputs if name}
+    return tuple(
+        _Step(
+            _OPERATORS[node.op_type](torch, node, graph),
+            tuple(name for name in node.inputs if name),
+            node.outputs[0],
+            tuple({name for name in node.inputs if name and name not in kept and last_reader[name] is node}),
+        )
+        for node in graph.nodes
+    )
+
+
+def _clamped(torch: Any, node: Node) -> Callable[[Tensor], Tensor]:
+    """Return the node's clamp as a function that may change its argument."""
+    low, high = cast("tuple[float, float]", node.attributes["clamp"])
+    if (low, high) == (-math.inf, math.inf):
+        return lambda x: x
+    if (low, high) == (0.0, math.inf):
+        return cast("Callable[[Tensor], Tensor]", torch.relu_)
+    return lambda x: torch.clamp_(x, low, high)
+
+
+def _padded(torch: Any, pads: tuple[int, ...], fill: float) -> Callable[[Tensor], Tensor]:
+    """Return a function that pads (top, left, bottom, right) of an image."""
+    top, left, bottom, right = pads
+    return lambda x: torch.nn.functional.pad(x, (left, right, top, bottom), value=fill)
+
+
+def _conv(torch: Any, node: Node, _graph: Graph) -> Operator:
+    top, left, bottom, right = pads = integers(node, "pads")
+    strides, dilations = integers(node, "strides"), integers(node, "dilations")
+    group, clamp = int(number(node, "group")), _clamped(torch, node)
+    even, has_bias = (top, left) == (bottom, right), bool(node.input(2))
+    pad, inner = _padded(torch, pads, 0.0), (top, left) if even else (0, 0)
+
+    def compute(x: Tensor, weight: Tensor, *more: Tensor) -> Tensor:
+        bias, residual = (more[0] if has_bias else None), more[has_bias:]
+        y = torch.conv2d(x if even else pad(x), weight, bias, strides, inner, dilations, group)
+        return clamp(y.add_(residual[0]) if residual else y)
+
+    return compute
+
+
+def _gemm(torch: Any, node: Node, _graph: Graph) -> Operator:
+    clamp, linear = _clamped(torch, node), torch.nn.functional.linear
+    return lambda x, weight, bias=None: clamp(linear(x, weight, bias))
+
+
+def _add(torch: Any, node: Node, _graph: Graph) -> Operator:
+    clamp = _clamped(torch, node)
+    return lambda x, y: clamp(torch.add(x, y))
+
+
+def _clamp(torch: Any, node: Node, _graph: Graph) -> Operator:
+    low, high = cast("tuple[float, float]", node.attributes["clamp"])
+    return lambda x: torch.clamp(x, low, high)
+
+
+def _scale_shift(torch: Any, node: Node, graph: Graph) -> Operator:
+    clamp, axes = _clamped(torch, node), (-1, *(1,) * (len(graph.shape(node.outputs[0])) - 2))
+    return lambda x, scale, shift: clamp(torch.addcmul(shift.view(axes), x, scale.view(axes)))
+
+
+def _max_pool(torch: Any, node: Node, _graph: Graph) -> Operator:
+    kernel, strides, pads = (integers(node, name) for name in ("kernel", "strides", "pads"))
+    pool, pad = torch.nn.functional.max_pool2d, _padded(torch, pads, -math.inf)
+    if _torch_pads(kernel, pads):
+        return lambda x: pool(x, kernel, strides, pads[:2])
+    return lambda x: pool(pad(x), kernel, strides)
+
+
+def _average_pool(torch: Any, node: Node, graph: Graph) -> Operator:
+    kernel, strides, pads = (integers(node, name) for name in ("kernel", "strides", "pads"))
+    counts = bool(node.attributes["count_include_pad"])
+    pool, pad = torch.nn.functional.avg_pool2d, _padded(torch, pads, 0.0)
+    if _torch_pads(kernel, pads):
+        return lambda x: pool(x, kernel, strides, pads[:2], count_include_pad=counts)
+    if counts:
+        return lambda x: pool(pad(x), kernel, strides)
+    share = pool(pad(torch.ones((1, 1, *graph.shape(node.inputs[0])[2:]))), kernel, strides)
+    return lambda x: pool(pad(x), kernel, strides) / share.to(x.dtype)
+
+
+def _torch_pads(kernel: tuple[int, ...], pads: tuple[int, ...]) -> bool:
+    """Tell whether a pool of torch pads like this: alike on both sides, and by half a window at most."""
+    return pads[:2] == pads[2:] and all(2 * pad <= size for pad, size in zip(pads[:2], kernel, strict=True))
+
+
+def _global_average_pool(torch: Any, _node: Node, _graph: Graph) -> Operator:
+    return lambda x: torch.mean(x, (2, 3), keepdim=True)
+
+
+def _lrn(torch: Any, node: Node, _graph: Graph) -> Operator:
+    """ONNX's window of an even size reaches further to later channels, torch's to earlier ones: hence padded here."""
+    size, (alpha, beta, bias) = int(number(node, "size")), (number(node, name) for name in ("alpha", "beta", "bias"))
+    before, functional = (size - 1) // 2, torch.nn.functional
+
+    def compute(x: Tensor) -> Tensor:
+        squares = functional.pad((x * x).unsqueeze(1), (0, 0, 0, 0, before, size - 1 - before))
+        mean = functional.avg_pool3d(squares, (size, 1, 1), stride=1).squeeze(1)
+        return x / (mean * alpha + bias) ** beta
+
+    return compute
+
+
+def _softmax(torch: Any, node: Node, _graph: Graph) -> Operator:
+    axis = int(number(node, "axis"))
+    return lambda x: torch.softmax(x, axis)
+
+
+def _concat(torch: Any, node: Node, _graph: Graph) -> Operator:
+    axis = int(number(node, "axis"))
+    return lambda *parts: torch.cat(parts, axis)
+
+
+def _reshape(_torch: Any, node: Node, graph: Graph) -> Operator:
+    shape = graph.shape(node.outputs[0])
+    return lambda x: x.reshape(shape)
+
+
+_OPERATORS: dict[str, Callable[[Any, Node, Graph], Operator]] = {
+    "Add": _add,
+    "AveragePool": _average_pool,
+    "Clamp": _clamp,
+    "Concat": _concat,
+    "FusedConv": _conv,
+    "FusedGemm": _gemm,
+    "GlobalAveragePool": _global_average_pool,
+    "LRN": _lrn,
+    "MaxPool": _max_pool,
+    "Reshape": _reshape,
+    "ScaleShift": _scale_shift,
+    "Softmax": _softmax,
+}

@@ -1,0 +1,143 @@
+"""Whether engines compute the same: outputs for the same seeded inputs, held against the built-in engine's.
+
+What an engine would gain by computing something else is no speed. So before a sweep measures anything, every engine and
+precision shows its outputs once for every model and batch size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powerlab.backends.packages import PACKAGES
+from powerlab.domain.errors import PowerlabError
+from powerlab.domain.sweep import Point, SweepPlan
+from powerlab.domain.workload import Workload
+from powerlab.measure.process import Worker, WorkerError
+from powerlab.measure.record import Meter
+from powerlab.measure.run import load_request, worker_cores
+
+Outputs = Mapping[str, NDArray[np.float32]]
+
+REFERENCE_ENGINE, REFERENCE_PRECISION = "builtin", "fp32"
+
+TOLERANCES = {"fp32": 1e-3, "fp16": 2e-2, "bf16": 5e-2}
+"""Largest difference by precision, as a share of the largest output: float32 differs by the order of its sums alone,
+the others by their 11 and 8 bits of mantissa, layer after layer."""
+
+COARSEST = 1e-1
+"""The same for any other precision."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutputCheck:
+    """What came of the comparison.
+
+    Attributes:
+        differences: by engine, model, batch size and precision (as a workload with nothing else set), the largest
+            difference from the reference as a share of the largest output.
+        unchecked: in sentences, what could not be compared.
+    """
+
+    differences: Mapping[Workload, float] = field(default_factory=dict)
+    unchecked: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """What was found, in sentences; empty where there was nothing to compare."""
+        found: tuple[str, ...] = ()
+        if self.differences:
+            engines = sorted({asked.engine for asked in self.differences})
+            found = (
+                f"The outputs of {', '.join(engines)} are those of the built-in engine in fp32, to within "
+                f"{max(self.differences.values()):.1e} of the largest.",
+            )
+        return " ".join((*found, *self.unchecked))
+
+    def of(self, point: Point) -> float | None:
+        """Return the difference that was found for a point; None where nothing was compared."""
+        return self.differences.get(compared(point))
+
+
+def compared(point: Point) -> Workload:
+    """Return what of a point decides its outputs."""
+    load = point.workload
+    return Workload(model=load.model, batch_size=load.batch_size, precision=load.precision, engine=load.engine)
+
+
+def check_outputs(plan: SweepPlan, meter: Meter) -> OutputCheck:
+    """Compare every engine of a plan with the built-in one, each in a worker of its own.
+
+    A worker that crashes here says nothing yet: its runs will be recorded as failed.
+
+    Raises:
+        PowerlabError: an engine's outputs differ by more than its precision explains.
+    """
+    differences: dict[Workload, float] = {}
+    unchecked: dict[str, None] = {}
+    references: dict[Workload, Outputs | None] = {}
+    first = {compared(point): point for point in reversed(plan.points())}
+    for asked, point in first.items():
+        wanted = replace(asked, engine=REFERENCE_ENGINE, precision=REFERENCE_PRECISION)
+        if asked == wanted or asked.engine not in PACKAGES:
+            continue
+        try:
+            if wanted not in references:
+                references[wanted] = _reference(replace(point, workload=wanted), meter, plan.seed)
+            reference = references[wanted]
+            if reference is None:
+                unchecked[f"No outputs for {asked.model} are compared, because the built-in engine cannot run it."] = (
+                    None
+                )
+                continue
+            differences[asked] = _checked(asked, _outputs(replace(point, workload=asked), meter, plan.seed), reference)
+        except WorkerError:
+            continue
+    return OutputCheck(differences, tuple(unchecked))
+
+
+def largest_difference(found: Outputs, expected: Outputs) -> float:
+    """Return the largest difference of any number as a share of the largest number its output should hold.
+
+    Infinite where outputs are missing, have another shape, or are no numbers.
+    """
+    if found.keys() != expected.keys() or any(found[name].shape != value.shape for name, value in expected.items()):
+        return float("inf")
+    worst = 0.0
+    for name, value in expected.items():
+        apart = np.abs(found[name].astype(np.float64) - value)
+        largest = float(np.abs(value).max(initial=0.0))
+        share = float(apart.max(initial=0.0)) / (largest or 1.0)
+        worst = max(worst, share if np.isfinite(share) else float("inf"))
+    return worst
+
+
+def _checked(asked: Workload, found: Outputs, reference: Outputs) -> float:
+    difference = largest_difference(found, reference)
+    tolerance = TOLERANCES.get(asked.precision, COARSEST)
+    if difference > tolerance:
+        raise PowerlabError(
+            f"the outputs of {asked.engine} for {asked.model} (batch {asked.batch_size}, {asked.precision}) differ "
+            f"from the built-in engine's by {difference:.2g} of the largest output, where {tolerance:g} is allowed; "
+            "leave out this engine or this model, because they do not compute the same."
+        )
+    return difference
+
+
+def _reference(point: Point, meter: Meter, seed: int) -> Outputs | None:
+    """Return the built-in engine's outputs; None where it cannot run the model."""
+    try:
+        return _outputs(point, meter, seed)
+    except PowerlabError:
+        return None
+
+
+def _outputs(point: Point, meter: Meter, seed: int) -> Outputs:
+    plain = replace(point, spin_us=None)
+    with Worker(worker_cores(point)) as worker:
+        worker.load(load_request(plain, meter, seed))
+        (outputs,) = worker.show()
+        return outputs

@@ -1,0 +1,31 @@
+"""Offline: all images are there from the beginning, and go through the engine batch after batch.
+
+Nobody waits for one batch: how long it took is kept in the trace but is no user's latency, so no percentile is given.
+"""
+
+from __future__ import annotations
+
+from powerlab.domain.quantity import Metric, Provenance
+from powerlab.domain.workload import Workload
+from powerlab.measure.latency import TimedInferences, throughput_metric
+from powerlab.measure.messages import Measure
+from powerlab.measure.scenarios.base import Ask
+
+
+class Offline:
+    """Batches back to back; fulfils :class:`powerlab.measure.scenarios.base.ScenarioRules`."""
+
+    def ready(self, _ask: Ask, _workload: Workload, window: Measure, /) -> Measure:
+        """Return the window as it is: there is nothing to find out."""
+        return window
+
+    def timed(self, ask: Ask, _workload: Workload, window: Measure, /) -> TimedInferences:
+        """Run the window once."""
+        return ask(window)
+
+    def metrics(self, workload: Workload, timed: TimedInferences, provenance: Provenance) -> tuple[Metric, ...]:
+        """Return throughput alone."""
+        return (throughput_metric(timed, workload.images_per_query, provenance),)
+
+
+OFFLINE = Offline()

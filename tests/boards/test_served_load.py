@@ -1,0 +1,84 @@
+"""What a simulated board sees of a worker: load while it computes, none while it waits for the next query."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from powerlab.boards.simulator.load import busy_threads
+from powerlab.domain.workload import Scenario, Workload
+from powerlab.measure.messages import Load, Measure
+from powerlab.measure.scenarios import loops
+from powerlab.measure.worker import Job
+from powerlab.sysroot import Sysroot
+
+FAKES = Path(__file__).parent.parent / "measure" / "fakes"
+
+
+def job(board: Sysroot, threads: int = 4, **changes: object) -> Job:
+    workload = Workload(**{"model": "good", "batch_size": 4, **changes})
+    return Job(
+        Load(backend_module="numpy_backend", workload=workload, threads=threads, sysroot=str(board.base), seed=1)
+    )
+
+
+@pytest.fixture(autouse=True)
+def fakes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(FAKES))
+
+
+@pytest.fixture
+def waiting(board: Sysroot, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Busy threads of the board at the beginning and at the end of every wait."""
+    seen: list[int] = []
+    honest = loops._wait_until
+
+    def watched(time_ns: int) -> None:
+        seen.append(busy_threads(board))
+        honest(time_ns)
+        seen.append(busy_threads(board))
+
+    monkeypatch.setattr(loops, "_wait_until", watched)
+    return seen
+
+
+@pytest.mark.parametrize("slices", [1, 2, 4])
+def test_all_threads_are_busy_in_a_query_and_none_while_the_queue_is_empty(
+    board: Sysroot, waiting: list[int], slices: int
+) -> None:
+    worker = job(board, scenario=Scenario.SERVER, latency_bound_ms=100.0, slices=slices)
+    computing: list[int] = []
+    for one in (worker._slices._first, *worker._slices._others):
+        honest = one.backend.run
+
+        def watched(inputs: dict[str, np.ndarray], honest=honest) -> dict[str, np.ndarray]:
+            computing.append(busy_threads(board))
+            return honest(inputs)
+
+        one.backend.run = watched  # type: ignore[method-assign]
+    measured = worker.measure(
+        Measure(duration_s=0.3, min_inferences=5, margin_s=0.01, queries_per_s=40.0, arrival_seed=(1,))
+    )
+    worker.close()
+    assert len(measured.start_ns) // 8 >= 5
+    assert set(computing) == {4}
+    assert len(waiting) >= 10
+    assert set(waiting) == {0}
+
+
+def test_a_query_of_eight_images_is_as_many_inferences_as_its_batches(board: Sysroot) -> None:
+    for batch_size, expected in ((1, 8), (2, 4), (4, 2), (8, 1)):
+        worker = job(board, scenario=Scenario.MULTI_STREAM, batch_size=batch_size)
+        worker.answer()
+        assert worker._slices._first.backend._runs == expected
+        worker.close()
+
+
+def test_slices_are_no_more_threads_than_the_board_was_asked_for(board: Sysroot) -> None:
+    worker = job(board, threads=8, batch_size=8, slices=8)
+    assert len(worker._slices._others) == 7
+    worker.answer()
+    worker.close()
+    assert busy_threads(board) == 0
