@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -16,7 +17,8 @@ def load_graph(
     """Return the graph of a model, not optimised, every shape static.
 
     Args:
-        model: a zoo name (``resnet50``) or the path of an ONNX file. A path has a ``/`` or a suffix.
+        model: a zoo name, with the size of its images where it is not the usual one (``resnet50``, ``resnet50@256``),
+            or the path of an ONNX file. A path has a ``/`` or a suffix.
         shapes: input name → shape in NCHW, where the model leaves it open or another one is wanted.
         batch_size: size of the first axis of every input not in ``shapes``; None: as the model says (zoo: 1).
 
@@ -28,7 +30,7 @@ def load_graph(
     if batch_size is not None and batch_size < 1:
         raise PowerlabError(f"the batch size must be 1 or more, but {batch_size} was given.")
     shapes = _whole_shapes(shapes or {})
-    if isinstance(model, str) and model in ZOO:
+    if isinstance(model, str) and split_size(model)[0] in ZOO:
         return _load_zoo(model, shapes, batch_size or 1)
     path = Path(model)
     if isinstance(model, str) and not path.suffix and "/" not in model and not path.exists():
@@ -56,15 +58,33 @@ def _whole_shapes(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int,
     return whole
 
 
-def _load_zoo(name: str, shapes: dict[str, tuple[int, ...]], batch_size: int) -> Graph:
+def split_size(model: str) -> tuple[str, tuple[int, int] | None]:
+    """Return a zoo name without the size of its images, and that size: ``resnet152@256`` or ``yolov3@416x608``.
+
+    The size is None where none is named, or where what follows the ``@`` is none: then it belongs to the name.
+    """
+    match = re.fullmatch(r"([^@]+)@([0-9]{1,5})(?:x([0-9]{1,5}))?", model)
+    if match is None:
+        return model, None
+    return match[1], (int(match[2]), int(match[3] or match[2]))
+
+
+def _load_zoo(model: str, shapes: dict[str, tuple[int, ...]], batch_size: int) -> Graph:
     from powerlab.engine.zoo import INPUT_NAME, ZOO
 
-    shape = shapes.pop(INPUT_NAME, (batch_size, 3, 224, 224))
+    name, size = split_size(model)
+    usual = ZOO[name].input_shape
+    if size is not None and len(usual) != 3:
+        raise PowerlabError(f"{name} takes no images, so {model!r} has no meaning; name it without a size.")
+    shape = shapes.pop(INPUT_NAME, (batch_size, *usual) if size is None else (batch_size, usual[0], *size))
     if shapes:
         raise PowerlabError(f"{name} has no input {next(iter(shapes))!r}; its input is {INPUT_NAME!r}.")
-    if len(shape) != 4 or shape[1] != 3 or min(shape) < 1:
-        raise PowerlabError(f"{name} takes images of shape (batch, 3, height, width), but {shape} was given.")
+    if len(shape) != 1 + len(usual) or shape[1] != usual[0] or min(shape) < 1:
+        wanted = (
+            "images of shape (batch, 3, height, width)" if len(usual) == 3 else f"rows of shape (batch, {usual[0]})"
+        )
+        raise PowerlabError(f"{name} takes {wanted}, but {shape} was given.")
     try:
-        return ZOO[name](shape)
+        return ZOO[name].build(shape)
     except PowerlabError as error:
         raise PowerlabError(f"{name} cannot take images of shape {shape}: {error}") from None

@@ -10,7 +10,8 @@ from powerlab.engine.graph import Graph, Node
 
 def _clamp(values, attributes):
     low, high = attributes["clamp"]
-    return np.minimum(np.maximum(values, low), high)
+    sloped = np.where(values < 0, attributes.get("slope", 1.0) * values, values)
+    return np.minimum(np.maximum(sloped, low), high)
 
 
 def _windows(x, kernel, attributes, fill):
@@ -85,6 +86,7 @@ OPERATORS = {
     "GlobalAveragePool": lambda attributes, x: x.mean(axis=(2, 3), keepdims=True),
     "LRN": lrn,
     "MaxPool": max_pool,
+    "Resize": lambda attributes, x: x.repeat(attributes["factors"][0], axis=2).repeat(attributes["factors"][1], axis=3),
     "ScaleShift": scale_shift,
     "Softmax": softmax,
 }

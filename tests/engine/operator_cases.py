@@ -22,6 +22,9 @@ def ints(*values):
 
 NORM = {"s": positive(4), "b": floats(4), "m": floats(4), "v": positive(4)}
 
+FACTORS = np.array((1, 1, 2, 3), np.float32)
+ASYMMETRIC = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+
 # (operator, inputs after x, attributes, constants, opset, shape of x, operators after the passes)
 CASES = {
     "conv": ("Conv", ["w"], {}, {"w": floats(3, 4, 3, 3)}, 11, IMAGE, ["FusedConv"]),
@@ -49,6 +52,14 @@ CASES = {
     "batch norm": ("BatchNormalization", list("sbmv"), {"epsilon": 1e-2}, NORM, 9, IMAGE, ["ScaleShift"]),
     "batch norm 15": ("BatchNormalization", list("sbmv"), {}, NORM, 15, IMAGE, ["ScaleShift"]),
     "relu": ("Relu", [], {}, {}, 14, IMAGE, ["Clamp"]),
+    "leaky relu": ("LeakyRelu", [], {"alpha": 0.1}, {}, 16, IMAGE, ["Clamp"]),
+    "leaky relu plain": ("LeakyRelu", [], {}, {}, 7, IMAGE, ["Clamp"]),
+    "upsample 7": ("Upsample", [], {"scales": [1.0, 1.0, 2.0, 3.0], "mode": "nearest"}, {}, 7, IMAGE, ["Resize"]),
+    "upsample 9": ("Upsample", ["f"], {"mode": "nearest"}, {"f": FACTORS}, 9, IMAGE, ["Resize"]),
+    "resize 10": ("Resize", ["f"], {"mode": "nearest"}, {"f": FACTORS}, 10, IMAGE, ["Resize"]),
+    "resize asymmetric": ("Resize", ["", "f"], ASYMMETRIC, {"f": FACTORS}, 13, IMAGE, ["Resize"]),
+    "resize half pixel": ("Resize", ["", "f"], {"mode": "nearest"}, {"f": FACTORS}, 13, IMAGE, ["Resize"]),
+    "resize sizes": ("Resize", ["", "", "s"], {"mode": "nearest"}, {"s": ints(2, 4, 18, 28)}, 13, IMAGE, ["Resize"]),
     "clip attributes": ("Clip", [], {"min": -0.5, "max": 0.5}, {}, 7, IMAGE, ["Clamp"]),
     "clip attributes open": ("Clip", [], {"max": 0.25}, {}, 7, IMAGE, ["Clamp"]),
     "clip inputs": ("Clip", ["lo", "hi"], {}, {"lo": np.float32(0), "hi": np.float32(6)}, 13, IMAGE, ["Clamp"]),

@@ -15,6 +15,7 @@ CONSTANTS = {
     "b": np.zeros(2, np.float32),
     "s": np.ones(2, np.float32),
     "two": np.float32(2),
+    "scales": np.array([1, 1, 2, 2], np.float32),
     "shape": np.array([1, -1]),
     "whole": np.array(IMAGE),
     "m": np.ones((32, 3), np.float32),
@@ -35,6 +36,7 @@ PICTURES = {
         "y",
         ["MaxPool x -> p", "GlobalAveragePool p -> y"],
     ),
+    "lower_resizes": (["Resize x,,scales -> y"], "y", ["Resize x -> y"]),
     "lower_arithmetic": (
         ["Sum x,x,x -> u", "Mul u,two -> y"],
         "y",

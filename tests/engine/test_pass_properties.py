@@ -36,6 +36,7 @@ STEPS = [
     ("Conv", ["wd", "b"], {**SAME, "group": CHANNELS}, 1),
     ("BatchNormalization", ["s", "b", "b", "s"], {}, 1),
     ("Relu", [], {}, 1),
+    ("LeakyRelu", [], {"alpha": 0.25}, 1),
     ("Clip", ["lo", "hi"], {}, 1),
     ("Add", [], {}, 2),
     ("Add", ["v"], {}, 1),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from engine_models import load_bytes, onnx_bytes
 from onnx import helper
-from operator_cases import IMAGE, NORM, floats, ints
+from operator_cases import FACTORS, IMAGE, NORM, floats, ints
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.passes import optimise
@@ -14,6 +14,36 @@ from powerlab.engine.passes import optimise
 # (operator, inputs, attributes, constants, opset, shape of x, what the sentence says)
 WRONG = {
     "unknown operator": ("Erf", ["x"], {}, {}, 13, IMAGE, "Erf node 'n' uses an operator the engine does not have"),
+    "resize kind": (
+        "Resize",
+        ["x", "", "f"],
+        {"mode": "linear"},
+        {"f": FACTORS},
+        13,
+        IMAGE,
+        "by the nearest pixel only",
+    ),
+    "resize fraction": ("Resize", ["x", "", "f"], {}, {"f": FACTORS / 4}, 13, IMAGE, "by whole factors only"),
+    "resize channels": ("Resize", ["x", "", "f"], {}, {"f": FACTORS[::-1].copy()}, 13, IMAGE, "by whole factors only"),
+    "resize corners": (
+        "Resize",
+        ["x", "", "f"],
+        {"coordinate_transformation_mode": "align_corners"},
+        {"f": FACTORS},
+        13,
+        IMAGE,
+        "the coordinates 'align_corners'",
+    ),
+    "resize rounding": (
+        "Resize",
+        ["x", "", "f"],
+        {"nearest_mode": "ceil"},
+        {"f": FACTORS},
+        13,
+        IMAGE,
+        "rounds by 'ceil'",
+    ),
+    "resize computed": ("Resize", ["x", "", "x"], {}, {}, 13, IMAGE, "to be a constant"),
     "channels": ("Conv", ["x", "w"], {}, {"w": floats(3, 5, 3, 3)}, 11, IMAGE, "Conv node 'n' .*do not fit"),
     "group": ("Conv", ["x", "w"], {"group": 0}, {"w": floats(3, 4, 3, 3)}, 11, IMAGE, "group 0"),
     "bias": (

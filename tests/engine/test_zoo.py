@@ -17,12 +17,14 @@ from powerlab.engine.passes import optimise
 from powerlab.engine.statistics import mac_count, operator_counts, parameter_count
 from powerlab.engine.zoo import ZOO
 
-# Parameters and GMAC are those of torchvision's documentation; Caffe's AlexNet has 60,965,224 parameters, and its
-# 724 MMAC follow from the layer sizes of the paper.
+# Parameters and GMAC are those of torchvision's documentation. Caffe's AlexNet has 60,965,224 parameters; its 724 MMAC
+# follow from the layer sizes of the paper. YOLOv3's GMAC are half of Darknet's 65.86 BFLOPs, its parameters those of
+# its well-known PyTorch ports; FCN-S's follow from its layers.
 PUBLISHED = {
     "alexnet": (60_965_224, 0.7244e9),
     "densenet121": (7_978_856, 2.834e9),
     "densenet201": (20_013_928, 4.291e9),
+    "fcn5": (117_997_696, 0.11796e9),
     "mobilenetv2": (3_504_872, 0.3008e9),
     "resnet18": (11_689_512, 1.814e9),
     "resnet50": (25_557_032, 4.089e9),
@@ -30,6 +32,7 @@ PUBLISHED = {
     "resnet152": (60_192_808, 11.514e9),
     "squeezenet": (1_235_496, 0.3492e9),
     "vgg16": (138_357_544, 15.470e9),
+    "yolov3": (61_949_149, 32.932e9),
 }
 
 
@@ -61,7 +64,8 @@ def test_a_small_batch_gives_what_onnx_runtime_gives_in_numpy_and_in_the_session
 
 
 def test_activations_neither_vanish_nor_blow_up(zoo_graph):
-    outputs = Session(optimise(zoo_graph), threads=2).run(random_inputs(zoo_graph))["y"]
+    outputs = Session(optimise(zoo_graph), threads=2).run(random_inputs(zoo_graph))
+    outputs = next(iter(outputs.values()))
     assert np.isfinite(outputs).all()
     assert 1e-3 < float(outputs.std()) < 100
     assert len(np.unique(outputs)) > 800, "only a rectifier at the end makes many alike"
@@ -85,6 +89,7 @@ CHECKSUMS = {
     "alexnet": 2251457152,
     "densenet121": 3644670923,
     "densenet201": 385905565,
+    "fcn5": 1295009515,
     "mobilenetv2": 4264721478,
     "resnet18": 566548196,
     "resnet50": 3316015593,
@@ -92,6 +97,7 @@ CHECKSUMS = {
     "resnet152": 865992645,
     "squeezenet": 2852693038,
     "vgg16": 2402963543,
+    "yolov3": 3602688840,
 }
 
 
@@ -110,7 +116,7 @@ def test_the_same_name_gives_the_same_weights():
 
 def test_alexnet_has_groups_norms_and_the_published_image_sizes(zoo_graph):
     if zoo_graph.name != "alexnet":
-        assert zoo_graph.inputs[0].shape == (1, 3, 224, 224)
+        assert zoo_graph.inputs[0].shape == (1, *ZOO[zoo_graph.name].input_shape)
         return
     sizes = [zoo_graph.shape(node.outputs[0])[1:3] for node in zoo_graph.nodes if node.op_type in ("Conv", "MaxPool")]
     assert sizes == [(96, 55), (96, 27), (256, 27), (256, 13), (384, 13), (384, 13), (256, 13), (256, 6)]
@@ -120,11 +126,16 @@ def test_alexnet_has_groups_norms_and_the_published_image_sizes(zoo_graph):
 @pytest.mark.parametrize(
     ("model", "shapes", "batch", "sentence"),
     [
-        ("resnet51", None, None, "there is no model 'resnet51'; known are alexnet, densenet121, .*, vgg16, or"),
+        ("resnet51", None, None, "there is no model 'resnet51'; known are alexnet, densenet121, .*, yolov3, or"),
         ("resnet50", {"data": (1, 3, 224, 224)}, None, "resnet50 has no input 'data'; its input is 'x'"),
         ("resnet50", {"x": (1, 1, 224, 224)}, None, r"images of shape \(batch, 3, height, width\), but \(1, 1, 224"),
         ("resnet50", {"x": (3, 224, 224)}, None, r"images of shape \(batch, 3"),
         ("alexnet", {"x": (1, 3, 64, 64)}, None, r"alexnet cannot take images of shape \(1, 3, 64, 64\): .* node"),
+        ("fcn5@64", None, None, "fcn5 takes no images, so 'fcn5@64' has no meaning"),
+        ("fcn5", {"x": (1, 3)}, None, r"fcn5 takes rows of shape \(batch, 26752\), but \(1, 3\) was given"),
+        ("resnet50@", None, None, "there is no model 'resnet50@'"),
+        ("resnet50@0", None, None, "resnet50 takes images of shape"),
+        ("alexnet@64", None, None, r"alexnet cannot take images of shape \(1, 3, 64, 64\)"),
         ("resnet50", None, 0, "batch size must be 1 or more"),
         ("model.onnx", None, None, "model.onnx is no model file"),
     ],
@@ -138,3 +149,12 @@ def test_batch_size_sets_the_first_axis():
     graph = load_graph("mobilenetv2", batch_size=4)
     assert graph.inputs[0].shape == (4, 3, 224, 224)
     assert graph.outputs[0].shape == (4, 1000)
+
+
+@pytest.mark.parametrize(("model", "shape"), [("resnet18@96", (2, 3, 96, 96)), ("yolov3@64x96", (2, 3, 64, 96))])
+def test_a_name_may_say_the_size_of_the_images(model, shape):
+    assert load_graph(model, batch_size=2).inputs[0].shape == shape
+
+
+def test_every_layer_of_yolov3_takes_its_activation_in():
+    assert operator_counts(optimise(load_graph("yolov3@64"))) == {"FusedConv": 75, "Add": 23, "Resize": 2, "Concat": 2}

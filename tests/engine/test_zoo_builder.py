@@ -73,12 +73,14 @@ def test_a_batch_norm_gives_outputs_of_its_scale(scale, variance):
     assert (deviations < 1.2 / np.sqrt(0.5) * 1.02).all()
 
 
-def test_only_the_last_node_may_be_the_output():
+def test_outputs_are_named_in_order_and_may_be_read():
     builder = Builder("two", 0)
     x = builder.relu(INPUT_NAME)
-    builder.relu(x)
-    with pytest.raises(ValueError, match="relu_0 is not the last node's output"):
-        builder.build(x, (1, 3, 4, 4))
+    z = builder.relu(x)
+    graph = builder.build((z, x), (1, 3, 4, 4))
+    assert [info.name for info in graph.outputs] == ["y1", "y2"]
+    assert [(node.inputs, node.outputs) for node in graph.nodes] == [(("x",), ("y2",)), (("y2",), ("y1",))]
+    assert [info.name for info in builder.build(z, (1, 3, 4, 4)).outputs] == ["y"]
 
 
 def test_a_layer_that_does_not_fit_the_image_names_its_node():

@@ -16,6 +16,7 @@ from powerlab.engine.lower.elementwise import lower_add, lower_clamp, lower_scal
 from powerlab.engine.lower.gemm import lower_gemm
 from powerlab.engine.lower.normalise import lower_lrn, lower_softmax
 from powerlab.engine.lower.pool import lower_average_pool, lower_global_average_pool, lower_max_pool
+from powerlab.engine.lower.resize import lower_resize
 from powerlab.engine.lower.shape import lower_concat, lower_reshape
 from powerlab.engine.program import Program
 from powerlab.engine.tiers import Tier
@@ -31,6 +32,7 @@ LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
     "LRN": lower_lrn,
     "MaxPool": lower_max_pool,
     "Reshape": lower_reshape,
+    "Resize": lower_resize,
     "ScaleShift": lower_scale_shift,
     "Softmax": lower_softmax,
 }

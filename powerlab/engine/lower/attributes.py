@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any, cast
 
 from powerlab.engine.graph import Node
+from powerlab.engine.operators.activation import slope_of
 
 
 def integers(node: Node, name: str) -> tuple[int, ...]:
@@ -19,6 +20,6 @@ def number(node: Node, name: str) -> float:
 
 
 def clamp_fields(node: Node) -> dict[str, Any]:
-    """Return the node's clamp as fields of the native step."""
+    """Return the node's slope and clamp as fields of the native step."""
     low, high = cast("tuple[float, float]", node.attributes["clamp"])
-    return {"low": float(low), "high": float(high)}
+    return {"low": float(low), "high": float(high), "slope": slope_of(node)}

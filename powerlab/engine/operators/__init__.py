@@ -16,6 +16,7 @@ from powerlab.engine.operators import (
     matrix,
     normalisation,
     pooling,
+    resizing,
     views,
 )
 from powerlab.engine.operators.base import Operator
@@ -39,6 +40,7 @@ OPERATORS: dict[str, Operator] = {
     "GlobalAveragePool": pooling.GLOBAL_POOL,
     "Identity": views.IDENTITY,
     "LRN": normalisation.LRN,
+    "LeakyRelu": activation.LEAKY_RELU,
     "MatMul": matrix.MATMUL,
     "MaxPool": pooling.POOL,
     "Mul": arithmetic.MUL,
@@ -46,6 +48,7 @@ OPERATORS: dict[str, Operator] = {
     "ReduceMean": pooling.REDUCE_MEAN,
     "Relu": activation.RELU,
     "Reshape": views.RESHAPE,
+    "Resize": resizing.RESIZE,
     "Shape": indexing.SHAPE,
     "Slice": indexing.SLICE,
     "Softmax": activation.SOFTMAX,
@@ -54,6 +57,7 @@ OPERATORS: dict[str, Operator] = {
     "Sum": arithmetic.SUM,
     "Transpose": views.TRANSPOSE,
     "Unsqueeze": views.UNSQUEEZE,
+    "Upsample": resizing.RESIZE,
 }
 """Operator name → rule."""
 

@@ -1,17 +1,30 @@
-"""Relu, Clip and Softmax."""
+"""Relu, LeakyRelu, Clip and Softmax."""
 
 from __future__ import annotations
 
 import math
+from typing import cast
 
+from powerlab.engine.graph import Node
 from powerlab.engine.operators.base import Operator, same_as_input
 from powerlab.engine.operators.view import NodeView, Spec
 
 Clamp = tuple[float, float]
 NO_CLAMP: Clamp = (-math.inf, math.inf)
+NO_SLOPE = 1.0
 
 _FLOAT32_MAX = 3.4028234e38
 """Before opset 11, Clip says "no bound" with the largest float."""
+
+
+def slope_of(node: Node) -> float:
+    """Return what a lowered node multiplies by where it would put out a negative number, before it clamps."""
+    return float(cast("float", node.attributes.get("slope", NO_SLOPE)))
+
+
+def is_linear(node: Node) -> bool:
+    """Say whether a lowered node ends without an activation."""
+    return node.attributes["clamp"] == NO_CLAMP and slope_of(node) == NO_SLOPE
 
 
 def clip_bounds(view: NodeView) -> Clamp:
@@ -38,6 +51,11 @@ def _relu(view: NodeView) -> Spec:
     return view.floats(0), view.dtype(0)
 
 
+def leak(view: NodeView) -> float:
+    """Return the slope of a LeakyRelu node below 0."""
+    return view.number("alpha", 0.01)
+
+
 def _clip(view: NodeView) -> Spec:
     clip_bounds(view)
     return _relu(view)
@@ -54,5 +72,6 @@ def _softmax(view: NodeView) -> Spec:
 
 
 RELU = Operator(_relu)
+LEAKY_RELU = Operator(_relu)
 CLIP = Operator(_clip)
 SOFTMAX = Operator(_softmax)

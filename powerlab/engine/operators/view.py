@@ -120,6 +120,15 @@ class NodeView:
             self.fail(f"has the attribute {name}, which must be a list of whole numbers")
         return tuple(value)
 
+    def numbers(self, name: str, default: tuple[float, ...]) -> tuple[float, ...]:
+        """Return a list of numbers."""
+        if not self.has_attribute(name):
+            return default
+        value = self._attribute(name, (tuple,), "a list of numbers")
+        if not all(isinstance(number, (int, float)) for number in value):
+            self.fail(f"has the attribute {name}, which must be a list of numbers")
+        return tuple(float(number) for number in value)
+
     def axis(self, value: int, rank: int) -> int:
         """Return an axis counted from the front; ``value`` may count from the back."""
         if not -rank <= value < rank:

@@ -20,6 +20,7 @@ from powerlab.engine.passes.lower_arithmetic import lower_arithmetic
 from powerlab.engine.passes.lower_convolutions import lower_convolutions
 from powerlab.engine.passes.lower_matrices import lower_matrices
 from powerlab.engine.passes.lower_pools import lower_pools
+from powerlab.engine.passes.lower_resizes import lower_resizes
 from powerlab.engine.passes.lower_views import lower_views
 from powerlab.engine.passes.simplify_views import simplify_views
 
@@ -28,6 +29,7 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
     lower_views,
     lower_activations,
     lower_pools,
+    lower_resizes,
     lower_arithmetic,
     lower_convolutions,
     lower_matrices,

@@ -18,6 +18,7 @@ LOWERED = frozenset(
         "LRN",
         "MaxPool",
         "Reshape",
+        "Resize",
         "ScaleShift",
         "Softmax",
     }

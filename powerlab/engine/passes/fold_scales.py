@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from powerlab.engine.graph import Array, Graph, Node
-from powerlab.engine.operators.activation import NO_CLAMP
+from powerlab.engine.operators.activation import is_linear
 from powerlab.engine.passes.rewriting import Rewriter, Sole, fuse_into_producers
 
 _WEIGHT_FIRST = ("FusedConv", "FusedGemm")
@@ -20,7 +20,7 @@ def _fold(node: Node, sole: Sole, rewriter: Rewriter) -> tuple[Node, Node] | Non
     before = sole(node.inputs[0])
     if before is None or before.op_type not in (*_WEIGHT_FIRST, "ScaleShift"):
         return None
-    if before.attributes["clamp"] != NO_CLAMP or before.input(3):
+    if not is_linear(before) or before.input(3):
         return None
     scale, shift = rewriter.value(node.inputs[1]), rewriter.value(node.inputs[2])
     multiplied = rewriter.value(before.inputs[1])
@@ -30,7 +30,7 @@ def _fold(node: Node, sole: Sole, rewriter: Rewriter) -> tuple[Node, Node] | Non
         weight = rewriter.constant(f"{node.outputs[0]}.weight", multiplied * per_output)
         bias = rewriter.constant(f"{node.outputs[0]}.bias", added * scale + shift)
     inputs = (before.inputs[0], weight, bias, *before.inputs[3:])
-    attributes = {**before.attributes, "clamp": node.attributes["clamp"]}
+    attributes = {**before.attributes, **node.attributes}
     return Node(before.op_type, before.name, inputs, node.outputs, attributes), before
 
 

@@ -1,11 +1,11 @@
-"""Activation fusion: a Clamp becomes the clamp of the node before it."""
+"""Activation fusion: a Clamp becomes the slope and clamp of the node before it."""
 
 from __future__ import annotations
 
 from typing import cast
 
 from powerlab.engine.graph import Graph, Node
-from powerlab.engine.operators.activation import Clamp
+from powerlab.engine.operators.activation import NO_SLOPE, Clamp, is_linear, slope_of
 from powerlab.engine.passes.rewriting import Rewriter, Sole, fuse_into_producers
 
 CLAMPING = ("Add", "Clamp", "FusedConv", "FusedGemm", "ScaleShift")
@@ -22,6 +22,12 @@ def _fuse(node: Node, sole: Sole, _rewriter: Rewriter) -> tuple[Node, Node] | No
     before = sole(node.inputs[0]) if node.op_type == "Clamp" else None
     if before is None or before.op_type not in CLAMPING:
         return None
+    slope = slope_of(node)
+    if slope != NO_SLOPE:
+        if not is_linear(before):
+            return None
+        attributes = {**before.attributes, "clamp": node.attributes["clamp"], "slope": slope}
+        return Node(before.op_type, before.name, before.inputs, node.outputs, attributes), before
     clamp = combined(cast("Clamp", before.attributes["clamp"]), cast("Clamp", node.attributes["clamp"]))
     return Node(before.op_type, before.name, before.inputs, node.outputs, {**before.attributes, "clamp": clamp}), before
 

@@ -7,7 +7,7 @@ Add stood, so the residual is there before it. A convolution that already clamps
 from __future__ import annotations
 
 from powerlab.engine.graph import Graph, Node
-from powerlab.engine.operators.activation import NO_CLAMP
+from powerlab.engine.operators.activation import is_linear
 from powerlab.engine.passes.rewriting import Rewriter, Sole, fuse_into_producers
 
 
@@ -24,9 +24,9 @@ def fuse_residuals(graph: Graph) -> Graph:
             reverse=True,
         ):
             conv = sole(tensor)
-            if conv is None or conv.op_type != "FusedConv" or conv.inputs[3] or conv.attributes["clamp"] != NO_CLAMP:
+            if conv is None or conv.op_type != "FusedConv" or conv.inputs[3] or not is_linear(conv):
                 continue
-            attributes = {**conv.attributes, "clamp": node.attributes["clamp"]}
+            attributes = {**conv.attributes, **node.attributes}
             return Node("FusedConv", conv.name, (*conv.inputs[:3], residual), node.outputs, attributes), conv
         return None
 

@@ -1,4 +1,4 @@
-"""Relu and Clip become Clamp; Softmax gets one axis."""
+"""Relu, LeakyRelu and Clip become Clamp; Softmax gets one axis."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from powerlab.engine.graph import Graph, Node
-from powerlab.engine.operators.activation import Clamp, clip_bounds, softmax_axis
+from powerlab.engine.operators.activation import NO_CLAMP, Clamp, clip_bounds, leak, softmax_axis
 from powerlab.engine.operators.view import NodeView
 from powerlab.engine.passes.lower_views import view_node
 from powerlab.engine.passes.rewriting import Rewriter, rewrite_nodes
@@ -20,6 +20,11 @@ def _clamp(view: NodeView, bounds: Clamp) -> Sequence[Node]:
 
 def _relu(view: NodeView, _rewriter: Rewriter) -> Sequence[Node]:
     return _clamp(view, (0.0, math.inf))
+
+
+def _leaky_relu(view: NodeView, _rewriter: Rewriter) -> Sequence[Node]:
+    node = view.node
+    return [Node("Clamp", node.name, node.inputs, node.outputs, {"clamp": NO_CLAMP, "slope": leak(view)})]
 
 
 def _clip(view: NodeView, _rewriter: Rewriter) -> Sequence[Node]:
@@ -45,4 +50,4 @@ def _softmax(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
 
 def lower_activations(graph: Graph) -> Graph:
     """Return the graph with Clamp and Softmax as its only activations."""
-    return rewrite_nodes(graph, {"Clip": _clip, "Relu": _relu, "Softmax": _softmax})
+    return rewrite_nodes(graph, {"Clip": _clip, "LeakyRelu": _leaky_relu, "Relu": _relu, "Softmax": _softmax})

@@ -6,12 +6,14 @@ A network is one file with ``build(input_shape)`` and one line in the table.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from powerlab.engine.graph import Graph
 from powerlab.engine.zoo import (
     alexnet,
     densenet121,
     densenet201,
+    fcn5,
     mobilenetv2,
     resnet18,
     resnet50,
@@ -19,21 +21,37 @@ from powerlab.engine.zoo import (
     resnet152,
     squeezenet,
     vgg16,
+    yolov3,
 )
 from powerlab.engine.zoo.builder import INPUT_NAME, OUTPUT_NAME
 
-ZOO: dict[str, Callable[[tuple[int, ...]], Graph]] = {
-    "alexnet": alexnet.build,
-    "densenet121": densenet121.build,
-    "densenet201": densenet201.build,
-    "mobilenetv2": mobilenetv2.build,
-    "resnet18": resnet18.build,
-    "resnet50": resnet50.build,
-    "resnet101": resnet101.build,
-    "resnet152": resnet152.build,
-    "squeezenet": squeezenet.build,
-    "vgg16": vgg16.build,
-}
-"""Name → builder taking the shape (batch, 3, height, width) of the input ``INPUT_NAME``."""
 
-__all__ = ["INPUT_NAME", "OUTPUT_NAME", "ZOO"]
+@dataclass(frozen=True, slots=True)
+class ZooModel:
+    """A network.
+
+    Attributes:
+        build: takes the shape of the input ``INPUT_NAME``, the batch in front.
+        input_shape: the usual one, without the batch.
+    """
+
+    build: Callable[[tuple[int, ...]], Graph]
+    input_shape: tuple[int, ...] = (3, 224, 224)
+
+
+ZOO: dict[str, ZooModel] = {
+    "alexnet": ZooModel(alexnet.build),
+    "densenet121": ZooModel(densenet121.build),
+    "densenet201": ZooModel(densenet201.build),
+    "fcn5": ZooModel(fcn5.build, (fcn5.FEATURES,)),
+    "mobilenetv2": ZooModel(mobilenetv2.build),
+    "resnet18": ZooModel(resnet18.build),
+    "resnet50": ZooModel(resnet50.build),
+    "resnet101": ZooModel(resnet101.build),
+    "resnet152": ZooModel(resnet152.build),
+    "squeezenet": ZooModel(squeezenet.build),
+    "vgg16": ZooModel(vgg16.build),
+    "yolov3": ZooModel(yolov3.build, (3, 416, 416)),
+}
+
+__all__ = ["INPUT_NAME", "OUTPUT_NAME", "ZOO", "ZooModel"]

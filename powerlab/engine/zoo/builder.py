@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -25,12 +26,12 @@ class Builder:
     that activations neither vanish nor blow up, and the same seed gives the same network on every machine.
     """
 
-    def __init__(self, name: str, seed: int) -> None:
+    def __init__(self, name: str, seed: int, features: int = 3) -> None:
         self._name = name
         self._random = np.random.Generator(np.random.PCG64(seed))
         self._nodes: list[Node] = []
         self._constants: dict[str, Array] = {}
-        self._channels = {INPUT_NAME: 3}
+        self._channels = {INPUT_NAME: features}
 
     def node(self, op_type: str, inputs: tuple[str, ...], channels: int, **attributes: object) -> str:
         """Add any node; ``channels`` is the size of its output's second axis."""
@@ -99,6 +100,22 @@ class Builder:
         """Add max(x, 0)."""
         return self.node("Relu", (x,), self._channels[x])
 
+    def leaky_relu(self, x: str, slope: float) -> str:
+        """Add x where it is above 0, slope times x elsewhere."""
+        return self.node("LeakyRelu", (x,), self._channels[x], alpha=slope)
+
+    def upsample(self, x: str, factor: int) -> str:
+        """Add the repetition of each pixel, in ONNX a Resize by the nearest pixel."""
+        scales = self.constant("scales", np.array((1, 1, factor, factor), np.float32))
+        return self.node(
+            "Resize",
+            (x, "", scales),
+            self._channels[x],
+            mode="nearest",
+            coordinate_transformation_mode="asymmetric",
+            nearest_mode="floor",
+        )
+
     def relu6(self, x: str) -> str:
         """Add min(max(x, 0), 6), in ONNX a Clip."""
         bounds = self.constant("low", np.array(0, np.float32)), self.constant("high", np.array(6, np.float32))
@@ -151,10 +168,22 @@ class Builder:
         bias = self.constant("bias", self._uniform((features,), -0.1, 0.1))
         return self.node("Gemm", (x, weight, bias), features, alpha=1.0, beta=1.0, transB=1)
 
-    def build(self, output: str, input_shape: tuple[int, ...]) -> Graph:
-        """Return the checked graph for images of ``input_shape``; the last node makes ``output``, named anew."""
-        *nodes, last = self._nodes
-        if last.outputs != (output,):
-            raise ValueError(f"{output} is not the last node's output")
-        nodes.append(replace(last, outputs=(OUTPUT_NAME,)))
-        return infer(self._name, nodes, (TensorInfo(INPUT_NAME, input_shape),), (OUTPUT_NAME,), self._constants)
+    def build(self, output: str | Sequence[str], input_shape: tuple[int, ...]) -> Graph:
+        """Return the checked graph for an input of that shape.
+
+        Args:
+            output: the outputs; one is named ``y``, several ``y1``, ``y2`` and so on.
+            input_shape: with the batch in front.
+        """
+        outputs = (output,) if isinstance(output, str) else tuple(output)
+        names = (OUTPUT_NAME,) if len(outputs) == 1 else tuple(f"{OUTPUT_NAME}{i + 1}" for i in range(len(outputs)))
+        renamed = dict(zip(outputs, names, strict=True))
+        nodes = [
+            replace(
+                node,
+                inputs=tuple(renamed.get(name, name) for name in node.inputs),
+                outputs=tuple(renamed.get(name, name) for name in node.outputs),
+            )
+            for node in self._nodes
+        ]
+        return infer(self._name, nodes, (TensorInfo(INPUT_NAME, input_shape),), names, self._constants)

@@ -98,6 +98,7 @@ void bind_step(nb::module_& module) {
       .def_rw("dilation_w", &Step::dilation_w)
       .def_rw("pad_top", &Step::pad_top)
       .def_rw("pad_left", &Step::pad_left)
+      .def_rw("slope", &Step::slope)
       .def_rw("low", &Step::low)
       .def_rw("high", &Step::high)
       .def_rw("groups", &Step::groups)

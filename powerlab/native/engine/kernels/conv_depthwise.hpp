@@ -1,4 +1,4 @@
-// Depthwise convolution in the blocked layout: one filter a channel; out = clamp(conv(x) + bias + y).
+// Depthwise convolution in the blocked layout: one filter a channel; out = activate(conv(x) + bias + y).
 //
 // Weights: [block][kernel_h][kernel_w][v]. Padding is the halo of x. Up to eight pixels of a row stay in registers.
 #pragma once
@@ -27,7 +27,7 @@ static inline __attribute__((always_inline)) void depthwise_tile(const Step& s, 
   for (int p = 0; p < P; ++p) {
     Vec v = acc[p];
     if (residual) v += load(residual + p * kWidth);
-    store(out + p * kWidth, clamp(v, s.low, s.high));
+    store(out + p * kWidth, activate(v, s));
   }
 }
 

@@ -1,4 +1,4 @@
-// Direct convolution in the blocked layout: out = clamp(conv(x) + bias + y).
+// Direct convolution in the blocked layout: out = activate(conv(x) + bias + y).
 //
 // A tile of up to kTileBlocks channel blocks x kTilePixels pixels of one output row stays in registers while the
 // reduction runs over chunks of input blocks, kernel rows, kernel columns and channels; every step broadcasts one input
@@ -31,7 +31,7 @@ struct ConvTile {
   std::int64_t out_plane, out_pixel, residual_plane, residual_pixel;
   int blocks, lanes, last_lanes, kernel_h, kernel_w;
   bool first, last;  // chunk of the reduction
-  float low, high;
+  float slope, low, high;
 };
 
 template <int B, int P>
@@ -113,7 +113,7 @@ static __attribute__((noinline)) void conv_tile(const ConvTile& t) {
       Vec v = acc[b][p];
       if (t.last) {
         if (t.residual) v += load(t.residual + b * t.residual_plane + p * t.residual_pixel);
-        v = clamp(v, t.low, t.high);
+        v = activate(v, t.slope, t.low, t.high);
       }
       store(t.out + b * t.out_plane + p * t.out_pixel, v);
     }
@@ -181,6 +181,7 @@ static void conv_pass(const Step& s, const ConvUnit& unit, int chunk_begin, int 
   t.kernel_w = s.kernel_w;
   t.first = chunk_begin == 0;
   t.last = chunk_end == in_blocks;
+  t.slope = s.slope;
   t.low = s.low;
   t.high = s.high;
   const char* next_weights = reinterpret_cast<const char*>(t.weights) + chunk_steps * unit.blocks * kWidth * 4;

@@ -1,5 +1,5 @@
 // Winograd convolution F(M x M, 3 x 3), stride 1 (A. Lavin, S. Gray, "Fast Algorithms for Convolutional Neural
-// Networks", CVPR 2016): out = clamp(conv(x) + bias + y), with (M + 2)^2 / M^2 multiplications a pixel instead of 9.
+// Networks", CVPR 2016): out = activate(conv(x) + bias + y), with (M + 2)^2 / M^2 multiplications a pixel instead of 9.
 //
 // Output is made in tiles of M x M pixels. A thread takes up to chunk_tiles tiles at a time: it transforms their input
 // into (M + 2)^2 positions, multiplies each position's matrix with its weights through conv_direct's register tile
@@ -122,7 +122,7 @@ static void winograd_output(const Step& s, const ConvUnit& unit, Range tiles, co
         for (int column = 0; column < columns; ++column) {
           Vec v = r[column] + bias;
           if (y) v += load(y + column * s.y.pixel);
-          store(out + column * s.out.pixel, clamp(v, s.low, s.high));
+          store(out + column * s.out.pixel, activate(v, s));
         }
       }
     }

@@ -5,7 +5,7 @@
 
 namespace powerlab::engine::POWERLAB_TIER {
 
-// out = clamp(x + y)
+// out = activate(x + y)
 static void add(const Step& s, int thread, int threads) {
   const Range rows = row_share(s.out, thread, threads);
   const std::int64_t count = s.out.w * static_cast<std::int64_t>(kWidth);
@@ -13,11 +13,11 @@ static void add(const Step& s, int thread, int threads) {
     const Row r = row_of(unit, s.out);
     const float *x = row_start(s.x, r), *y = row_start(s.y, r);
     float* out = row_start(s.out, r);
-    for (std::int64_t i = 0; i < count; i += kWidth) store(out + i, clamp(load(x + i) + load(y + i), s.low, s.high));
+    for (std::int64_t i = 0; i < count; i += kWidth) store(out + i, activate(load(x + i) + load(y + i), s));
   }
 }
 
-// out = clamp(x)
+// out = activate(x)
 static void clamp_all(const Step& s, int thread, int threads) {
   const Range rows = row_share(s.out, thread, threads);
   const std::int64_t count = s.out.w * static_cast<std::int64_t>(kWidth);
@@ -25,11 +25,11 @@ static void clamp_all(const Step& s, int thread, int threads) {
     const Row r = row_of(unit, s.out);
     const float* x = row_start(s.x, r);
     float* out = row_start(s.out, r);
-    for (std::int64_t i = 0; i < count; i += kWidth) store(out + i, clamp(load(x + i), s.low, s.high));
+    for (std::int64_t i = 0; i < count; i += kWidth) store(out + i, activate(load(x + i), s));
   }
 }
 
-// out = clamp(x * weights[channel] + bias[channel]), blocked layout
+// out = activate(x * weights[channel] + bias[channel]), blocked layout
 static void scale_shift(const Step& s, int thread, int threads) {
   const Range rows = row_share(s.out, thread, threads);
   const std::int64_t count = s.out.w * static_cast<std::int64_t>(kWidth);
@@ -39,7 +39,7 @@ static void scale_shift(const Step& s, int thread, int threads) {
     const float* x = row_start(s.x, r);
     float* out = row_start(s.out, r);
     for (std::int64_t i = 0; i < count; i += kWidth) {
-      store(out + i, clamp(load(x + i) * scale + shift, s.low, s.high));
+      store(out + i, activate(load(x + i) * scale + shift, s));
     }
   }
 }

@@ -36,6 +36,13 @@ static inline Vec clamp(Vec v, float low, float high) {
   return v > hi ? hi : v;
 }
 
+// What ends most kernels: what is below 0 is multiplied by the slope, then all is clamped.
+static inline Vec activate(Vec v, float slope, float low, float high) {
+  const Vec sloped = v * broadcast(slope);
+  return clamp(v < broadcast(0) ? sloped : v, low, high);
+}
+static inline Vec activate(Vec v, const Step& s) { return activate(v, s.slope, s.low, s.high); }
+
 struct Range {
   std::int64_t begin, end;
 };

@@ -18,7 +18,9 @@ void for_each(const Tensor& out, Function function) {
   }
 }
 
-double limit(double value, Clamp clamp) { return std::min(std::max(value, clamp.low), clamp.high); }
+double limit(double value, Clamp clamp) {
+  return std::min(std::max(value < 0 ? clamp.slope * value : value, clamp.low), clamp.high);
+}
 
 bool inside(const Tensor& t, int y, int x) { return y >= 0 && y < t.h && x >= 0 && x < t.w; }
 
@@ -40,6 +42,12 @@ void conv(const Tensor& x, const Tensor& weights, const std::vector<double>& bia
     }
     if (residual) sum += residual->at(n, o, oy, ox, 0.0);
     out.at(n, o, oy, ox) = limit(sum, clamp);
+  });
+}
+
+void resize_nearest(const Tensor& x, int scale_h, int scale_w, Tensor& out) {
+  for_each(out, [&](int n, int c, int y, int column) {
+    out.at(n, c, y, column) = x.at(n, c, y / scale_h, column / scale_w);
   });
 }
 

@@ -28,14 +28,17 @@ struct Window {
   int kernel_h = 1, kernel_w = 1, stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1, top = 0, left = 0;
 };
 
+// What is below 0 is multiplied by the slope, then all is clamped.
 struct Clamp {
-  double low, high;
+  double low, high, slope = 1;
 };
 
 // out = clamp(convolution + bias + residual); weights are O x I/groups x kh x kw; out's sizes say how far to go.
 void conv(const Tensor& x, const Tensor& weights, const std::vector<double>& bias, const Tensor* residual,
           const Window& window, int groups, Clamp clamp, Tensor& out);
 
+// Each pixel becomes scale_h x scale_w pixels.
+void resize_nearest(const Tensor& x, int scale_h, int scale_w, Tensor& out);
 void pool_max(const Tensor& x, const Window& window, Tensor& out);
 void pool_average(const Tensor& x, const Window& window, bool count_padding, Tensor& out);
 void pool_global_average(const Tensor& x, Tensor& out);

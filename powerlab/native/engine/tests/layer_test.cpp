@@ -76,10 +76,13 @@ void check_elementwise(const KernelTable& table, Report& report) {
   auto y = x;
   for (double& value : y.values) value = value * 0.5 - 0.125;
   reference::Tensor out(2, channels, 3, 5);
-  for (const reference::Clamp clamp : {reference::Clamp{-kInfinity, kInfinity}, reference::Clamp{0, 0.5}}) {
+  for (const reference::Clamp clamp :
+       {reference::Clamp{-kInfinity, kInfinity}, reference::Clamp{0, 0.5},
+        reference::Clamp{-kInfinity, kInfinity, 0.125}, reference::Clamp{-0.0625, 0.5, 0.25}}) {
     Step step = plain_step();
     step.low = static_cast<float>(clamp.low);
     step.high = static_cast<float>(clamp.high);
+    step.slope = static_cast<float>(clamp.slope);
     reference::add(x, y, clamp, out);
     check(table, "add", step, x, &y, out, 1e-6, report);
 

@@ -82,16 +82,29 @@ void check_pools(const KernelTable& table, Random& random, Report& report) {
   check(table, "pool_global_average", step, x, nullptr, average, 2e-5, random, report);
 }
 
+void check_resize(const KernelTable& table, Random& random, Report& report) {
+  const auto x = random_tensor(random.whole(1, 3), random.whole(1, 3 * table.vector_width), random.whole(1, 7),
+                               random.whole(1, 7), random);
+  Step step = open_step();
+  step.stride_h = random.whole(1, 4);
+  step.stride_w = random.whole(1, 4);
+  reference::Tensor out(x.n, x.c, x.h * step.stride_h, x.w * step.stride_w);
+  reference::resize_nearest(x, step.stride_h, step.stride_w, out);
+  check(table, "resize_nearest", step, x, nullptr, out, 0, random, report);
+}
+
 void check_elementwise(const KernelTable& table, Random& random, Report& report) {
   const auto x = random_tensor(random.whole(1, 3), random.whole(1, 3 * table.vector_width), random.whole(1, 7),
                                random.whole(1, 7), random);
   const auto y = random_tensor(x.n, x.c, x.h, x.w, random);
+  constexpr double exact_slopes[] = {1, 0.5, 0.25, 0.125, 0, -1};  // products of these are not rounded
   const double low = random.next(), high = low + 1;
   const reference::Clamp clamp{static_cast<double>(static_cast<float>(low)),
-                               static_cast<double>(static_cast<float>(high))};
+                               static_cast<double>(static_cast<float>(high)), exact_slopes[random.whole(0, 5)]};
   Step step = open_step();
   step.low = static_cast<float>(clamp.low);
   step.high = static_cast<float>(clamp.high);
+  step.slope = static_cast<float>(clamp.slope);
   reference::Tensor out(x.n, x.c, x.h, x.w);
   reference::add(x, y, clamp, out);
   check(table, "add", step, x, &y, out, 1e-6, random, report);
@@ -160,6 +173,7 @@ void check_random_layers(const KernelTable& table, Report& report) {
   Random random(77);
   for (int round = 0; round < kRounds; ++round) {
     check_pools(table, random, report);
+    check_resize(table, random, report);
     check_elementwise(table, random, report);
     check_lrn(table, random, report);
     check_round_trip(table, random, report);

@@ -8,6 +8,7 @@
 #include "kernels/peak.hpp"
 #include "kernels/pool.hpp"
 #include "kernels/reorder.hpp"
+#include "kernels/resize.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
 
@@ -29,6 +30,7 @@ static const Kernel kKernels[] = {
     POWERLAB_KERNEL("reorder_to_blocks", "reorder_to_blocks_f32", reorder_to_blocks),
     POWERLAB_KERNEL("reorder_to_planes", "reorder_to_planes_f32", reorder_to_planes),
     POWERLAB_KERNEL("copy", "copy_f32", copy),
+    POWERLAB_KERNEL("resize_nearest", "resize_nearest_f32", resize_nearest),
     POWERLAB_KERNEL("peak", "peak_f32_12", peak),
 };
 
