@@ -13,7 +13,7 @@ from powerlab.backends.onnx_export import export_onnx
 from powerlab.backends.packages import required
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.graph import Graph
-from powerlab.engine.load import load_graph
+from powerlab.engine.load import load_graph, split_size
 from powerlab.engine.zoo import ZOO
 
 
@@ -36,7 +36,7 @@ def onnx_model(engine: str, model: str, batch_size: int) -> OnnxModel:
     onnx = required(engine, "onnx")
     graph = load_graph(model, batch_size=batch_size)
     return OnnxModel(
-        content=export_onnx(graph) if model in ZOO else _with_shapes(onnx, model, graph),
+        content=export_onnx(graph) if split_size(model)[0] in ZOO else _with_shapes(onnx, model, graph),
         inputs={info.name: info.shape for info in graph.inputs},
         outputs=tuple(info.name for info in graph.outputs),
     )
