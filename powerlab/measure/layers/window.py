@@ -36,6 +36,7 @@ class StepWindow:
 
     Attributes:
         step: its number in the plan, or ``WHOLE``.
+        window_ns: the window that counts, on CLOCK_MONOTONIC.
         each_ns: how long a repetition took, the mean of each chunk, shape (chunks,).
         step_ns: of the whole, what every step took of each inference as the engine saw it, shape (chunks, steps); no
             columns for a single step.
@@ -46,6 +47,7 @@ class StepWindow:
     """
 
     step: int
+    window_ns: tuple[int, int]
     each_ns: NDArray[np.float64]
     step_ns: NDArray[np.float64]
     energy: TotalEnergy | None
@@ -74,6 +76,7 @@ def steady_window(worker: Worker, meter: Meter, step: int, duration_s: float) ->
             break
     return StepWindow(
         step=step,
+        window_ns=evidence.window_ns,
         each_ns=(repeated.end_ns - repeated.start_ns) / repeated.count,
         step_ns=repeated.step_ns,
         energy=usable_energy(evidence, findings),
