@@ -11,7 +11,7 @@ from powerlab.domain.device import Capabilities, Device
 from powerlab.domain.mode import CURRENT_MODE, ModeOrigin, PowerMode, Setting
 from powerlab.domain.power import Availability, Rail, RailQuantity, SourceProbe, TotalFormula, Trace
 from powerlab.domain.quantity import Metric, Provenance
-from powerlab.domain.run import Finding, Run, Verdict
+from powerlab.domain.run import Contribution, EffectKind, Finding, Run, Verdict
 from powerlab.domain.sweep import Point, SweepPlan
 
 WINDOW_NS = (1_000_000_000_000, 1_003_000_000_000)
@@ -162,6 +162,26 @@ def run(bench: Bench, point: Point, sweep_id: str, repeat: int, rng: np.random.G
             for name, value, part, provenance in figures
         ),
         total=bench.capabilities.total,
+        budget=budget(bench, figures[4:]),
+    )
+
+
+def budget(bench: Bench, figures: list[tuple[str, float, float, Provenance]]) -> tuple[Contribution, ...]:
+    """Return lines for every figure of power and energy: mostly the rails' gain, and what the baselines drifted."""
+    if bench.capabilities.total is None:
+        return ()
+    rails = bench.capabilities.total.rails
+    effects = [(rail, "gain", 0.5 / len(rails)) for rail in rails] + [(rails[0], "sampling", 0.2)]
+    return tuple(
+        Contribution(
+            metric=name,
+            origin=origin,
+            effect=effect,
+            kind=EffectKind.A if effect == "sampling" else EffectKind.B,
+            standard_uncertainty=value * part * share,
+        )
+        for name, value, part, _ in figures
+        for origin, effect, share in [*effects, *([("idle", "drift", 0.1)] if "idle" in name else [])]
     )
 
 
