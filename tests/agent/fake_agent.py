@@ -16,7 +16,7 @@ from typing import Any
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.sweep import SweepPlan
-from powerlab.sweep.events import RunFinished, SweepEvent, SweepStarted
+from powerlab.sweep.events import RunFinished, SweepEvent, SweepExtended, SweepFinished, SweepStarted
 from powerlab_agent.client import Client
 from powerlab_agent.daemon import Daemon
 from powerlab_agent.retry import Backoff
@@ -53,16 +53,28 @@ def runner(
     if plan.seed == 14:
         raise ZeroDivisionError("fourteen")
     wanted = [(point, repeat) for point in plan.points() for repeat in range(plan.repeats)]
+    if plan.until_percent:  # this device never knows the first point before its fifth repeat
+        wanted += [(plan.points()[0], repeat) for repeat in range(plan.repeats, 5)]
     missing = [(point, repeat) for point, repeat in wanted if (point.id, repeat) not in done]
     yield SweepStarted(sweep_id=sweep_id, run_count=len(missing), expected_s=1.0, advice="all too short.")
     for index, (point, repeat) in enumerate(missing, start=1):
         if stop is not None and stop.is_set():
+            yield finished(sweep_id, stopped=True)
             return
+        if repeat == plan.repeats:
+            yield SweepExtended(run_count=len(missing), detail="Once more.")
         run = make_run(sweep_id, point, repeat)
         yield RunFinished(run=run, traces=(make_trace(count=20),), index=index, run_count=len(missing))
         sys.stdout.write(f"measured {index}\n")
         sys.stdout.flush()
         sys.stdin.readline()
+    yield finished(sweep_id, stopped=False)
+
+
+def finished(sweep_id: str, *, stopped: bool) -> SweepFinished:
+    return SweepFinished(
+        sweep_id=sweep_id, valid_count=0, flagged_count=0, void_count=0, failed_count=0, stopped=stopped
+    )
 
 
 def main() -> None:

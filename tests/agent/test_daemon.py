@@ -142,6 +142,25 @@ def test_sigterm_while_the_server_is_away_keeps_everything(
     check_complete(server, sweep_id)
 
 
+def test_a_sweep_that_goes_on_is_over_when_it_says_so(server: Any, identity: Identity, start_agent: Start) -> None:
+    """Told to stop when the planned runs are all made: the job is given back, and the next life goes on."""
+    sweep_id = server.create_sweep(identity, replace(PLAN, until_percent=1.0))
+    agent = start_agent()
+    agent.measure(ALL)
+    agent.process.send_signal(signal.SIGTERM)
+    more, log = agent.finish()
+    assert more == 0
+    assert "is given back unfinished" in log
+    assert server.sweep(sweep_id).state is SweepState.QUEUED
+    again = start_agent()
+    again.measure(1)
+    more, log = again.finish()
+    assert (more, "Once more." in log) == (1, True)
+    record = server.sweep(sweep_id)
+    assert record.state is SweepState.DONE
+    assert len(server.runs(sweep_id)) == record.planned_run_count == record.stored_run_count == ALL + 2
+
+
 def test_a_job_given_to_somebody_else_is_left_alone(
     server: Any, identity: Identity, sweep_id: str, state: Path, start_agent: Start
 ) -> None:

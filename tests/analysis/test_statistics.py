@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from powerlab.domain.statistics import NORMAL_95, mean_half_width, student_95
+from powerlab.domain.statistics import NORMAL_95, mean_half_width, student_95, student_99
 
 
 @pytest.mark.parametrize(
@@ -15,6 +15,14 @@ from powerlab.domain.statistics import NORMAL_95, mean_half_width, student_95
 )
 def test_the_quantile_is_the_tables(degrees, quantile):
     assert student_95(degrees) == pytest.approx(quantile, abs=2e-4)
+
+
+@pytest.mark.parametrize(
+    ("degrees", "quantile"), [(1, 63.657), (2, 9.925), (30, 2.750), (40, 2.7045), (60, 2.6603), (120, 2.6174)]
+)
+def test_the_wider_quantile_is_the_tables_too(degrees, quantile):
+    assert student_99(degrees) == pytest.approx(quantile, abs=5e-4)
+    assert student_99(degrees) > student_95(degrees)
 
 
 def test_the_quantile_falls_towards_the_normals():

@@ -139,6 +139,28 @@ def test_every_word_finds_its_place():
     assert (plan.duration_s, plan.warm_up_s, plan.idle_s) == (0.5, 0.25, 0.125)
 
 
+@pytest.mark.parametrize(
+    ("rigour", "warm_up", "longest_s"),
+    [("quick", None, 10.0), ("quick", "0.2", 2.0), ("quick", "3", 10.0), ("standard", "1", 24.0), ("quick", "0", 0.0)],
+)
+def test_a_shorter_warm_up_shortens_the_wait_for_a_steady_state(rigour, warm_up, longest_s):
+    plan = plan_from(words(rigour=rigour, warm_up=warm_up), device(), CAPABILITIES)
+    assert plan.longest_warm_up_s == pytest.approx(longest_s)
+    asked = plan_from(words(rigour=rigour, warm_up=warm_up, longest_warm_up="7"), device(), CAPABILITIES)
+    assert asked.longest_warm_up_s == 7.0
+
+
+@pytest.mark.parametrize("text", ["1%", " 1 %", "1", "1.0%"])
+def test_until_is_a_percentage_with_or_without_its_sign(text):
+    assert plan_from(words(until=text), device(), CAPABILITIES).until_percent == 1.0
+
+
+def test_until_that_is_no_percentage_says_so():
+    with pytest.raises(PowerlabError) as caught:
+        plan_from(words(until="one"), device(), CAPABILITIES)
+    assert str(caught.value) == "--until got 'one', but it must be a percentage, such as 1%."
+
+
 @pytest.mark.parametrize("option", ["duration", "warm_up", "idle"])
 def test_a_time_that_is_none_names_its_option(option):
     with pytest.raises(PowerlabError) as caught:

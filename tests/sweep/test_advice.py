@@ -16,6 +16,7 @@ from powerlab.measure.record import Meter
 from powerlab.measure.validity import Evidence, window_too_short
 from powerlab.sweep.advice import advice
 from powerlab.sysroot import Sysroot
+from zone_tree import ZoneTree
 
 PLAN = SweepPlan(models=("m",), threads=(1,))
 
@@ -56,6 +57,16 @@ def test_what_is_long_enough_is_not_mentioned():
 def test_nothing_is_said_where_all_is_well_or_nothing_is_measured():
     assert not advice(PLAN, meter_of(0.001, 0.1))
     assert not advice(PLAN, replace(meter_of(), total=None))
+
+
+def test_a_cool_down_that_no_zone_can_guide_is_said_beforehand(tmp_path):
+    wanted = replace(PLAN, cool_down_s=60.0)
+    without = replace(meter_of(0.001), sysroot=Sysroot(tmp_path / "bare"))
+    assert advice(wanted, without) == (
+        "No thermal zone can be read here, so no run waits until the device is as cool as it was at the first one."
+    )
+    assert not advice(PLAN, without)
+    assert not advice(wanted, replace(without, sysroot=ZoneTree(tmp_path, ("CPU-therm", "40000")).sysroot))
 
 
 def test_slow_sampling_counts_like_a_slow_sensor():

@@ -11,8 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from powerlab.domain.rigour import Rigour
 from powerlab.domain.sweep import SweepPlan
-from powerlab.sweep.expected import expected_s
+from powerlab.domain.workload import Scenario
+from powerlab.sweep.expected import expected_s, longest_s
 from powerlab.sweep.order import visits
 
 PLAN = SweepPlan(models=("m",), threads=(1, 2, 4, 8), modes=("A", "B"), repeats=3)
@@ -79,12 +81,51 @@ def test_what_is_left_takes_the_less_time_the_more_is_done(done, margin_s):
 
 @pytest.mark.parametrize(
     ("change", "more"),
-    [({"duration_s": 6.0}, 24 * 1.0), ({"warm_up_s": 3.0}, 24 * 2.0), ({"idle_s": 4.0}, (24 + 6) * 2.0), ({"seed": 5}, 0.0)],
+    [
+        ({"duration_s": 6.0}, 24 * 1.0),
+        ({"warm_up_s": 3.0}, 24 * 2.0),
+        ({"idle_s": 4.0}, (24 + 6) * 2.0),
+        ({"seed": 5}, 0.0),
+    ],
 )
 def test_each_part_of_a_run_counts_as_often_as_it_is_done(change, more):
     changed = replace(PLAN, **change)
     difference = expected_s(changed, visits(changed), 0.1) - expected_s(PLAN, visits(PLAN), 0.1)
     assert difference == pytest.approx(more)
+
+
+@pytest.mark.parametrize(
+    ("change", "more"),
+    [
+        ({}, 24 * 9.0),
+        ({"longest_warm_up_s": 31.0}, 24 * 30.0),
+        ({"longest_warm_up_s": 0.5}, 0.0),
+        ({"warm_up_s": 0.0}, 0.0),
+        # Twenty-two runs are not the first of their mode; after a cool-down they record an idle baseline of their own.
+        ({"longest_warm_up_s": 1.0, "cool_down_s": 60.0}, 22 * (60.0 + 2.2)),
+    ],
+)
+def test_the_longest_time_counts_every_wait_to_its_end(change, more):
+    plan = replace(PLAN, **change)
+    order = visits(plan)
+    assert longest_s(plan, order, 0.1) - expected_s(plan, order, 0.1) == pytest.approx(more)
+    assert longest_s(plan, (), 0.1) == 0
+
+
+def test_a_slow_model_needs_longer_than_the_plans_duration():
+    order = visits(PLAN)
+    slow = {PLAN.points()[0].id: 2.0}
+    assert expected_s(PLAN, order, 0.1, slow) - expected_s(PLAN, order, 0.1) == pytest.approx(3 * (10 * 2.0 - 5.0))
+    assert expected_s(PLAN, order, 0.1, dict.fromkeys(slow, 0.01)) == expected_s(PLAN, order, 0.1)
+
+
+def test_a_publishable_sweep_of_images_without_end_is_told_in_hours():
+    """24,576 images offline at 10 images a second are 41 minutes a run, whatever the plan's ten minutes say."""
+    plan = replace(
+        PLAN, scenarios=(Scenario.OFFLINE,), rigour=Rigour.PUBLISHABLE, duration_s=600.0, min_inferences=1024
+    )
+    each = {point.id: 0.1 for point in plan.points()}
+    assert expected_s(plan, visits(plan), 0.1, each) > 24 * 24_576 * 0.1
 
 
 def _seeded(seed: int) -> SweepPlan:
