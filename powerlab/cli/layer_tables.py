@@ -120,7 +120,7 @@ def _ratio_words(profile: LayerProfile) -> list[str]:
             f"The whole takes {format_figure(profile.energy_ratio)} times the energy of its layers"
             f"{_against_one(profile.energy_ratio, drawn)}."
         )
-    cached = "a layer that is repeated finds other things in caches than it does within an inference"
+    cached = "caches hold other things for a layer that is repeated, or the machine was busy otherwise meanwhile"
     lines.append(
         f"The whole takes {format_figure(profile.time_ratio)} times as long as its layers when each is repeated alone"
         f"{_against_one(profile.time_ratio, cached)}."
