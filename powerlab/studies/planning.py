@@ -161,7 +161,7 @@ def _modes(template: PlanTemplate, here: Here, left_out: list[NotRepeated]) -> t
     """Return the vendor's modes for ``all``, since a study asks what a board's maker offers; else those named."""
     if ALL not in template.modes:
         return template.modes
-    vendor = [mode for mode in here.modes if mode.origin is ModeOrigin.VENDOR]
+    vendor = [mode for mode in here.modes if mode.origin is ModeOrigin.VENDOR and not _pins_clocks(mode)]
     for mode in vendor:
         if mode.requires_reboot:
             why = f"it takes a reboot; set it with `{reboot_command(mode)}`, reboot, and repeat the study in it"
@@ -171,6 +171,11 @@ def _modes(template: PlanTemplate, here: Here, left_out: list[NotRepeated]) -> t
         why = f"{here.name} has none of a vendor's, so it is measured as it is"
         left_out.append(NotRepeated(what="power modes", why=why))
     return names or (CURRENT_MODE_NAME,)
+
+
+def _pins_clocks(mode: PowerMode) -> bool:
+    """Whether a mode only holds clocks where another mode lets them go, which is no budget of power."""
+    return any(setting.knob == "jetson_clocks" for setting in mode.settings)
 
 
 def _mode_groups(names: tuple[str, ...], here: Here) -> list[tuple[int, tuple[str, ...]]]:

@@ -28,6 +28,7 @@ MODES = (
         name="10W", online_cores=2, requires_reboot=True, settings=(Setting(knob="nvpmodel", target="mode", value="1"),)
     ),
     PowerMode(name="governor=powersave", origin=ModeOrigin.INVENTED),
+    PowerMode(name="jetson-clocks", settings=(Setting(knob="jetson_clocks", target="clocks", value="on"),)),
 )
 ZOO = {name: name for name in ("alexnet", "resnet50", "resnet152", "densenet201")}
 
