@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import threading
+import time
 
 import numpy as np
 import psutil
@@ -13,7 +14,7 @@ import pytest
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.workload import Workload
-from powerlab.measure.messages import Load, Measure
+from powerlab.measure.messages import Load, Measure, Ready, Timed
 from powerlab.measure.process import Worker, WorkerError
 
 CORES = frozenset(sorted(os.sched_getaffinity(0))[:1])
@@ -137,3 +138,67 @@ def test_no_process_and_no_descriptor_is_left_behind():
             measured(model)
     assert open_descriptors() == before
     assert set(psutil.Process().children()) <= others, "other tests' servers may run on; no worker may"
+
+
+def test_a_worker_that_waits_for_queries_is_ended_at_once():
+    """At one query in 200 s it sleeps nearly all the time; nobody waits for the next one."""
+    asked = Measure(duration_s=600.0, min_inferences=3, margin_s=0.0, queries_per_s=0.005, arrival_seed=(1,))
+    with Worker(CORES) as worker:
+        process = psutil.Process(worker.pid)
+        worker.load(load_of("good"))
+        worker.warm_up(0)
+        waiting = threading.Thread(target=ask_in_vain, args=(worker, asked))
+        waiting.start()
+        while process.status() != psutil.STATUS_SLEEPING or not worker._busy:
+            time.sleep(0.01)
+        os.kill(worker.pid, signal.SIGTERM)
+        waiting.join(timeout=60)
+        assert not waiting.is_alive()
+    assert not process.is_running()
+
+
+def ask_in_vain(worker: Worker, asked: Measure) -> None:
+    with contextlib.suppress(WorkerError):
+        worker.measure(asked)
+
+
+def test_a_worker_with_slices_ends_between_two_inferences():
+    sliced = Workload(model="good", batch_size=4, slices=4)
+    request = Load(backend_module="numpy_backend", workload=sliced, threads=4, sysroot="/", seed=7)
+    with Worker(CORES) as worker:
+        worker.load(request)
+        worker.warm_up(0)
+        asked = Measure(duration_s=600.0, min_inferences=3, margin_s=0.0)
+        busy = threading.Thread(target=ask_in_vain, args=(worker, asked))
+        busy.start()
+        while not worker._busy:
+            time.sleep(0.01)
+        os.kill(worker.pid, signal.SIGTERM)
+        busy.join(timeout=60)
+        assert not busy.is_alive()
+
+
+@pytest.mark.parametrize(
+    ("asked", "least_s"),
+    [
+        pytest.param(Measure(duration_s=2.0, min_inferences=1, margin_s=0.5), 3.0, id="a duration"),
+        pytest.param(Measure(duration_s=0.1, min_inferences=200, margin_s=0.0), 200 * 0.25, id="slow queries"),
+        pytest.param(
+            Measure(duration_s=0.1, min_inferences=200, margin_s=0.0, queries_per_s=0.5), 200 / 0.5, id="rare queries"
+        ),
+    ],
+)
+def test_a_worker_has_ten_times_as_long_as_what_it_is_asked_for_takes(monkeypatch, asked, least_s):
+    given = []
+
+    def answered(self, request, timeout_s, expected):
+        given.append(timeout_s)
+        if expected is Ready:
+            return Ready(inference_s=0.25)
+        return Timed(start_ns=np.array([1], "<i8").tobytes(), end_ns=np.array([2], "<i8").tobytes())
+
+    monkeypatch.setattr(Worker, "_ask", answered)
+    with Worker(CORES, patience_s=7.0) as worker:
+        worker.warm_up(0)
+        worker.measure(asked)
+    assert given[-1] == pytest.approx(10 * least_s + 7.0)

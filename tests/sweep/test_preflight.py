@@ -6,10 +6,15 @@ import pytest
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.preflight import check_plan
+from powerlab.domain.workload import Scenario
 
 
 def test_a_plan_the_device_can_carry_out_passes(make_plan, xavier, capabilities):
     check_plan(make_plan(threads=(1, 2, 4), modes=("current", "MAXN", "MODE_15W")), xavier, capabilities)
+
+
+def test_batches_that_share_eight_images_evenly_pass_in_multi_stream(make_plan, xavier, capabilities):
+    check_plan(make_plan(scenarios=(Scenario.MULTI_STREAM,), batch_sizes=(1, 2, 4, 8)), xavier, capabilities)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +47,12 @@ def test_a_plan_the_device_can_carry_out_passes(make_plan, xavier, capabilities)
         ({"idle_s": -1.0}, "the idle baseline is -1; give 0 s or more."),
         ({"sample_period_s": 0.0}, "the sample period is 0; give a time above 0 s."),
         ({"min_inferences": 0}, "the minimum count of inferences is 0; give at least 1."),
-        ({"engines": ("abacus",)}, "the engine 'abacus' is not known; choose one of: builtin."),
+        (
+            {"scenarios": (Scenario.MULTI_STREAM,), "batch_sizes": (1, 3, 16)},
+            "a query of the multi-stream scenario holds 8 images, which batches of 3, 16 cannot share evenly; ask for "
+            "batches of 1, 2, 4 or 8.",
+        ),
+        ({"engines": ("abacus",)}, "the engine 'abacus' is not known; choose one of: builtin, "),
     ],
 )
 def test_what_is_wrong_is_said_in_one_sentence(make_plan, xavier, capabilities, changes, sentence):
