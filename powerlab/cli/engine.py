@@ -62,13 +62,18 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="list the ONNX operators the engine reads",
         description="List the ONNX operators the engine reads, of opset 7 and newer.",
     )
-    for action in (run_parser, info_parser, operators):
+    backends = actions.add_parser(
+        "backends",
+        help="list the engines that profile can measure, and which are installed",
+        description="List the engines that `powerlab profile --engine` can measure, and which are installed here.",
+    )
+    for action in (run_parser, info_parser, operators, backends):
         action.add_argument("--json", action="store_true", help="print JSON for machines")
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    actions = {"run": _run, "info": _info, "operators": _operators}
+    actions = {"run": _run, "info": _info, "operators": _operators, "backends": _backends}
     return actions[args.action](args)
 
 
@@ -151,6 +156,24 @@ def _operators(args: argparse.Namespace) -> int:
     from powerlab.engine.operators import OPERATORS
 
     print(json.dumps(sorted(OPERATORS)) if args.json else "\n".join(sorted(OPERATORS)))
+    return 0
+
+
+def _backends(args: argparse.Namespace) -> int:
+    from powerlab.backends.packages import PACKAGES, installed_version
+    from powerlab.cli.consoles import plain_table, print_neatly, table_console
+
+    versions = {engine: installed_version(engine) for engine in PACKAGES}
+    if args.json:
+        document = {
+            engine: {"version": version, "install": PACKAGES[engine].install} for engine, version in versions.items()
+        }
+        print(json.dumps(document, indent=2))
+        return 0
+    table = plain_table("engine", "installed", "how to install it")
+    for engine, version in versions.items():
+        table.add_row(engine, version or "no", "" if version else PACKAGES[engine].install)
+    print_neatly(table_console(), table)
     return 0
 
 

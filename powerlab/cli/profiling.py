@@ -20,6 +20,7 @@ from powerlab.analysis.summary import summarise
 from powerlab.backends.registry import BACKENDS
 from powerlab.cli import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK
 from powerlab.cli.consoles import print_neatly, table_console
+from powerlab.cli.engines_here import ALL_ENGINES, refuses_here, with_engines_here
 from powerlab.cli.factors import factors_from, points_document, points_in_words
 from powerlab.cli.hosts import open_host
 from powerlab.cli.interrupts import orderly_ends, uninterrupted
@@ -46,7 +47,8 @@ def profile(args: argparse.Namespace) -> int:
     with orderly_ends(), open_host(args) as host:
         device, capabilities = host.device(), host.capabilities(named_modes(args))
         plan = plan_from(args, device, capabilities)
-        check_plan(plan, device, capabilities, tuple(BACKENDS))
+        check_plan(plan, device, capabilities, (*BACKENDS, ALL_ENGINES))
+        plan = with_engines_here(plan, refuses_here(plan, str(host.sysroot.base)))
         output = _writable(args.output)
         made = measure_and_keep(plan, host, device, capabilities, args.store)
         said = document(made.sweep_id, device, plan, made.runs)

@@ -41,6 +41,7 @@ def notes(runs: Sequence[Run], total: TotalFormula | None, plan: SweepPlan) -> l
     level = LEVELS[plan.rigour]
     lines = [f"Rigour {plan.rigour} ({level.words}): runs of {plan.duration_s:g} s at least, {repeats}."]
     lines += until_notes(runs, plan)
+    lines += _engines(runs)
     if total is None:
         lines.append("No power: no source can be read here; `powerlab doctor` says what to do about it.")
     else:
@@ -52,6 +53,17 @@ def notes(runs: Sequence[Run], total: TotalFormula | None, plan: SweepPlan) -> l
         times = "once" if count == 1 else f"{count} times"
         lines.append(f"{verdict} ({rule}, {times}): {examples[verdict, rule].rstrip('.')}.")
     return lines
+
+
+def _engines(runs: Sequence[Run]) -> list[str]:
+    """Return which engines were measured, and how far their outputs were apart; empty for the built-in one alone."""
+    kept = [(run.point.workload.engine, run.conditions) for run in runs if run.conditions is not None]
+    names = {f"{engine} {conditions.engine_version}".strip(): None for engine, conditions in kept}
+    apart = [conditions.output_difference for _, conditions in kept if conditions.output_difference is not None]
+    if all(engine == "builtin" for engine, _ in kept):
+        return []
+    compared = f"; outputs apart by {max(apart):.1e} of the largest at most" if apart else "; outputs were not compared"
+    return [f"Engines: {', '.join(names)}{compared}."]
 
 
 def in_plan_order(runs: list[Run], plan: SweepPlan) -> None:
