@@ -33,10 +33,17 @@ def audit_run(session: Session, run_id: str) -> Audit:
     """
     found = queries.run_id_from(session, run_id)
     run, chunks = queries.run(session, found), list(DatabaseTraces(session).chunks(found))
-    checks = (*_run_is_as_sent(session.get_one(RunRow, found), run), *_chunks_are_whole(chunks))
-    if not all(one.equal for one in checks):
-        return audit_of_damaged(run, checks)
-    return audit(run, queries.recorded(session, found), checks)
+    of_run = tuple(_run_is_as_sent(session.get_one(RunRow, found), run))
+    of_chunks = tuple(_chunks_are_whole(chunks))
+    if not all(one.equal for one in of_chunks):
+        return audit_of_damaged(run, (*of_run, *of_chunks))
+    try:
+        return audit(run, queries.recorded(session, found), (*of_run, *of_chunks))
+    except PowerlabError:
+        if all(one.equal for one in of_run):
+            raise
+        # A run that was changed until it cannot be audited any more was changed all the same.
+        return audit_of_damaged(run, (*of_run, *of_chunks))
 
 
 def _run_is_as_sent(row: RunRow, run: Run) -> Iterator[Compared]:

@@ -76,7 +76,9 @@ def test_a_beginning_of_several_runs_is_refused(store: Store, stored: Recorded) 
 def test_a_figure_that_was_changed_is_seen_twice(store: Store, stored: Recorded, value: Any) -> None:
     mine = (RunMetricRow.run_id == stored.run.id, RunMetricRow.name == "power_w")
     change(store, update(RunMetricRow).where(*mine).values(value=value))
-    assert differing(store, stored) == {"SHA-256 of the run": "the run was changed after it was stored"}
+    found = differing(store, stored)
+    assert set(found) == {"SHA-256 of the run", "Power while running"}
+    assert found["SHA-256 of the run"] == "the run was changed after it was stored"
     change(store, update(RunRow).values(sha256=digest_of(store, stored.run.id)))
     assert set(differing(store, stored)) == {"Power while running"}
 
@@ -99,6 +101,11 @@ def test_what_the_rules_looked_at_cannot_be_changed_unseen(store: Store, stored:
     with store.write() as session:
         row = session.get_one(RunRow, stored.run.id)
         row.conditions = {**(row.conditions or {}), "background_cores": 7.0}
+    found = differing(store, stored)
+    assert {"SHA-256 of the run", "finding background-load"} <= set(found)
+    with store.write() as session:
+        row = session.get_one(RunRow, stored.run.id)
+        row.conditions = {**(row.conditions or {}), "background_cores": 0.4}
     assert set(differing(store, stored)) == {"SHA-256 of the run"}
 
 
@@ -144,6 +151,11 @@ def test_a_run_without_latencies_is_refused(store: Store, stored: Recorded) -> N
     change(store, delete(TraceChunkRow))
     with pytest.raises(PowerlabError, match="latencies of run"):
         audited(store, stored.run.id)
+
+
+def test_a_run_that_was_made_a_failed_one_was_changed_all_the_same(store: Store, stored: Recorded) -> None:
+    change(store, update(RunRow).values(verdict=Verdict.FAILED.value))
+    assert set(differing(store, stored)) == {"SHA-256 of the run"}
 
 
 def test_a_run_from_before_there_were_conditions_is_refused(store: Store, stored: Recorded) -> None:
