@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from powerlab.analysis.comparison import Ratio, compare
 from powerlab.analysis.summary import PointSummary
 from powerlab.analysis.wording import lead_words
 from powerlab.domain.quantity import METRICS, Metric, Provenance
 from powerlab.domain.run import Run
+from powerlab.domain.sweep import Point
+from powerlab.domain.workload import Preparation, Scenario
 
 GOALS: dict[str, str] = {
     "latency": "latency_p50_ms",
@@ -48,7 +51,9 @@ class Best:
 
 
 def best_points(summaries: Sequence[PointSummary], runs: Sequence[Run] = ()) -> tuple[Best, ...]:
-    """Return the best point for each goal; one for each provenance where a goal's figures have several.
+    """Return the best point for each goal and each work; one for each provenance where figures have several.
+
+    Points of other models or scenarios do other work (:func:`work_of`), so they are never ranked together.
 
     Args:
         summaries: the points, all of one device.
@@ -57,13 +62,28 @@ def best_points(summaries: Sequence[PointSummary], runs: Sequence[Run] = ()) -> 
     repeats: dict[str, list[Run]] = {}
     for run in runs:
         repeats.setdefault(run.point.id, []).append(run)
+    by_work: dict[str, list[PointSummary]] = {}
+    for summary in summaries:
+        by_work.setdefault(work_of(summary.point), []).append(summary)
     found = []
-    for goal, name in GOALS.items():
-        for provenance in Provenance:
-            ranked = _ranked(summaries, name, provenance)
-            if ranked:
-                found.append(_best(goal, ranked, repeats))
+    for alike, (goal, name), provenance in product(by_work.values(), GOALS.items(), Provenance):
+        ranked = _ranked(alike, name, provenance)
+        if ranked:
+            found.append(_best(goal, ranked, repeats))
     return tuple(found)
+
+
+def work_of(point: Point) -> str:
+    """Return what a point's device is asked to do, in words: the model and how it is fed."""
+    load = point.workload
+    parts = [load.model]
+    if load.scenario is not Scenario.SINGLE_STREAM:
+        parts.append(load.scenario.value)
+    if load.latency_bound_ms:
+        parts.append(f"within {load.latency_bound_ms:g} ms")
+    if load.preparation is not Preparation.OUTSIDE:
+        parts.append("preparation included")
+    return ", ".join(parts)
 
 
 def pareto_front(summaries: Sequence[PointSummary]) -> tuple[PointSummary, ...]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from powerlab.analysis.best import best_points, pareto_front
+from powerlab.analysis.best import best_points, pareto_front, work_of
 from powerlab.analysis.summary import summarise
 from powerlab.domain.quantity import Provenance
+from powerlab.domain.workload import Scenario
 from tests.analysis.paired_runs import point, sweep
 
 
@@ -124,3 +126,24 @@ def test_the_front_holds_every_point_that_nothing_beats_and_no_other(make_run, p
 def test_the_best_efficiency_carries_its_provenance(make_run, provenance):
     efficiency = best_points(summarise(three_of(make_run, provenance=provenance)))[-1]
     assert efficiency.metric.provenance is provenance
+
+
+def test_other_models_and_scenarios_do_other_work_and_are_ranked_apart(make_run):
+    def fed(scenario, threads, **changes):
+        return [
+            replace(run, point=replace(run.point, workload=replace(run.point.workload, scenario=scenario)))
+            for run in three_of(make_run, threads=threads, **changes)
+        ]
+
+    runs = [
+        *fed(Scenario.SINGLE_STREAM, 1, latency_ms=10.0),
+        *fed(Scenario.SINGLE_STREAM, 2, latency_ms=6.0),
+        *fed(Scenario.MULTI_STREAM, 1, latency_ms=80.0),
+        *three_of(make_run, threads=1, latency_ms=1.0, model="squeezenet"),
+    ]
+    latency = [one for one in best_points(summarise(runs), runs) if one.goal == "latency"]
+    assert [(work_of(one.summary.point), one.summary.point.threads, one.runner_up is None) for one in latency] == [
+        ("resnet50", 2, False),
+        ("resnet50, multi-stream", 1, True),
+        ("squeezenet", 1, True),
+    ]

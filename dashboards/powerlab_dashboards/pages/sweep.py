@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from fastapi import APIRouter, Response
 
-from powerlab.analysis.best import Best, best_points
+from powerlab.analysis.best import Best, best_points, work_of
 from powerlab.analysis.budget import limit
 from powerlab.analysis.dimensions import shown
 from powerlab.analysis.summary import PointSummary, summarise
@@ -37,7 +37,7 @@ def add_routes(router: APIRouter, store: Store) -> None:
         except NotFoundError as error:
             return not_found(str(error))
         summaries = summarise(runs)
-        answers = answers_by_model(summaries, runs)
+        answers = answers_by_work(summaries, runs)
         return page(
             "sweep.html",
             section="sweeps",
@@ -77,14 +77,12 @@ def sweep_title(record: SweepRecord) -> str:
     return f"{', '.join(model_label(model) for model in record.plan.models)} on {record.device_name}"
 
 
-def answers_by_model(summaries: Sequence[PointSummary], runs: Sequence[Run]) -> list[tuple[str, tuple[Best, ...]]]:
-    """Return the best points of each model: two models do different work, so they are never ranked together."""
-    models = dict.fromkeys(summary.point.workload.model for summary in summaries)
-    answers = (
-        (model, best_points([summary for summary in summaries if summary.point.workload.model == model], runs))
-        for model in models
-    )
-    return [(model, bests) for model, bests in answers if bests]
+def answers_by_work(summaries: Sequence[PointSummary], runs: Sequence[Run]) -> list[tuple[str, tuple[Best, ...]]]:
+    """Return the best points by what the device was asked to do."""
+    answers: dict[str, list[Best]] = {}
+    for best in best_points(summaries, runs):
+        answers.setdefault(work_of(best.summary.point), []).append(best)
+    return [(work, tuple(bests)) for work, bests in answers.items()]
 
 
 def _common_provenance_word(summaries: Sequence[PointSummary]) -> str:
