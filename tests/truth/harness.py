@@ -19,12 +19,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from powerlab.domain.budget import added_with
-from powerlab.domain.power import Rail, RailQuantity, TotalFormula, Trace
-from powerlab.domain.quantity import Metric, Provenance
-from powerlab.measure.power import TotalEnergy, energy_metrics, total_energy
+from powerlab.domain.power import Rail, TotalFormula, Trace
+from powerlab.domain.quantity import Provenance
+from powerlab.domain.run import Run, Verdict
+from powerlab.domain.sweep import Point
+from powerlab.measure.power import TotalEnergy, energy_budget, energy_metrics, total_energy
 from powerlab.measure.validity import Evidence
 from tests.truth.loads import SHAPES, Floats, TrueLoad, draw_load
-from tests.truth.sensors import ENERGY, POWER, Reads, TrueSensor, total_lag_s
+from tests.truth.sensors import ENERGY, POWER, Reads, TrueSensor
 
 FOCUSES = ("everything", "gain", "offset", "quantisation", "sampling", "edge")
 """What is wrong with a machine's sensors: everything, or one thing more than all else."""
@@ -82,10 +84,6 @@ class Recording:
             **found,
         )
 
-    def metrics(self, image_count: int) -> tuple[Metric, ...]:
-        """Return a run's figures of power and energy."""
-        return energy_metrics(self.energy(), None, image_count)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
@@ -93,6 +91,7 @@ class Machine:
 
     Attributes:
         shape: what its load looks like, one of :data:`tests.truth.loads.SHAPES`.
+        load_seed: decides how much power that load takes, and how long its inferences last.
         idle_w: what it draws without load.
         window_s: how long a run is timed.
         sample_period_s: the planned time between two samples.
@@ -103,6 +102,7 @@ class Machine:
     """
 
     shape: str
+    load_seed: int
     idle_w: float
     window_s: float
     sample_period_s: float
@@ -125,7 +125,9 @@ class Machine:
             factor: the machine draws so many times its power.
         """
         rng = np.random.default_rng(seed)
-        load = draw_load(rng, self.shape, self.idle_w * factor, self.window_s, self.margin_s)
+        load = draw_load(
+            np.random.default_rng(self.load_seed), rng, self.shape, self.idle_w * factor, self.window_s, self.margin_s
+        )
         until_s = load.window_s[1] + self.margin_s
         traces = tuple(
             replace(sensor, seed=int(rng.integers(2**32))).trace(load, reads)
@@ -178,6 +180,7 @@ def draw_machine(seed: int, focus: str = "everything", *, window_s: float | None
     ]
     return Machine(
         shape=shape,
+        load_seed=seed,
         idle_w=idle_w,
         window_s=length_s,
         sample_period_s=period_s,
@@ -297,8 +300,8 @@ _CLASS_OF = {
 
 
 def two_sets(seed: int, repeats: int = 3, scatter: float = 0.01) -> tuple[list[Recording], list[Recording]]:
-    """Return runs of two points that are the same: one machine, whose power scatters from run to run alike."""
-    machine = draw_machine(seed)
+    """Return runs of two points that are the same: one machine and load, whose power scatters from run to run alike."""
+    machine = draw_machine(seed, window_s=5.0)
     rng = np.random.default_rng((seed, 1))
     runs = [
         machine.record(int(rng.integers(2**32)), factor=float(rng.lognormal(0.0, scatter))) for _ in range(2 * repeats)
@@ -306,15 +309,20 @@ def two_sets(seed: int, repeats: int = 3, scatter: float = 0.01) -> tuple[list[R
     return runs[:repeats], runs[repeats:]
 
 
-__all__ = [
-    "CLASSES",
-    "FOCUSES",
-    "Machine",
-    "RailQuantity",
-    "Recording",
-    "TrueLoad",
-    "dominating",
-    "draw_machine",
-    "total_lag_s",
-    "two_sets",
-]
+def run_of(recording: Recording, point: Point, repeat: int) -> Run:
+    """Return a run as it would be stored, with figures of power and energy alone; an image is inferred every 10 ms."""
+    energy, images = recording.energy(), 1 + round(100 * recording.energy().duration_s)
+    return Run(
+        id=f"{point.threads}-{repeat}",
+        sweep_id="truth",
+        point=point,
+        repeat=repeat,
+        started_at="2026-11-21T09:30:00+00:00",
+        window_ns=recording.window_ns,
+        inference_count=images,
+        verdict=Verdict.VALID,
+        findings=(),
+        metrics=energy_metrics(energy, None, images),
+        total=recording.total,
+        budget=energy_budget(energy, None, images),
+    )

@@ -20,8 +20,10 @@ from powerlab.measure.energy import rail_energy
 from tests.truth.faults import through_file
 from tests.truth.harness import CLASSES, CLEAN, FOCUSES, STANDARD_S, dominating, draw_machine
 
-MACHINES = 250
+MACHINES = 300
 """Of each focus."""
+FIRST_SEED = 10_000
+"""Seeds that nobody looked at while the method was made."""
 LEAST, MOST = 0.93, 0.97
 
 
@@ -40,7 +42,7 @@ class Counted:
 def counted() -> tuple[Counted, ...]:
     found = []
     for focus in FOCUSES:
-        for seed in range(MACHINES):
+        for seed in range(FIRST_SEED, FIRST_SEED + MACHINES):
             machine = draw_machine(seed, focus)
             recording = machine.record(seed)
             energy = recording.energy()
