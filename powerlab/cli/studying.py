@@ -31,7 +31,7 @@ from powerlab.studies.page import html_document
 from powerlab.studies.planning import Planned, plan_study
 from powerlab.studies.registry import STUDIES, find_study
 from powerlab.studies.study import NotRepeated, Study
-from powerlab.studies.table import Repeated, Row, column_title, compared, figure_text, rows
+from powerlab.studies.table import NOTHING, Repeated, Row, column_title, compared, figure_text, rows
 from powerlab.sweep.expected import expected_s
 from powerlab.sweep.host import Host
 from powerlab.sweep.meter import choose_meter
@@ -177,7 +177,7 @@ def _show(study: Study, table: Sequence[Row]) -> None:
             "system", "conditions", *(column_title(name, study) for name in study.metrics), "provenance"
         )
         for row in found:
-            software = f", {row.software}" if row.software else ""
+            software = "" if row.software == NOTHING else f", {row.software}"
             figures = [_figure(metric) for metric in row.figures]
             shown.add_row(f"{row.system}{software}", row.conditions, *figures, row.provenance)
         print_neatly(console, shown)

@@ -17,6 +17,8 @@ from powerlab.studies.study import Case, Published, Study
 
 _DIGITS = 4
 NOT_STATED = "not stated"
+NOTHING = "–"
+"""What stands where there is nothing to say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,9 +133,9 @@ def _published(study: Study, case: Case, row: Published) -> Row:
     return Row(
         case=case.title,
         system=row.system,
-        software=row.software,
-        conditions=row.conditions,
-        covers=row.covers or (NOT_STATED if row.metric("power_w") else ""),
+        software=row.software or NOTHING,
+        conditions=row.conditions or NOTHING,
+        covers=row.covers or (NOT_STATED if row.metric("power_w") else NOTHING),
         provenance=_provenance(figures),
         figures=figures,
     )
@@ -147,7 +149,7 @@ def _ours(study: Study, case: Case, sweep: Repeated, summary: PointSummary) -> R
         system=sweep.device,
         software=f"powerlab, {summary.point.workload.engine}",
         conditions=f"{_conditions(summary.point)}; {summary.valid_count} of {summary.run_count} runs valid",
-        covers="" if total is None else total.scope,
+        covers=NOTHING if total is None else total.scope,
         provenance=_provenance(figures) or "no figure",
         figures=figures,
         sweep_id=sweep.sweep_id,

@@ -44,6 +44,7 @@ class Site:
             "laptop": f"{url}/sweeps/{laptop.id}",
             "run": f"{url}/runs/{simulated.runs[0].id}",
             "counter run": f"{url}/runs/{laptop.runs[0].id}",
+            "study": f"{url}/studies/xavier-resnet50",
         }
 
 

@@ -15,7 +15,20 @@ from tests.dashboards import plausible
 from tests.dashboards.conftest import add_recorded_run, client_of, open_shelf
 from tests.dashboards.page_tree import Element, parse
 
-PAGES = ("home", "devices", "simulated", "bare", "running", "run", "failed run", "audit", "refused audit", "nowhere")
+PAGES = (
+    "home",
+    "devices",
+    "simulated",
+    "bare",
+    "running",
+    "run",
+    "failed run",
+    "audit",
+    "refused audit",
+    "nowhere",
+    "studies",
+    "study",
+)
 STYLES = Path(__file__).parents[2] / "dashboards/powerlab_dashboards/static/powerlab.css"
 
 
@@ -40,6 +53,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Elemen
         "audit": f"/runs/{add_recorded_run(shelf).id}/audit",
         "refused audit": f"/runs/{running.runs[0].id}/audit",
         "nowhere": "/nowhere",
+        "studies": "/studies",
+        "study": "/studies/xavier-resnet50",
     }
     with client_of(shelf) as client:
         yield {name: parse(client.get(address).text) for name, address in addresses.items()}
@@ -184,6 +199,7 @@ def test_the_page_one_is_on_is_marked_in_the_navigation(pages: dict[str, Element
 
     assert current("home") == current("simulated") == current("run") == ["Sweeps"]
     assert current("devices") == ["Devices"]
+    assert current("studies") == current("study") == ["Studies"]
     assert current("nowhere") == []
 
 
