@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.domain.power import Trace
+from powerlab.domain.power import Rail, Trace
 from powerlab.domain.sweep import Point
 from powerlab.domain.workload import Workload
 from powerlab.measure.lag import RailLag, rail_lag
@@ -21,8 +21,8 @@ MODEL = "mobilenetv2"
 """The zoo's smallest network: its inferences are short even on one slow core."""
 SAMPLE_PERIOD_S = 0.005
 SHORTEST_LEVEL_S = 0.5
-PERIODS_A_LEVEL = 6
-"""Half a level is left to settle: one period to average over, one until the value is renewed, and one to spare."""
+PERIODS_A_LEVEL = 10
+"""Half a level is left to settle, and the other half needs some readings of a sensor that is read once a period."""
 SLOWEST_S = 2.0
 """A rail with a longer update period would need minutes of load for a handful of edges."""
 _LONGER = 0.5
@@ -69,20 +69,19 @@ def measured_lags(meter: Meter, load: StepLoad) -> tuple[RailLag, ...]:
     Raises:
         PowerlabError: the rails cannot be recorded, or the load cannot be run.
     """
-    try:
-        traces, edges_ns, until_ns = _recorded(meter, load)
-    except WorkerError as error:
-        raise PowerlabError(f"the load cannot be run: {error}") from error
-    found = {trace.rail.key: rail_lag(trace, edges_ns, until_ns) for trace in traces}
-    return tuple(
-        RailLag(
-            rail=rail,
-            problem=f"{rail.key} has a new value only every {rail.update_period_s:.2g} s, too slow for a step of load.",
-        )
-        if rail.update_period_s > SLOWEST_S
-        else found[rail.key]
-        for rail in meter.rails
-    )
+    found = {rail.key: _too_slow(rail) for rail in meter.rails if rail.update_period_s > SLOWEST_S}
+    if len(found) < len(meter.rails):
+        try:
+            traces, edges_ns, until_ns = _recorded(meter, load)
+        except WorkerError as error:
+            raise PowerlabError(f"the load cannot be run: {error}") from error
+        found = {trace.rail.key: rail_lag(trace, edges_ns, until_ns) for trace in traces} | found
+    return tuple(found[rail.key] for rail in meter.rails)
+
+
+def _too_slow(rail: Rail) -> RailLag:
+    problem = f"{rail.key} has a new value only every {rail.update_period_s:.2g} s, too slow for a step of load."
+    return RailLag(rail=rail, problem=problem)
 
 
 def _recorded(meter: Meter, load: StepLoad) -> tuple[tuple[Trace, ...], list[int], int]:
