@@ -77,7 +77,6 @@ class _Recorded:
 
     timed: TimedInferences
     evidence: Evidence
-    idle_before: IdleBaseline | None
     idle_after: IdleBaseline | None
     start_c: float | None
 
@@ -134,7 +133,7 @@ def measure_run(request: RunRequest) -> Measured:
     )
     return Measured(
         run=run,
-        traces=(*evidence.traces, *_idle_traces(recorded), latency_trace(timed, _provenance(request))),
+        traces=(*evidence.traces, *evidence.idle_traces, latency_trace(timed, _provenance(request))),
         idle_after=recorded.idle_after,
         start_c=recorded.start_c,
     )
@@ -202,6 +201,7 @@ def _record(request: RunRequest) -> _Recorded:
         idle_s=plan.idle_s,
         idle_before=None if idle_before is None else idle_before.energy,
         idle_after=None if idle_after is None else idle_after.energy,
+        idle_traces=tuple(_idle_traces(idle_before, idle_after)),
         idle_before_ns=None if idle_before is None else idle_before.window_ns,
         idle_after_ns=None if idle_after is None else idle_after.window_ns,
         suspended_s=clocks.suspended_until_s(clocks_after),
@@ -217,9 +217,7 @@ def _record(request: RunRequest) -> _Recorded:
         engine_version=installed_version(workload.engine) or "",
         output_difference=request.output_difference,
     )
-    return _Recorded(
-        timed=timed, evidence=evidence, idle_before=idle_before, idle_after=idle_after, start_c=start.celsius
-    )
+    return _Recorded(timed=timed, evidence=evidence, idle_after=idle_after, start_c=start.celsius)
 
 
 def _window(request: RunRequest) -> Measure:
@@ -237,8 +235,8 @@ def _provenance(request: RunRequest) -> Provenance:
     return Provenance.SIMULATED if request.meter.sysroot.simulated else Provenance.MEASURED
 
 
-def _idle_traces(recorded: _Recorded) -> Iterator[Trace]:
+def _idle_traces(before: IdleBaseline | None, after: IdleBaseline | None) -> Iterator[Trace]:
     """Yield what was recorded around both idle baselines; a run keeps both, also the one it shares with another run."""
-    for part, idle in ((Part.IDLE_BEFORE, recorded.idle_before), (Part.IDLE_AFTER, recorded.idle_after)):
+    for part, idle in ((Part.IDLE_BEFORE, before), (Part.IDLE_AFTER, after)):
         if idle is not None:
             yield from (replace(trace, part=part) for trace in idle.traces)
