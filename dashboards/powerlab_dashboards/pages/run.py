@@ -10,7 +10,7 @@ from fastapi import APIRouter, Response
 
 from powerlab.analysis.budget import RULE, SHOWN, Row, limit, rows_by_rail, rows_by_source
 from powerlab.domain.power import Rail, RailQuantity, Trace
-from powerlab.domain.quantity import METRICS
+from powerlab.domain.quantity import METRICS, POWER_FIGURES, Metric, MetricKind
 from powerlab.domain.run import Contribution, Run
 from powerlab.domain.statistics import NORMAL_95
 from powerlab.store import Store, queries
@@ -44,7 +44,7 @@ def add_routes(router: APIRouter, store: Store) -> None:
             run=run,
             sweep_title=sweep_title(record),
             window_s=(run.window_ns[1] - run.window_ns[0]) / 1e9,
-            figures=[(kind, run.metric(name)) for name, kind in METRICS.items()],
+            figures=_figures(run),
             rails=rail_rows(run, traces),
             charts=RUN_CHARTS.values(),
             budget=budget_table(run.budget),
@@ -61,6 +61,12 @@ def add_routes(router: APIRouter, store: Store) -> None:
         except NotFoundError as error:
             return not_found(str(error))
         return figure_response(chart.build(data, view_of(theme, narrow=narrow)))
+
+
+def _figures(run: Run) -> list[tuple[MetricKind, Metric | None]]:
+    """Return every figure of a run, and those of power that it should have; the others depend on its scenario."""
+    found = ((name, kind, run.metric(name)) for name, kind in METRICS.items())
+    return [(kind, metric) for name, kind, metric in found if metric is not None or name in POWER_FIGURES]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
