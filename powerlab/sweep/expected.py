@@ -37,12 +37,13 @@ def longest_s(
 ) -> float:
     """Return the same where every warm-up and every cool-down lasts as long as it may.
 
-    After a cool-down an idle baseline of its own is recorded; the first run of a mode has nothing to cool down to.
+    A run that is not the first one in its mode records an idle baseline of its own after a cool-down.
     """
     longer_s = max(0.0, plan.longest_warm_up_s - plan.warm_up_s) if plan.warm_up_s > 0 else 0.0
-    cooled = _run_count(order) - len({visit.mode for visit in order})
-    cooling_s = plan.cool_down_s + _idle_s(plan, margin_s) if plan.cool_down_s > 0 else 0.0
-    return expected_s(plan, order, margin_s, inference_s) + _run_count(order) * longer_s + max(0, cooled) * cooling_s
+    again = _run_count(order) - len(order)
+    idle_s = _idle_s(plan, margin_s) if plan.cool_down_s > 0 else 0.0
+    waits_s = _run_count(order) * (longer_s + plan.cool_down_s) + again * idle_s
+    return expected_s(plan, order, margin_s, inference_s) + waits_s
 
 
 def _run_count(order: Sequence[ModeVisit]) -> int:

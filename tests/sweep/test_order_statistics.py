@@ -101,8 +101,8 @@ def test_each_part_of_a_run_counts_as_often_as_it_is_done(change, more):
         ({"longest_warm_up_s": 31.0}, 24 * 30.0),
         ({"longest_warm_up_s": 0.5}, 0.0),
         ({"warm_up_s": 0.0}, 0.0),
-        # Twenty-two runs are not the first of their mode; after a cool-down they record an idle baseline of their own.
-        ({"longest_warm_up_s": 1.0, "cool_down_s": 60.0}, 22 * (60.0 + 2.2)),
+        # The first run of each of the six stays records a baseline anyway; the others do so after a cool-down.
+        ({"longest_warm_up_s": 1.0, "cool_down_s": 60.0}, 24 * 60.0 + 18 * 2.2),
     ],
 )
 def test_the_longest_time_counts_every_wait_to_its_end(change, more):
