@@ -25,7 +25,7 @@ from powerlab.domain.statistics import NORMAL_95
 
 ORIGINS = ("ina3221:CPU", "ina3221:GPU", "rapl:package-0", "idle", "repeats")
 EFFECTS = ("gain", "edge", "lag", "offset", "sampling", "idle gain", "idle edge", "drift", "scatter")
-SIZES = st.floats(0, 1e6) | st.floats(1e-12, 1e-3)
+SIZES = st.just(0.0) | st.floats(1e-12, 1e6)
 
 
 def line(uncertainty: float, origin: str = "ina3221:CPU", effect: str = "offset", metric: str = "power_w"):
