@@ -20,6 +20,7 @@ from powerlab.domain.sweep import Point, SweepPlan
 from powerlab.measure.background import BackgroundLoad, background_limit_cores
 from powerlab.measure.clocks import read_clocks
 from powerlab.measure.cool_down import cool_down
+from powerlab.measure.cores import check_usable
 from powerlab.measure.evidence import Evidence
 from powerlab.measure.figures import figures_of
 from powerlab.measure.latency import TimedInferences, latency_trace
@@ -161,6 +162,7 @@ def _record(request: RunRequest) -> _Recorded:
     plan, meter, clocks = request.plan, request.meter, read_clocks()
     workload = request.point.workload
     scenario = SCENARIOS[workload.scenario]
+    check_usable(request.point, meter.sysroot)
     with Worker(worker_cores(request.point)) as worker:
         join(meter.sysroot, worker.pid)
         worker.load(load_request(request.point, meter, plan.seed))
