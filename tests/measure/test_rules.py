@@ -137,7 +137,7 @@ def test_a_scenario_wants_enough_queries_for_the_percentile_it_is_judged_by(good
     assert "too-few-samples" not in found(replace(good, workload=workload, inference_count=wanted))
     verdict, detail = found(replace(good, workload=workload, inference_count=wanted - 1))["too-few-samples"]
     assert verdict is Verdict.FLAGGED
-    assert f"only {wanted - 1} inferences were timed ({wanted} are wanted" in detail
+    assert f"only {wanted - 1} queries were timed ({wanted} are wanted" in detail
 
 
 @pytest.mark.parametrize(("p99_ms", "fires"), [(14.9, False), (15.0, False), (15.1, True), (None, False)])

@@ -31,4 +31,4 @@ def too_few_samples(evidence: Evidence) -> Iterator[Judgement]:
     wanted = queries_wanted(scenario)
     if evidence.inference_count < wanted:
         of = f" for a percentile of the scenario {scenario.value}" if scenario in JUDGED_AT and scenario else ""
-        yield Verdict.FLAGGED, f"only {evidence.inference_count} inferences were timed ({wanted} are wanted{of})"
+        yield Verdict.FLAGGED, f"only {evidence.inference_count} queries were timed ({wanted} are wanted{of})"
