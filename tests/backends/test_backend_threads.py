@@ -22,11 +22,11 @@ def busy():
 
 threads = int(sys.argv[2])
 os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
-backend = load(BACKENDS[sys.argv[1]], LoadOptions(model="resnet50", batch_size=1, threads=threads))
+backend = load(BACKENDS[sys.argv[1]], LoadOptions(model="mobilenetv2", batch_size=1, threads=threads))
 inputs = backend.inputs(0)
 backend.run(inputs)
 before = busy()
-for _ in range(4):
+for _ in range(12):
     backend.run(inputs)
 spent = sorted((ns - before.get(thread, 0) for thread, ns in busy().items()), reverse=True)
 print(sum(ns > spent[0] / 20 for ns in spent))
