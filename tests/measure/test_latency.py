@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from powerlab.domain.quantity import Provenance
 from powerlab.measure.latency import (
+    PERCENTILES,
     TimedInferences,
     interval_ranks,
     latency_metrics,
@@ -25,7 +26,7 @@ def timed(latencies_ns, pause_ns: int = 0) -> TimedInferences:
     return TimedInferences(start_ns=ends - latencies, end_ns=ends)
 
 
-@given(count=st.integers(1, 3000), fraction=st.sampled_from([0.5, 0.9, 0.99]))
+@given(count=st.integers(1, 3000), fraction=st.sampled_from(sorted(PERCENTILES.values())))
 def test_the_nearest_rank_leaves_no_more_above_it_than_it_may(count, fraction):
     rank = percentile_rank(count, fraction)
     assert 1 <= rank <= count
@@ -62,6 +63,12 @@ def test_known_ranks_of_a_median():
 def test_the_99th_percentile_needs_hundreds_of_inferences_for_an_interval():
     assert interval_ranks(300, 0.99) is None
     assert interval_ranks(400, 0.99) is not None
+
+
+@pytest.mark.parametrize(("fraction", "least"), [(0.5, 6), (0.9, 36), (0.95, 72), (0.99, 368), (0.999, 3688)])
+def test_an_interval_needs_as_many_queries_as_the_method_says(fraction, least):
+    assert interval_ranks(least - 1, fraction) is None
+    assert interval_ranks(least, fraction) is not None
 
 
 def test_intervals_hold_the_true_percentile_of_a_skewed_distribution():
