@@ -11,6 +11,7 @@ import pytest
 from layer_profiles import layer_profile
 from powerlab.domain.layers import Roof
 from powerlab.domain.quantity import Provenance
+from powerlab.domain.run import Finding, Verdict
 from powerlab_dashboards.charts.base import NoChart
 from powerlab_dashboards.charts.registry import LAYER_CHARTS
 from powerlab_dashboards.charts.theme import DARK, LIGHT, View
@@ -146,3 +147,22 @@ def test_what_is_not_there_is_said_to_be_missing(client, stored, path):
 def test_the_page_of_layers_is_in_the_navigation(client):
     assert '<a href="/layers" aria-current="page">Layers</a>' in client.get("/layers").text
     assert '<a href="/layers">Layers</a>' in client.get("/").text
+
+
+def test_what_a_file_is_called_is_no_markup_in_a_page(client, stored, shelf):
+    evil = "<script>alert('x')</script>\"'><img src=x onerror=alert(1)>"
+    layers = (replace(MEASURED.layers[1], name=evil, nodes=(evil,), kernel=evil),)
+    profile = replace(MEASURED, id="00000000-0000-4000-8000-000000000002", model=evil, mode=evil, layers=layers)
+    device = shelf.add_sweep(plausible.laptop(), plausible.plan(modes=("current",))).device_id
+    shelf.add_layers(device, profile)
+    for path in ("/layers", f"/layers/{profile.id}"):
+        html = client.get(path).text
+        assert "<script>alert" not in html
+        assert "<img" not in html
+
+
+def test_layers_that_were_not_steady_are_told_by_the_profile(client, shelf):
+    drifting = Finding(rule="steady-state", verdict=Verdict.FLAGGED, detail="the power of conv_0 still drifted")
+    device = shelf.add_sweep(plausible.laptop(), plausible.plan(modes=("current",))).device_id
+    shelf.add_layers(device, replace(MEASURED, findings=(drifting,)))
+    assert "the power of conv_0 still drifted" in client.get(f"/layers/{MEASURED.id}").text
