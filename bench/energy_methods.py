@@ -1,7 +1,7 @@
 """Energy by several methods against the truth, on the same machines in virtual time.
 
-    python -m bench.energy_methods                  # half a minute
-    python -m bench.energy_methods --machines 1000
+    python bench/energy_methods.py                  # half a minute
+    python bench/energy_methods.py --machines 1000  # two minutes
 
 The machines are those of the truth tests (tests/truth): loads whose energy is known in closed form, seen by sensors
 whose errors are drawn from what their rails state. No file is read and nothing sleeps. Two tables:
@@ -25,9 +25,13 @@ The other methods, in a few lines each:
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tests.truth.harness import CLASSES, CLEAN, FOCUSES, STANDARD_S, Recording, dominating, draw_machine
 from tests.truth.loads import TrueLoad

@@ -96,6 +96,7 @@ def recorded_run(
             "workload": point.workload,
             "load_ns": round((start_s - 0.2) * 1e9),
             "idle_s": 2.0,
+            "idle_traces": tuple(one for traces in baselines.values() for one in traces),
             "idle_before": total_energy(total, baselines[Part.IDLE_BEFORE], windows[Part.IDLE_BEFORE]),
             "idle_after": total_energy(total, baselines[Part.IDLE_AFTER], windows[Part.IDLE_AFTER]),
             "idle_before_ns": windows[Part.IDLE_BEFORE],
@@ -120,5 +121,5 @@ def recorded_run(
         budget=figures.budget,
         conditions=evidence.conditions(),
     )
-    idle_traces = (one for traces in baselines.values() for one in traces)
-    return Recorded(run=run, traces=(*evidence.traces, *idle_traces, latency_trace(timed, Provenance.MEASURED)))
+    latencies = latency_trace(timed, Provenance.MEASURED)
+    return Recorded(run=run, traces=(*evidence.traces, *evidence.idle_traces, latencies))

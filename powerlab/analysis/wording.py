@@ -34,7 +34,7 @@ def verdict_words(ratio: Ratio, *, claimed: bool) -> str:
     if low is None or high is None:
         return "cannot be said"
     if not claimed:
-        return "cannot be told apart"
+        return "not sure among so many" if ratio.differs else "cannot be told apart"
     if value > 0:
         return f"{percent_words(value, low, high)} better"
     return f"{percent_words(-value, -high, -low)} worse"

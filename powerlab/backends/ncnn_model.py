@@ -13,15 +13,18 @@ from typing import cast
 
 import numpy as np
 
+from powerlab.backends.translation import rule_for
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.graph import Graph, Node
 from powerlab.engine.lower.attributes import integers, number
+from powerlab.engine.operators.activation import NO_CLAMP, NO_SLOPE, slope_of
 
 _MAGIC = 7767517
 _FLOATS_FOLLOW = b"\0\0\0\0"
 """Before the weights of a convolution or a fully connected layer: they are plain float32."""
 _NO_BOUND = 3.4028235e38
-_RELU, _CLIP = 1, 3
+_RELU, _LEAKY, _CLIP = 1, 2, 3
+_NEAREST = 1
 
 
 class _Writer:
@@ -77,7 +80,7 @@ def ncnn_model(graph: Graph) -> tuple[str, bytes, dict[str, str]]:
     for info in graph.inputs:
         writer.layer("Input", (), info.name, {})
     for node in graph.nodes:
-        _LAYERS[node.op_type](writer, node)
+        rule_for("ncnn", _LAYERS, node)(writer, node)
     text = "\n".join((str(_MAGIC), f"{len(writer.layers)} {writer.blob_count}", *writer.layers)) + "\n"
     ends = (*graph.inputs, *graph.outputs)
     return text, b"".join(writer.weights), {info.name: _blob(info.name) for info in ends}
@@ -88,42 +91,42 @@ def _blob(name: str) -> str:
     return "".join("_" if letter.isspace() else letter for letter in name) or "_"
 
 
-def _clamp_of(node: Node) -> tuple[int, tuple[float, ...]]:
-    """Return ncnn's activation and its parameters; 0 for none."""
+def _ends(node: Node) -> list[tuple[str, dict[int, object]]]:
+    """Return the layers that the node's slope and clamp are."""
     low, high = cast("tuple[float, float]", node.attributes["clamp"])
-    if (low, high) == (-math.inf, math.inf):
-        return 0, ()
+    ends: list[tuple[str, dict[int, object]]] = []
+    if slope_of(node) != NO_SLOPE:
+        ends.append(("ReLU", {0: f"{slope_of(node):.9g}"}))
     if (low, high) == (0.0, math.inf):
-        return _RELU, ()
-    return _CLIP, (max(low, -_NO_BOUND), min(high, _NO_BOUND))
+        ends.append(("ReLU", {}))
+    elif (low, high) != NO_CLAMP:
+        ends.append(("Clip", {0: f"{max(low, -_NO_BOUND):.9g}", 1: f"{min(high, _NO_BOUND):.9g}"}))
+    return ends
 
 
-def _activation(node: Node) -> dict[int, object]:
-    kind, parameters = _clamp_of(node)
-    if not kind:
-        return {}
-    listed = ",".join(f"{value:.9g}" for value in parameters)
-    return {9: kind, **({-23310: f"{len(parameters)},{listed}"} if parameters else {})}
+def _activation(node: Node) -> dict[int, object] | None:
+    """Return the node's end as parameters of a layer that computes it too; None where it is more than one."""
+    match _ends(node):
+        case []:
+            return {}
+        case [("ReLU", {0: slope})]:
+            return {9: _LEAKY, -23310: f"1,{slope}"}
+        case [("ReLU", _)]:
+            return {9: _RELU}
+        case [("Clip", {0: low, 1: high})]:
+            return {9: _CLIP, -23310: f"2,{low},{high}"}
+    return None
 
 
-def _clamped(writer: _Writer, node: Node, source: str) -> None:
-    """Add the node's clamp as a layer of its own that makes the node's output."""
-    kind, parameters = _clamp_of(node)
-    if kind == _RELU:
-        writer.layer("ReLU", (source,), node.outputs[0], {})
-    else:
-        low, high = parameters or (-_NO_BOUND, _NO_BOUND)
-        writer.layer("Clip", (source,), node.outputs[0], {0: f"{low:.9g}", 1: f"{high:.9g}"})
-
-
-def _through_clamp(writer: _Writer, node: Node, add: Callable[[str], None]) -> None:
-    """Add a layer that cannot clamp, and the clamp after it where the node has one; ``add`` is told its output."""
-    if not _clamp_of(node)[0]:
-        add(node.outputs[0])
-        return
-    between = writer.part(node, "unclamped")
-    add(between)
-    _clamped(writer, node, between)
+def _followed(
+    writer: _Writer, node: Node, ends: list[tuple[str, dict[int, object]]], add: Callable[[str], None]
+) -> None:
+    """Add a layer, which is told its output, and after it the ends that it does not compute itself."""
+    between = [writer.part(node, f"end{number}") for number in range(len(ends))]
+    made = [*between, node.outputs[0]]
+    add(made[0])
+    for (kind, parameters), source, output in zip(ends, made, made[1:], strict=False):
+        writer.layer(kind, (source,), output, parameters)
 
 
 def _conv(writer: _Writer, node: Node) -> None:
@@ -142,36 +145,44 @@ def _conv(writer: _Writer, node: Node) -> None:
         writer.weights.append(writer.constant(bias).tobytes())
     kind = "Convolution" if group == 1 else "ConvolutionDepthWise"
     if not residual:
-        writer.layer(kind, (x,), node.outputs[0], parameters | _activation(node))
+        _computed(writer, node, kind, parameters)
         return
     convolved = writer.part(node, "convolved")
     writer.layer(kind, (x,), convolved, parameters)
-    _through_clamp(writer, node, lambda output: writer.layer("BinaryOp", (convolved, residual), output, {0: 0}))
+    _followed(writer, node, _ends(node), lambda output: writer.layer("BinaryOp", (convolved, residual), output, {0: 0}))
+
+
+def _computed(writer: _Writer, node: Node, kind: str, parameters: dict[int, object]) -> None:
+    """Add a convolution or a fully connected layer with its end, inside it where it can be."""
+    activation = _activation(node)
+    ends = [] if activation is not None else _ends(node)
+    whole = parameters | (activation or {})
+    _followed(writer, node, ends, lambda output: writer.layer(kind, node.inputs[:1], output, whole))
 
 
 def _gemm(writer: _Writer, node: Node) -> None:
-    x, weight, bias = (node.input(index) for index in range(3))
+    weight, bias = node.input(1), node.input(2)
     values = writer.constant(weight)
     writer.weights += [_FLOATS_FOLLOW, values.tobytes()]
     if bias:
         writer.weights.append(writer.constant(bias).tobytes())
-    parameters = {0: values.shape[0], 1: int(bool(bias)), 2: values.size}
-    writer.layer("InnerProduct", (x,), node.outputs[0], parameters | _activation(node))
+    _computed(writer, node, "InnerProduct", {0: values.shape[0], 1: int(bool(bias)), 2: values.size})
 
 
 def _add(writer: _Writer, node: Node) -> None:
-    _through_clamp(writer, node, lambda output: writer.layer("BinaryOp", node.inputs[:2], output, {0: 0}))
+    _followed(writer, node, _ends(node), lambda output: writer.layer("BinaryOp", node.inputs[:2], output, {0: 0}))
 
 
 def _clamp(writer: _Writer, node: Node) -> None:
-    _clamped(writer, node, node.inputs[0])
+    (kind, parameters), *ends = _ends(node) or [("Noop", {})]
+    _followed(writer, node, ends, lambda output: writer.layer(kind, node.inputs, output, parameters))
 
 
 def _scale_shift(writer: _Writer, node: Node) -> None:
     x, scale, shift = node.inputs
     writer.weights += [writer.constant(scale).tobytes(), writer.constant(shift).tobytes()]
     parameters = {0: writer.constant(scale).size, 1: 1}
-    _through_clamp(writer, node, lambda output: writer.layer("Scale", (x,), output, parameters))
+    _followed(writer, node, _ends(node), lambda output: writer.layer("Scale", (x,), output, parameters))
 
 
 def _pool(writer: _Writer, node: Node) -> None:
@@ -198,6 +209,11 @@ def _lrn(writer: _Writer, node: Node) -> None:
         raise PowerlabError(f"{node} normalises over {size} channels, and ncnn over odd numbers of them alone.")
     alpha, beta, bias = (f"{number(node, name):.9g}" for name in ("alpha", "beta", "bias"))
     writer.layer("LRN", node.inputs[:1], node.outputs[0], {0: 0, 1: size, 2: alpha, 3: beta, 4: bias})
+
+
+def _resize(writer: _Writer, node: Node) -> None:
+    height, width = integers(node, "factors")
+    writer.layer("Interp", node.inputs[:1], node.outputs[0], {0: _NEAREST, 1: height, 2: width})
 
 
 def _softmax(writer: _Writer, node: Node) -> None:
@@ -235,6 +251,7 @@ _LAYERS: dict[str, Callable[[_Writer, Node], None]] = {
     "LRN": _lrn,
     "MaxPool": _pool,
     "Reshape": _reshape,
+    "Resize": _resize,
     "ScaleShift": _scale_shift,
     "Softmax": _softmax,
 }

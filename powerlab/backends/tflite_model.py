@@ -13,9 +13,11 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from powerlab.backends.translation import rule_for
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.graph import Graph, Node
 from powerlab.engine.lower.attributes import integers, number
+from powerlab.engine.operators.activation import NO_CLAMP, NO_SLOPE, slope_of
 
 Array = NDArray[Any]
 
@@ -23,7 +25,6 @@ _VERSION = 3
 _IDENTIFIER = b"TFL3"
 _LOWEST = np.float32(-3.4028235e38)
 _TO_CHANNELS_LAST, _TO_CHANNELS_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
-_INFINITE = (-math.inf, math.inf)
 
 
 class _Writer:
@@ -108,9 +109,9 @@ class _Writer:
     def activation(self, node: Node) -> int | None:
         """Return TFLite's word for the node's clamp; None where it has none and the clamp becomes operators."""
         kinds = self.schema.ActivationFunctionType
-        words = {_INFINITE: kinds.NONE, (0.0, math.inf): kinds.RELU, (0.0, 6.0): kinds.RELU6}
+        words = {NO_CLAMP: kinds.NONE, (0.0, math.inf): kinds.RELU, (0.0, 6.0): kinds.RELU6}
         found: int | None = words.get(cast("tuple[float, float]", node.attributes["clamp"]))
-        return found
+        return found if slope_of(node) == NO_SLOPE else None
 
     def clamped(self, node: Node, emit: Callable[[int, int], None]) -> None:
         """Let ``emit`` add an operator with (activation, output), and a clamp without a word as operators after it."""
@@ -123,13 +124,21 @@ class _Writer:
         self.clamp(node, between)
 
     def clamp(self, node: Node, source: int) -> None:
-        """Add the node's clamp as operators that make its output."""
+        """Add the node's slope and clamp as operators that make its output."""
         low, high = cast("tuple[float, float]", node.attributes["clamp"])
-        output = self.of_graph(node.outputs[0])
-        bounded = self.between(node, "bounded", self.shape(output)) if math.isfinite(high) else output
-        self.emit("MAXIMUM", (source, self.constant(node, "low", np.array(max(low, _LOWEST)))), bounded)
+        steps: list[tuple[str, tuple[int, ...], Any]] = []
+        if slope_of(node) != NO_SLOPE:
+            steps.append(("LEAKY_RELU", (), self.options("LeakyRelu", alpha=slope_of(node))))
+        if math.isfinite(low) or not (steps or math.isfinite(high)):
+            steps.append(("MAXIMUM", (self.constant(node, "low", np.array(max(low, _LOWEST))),), None))
         if math.isfinite(high):
-            self.emit("MINIMUM", (bounded, self.constant(node, "high", np.array(high))), output)
+            steps.append(("MINIMUM", (self.constant(node, "high", np.array(high)),), None))
+        output = self.of_graph(node.outputs[0])
+        for place, (kind, more, options) in enumerate(steps, start=1):
+            is_last = place == len(steps)
+            made = output if is_last else self.between(node, f"step{place}", self.shape(output))
+            self.emit(kind, (source, *more), made, options)
+            source = made
 
     def padded(self, node: Node, source: int, pads: tuple[int, ...], fill: np.float32) -> int:
         """Return the source with (top, left, bottom, right) around it."""
@@ -170,7 +179,7 @@ def tflite_model(graph: Graph, schema: Any, flatbuffers: Any) -> bytes:
     writer = _Writer(graph, schema)
     writer.subgraph.inputs = [writer.of_graph(info.name) for info in graph.inputs]
     for node in graph.nodes:
-        _OPERATORS[node.op_type](writer, node)
+        rule_for("litert", _OPERATORS, node)(writer, node)
     writer.subgraph.outputs = [writer.of_graph(info.name) for info in graph.outputs]
     builder = flatbuffers.Builder(1 << 20)
     builder.Finish(writer.model.Pack(builder), _IDENTIFIER)
@@ -290,7 +299,7 @@ def _pool_options(writer: _Writer, node: Node, padding: int) -> Any:
 def _max_pool(writer: _Writer, node: Node) -> None:
     """Zeros around an image that is never negative change no maximum, and TFLite pads with zeros best."""
     made_by = writer.graph.producers().get(node.inputs[0])
-    low, _ = cast("tuple[float, float]", made_by.attributes.get("clamp", _INFINITE)) if made_by else _INFINITE
+    low, _ = cast("tuple[float, float]", made_by.attributes.get("clamp", NO_CLAMP)) if made_by else NO_CLAMP
     fill = np.float32(0) if low >= 0 else _LOWEST
     x, padding = _windows(writer, node, integers(node, "kernel"), (1, 1), fill)
     writer.emit("MAX_POOL_2D", (x,), writer.of_graph(node.outputs[0]), _pool_options(writer, node, padding))
@@ -346,6 +355,12 @@ def _lrn(writer: _Writer, node: Node) -> None:
     writer.emit("LOCAL_RESPONSE_NORMALIZATION", (source,), output, options)
 
 
+def _resize(writer: _Writer, node: Node) -> None:
+    source, output = writer.of_graph(node.inputs[0]), writer.of_graph(node.outputs[0])
+    size = writer.constant(node, "size", np.array(writer.shape(output)[1:3]))
+    writer.emit("RESIZE_NEAREST_NEIGHBOR", (source, size), output, writer.options("ResizeNearestNeighbor"))
+
+
 def _softmax(writer: _Writer, node: Node) -> None:
     shape = writer.graph.shape(node.outputs[0])
     if _axis(node, shape) != len(shape) - 1:
@@ -397,6 +412,7 @@ _OPERATORS: dict[str, Callable[[_Writer, Node], None]] = {
     "LRN": _lrn,
     "MaxPool": _max_pool,
     "Reshape": _reshape,
+    "Resize": _resize,
     "ScaleShift": _scale_shift,
     "Softmax": _softmax,
 }

@@ -19,9 +19,11 @@ from powerlab.backends.base import LoadOptions
 from powerlab.backends.inputs import seeded_inputs
 from powerlab.backends.offers import check_offers, check_threads
 from powerlab.backends.packages import required
+from powerlab.backends.translation import rule_for
 from powerlab.engine.graph import Graph, Node
 from powerlab.engine.load import load_graph
 from powerlab.engine.lower.attributes import integers, number
+from powerlab.engine.operators.activation import NO_CLAMP, NO_SLOPE, slope_of
 from powerlab.engine.passes import optimise
 
 Tensor = Any
@@ -89,7 +91,7 @@ def _steps(graph: Graph, torch: Any, constants: dict[str, Tensor]) -> tuple[_Ste
     last_reader = {name: node for node in graph.nodes for name in node.inputs if name}
     return tuple(
         _Step(
-            _OPERATORS[node.op_type](torch, node, graph),
+            rule_for("torch", _OPERATORS, node)(torch, node, graph),
             tuple(name for name in node.inputs if name),
             node.outputs[0],
             tuple({name for name in node.inputs if name and name not in kept and last_reader[name] is node}),
@@ -98,10 +100,14 @@ def _steps(graph: Graph, torch: Any, constants: dict[str, Tensor]) -> tuple[_Ste
     )
 
 
-def _clamped(torch: Any, node: Node) -> Callable[[Tensor], Tensor]:
-    """Return the node's clamp as a function that may change its argument."""
+def _activated(torch: Any, node: Node) -> Callable[[Tensor], Tensor]:
+    """Return the node's slope and clamp as a function that may change its argument."""
     low, high = cast("tuple[float, float]", node.attributes["clamp"])
-    if (low, high) == (-math.inf, math.inf):
+    slope = slope_of(node)
+    if slope != NO_SLOPE:
+        leaky = torch.nn.functional.leaky_relu_
+        return lambda x: torch.clamp_(leaky(x, slope), low, high)
+    if (low, high) == NO_CLAMP:
         return lambda x: x
     if (low, high) == (0.0, math.inf):
         return cast("Callable[[Tensor], Tensor]", torch.relu_)
@@ -117,36 +123,36 @@ def _padded(torch: Any, pads: tuple[int, ...], fill: float) -> Callable[[Tensor]
 def _conv(torch: Any, node: Node, _graph: Graph) -> Operator:
     top, left, bottom, right = pads = integers(node, "pads")
     strides, dilations = integers(node, "strides"), integers(node, "dilations")
-    group, clamp = int(number(node, "group")), _clamped(torch, node)
+    group, activate = int(number(node, "group")), _activated(torch, node)
     even, has_bias = (top, left) == (bottom, right), bool(node.input(2))
     pad, inner = _padded(torch, pads, 0.0), (top, left) if even else (0, 0)
 
     def compute(x: Tensor, weight: Tensor, *more: Tensor) -> Tensor:
         bias, residual = (more[0] if has_bias else None), more[has_bias:]
         y = torch.conv2d(x if even else pad(x), weight, bias, strides, inner, dilations, group)
-        return clamp(y.add_(residual[0]) if residual else y)
+        return activate(y.add_(residual[0]) if residual else y)
 
     return compute
 
 
 def _gemm(torch: Any, node: Node, _graph: Graph) -> Operator:
-    clamp, linear = _clamped(torch, node), torch.nn.functional.linear
-    return lambda x, weight, bias=None: clamp(linear(x, weight, bias))
+    activate, linear = _activated(torch, node), torch.nn.functional.linear
+    return lambda x, weight, bias=None: activate(linear(x, weight, bias))
 
 
 def _add(torch: Any, node: Node, _graph: Graph) -> Operator:
-    clamp = _clamped(torch, node)
-    return lambda x, y: clamp(torch.add(x, y))
+    activate = _activated(torch, node)
+    return lambda x, y: activate(torch.add(x, y))
 
 
 def _clamp(torch: Any, node: Node, _graph: Graph) -> Operator:
-    low, high = cast("tuple[float, float]", node.attributes["clamp"])
-    return lambda x: torch.clamp(x, low, high)
+    activate = _activated(torch, node)
+    return lambda x: activate(x.clone())
 
 
 def _scale_shift(torch: Any, node: Node, graph: Graph) -> Operator:
-    clamp, axes = _clamped(torch, node), (-1, *(1,) * (len(graph.shape(node.outputs[0])) - 2))
-    return lambda x, scale, shift: clamp(torch.addcmul(shift.view(axes), x, scale.view(axes)))
+    activate, axes = _activated(torch, node), (-1, *(1,) * (len(graph.shape(node.outputs[0])) - 2))
+    return lambda x, scale, shift: activate(torch.addcmul(shift.view(axes), x, scale.view(axes)))
 
 
 def _max_pool(torch: Any, node: Node, _graph: Graph) -> Operator:
@@ -191,6 +197,11 @@ def _lrn(torch: Any, node: Node, _graph: Graph) -> Operator:
     return compute
 
 
+def _resize(torch: Any, node: Node, _graph: Graph) -> Operator:
+    factors, interpolate = tuple(map(float, integers(node, "factors"))), torch.nn.functional.interpolate
+    return lambda x: interpolate(x, scale_factor=factors, mode="nearest")
+
+
 def _softmax(torch: Any, node: Node, _graph: Graph) -> Operator:
     axis = int(number(node, "axis"))
     return lambda x: torch.softmax(x, axis)
@@ -217,6 +228,7 @@ _OPERATORS: dict[str, Callable[[Any, Node, Graph], Operator]] = {
     "LRN": _lrn,
     "MaxPool": _max_pool,
     "Reshape": _reshape,
+    "Resize": _resize,
     "ScaleShift": _scale_shift,
     "Softmax": _softmax,
 }

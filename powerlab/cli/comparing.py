@@ -61,6 +61,19 @@ def show_matches(matches: Sequence[Match], heading: tuple[str, str]) -> None:
                 table.add_row(*_row(match, name_of))
         print_neatly(console, table)
         console.print()
+    for sentence in _caveats(matches):
+        console.print(sentence)
+
+
+def _caveats(matches: Sequence[Match]) -> list[str]:
+    """Return what a reader must know beside the tables."""
+    ratios = [match.ratio for match in matches if match.ratio is not None]
+    said = []
+    if len(matches) > len({match.metric for match in matches}):
+        said.append("Claimed is what holds at 95 % together with all other claims about the same metric (Holm, 1979).")
+    if any(not ratio.paired for ratio in ratios):
+        said.append("Some points have no repeats in common: what changed on the device between them is in their ratio.")
+    return said
 
 
 def _row(match: Match, name_of: Callable[[Point], str]) -> tuple[str, ...]:

@@ -111,9 +111,10 @@ def _power_words(profile: LayerProfile) -> list[str]:
 def _ratio_words(profile: LayerProfile) -> list[str]:
     lines = []
     missing = sum(layer.energy is None for layer in profile.layers)
-    if profile.energy_ratio is None and not profile.no_power:
-        what = f"the power of {missing} of them" if missing else "the whole's power"
-        lines.append(f"The layers' joules are not added up, because {what} may not be used.")
+    if missing and not profile.no_power:
+        lines.append(f"The layers' joules are not added up, because the power of {missing} of them may not be used.")
+    elif profile.energy_ratio is None and not profile.no_power:
+        lines.append("The layers' joules cannot be held against the whole's, because its power may not be used.")
     if profile.energy_ratio is not None:
         drawn = "a layer repeated alone does not draw quite what it draws within an inference"
         lines.append(

@@ -157,18 +157,9 @@ def _profile(plan: SweepPlan, point: Point, host: Host, meter: Meter, window_s: 
 
 def _followed(request: LayersRequest) -> LayerProfile:
     """Measure with a progress bar on standard error."""
-    console = Console(stderr=True)
-    with Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    ) as progress:
+    with _progress() as progress, closing(measure_layers(request)) as events:
         task = progress.add_task("loading the model", total=None)
-        for event in measure_layers(request):
+        for event in events:
             if isinstance(event, LayersStarted):
                 progress.update(task, total=event.window_count)
                 progress.print(_before(event, request.point.mode))
@@ -177,6 +168,19 @@ def _followed(request: LayersRequest) -> LayerProfile:
             elif isinstance(event, LayersFinished):
                 return event.profile
     raise AssertionError("the last event is the profile")
+
+
+def _progress() -> Progress:
+    console = Console(stderr=True)
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
 
 
 def _before(event: LayersStarted, mode: str) -> str:

@@ -15,10 +15,10 @@ from itertools import pairwise
 
 import numpy as np
 
+from powerlab.domain.coverage import half_width_95
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.power import Rail, RailQuantity, Trace
 from powerlab.domain.quantity import Provenance
-from powerlab.domain.statistics import NORMAL_95
 from powerlab.measure.energy import rail_energy
 from powerlab.power.tegrastats import OFFSET_STEPS, RELATIVE_ERROR, Line, parse_line, power_step_w
 
@@ -170,7 +170,7 @@ def _figures(name: str, names: Collection[str], parts: Sequence[Part]) -> RailFi
         if part.dated:
             duration_s = float(trace.time_ns[-1] - trace.time_ns[0]) / 1e9
             time_j = math.hypot(time_j, found.energy_j / duration_s * _DATE_ERROR_S)
-    half_width_j = NORMAL_95 * math.hypot(gain_j, other_j, time_j)
+    half_width_j = half_width_95(math.hypot(gain_j, other_j, time_j), gain_j)
     return RailFigures(
         mean_w=mean_w,
         min_w=min(values_w),

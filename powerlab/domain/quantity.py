@@ -94,3 +94,12 @@ METRICS: dict[str, MetricKind] = {
     "sampling_core_percent": MetricKind(unit="%", title="powerlab's own sampling, of one core", higher_is_better=False),
 }
 """Every metric powerlab knows. img/s/W and images per joule are the same number."""
+
+POWER_FIGURES = (
+    "power_w",
+    "idle_power_w",
+    "energy_per_image_j",
+    "energy_above_idle_per_image_j",
+    "efficiency_img_per_s_per_w",
+)
+"""The metrics that a run has wherever its power could be used, whatever its scenario."""

@@ -30,6 +30,7 @@ class Evidence:
         stalled_s: how long the queries stood still.
         idle_before: energy of the idle baseline before the run; None where there was none that may be used.
         idle_after: the same after it.
+        idle_traces: what was recorded around both, each with its part.
         drift: what the mode controller says changed; None where the mode held.
         suspended_s: how long the machine was suspended meanwhile.
         power_failure: what kept the power from being recorded; None where nothing did.
@@ -63,6 +64,7 @@ class Evidence:
     stalled_s: float = 0.0
     idle_before: TotalEnergy | None = None
     idle_after: TotalEnergy | None = None
+    idle_traces: Sequence[Trace] = ()
     drift: str | None = None
     background_cores: float | None = None
     idle_background_cores: float | None = None

@@ -20,6 +20,7 @@ from powerlab.domain.sweep import Point, SweepPlan
 from powerlab.measure.background import BackgroundLoad, background_limit_cores
 from powerlab.measure.clocks import read_clocks
 from powerlab.measure.cool_down import cool_down
+from powerlab.measure.cores import check_usable
 from powerlab.measure.evidence import Evidence
 from powerlab.measure.figures import figures_of
 from powerlab.measure.latency import TimedInferences, latency_trace
@@ -77,7 +78,6 @@ class _Recorded:
 
     timed: TimedInferences
     evidence: Evidence
-    idle_before: IdleBaseline | None
     idle_after: IdleBaseline | None
     start_c: float | None
 
@@ -134,7 +134,7 @@ def measure_run(request: RunRequest) -> Measured:
     )
     return Measured(
         run=run,
-        traces=(*evidence.traces, *_idle_traces(recorded), latency_trace(timed, _provenance(request))),
+        traces=(*evidence.traces, *evidence.idle_traces, latency_trace(timed, _provenance(request))),
         idle_after=recorded.idle_after,
         start_c=recorded.start_c,
     )
@@ -162,6 +162,7 @@ def _record(request: RunRequest) -> _Recorded:
     plan, meter, clocks = request.plan, request.meter, read_clocks()
     workload = request.point.workload
     scenario = SCENARIOS[workload.scenario]
+    check_usable(request.point, meter.sysroot)
     with Worker(worker_cores(request.point)) as worker:
         join(meter.sysroot, worker.pid)
         worker.load(load_request(request.point, meter, plan.seed))
@@ -202,6 +203,7 @@ def _record(request: RunRequest) -> _Recorded:
         idle_s=plan.idle_s,
         idle_before=None if idle_before is None else idle_before.energy,
         idle_after=None if idle_after is None else idle_after.energy,
+        idle_traces=tuple(_idle_traces(idle_before, idle_after)),
         idle_before_ns=None if idle_before is None else idle_before.window_ns,
         idle_after_ns=None if idle_after is None else idle_after.window_ns,
         suspended_s=clocks.suspended_until_s(clocks_after),
@@ -217,9 +219,7 @@ def _record(request: RunRequest) -> _Recorded:
         engine_version=installed_version(workload.engine) or "",
         output_difference=request.output_difference,
     )
-    return _Recorded(
-        timed=timed, evidence=evidence, idle_before=idle_before, idle_after=idle_after, start_c=start.celsius
-    )
+    return _Recorded(timed=timed, evidence=evidence, idle_after=idle_after, start_c=start.celsius)
 
 
 def _window(request: RunRequest) -> Measure:
@@ -237,8 +237,8 @@ def _provenance(request: RunRequest) -> Provenance:
     return Provenance.SIMULATED if request.meter.sysroot.simulated else Provenance.MEASURED
 
 
-def _idle_traces(recorded: _Recorded) -> Iterator[Trace]:
+def _idle_traces(before: IdleBaseline | None, after: IdleBaseline | None) -> Iterator[Trace]:
     """Yield what was recorded around both idle baselines; a run keeps both, also the one it shares with another run."""
-    for part, idle in ((Part.IDLE_BEFORE, recorded.idle_before), (Part.IDLE_AFTER, recorded.idle_after)):
+    for part, idle in ((Part.IDLE_BEFORE, before), (Part.IDLE_AFTER, after)):
         if idle is not None:
             yield from (replace(trace, part=part) for trace in idle.traces)

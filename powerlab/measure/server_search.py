@@ -25,7 +25,8 @@ from powerlab.measure.scenarios.base import Ask
 JUDGED_AT = 0.99
 ENOUGH_QUERIES = 100
 """With fewer the 99th percentile is the slowest query."""
-SHORTEST_PROBE_S, LONGEST_PROBE_S = 1.0, 10.0
+SHORTEST_PROBE_S, LONG_PROBE_S, LONGEST_PROBE_S = 1.0, 10.0, 30.0
+"""The first two bound a probe's length where queries are fast; where they are slow, it may be the third."""
 PROBE_SHARE = 0.25
 """Of the timed part."""
 MOST_PROBES = 3
@@ -33,11 +34,25 @@ SETTLED = 1.05
 LIGHTEST = 0.02
 """The lightest load looked at, as a share of the one that keeps the worker busy all the time: a server that is idle for
 longer would need minutes to see queries enough."""
+USUAL_LOAD = 0.5
+"""The share of the time in which a worker computes at a load that holds a bound of a few times a query, about."""
 STEP_BACK = 0.9
 _PRECISION = 1.01
 _WINDOWS = 40
 _WINDOWS_HELD = 36
 _MOST_QUERIES = 20_000
+
+
+def expected_search_s(duration_s: float, query_s: float) -> float:
+    """Return how long a search takes, about: queries alone, and two probes at the usual load."""
+    shortest_s, under_load_s = probe_s(duration_s), ENOUGH_QUERIES * query_s / USUAL_LOAD
+    probes_s = 2 * max(shortest_s, under_load_s) if under_load_s <= LONGEST_PROBE_S else 0.0
+    return max(shortest_s, ENOUGH_QUERIES * query_s) + probes_s
+
+
+def probe_s(duration_s: float) -> float:
+    """Return how long a probe lasts at least, for a timed part of that length."""
+    return min(LONG_PROBE_S, max(SHORTEST_PROBE_S, PROBE_SHARE * duration_s))
 
 
 def find_load(ask: Ask, workload: Workload, window: Measure) -> Measure:
@@ -46,16 +61,15 @@ def find_load(ask: Ask, workload: Workload, window: Measure) -> Measure:
     Raises:
         PowerlabError: not even the lightest load holds it.
     """
-    probe_s = min(LONGEST_PROBE_S, max(SHORTEST_PROBE_S, PROBE_SHARE * window.duration_s))
-    probe = replace(window, duration_s=probe_s, min_inferences=ENOUGH_QUERIES, margin_s=0.0)
+    probe = replace(window, duration_s=probe_s(window.duration_s), min_inferences=ENOUGH_QUERIES, margin_s=0.0)
     alone_s = service_s(ask(probe))
     queries_per_s = _highest(alone_s, workload, window)
     if queries_per_s is None:
         raise PowerlabError(_refusal(alone_s, workload))
     seen_s = np.empty(0)
     for number in range(MOST_PROBES):
-        if queries_per_s * LONGEST_PROBE_S < ENOUGH_QUERIES:
-            break  # they come so rarely that they hardly ever meet
+        if ENOUGH_QUERIES / queries_per_s > LONGEST_PROBE_S:
+            break  # it would take too long to see them
         seed = (*window.arrival_seed, number)
         probed = ask(replace(probe, queries_per_s=queries_per_s, arrival_seed=seed))
         seen_s = np.concatenate((seen_s, service_s(probed)))

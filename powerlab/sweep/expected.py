@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from powerlab.domain.rigour import least_inferences
 from powerlab.domain.sweep import Point, SweepPlan
+from powerlab.domain.workload import Scenario
+from powerlab.measure.server_search import USUAL_LOAD, expected_search_s
 from powerlab.sweep.order import ModeVisit
 
 LOAD_S = 2.0
@@ -21,8 +23,8 @@ def expected_s(
         plan: times and counts.
         order: the runs.
         margin_s: how long power is recorded before and after each window.
-        inference_s: by point id, how long an inference takes; slow models need longer than the plan's duration, as
-            every run holds some inferences at least. Points that are not in it are taken to be fast.
+        inference_s: by point id, how long a query takes; slow models need longer than the plan's duration, as every
+            run holds some queries at least. Points that are not in it are taken to be fast.
     """
     idle_s = _idle_s(plan, margin_s)
     per_run_s = LOAD_S + plan.warm_up_s + 3 * margin_s + idle_s
@@ -35,12 +37,13 @@ def longest_s(
 ) -> float:
     """Return the same where every warm-up and every cool-down lasts as long as it may.
 
-    After a cool-down an idle baseline of its own is recorded; the first run of a mode has nothing to cool down to.
+    A run that is not the first one in its mode records an idle baseline of its own after a cool-down.
     """
     longer_s = max(0.0, plan.longest_warm_up_s - plan.warm_up_s) if plan.warm_up_s > 0 else 0.0
-    cooled = _run_count(order) - len({visit.mode for visit in order})
-    cooling_s = plan.cool_down_s + _idle_s(plan, margin_s) if plan.cool_down_s > 0 else 0.0
-    return expected_s(plan, order, margin_s, inference_s) + _run_count(order) * longer_s + max(0, cooled) * cooling_s
+    again = _run_count(order) - len(order)
+    idle_s = _idle_s(plan, margin_s) if plan.cool_down_s > 0 else 0.0
+    waits_s = _run_count(order) * (longer_s + plan.cool_down_s) + again * idle_s
+    return expected_s(plan, order, margin_s, inference_s) + waits_s
 
 
 def _run_count(order: Sequence[ModeVisit]) -> int:
@@ -52,6 +55,8 @@ def _idle_s(plan: SweepPlan, margin_s: float) -> float:
 
 
 def _window_s(plan: SweepPlan, point: Point, inference_s: Mapping[str, float]) -> float:
-    workload = point.workload
-    count = least_inferences(plan.rigour, plan.min_inferences, workload) * workload.inferences_per_query
-    return max(plan.duration_s, count * inference_s.get(point.id, 0.0))
+    count = least_inferences(plan.rigour, plan.min_inferences, point.workload)
+    query_s = inference_s.get(point.id, 0.0)
+    if point.workload.scenario is Scenario.SERVER:
+        return expected_search_s(plan.duration_s, query_s) + max(plan.duration_s, count * query_s / USUAL_LOAD)
+    return max(plan.duration_s, count * query_s)

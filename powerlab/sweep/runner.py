@@ -16,6 +16,7 @@ from powerlab.domain.preflight import check_plan
 from powerlab.domain.run import Run, Verdict
 from powerlab.domain.sweep import Point, SweepPlan
 from powerlab.domain.workload import Workload
+from powerlab.measure.cores import check_present
 from powerlab.measure.output_check import OutputCheck, check_outputs
 from powerlab.measure.process import Worker, WorkerError
 from powerlab.measure.record import IdleBaseline, Meter
@@ -56,6 +57,8 @@ def run_sweep(
     host.controller.recover()
     capabilities = host.capabilities(plan.modes)
     check_plan(plan, host.device(), capabilities, tuple(BACKENDS))
+    for cores in plan.cores:
+        check_present(cores, host.sysroot)
     meter = choose_meter(host.sysroot, capabilities, plan.sample_period_s)
     check_until(plan, meter)
     inference_s = check_models(plan, meter)

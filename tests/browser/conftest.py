@@ -11,11 +11,15 @@ import uvicorn
 from fastapi import FastAPI
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
+from layer_profiles import layer_profile
+from powerlab.domain.layers import Roof
 from powerlab_dashboards.router import create_router
 from tests.dashboards import plausible
 from tests.dashboards.conftest import Shelf, open_shelf
 from tests.requires import require_program
 
+MEASURED_ID = "00000000-0000-4000-8000-000000000007"
+ROOF = Roof(peak_gflops=200.0, memory_gb_per_s=20.0)
 CHROMIUM_ARGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -36,6 +40,7 @@ class Site:
         simulated = shelf.add_sweep(plausible.xavier(), plausible.plan(models=("resnet50", "alexnet")))
         bare = shelf.add_sweep(plausible.bare(), plausible.plan(modes=("current",)))
         laptop = shelf.add_sweep(plausible.laptop(), plausible.plan(modes=("current",), threads=(2, 10, 1)))
+        shelf.add_layers(simulated.device_id, layer_profile(), layer_profile(MEASURED_ID, roof=ROOF))
         self.addresses = {
             "home": f"{url}/",
             "devices": f"{url}/devices",
@@ -45,6 +50,8 @@ class Site:
             "run": f"{url}/runs/{simulated.runs[0].id}",
             "counter run": f"{url}/runs/{laptop.runs[0].id}",
             "study": f"{url}/studies/xavier-resnet50",
+            "layers": f"{url}/layers",
+            "layer profile": f"{url}/layers/{MEASURED_ID}",
         }
 
 

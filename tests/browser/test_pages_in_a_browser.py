@@ -10,8 +10,8 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import OpenPage, Site
 from tests.dashboards import plausible
 
-PAGES = ("home", "devices", "simulated", "bare", "laptop", "run", "counter run", "study")
-CHARTS = {"simulated": 3, "bare": 1, "laptop": 3, "run": 1, "counter run": 1}
+PAGES = ("home", "devices", "simulated", "bare", "laptop", "run", "counter run", "study", "layers", "layer profile")
+CHARTS = {"simulated": 3, "bare": 1, "laptop": 3, "run": 1, "counter run": 1, "layer profile": 2}
 
 
 def column(page: Page, section: str, index: int) -> list[str]:

@@ -16,6 +16,7 @@ from powerlab.analysis.carbon import Factors
 from powerlab.cli import main
 from powerlab.cli.factors import factors_from
 from powerlab.cli.local_store import begin
+from powerlab.cli.report import document
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.quantity import Metric, Provenance
 from powerlab.domain.run import Contribution, EffectKind
@@ -84,6 +85,13 @@ def test_the_json_holds_every_line_rail_by_rail(stored, capsys):
     document = json.loads(shown(capsys, stored, stored.rich, "--json"))
     assert decode(json.dumps(document["budget"]).encode(), tuple[Contribution, ...]) == BUDGET
     assert "costs" not in document
+
+
+def test_a_sweeps_document_holds_the_budgets_of_its_points(stored):
+    made = document("s", device(), PLAN, [stored.rich])
+    assert decode(json.dumps(made["summaries"][0]["budget"]).encode(), tuple[Contribution, ...]) == BUDGET[:3], (
+        "the lines of the figures that the point has"
+    )
 
 
 def test_a_run_without_a_budget_says_nothing_about_one(stored, capsys):

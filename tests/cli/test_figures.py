@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from powerlab.analysis.dimensions import in_words
 from powerlab.analysis.rounding import LOPSIDED
-from powerlab.cli.tables import format_figure, format_number, point_name
+from powerlab.cli.tables import format_figure, format_number
 from powerlab.domain.quantity import METRICS, Metric, Provenance
 from powerlab.domain.sweep import Point
 from powerlab.domain.workload import Workload
@@ -80,4 +81,4 @@ def test_every_metric_has_a_unit_and_a_title():
 @pytest.mark.parametrize(("threads", "wording"), [(1, "1 thread"), (2, "2 threads")])
 def test_a_point_is_named_in_words(threads, wording):
     point = Point(workload=Workload(model="alexnet", batch_size=8), threads=threads, mode="MAXN")
-    assert point_name(point) == f"alexnet, batch 8, {wording}, mode MAXN"
+    assert in_words(point) == f"alexnet, batch 8, {wording}, mode MAXN"

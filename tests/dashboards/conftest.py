@@ -11,6 +11,7 @@ import pytest
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
+from powerlab.domain.layers import LayerProfile
 from powerlab.domain.run import Run
 from powerlab.domain.sweep import SweepPlan
 from powerlab.protocol.chunks import split
@@ -25,6 +26,7 @@ from powerlab.protocol.messages import (
 )
 from powerlab.store import Store, open_store
 from powerlab.store.writes import devices, jobs, runs, sweeps
+from powerlab.store.writes.layers import store_layer_profile
 from powerlab_dashboards.router import create_router
 from recorded_run import POINT, recorded_run
 from store_writing import upload, upload_trace
@@ -88,6 +90,12 @@ class Shelf:
         if stored is None:
             self._finish(sweep)
         return sweep
+
+    def add_layers(self, device_id: str, *profiles: LayerProfile) -> None:
+        """Store layer profiles of a device."""
+        with self.store.write() as session:
+            for profile in profiles:
+                store_layer_profile(session, device_id, profile, START)
 
     def finish(self, sweep: Shelved) -> None:
         """Store the runs that a sweep lacks, and finish it."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from layer_profiles import layer_profile
 from powerlab.domain.quantity import Provenance
 from powerlab.domain.run import Verdict
 from tests.dashboards import plausible
@@ -28,6 +29,8 @@ PAGES = (
     "nowhere",
     "studies",
     "study",
+    "layers",
+    "layer profile",
 )
 STYLES = Path(__file__).parents[2] / "dashboards/powerlab_dashboards/static/powerlab.css"
 
@@ -42,6 +45,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Elemen
     simulated = shelf.add_sweep(plausible.xavier(), plausible.plan())
     bare = shelf.add_sweep(plausible.bare(), plausible.plan(modes=("current",)))
     running = shelf.add_sweep(plausible.laptop(), plan, made=made, stored=4)
+    shelf.add_layers(simulated.device_id, layer_profile())
     addresses = {
         "home": "/",
         "devices": "/devices",
@@ -55,6 +59,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Elemen
         "nowhere": "/nowhere",
         "studies": "/studies",
         "study": "/studies/xavier-resnet50",
+        "layers": "/layers",
+        "layer profile": f"/layers/{layer_profile().id}",
     }
     with client_of(shelf) as client:
         yield {name: parse(client.get(address).text) for name, address in addresses.items()}

@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 
 from powerlab.analysis.budget import RULE, rows_by_source
 from powerlab.domain.run import Contribution, EffectKind
-from powerlab_dashboards.pages.run import budget_table
+from powerlab_dashboards.pages.run import budget_table, rail_rows
 from tests.dashboards import plausible
 from tests.dashboards.conftest import Shelf
 from tests.dashboards.test_pages import EVIL, structure, words
@@ -72,3 +72,19 @@ def test_names_in_a_budget_are_shown_as_text(client: TestClient, shelf: Shelf) -
         html = client.get(address).text
         assert "<img" not in html
         assert structure(html).inline == []
+
+
+def test_a_rails_calibrated_lag_stands_beside_its_error(client: TestClient, run) -> None:
+    assert words(client.get(f"/runs/{run.id}").text).count("not calibrated") == len(run.total.rails)
+
+
+@pytest.mark.parametrize(
+    ("lag_s", "error_s", "shown"), [(0.0, 0.0, ""), (0.0481, 0.003, "48.1 ±5.9"), (-0.002, 0.0101, "−2 ±20")]
+)
+def test_a_lag_has_the_digits_of_its_interval(lag_s, error_s, shown) -> None:
+    bench = plausible.xavier()
+    made = plausible.runs(bench, plausible.plan(**ALL_ON), "s")[0]
+    trace = plausible.traces(bench, made)[0]
+    rail = dataclasses.replace(trace.rail, lag_s=lag_s, lag_error_s=error_s)
+    (row,) = rail_rows(made, [dataclasses.replace(trace, rail=rail)])
+    assert row.lag == shown

@@ -11,12 +11,10 @@ import pytest
 from layer_profiles import layer_profile
 from powerlab.domain.layers import Roof
 from powerlab.domain.quantity import Provenance
-from powerlab.store.writes.layers import store_layer_profile
 from powerlab_dashboards.charts.base import NoChart
 from powerlab_dashboards.charts.registry import LAYER_CHARTS
 from powerlab_dashboards.charts.theme import DARK, LIGHT, View
 from tests.dashboards import plausible
-from tests.dashboards.conftest import START
 from tests.dashboards.page_tree import parse
 
 VIEWS = [View(theme=theme, narrow=narrow) for theme in (LIGHT, DARK) for narrow in (False, True)]
@@ -41,9 +39,7 @@ def bars(made):
 def stored(shelf):
     """Both profiles, and a device they are of."""
     device = shelf.add_sweep(plausible.xavier(), plausible.plan()).device_id
-    with shelf.store.write() as session:
-        for profile in (MEASURED, NONE):
-            store_layer_profile(session, device, profile, START)
+    shelf.add_layers(device, MEASURED, NONE)
     return shelf
 
 

@@ -299,6 +299,11 @@ class TestRun:
         assert "Power while running not taken W no power sensor could be read during this run" in text
         assert "No rail could be read" in text
 
+    def test_figures_of_other_scenarios_are_not_missed(self, filled: Filled) -> None:
+        text = words(filled.client.get(filled["bare run"]).text)
+        assert "Queries per second within the latency bound" not in text
+        assert "Hottest zone" not in text
+
 
 class TestDevices:
     def test_sources_say_what_was_found_and_what_to_do(self, filled: Filled) -> None:

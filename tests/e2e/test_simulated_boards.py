@@ -12,7 +12,11 @@ from e2e.golden_boards import GOLDEN, described, simulated, variants
 from powerlab.boards.registry import BOARDS
 
 SHORT = "--threads 2 --repeats 3 --duration 2 --warm-up 0.2 --idle 1 --store none --json"
-KNOWN_FINDINGS = {"background-load", "too-few-samples", "window-too-short", "throttled", "power-gap"}
+KNOWN_FINDINGS = {
+    *("background-load", "too-few-samples", "window-too-short", "throttled", "power-gap"),
+    *("missing-idle", "stalled", "unsteady", "sampling-load"),
+}
+"""What a short sweep on a busy machine may bring about; no rule that judges the board or its sensors is among them."""
 
 
 @pytest.fixture(scope="module", params=variants())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -150,3 +151,8 @@ def test_offline_wants_enough_images(batch_size, ruling):
     assert found["offline"].ruling is ruling
     assert f"{250 * batch_size} images" in found["offline"].figure
     assert found["percentile"].ruling is Ruling.ACCEPTED
+
+
+def test_every_rule_is_in_the_method():
+    page = (Path(__file__).parents[2] / "docs" / "method.md").read_text(encoding="utf-8")
+    assert [rule.name for rule in MLPERF_RULES if f"\n| {rule.name} |" not in page] == []

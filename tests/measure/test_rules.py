@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from powerlab.domain.power import TOO_LOW, Rail, RailQuantity, TotalFormula, Trace
+from powerlab.domain.power import TOO_LOW, Part, Rail, RailQuantity, TotalFormula, Trace
 from powerlab.domain.quantity import Provenance
 from powerlab.domain.run import Verdict
 from powerlab.domain.validity import ENERGY_RULES
 from powerlab.domain.workload import Scenario, Workload
-from powerlab.measure.budget import Part
+from powerlab.measure import budget
 from powerlab.measure.evidence import Evidence
 from powerlab.measure.latency import TimedInferences
 from powerlab.measure.power import TotalEnergy
@@ -30,7 +30,7 @@ inside = (time_s >= 1) & (time_s <= 6)
 
 
 def idle(power_w: float, unsure_w: float = 0.0) -> TotalEnergy:
-    part = Part(origin="ina3221:VDD_IN", effect="sampling", standard_uncertainty=2 * unsure_w)
+    part = budget.Part(origin="ina3221:VDD_IN", effect="sampling", standard_uncertainty=2 * unsure_w)
     return TotalEnergy(energy_j=2 * power_w, duration_s=2.0, parts=(part,), provenance=Provenance.MEASURED)
 
 
@@ -222,6 +222,17 @@ def test_a_counter_that_leaps_is_flagged(good):
     values = 12 * time_s
     values[time_s > 3] += 40
     assert "one reading of rapl:VDD_IN" in found(counted(good, values))["implausible-power"][1]
+
+
+def test_a_slip_in_an_idle_baseline_is_flagged(good):
+    values = np.where(np.arange(200) == 77, 80.0, np.random.default_rng(3).normal(4.0, 0.1, 200))
+    seconds = np.arange(200) * 0.01
+    slip = replace(good.traces[0], time_ns=np.round(seconds * 1e9).astype(np.int64), value=values, part=Part.IDLE_AFTER)
+    evidence = replace(good, idle_traces=(slip,), idle_after_ns=(0, 2 * SECOND))
+    verdict, detail = found(evidence)["implausible-power"]
+    assert verdict is Verdict.FLAGGED
+    assert detail.startswith("while idle power was measured: one reading of")
+    assert found(replace(evidence, idle_after_ns=None)) == {}
 
 
 def test_bursts_of_the_load_are_no_slips(good):

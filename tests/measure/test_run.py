@@ -57,7 +57,7 @@ def recorded(request_, make_trace, monkeypatch):
             drift=drift,
             idle_before=request_.idle.energy,
         )
-        found = run._Recorded(timed=timed, evidence=evidence, idle_before=request_.idle, idle_after=None)
+        found = run._Recorded(timed=timed, evidence=evidence, idle_after=None, start_c=None)
         monkeypatch.setattr(run, "_record", lambda _: found)
 
     return install

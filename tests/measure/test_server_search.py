@@ -200,7 +200,7 @@ def test_a_search_takes_a_few_short_probes_and_leaves_the_window_as_it_was():
 
 
 def test_a_load_too_light_for_a_probe_is_taken_as_it_is():
-    """Queries of 1 s that hardly ever meet would need minutes for a probe of a hundred of them."""
+    """Queries of 1 s would need minutes for a probe of a hundred of them."""
     worker = SimulatedWorker(constant(1.0))
     found = find_load(worker, bound(2_500.0), replace(WINDOW, min_inferences=10))
     assert LIGHTEST < found.queries_per_s < 0.5

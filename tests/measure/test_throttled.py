@@ -25,7 +25,7 @@ from powerlab.sysroot import Sysroot
 from powerlab.throttling import guard
 
 HOT = "the thermal zone CPU-therm reached 87.5 °C"
-PLAN = SweepPlan(models=("good",), threads=(1,), batch_sizes=(4,))
+PLAN = SweepPlan(models=("good",), threads=(1,), batch_sizes=(4,), warm_up_s=0.0)
 ENERGY = TotalEnergy(energy_j=8.0, duration_s=2.0, parts=(), provenance=Provenance.MEASURED)
 
 

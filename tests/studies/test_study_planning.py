@@ -160,7 +160,7 @@ def test_every_sweep_passes_the_check_before_a_sweep(name, quick):
         name="xavier", board="jetson-agx-xavier", architecture="aarch64", cpu_model="ARMv8", core_count=8,
         memory_bytes=32 * GIB, kernel="5.10", simulated=False,
     )  # fmt: skip
-    made = planned(name, here(models={**ZOO, "yolov3": "y.onnx", "fcn-s": "f.onnx"}), quick=quick)
+    made = planned(name, here(models={**ZOO, "yolov3": "y.onnx", "fcn5": "f.onnx"}), quick=quick)
     for plan in made.plans:
         check_plan(plan, device, Capabilities(sources=(), total=None, modes=MODES), ("builtin", "onnxruntime"))
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from powerlab.domain.budget import half_width, interval, of_metric
 from powerlab.domain.errors import PowerlabError
 from powerlab.measure.calibration import Calibration, keep, place
 from powerlab.measure.lag import RailLag
@@ -87,3 +88,10 @@ def test_every_trace_of_a_sweep_states_the_lag_and_the_budget_reckons_with_it(ho
     assert {(rail.lag_s, rail.lag_error_s) for rail in recorded} == {(LAG_S, LAG_ERROR_S)}
     effects = {line.effect for event in events for line in event.run.budget if line.metric == "power_w"}
     assert "lag" in effects
+    for event in events:
+        for metric in event.run.metrics:
+            lines = of_metric(event.run.budget, metric.name)
+            if lines:
+                low, high = interval(metric.name, metric.value, half_width(lines))
+                assert (metric.low, metric.high) == (pytest.approx(low), pytest.approx(high)), metric.name
+    assert {"energy_above_idle_per_image_j", "idle_power_w"} <= {line.metric for line in events[-1].run.budget}

@@ -101,8 +101,8 @@ def test_each_part_of_a_run_counts_as_often_as_it_is_done(change, more):
         ({"longest_warm_up_s": 31.0}, 24 * 30.0),
         ({"longest_warm_up_s": 0.5}, 0.0),
         ({"warm_up_s": 0.0}, 0.0),
-        # Twenty-two runs are not the first of their mode; after a cool-down they record an idle baseline of their own.
-        ({"longest_warm_up_s": 1.0, "cool_down_s": 60.0}, 22 * (60.0 + 2.2)),
+        # The first run of each of the six stays records a baseline anyway; the others do so after a cool-down.
+        ({"longest_warm_up_s": 1.0, "cool_down_s": 60.0}, 24 * 60.0 + 18 * 2.2),
     ],
 )
 def test_the_longest_time_counts_every_wait_to_its_end(change, more):
@@ -126,6 +126,21 @@ def test_a_publishable_sweep_of_images_without_end_is_told_in_hours():
     )
     each = {point.id: 0.1 for point in plan.points()}
     assert expected_s(plan, visits(plan), 0.1, each) > 24 * 24_576 * 0.1
+
+
+def test_the_search_for_a_servers_load_takes_time_of_its_own():
+    """Queries alone, two probes, and a window whose queries leave half of the time free."""
+    plan = replace(PLAN, scenarios=(Scenario.SERVER,), latency_bound_ms=300.0, duration_s=8.0, min_inferences=10)
+    usual = replace(plan, scenarios=(Scenario.SINGLE_STREAM,))
+    runs = sum(len(visit.points) for visit in visits(plan))
+
+    def more_s(query_s: float) -> float:
+        of_server = expected_s(plan, visits(plan), 0.1, {point.id: query_s for point in plan.points()})
+        return of_server - expected_s(usual, visits(usual), 0.1)
+
+    assert more_s(0.001) == pytest.approx(runs * 3 * 2.0)
+    assert more_s(0.1) == pytest.approx(runs * (10.0 + 2 * 20.0))
+    assert more_s(2.0) == pytest.approx(runs * (200.0 + 40.0 - 8.0))
 
 
 def _seeded(seed: int) -> SweepPlan:

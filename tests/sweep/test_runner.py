@@ -96,6 +96,22 @@ def test_the_events_come_in_order_and_count_the_runs(host, quick_plan):
     assert len({event.run.id for event in finished(events)}) == 6
 
 
+def test_cores_that_the_device_has_not_are_refused_before_anything_is_touched(host, quick_plan):
+    present = host.sysroot.path("/sys/devices/system/cpu/present")
+    present.parent.mkdir(parents=True, exist_ok=True)
+    present.write_text("0-3\n")
+    with pytest.raises(PowerlabError, match="this device has the cores 0-3"):
+        next(run_sweep(quick_plan(cores=("2-5",)), "s", host))
+    assert host.controller.log == ["recover"]
+
+
+def test_cores_that_cannot_be_used_now_fail_their_runs_alone(host, quick_plan):
+    runs = [event.run for event in finished(run_sweep(quick_plan(cores=("", "900")), "s", host))]
+    assert {run.verdict for run in runs if run.point.cores} == {Verdict.FAILED}
+    assert all("the cores 900 cannot be used" in run.findings[0].detail for run in runs if run.point.cores)
+    assert Verdict.FAILED not in {run.verdict for run in runs if not run.point.cores}
+
+
 def test_a_model_whose_worker_dies_fails_alone(host, quick_plan):
     runs = [event.run for event in finished(run_sweep(quick_plan(models=("crash", "good")), "s", host))]
     crashed = [run for run in runs if run.point.workload.model == "crash"]

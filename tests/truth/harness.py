@@ -246,7 +246,7 @@ def _source(  # noqa: PLR0917 - what a source is drawn from
             delay_s=delay_s,
             gain=true_gain,
             offset_w=rail.offset * rng.uniform(-1, 1),
-            noise_w=float(share) * idle_w * float(rng.choice([0.0, 0.003, 0.01])) if focus != "quantisation" else 0.0,
+            noise_w=float(share) * idle_w * float(rng.choice([0.001, 0.003, 0.01])) if focus != "quantisation" else 0.0,
             seed=0,
         )
         for rail, share in zip(rails, shares, strict=True)

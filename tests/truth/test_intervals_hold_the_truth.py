@@ -173,3 +173,20 @@ def test_the_counters_difference_and_the_trapezoid_of_its_slope_agree():
                 apart.append(abs(energy.other_method_j / energy.energy_j - 1))
     assert len(apart) >= 50
     assert np.median(apart) < 0.002
+
+
+@pytest.mark.parametrize("focus", FOCUSES)
+def test_what_a_run_keeps_of_its_traces_gives_the_same_interval(focus):
+    """The window and a margin on either side are stored: whoever looks again must find what was found."""
+    for seed in range(40):
+        machine = draw_machine(seed, focus)
+        recording = machine.record(seed)
+        margin_ns = round(machine.margin_s * 1e9)
+        start_ns, end_ns = recording.window_ns
+        kept = []
+        for trace in recording.traces:
+            near = (trace.time_ns >= start_ns - margin_ns) & (trace.time_ns <= end_ns + margin_ns)
+            kept.append(replace(trace, time_ns=trace.time_ns[near], value=trace.value[near]))
+        whole, stored = recording.energy(), replace(recording, traces=tuple(kept)).energy()
+        assert stored.energy_j == pytest.approx(whole.energy_j, rel=1e-9)
+        assert stored.half_width_j == pytest.approx(whole.half_width_j, rel=1e-6, abs=1e-9 * whole.energy_j)

@@ -9,15 +9,16 @@ import numpy as np
 from fastapi import APIRouter, Response
 
 from powerlab.analysis.budget import RULE, SHOWN, Row, limit, rows_by_rail, rows_by_source
-from powerlab.domain.power import RailQuantity, Trace
-from powerlab.domain.quantity import METRICS
+from powerlab.domain.power import Rail, RailQuantity, Trace
+from powerlab.domain.quantity import METRICS, POWER_FIGURES, Metric, MetricKind
 from powerlab.domain.run import Contribution, Run
+from powerlab.domain.statistics import NORMAL_95
 from powerlab.store import Store, queries
 from powerlab.store.errors import NotFoundError
 from powerlab_dashboards.charts.power_trace import RunTraces
 from powerlab_dashboards.charts.registry import RUN_CHARTS
 from powerlab_dashboards.charts.series import mean_power_w
-from powerlab_dashboards.format import significant
+from powerlab_dashboards.format import decimals_for, fixed, significant
 from powerlab_dashboards.pages.figures import figure_response, view_of
 from powerlab_dashboards.pages.sweep import sweep_title
 from powerlab_dashboards.render import not_found, page
@@ -43,7 +44,7 @@ def add_routes(router: APIRouter, store: Store) -> None:
             run=run,
             sweep_title=sweep_title(record),
             window_s=(run.window_ns[1] - run.window_ns[0]) / 1e9,
-            figures=[(kind, run.metric(name)) for name, kind in METRICS.items()],
+            figures=_figures(run),
             rails=rail_rows(run, traces),
             charts=RUN_CHARTS.values(),
             budget=budget_table(run.budget),
@@ -60,6 +61,12 @@ def add_routes(router: APIRouter, store: Store) -> None:
         except NotFoundError as error:
             return not_found(str(error))
         return figure_response(chart.build(data, view_of(theme, narrow=narrow)))
+
+
+def _figures(run: Run) -> list[tuple[MetricKind, Metric | None]]:
+    """Return every figure of a run, and those of power that it should have; the others depend on its scenario."""
+    found = ((name, kind, run.metric(name)) for name, kind in METRICS.items())
+    return [(kind, metric) for name, kind, metric in found if metric is not None or name in POWER_FIGURES]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +119,7 @@ class RailRow:
     read_cost_us: float
     resolution: str
     error_percent: float
+    lag: str
 
 
 def rail_rows(run: Run, traces: Sequence[Trace]) -> list[RailRow]:
@@ -127,9 +135,19 @@ def rail_rows(run: Run, traces: Sequence[Trace]) -> list[RailRow]:
             read_cost_us=trace.read_cost_ns / 1e3,
             resolution=_resolution(trace),
             error_percent=100 * trace.rail.relative_error,
+            lag=_lag(trace.rail),
         )
         for trace in traces
     ]
+
+
+def _lag(rail: Rail) -> str:
+    """Return ``48 ±6`` in ms, with the half-width of the 95 % interval; empty where nobody calibrated the rail."""
+    if rail.lag_error_s <= 0:
+        return ""
+    half_width_ms = 1e3 * NORMAL_95 * rail.lag_error_s
+    decimals = decimals_for(half_width_ms, half_width_ms)
+    return f"{fixed(1e3 * rail.lag_s, decimals)} ±{fixed(half_width_ms, decimals)}"
 
 
 def _resolution(trace: Trace) -> str:

@@ -52,6 +52,9 @@ def _evidence(run: Run, conditions: Conditions, timed: TimedInferences, traces: 
             trace for trace in traces if trace.part is Part.RUN and trace.rail.quantity is not RailQuantity.LATENCY
         ),
         workload=run.point.workload,
+        idle_traces=tuple(
+            trace for trace in traces if trace.part is not Part.RUN and trace.rail.quantity in POWER_QUANTITIES
+        ),
         idle_before=_idle(run, conditions.idle_before_ns, Part.IDLE_BEFORE, traces),
         idle_after=_idle(run, conditions.idle_after_ns, Part.IDLE_AFTER, traces),
     )

@@ -71,7 +71,7 @@ def layer_profile(measured: Measured) -> LayerProfile:
     clock = Provenance.SIMULATED if measured.simulated else Provenance.MEASURED
     whole_time = mean_of_series(whole.each_ns)
     powers = [window.energy for window in alone if window.energy is not None]
-    complete = whole.energy is not None and len(powers) == len(alone)
+    complete = len(powers) == len(alone)
     alone_times = [mean_of_series(window.each_ns) for window in alone]
     alone_ms = Mean(
         value=sum(time.value for time in alone_times),

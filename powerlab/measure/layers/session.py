@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -78,7 +78,7 @@ class LayersFinished:
 LayersEvent = LayersStarted | WindowDone | LayersFinished
 
 
-def measure_layers(request: LayersRequest) -> Iterator[LayersEvent]:
+def measure_layers(request: LayersRequest) -> Generator[LayersEvent, None, None]:
     """Measure every layer and the whole, between two idle baselines.
 
     Yields:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from powerlab.domain.power import RailQuantity, Trace
+from powerlab.domain.power import Part, RailQuantity, Trace
 from powerlab.domain.run import Verdict
 from powerlab.measure.energy import covers
 from powerlab.measure.evidence import Evidence
@@ -31,8 +31,20 @@ def implausible_power(evidence: Evidence) -> Iterator[Judgement]:
         return
     for trace in traces:
         yield from _spike(trace, evidence.window_ns)
+    for trace, window_ns in _idle(evidence):
+        for verdict, detail in _spike(trace, window_ns):
+            yield verdict, f"while idle power was measured: {detail}"
     yield from _dropouts(evidence)
     yield from _below_idle(evidence)
+
+
+def _idle(evidence: Evidence) -> Iterator[tuple[Trace, tuple[int, int]]]:
+    """Yield the rails of the total in the idle baselines, and when those were."""
+    windows = {Part.IDLE_BEFORE: evidence.idle_before_ns, Part.IDLE_AFTER: evidence.idle_after_ns}
+    for trace in evidence.idle_traces:
+        window_ns = windows.get(trace.part)
+        if window_ns is not None and evidence.total is not None and trace.rail.key in evidence.total.rails:
+            yield trace, window_ns
 
 
 def _spike(trace: Trace, window_ns: tuple[int, int]) -> Iterator[Judgement]:

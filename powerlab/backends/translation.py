@@ -1,0 +1,42 @@
+"""How a node of powerlab's optimised graph is said in another engine; what nobody has translated is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine.graph import Node
+
+_Rule = TypeVar("_Rule")
+
+KNOWN_ATTRIBUTES = frozenset(
+    {
+        "alpha",
+        "axis",
+        "beta",
+        "bias",
+        "clamp",
+        "count_include_pad",
+        "dilations",
+        "factors",
+        "group",
+        "kernel",
+        "pads",
+        "size",
+        "slope",
+        "strides",
+    }
+)
+"""What the translations read; another attribute would change what a node computes without their knowing."""
+
+
+def rule_for(engine: str, rules: Mapping[str, _Rule], node: Node) -> _Rule:
+    """Return the rule that translates a node.
+
+    Raises:
+        PowerlabError: there is none, or the node has an attribute that no rule knows.
+    """
+    if node.op_type not in rules or not KNOWN_ATTRIBUTES.issuperset(node.attributes):
+        raise PowerlabError(f"{node} is not translated for {engine} yet; use another engine for this model.")
+    return rules[node.op_type]
