@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
@@ -76,7 +78,23 @@ def scale_shift(attributes, x, scale, shift):
     return _clamp(x * scale.reshape(axes) + shift.reshape(axes), attributes)
 
 
+def _sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+_erf = np.vectorize(math.erf)
+
 OPERATORS = {
+    "Elu": lambda attributes, x: np.where(x < 0, attributes["alpha"] * np.expm1(np.minimum(x, 0)), x),
+    "Erf": lambda _, x: _erf(x),
+    "Exp": lambda _, x: np.exp(x),
+    "Gelu": lambda _, x: x * (1 + _erf(x / math.sqrt(2))) / 2,
+    "HardSigmoid": lambda attributes, x: np.clip(attributes["alpha"] * x + attributes["beta"], 0, 1),
+    "HardSwish": lambda _, x: x * np.clip(x / 6 + 0.5, 0, 1),
+    "Multiply": lambda attributes, x, y: _clamp(x * y, attributes),
+    "Sigmoid": lambda _, x: _sigmoid(x),
+    "Silu": lambda _, x: x * _sigmoid(x),
+    "Tanh": lambda _, x: np.tanh(x),
     "Add": lambda attributes, x, y: _clamp(x + y, attributes),
     "AveragePool": average_pool,
     "Clamp": lambda attributes, x: _clamp(x, attributes),

@@ -37,6 +37,7 @@ PICTURES = {
         ["MaxPool x -> p", "GlobalAveragePool p -> y"],
     ),
     "lower_resizes": (["Resize x,,scales -> y"], "y", ["Resize x -> y"]),
+    "lower_functions": (["Sigmoid x -> g", "Mul g,x -> y"], "y", ["Silu x -> y"]),
     "lower_arithmetic": (
         ["Sum x,x,x -> u", "Mul u,two -> y"],
         "y",
@@ -72,6 +73,7 @@ KEPT = {
     "fold_scales": ([CONV, "BatchNormalization c,s,b,b,s -> y", "Relu c -> z"], "y,z"),
     "fuse_residuals": ([CONV, "Add x,c -> y"], "y,c"),
     "fuse_clamps": ([CONV, "Relu c -> y"], "y,c"),
+    "lower_functions": (["Sigmoid x -> g", "Mul g,x -> y"], "y,g"),
 }
 
 

@@ -13,7 +13,7 @@ from powerlab.engine.passes import optimise
 
 # (operator, inputs, attributes, constants, opset, shape of x, what the sentence says)
 WRONG = {
-    "unknown operator": ("Erf", ["x"], {}, {}, 13, IMAGE, "Erf node 'n' uses an operator the engine does not have"),
+    "unknown operator": ("Round", ["x"], {}, {}, 13, IMAGE, "Round node 'n' uses an operator the engine does not have"),
     "resize kind": (
         "Resize",
         ["x", "", "f"],
@@ -44,6 +44,7 @@ WRONG = {
         "rounds by 'ceil'",
     ),
     "resize computed": ("Resize", ["x", "", "x"], {}, {}, 13, IMAGE, "to be a constant"),
+    "gelu by tanh": ("Gelu", ["x"], {"approximate": "tanh"}, {}, 20, IMAGE, "exact function only"),
     "channels": ("Conv", ["x", "w"], {}, {"w": floats(3, 5, 3, 3)}, 11, IMAGE, "Conv node 'n' .*do not fit"),
     "group": ("Conv", ["x", "w"], {"group": 0}, {"w": floats(3, 4, 3, 3)}, 11, IMAGE, "group 0"),
     "bias": (
@@ -97,7 +98,7 @@ WRONG = {
     "add broadcast": ("Add", ["x", "c"], {}, {"c": floats(9, 7)}, 13, IMAGE, "one number a channel"),
     "add shapes": ("Add", ["x", "c"], {}, {"c": floats(5, 1, 1)}, 13, IMAGE, "do not fit"),
     "add types": ("Add", ["x", "c"], {}, {"c": ints(1)}, 13, IMAGE, "float32 and int64"),
-    "mul computed": ("Mul", ["x", "x"], {}, {}, 13, IMAGE, "two computed tensors"),
+    "sub computed": ("Sub", ["x", "x"], {}, {}, 13, IMAGE, "two computed tensors"),
     "one over x": ("Div", ["c", "x"], {}, {"c": floats(1)}, 13, IMAGE, "divides a constant"),
     "gemm sizes": ("Gemm", ["x", "w"], {}, {"w": floats(5, 6)}, 11, (3, 6), "do not fit"),
     "gemm transA": ("Gemm", ["x", "w"], {"transA": 1}, {"w": floats(3, 5)}, 11, (3, 6), "transA"),

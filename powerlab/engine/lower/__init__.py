@@ -13,6 +13,7 @@ from powerlab.engine.layout import NO_HALO, Halo
 from powerlab.engine.lower.builder import Builder
 from powerlab.engine.lower.convolution import lower_conv, needed_halo
 from powerlab.engine.lower.elementwise import lower_add, lower_clamp, lower_scale_shift
+from powerlab.engine.lower.functions import KERNELS, lower_function, lower_multiply
 from powerlab.engine.lower.gemm import lower_gemm
 from powerlab.engine.lower.normalise import lower_lrn, lower_softmax
 from powerlab.engine.lower.pool import lower_average_pool, lower_global_average_pool, lower_max_pool
@@ -22,6 +23,7 @@ from powerlab.engine.program import Program
 from powerlab.engine.tiers import Tier
 
 LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
+    **dict.fromkeys(KERNELS, lower_function),
     "Add": lower_add,
     "AveragePool": lower_average_pool,
     "Clamp": lower_clamp,
@@ -31,6 +33,7 @@ LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
     "GlobalAveragePool": lower_global_average_pool,
     "LRN": lower_lrn,
     "MaxPool": lower_max_pool,
+    "Multiply": lower_multiply,
     "Reshape": lower_reshape,
     "Resize": lower_resize,
     "ScaleShift": lower_scale_shift,

@@ -12,25 +12,25 @@ from powerlab.engine.pack import fill_channels
 def lower_add(builder: Builder, node: Node) -> None:
     """Lower an Add of two tensors of one shape."""
     left, right = node.inputs[:2]
-    if _prefers_blocks(builder, node):
+    if prefers_blocks(builder, node):
         x, y = builder.blocked(left), builder.blocked(right)
         builder.emit("add", node, builder.new_blocked(node.outputs[0]), x, y, **clamp_fields(node))
         return
     x, y, out = builder.planar(left), builder.planar(right), builder.new_planar(node.outputs[0])
     width = builder.tier.vector_width
-    out, x, y = (tensor.seen_as(_vectors(tensor.layout, width)) for tensor in (out, x, y))
+    out, x, y = (tensor.seen_as(vectors(tensor.layout, width)) for tensor in (out, x, y))
     builder.emit("add", node, out, x, y, **clamp_fields(node))
 
 
 def lower_clamp(builder: Builder, node: Node) -> None:
     """Lower a Clamp."""
-    if _prefers_blocks(builder, node):
+    if prefers_blocks(builder, node):
         x = builder.blocked(node.inputs[0])
         builder.emit("clamp", node, builder.new_blocked(node.outputs[0]), x, **clamp_fields(node))
         return
     x, out = builder.planar(node.inputs[0]), builder.new_planar(node.outputs[0])
     width = builder.tier.vector_width
-    out, x = (tensor.seen_as(_vectors(tensor.layout, width)) for tensor in (out, x))
+    out, x = (tensor.seen_as(vectors(tensor.layout, width)) for tensor in (out, x))
     builder.emit("clamp", node, out, x, **clamp_fields(node))
 
 
@@ -44,7 +44,7 @@ def lower_scale_shift(builder: Builder, node: Node) -> None:
     builder.emit("scale_shift", node, out, x, weights=scale, bias=shift, **clamp_fields(node))
 
 
-def _prefers_blocks(builder: Builder, node: Node) -> bool:
+def prefers_blocks(builder: Builder, node: Node) -> bool:
     """Tell whether to work in blocks: an operand lies so, or the result is going to be wanted so."""
     return any(builder.is_blocked(name) for name in node.inputs) or shape4(builder.graph.shape(node.outputs[0]))[
         2:
@@ -54,7 +54,7 @@ def _prefers_blocks(builder: Builder, node: Node) -> bool:
     )
 
 
-def _vectors(layout: Layout, width: int) -> Layout:
+def vectors(layout: Layout, width: int) -> Layout:
     """Return a planar layout as one row of whole vectors an image; the last may reach into the filling."""
     vectors = divide_up(layout.c * layout.h * layout.w, width)
     return Layout(layout.n, width, 1, vectors, 1, width, vectors * width, vectors * width, layout.image)

@@ -1,4 +1,4 @@
-"""Sums of tensors become Add; arithmetic with one number a channel, batch norms too, becomes ScaleShift."""
+"""Sums of tensors become Add, products Multiply; arithmetic with one number a channel becomes ScaleShift."""
 
 from __future__ import annotations
 
@@ -39,12 +39,7 @@ def _binary(view: NodeView, rewriter: Rewriter) -> Sequence[Node] | None:
         return None
     left, right = view.constant(0), view.constant(1)
     if left is None and right is None:
-        if node.op_type != "Add" or view.shape(0) != view.shape(1):
-            view.fail(
-                f"combines two computed tensors of shapes {view.shape(0)} and {view.shape(1)}; "
-                "the engine adds tensors of the same shape and otherwise takes constants"
-            )
-        return [Node("Add", node.name, node.inputs, node.outputs, {"clamp": NO_CLAMP})]
+        return [_of_two_tensors(view)]
     index, constant = (1, left) if left is not None else (0, right)
     assert constant is not None  # noqa: S101  one side is constant, or the branch above has returned
     value = _per_channel(view, constant, view.shape(index))
@@ -61,6 +56,25 @@ def _binary(view: NodeView, rewriter: Rewriter) -> Sequence[Node] | None:
         else:
             view.fail("divides a constant by a computed tensor, which the engine does not")
         return _scale_shift(view, rewriter, node.inputs[index], scale, shift)
+
+
+def _of_two_tensors(view: NodeView) -> Node:
+    """Return the sum of two computed tensors of one shape, or their product, also with one number a channel."""
+    node, left, right = view.node, view.shape(0), view.shape(1)
+    if node.op_type == "Add" and left == right:
+        return Node("Add", node.name, node.inputs, node.outputs, {"clamp": NO_CLAMP})
+    inputs = node.inputs if _factors(left, right) else node.inputs[::-1]
+    if node.op_type != "Mul" or not (_factors(left, right) or _factors(right, left)):
+        view.fail(
+            f"combines two computed tensors of shapes {left} and {right}; the engine adds and multiplies tensors "
+            "of one shape, multiplies an image by one number a channel, and otherwise takes constants"
+        )
+    return Node("Multiply", node.name, inputs, node.outputs, {"clamp": NO_CLAMP})
+
+
+def _factors(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    """Say whether the other shape holds factors of the first: as many, or one a channel of each image."""
+    return shape == other or (len(shape) == 4 and other == (*shape[:2], 1, 1))
 
 
 def _sum(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
@@ -101,5 +115,5 @@ _RULES = {
 
 
 def lower_arithmetic(graph: Graph) -> Graph:
-    """Return the graph with Add and ScaleShift as its only arithmetic."""
+    """Return the graph with Add, Multiply and ScaleShift as its only arithmetic."""
     return rewrite_nodes(graph, _RULES)

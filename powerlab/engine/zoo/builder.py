@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -120,6 +120,31 @@ class Builder:
         """Add min(max(x, 0), 6), in ONNX a Clip."""
         bounds = self.constant("low", np.array(0, np.float32)), self.constant("high", np.array(6, np.float32))
         return self.node("Clip", (x, *bounds), self._channels[x])
+
+    def sigmoid(self, x: str) -> str:
+        """Add 1 / (1 + exp(-x))."""
+        return self.node("Sigmoid", (x,), self._channels[x])
+
+    def silu(self, x: str) -> str:
+        """Add x times its sigmoid, as exporters write it: ONNX has no operator for it."""
+        return self.multiply(x, self.sigmoid(x))
+
+    def hard_sigmoid(self, x: str) -> str:
+        """Add min(max(x / 6 + 1/2, 0), 1)."""
+        return self.node("HardSigmoid", (x,), self._channels[x], alpha=1 / 6, beta=0.5)
+
+    def hard_swish(self, x: str) -> str:
+        """Add x times its hard sigmoid."""
+        return self.node("HardSwish", (x,), self._channels[x])
+
+    def squeeze_excite(self, x: str, channels: int, between: Callable[[str], str], gate: Callable[[str], str]) -> str:
+        """Add x times factors a channel that come from all channels' means (https://arxiv.org/abs/1709.01507)."""
+        y = between(self.conv(self.global_average_pool(x), channels, 1, bias=True))
+        return self.multiply(x, gate(self.conv(y, self._channels[x], 1, bias=True)))
+
+    def multiply(self, x: str, y: str) -> str:
+        """Add x * y, where y may have one number a channel."""
+        return self.node("Mul", (x, y), self._channels[x])
 
     def add(self, x: str, y: str) -> str:
         """Add x + y."""

@@ -89,6 +89,18 @@ void pool_global_average(const Tensor& x, Tensor& out) {
   });
 }
 
+void multiply(const Tensor& x, const Tensor& y, Clamp clamp, Tensor& out) {
+  const bool per_channel = y.h != x.h || y.w != x.w;
+  for_each(out, [&](int n, int c, int row, int column) {
+    const double factor = per_channel ? y.at(n, c, 0, 0) : y.at(n, c, row, column);
+    out.at(n, c, row, column) = limit(x.at(n, c, row, column) * factor, clamp);
+  });
+}
+
+void function(const Tensor& x, double (*f)(double), Tensor& out) {
+  std::transform(x.values.begin(), x.values.end(), out.values.begin(), f);
+}
+
 void add(const Tensor& x, const Tensor& y, Clamp clamp, Tensor& out) {
   for (std::size_t i = 0; i < out.values.size(); ++i) out.values[i] = limit(x.values[i] + y.values[i], clamp);
 }

@@ -42,6 +42,9 @@ void resize_nearest(const Tensor& x, int scale_h, int scale_w, Tensor& out);
 void pool_max(const Tensor& x, const Window& window, Tensor& out);
 void pool_average(const Tensor& x, const Window& window, bool count_padding, Tensor& out);
 void pool_global_average(const Tensor& x, Tensor& out);
+// y has the size of x, or one pixel a channel.
+void multiply(const Tensor& x, const Tensor& y, Clamp clamp, Tensor& out);
+void function(const Tensor& x, double (*f)(double), Tensor& out);
 void add(const Tensor& x, const Tensor& y, Clamp clamp, Tensor& out);
 void scale_shift(const Tensor& x, const std::vector<double>& scale, const std::vector<double>& shift, Clamp clamp,
                  Tensor& out);

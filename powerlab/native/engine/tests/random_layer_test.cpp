@@ -1,8 +1,10 @@
 // The kernels beside the convolutions, on random shapes: right, the same bits on any threads, nothing written
 // elsewhere.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/test.hpp"
@@ -30,7 +32,9 @@ void check(const KernelTable& table, const char* family, Step step, const refere
            const reference::Tensor* y, const reference::Tensor& expected, double tolerance, Random& random,
            Report& report) {
   const int v = table.vector_width;
-  Placed in(x.n, x.c, x.h, x.w, v, random.whole(0, 2)), other(x.n, x.c, x.h, x.w, v, random.whole(0, 2));
+  const reference::Tensor& second_operand = y ? *y : x;
+  Placed in(x.n, x.c, x.h, x.w, v, random.whole(0, 2));
+  Placed other(x.n, x.c, second_operand.h, second_operand.w, v, random.whole(0, 2));
   in.put(x);
   if (y) other.put(*y);
   Placed first(expected.n, expected.c, expected.h, expected.w, v, 1);
@@ -93,6 +97,34 @@ void check_resize(const KernelTable& table, Random& random, Report& report) {
   check(table, "resize_nearest", step, x, nullptr, out, 0, random, report);
 }
 
+double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
+void check_functions(const KernelTable& table, Random& random, Report& report) {
+  auto x = random_tensor(random.whole(1, 2), random.whole(1, 3 * table.vector_width), random.whole(1, 7),
+                         random.whole(1, 7), random);
+  const double reach = std::ldexp(1.0, random.whole(-6, 6));  // from where series matter to where all is 0, 1 or large
+  for (double& value : x.values) value = static_cast<double>(static_cast<float>(value * reach));
+  Step step = open_step();
+  step.alpha = 0.25f;
+  step.beta = 0.5f;
+  using Case = std::pair<const char*, double (*)(double)>;
+  for (const auto& [family, function] : {
+           Case{"sigmoid", sigmoid},
+           Case{"silu", [](double v) { return v * sigmoid(v); }},
+           Case{"tanh", [](double v) { return std::tanh(v); }},
+           Case{"exp", [](double v) { return std::exp(v); }},
+           Case{"erf", [](double v) { return std::erf(v); }},
+           Case{"gelu", [](double v) { return v * (1 + std::erf(v * std::sqrt(0.5))) / 2; }},
+           Case{"hard_sigmoid", [](double v) { return std::clamp(0.25 * v + 0.5, 0.0, 1.0); }},
+           Case{"hard_swish", [](double v) { return v * std::clamp(v / 6 + 0.5, 0.0, 1.0); }},
+           Case{"elu", [](double v) { return v < 0 ? 0.25 * std::expm1(v) : v; }},
+       }) {
+    reference::Tensor out(x.n, x.c, x.h, x.w);
+    reference::function(x, function, out);
+    check(table, family, step, x, nullptr, out, 3e-6, random, report);
+  }
+}
+
 void check_elementwise(const KernelTable& table, Random& random, Report& report) {
   const auto x = random_tensor(random.whole(1, 3), random.whole(1, 3 * table.vector_width), random.whole(1, 7),
                                random.whole(1, 7), random);
@@ -106,6 +138,11 @@ void check_elementwise(const KernelTable& table, Random& random, Report& report)
   step.high = static_cast<float>(clamp.high);
   step.slope = static_cast<float>(clamp.slope);
   reference::Tensor out(x.n, x.c, x.h, x.w);
+  reference::multiply(x, y, clamp, out);
+  check(table, "multiply", step, x, &y, out, 1e-6, random, report);
+  const auto factors = random_tensor(x.n, x.c, 1, 1, random);
+  reference::multiply(x, factors, clamp, out);
+  check(table, "multiply", step, x, &factors, out, 1e-6, random, report);
   reference::add(x, y, clamp, out);
   check(table, "add", step, x, &y, out, 1e-6, random, report);
   reference::add(x, reference::Tensor(x.n, x.c, x.h, x.w), clamp, out);
@@ -174,6 +211,7 @@ void check_random_layers(const KernelTable& table, Report& report) {
   for (int round = 0; round < kRounds; ++round) {
     check_pools(table, random, report);
     check_resize(table, random, report);
+    check_functions(table, random, report);
     check_elementwise(table, random, report);
     check_lrn(table, random, report);
     check_round_trip(table, random, report);

@@ -4,6 +4,7 @@
 #include "kernels/conv_direct.hpp"
 #include "kernels/conv_winograd.hpp"
 #include "kernels/elementwise.hpp"
+#include "kernels/functions.hpp"
 #include "kernels/normalise.hpp"
 #include "kernels/peak.hpp"
 #include "kernels/pool.hpp"
@@ -25,6 +26,16 @@ static const Kernel kKernels[] = {
     POWERLAB_KERNEL("add", "add_f32", add),
     POWERLAB_KERNEL("clamp", "clamp_f32", clamp_all),
     POWERLAB_KERNEL("scale_shift", "scale_shift_f32", scale_shift),
+    POWERLAB_KERNEL("multiply", "multiply_f32", multiply),
+    POWERLAB_KERNEL("sigmoid", "sigmoid_f32", function<sigmoid_of>),
+    POWERLAB_KERNEL("silu", "silu_f32", function<silu_of>),
+    POWERLAB_KERNEL("tanh", "tanh_f32", function<tanh_of>),
+    POWERLAB_KERNEL("exp", "exp_f32", function<exp_of>),
+    POWERLAB_KERNEL("erf", "erf_f32", function<erf_of>),
+    POWERLAB_KERNEL("gelu", "gelu_f32", function<gelu_of>),
+    POWERLAB_KERNEL("hard_sigmoid", "hard_sigmoid_f32", function<hard_sigmoid_of>),
+    POWERLAB_KERNEL("hard_swish", "hard_swish_f32", function<hard_swish_of>),
+    POWERLAB_KERNEL("elu", "elu_f32", function<elu_of>),
     POWERLAB_KERNEL("lrn", "lrn_f32", lrn),
     POWERLAB_KERNEL("softmax", "softmax_f32", softmax),
     POWERLAB_KERNEL("reorder_to_blocks", "reorder_to_blocks_f32", reorder_to_blocks),

@@ -1,0 +1,32 @@
+"""Functions of one number get all their numbers; a product with one's own sigmoid becomes Silu."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from powerlab.engine.graph import Graph, Node
+from powerlab.engine.operators.functions import PARAMETERS
+from powerlab.engine.operators.view import NodeView
+from powerlab.engine.passes.rewriting import Rewriter, Sole, fuse_into_producers, rewrite_nodes
+
+
+def _with_numbers(view: NodeView, _rewriter: Rewriter) -> Sequence[Node]:
+    node = view.node
+    numbers = {name: view.number(name, usual) for name, usual in PARAMETERS[node.op_type].items()}
+    return [Node(node.op_type, node.name, node.inputs, node.outputs, numbers)]
+
+
+def _silu(node: Node, sole: Sole, _rewriter: Rewriter) -> tuple[Node, Node] | None:
+    """Source: Elfwing et al., https://arxiv.org/abs/1702.03118; ONNX has no operator of that name."""
+    if node.op_type != "Mul":
+        return None
+    for itself, other in (node.inputs[:2], node.inputs[1::-1]):
+        gate = sole(other)
+        if gate is not None and gate.op_type == "Sigmoid" and gate.inputs[0] == itself:
+            return Node("Silu", node.name, (itself,), node.outputs), gate
+    return None
+
+
+def lower_functions(graph: Graph) -> Graph:
+    """Return the graph with functions in the form the native core takes; before arithmetic is lowered."""
+    return fuse_into_producers(rewrite_nodes(graph, dict.fromkeys(PARAMETERS, _with_numbers)), _silu)
