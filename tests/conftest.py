@@ -1,9 +1,10 @@
-"""What holds for every test: signals arrive, and in CI nothing is skipped; elsewhere what takes minutes is."""
+"""What holds for every test: signals arrive, state is the tests' own, and in CI nothing is skipped."""
 
 from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 
 import pytest
 
@@ -22,6 +23,14 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """Leave the slow tests to CI, unless they are asked for."""
     if item.get_closest_marker("slow") and not (os.environ.get("CI") or os.environ.get("POWERLAB_SLOW")):
         pytest.skip("takes minutes: runs in CI, or with POWERLAB_SLOW=1")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _state_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep what a developer's own powerlab has stored, such as calibrations, out of the tests, and theirs out of it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("POWERLAB_STATE_DIR", str(tmp_path_factory.mktemp("state")))
+        yield
 
 
 def _skipped(session: pytest.Session) -> list[pytest.TestReport]:
