@@ -20,12 +20,12 @@ repeated here; 130 interrupted (what was measured is kept, the power mode is res
 --output DIR gets NAME.tex (a table to \\input, with booktabs), NAME.html and NAME.json.
 
 examples:
-  powerlab study list                                 what there is to repeat
-  powerlab study tegra-x1-alexnet --plan              what would be run, for how long, and what cannot be repeated
+  powerlab study list                              what there is to repeat
+  powerlab study tegra-x1-alexnet --plan           what would be run, and what cannot be
   powerlab study tegra-x1-alexnet --quick --output results
   powerlab study xavier-resnet50 --board jetson-agx-xavier --modes MAXN,MODE_15W
   powerlab study armv8-cluster --model resnet152=resnet152-256.onnx
-  powerlab study aa                                   does this device tell a point from itself?
+  powerlab study aa                                does this device tell a point from itself?
 """
 
 LIST = "list"
