@@ -86,6 +86,7 @@ def test_slices_compute_what_the_whole_batch_does():
     """To the last bit where the engine takes the same algorithms at both sizes; they may differ by rounding alone."""
     cut = load_slices(BUILTIN, Workload(model="mobilenetv2", batch_size=4, slices=2), 2, None, seed=11)
     parts = [one.inputs() for one in (cut._first, *cut._others)]
+    assert not any(np.array_equal(parts[0][name], parts[1][name]) for name in parts[0]), "each has pictures of its own"
     found = cut.run()
     cut.close()
     whole = Session(optimise(load_graph("mobilenetv2", batch_size=4)), threads=2)

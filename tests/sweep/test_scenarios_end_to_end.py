@@ -26,7 +26,7 @@ def measured(rapl_tree: Path, tmp_path: Path, make_plan, numpy_engine):
     host = Host(sysroot=Sysroot(rapl_tree), state_dir=tmp_path / "state", name="bench")
 
     def measure(**changes: object) -> Measured:
-        quick = {"models": ("good",), "threads": (1,), "duration_s": 0.2, "warm_up_s": 0.0, "idle_s": 0.0}
+        quick = {"models": ("good",), "threads": (1,), "duration_s": 0.5, "warm_up_s": 0.0, "idle_s": 0.0}
         plan: SweepPlan = make_plan(**{**quick, "engines": (numpy_engine,), **changes})
         return measure_run(
             RunRequest(
