@@ -175,23 +175,16 @@ def test_an_offset_does_not_touch_what_is_above_idle():
 
 
 def test_the_inferences_time_is_shared_out_as_the_engine_saw_it():
-    shared = board_step_ns(np.array([[1.0, 3.0], [2.0, 2.0]]), np.array([8.0, 4.0]), simulated=False)
+    shared = board_step_ns(np.array([[1.0, 3.0], [2.0, 2.0]]), np.array([8.0, 4.0]))
     assert shared.tolist() == [[2, 6], [2, 2]]
-
-
-def test_a_step_that_the_host_interrupted_is_no_longer_on_a_simulated_board():
-    steps = np.array([[1.0, 3.0]] * 5 + [[500.0, 3.0]])
-    shared = board_step_ns(steps, np.full(6, 40.0), simulated=True)
-    assert shared == pytest.approx(np.array([[10.0, 30.0]] * 6))
 
 
 @given(
     st.lists(st.lists(st.floats(1, 1e6), min_size=3, max_size=3), min_size=1, max_size=20),
     st.floats(1, 1e9),
-    st.booleans(),
 )
-def test_steps_add_up_to_the_whole(rows, inference_ns, simulated):
-    shared = board_step_ns(np.array(rows), np.full(len(rows), inference_ns), simulated=simulated)
+def test_steps_add_up_to_the_whole(rows, inference_ns):
+    shared = board_step_ns(np.array(rows), np.full(len(rows), inference_ns))
     assert shared.sum(axis=1) == pytest.approx(np.full(len(rows), inference_ns))
 
 

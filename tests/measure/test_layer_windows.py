@@ -7,6 +7,7 @@ import io
 import numpy as np
 import pytest
 
+from powerlab.boards.simulator import create_tree
 from powerlab.domain.power import RailQuantity, TotalFormula
 from powerlab.domain.run import Verdict
 from powerlab.engine import Session
@@ -77,6 +78,16 @@ def test_a_worker_says_what_every_step_takes_of_the_whole(model):
     each_ns = (chunks.end_ns - chunks.start_ns) / chunks.count
     assert np.all(chunks.step_ns.sum(axis=1) <= each_ns)
     assert np.all(chunks.step_ns >= 0)
+
+
+def test_on_a_simulated_board_steps_share_the_whole_the_same_way_every_time(model, tmp_path):
+    """The host may be busy; the board is not."""
+    create_tree("jetson-orin-nano", tmp_path / "board")
+    load = LoadLayers(model=model, batch_size=1, threads=2, sysroot=str(tmp_path / "board"), seed=3)
+    _, repeated = answers(load, RepeatStep(step=WHOLE, duration_s=0.2, margin_s=0.0))
+    chunks = chunks_of(repeated)
+    assert np.all(chunks.step_ns == chunks.step_ns[0])
+    assert np.all(chunks.step_ns > 0)
 
 
 def test_a_window_holds_a_chunk_at_least(model):

@@ -18,7 +18,7 @@ _LEAST, _MOST = 0.6, 1.4
 _HALF_WAY_FLOPS_PER_BYTE = 10.0
 
 
-def activities(work: Sequence[StepWork], step_ns: NDArray[np.floating]) -> tuple[float, ...]:
+def activities(work: Sequence[StepWork], step_ns: NDArray[np.float64] | NDArray[np.int64]) -> tuple[float, ...]:
     """Return each step's switching as a multiple of what the whole has on the mean.
 
     Args:

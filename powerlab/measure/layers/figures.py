@@ -63,19 +63,16 @@ def mean_of_series(values: _Floats) -> Mean:
     return Mean(value=float(values.mean()), half_width=mean_half_width(means))
 
 
-def board_step_ns(step_ns: _Floats, inference_ns: _Floats, *, simulated: bool) -> _Floats:
+def board_step_ns(step_ns: _Floats, inference_ns: _Floats) -> _Floats:
     """Return what the steps took of each inference: its time is shared out as thread 0 saw the steps.
 
-    On a real machine the rest is the call itself. An inference on a simulated board is longer than the host took for
-    it, and what else runs on the host does not slow the board: its shares are those of the steps' medians.
+    On a real machine the rest is the call itself; an inference on a simulated board is longer than the host took.
 
     Args:
         step_ns: as the engine saw them, shape (inferences, steps).
         inference_ns: from call to return, shape (inferences,).
-        simulated: whether a simulated board ran them.
     """
-    seen_ns = np.median(step_ns, axis=0, keepdims=True) if simulated else step_ns
-    return np.asarray(seen_ns / seen_ns.sum(axis=1, keepdims=True) * inference_ns[:, None])
+    return np.asarray(step_ns / step_ns.sum(axis=1, keepdims=True) * inference_ns[:, None])
 
 
 def added(energies: Sequence[TotalEnergy]) -> TotalEnergy:

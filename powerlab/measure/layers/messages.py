@@ -51,7 +51,7 @@ class Repeated(msgspec.Struct, tag=True, frozen=True, kw_only=True):
         end_ns: and at its end.
         count: repetitions in each.
         step_ns: of the whole, what each chunk's repetitions took on the mean, in ns, a row a chunk and a column a step;
-            empty for a single step.
+            on a simulated board the same in each. Empty for a single step.
     """
 
     start_ns: bytes

@@ -66,7 +66,7 @@ class _Inferences:
 
 def layer_profile(measured: Measured) -> LayerProfile:
     """Return the profile of a network from one window a step and some of the whole."""
-    whole = _whole([window for window in measured.windows if window.step == WHOLE], simulated=measured.simulated)
+    whole = _whole([window for window in measured.windows if window.step == WHOLE])
     alone = sorted((window for window in measured.windows if window.step != WHOLE), key=lambda window: window.step)
     clock = Provenance.SIMULATED if measured.simulated else Provenance.MEASURED
     whole_time = mean_of_series(whole.each_ns)
@@ -112,13 +112,13 @@ def layer_profile(measured: Measured) -> LayerProfile:
     )
 
 
-def _whole(windows: Sequence[StepWindow], *, simulated: bool) -> _Inferences:
+def _whole(windows: Sequence[StepWindow]) -> _Inferences:
     each_ns = np.concatenate([window.each_ns for window in windows])
     seen_ns = np.concatenate([window.step_ns for window in windows])
     energies = [window.energy for window in windows if window.energy is not None]
     return _Inferences(
         each_ns=each_ns,
-        step_ns=board_step_ns(seen_ns, each_ns, simulated=simulated),
+        step_ns=board_step_ns(seen_ns, each_ns),
         energy=added(energies) if energies else None,
     )
 
