@@ -10,8 +10,8 @@ _REPEATS = 3
 _BATCH_SIZES = (1, 4)
 _MAX_MODES = 3
 _MAX_THREAD_COUNTS = 4
-_OVERHEAD_S = 3.7
-"""What a run costs beside its timed part: a worker, loading the model, warming up."""
+_OVERHEAD_S = 4.3
+"""What a run costs beside its timed part: a worker, loading the model, warming up, the idle baseline after it."""
 _WARM_UP_S = 0.5
 _SHORTEST_S = 1.0
 _LONGEST_S = 4.0
