@@ -22,6 +22,7 @@ from powerlab.cli.study_facts import Trials, here
 from powerlab.cli.tables import format_figure
 from powerlab.domain.device import Device
 from powerlab.domain.errors import PowerlabError
+from powerlab.domain.mode import CURRENT_MODE_NAME
 from powerlab.domain.preflight import check_plan
 from powerlab.domain.quantity import Metric, Provenance
 from powerlab.domain.rigour import Rigour
@@ -63,7 +64,9 @@ def repeat(args: argparse.Namespace) -> int:
     named = tuple(word.strip() for word in (args.modes or "").split(",") if word.strip())
     with orderly_ends(), open_host(args) as host:
         device, capabilities = host.device(), host.capabilities(named)
-        trials = Trials(choose_meter(host.sysroot, capabilities, SweepPlan(models=(), threads=()).sample_period_s))
+        trial = SweepPlan(models=study.plans[0].models, threads=(1,), modes=named or (CURRENT_MODE_NAME,))
+        check_plan(trial, device, capabilities)
+        trials = Trials(choose_meter(host.sysroot, capabilities, trial.sample_period_s))
         facts = here(study, device, capabilities, args.model, trials)
         rigour = Rigour.QUICK if args.quick else Rigour(args.rigour or Rigour.STANDARD)
         planned = plan_study(study, facts, rigour=rigour, quick=args.quick, modes=named)

@@ -161,6 +161,11 @@ def test_a_network_too_big_for_the_board_is_said_before_the_sweep(capsys, measur
     assert "it takes at least 16.1 GiB for weights and activations, and simulated-jetson-nano has 3.9 GiB" in error
 
 
+def test_a_mode_that_the_board_lacks_is_refused_before_any_engine_is_tried(capsys, measured, tried):
+    refused(capsys, "xavier-resnet50", "--board", "jetson-nano", "--modes", "MAXNN")
+    assert tried == []
+
+
 def test_every_engine_is_asked_once(capsys, measured, tried):
     said(capsys, "tegra-x1-alexnet", "--quick", "--board", "jetson-nano")
     assert sorted(tried) == sorted(set(tried))
