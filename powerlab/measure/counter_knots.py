@@ -3,8 +3,10 @@
 A counter is renewed at its own pace. A reading that repeats the last one says nothing; one that differs was renewed at
 most an update period ago and after the last reading. So the readings that differ are the knots of the curve, each half
 of that time old and uncertain by as much, a rectangle. Between two knots the curve is taken as straight. How far it may
-bend shows in how much the mean powers of neighbouring pieces differ: what it does within a piece is taken as random as
-that, so that it is a Brownian bridge between the two knots (M. Loève, *Probability Theory II*, section 41).
+bend shows in how much the mean powers of neighbouring pieces differ, beyond what the knots' stated times explain. That
+may be the power's doing, random as much within a piece as between pieces, so that the curve is a Brownian bridge
+between its knots (M. Loève, *Probability Theory II*, section 41); or that of knots that are less punctual than stated.
+Readings do not tell which, so each is taken for half of the variance.
 """
 
 from __future__ import annotations
@@ -84,7 +86,9 @@ class Knots:
             slope_w * part * float(unsure) / _SQRT3
             for part, unsure in ((1 - share, self.unsure_s[place]), (share, self.unsure_s[place + 1]))
         ]
-        bends_j = math.sqrt(self.wander_w2s * piece_s * abs(share * (1 - share)))
+        # Slopes that differ by late knots have three times a knot's variance: it shares both ends of its piece.
+        bridge, late = share * (1 - share), ((1 - share) ** 2 + share**2) / 3
+        bends_j = math.sqrt(self.wander_w2s * piece_s * max(0.0, bridge + late) / 2)
         least_j, most_j = self._allowed_j(np.array(time_s))
         return min(math.hypot(*times_j, bends_j), float(most_j - least_j) / _SQRT12)
 

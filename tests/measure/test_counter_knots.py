@@ -67,8 +67,8 @@ def test_power_that_varies_bends_the_curve_between_knots(make_rail, make_trace):
     )
     window_ns = (2_050_000_000, 8_050_000_000)
     assert rail_energy(calm, *window_ns).other_j["edge"] == pytest.approx(0, abs=1e-6)
-    # In the middle of 0.1 s between two knots: 10 W of deviation, over √(0.1 s · 0.025 s), at either end.
-    expected_j = math.sqrt(2) * 10 * 0.1 / 2
+    # In the middle of 0.1 s between two knots, 10 W of deviation: half a bridge's, half that of two late knots.
+    expected_j = math.sqrt(2) * 10 * 0.1 * math.sqrt((1 / 4 + 1 / 6) / 2)
     assert rail_energy(wild, *window_ns).other_j["edge"] == pytest.approx(expected_j, rel=0.2)
 
 

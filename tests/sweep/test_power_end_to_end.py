@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from powerlab.analysis.summary import summarise
+from powerlab.domain.power import Part, RailQuantity
 from powerlab.domain.quantity import Provenance
 from powerlab.domain.run import Verdict
 from powerlab.sweep.events import RunFinished
@@ -34,8 +35,9 @@ def test_the_known_power_lies_in_every_runs_interval(finished):
         assert power.high - power.low < 0.5 * TRUE_W
         idle = run.metric("idle_power_w")
         assert idle.low <= TRUE_W <= idle.high
-        above = run.metric("energy_above_idle_per_image_j")
-        assert above.low <= 0 <= above.high
+        # No interval: on a busy machine the thread that plays the kernel is later than the kernel's millisecond.
+        above = run.metric("energy_above_idle_per_image_j").value
+        assert abs(above) < 0.1 * run.metric("energy_per_image_j").value
         images_per_s = run.metric("throughput_img_per_s").value
         assert run.metric("efficiency_img_per_s_per_w").value == pytest.approx(images_per_s / power.value, rel=1e-6)
         assert {metric.provenance for metric in run.metrics} == {Provenance.MEASURED}
@@ -44,7 +46,7 @@ def test_the_known_power_lies_in_every_runs_interval(finished):
 
 def test_the_traces_hold_the_window_with_a_margin_on_both_sides(finished):
     for event in finished:
-        (trace,) = event.traces
+        (trace,) = [one for one in event.traces if one.part is Part.RUN and one.rail.quantity is RailQuantity.ENERGY]
         start_ns, end_ns = event.run.window_ns
         assert trace.time_ns[0] < start_ns
         assert trace.time_ns[-1] > end_ns
