@@ -19,6 +19,7 @@ from powerlab.measure.latency import TimedInferences, latency_trace
 from powerlab.measure.power import total_energy
 
 SECOND = 1_000_000_000
+RECORDED_AT = "2026-01-02T03:04:05.678901+00:00"
 POINT = Point(workload=Workload(model="resnet50", batch_size=4), threads=2, mode="current")
 
 
@@ -111,7 +112,7 @@ def recorded_run(
         sweep_id=sweep_id,
         point=point,
         repeat=repeat,
-        started_at="2026-01-02T03:04:05.678901+00:00",
+        started_at=RECORDED_AT,
         window_ns=timed.window_ns,
         inference_count=timed.count,
         verdict=figures.verdict,
