@@ -70,7 +70,8 @@ def test_the_list_names_every_study(capsys):
 def test_a_plan_says_what_runs_for_how_long_and_what_cannot_be_repeated(capsys, measured):
     text = said(capsys, "tegra-x1-alexnet", "--plan", "--board", "jetson-nano").err
     assert re.search(
-        r"Sweep 1 of 1 on simulated-jetson-nano, about \d+ min: alexnet in fp32 on builtin, batch 1, 48, 128, threads 4",
+        r"Sweep 1 of 1 on simulated-jetson-nano, about \d+ min: alexnet in fp32 on builtin, batch 1, 48, 128, "
+        "threads 4, modes current; 9 runs",
         text,
     )
     assert "Not repeated: alexnet in fp16 on builtin, because the engine builtin computes in fp32 alone." in text
