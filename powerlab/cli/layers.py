@@ -19,7 +19,8 @@ power mode is restored, and nothing is kept)
 
 examples:
   powerlab layers resnet50 --threads 2
-  powerlab layers mobilenetv2 --seconds-per-layer 1 --trace layers.json    open layers.json in https://ui.perfetto.dev
+  powerlab layers mobilenetv2 --seconds-per-layer 1 --trace trace.json
+                                                    open trace.json in https://ui.perfetto.dev
   powerlab layers resnet50 --board jetson-agx-xavier --modes MAXN,MODE_15W --json > layers.json
 """
 
