@@ -12,6 +12,8 @@ WORDS = "mobilenetv2 --board jetson-agx-xavier --modes MAXN,MODE_15W --threads 1
 SHORT = "--duration 0.5 --warm-up 0.2 --idle 0.3"
 MODES = ("MAXN", "MODE_15W")
 THREADS = (1, 4)
+ONLY_OF_MANY = {"latency_p90_early_ms"}
+"""What a run has where this machine is fast enough for 64 inferences in its window."""
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +46,7 @@ def test_every_point_is_there_in_the_plans_order_with_its_repeats(sweep):
 
 def test_every_figure_is_there_and_simulated(sweep):
     for one in (*sweep["runs"], *sweep["summaries"]):
-        assert sorted(metric["name"] for metric in one["metrics"]) == GOLDEN["metrics"]
+        assert sorted({metric["name"] for metric in one["metrics"]} - ONLY_OF_MANY) == GOLDEN["metrics"]
         assert {metric["provenance"] for metric in one["metrics"]} == {"simulated"}
         for metric in one["metrics"]:
             assert metric["value"] > 0
