@@ -118,7 +118,7 @@ class Run:
         repeat: 0-based number of the repeat.
         started_at: UTC, ISO 8601.
         window_ns: start and end of the timed part on CLOCK_MONOTONIC; (0, 0) for a failed run.
-        inference_count: inferences in the timed part.
+        inference_count: queries answered in the timed part: an inference each, but for multi-stream's eight images.
         verdict: the worst of ``findings``.
         findings: what the validity rules said.
         metrics: the figures; without power the power metrics are left out, never 0.

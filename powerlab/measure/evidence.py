@@ -21,7 +21,7 @@ class Evidence:
 
     Attributes:
         window_ns: the timed part.
-        inference_count: inferences in it.
+        inference_count: queries answered in it.
         total: the formula of the board's power; None where no rail can be read.
         traces: what was recorded.
         sample_period_s: the planned time between two samples.
