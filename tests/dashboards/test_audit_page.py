@@ -64,6 +64,14 @@ def test_the_page_of_a_run_leads_to_its_audit(client: TestClient, shelf: Shelf) 
     assert f"/runs/{run.id}/audit" in links
 
 
+def test_a_run_that_another_version_measured_says_so(client: TestClient, shelf: Shelf) -> None:
+    run = add_recorded_run(shelf)
+    assert run.conditions is not None
+    assert "whose method may differ" not in page_of(client, run).text
+    older = add_recorded_run(shelf, conditions=dataclasses.replace(run.conditions, measured_with="0.0.1"))
+    assert "measured with powerlab 0.0.1; this is " in page_of(client, older).text
+
+
 def test_words_of_the_run_are_printed_as_words(client: TestClient, shelf: Shelf) -> None:
     run, hostile = add_recorded_run(shelf), "<script>alert(1)</script>"
     assert run.total is not None

@@ -6,6 +6,7 @@ from collections import Counter
 
 from fastapi import APIRouter, Response
 
+from powerlab import __version__
 from powerlab.domain.errors import PowerlabError
 from powerlab.measure.audit.mlperf import Ruling
 from powerlab.store import Store, queries
@@ -40,6 +41,7 @@ def add_routes(router: APIRouter, store: Store) -> None:
             "audit.html",
             section="sweeps",
             run=run,
+            version=__version__,
             sweep_title=sweep_title(record),
             audit=audit,
             reason=reason,
