@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,8 @@ def load_with(engine: str, provider: str, options: LoadOptions) -> OnnxRuntimeBa
             model.
     """
     check_offers(engine, options, spins_us=(_NO_SPIN,))
+    if provider != PROCESSOR:
+        os.environ["NVIDIA_TF32_OVERRIDE"] = "0"  # fp32 is to mean float32 on a card too: its libraries read this
     onnxruntime = required(engine, "onnxruntime")
     if provider not in onnxruntime.get_available_providers():
         raise PowerlabError(
