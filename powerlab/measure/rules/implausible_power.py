@@ -96,16 +96,15 @@ def _readings(trace: Trace, window_ns: tuple[int, int]) -> tuple[NDArray[np.floa
 
 
 def _below_idle(evidence: Evidence) -> Iterator[Judgement]:
-    """The same sensor read both, so that its gain error cancels out of the comparison."""
-    if evidence.total is None:
+    """A load that takes less than none; a board that is still warm may be idle above it once, but not twice.
+
+    The same sensor read both, so that its gain error cancels out of the comparison.
+    """
+    idles = [idle for idle in (evidence.idle_before, evidence.idle_after) if idle is not None]
+    if evidence.total is None or not idles:
         return
     load = total_energy(evidence.total, evidence.traces, evidence.window_ns)
-    for idle, when in ((evidence.idle_before, "before"), (evidence.idle_after, "after")):
-        if idle is None:
-            continue
-        unsure_w = unshared_half_width_w(load) + unshared_half_width_w(idle)
-        if load.power_w + unsure_w < idle.power_w:
-            yield (
-                Verdict.FLAGGED,
-                f"the board took {load.power_w:.3g} W under load and {idle.power_w:.3g} W idle {when} it",
-            )
+    idle = min(idles, key=lambda one: one.power_w)
+    unsure_w = unshared_half_width_w(load) + unshared_half_width_w(idle)
+    if load.power_w + unsure_w < idle.power_w:
+        yield Verdict.FLAGGED, f"the board took {load.power_w:.3g} W under load, and {idle.power_w:.3g} W idle"
