@@ -7,10 +7,10 @@ import importlib.util
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote
 
 import msgspec
 
+from powerlab.cli import sweeping
 from powerlab.cli.local_store import default_store
 from powerlab.cli.report import in_plan_order
 from powerlab.cli.run_source import open_existing, stored_runs
@@ -64,8 +64,7 @@ def find_sweep(word: str, args: argparse.Namespace) -> SweepRuns:
     if Path(word).is_file():
         return _from_file(Path(word))
     if args.server is not None:
-        record = ServerApi(args.server).get(f"/sweeps/{quote(word, safe='')}", SweepRecord)
-        return _from_record(record, args)
+        return _from_record(sweeping.find_sweep(ServerApi(args.server), word), args)
     kept = state_dir() / "sweeps" / f"{Path(word).name}.ndjson"
     has_database = importlib.util.find_spec("sqlalchemy") is not None and default_store().is_file()
     if args.database is None and kept.is_file() and not has_database:
@@ -73,7 +72,7 @@ def find_sweep(word: str, args: argparse.Namespace) -> SweepRuns:
     from powerlab.store import queries
 
     with closing(open_existing(args.database)) as store, store.session() as session:
-        record = queries.sweep(session, word)
+        record = sweeping.only_sweep(queries.list_sweeps(session), word)
     return _from_record(record, args)
 
 

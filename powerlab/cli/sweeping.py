@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -98,7 +98,12 @@ def all_sweeps(api: ServerApi) -> list[SweepRecord]:
 
 def find_sweep(api: ServerApi, wanted: str) -> SweepRecord:
     """Return the sweep whose id begins with these digits."""
-    found = [record for record in all_sweeps(api) if record.id.startswith(wanted)]
+    return only_sweep(all_sweeps(api), wanted)
+
+
+def only_sweep(sweeps: Sequence[SweepRecord], wanted: str) -> SweepRecord:
+    """Return the only one of these sweeps whose id begins with these digits."""
+    found = [record for record in sweeps if record.id.startswith(wanted)]
     if len(found) != 1:
         raise PowerlabError(
             f"{len(found)} sweeps begin with {wanted!r}; `powerlab sweep list` shows them with their whole ids."

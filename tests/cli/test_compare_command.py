@@ -91,6 +91,12 @@ def test_two_sweeps_say_what_the_second_gained(database, capsys):
         assert match["one"]["figure"]["provenance"] == "measured"
 
 
+def test_the_first_digits_of_an_identifier_will_do(database, capsys):
+    path, (first, _) = database
+    words = ("--metric", "throughput_img_per_s", "--database", path)
+    assert said(capsys, "compare", first[:13], *words) == said(capsys, "compare", first, *words)
+
+
 def test_a_dimension_within_a_sweep(database, capsys):
     path, (first, _) = database
     text = said(capsys, "compare", first, "--by", "threads", "--metric", "power_w", "--database", path)
@@ -117,7 +123,8 @@ def test_a_results_file_is_found_by_its_sweep_where_there_is_no_database(file, t
     ("words", "sentence"),
     [
         (["{first}", "{first}", "{first}"], "3 sweeps are too many"),
-        (["nosuch"], "there is no sweep 'nosuch'"),
+        (["nosuch"], "0 sweeps begin with 'nosuch'; `powerlab sweep list` shows them"),
+        ([""], "2 sweeps begin with ''"),
         (["{first}", "--metric", "power"], "there is no metric 'power'"),
         (["{first}", "--metric", "power_W"], "(did you mean power_w?)"),
         (["{first}", "--by", "threds"], "(did you mean threads?)"),
