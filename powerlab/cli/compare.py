@@ -15,9 +15,9 @@ point against all others. Two sweeps: each point of the second against the same 
 _EPILOG = """\
 exit status: 0 compared; 2 there is no such sweep, or nothing in it can be compared
 
-A SWEEP is an identifier or its first digits (`powerlab sweep list`), or a file that `powerlab profile` wrote. Of several
-comparisons of one metric, only those are claimed that hold together at 95 % (Holm, 1979). Figures of different
-provenance are shown side by side, without a ratio.
+A SWEEP is an identifier or its first digits (`powerlab sweep list`), or a file that `powerlab profile` wrote. Of
+several comparisons of one metric, only those are claimed that hold together at 95 % (Holm, 1979). Figures of
+different provenance are shown side by side, without a ratio.
 
 examples:
   powerlab compare SWEEP                       the best point against the others
