@@ -7,6 +7,9 @@ bend shows in how much the mean powers of neighbouring pieces differ, beyond wha
 may be the power's doing, random as much within a piece as between pieces, so that the curve is a Brownian bridge
 between its knots (M. Loève, *Probability Theory II*, section 41); or that of knots that are less punctual than stated.
 Readings do not tell which, so each is taken for half of the variance.
+
+A window begins and ends with an inference, and so often just where the load has a step. Such a step bends the curve in
+one piece only, which the mean of all pieces does not show: it is looked for in the powers before and after that piece.
 """
 
 from __future__ import annotations
@@ -89,8 +92,10 @@ class Knots:
         # Slopes that differ by late knots have three times a knot's variance: it shares both ends of its piece.
         bridge, late = share * (1 - share), ((1 - share) ** 2 + share**2) / 3
         bends_j = math.sqrt(self.wander_w2s * piece_s * max(0.0, bridge + late) / 2)
+        around_w = self.slopes_w[max(0, place - 1)], self.slopes_w[min(place + 1, self.slopes_w.size - 1)]
+        step_j = abs(float(around_w[1] - around_w[0])) * piece_s * max(0.0, bridge) / _SQRT3
         least_j, most_j = self._allowed_j(np.array(time_s))
-        return min(math.hypot(*times_j, bends_j), float(most_j - least_j) / _SQRT12)
+        return min(math.hypot(*times_j, bends_j, step_j), float(most_j - least_j) / _SQRT12)
 
 
 def knots_of(time_s: Floats, trace: Trace, window_s: float) -> Knots:

@@ -68,8 +68,20 @@ def test_power_that_varies_bends_the_curve_between_knots(make_rail, make_trace):
     window_ns = (2_050_000_000, 8_050_000_000)
     assert rail_energy(calm, *window_ns).other_j["edge"] == pytest.approx(0, abs=1e-6)
     # In the middle of 0.1 s between two knots, 10 W of deviation: half a bridge's, half that of two late knots.
-    expected_j = math.sqrt(2) * 10 * 0.1 * math.sqrt((1 / 4 + 1 / 6) / 2)
-    assert rail_energy(wild, *window_ns).other_j["edge"] == pytest.approx(expected_j, rel=0.2)
+    # A step of 20 W from before to after adds at most 20 W · 0.1 s / 4 as a bound.
+    varied_j = math.sqrt(2) * 10 * 0.1 * math.sqrt((1 / 4 + 1 / 6) / 2)
+    found_j = rail_energy(wild, *window_ns).other_j["edge"]
+    assert 0.8 * varied_j <= found_j <= math.hypot(1.2 * varied_j, math.sqrt(2) * 20 * 0.1 / 4 / math.sqrt(3))
+
+
+def test_a_step_of_the_load_at_the_windows_start_is_in_the_interval_and_in_no_other(make_rail, make_trace):
+    """Long steady power before and after: the mean of all pieces hardly shows the one that the step is in."""
+    times = np.arange(0, 10, 0.1)
+    trace = make_trace(times, 10 * times + 20 * np.maximum(0, times - 2.05), make_rail(quantity=RailQuantity.ENERGY))
+    at_step, later = (rail_energy(trace, start_ns, 8_000_000_000) for start_ns in (2_050_000_000, 5_000_000_000))
+    assert abs(at_step.energy_j - 30 * 5.95) <= 20 * 0.1 / 4 + 1e-6
+    assert at_step.other_j["edge"] == pytest.approx(20 * 0.1 / 4 / math.sqrt(3), rel=0.05)
+    assert later.other_j["edge"] == pytest.approx(0, abs=1e-6)
 
 
 def test_a_counter_that_stood_still_at_the_end_is_not_thought_to_run_on(make_rail, make_trace):
