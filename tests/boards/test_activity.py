@@ -106,6 +106,23 @@ def test_a_paced_worker_says_it_while_it_repeats_a_layer_and_only_then(board: Sy
         one.close()
 
 
+def test_the_load_stays_between_repetitions_and_goes_after_them(board: Sysroot) -> None:
+    one = pacer(board, 2)
+    try:
+        with one.at(1.3):
+            assert busy_threads(board) == 0
+            for _ in range(2):
+                with one.inference():
+                    pass
+                assert load_now(board) == (2, pytest.approx(1.3))
+        assert busy_threads(board) == 0
+        with one.inference():
+            pass
+        assert busy_threads(board) == 0
+    finally:
+        one.close()
+
+
 def test_a_layer_that_fails_leaves_nothing_behind(board: Sysroot) -> None:
     one = pacer(board, 2)
     try:

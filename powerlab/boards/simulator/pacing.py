@@ -36,7 +36,10 @@ class Pacer:
 
     @contextmanager
     def at(self, activity: float) -> Iterator[None]:  # noqa: ARG002  a real board needs no telling
-        """Let the inferences in this context make the cores switch so many times what a whole network makes them."""
+        """Let the inferences in this context make the cores switch so many times what a whole network makes them.
+
+        They follow on each other without a pause: the load stays between them.
+        """
         yield
 
     def close(self) -> None:
@@ -67,6 +70,7 @@ class SimulatedPacer(Pacer):
         self._settings_ns = time.monotonic_ns()
         self._load = Load(sysroot)
         self._activity = 1.0
+        self._stays = False
 
     def _read_settings(self) -> Settings:
         return read_settings(self._sysroot, self._simulation)
@@ -97,16 +101,21 @@ class SimulatedPacer(Pacer):
             elapsed_ns = time.monotonic_ns() - start_ns
             time.sleep(max(0.0, work_ns * stretch - elapsed_ns) / 1e9)
         finally:
-            self._load.publish(0)
+            if not self._stays:
+                self._load.publish(0)
 
     @contextmanager
     def at(self, activity: float) -> Iterator[None]:
-        """Let the inferences in this context make the cores switch so many times what a whole network makes them."""
-        self._activity = activity
+        """Let the inferences in this context make the cores switch so many times what a whole network makes them.
+
+        They follow on each other without a pause: the load stays between them.
+        """
+        self._activity, self._stays = activity, True
         try:
             yield
         finally:
-            self._activity = 1.0
+            self._activity, self._stays = 1.0, False
+            self._load.publish(0)
 
     def close(self) -> None:
         """Take the worker's load off the board."""
