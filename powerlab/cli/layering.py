@@ -6,7 +6,7 @@ import argparse
 import json
 import math
 import sys
-from contextlib import closing
+from contextlib import closing, nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -17,10 +17,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from powerlab.analysis.chrome_trace import chrome_trace
 from powerlab.analysis.roofline import roofline
 from powerlab.backends.registry import BACKENDS
-from powerlab.cli import EXIT_INCOMPLETE, EXIT_OK
+from powerlab.cli import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK
 from powerlab.cli.consoles import print_neatly, table_console
 from powerlab.cli.hosts import open_host
-from powerlab.cli.interrupts import orderly_ends
+from powerlab.cli.interrupts import orderly_ends, uninterrupted
 from powerlab.cli.layer_tables import layer_table, layer_words
 from powerlab.cli.local_store import keep_layer_profile, open_local
 from powerlab.cli.plans import ALL_MODES, named_modes
@@ -62,12 +62,23 @@ def layers(args: argparse.Namespace) -> int:
         if meter.rails:
             meter = watched_meter(meter, watch_s(plan.duration_s))
         window_s = _window_s(args, plan, meter)
-        profiles = [_profile(plan, point, host, meter, window_s) for point in plan.points()]
-        if store is not None:
-            with closing(store):
-                for profile in profiles:
-                    keep_layer_profile(store, device, capabilities, profile)
-                print(f"powerlab: kept in {store.address}.", file=sys.stderr)
+        profiles: list[LayerProfile] = []
+        interrupted = False
+        with nullcontext() if store is None else closing(store):
+            try:
+                for point in plan.points():
+                    profile = _profile(plan, point, host, meter, window_s)
+                    with uninterrupted():
+                        profiles.append(profile)
+                        if store is not None:
+                            keep_layer_profile(store, device, capabilities, profile)
+            except KeyboardInterrupt:
+                interrupted = True
+    kept = f", kept in {store.address}" if store is not None and profiles else ""
+    print(
+        f"powerlab: {'interrupted; ' * interrupted}{len(profiles)} of {len(plan.points())} profiles made{kept}.",
+        file=sys.stderr,
+    )
     document = msgspec.json.format(msgspec.json.encode(layers_document(profiles)), indent=2).decode()
     if output is not None:
         output.write_text(f"{document}\n", encoding="utf-8")
@@ -78,6 +89,8 @@ def layers(args: argparse.Namespace) -> int:
     else:
         for profile in profiles:
             print_neatly(table_console(), layer_table(profile), *layer_words(profile))
+    if interrupted:
+        return EXIT_INTERRUPTED
     return EXIT_OK if all(map(_usable, profiles)) else EXIT_INCOMPLETE
 
 

@@ -15,7 +15,7 @@ whole is measured between them, so that the sum can be held against it.
 
 _EPILOG = """\
 exit status: 0 done; 1 done, but some figures may not be used; 2 the request cannot be carried out; 130 interrupted (the
-power mode is restored, and nothing is kept)
+power mode is restored; the profiles of the modes that were finished are kept)
 
 examples:
   powerlab layers resnet50 --threads 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sqlite3
 
 import pytest
@@ -99,7 +100,7 @@ def test_the_profile_is_kept(on_a_board, home):
     with sqlite3.connect(home.home / "kept.db") as database:
         assert database.execute("SELECT id FROM layer_profile").fetchall() == [(profile["id"],)]
     database.close()
-    assert "kept in kept.db" in on_a_board.stderr
+    assert "1 of 1 profiles made, kept in kept.db." in on_a_board.stderr
 
 
 def test_without_a_sensor_there_are_times_and_the_reason_and_no_zero(without_sensors):
@@ -123,3 +124,15 @@ def test_a_real_machine_has_a_roof(without_sensors):
 def test_a_window_that_is_short_for_the_sensor_is_said_to_be(on_a_board):
     assert "the slowest sensor has a new value every " in on_a_board.stderr
     assert "so a layer wants " in on_a_board.stderr
+
+
+def test_ctrl_c_ends_it_in_an_orderly_way(home):
+    words = ("layers", "small.onnx", "--threads", "1", "--board", "jetson-agx-xavier", "--store", "none")
+    with home.started(*words) as process:
+        assert "small.onnx" not in process.stderr.readline()  # says how long it takes, and goes on
+        process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "powerlab: interrupted; 0 of 1 profiles made." in errors
+    assert "Traceback" not in errors
+    assert "conv" not in output
