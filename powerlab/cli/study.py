@@ -24,7 +24,7 @@ examples:
   powerlab study tegra-x1-alexnet --plan           what would be run, and what cannot be
   powerlab study tegra-x1-alexnet --quick --output results
   powerlab study xavier-resnet50 --board jetson-agx-xavier --modes MAXN,MODE_15W
-  powerlab study armv8-cluster --model resnet152=resnet152-256.onnx
+  powerlab study armv8-cluster --model yolov3=my_yolov3.onnx
   powerlab study aa                                does this device tell a point from itself?
 """
 

@@ -14,7 +14,7 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import CURRENT_MODE_NAME
 from powerlab.domain.sweep import Point, SweepPlan
 from powerlab.domain.workload import Workload
-from powerlab.engine.load import load_graph
+from powerlab.engine.load import load_graph, split_size
 from powerlab.engine.memory import live_bytes, weight_bytes
 from powerlab.engine.passes import optimise
 from powerlab.engine.zoo import ZOO
@@ -58,7 +58,7 @@ def models(study: Study, files: Sequence[str]) -> dict[str, str]:
         PowerlabError: a word is not ``NAME=FILE``, or the study has no such network.
     """
     networks = tuple(dict.fromkeys(name for plan in study.plans for name in plan.models))
-    found = {name: name for name in networks if name in ZOO}
+    found = {name: name for name in networks if split_size(name)[0] in ZOO}
     for word in files:
         name, sign, path = word.partition("=")
         if not sign or not path:

@@ -30,7 +30,7 @@ MODES = (
     PowerMode(name="governor=powersave", origin=ModeOrigin.INVENTED),
     PowerMode(name="jetson-clocks", settings=(Setting(knob="jetson_clocks", target="clocks", value="on"),)),
 )
-ZOO = {name: name for name in ("alexnet", "resnet50", "resnet152", "densenet201")}
+ZOO = {name: name for name in ("alexnet", "resnet50", "resnet152@256", "densenet201@256")}
 
 
 def here(**changes):
@@ -103,9 +103,9 @@ def test_a_batch_too_big_for_the_memory_is_left_out_before_anything_runs():
 
 
 def test_one_network_too_big_leaves_the_other_in():
-    made = planned("armv8-cluster", here(needed_bytes=lambda model, _: 40 * GIB if model == "resnet152" else GIB))
-    assert [plan.models for plan in made.plans] == [("densenet201",)]
-    assert set(reasons(made)) == {"yolov3", "resnet152 at batch 256"}
+    made = planned("armv8-cluster", here(needed_bytes=lambda model, _: 40 * GIB if model == "resnet152@256" else GIB))
+    assert [plan.models for plan in made.plans] == [("densenet201@256",)]
+    assert set(reasons(made)) == {"yolov3", "resnet152@256 at batch 256"}
 
 
 def test_a_study_of_which_nothing_fits_is_refused_with_the_reasons():
@@ -121,7 +121,7 @@ def test_a_network_that_the_zoo_lacks_asks_for_a_file():
     made = planned("armv8-cluster")
     assert "--model yolov3=FILE.onnx" in reasons(made)["yolov3"]
     given_file = planned("armv8-cluster", here(models={**ZOO, "yolov3": "nets/yolo.onnx"}))
-    assert [plan.models for plan in given_file.plans] == [("nets/yolo.onnx",), ("resnet152", "densenet201")]
+    assert [plan.models for plan in given_file.plans] == [("nets/yolo.onnx",), ("resnet152@256", "densenet201@256")]
     assert [plan.batch_sizes for plan in given_file.plans] == [(64,), (256,)]
 
 
@@ -179,7 +179,7 @@ def test_thread_counts_fit_the_cores(cores, wanted):
 
 @given(
     st.dictionaries(
-        st.tuples(st.sampled_from(["alexnet", "resnet50", "resnet152"]), st.sampled_from([1, 2, 4])),
+        st.tuples(st.sampled_from(["alexnet", "resnet50", "resnet152@256"]), st.sampled_from([1, 2, 4])),
         st.booleans(),
         max_size=9,
     ),
@@ -187,7 +187,7 @@ def test_thread_counts_fit_the_cores(cores, wanted):
 )
 def test_sweeps_hold_what_can_run_and_nothing_else(fits, refused):
     template = PlanTemplate(
-        models=("alexnet", "resnet50", "resnet152"),
+        models=("alexnet", "resnet50", "resnet152@256"),
         batch_sizes=(1, 2, 4),
         engines=("all",),
         precisions=("fp32", "fp16"),
