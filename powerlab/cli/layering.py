@@ -80,10 +80,8 @@ def layers(args: argparse.Namespace) -> int:
         file=sys.stderr,
     )
     document = msgspec.json.format(msgspec.json.encode(layers_document(profiles)), indent=2).decode()
-    if output is not None:
-        output.write_text(f"{document}\n", encoding="utf-8")
-    if trace is not None:
-        trace.write_text(json.dumps(chrome_trace(profiles)) + "\n", encoding="utf-8")
+    _write(output, document)
+    _write(trace, json.dumps(chrome_trace(profiles)))
     if args.json:
         print(document)
     else:
@@ -92,6 +90,11 @@ def layers(args: argparse.Namespace) -> int:
     if interrupted:
         return EXIT_INTERRUPTED
     return EXIT_OK if all(map(_usable, profiles)) else EXIT_INCOMPLETE
+
+
+def _write(path: Path | None, text: str) -> None:
+    if path is not None:
+        path.write_text(f"{text}\n", encoding="utf-8")
 
 
 def layers_document(profiles: list[LayerProfile]) -> dict[str, object]:
