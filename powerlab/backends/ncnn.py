@@ -16,6 +16,7 @@ from powerlab.backends.packages import required
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.graph import Graph
 from powerlab.engine.load import load_graph
+from powerlab.engine.lower.attributes import number
 from powerlab.engine.passes import optimise
 
 
@@ -60,6 +61,8 @@ def load(options: LoadOptions) -> NcnnBackend:
     half = ncnn.cpu_support_arm_asimdhp()
     check_offers("ncnn", options, ("fp32", "bf16", "fp16") if half else ("fp32", "bf16"))
     graph = _single_image(options)
+    if options.precision != "fp32":
+        _refuse_groups(graph, options.precision)
     text, weights, names = ncnn_model(graph)
     net = ncnn.Net()
     net.opt.num_threads = options.threads
@@ -72,6 +75,18 @@ def load(options: LoadOptions) -> NcnnBackend:
         if net.load_param_mem(text) != 0 or net.load_model(file.name) != 0:
             raise PowerlabError(f"ncnn refuses {options.model}; use another engine for this model.")
     return NcnnBackend(graph, options.batch_size, net, ncnn.Mat, names)
+
+
+def _refuse_groups(graph: Graph, precision: str) -> None:
+    """Refuse convolutions of groups that are no single channels: seen to give garbage in bf16 (ncnn 1.0.20261020)."""
+    for node in graph.nodes:
+        if node.op_type == "FusedConv":
+            group, channels = int(number(node, "group")), graph.shape(node.inputs[0])[1]
+            if group > 1 and not group == channels == graph.shape(node.outputs[0])[1]:
+                raise PowerlabError(
+                    f"ncnn computes {node}, which has {group} groups, wrongly in {precision}; ask for fp32, or use "
+                    "another engine."
+                )
 
 
 def _single_image(options: LoadOptions) -> Graph:

@@ -25,6 +25,19 @@ _FLOATS_FOLLOW = b"\0\0\0\0"
 _NO_BOUND = 3.4028235e38
 _RELU, _LEAKY, _CLIP = 1, 2, 3
 _NEAREST = 1
+_SUM, _PRODUCT = 0, 2
+_FUNCTIONS = {
+    "Elu": ("ELU", "alpha"),
+    "Erf": ("Erf",),
+    "Exp": ("Exp",),
+    "Gelu": ("GELU",),
+    "HardSigmoid": ("HardSigmoid", "alpha", "beta"),
+    "HardSwish": ("HardSwish",),
+    "Sigmoid": ("Sigmoid",),
+    "Silu": ("Swish",),
+    "Tanh": ("TanH",),
+}
+"""Functions of one number: ncnn's layer, and the attributes that are its parameters."""
 
 
 class _Writer:
@@ -149,7 +162,9 @@ def _conv(writer: _Writer, node: Node) -> None:
         return
     convolved = writer.part(node, "convolved")
     writer.layer(kind, (x,), convolved, parameters)
-    _followed(writer, node, _ends(node), lambda output: writer.layer("BinaryOp", (convolved, residual), output, {0: 0}))
+    _followed(
+        writer, node, _ends(node), lambda output: writer.layer("BinaryOp", (convolved, residual), output, {0: _SUM})
+    )
 
 
 def _computed(writer: _Writer, node: Node, kind: str, parameters: dict[int, object]) -> None:
@@ -170,7 +185,18 @@ def _gemm(writer: _Writer, node: Node) -> None:
 
 
 def _add(writer: _Writer, node: Node) -> None:
-    _followed(writer, node, _ends(node), lambda output: writer.layer("BinaryOp", node.inputs[:2], output, {0: 0}))
+    _followed(writer, node, _ends(node), lambda output: writer.layer("BinaryOp", node.inputs[:2], output, {0: _SUM}))
+
+
+def _multiply(writer: _Writer, node: Node) -> None:
+    _followed(writer, node, _ends(node), lambda output: writer.layer("BinaryOp", node.inputs, output, {0: _PRODUCT}))
+
+
+def _function(writer: _Writer, node: Node) -> None:
+    """Add a function of one number; ncnn's hard swish is told the slope that ONNX's always has."""
+    kind, *numbers = _FUNCTIONS[node.op_type]
+    given = {place: f"{number(node, name):.9g}" for place, name in enumerate(numbers)}
+    writer.layer(kind, node.inputs, node.outputs[0], {0: f"{1 / 6:.9g}", 1: 0.5} if kind == "HardSwish" else given)
 
 
 def _clamp(writer: _Writer, node: Node) -> None:
@@ -250,8 +276,10 @@ _LAYERS: dict[str, Callable[[_Writer, Node], None]] = {
     "GlobalAveragePool": _global_average_pool,
     "LRN": _lrn,
     "MaxPool": _pool,
+    "Multiply": _multiply,
     "Reshape": _reshape,
     "Resize": _resize,
     "ScaleShift": _scale_shift,
     "Softmax": _softmax,
+    **dict.fromkeys(_FUNCTIONS, _function),
 }

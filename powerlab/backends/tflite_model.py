@@ -279,6 +279,46 @@ def _clamp(writer: _Writer, node: Node) -> None:
         writer.clamp(node, source)
 
 
+def _multiply(writer: _Writer, node: Node) -> None:
+    inputs = tuple(writer.of_graph(name) for name in node.inputs)
+    writer.clamped(
+        node,
+        lambda activation, output: writer.emit(
+            "MUL", inputs, output, writer.options("Mul", fusedActivationFunction=activation)
+        ),
+    )
+
+
+def _function(writer: _Writer, node: Node) -> None:
+    source, output = writer.of_graph(node.inputs[0]), writer.of_graph(node.outputs[0])
+    options = writer.options("Gelu", approximate=False) if node.op_type == "Gelu" else None
+    writer.emit(_FUNCTIONS[node.op_type], (source,), output, options)
+
+
+def _elu(writer: _Writer, node: Node) -> None:
+    if number(node, "alpha") != 1:
+        raise PowerlabError(f"{node} has the alpha {number(node, 'alpha'):g}; LiteRT has this function for 1 alone.")
+    writer.emit("ELU", (writer.of_graph(node.inputs[0]),), writer.of_graph(node.outputs[0]))
+
+
+def _silu(writer: _Writer, node: Node) -> None:
+    source, output = writer.of_graph(node.inputs[0]), writer.of_graph(node.outputs[0])
+    gate = writer.between(node, "gate", writer.shape(output))
+    writer.emit("LOGISTIC", (source,), gate)
+    writer.emit("MUL", (source, gate), output, writer.options("Mul"))
+
+
+def _hard_sigmoid(writer: _Writer, node: Node) -> None:
+    source, output = writer.of_graph(node.inputs[0]), writer.of_graph(node.outputs[0])
+    numbers = {"slope": number(node, "alpha"), "shift": number(node, "beta"), "low": 0.0, "high": 1.0}
+    for label, kind, table in (("slope", "MUL", "Mul"), ("shift", "ADD", "Add"), ("low", "MAXIMUM", None)):
+        made = writer.between(node, f"after {label}", writer.shape(output))
+        constant = writer.constant(node, label, np.array(numbers[label]))
+        writer.emit(kind, (source, constant), made, None if table is None else writer.options(table))
+        source = made
+    writer.emit("MINIMUM", (source, writer.constant(node, "high", np.array(numbers["high"]))), output)
+
+
 def _scale_shift(writer: _Writer, node: Node) -> None:
     x, scale, shift = node.inputs
     source = writer.of_graph(x)
@@ -401,18 +441,32 @@ def _moves(shape: tuple[int, ...]) -> bool:
     return len(shape) == 4 and shape[1] > 1 and math.prod(shape[2:]) > 1
 
 
+_FUNCTIONS = {
+    "Exp": "EXP",
+    "Gelu": "GELU",
+    "HardSwish": "HARD_SWISH",
+    "Sigmoid": "LOGISTIC",
+    "Tanh": "TANH",
+}
+"""Functions of one number and TFLite's operator for each."""
+
 _OPERATORS: dict[str, Callable[[_Writer, Node], None]] = {
     "Add": _add,
     "AveragePool": _average_pool,
     "Clamp": _clamp,
     "Concat": _concat,
+    "Elu": _elu,
     "FusedConv": _conv,
     "FusedGemm": _gemm,
     "GlobalAveragePool": _global_average_pool,
+    "HardSigmoid": _hard_sigmoid,
     "LRN": _lrn,
     "MaxPool": _max_pool,
+    "Multiply": _multiply,
     "Reshape": _reshape,
     "Resize": _resize,
     "ScaleShift": _scale_shift,
+    "Silu": _silu,
     "Softmax": _softmax,
+    **dict.fromkeys(_FUNCTIONS, _function),
 }

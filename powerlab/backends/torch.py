@@ -150,6 +150,36 @@ def _clamp(torch: Any, node: Node, _graph: Graph) -> Operator:
     return lambda x: activate(x.clone())
 
 
+def _multiply(torch: Any, node: Node, _graph: Graph) -> Operator:
+    activate = _activated(torch, node)
+    return lambda x, y: activate(torch.mul(x, y))
+
+
+def _function(torch: Any, node: Node, _graph: Graph) -> Operator:
+    """Return a function of one number that torch has under a name of its own."""
+    functional = torch.nn.functional
+    named = {
+        "Erf": torch.erf,
+        "Exp": torch.exp,
+        "Gelu": functional.gelu,
+        "HardSwish": functional.hardswish,
+        "Sigmoid": torch.sigmoid,
+        "Silu": functional.silu,
+        "Tanh": torch.tanh,
+    }
+    return cast("Operator", named[node.op_type])
+
+
+def _elu(torch: Any, node: Node, _graph: Graph) -> Operator:
+    alpha, elu = number(node, "alpha"), torch.nn.functional.elu
+    return lambda x: elu(x, alpha)
+
+
+def _hard_sigmoid(torch: Any, node: Node, _graph: Graph) -> Operator:
+    alpha, beta = number(node, "alpha"), number(node, "beta")
+    return lambda x: torch.clamp_(x * alpha + beta, 0.0, 1.0)
+
+
 def _scale_shift(torch: Any, node: Node, graph: Graph) -> Operator:
     activate, axes = _activated(torch, node), (-1, *(1,) * (len(graph.shape(node.outputs[0])) - 2))
     return lambda x, scale, shift: activate(torch.addcmul(shift.view(axes), x, scale.view(axes)))
@@ -190,9 +220,10 @@ def _lrn(torch: Any, node: Node, _graph: Graph) -> Operator:
     before, functional = (size - 1) // 2, torch.nn.functional
 
     def compute(x: Tensor) -> Tensor:
-        squares = functional.pad((x * x).unsqueeze(1), (0, 0, 0, 0, before, size - 1 - before))
+        wide = x.to(torch.float32)  # torch averages nothing else on a processor
+        squares = functional.pad((wide * wide).unsqueeze(1), (0, 0, 0, 0, before, size - 1 - before))
         mean = functional.avg_pool3d(squares, (size, 1, 1), stride=1).squeeze(1)
-        return x / (mean * alpha + bias) ** beta
+        return (wide / (mean * alpha + bias) ** beta).to(x.dtype)
 
     return compute
 
@@ -222,13 +253,23 @@ _OPERATORS: dict[str, Callable[[Any, Node, Graph], Operator]] = {
     "AveragePool": _average_pool,
     "Clamp": _clamp,
     "Concat": _concat,
+    "Elu": _elu,
+    "Erf": _function,
+    "Exp": _function,
     "FusedConv": _conv,
     "FusedGemm": _gemm,
+    "Gelu": _function,
     "GlobalAveragePool": _global_average_pool,
+    "HardSigmoid": _hard_sigmoid,
+    "HardSwish": _function,
     "LRN": _lrn,
     "MaxPool": _max_pool,
+    "Multiply": _multiply,
     "Reshape": _reshape,
     "Resize": _resize,
     "ScaleShift": _scale_shift,
+    "Sigmoid": _function,
+    "Silu": _function,
     "Softmax": _softmax,
+    "Tanh": _function,
 }

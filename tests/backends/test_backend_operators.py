@@ -21,6 +21,8 @@ NOT_ALIKE = {
     ("openvino", "softmax 11 default"),
 }
 REFUSED = {
+    # It has no such function, or it with another number alone.
+    "litert": {"elu", "erf"},
     # No batch axis: these mix the images of a batch, or make tensors that are none.
     "ncnn": {
         "matmul batched",
@@ -63,6 +65,20 @@ def test_every_operator_computes_what_the_built_in_engine_does(engine, name, cas
         assert apart > 0.1, "it computes the same now; take it off the list"
     else:
         assert apart < TOLERANCE
+
+
+@pytest.mark.parametrize("engine", sorted({"ncnn", "torch"} & set(HERE)))
+@pytest.mark.parametrize("name", ["conv bias stride", "lrn", "average pool", "gemm", "softmax axis"])
+def test_operators_in_bfloat16_are_near_the_built_in_engines(engine, name, case):
+    path, batch_size = case(name)
+    assert difference(engine, path, batch_size, precision="bf16") < 2e-2
+
+
+@pytest.mark.parametrize("engine", sorted({"ncnn"} & set(HERE)))
+def test_groups_that_ncnn_computes_wrongly_in_bfloat16_are_refused(engine, case):
+    path, batch_size = case("conv depthwise")
+    with pytest.raises(PowerlabError, match="which has 4 groups, wrongly in bf16; ask for fp32"):
+        loaded(engine, path, batch_size, precision="bf16")
 
 
 @st.composite
