@@ -38,7 +38,7 @@ from tests.truth.loads import TrueLoad
 from tests.truth.sensors import Reads, TrueSensor
 
 MOST_POLLS_HZ, FEWEST_POLLS_HZ = 15.0, 10.0
-FIRST_SEED = 10_000
+FIRST_SEED = 500_000
 ALL = "all"
 POWERLAB = "powerlab"
 
