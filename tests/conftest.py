@@ -29,7 +29,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def _state_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Keep what a developer's own powerlab has stored, such as calibrations, out of the tests, and theirs out of it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("POWERLAB_STATE_DIR", str(tmp_path_factory.mktemp("state")))
+        patch.delenv("POWERLAB_STATE_DIR", raising=False)  # it would outweigh what single tests set
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         yield
 
 
