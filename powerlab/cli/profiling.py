@@ -38,7 +38,9 @@ from powerlab.domain.sweep import Point, SweepPlan
 from powerlab.state_dir import state_dir
 from powerlab.sweep.events import RunFinished, RunStarted, SweepExtended, SweepStarted
 from powerlab.sweep.host import Host
+from powerlab.sweep.meter import choose_meter
 from powerlab.sweep.runner import run_sweep
+from powerlab.sweep.until import check_until
 
 
 def profile(args: argparse.Namespace) -> int:
@@ -48,6 +50,8 @@ def profile(args: argparse.Namespace) -> int:
         device, capabilities = host.device(), host.capabilities(named_modes(args))
         plan = plan_from(args, device, capabilities)
         check_plan(plan, device, capabilities, (*BACKENDS, ALL_ENGINES))
+        if plan.until_percent:
+            check_until(plan, choose_meter(host.sysroot, capabilities, plan.sample_period_s))
         plan = with_engines_here(plan, refuses_here(plan, str(host.sysroot.base)))
         output = _writable(args.output)
         made = measure_and_keep(plan, host, device, capabilities, args.store)
