@@ -21,6 +21,7 @@ from powerlab.measure.output_check import OutputCheck, check_outputs
 from powerlab.measure.process import Worker, WorkerError
 from powerlab.measure.record import IdleBaseline, Meter
 from powerlab.measure.run import Measured, RunRequest, failed_run, load_request, measure_run, worker_cores
+from powerlab.measure.temperature import Zones
 from powerlab.sweep.advice import advice
 from powerlab.sweep.events import RunFinished, RunStarted, SweepEvent, SweepExtended, SweepFinished, SweepStarted
 from powerlab.sweep.expected import expected_s, longest_s
@@ -69,11 +70,12 @@ def run_sweep(
     if sweep.run_count:
         watched = watched_meter(meter, watch_s(plan.duration_s))
         sweep.meter = calibrated_meter(watched, meter.rails, host.device())
+    waiting = plan if Zones(host.sysroot).names else replace(plan, cool_down_s=0.0)  # without zones nobody waits
     yield SweepStarted(
         sweep_id=sweep_id,
         run_count=sweep.run_count,
-        expected_s=expected_s(plan, order, sweep.meter.margin_s, inference_s),
-        longest_s=longest_s(plan, order, sweep.meter.margin_s, inference_s),
+        expected_s=expected_s(waiting, order, sweep.meter.margin_s, inference_s),
+        longest_s=longest_s(waiting, order, sweep.meter.margin_s, inference_s),
         advice=" ".join(filter(None, (advice(plan, sweep.meter), outputs.words))) if sweep.run_count else "",
     )
     yield from sweep.carry_out(order)

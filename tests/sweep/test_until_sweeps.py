@@ -21,6 +21,7 @@ from powerlab.sweep import runner
 from powerlab.sweep.events import RunFinished, RunStarted, SweepEvent, SweepExtended, SweepFinished, SweepStarted
 from powerlab.sweep.host import Host
 from powerlab.sysroot import Sysroot
+from zone_tree import ZoneTree
 
 MODES = (CURRENT_MODE, PowerMode(name="fast"), PowerMode(name="slow"))
 
@@ -171,6 +172,15 @@ def test_every_run_is_told_how_warm_the_first_one_of_its_mode_began(carried_out)
     for mode, seen in by_mode.items():
         assert seen[0] is None
         assert set(seen[1:]) == {first[mode]}
+
+
+@pytest.mark.parametrize("zones", [0, 1])
+def test_a_device_without_zones_is_not_said_to_wait_for_them(carried_out, tmp_path, zones):
+    if zones:
+        ZoneTree(tmp_path, ("CPU-therm", "40000"))
+    started = carried_out(PaperBench(lambda _: 0.0001), plan_of(cool_down_s=100.0))[0]
+    waits_s = started.longest_s - started.expected_s - 6 * 9.0
+    assert waits_s == pytest.approx(zones * (6 * 100.0 + 3 * 2.2), abs=0.1)
 
 
 def test_an_impossible_width_is_refused_before_anything_is_measured(carried_out, monkeypatch):
