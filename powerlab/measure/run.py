@@ -94,6 +94,10 @@ def worker_cores(point: Point) -> frozenset[int]:
     return frozenset(mask[: point.threads])
 
 
+SIMULATED_SPIN_US = 20
+"""A thread that spins takes processor time, which a simulated board takes for work; much of it on a busy host."""
+
+
 def load_request(point: Point, meter: Meter, seed: int) -> Load:
     """Return the message that makes a worker load a point's model."""
     return Load(
@@ -102,8 +106,13 @@ def load_request(point: Point, meter: Meter, seed: int) -> Load:
         threads=point.threads,
         sysroot=str(meter.sysroot.base),
         seed=seed,
-        spin_us=point.spin_us,
+        spin_us=_spin_us(point, meter),
     )
+
+
+def _spin_us(point: Point, meter: Meter) -> int | None:
+    own = meter.sysroot.simulated and point.workload.engine == "builtin"
+    return SIMULATED_SPIN_US if own and point.spin_us is None else point.spin_us
 
 
 def measure_run(request: RunRequest) -> Measured:
