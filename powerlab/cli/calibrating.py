@@ -19,10 +19,10 @@ from powerlab.cli.interrupts import orderly_ends
 from powerlab.cli.tables import ABSENT, format_number
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.statistics import NORMAL_95
-from powerlab.measure.calibration import Calibration, keep, place
-from powerlab.measure.lag import RailLag
+from powerlab.measure.lag.calibration import Calibration, keep, place
+from powerlab.measure.lag.edges import RailLag
+from powerlab.measure.lag.step_load import SAMPLE_PERIOD_S, StepLoad, level_s, measured_lags
 from powerlab.measure.record import Meter
-from powerlab.measure.step_load import SAMPLE_PERIOD_S, StepLoad, level_s, measured_lags
 from powerlab.sweep.meter import LONGEST_WATCH_S, choose_meter, watched_meter
 
 _FEWEST_CYCLES, _MOST_CYCLES = 4, 200

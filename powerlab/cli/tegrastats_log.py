@@ -19,7 +19,7 @@ from powerlab.domain.coverage import half_width_95
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.power import Rail, RailQuantity, Trace
 from powerlab.domain.quantity import Provenance
-from powerlab.measure.energy import rail_energy
+from powerlab.measure.energy.rail import rail_energy
 from powerlab.power.tegrastats import OFFSET_STEPS, RELATIVE_ERROR, Line, parse_line, power_step_w
 
 _JUMP_STEPS, _JUMP_S = 3.0, 2.0

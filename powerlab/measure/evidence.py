@@ -9,7 +9,7 @@ from powerlab import __version__
 from powerlab.domain.power import TotalFormula, Trace
 from powerlab.domain.run import Conditions
 from powerlab.domain.workload import Workload
-from powerlab.measure.power import TotalEnergy
+from powerlab.measure.energy.total import TotalEnergy
 
 BACKGROUND_CORES = 0.5
 """Cores that others may keep busy on a machine of any size."""

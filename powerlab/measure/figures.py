@@ -9,13 +9,13 @@ from powerlab.domain.quantity import Metric, Provenance
 from powerlab.domain.run import Contribution, Finding, Verdict
 from powerlab.domain.sweep import Point
 from powerlab.domain.validity import worst_verdict
+from powerlab.measure.energy.idle import idle_around
+from powerlab.measure.energy.total import energy_budget, energy_metrics
 from powerlab.measure.evidence import Evidence
-from powerlab.measure.idle import idle_around
 from powerlab.measure.latency import TimedInferences, percentile_ms
-from powerlab.measure.power import energy_budget, energy_metrics
 from powerlab.measure.rules.stalled import stalled_s
 from powerlab.measure.scenarios.registry import latency_metrics_from
-from powerlab.measure.temperature_metrics import temperature_metrics
+from powerlab.measure.steady.temperature_metrics import temperature_metrics
 from powerlab.measure.validity import judge, usable_energy
 
 

@@ -12,8 +12,8 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.domain.power import Rail, TotalFormula, Trace
 from powerlab.measure.background import BackgroundLoad
 from powerlab.measure.clocks import suspended_since_boot_s
+from powerlab.measure.energy.total import TotalEnergy
 from powerlab.measure.evidence import Evidence
-from powerlab.measure.power import TotalEnergy
 from powerlab.measure.validity import judge, usable_energy
 from powerlab.power.recorder import Recorder
 from powerlab.sysroot import Sysroot

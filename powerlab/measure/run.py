@@ -19,7 +19,6 @@ from powerlab.domain.run import Finding, Run, Verdict
 from powerlab.domain.sweep import Point, SweepPlan
 from powerlab.measure.background import BackgroundLoad, background_limit_cores
 from powerlab.measure.clocks import read_clocks
-from powerlab.measure.cool_down import cool_down
 from powerlab.measure.cores import check_usable
 from powerlab.measure.evidence import Evidence
 from powerlab.measure.figures import figures_of
@@ -28,8 +27,9 @@ from powerlab.measure.messages import Load, Measure
 from powerlab.measure.process import Worker
 from powerlab.measure.record import IdleBaseline, Meter, Recording, idle_baseline
 from powerlab.measure.scenarios.registry import SCENARIOS
-from powerlab.measure.temperature import Thermometer
-from powerlab.measure.warm_up import warm_up
+from powerlab.measure.steady.cool_down import cool_down
+from powerlab.measure.steady.temperature import Thermometer
+from powerlab.measure.steady.warm_up import warm_up
 from powerlab.modes.cpu_quota import join
 from powerlab.throttling.guard import Guard
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 
 from powerlab.domain.run import Finding, Verdict
 from powerlab.domain.validity import ENERGY_RULES
+from powerlab.measure.energy.total import TotalEnergy, total_energy
 from powerlab.measure.evidence import Evidence
-from powerlab.measure.power import TotalEnergy, total_energy
 from powerlab.measure.rules.registry import RULES
 from powerlab.measure.rules.window_too_short import MIN_UPDATES_FLAGGED, MIN_UPDATES_VOID, window_too_short
 

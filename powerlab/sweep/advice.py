@@ -6,7 +6,7 @@ import math
 
 from powerlab.domain.sweep import SweepPlan
 from powerlab.measure.record import Meter
-from powerlab.measure.temperature import Zones
+from powerlab.measure.steady.temperature import Zones
 from powerlab.measure.validity import MIN_UPDATES_FLAGGED, MIN_UPDATES_VOID
 
 _SPARE_UPDATES = 1

@@ -9,7 +9,7 @@ from powerlab.domain.device import Capabilities, Device
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.power import Availability, Rail
 from powerlab.domain.quantity import common_provenance
-from powerlab.measure.calibration import fitting, kept, place, with_lags
+from powerlab.measure.lag.calibration import fitting, kept, place, with_lags
 from powerlab.measure.record import Meter
 from powerlab.power.watch import corrected, watch
 from powerlab.sysroot import Sysroot

@@ -21,7 +21,7 @@ from powerlab.measure.output_check import OutputCheck, check_outputs
 from powerlab.measure.process import Worker, WorkerError
 from powerlab.measure.record import IdleBaseline, Meter
 from powerlab.measure.run import Measured, RunRequest, failed_run, load_request, measure_run, worker_cores
-from powerlab.measure.temperature import Zones
+from powerlab.measure.steady.temperature import Zones
 from powerlab.sweep.advice import advice
 from powerlab.sweep.events import RunFinished, RunStarted, SweepEvent, SweepExtended, SweepFinished, SweepStarted
 from powerlab.sweep.expected import expected_s, longest_s

@@ -29,7 +29,7 @@ from powerlab.boards.simulator.loop import Simulator
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.power import Availability
 from powerlab.domain.quantity import Provenance
-from powerlab.measure.power import total_energy
+from powerlab.measure.energy.total import total_energy
 from powerlab.modes.controller import ModeController
 from powerlab.modes.nvml_limit import NvmlLimit
 from powerlab.power.base import PolledChannel

@@ -11,7 +11,7 @@ from jetsons import IDS, JETSONS
 from powerlab.boards.registry import find_board
 from powerlab.boards.simulator import layout, simulated_board
 from powerlab.boards.simulator.load import Load
-from powerlab.measure.energy import rail_energy
+from powerlab.measure.energy.rail import rail_energy
 from powerlab.power.recorder import Recorder
 from powerlab.sysroot import Sysroot
 

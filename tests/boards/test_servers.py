@@ -14,8 +14,8 @@ from powerlab.boards.simulator.load import Load
 from powerlab.domain.power import Availability, RailQuantity, TotalFormula
 from powerlab.domain.quantity import Provenance
 from powerlab.domain.run import Verdict
-from powerlab.measure.energy import covers, rail_energy
-from powerlab.measure.power import total_energy
+from powerlab.measure.energy.rail import covers, rail_energy
+from powerlab.measure.energy.total import total_energy
 from powerlab.measure.validity import Evidence, judge
 from powerlab.power.recorder import Recorder
 from powerlab.power.registry import probe_all

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from powerlab.measure.between_samples import gap_j, sampling_j
-from powerlab.measure.quantisation import level_bounds_j
+from powerlab.measure.energy.between_samples import gap_j, sampling_j
+from powerlab.measure.energy.quantisation import level_bounds_j
 
 SEEDS = st.integers(0, 2**32)
 WINDOW = (0.0, 50.0)

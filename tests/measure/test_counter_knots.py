@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from powerlab.domain.power import RailQuantity
-from powerlab.measure.counter_knots import knots_of
-from powerlab.measure.energy import rail_energy
+from powerlab.measure.energy.counter_knots import knots_of
+from powerlab.measure.energy.rail import rail_energy
 
 WINDOW_S = 6.0
 

@@ -20,9 +20,9 @@ from powerlab.domain.run import Run, Verdict
 from powerlab.domain.statistics import NORMAL_95, mean_half_width
 from powerlab.domain.sweep import Point
 from powerlab.domain.workload import Workload
-from powerlab.measure.energy import rail_energy
+from powerlab.measure.energy.rail import rail_energy
+from powerlab.measure.energy.total import energy_metrics, total_energy
 from powerlab.measure.latency import PERCENTILES, TimedInferences, latency_metrics, throughput_metric
-from powerlab.measure.power import energy_metrics, total_energy
 
 TRIALS = 400
 LEAST = 0.93

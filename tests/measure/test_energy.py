@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from powerlab.domain.power import RailQuantity
 from powerlab.domain.statistics import NORMAL_95
-from powerlab.measure.energy import covers, rail_energy
+from powerlab.measure.energy.rail import covers, rail_energy
 
 powers = st.floats(0.01, 500)
 windows = st.tuples(st.floats(0.0, 0.9), st.floats(1.1, 9.9))

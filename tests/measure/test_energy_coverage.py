@@ -14,8 +14,8 @@ import pytest
 
 from powerlab.domain.power import RailQuantity, TotalFormula
 from powerlab.domain.statistics import NORMAL_95
-from powerlab.measure.energy import rail_energy
-from powerlab.measure.power import total_energy
+from powerlab.measure.energy.rail import rail_energy
+from powerlab.measure.energy.total import total_energy
 from tests.measure.true_power import Reads, Sensor, TruePower, rail_of
 
 TRIALS = 300

@@ -16,8 +16,8 @@ from powerlab.domain.power import POWER_QUANTITIES, RailQuantity, TotalFormula, 
 from powerlab.domain.quantity import METRICS, Provenance
 from powerlab.domain.run import Verdict
 from powerlab.domain.validity import ENERGY_RULES, worst_verdict
-from powerlab.measure.energy import rail_energy
-from powerlab.measure.power import energy_metrics, total_energy
+from powerlab.measure.energy.rail import rail_energy
+from powerlab.measure.energy.total import energy_metrics, total_energy
 from powerlab.measure.record import usable_energy
 from powerlab.measure.validity import Evidence, judge
 

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from powerlab.domain.power import RailQuantity, TotalFormula, Trace
 from powerlab.domain.run import Verdict
 from powerlab.domain.validity import ENERGY_RULES
-from powerlab.measure.energy import covers, rail_energy
+from powerlab.measure.energy.rail import covers, rail_energy
 from powerlab.measure.validity import Evidence, judge
 from tests.measure.true_power import Reads, Sensor, TruePower, rail_of
 

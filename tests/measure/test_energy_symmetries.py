@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from powerlab.domain.power import Rail, RailQuantity, TotalFormula, Trace
 from powerlab.domain.run import Verdict
-from powerlab.measure.energy import rail_energy
-from powerlab.measure.power import total_energy
+from powerlab.measure.energy.rail import rail_energy
+from powerlab.measure.energy.total import total_energy
 from powerlab.measure.record import usable_energy
 from powerlab.measure.validity import Evidence, judge
 from tests.measure.true_power import Reads, Sensor, TruePower, rail_of

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from powerlab.domain.power import RailQuantity
-from powerlab.measure.energy import rail_energy
-from powerlab.measure.lag import rail_lag
-from powerlab.measure.step_load import PERIODS_A_LEVEL, SHORTEST_LEVEL_S
+from powerlab.measure.energy.rail import rail_energy
+from powerlab.measure.lag.edges import rail_lag
+from powerlab.measure.lag.step_load import PERIODS_A_LEVEL, SHORTEST_LEVEL_S
 from tests.measure.stepped_sensors import SENSORS, TICK_NS, Steps, rail_of, record, true_lag_s
 
 TICK_S = TICK_NS / 1e9

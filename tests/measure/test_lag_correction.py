@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from powerlab.domain.power import RailQuantity
-from powerlab.measure.energy import rail_energy
-from powerlab.measure.lag_correction import Lag, lag_of, lagged_energy
+from powerlab.measure.energy.lag_correction import Lag, lag_of, lagged_energy
+from powerlab.measure.energy.rail import rail_energy
 
 SQRT3 = math.sqrt(3)
 WINDOW_NS = (2_000_000_000, 8_000_000_000)

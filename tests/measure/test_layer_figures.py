@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from powerlab.domain.power import RailQuantity, TotalFormula
 from powerlab.domain.quantity import Provenance
-from powerlab.measure.budget import Part
+from powerlab.measure.energy.budget import Part
+from powerlab.measure.energy.total import TotalEnergy, total_energy
 from powerlab.measure.layers.figures import (
     Mean,
     added,
@@ -29,7 +30,6 @@ from powerlab.measure.layers.figures import (
     summed,
     time_ratio,
 )
-from powerlab.measure.power import TotalEnergy, total_energy
 from tests.measure.true_power import Reads, Sensor, TruePower, rail_of
 
 LAYERS, TRIALS, LEAST = 12, 40, 0.90

@@ -14,11 +14,11 @@ from powerlab.domain.quantity import Provenance
 from powerlab.domain.run import Finding, Verdict
 from powerlab.domain.sweep import Point
 from powerlab.domain.workload import Workload
-from powerlab.measure.budget import Part
+from powerlab.measure.energy.budget import Part
+from powerlab.measure.energy.total import TotalEnergy
 from powerlab.measure.layers.messages import WHOLE, Steps
 from powerlab.measure.layers.profile import Measured, layer_profile
 from powerlab.measure.layers.window import StepWindow
-from powerlab.measure.power import TotalEnergy
 
 TOTAL = TotalFormula(rails=("ina3221:CPU",), scope="the module")
 WATTS, MS = (10.0, 20.0, 14.0), (1.0, 4.0, 2.0)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.power import TotalFormula
 from powerlab.domain.quantity import Provenance
-from powerlab.measure.budget import Part
-from powerlab.measure.power import TotalEnergy, energy_metrics, total_energy
+from powerlab.measure.energy.budget import Part
+from powerlab.measure.energy.total import TotalEnergy, energy_metrics, total_energy
 
 WINDOW = (1_000_000_000, 9_000_000_000)
 

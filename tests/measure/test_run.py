@@ -13,8 +13,8 @@ from powerlab.domain.quantity import Provenance
 from powerlab.domain.run import Verdict
 from powerlab.domain.sweep import SweepPlan
 from powerlab.measure import run
+from powerlab.measure.energy.total import TotalEnergy
 from powerlab.measure.latency import TimedInferences
-from powerlab.measure.power import TotalEnergy
 from powerlab.measure.record import IdleBaseline, Meter
 from powerlab.measure.run import RunRequest, failed_run, measure_run, worker_cores
 from powerlab.measure.validity import Evidence

@@ -13,9 +13,9 @@ from powerlab.domain.budget import IDLE, combined, half_width, interval, of_metr
 from powerlab.domain.power import RailQuantity, TotalFormula
 from powerlab.domain.quantity import Provenance
 from powerlab.domain.run import Contribution, EffectKind
-from powerlab.measure.budget import Part, above, lines_of, mean_of, scaled
-from powerlab.measure.idle import idle_around
-from powerlab.measure.power import TotalEnergy, energy_budget, energy_metrics, total_energy
+from powerlab.measure.energy.budget import Part, above, lines_of, mean_of, scaled
+from powerlab.measure.energy.idle import idle_around
+from powerlab.measure.energy.total import TotalEnergy, energy_budget, energy_metrics, total_energy
 from powerlab.protocol.wire import decode, encode
 
 WINDOW = (2_000_000_000, 7_000_000_000)

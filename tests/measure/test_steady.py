@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from powerlab.measure.steady import LEAST_VALUES, Answer, drift
+from powerlab.measure.steady.drift import LEAST_VALUES, Answer, drift
 
 AHEAD_S = 5.0
 PIECE_S = 0.1

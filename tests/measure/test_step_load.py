@@ -8,10 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.measure import step_load
+from powerlab.measure.lag import step_load
+from powerlab.measure.lag.step_load import (
+    PERIODS_A_LEVEL,
+    SHORTEST_LEVEL_S,
+    SLOWEST_S,
+    StepLoad,
+    level_s,
+    measured_lags,
+)
 from powerlab.measure.process import WorkerError
 from powerlab.measure.record import Meter
-from powerlab.measure.step_load import PERIODS_A_LEVEL, SHORTEST_LEVEL_S, SLOWEST_S, StepLoad, level_s, measured_lags
 from powerlab.sysroot import Sysroot
 from tests.measure.stepped_sensors import SENSORS, Steps, record, true_lag_s
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from powerlab.boards.simulator import simulated_board
 from powerlab.domain.power import Rail, RailQuantity, Trace
 from powerlab.domain.quantity import METRICS, Provenance
-from powerlab.measure.temperature import SOURCE, Thermometer, Zones
-from powerlab.measure.temperature_metrics import temperature_metrics
+from powerlab.measure.steady.temperature import SOURCE, Thermometer, Zones
+from powerlab.measure.steady.temperature_metrics import temperature_metrics
 from powerlab.sysroot import Sysroot
 from zone_tree import ZoneTree
 

@@ -15,9 +15,9 @@ from powerlab.domain.sweep import SweepPlan
 from powerlab.domain.validity import ENERGY_RULES
 from powerlab.measure import record, run
 from powerlab.measure.background import BackgroundLoad
+from powerlab.measure.energy.total import TotalEnergy
 from powerlab.measure.latency import TimedInferences
 from powerlab.measure.messages import Measure
-from powerlab.measure.power import TotalEnergy
 from powerlab.measure.record import IdleBaseline, Meter, Recording, idle_baseline
 from powerlab.measure.run import RunRequest, measure_run
 from powerlab.measure.validity import Evidence, judge

@@ -20,7 +20,7 @@ from powerlab.domain.sweep import SweepPlan
 from powerlab.domain.workload import Scenario, Workload
 from powerlab.measure import warm_up as module
 from powerlab.measure.record import Meter
-from powerlab.measure.warm_up import WarmUp, warm_up
+from powerlab.measure.steady.warm_up import WarmUp, warm_up
 from powerlab.sysroot import Sysroot
 from zone_tree import ZoneTree
 

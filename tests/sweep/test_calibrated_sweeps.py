@@ -10,8 +10,8 @@ import pytest
 
 from powerlab.domain.budget import half_width, interval, of_metric
 from powerlab.domain.errors import PowerlabError
-from powerlab.measure.calibration import Calibration, keep, place
-from powerlab.measure.lag import RailLag
+from powerlab.measure.lag.calibration import Calibration, keep, place
+from powerlab.measure.lag.edges import RailLag
 from powerlab.sweep.events import RunFinished
 from powerlab.sweep.host import Host
 from powerlab.sweep.meter import calibrated_meter, choose_meter

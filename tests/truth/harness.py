@@ -23,7 +23,7 @@ from powerlab.domain.power import Rail, TotalFormula, Trace
 from powerlab.domain.quantity import Provenance
 from powerlab.domain.run import Run, Verdict
 from powerlab.domain.sweep import Point
-from powerlab.measure.power import TotalEnergy, energy_budget, energy_metrics, total_energy
+from powerlab.measure.energy.total import TotalEnergy, energy_budget, energy_metrics, total_energy
 from powerlab.measure.validity import Evidence
 from tests.truth.loads import SHAPES, Floats, TrueLoad, draw_load
 from tests.truth.sensors import ENERGY, POWER, Reads, TrueSensor

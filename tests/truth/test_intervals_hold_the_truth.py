@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from powerlab.domain.power import POWER_QUANTITIES
-from powerlab.measure.energy import rail_energy
+from powerlab.measure.energy.rail import rail_energy
 from tests.truth.faults import through_file
 from tests.truth.harness import CLASSES, CLEAN, FOCUSES, STANDARD_S, dominating, draw_machine
 

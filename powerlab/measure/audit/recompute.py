@@ -8,11 +8,11 @@ from dataclasses import fields
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.power import POWER_QUANTITIES, Part, RailQuantity, Trace
 from powerlab.domain.run import Conditions, Run, Verdict
-from powerlab.measure.energy import covers
+from powerlab.measure.energy.rail import covers
+from powerlab.measure.energy.total import TotalEnergy, total_energy
 from powerlab.measure.evidence import Evidence
 from powerlab.measure.figures import Figures, figures_of
 from powerlab.measure.latency import TimedInferences, from_trace
-from powerlab.measure.power import TotalEnergy, total_energy
 
 
 def recompute(run: Run, traces: Sequence[Trace]) -> tuple[TimedInferences, Evidence, Figures]:

@@ -23,8 +23,8 @@ from powerlab.domain.budget import REPEATS, half_width
 from powerlab.domain.layers import Whole
 from powerlab.domain.quantity import Metric, Provenance
 from powerlab.domain.statistics import NORMAL_95, mean_half_width
-from powerlab.measure.budget import Part, above, scaled
-from powerlab.measure.power import TotalEnergy
+from powerlab.measure.energy.budget import Part, above, scaled
+from powerlab.measure.energy.total import TotalEnergy
 
 _LASTING = frozenset({"gain", "offset", "quantisation", "lag"})
 _BATCHES = 21

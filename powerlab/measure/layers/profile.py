@@ -13,6 +13,7 @@ from powerlab.domain.power import TotalFormula
 from powerlab.domain.quantity import Metric, Provenance, common_provenance
 from powerlab.domain.run import Finding, Verdict
 from powerlab.domain.sweep import Point
+from powerlab.measure.energy.total import TotalEnergy
 from powerlab.measure.layers.figures import (
     Mean,
     added,
@@ -29,7 +30,6 @@ from powerlab.measure.layers.figures import (
 )
 from powerlab.measure.layers.messages import WHOLE, Steps
 from powerlab.measure.layers.window import STEADY_SHARE, StepWindow
-from powerlab.measure.power import TotalEnergy
 
 _MS, _S = 1e-6, 1e-9
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from powerlab.domain.layers import LayerProfile, Roof
 from powerlab.domain.sweep import Point
-from powerlab.measure.idle import idle_around
+from powerlab.measure.energy.idle import idle_around
 from powerlab.measure.layers.messages import WHOLE, FindCeilings, LoadLayers, Roofs, Steps
 from powerlab.measure.layers.profile import Measured, layer_profile
 from powerlab.measure.layers.window import MOST_WINDOWS, StepWindow, steady_window

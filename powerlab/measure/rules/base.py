@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from powerlab.domain.power import Trace
 from powerlab.domain.run import Verdict
 from powerlab.domain.statistics import NORMAL_95
+from powerlab.measure.energy.total import TotalEnergy
 from powerlab.measure.evidence import Evidence
-from powerlab.measure.power import TotalEnergy
 
 Judgement = tuple[Verdict, str]
 Rule = Callable[[Evidence], Iterator[Judgement]]

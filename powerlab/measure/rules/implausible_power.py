@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from powerlab.domain.power import Part, RailQuantity, Trace
 from powerlab.domain.run import Verdict
-from powerlab.measure.energy import covers
+from powerlab.measure.energy.rail import covers
+from powerlab.measure.energy.total import total_energy
 from powerlab.measure.evidence import Evidence
-from powerlab.measure.power import total_energy
 from powerlab.measure.rules.base import Judgement, by_share, inside, unshared_half_width_w
 
 SPIKE_TIMES = 3.0

@@ -9,7 +9,7 @@ import numpy as np
 
 from powerlab.domain.power import RailQuantity, TotalFormula, Trace
 from powerlab.domain.run import Verdict
-from powerlab.measure.energy import covers, rail_energy
+from powerlab.measure.energy.rail import covers, rail_energy
 from powerlab.measure.evidence import Evidence
 from powerlab.measure.rules.base import Judgement
 

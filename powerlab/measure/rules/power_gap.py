@@ -8,7 +8,7 @@ import numpy as np
 
 from powerlab.domain.power import RailQuantity
 from powerlab.domain.run import Verdict
-from powerlab.measure.energy import covers
+from powerlab.measure.energy.rail import covers
 from powerlab.measure.evidence import Evidence
 from powerlab.measure.rules.base import Judgement, by_share
 

@@ -1,7 +1,7 @@
 """Warming up: untimed inferences until latency, power and temperature are steady, or the plan's patience ends.
 
 The worker is asked for short pieces. After the plan's least warm-up, and again whenever it has lasted a quarter longer,
-each series is judged over its last half (:mod:`powerlab.measure.steady`): the mean latency of the pieces, the
+each series is judged over its last half (:mod:`powerlab.measure.steady.drift`): the mean latency of the pieces, the
 mean power of the total in them, and the hottest zone. It ends when all three are steady. When the longest warm-up is
 over, what drifts is said in a sentence; what is undecided is not: then its noise hides a drift of that size, and the
 scatter between the repeats shows it.
@@ -20,10 +20,10 @@ from powerlab.domain.power import RailQuantity, TotalFormula, Trace
 from powerlab.domain.rigour import least_inferences
 from powerlab.domain.sweep import SweepPlan
 from powerlab.domain.workload import Workload
-from powerlab.measure.energy import covers
+from powerlab.measure.energy.rail import covers
 from powerlab.measure.record import Meter, Recording
-from powerlab.measure.steady import Answer, drift
-from powerlab.measure.temperature import Thermometer
+from powerlab.measure.steady.drift import Answer, drift
+from powerlab.measure.steady.temperature import Thermometer
 
 DRIFT_PERCENT = 1.0
 """Latency and power may drift by 1 % of their mean over a run, which moves the run's mean by half of that."""

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from powerlab.measure.steady import Answer, Drift, drift
-from powerlab.measure.temperature import Zones
+from powerlab.measure.steady.drift import Answer, Drift, drift
+from powerlab.measure.steady.temperature import Zones
 from powerlab.sysroot import Sysroot
 
 TOLERANCE_C = 1.0

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerlab.domain.power import Trace
-from powerlab.measure.lag_correction import LONGEST_PERIODS, Lag
+from powerlab.measure.energy.lag_correction import LONGEST_PERIODS, Lag
 
 Floats = NDArray[np.float64]
 _FEWEST = 4

@@ -11,7 +11,7 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.domain.power import Rail, Trace
 from powerlab.domain.sweep import Point
 from powerlab.domain.workload import Workload
-from powerlab.measure.lag import RailLag, rail_lag
+from powerlab.measure.lag.edges import RailLag, rail_lag
 from powerlab.measure.messages import Measure
 from powerlab.measure.process import Worker, WorkerError
 from powerlab.measure.record import Meter, Recording

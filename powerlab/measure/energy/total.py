@@ -10,8 +10,8 @@ from powerlab.domain.budget import combined, half_width, interval, of_metric
 from powerlab.domain.power import TotalFormula, Trace
 from powerlab.domain.quantity import Metric, Provenance, common_provenance
 from powerlab.domain.run import Contribution
-from powerlab.measure.budget import Part, above, lines_of, scaled
-from powerlab.measure.energy import RailEnergy, rail_energy
+from powerlab.measure.energy.budget import Part, above, lines_of, scaled
+from powerlab.measure.energy.rail import RailEnergy, rail_energy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

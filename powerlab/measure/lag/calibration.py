@@ -18,7 +18,7 @@ import msgspec
 from powerlab.domain.device import Device
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.power import Rail
-from powerlab.measure.lag import RailLag
+from powerlab.measure.lag.edges import RailLag
 from powerlab.state_dir import state_dir
 from powerlab.sysroot import Sysroot
 

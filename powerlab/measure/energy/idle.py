@@ -6,8 +6,8 @@ import math
 from dataclasses import replace
 
 from powerlab.domain.budget import IDLE
-from powerlab.measure.budget import Part, mean_of, scaled
-from powerlab.measure.power import TotalEnergy
+from powerlab.measure.energy.budget import Part, mean_of, scaled
+from powerlab.measure.energy.total import TotalEnergy
 
 
 def idle_around(before: TotalEnergy | None, after: TotalEnergy | None) -> TotalEnergy | None:

@@ -5,11 +5,11 @@ Every contribution is a standard uncertainty in J. What each one stands for:
 - ``gain``: the rail's stated relative error; the same for every sample, so it does not average out.
 - ``offset``: a constant error of every reading of a power rail; it does not average out.
 - ``quantisation``: half a step of the reading that a power rail showed longest; ``rounding``: those of its other
-  readings, or those of a counter at both ends (:mod:`powerlab.measure.quantisation`).
-- ``sampling``: what happened between two samples of a power rail (:mod:`powerlab.measure.between_samples`).
+  readings, or those of a counter at both ends (:mod:`powerlab.measure.energy.quantisation`).
+- ``sampling``: what happened between two samples of a power rail (:mod:`powerlab.measure.energy.between_samples`).
 - ``gap``: the same where samples are missing.
 - ``edge``: where the window's ends lie between a sensor's readings; ``lag``: the same where the lag was calibrated
-  (:mod:`powerlab.measure.lag_correction`, :mod:`powerlab.measure.counter_knots`).
+  (:mod:`powerlab.measure.energy.lag_correction`, :mod:`powerlab.measure.energy.counter_knots`).
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerlab.domain.power import RailQuantity, Trace
-from powerlab.measure.between_samples import gap_j, sampling_j
-from powerlab.measure.counter_knots import Knots, knots_of
-from powerlab.measure.lag_correction import lag_of, lagged_energy
-from powerlab.measure.quantisation import level_bounds_j
+from powerlab.measure.energy.between_samples import gap_j, sampling_j
+from powerlab.measure.energy.counter_knots import Knots, knots_of
+from powerlab.measure.energy.lag_correction import lag_of, lagged_energy
+from powerlab.measure.energy.quantisation import level_bounds_j
 
 _SQRT3 = math.sqrt(3.0)
 _SQRT6 = math.sqrt(6.0)

@@ -1,0 +1,1 @@
+"""Energy of rails and of the whole board, and what makes it uncertain."""

@@ -1,0 +1,1 @@
+"""How late a sensor is, found from a load that steps."""

@@ -1,0 +1,1 @@
+"""When a device is ready to be measured: steady, and as warm as before."""
