@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from powerlab.measure import cool_down as module
+from powerlab.measure.steady import cool_down as module
 from powerlab.measure.steady.cool_down import TOLERANCE_C, Start, cool_down
 from powerlab.sysroot import Sysroot
 from zone_tree import ZoneTree
