@@ -11,8 +11,6 @@ from functools import partial
 from pathlib import Path
 
 import msgspec
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from powerlab.analysis.chrome_trace import chrome_trace
 from powerlab.analysis.roofline import roofline
@@ -24,6 +22,7 @@ from powerlab.cli.interrupts import orderly_ends, uninterrupted
 from powerlab.cli.layer_tables import layer_table, layer_words
 from powerlab.cli.local_store import keep_layer_profile, open_local
 from powerlab.cli.plans import ALL_MODES, named_modes
+from powerlab.cli.progress import measuring
 from powerlab.domain.device import Capabilities, Device
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.layers import LayerProfile
@@ -173,7 +172,7 @@ def _profile(plan: SweepPlan, point: Point, host: Host, meter: Meter, window_s: 
 
 def _followed(request: LayersRequest) -> LayerProfile:
     """Measure with a progress bar on standard error."""
-    with _progress() as progress, closing(measure_layers(request)) as events:
+    with measuring() as progress, closing(measure_layers(request)) as events:
         task = progress.add_task("loading the model", total=None)
         for event in events:
             if isinstance(event, LayersStarted):
@@ -184,19 +183,6 @@ def _followed(request: LayersRequest) -> LayerProfile:
             elif isinstance(event, LayersFinished):
                 return event.profile
     raise AssertionError("the last event is the profile")
-
-
-def _progress() -> Progress:
-    console = Console(stderr=True)
-    return Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
 
 
 def _before(event: LayersStarted, mode: str) -> str:

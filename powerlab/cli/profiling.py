@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from powerlab.analysis.carbon import Factors
@@ -26,6 +24,7 @@ from powerlab.cli.hosts import open_host
 from powerlab.cli.interrupts import orderly_ends, uninterrupted
 from powerlab.cli.local_store import StoredSweep, begin, open_local
 from powerlab.cli.plans import named_modes, plan_from
+from powerlab.cli.progress import measuring
 from powerlab.cli.report import answer, complete, document, in_plan_order, notes
 from powerlab.cli.results import ResultsFile
 from powerlab.cli.tables import sweep_table
@@ -200,7 +199,7 @@ def _writable(output: str | None) -> Path | None:
 
 def _measure(plan: SweepPlan, sweep_id: str, host: Host, keeper: _Keeper, wanted: _Wanted) -> None:
     """Carry out the plan with a progress bar on standard error."""
-    with _progress() as progress, closing(run_sweep(plan, sweep_id, host)) as events:
+    with measuring() as progress, closing(run_sweep(plan, sweep_id, host)) as events:
         task = progress.add_task("checking the models", total=None)
         for event in events:
             if isinstance(event, SweepStarted):
@@ -218,19 +217,6 @@ def _measure(plan: SweepPlan, sweep_id: str, host: Host, keeper: _Keeper, wanted
             elif isinstance(event, RunFinished):
                 keeper.keep(event)
                 progress.update(task, completed=event.index)
-
-
-def _progress() -> Progress:
-    console = Console(stderr=True)
-    return Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
 
 
 def _doing(point: Point, repeat: int) -> str:

@@ -12,8 +12,8 @@ from powerlab.engine.graph import Graph, Node
 from powerlab.engine.layout import NO_HALO, Halo
 from powerlab.engine.lower.builder import Builder
 from powerlab.engine.lower.convolution import lower_conv, needed_halo
-from powerlab.engine.lower.elementwise import lower_add, lower_clamp, lower_scale_shift
-from powerlab.engine.lower.functions import KERNELS, lower_function, lower_multiply
+from powerlab.engine.lower.elementwise import lower_add, lower_clamp, lower_multiply, lower_scale_shift
+from powerlab.engine.lower.functions import KERNELS, lower_function
 from powerlab.engine.lower.gemm import lower_gemm
 from powerlab.engine.lower.normalise import lower_lrn, lower_softmax
 from powerlab.engine.lower.pool import lower_average_pool, lower_global_average_pool, lower_max_pool

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from powerlab.engine.graph import Node
 from powerlab.engine.layout import Layout, divide_up, shape4
 from powerlab.engine.lower.attributes import clamp_fields
@@ -11,27 +13,32 @@ from powerlab.engine.pack import fill_channels
 
 def lower_add(builder: Builder, node: Node) -> None:
     """Lower an Add of two tensors of one shape."""
-    left, right = node.inputs[:2]
-    if prefers_blocks(builder, node):
-        x, y = builder.blocked(left), builder.blocked(right)
-        builder.emit("add", node, builder.new_blocked(node.outputs[0]), x, y, **clamp_fields(node))
-        return
-    x, y, out = builder.planar(left), builder.planar(right), builder.new_planar(node.outputs[0])
-    width = builder.tier.vector_width
-    out, x, y = (tensor.seen_as(vectors(tensor.layout, width)) for tensor in (out, x, y))
-    builder.emit("add", node, out, x, y, **clamp_fields(node))
+    emit_alike(builder, node, "add", **clamp_fields(node))
 
 
 def lower_clamp(builder: Builder, node: Node) -> None:
     """Lower a Clamp."""
-    if prefers_blocks(builder, node):
-        x = builder.blocked(node.inputs[0])
-        builder.emit("clamp", node, builder.new_blocked(node.outputs[0]), x, **clamp_fields(node))
+    emit_alike(builder, node, "clamp", **clamp_fields(node))
+
+
+def lower_multiply(builder: Builder, node: Node) -> None:
+    """Lower a Multiply: of two tensors of one shape, or of an image with one number a channel."""
+    shapes = {builder.graph.shape(name) for name in node.inputs}
+    emit_alike(builder, node, "multiply", in_blocks=len(shapes) > 1, **clamp_fields(node))
+
+
+def emit_alike(builder: Builder, node: Node, family: str, *, in_blocks: bool = False, **fields: Any) -> None:
+    """Emit a kernel over one or two tensors in the layout that they have; ``in_blocks`` asks for the blocked one."""
+    if in_blocks or _prefers_blocks(builder, node):
+        operands = [builder.blocked(name) for name in node.inputs]
+        builder.emit(family, node, builder.new_blocked(node.outputs[0]), *operands, **fields)
         return
-    x, out = builder.planar(node.inputs[0]), builder.new_planar(node.outputs[0])
+    planar = [builder.planar(name) for name in node.inputs]
     width = builder.tier.vector_width
-    out, x = (tensor.seen_as(vectors(tensor.layout, width)) for tensor in (out, x))
-    builder.emit("clamp", node, out, x, **clamp_fields(node))
+    out, *operands = (
+        tensor.seen_as(_vectors(tensor.layout, width)) for tensor in (builder.new_planar(node.outputs[0]), *planar)
+    )
+    builder.emit(family, node, out, *operands, **fields)
 
 
 def lower_scale_shift(builder: Builder, node: Node) -> None:
@@ -44,7 +51,7 @@ def lower_scale_shift(builder: Builder, node: Node) -> None:
     builder.emit("scale_shift", node, out, x, weights=scale, bias=shift, **clamp_fields(node))
 
 
-def prefers_blocks(builder: Builder, node: Node) -> bool:
+def _prefers_blocks(builder: Builder, node: Node) -> bool:
     """Tell whether to work in blocks: an operand lies so, or the result is going to be wanted so."""
     return any(builder.is_blocked(name) for name in node.inputs) or shape4(builder.graph.shape(node.outputs[0]))[
         2:
@@ -54,7 +61,7 @@ def prefers_blocks(builder: Builder, node: Node) -> bool:
     )
 
 
-def vectors(layout: Layout, width: int) -> Layout:
+def _vectors(layout: Layout, width: int) -> Layout:
     """Return a planar layout as one row of whole vectors an image; the last may reach into the filling."""
     vectors = divide_up(layout.c * layout.h * layout.w, width)
     return Layout(layout.n, width, 1, vectors, 1, width, vectors * width, vectors * width, layout.image)
