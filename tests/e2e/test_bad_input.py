@@ -68,7 +68,7 @@ MODELS = [
     ("truncated.onnx", ["not a whole one", "export or download"]),
     ("empty.onnx", ["no ONNX graph", "give a file"]),
     ("einsum.onnx", ["Einsum node 'the_node'", "`powerlab engine operators`"]),
-    ("resnet51", ["'resnet51'", "alexnet, mobilenetv2, resnet50"]),
+    ("resnet51", ["'resnet51'", "alexnet, densenet121, "]),
     ("missing.onnx", ["missing.onnx", "give the path of an ONNX file"]),
     ("folder/", ["folder", "give the path of an ONNX file"]),
 ]
