@@ -42,7 +42,7 @@ def stored_run(args: argparse.Namespace) -> Run:
     from powerlab.store import queries
 
     with closing(open_existing(args.database)) as store, store.session() as session:
-        return queries.run(session, args.run_id)
+        return queries.run(session, queries.run_id_from(session, args.run_id))
 
 
 def open_existing(address: str | None) -> Store:

@@ -51,7 +51,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="one run",
         description="Show one run with its figures, provenance and findings, and what its intervals are made of.",
     )
-    show.add_argument("run_id", metavar="RUN", help="its id")
+    show.add_argument("run_id", metavar="RUN", help="its id, or the beginning of it")
     add_factor_arguments(show)
     for action in (listed, show):
         add_source_arguments(action)

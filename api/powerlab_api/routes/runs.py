@@ -51,8 +51,11 @@ def list_runs(
 def read_run(
     session: ReadSession, run_id: str, response: Response, if_none_match: Annotated[str | None, Header()] = None
 ) -> Run | Response:
-    """Return one run. Runs never change, so that its ETag holds for ever."""
-    run = queries.run(session, run_id)
+    """Return one run. Runs never change, so that its ETag holds for ever.
+
+    ``run_id`` may be the beginning of an identifier, where no other run's begins so.
+    """
+    run = queries.run(session, queries.run_id_from(session, run_id))
     etag = f'"{digest(run)}"'
     if if_none_match is not None and _matches(if_none_match, etag):
         return Response(status_code=status.HTTP_304_NOT_MODIFIED, headers={"ETag": etag})
