@@ -13,6 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+pytest.register_assert_rewrite("e2e.board_sweeps")
+
 PROGRAM = Path(sys.executable).with_name("powerlab")
 
 
