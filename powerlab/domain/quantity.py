@@ -81,6 +81,9 @@ METRICS: dict[str, MetricKind] = {
     ),
     "throughput_img_per_s": MetricKind(unit="img/s", title="Throughput", higher_is_better=True),
     "power_w": MetricKind(unit="W", title="Power while running", higher_is_better=False),
+    "power_by_slopes_w": MetricKind(
+        unit="W", title="Power by the trapezoid of the counters' slopes", higher_is_better=False
+    ),
     "idle_power_w": MetricKind(unit="W", title="Idle power in the same mode", higher_is_better=False),
     "energy_per_image_j": MetricKind(unit="J/img", title="Energy per image", higher_is_better=False),
     "energy_above_idle_per_image_j": MetricKind(

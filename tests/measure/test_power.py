@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.domain.power import TotalFormula
+from powerlab.domain.power import RailQuantity, TotalFormula
 from powerlab.domain.quantity import Provenance
 from powerlab.measure.energy.budget import Part
 from powerlab.measure.energy.total import TotalEnergy, energy_metrics, total_energy
@@ -39,6 +39,29 @@ def test_the_total_is_the_sum_of_the_formulas_rails_and_of_no_others(make_rail, 
     total = total_energy(TotalFormula(rails=tuple(rail.key for rail in rails), scope="all"), traces, WINDOW)
     assert total.power_w == pytest.approx(math.fsum(powers))
     assert total.duration_s == 8
+
+
+def test_counters_keep_both_integrals_and_power_rails_have_one(make_rail, make_trace):
+    counters = [make_rail(name, quantity=RailQuantity.ENERGY) for name in "ab"]
+    rail = make_rail("c")
+    seconds = np.arange(0, 11)
+    traces = [
+        make_trace(seconds, np.cumsum(np.full(11, 10.0)), counters[0]),
+        make_trace(seconds, np.cumsum(np.linspace(4, 6, 11)), counters[1]),
+        steady(make_trace, rail, 3.0),
+    ]
+
+    def total(*rails):
+        return total_energy(TotalFormula(rails=tuple(one.key for one in rails), scope=""), traces, WINDOW)
+
+    both = total(*counters)
+    figures = {metric.name: metric for metric in energy_metrics(both, None, 10)}
+    by_slopes, used = figures["power_by_slopes_w"], figures["power_w"]
+    assert by_slopes.value == pytest.approx(used.value, rel=0.05)
+    assert by_slopes.high - by_slopes.low == pytest.approx(used.high - used.low)
+    assert total(rail).by_slopes_j is None
+    assert total(*counters, rail).by_slopes_j is None
+    assert "power_by_slopes_w" not in {metric.name for metric in energy_metrics(total(rail), None, 10)}
 
 
 def test_gains_add_within_a_source_and_combine_as_squares_across_sources(make_rail, make_trace):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from powerlab.domain.budget import combined, half_width, interval, of_metric
-from powerlab.domain.power import TotalFormula, Trace
+from powerlab.domain.power import RailQuantity, TotalFormula, Trace
 from powerlab.domain.quantity import Metric, Provenance, common_provenance
 from powerlab.domain.run import Contribution
 from powerlab.measure.energy.budget import Part, above, lines_of, scaled
@@ -23,12 +23,14 @@ class TotalEnergy:
         duration_s: the window.
         parts: what makes it uncertain, by rail and effect.
         provenance: the one provenance all rails share.
+        by_slopes_j: the same energy as the trapezoid of the counters' slopes; None where not all rails are counters.
     """
 
     energy_j: float
     duration_s: float
     parts: tuple[Part, ...]
     provenance: Provenance
+    by_slopes_j: float | None = None
 
     @property
     def power_w(self) -> float:
@@ -69,7 +71,14 @@ def total_energy(total: TotalFormula, traces: Sequence[Trace], window_ns: tuple[
             part for trace, energy in zip(chosen, energies, strict=True) for part in _parts(trace.rail.key, energy)
         ),
         provenance=common_provenance(trace.rail.provenance for trace in chosen),
+        by_slopes_j=_by_slopes_j(chosen, energies),
     )
+
+
+def _by_slopes_j(traces: Sequence[Trace], energies: Sequence[RailEnergy]) -> float | None:
+    counters = all(trace.rail.quantity is RailQuantity.ENERGY for trace in traces)
+    others_j = [energy.other_method_j for energy in energies if energy.other_method_j is not None]
+    return math.fsum(others_j) if counters and len(others_j) == len(energies) else None
 
 
 def _parts(key: str, energy: RailEnergy) -> Iterator[Part]:
@@ -84,6 +93,8 @@ def energy_budget(load: TotalEnergy, idle: TotalEnergy | None, image_count: int)
         *lines_of("energy_per_image_j", load.parts, 1 / image_count),
         *lines_of("efficiency_img_per_s_per_w", load.parts, image_count / load.energy_j**2),
     ]
+    if load.by_slopes_j is not None:
+        lines += lines_of("power_by_slopes_w", load.parts, 1 / load.duration_s)
     if idle is not None:
         parts = above(load.parts, scaled(idle.parts, load.duration_s / idle.duration_s))
         lines += lines_of("idle_power_w", idle.parts, 1 / idle.duration_s)
@@ -106,6 +117,8 @@ def energy_metrics(load: TotalEnergy, idle: TotalEnergy | None, image_count: int
         provenance = common_provenance((load.provenance, idle.provenance))
         values["idle_power_w"] = idle.power_w
         values["energy_above_idle_per_image_j"] = (load.energy_j - idle.power_w * load.duration_s) / image_count
+    if load.by_slopes_j is not None:
+        values["power_by_slopes_w"] = load.by_slopes_j / load.duration_s
     budget = energy_budget(load, idle, image_count)
     return tuple(_figure(name, value, budget, provenance) for name, value in values.items())
 
