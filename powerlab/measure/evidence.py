@@ -96,5 +96,6 @@ class Evidence:
         return Conditions(**{one.name: getattr(self, one.name) for one in fields(Conditions)})
 
     def total_traces(self) -> list[Trace]:
-        """Return the traces of the formula's rails that were recorded."""
-        return [trace for trace in self.traces if self.total is not None and trace.rail.key in self.total.rails]
+        """Return the traces of the formula's rails that were recorded, in the formula's order."""
+        by_key = {trace.rail.key: trace for trace in self.traces}
+        return [by_key[key] for key in (() if self.total is None else self.total.rails) if key in by_key]

@@ -26,10 +26,15 @@ backend = load(BACKENDS[sys.argv[1]], LoadOptions(model="mobilenetv2", batch_siz
 inputs = backend.inputs(0)
 backend.run(inputs)
 before = busy()
-for _ in range(12):
-    backend.run(inputs)
-spent = sorted((ns - before.get(thread, 0) for thread, ns in busy().items()), reverse=True)
-print(sum(ns > spent[0] / 20 for ns in spent))
+count = 0
+for _ in range(40):  # on a busy machine one thread may do nearly all of the first few inferences
+    for _ in range(12):
+        backend.run(inputs)
+    spent = sorted((ns - before.get(thread, 0) for thread, ns in busy().items()), reverse=True)
+    count = sum(ns > spent[0] / 20 for ns in spent)
+    if count >= threads:
+        break
+print(count)
 """
 
 

@@ -176,4 +176,5 @@ def _findings(stored: Sequence[Finding], recomputed: Sequence[Finding]) -> Itera
 
 
 def _said(findings: Iterable[Finding], rule: str) -> str:
-    return "; ".join(f"{one.verdict}: {one.detail}" for one in findings if one.rule == rule) or ABSENT
+    """Return a rule's sentences; sorted, for a store keeps rails in an order of its own."""
+    return "; ".join(sorted(f"{one.verdict}: {one.detail}" for one in findings if one.rule == rule)) or ABSENT
