@@ -31,7 +31,7 @@ for _ in range(40):  # on a busy machine one thread may do nearly all of the fir
     for _ in range(12):
         backend.run(inputs)
     spent = sorted((ns - before.get(thread, 0) for thread, ns in busy().items()), reverse=True)
-    count = sum(ns > spent[0] / 20 for ns in spent)
+    count = sum(ns > spent[0] / 100 for ns in spent)
     if count >= threads:
         break
 print(count)
