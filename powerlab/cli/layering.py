@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import sys
 from contextlib import closing, nullcontext
 from functools import partial
@@ -21,6 +20,7 @@ from powerlab.cli.hosts import open_host
 from powerlab.cli.interrupts import orderly_ends, uninterrupted
 from powerlab.cli.layer_tables import layer_table, layer_words
 from powerlab.cli.local_store import keep_layer_profile, open_local
+from powerlab.cli.outputs import writable
 from powerlab.cli.plans import ALL_MODES, named_modes
 from powerlab.cli.progress import measuring
 from powerlab.domain.device import Capabilities, Device
@@ -39,7 +39,7 @@ from powerlab.measure.layers.session import (
 )
 from powerlab.measure.process import WorkerError
 from powerlab.measure.record import Meter
-from powerlab.measure.validity import MIN_UPDATES_FLAGGED
+from powerlab.sweep.advice import enough_s
 from powerlab.sweep.host import Host
 from powerlab.sweep.meter import choose_meter, watch_s, watched_meter
 
@@ -54,7 +54,7 @@ def layers(args: argparse.Namespace) -> int:
         plan = _plan(args, device, capabilities)
         check_plan(plan, device, capabilities, tuple(BACKENDS))
         load_graph(args.model, batch_size=plan.batch_sizes[0])
-        output, trace = _writable("--output", args.output), _writable("--trace", args.trace)
+        output, trace = writable("--output", args.output), writable("--trace", args.trace)
         store = open_local(args.store)
         host.controller.recover()
         meter = choose_meter(host.sysroot, capabilities, plan.sample_period_s)
@@ -122,24 +122,10 @@ def _plan(args: argparse.Namespace, device: Device, capabilities: Capabilities) 
     )
 
 
-def _writable(option: str, file: str | None) -> Path | None:
-    """Return the path to write to in the end; refuse it now rather than after minutes."""
-    if file is None:
-        return None
-    path = Path(file)
-    try:
-        path.open("ab").close()
-    except OSError as error:
-        raise PowerlabError(
-            f"{option} {file} cannot be written ({error.strerror}); give a file in an existing folder of yours."
-        ) from error
-    return path
-
-
 def _window_s(args: argparse.Namespace, plan: SweepPlan, meter: Meter) -> float:
     """Return how long each window lasts; without a wish, long enough for the slowest sensor."""
     period_s = max((max(rail.update_period_s, meter.sample_period_s) for rail in meter.rails), default=0.0)
-    needed_s = math.ceil((MIN_UPDATES_FLAGGED + 1) * period_s * 10) / 10
+    needed_s = enough_s(period_s)
     if args.seconds_per_layer is None:
         return max(DEFAULT_WINDOW_S, needed_s)
     if plan.duration_s < needed_s:

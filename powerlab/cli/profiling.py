@@ -8,7 +8,6 @@ import uuid
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 import msgspec
 from rich.text import Text
@@ -23,6 +22,7 @@ from powerlab.cli.factors import factors_from, points_document, points_in_words
 from powerlab.cli.hosts import open_host
 from powerlab.cli.interrupts import orderly_ends, uninterrupted
 from powerlab.cli.local_store import StoredSweep, begin, open_local
+from powerlab.cli.outputs import writable
 from powerlab.cli.plans import named_modes, plan_from
 from powerlab.cli.progress import measuring
 from powerlab.cli.report import answer, complete, document, in_plan_order, notes
@@ -52,7 +52,7 @@ def profile(args: argparse.Namespace) -> int:
         if plan.until_percent:
             check_until(plan, choose_meter(host.sysroot, capabilities, plan.sample_period_s))
         plan = with_engines_here(plan, refuses_here(plan, str(host.sysroot.base)))
-        output = _writable(args.output)
+        output = writable("--output", args.output)
         made = measure_and_keep(plan, host, device, capabilities, args.store)
         said = document(made.sweep_id, device, plan, made.runs)
         if factors != Factors():
@@ -181,20 +181,6 @@ def _ended(stored: StoredSweep | None) -> Iterator[None]:
     finally:
         if stored is not None:
             stored.finish(failure)
-
-
-def _writable(output: str | None) -> Path | None:
-    """Return the path to write to in the end; refuse it now rather than after the sweep."""
-    if output is None:
-        return None
-    path = Path(output)
-    try:
-        path.open("ab").close()
-    except OSError as error:
-        raise PowerlabError(
-            f"--output {output} cannot be written ({error.strerror}); give a file in an existing folder of yours."
-        ) from error
-    return path
 
 
 def _measure(plan: SweepPlan, sweep_id: str, host: Host, keeper: _Keeper, wanted: _Wanted) -> None:

@@ -24,6 +24,11 @@ def _on_cooling(plan: SweepPlan, meter: Meter) -> str:
     return "No thermal zone can be read here, so no run waits until the device is as cool as it was at the first one."
 
 
+def enough_s(period_s: float) -> float:
+    """Return how long a window must be that a sensor of that period says enough about, in tenths of a second."""
+    return math.ceil((MIN_UPDATES_FLAGGED + _SPARE_UPDATES) * period_s * 10) / 10
+
+
 def _on_times(plan: SweepPlan, meter: Meter) -> str:
     """Return one sentence on the times that the slowest sensor needs; empty where the plan gives it enough.
 
@@ -43,8 +48,7 @@ def _on_times(plan: SweepPlan, meter: Meter) -> str:
     ]
     if not outlook:
         return ""
-    needed_s = math.ceil((MIN_UPDATES_FLAGGED + _SPARE_UPDATES) * period_s * 10) / 10
     return (
         f"{slowest.key} has a new value every {period_s:g} s and {MIN_UPDATES_FLAGGED} of them are wanted: "
-        f"{' and '.join(outlook)}; ask for at least {needed_s:g} s."
+        f"{' and '.join(outlook)}; ask for at least {enough_s(period_s):g} s."
     )

@@ -169,8 +169,8 @@ def test_the_counters_difference_and_the_trapezoid_of_its_slope_agree():
         recording = draw_machine(seed, "edge").record(seed)
         for trace in recording.traces:
             energy = rail_energy(trace, *recording.window_ns)
-            if energy.other_method_j is not None:
-                apart.append(abs(energy.other_method_j / energy.energy_j - 1))
+            if energy.by_slopes_j is not None:
+                apart.append(abs(energy.by_slopes_j / energy.energy_j - 1))
     assert len(apart) >= 50
     assert np.median(apart) < 0.002
 

@@ -41,14 +41,14 @@ class RailEnergy:
         energy_j: the estimate.
         gain_j: standard uncertainty from the gain error, which rails of one source share.
         other_j: every other contribution by name, standard uncertainties.
-        other_method_j: the same energy by the other integral, for comparison: of a counter, the trapezoid of its slope;
-            of a power rail, the difference of the counter that was given beside it. None where there is none.
+        by_slopes_j: of a counter, the same energy as the trapezoid of its slope, for comparison; None where it has too
+            few values, and of a power rail, which has no other integral.
     """
 
     energy_j: float
     gain_j: float
     other_j: dict[str, float]
-    other_method_j: float | None = None
+    by_slopes_j: float | None = None
 
     @property
     def independent_j(self) -> float:
@@ -61,7 +61,7 @@ def covers(trace: Trace, start_ns: int, end_ns: int) -> bool:
     return trace.time_ns.size >= 2 and int(trace.time_ns[0]) <= start_ns and int(trace.time_ns[-1]) >= end_ns
 
 
-def rail_energy(trace: Trace, start_ns: int, end_ns: int, beside: Trace | None = None) -> RailEnergy:
+def rail_energy(trace: Trace, start_ns: int, end_ns: int) -> RailEnergy:
     """Return the energy between two times in J.
 
     An energy counter gives the difference of its values, a power rail the trapezoid; both where the window lies on the
@@ -71,7 +71,6 @@ def rail_energy(trace: Trace, start_ns: int, end_ns: int, beside: Trace | None =
         trace: the rail's samples.
         start_ns: the window's start on CLOCK_MONOTONIC.
         end_ns: its end.
-        beside: a trace of the same power by a rail of the other quantity, whose energy is the other method's.
 
     Raises:
         ValueError: the trace does not cover the window (:func:`covers`), or the window is empty.
@@ -82,14 +81,12 @@ def rail_energy(trace: Trace, start_ns: int, end_ns: int, beside: Trace | None =
     # A clock that begins at the window's start: an uptime of months in ns fits no float64.
     time_s = (trace.time_ns - start_ns) / 1e9
     window_s = (end_ns - start_ns) / 1e9
-    energy_j, other_j, other_method_j = (_from_counter if counts else _from_power)(trace, time_s, window_s)
-    if beside is not None:
-        other_method_j = rail_energy(beside, start_ns, end_ns).energy_j
+    energy_j, other_j, by_slopes_j = (_from_counter if counts else _from_power)(trace, time_s, window_s)
     return RailEnergy(
         energy_j=energy_j,
         gain_j=trace.rail.relative_error * abs(energy_j) / _SQRT3,
         other_j=other_j,
-        other_method_j=other_method_j,
+        by_slopes_j=by_slopes_j,
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from powerlab.domain.budget import combined, half_width, interval, of_metric
-from powerlab.domain.power import RailQuantity, TotalFormula, Trace
+from powerlab.domain.power import TotalFormula, Trace
 from powerlab.domain.quantity import Metric, Provenance, common_provenance
 from powerlab.domain.run import Contribution
 from powerlab.measure.energy.budget import Part, above, lines_of, scaled
@@ -71,14 +71,13 @@ def total_energy(total: TotalFormula, traces: Sequence[Trace], window_ns: tuple[
             part for trace, energy in zip(chosen, energies, strict=True) for part in _parts(trace.rail.key, energy)
         ),
         provenance=common_provenance(trace.rail.provenance for trace in chosen),
-        by_slopes_j=_by_slopes_j(chosen, energies),
+        by_slopes_j=_by_slopes_j(energies),
     )
 
 
-def _by_slopes_j(traces: Sequence[Trace], energies: Sequence[RailEnergy]) -> float | None:
-    counters = all(trace.rail.quantity is RailQuantity.ENERGY for trace in traces)
-    others_j = [energy.other_method_j for energy in energies if energy.other_method_j is not None]
-    return math.fsum(others_j) if counters and len(others_j) == len(energies) else None
+def _by_slopes_j(energies: Sequence[RailEnergy]) -> float | None:
+    found_j = [energy.by_slopes_j for energy in energies if energy.by_slopes_j is not None]
+    return math.fsum(found_j) if len(found_j) == len(energies) else None
 
 
 def _parts(key: str, energy: RailEnergy) -> Iterator[Part]:
