@@ -162,11 +162,11 @@ def test_counters_of_a_server_unplugged_while_they_are_read(sweep_of):
     assert all("missing-power" in outcome.findings(number) for number in range(REPEATS))
 
 
-def test_sensors_that_hang_are_found_by_what_they_did_before(sweep_of):
+def test_sensors_that_hang_while_they_are_read_are_found_in_that_run_and_in_those_that_follow(sweep_of):
     outcome = sweep_of(XAVIER, "stale", mid_run=True, duration_s=2.5)
     for number in range(REPEATS):
         assert outcome.findings(number)["stale-sensor"] is Verdict.VOID
-    assert "stood still for" in outcome.words()
+    # A busy machine may bring the fault before the first window, and then the load alone shows it.
     assert "although the load started" in outcome.words()
 
 
