@@ -1,7 +1,7 @@
 # powerlab: "make demo" measures this machine, "make test" runs every test. Both make and reuse .venv by themselves.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench bench-sampler lock openapi docs format clean
+.PHONY: help demo test check bench bench-engine bench-sampler lock openapi docs format clean
 
 # A Python to build .venv with, where the first one found is not the right one: make demo PYTHON=/path/to/python3
 PYTHON ?=
@@ -38,6 +38,10 @@ format: ## put Python and C++ into the house's layout
 bench: ## run every benchmark in bench/, one after the other
 	@scripts/setup_venv dev
 	@for file in bench/*.py; do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done
+
+bench-engine: ## the engine against every installed peer (15 minutes; QUICK=1: 2; wants a quiet machine)
+	@scripts/setup_venv dev
+	@$(BIN)/python bench/engine_vs_peers.py $(if $(QUICK),--quick) --json build/engine_vs_peers.json
 
 bench-sampler: ## what sampling costs, beside the ways of other tools (about 3 minutes; wants a quiet machine)
 	@scripts/setup_venv dev

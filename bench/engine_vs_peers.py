@@ -1,95 +1,124 @@
 """How fast the built-in engine is against its peers on this machine, in this run: paired ratios, nothing absolute.
 
-    python bench/engine_vs_peers.py resnet50 --threads 2 --batch 1
+    python bench/engine_vs_peers.py                                   # all models, about 15 minutes
+    python bench/engine_vs_peers.py --quick                           # the same cells, about 2 minutes
+    python bench/engine_vs_peers.py resnet50 --threads 2 --batch 1 --peers onnxruntime
 
-Every engine runs the same weights in a process of its own. They take turns, a few inferences a turn, and never compute
-at the same time; each turn of the built-in engine is set against the peer's turn next to it, so that what slows the
-machine down for a while slows both. A ratio above 1 means that the built-in engine is slower.
+Every engine runs the same weights in a process of its own. They take turns, and never compute at the same time; each
+turn of a peer is set against the built-in engine's turn of the same round, so that what slows the machine down for a
+while slows both. In turn, every engine follows every other one equally often. A ratio above 1 means that the built-in
+engine is faster. Peers run with the settings that are their best for one inference at a time (``powerlab/backends``).
 """
 
 from __future__ import annotations
 
 import argparse
-import multiprocessing
-import statistics
+import json
+import os
 import sys
-import time
-from multiprocessing.connection import Connection
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
 
-from powerlab.backends.base import LoadOptions
+from peer_ratios import Cell, Measured
+from peer_table import document, ratio_table, sentences
+from peer_turns import Effort, measure_processes
+from rich.console import Console
+
+from powerlab import __version__
 from powerlab.backends.packages import installed_version
-from powerlab.backends.registry import BACKENDS, load
+from powerlab.backends.registry import BACKENDS
+from powerlab.engine.tiers import choose_tier
 from powerlab.engine.zoo import ZOO
-from powerlab.measure.output_check import largest_difference
+from powerlab.sweep.facts import cpu_model, kernel_release, memory_bytes
+from powerlab.sysroot import Sysroot
+
+MODELS = ("resnet50", "resnet152", "densenet201", "alexnet", "mobilenetv2", "yolov3")
+CONFIGURATIONS = ((1, 1), (1, 2), (8, 2))
+"""Batch size and threads."""
 
 PEERS = [engine for engine in BACKENDS if engine != "builtin"]
 
-RUNS_A_TURN = 4
-"""The first one of a turn warms the caches again and is not counted."""
+EFFORT = Effort(cell_s=28.0, turn_s=0.06, least_rounds=5)
+QUICK = Effort(cell_s=2.5, turn_s=0.02, least_rounds=3)
 
-PAUSE_S = 0.01
-"""Between turns, so that the threads of the engine before have stopped spinning."""
-
-
-def _serve(pipe: Connection, engine: str, options: LoadOptions) -> None:
-    """Load an engine, send its answers, then one latency for every turn asked for, until asked for none."""
-    backend = load(BACKENDS[engine], options)
-    inputs = backend.inputs(seed=0)
-    pipe.send(backend.run(inputs))
-    while pipe.recv():
-        latencies = []
-        for _ in range(RUNS_A_TURN):
-            start = time.perf_counter()
-            backend.run(inputs)
-            latencies.append(time.perf_counter() - start)
-        pipe.send(statistics.median(latencies[1:]))
+WIDTH = 132
+"""Columns of the table where the output is no terminal."""
 
 
-def compare(model: str, peers: list[str], threads: int, batch: int, rounds: int) -> None:
-    """Time `model` on the built-in engine and its peers in turn, and print one line a peer."""
-    options = LoadOptions(model=model, batch_size=batch, threads=threads)
-    context = multiprocessing.get_context("spawn")
-    pipes, answers, processes = {}, {}, []
-    for engine in ("builtin", *peers):
-        pipes[engine], theirs = context.Pipe()
-        processes.append(context.Process(target=_serve, args=(theirs, engine, options), daemon=True))
-        processes[-1].start()
-        theirs.close()
-        answers[engine] = pipes[engine].recv()
-    turns: dict[str, list[float]] = {engine: [] for engine in pipes}
-    for _ in range(rounds):
-        for engine, pipe in pipes.items():
-            time.sleep(PAUSE_S)
-            pipe.send(True)
-            turns[engine].append(pipe.recv())
-    for pipe in pipes.values():
-        pipe.send(False)
-    for process in processes:
-        process.join()
-    for peer in peers:
-        ratios = [ours / theirs for ours, theirs in zip(turns["builtin"], turns[peer], strict=True)]
-        low, middle, high = statistics.quantiles(ratios, n=4)
-        apart = largest_difference(answers["builtin"], answers[peer])
-        print(
-            f"{model:12} batch {batch:3} threads {threads:2}  time / {peer:12} {middle:5.2f}  "
-            f"(quartiles {low:.2f} to {high:.2f}, {rounds} rounds; answers differ by {apart:.1e} of the largest)"
-        )
+def cells(models: Sequence[str], batch: int | None, threads: int | None) -> list[Cell]:
+    """Return every model in every configuration, or in the one that was asked for."""
+    one = ((batch or 1, threads or 2),) if batch or threads else CONFIGURATIONS
+    return [Cell(model=model, batch_size=size, threads=count) for model in models for size, count in one]
+
+
+def facts(peers: Sequence[str], effort: Effort) -> dict[str, Any]:
+    """Return when, where and how it is measured."""
+    root = Sysroot()
+    return {
+        "measured_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": {
+            "cpu": cpu_model(root),
+            "cores": len(os.sched_getaffinity(0)),
+            "memory_bytes": memory_bytes(root),
+            "kernel": kernel_release(root),
+            "tier": choose_tier().name,
+        },
+        "versions": {"builtin": __version__, **{peer: installed_version(peer) for peer in peers}},
+        "seconds_per_cell": effort.cell_s,
+    }
+
+
+def _line(one: Measured, number: int, count: int) -> str:
+    if one.best is None:
+        return f"{number}/{count} {one.cell}: nothing to compare"
+    peer, ratio = one.best
+    return (
+        f"{number}/{count} {one.cell}: {ratio.median:.2f} ({ratio.low:.2f}–{ratio.high:.2f}) against {peer}, "
+        f"{one.rounds} rounds"
+    )
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="*", default=MODELS, metavar="MODEL", help=f"default: {' '.join(MODELS)}")
+    parser.add_argument("--batch", type=int, metavar="N", help="one configuration: images per inference (default: 1)")
+    parser.add_argument("--threads", type=int, metavar="N", help="one configuration: threads (default: 2)")
+    parser.add_argument("--peers", nargs="+", choices=PEERS, help="default: all that are installed")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds a cell: about 2 minutes for everything")
+    parser.add_argument("--seconds", type=float, metavar="S", help="seconds a cell, without loading")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write everything that was seen to FILE")
+    return parser.parse_args()
 
 
 def main() -> None:
-    """Read the command line and compare."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="*", default=sorted(ZOO), help="zoo names (default: all)")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--batch", type=int, default=1)
-    parser.add_argument("--rounds", type=int, default=30)
-    parser.add_argument("--peers", nargs="+", choices=PEERS)
-    options = parser.parse_args()
+    """Read the command line, compare, print the table."""
+    options = _options()
     peers = options.peers or [engine for engine in PEERS if installed_version(engine) is not None]
     if not peers:
         sys.exit("no peer is installed: pip install 'powerlab[peers]'")
-    for model in options.models:
-        compare(model, peers, options.threads, options.batch, options.rounds)
+    if unknown := [model for model in options.models if model not in ZOO and not Path(model).is_file()]:
+        sys.exit(f"{unknown[0]!r} is neither a model of the zoo ({', '.join(sorted(ZOO))}) nor a file.")
+    effort = QUICK if options.quick else EFFORT
+    if options.seconds is not None:
+        effort = Effort(cell_s=options.seconds, turn_s=effort.turn_s, least_rounds=effort.least_rounds)
+    about, wanted = facts(peers, effort), cells(options.models, options.batch, options.threads)
+    measured = []
+    for number, cell in enumerate(wanted, 1):
+        measured.append(measure_processes(cell, peers, effort))
+        print(_line(measured[-1], number, len(wanted)), file=sys.stderr, flush=True)
+    console = Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False)
+    console.print(ratio_table(measured, peers))
+    for sentence in sentences(measured):
+        console.print(sentence)
+    machine = about["machine"]
+    versions = ", ".join(f"{engine} {version}" for engine, version in about["versions"].items())
+    console.print(f"{machine['cpu']}, {machine['cores']} cores, {machine['tier']}; {versions}.")
+    if options.json is not None:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        options.json.write_text(json.dumps(document(measured, about), indent=1) + "\n", encoding="utf-8")
+        console.print(f"Everything that was seen is in {options.json}.")
 
 
 if __name__ == "__main__":
