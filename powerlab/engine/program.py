@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from powerlab.engine.choice import Choice
 from powerlab.engine.layout import Layout
 
 Floats = NDArray[np.float32]
@@ -66,6 +67,7 @@ class Step:
         weights: packed for the kernel.
         bias: one value a channel, filled up to whole blocks.
         scratch: memory it may use as it likes, one image of the layout for each thread.
+        choice: what was chosen for it, where there was a choice.
         settings: further fields of the native ``Step``.
     """
 
@@ -77,6 +79,7 @@ class Step:
     weights: Floats | None = None
     bias: Floats | None = None
     scratch: Tensor | None = None
+    choice: Choice | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def tensors(self) -> tuple[Tensor, ...]:

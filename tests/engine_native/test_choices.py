@@ -1,7 +1,9 @@
 """Which tier runs, which algorithm a shape gets, and how its work is cut."""
 
+import json
 import os
 import re
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -11,10 +13,11 @@ from hypothesis import strategies as st
 from engine_native.graphs import GraphMaker, use_tier
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
+from powerlab.engine.choice import Choice
 from powerlab.engine.lower import lower
-from powerlab.engine.lower.convolution import needed_halo
+from powerlab.engine.lower.convolutions import ALGORITHMS, ConvShape, Machine, by_cost
+from powerlab.engine.lower.convolutions.choosing import always
 from powerlab.engine.lower.partition import Work, partition
-from powerlab.engine.lower.winograd import DIRECT, Shape, choose_tile
 from powerlab.engine.tiers import TIER_VARIABLE, Tier, available_tiers, choose_tier
 
 AVX2 = Tier("avx2", 8, 2, 6)
@@ -83,40 +86,83 @@ def test_a_session_keeps_its_tier_when_the_wish_changes():
 
 
 shapes = st.builds(
-    Shape,
+    lambda images, inputs, outputs, size: ConvShape(
+        images=images, inputs=inputs, outputs=outputs, kernel=(3, 3), pads=(1, 1), in_size=size, size=size
+    ),
     images=st.integers(1, 8),
     inputs=st.integers(1, 600),
     outputs=st.integers(1, 600),
-    rows=st.integers(1, 112),
-    columns=st.integers(1, 112),
+    size=st.tuples(st.integers(1, 112), st.integers(1, 112)),
+)
+any_shapes = st.builds(
+    lambda channels, kernel, strides, size, external: ConvShape(
+        images=1,
+        inputs=channels[1],
+        outputs=channels[1] if channels[0] else channels[2],
+        groups=channels[1] if channels[0] else 1,
+        kernel=kernel,
+        strides=strides,
+        in_size=size,
+        size=size,
+        from_outside=external,
+    ),
+    channels=st.tuples(st.booleans(), st.integers(1, 300), st.integers(1, 300)),
+    kernel=st.tuples(st.integers(1, 7), st.integers(1, 7)),
+    strides=st.tuples(st.integers(1, 3), st.integers(1, 3)),
+    size=st.tuples(st.integers(1, 112), st.integers(1, 112)),
+    external=st.booleans(),
 )
 
 
+def chosen(shape: ConvShape, tier: Tier, threads: int = 1) -> str:
+    return by_cost(Machine(tier=tier, threads=threads))(shape).algorithm
+
+
+@given(any_shapes, TIERS, st.integers(1, 16))
+def test_every_shape_gets_an_algorithm_that_can_compute_it(shape, tier, threads):
+    machine = Machine(tier=tier, threads=threads)
+    choice = by_cost(machine)(shape)
+    algorithm = ALGORITHMS[choice.algorithm]
+    assert algorithm.applies(shape, tier)
+    assert choice in algorithm.candidates(shape, machine)
+    assert algorithm.cycles(shape, choice, machine) > 0
+
+
+@given(any_shapes, TIERS, st.integers(2, 64))
+def test_the_number_of_threads_has_no_say_in_the_algorithm(shape, tier, threads):
+    assert chosen(shape, tier, threads) == chosen(shape, tier)
+
+
+@given(any_shapes, TIERS, st.integers(1, 16))
+def test_choices_can_be_kept_as_json(shape, tier, threads):
+    choice = by_cost(Machine(tier=tier, threads=threads))(shape)
+    assert Choice(**json.loads(json.dumps(asdict(choice)))) == choice
+
+
 @given(shapes, TIERS)
-def test_every_shape_gets_an_algorithm_and_narrow_ones_the_direct(shape, tier):
-    tile = choose_tile(shape, tier)
-    assert tile in {DIRECT, 2, 4}
+def test_narrow_layers_are_no_case_for_winograd(shape, tier):
     if min(shape.inputs, shape.outputs) < tier.vector_width:
-        assert tile == DIRECT
+        assert not chosen(shape, tier).startswith("winograd")
 
 
 @given(shapes, TIERS, st.integers(2, 6))
 def test_more_images_never_speak_against_winograd(shape, tier, factor):
     """Its cost a shape is that of the weights, which more images share."""
-    more = Shape(shape.images * factor, shape.inputs, shape.outputs, shape.rows, shape.columns)
-    if choose_tile(shape, tier) != DIRECT:
-        assert choose_tile(more, tier) != DIRECT
+    more = replace(shape, images=shape.images * factor)
+    if chosen(shape, tier).startswith("winograd"):
+        assert chosen(more, tier).startswith("winograd")
 
 
 @given(shapes, TIERS)
 def test_rows_and_columns_count_alike(shape, tier):
-    turned = Shape(shape.images, shape.inputs, shape.outputs, shape.columns, shape.rows)
-    assert choose_tile(turned, tier) == choose_tile(shape, tier)
+    turned = replace(shape, in_size=shape.in_size[::-1], size=shape.size[::-1])
+    assert chosen(turned, tier) == chosen(shape, tier)
 
 
 @given(st.integers(1, 4), st.integers(16, 600), st.integers(16, 600), TIERS)
 def test_one_pixel_is_never_worth_a_tile(images, inputs, outputs, tier):
-    assert choose_tile(Shape(images, inputs, outputs, 1, 1), tier) == DIRECT
+    one = ConvShape(images=images, inputs=inputs, outputs=outputs, kernel=(3, 3), in_size=(3, 3), size=(1, 1))
+    assert chosen(one, tier) == "direct"
 
 
 @settings(deadline=None, max_examples=60)
@@ -125,26 +171,25 @@ def test_one_pixel_is_never_worth_a_tile(images, inputs, outputs, tier):
     pads=st.tuples(*[st.integers(1, 2)] * 4),
     channels=st.sampled_from([16, 64]),
     tier=TIERS,
+    algorithm=st.sampled_from(["direct", "winograd2", "winograd4"]),
 )
-def test_the_halo_holds_every_tap_of_every_tile(size, pads, channels, tier):
+def test_the_halo_holds_every_tap_of_every_tile(size, pads, channels, tier, algorithm):
     maker = GraphMaker()
     y = maker.conv(maker.input("x", 1, channels, *size), np.ones((channels, channels, 3, 3)), pads=pads)
     graph = maker.graph(y)
-    (node,) = graph.nodes
-    halo = needed_halo(graph, node, tier)
+    program = lower(graph, tier, 2, always(algorithm, Machine(tier=tier, threads=2)))
+    (step,) = [step for step in program.steps if step.family == f"conv_{algorithm}"]
+    halo = step.x.layout.halo
     rows, columns = graph.shape(y)[2:]
-    tile = choose_tile(Shape(1, channels, channels, rows, columns), tier)
+    tile = {"direct": 1, "winograd2": 2, "winograd4": 4}[algorithm]
     assert (halo.top, halo.left) == pads[:2]
     for out, first, last, length in (
         (rows, halo.top, halo.bottom, size[0]),
         (columns, halo.left, halo.right, size[1]),
     ):
-        tiles = -(-out // tile) * tile if tile else out
-        last_tap = tiles - 1 + 2 - first  # the last output's last tap, in rows of the image
+        last_tap = -(-out // tile) * tile - 1 + 2 - first  # the last output's last tap, in rows of the image
         assert last_tap <= length - 1 + last  # it lies in the halo
         assert last == max(0, last_tap - (length - 1))  # and the halo is not larger than that
-    families = {step.family for step in lower(graph, tier, 2).steps}
-    assert (f"conv_winograd{tile}" if tile else "conv_direct") in families
 
 
 works = st.builds(

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from powerlab.engine.arena import ALIGNMENT_FLOATS, lay_out, lifetimes
 from powerlab.engine.layout import Halo, blocked, divide_up, planar, shape4
+from powerlab.engine.lower.convolutions import ConvShape, Machine, by_cost
+from powerlab.engine.lower.convolutions.winograd import tiles_together
 from powerlab.engine.lower.partition import Work, partition
-from powerlab.engine.lower.winograd import DIRECT, Shape, choose_tile, tiles_together
 from powerlab.engine.pack import (
     WINOGRAD_G,
     fill_channels,
@@ -194,10 +195,14 @@ def test_winograd_weights_sum_up_to_those_of_the_convolution(tile):
 
 
 @pytest.mark.parametrize(
-    ("channels", "size", "tile"), [(64, 56, 4), (128, 28, 4), (256, 14, 2), (512, 7, DIRECT), (8, 56, DIRECT)]
+    ("channels", "size", "algorithm"),
+    [(64, 56, "winograd4"), (128, 28, "winograd4"), (256, 14, "winograd2"), (512, 7, "direct"), (8, 56, "direct")],
 )
-def test_winograd_is_for_many_pixels_a_channel(channels, size, tile):
-    assert choose_tile(Shape(1, channels, channels, size, size), AVX512) == tile
+def test_winograd_is_for_many_pixels_a_channel(channels, size, algorithm):
+    shape = ConvShape(
+        images=1, inputs=channels, outputs=channels, kernel=(3, 3), in_size=(size, size), size=(size, size)
+    )
+    assert by_cost(Machine(tier=AVX512, threads=1))(shape).algorithm == algorithm
 
 
 @given(st.integers(1, 200), st.sampled_from([2, 4]), st.sampled_from([AVX2, AVX512]))

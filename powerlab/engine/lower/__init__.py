@@ -10,8 +10,16 @@ from collections.abc import Callable, Mapping
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.graph import Graph, Node
 from powerlab.engine.layout import NO_HALO, Halo
-from powerlab.engine.lower.builder import Builder
-from powerlab.engine.lower.convolution import lower_conv, needed_halo
+from powerlab.engine.lower.builder import Builder, Chosen
+from powerlab.engine.lower.convolutions import (
+    ALGORITHMS,
+    Chooser,
+    Machine,
+    by_cost,
+    conv_shape,
+    lower_conv,
+    padded_tensors,
+)
 from powerlab.engine.lower.elementwise import lower_add, lower_clamp, lower_multiply, lower_scale_shift
 from powerlab.engine.lower.functions import KERNELS, lower_function
 from powerlab.engine.lower.gemm import lower_gemm
@@ -41,13 +49,14 @@ LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
 }
 
 
-def lower(graph: Graph, tier: Tier, threads: int) -> Program:
+def lower(graph: Graph, tier: Tier, threads: int, chooser: Chooser | None = None) -> Program:
     """Turn an optimised graph into a program.
 
     Args:
         graph: what :func:`powerlab.engine.passes.optimise` returned.
         tier: the kernels to use; it decides the width of a channel block.
         threads: threads the program will run on; they decide how convolutions are cut.
+        chooser: says how each convolution is computed; None: the fastest by the cost model.
 
     Raises:
         PowerlabError: an operator is not known here, or asks for more than its kernel can, or a tensor is empty.
@@ -55,14 +64,20 @@ def lower(graph: Graph, tier: Tier, threads: int) -> Program:
     for info in graph.tensors.values():
         if 0 in info.shape:
             raise PowerlabError(f"the tensor {info.name!r} has shape {list(info.shape)}: there is nothing to compute.")
+    choose = chooser or by_cost(Machine(tier=tier, threads=threads))
     halos: dict[str, Halo] = {}
+    chosen: dict[str, Chosen] = {}
+    padded = padded_tensors(graph)
     for node in graph.nodes:
         if node.op_type not in LOWERINGS:
             raise PowerlabError(f"{node} cannot be run: the built-in engine has no kernel for {node.op_type!r}.")
         if node.op_type == "FusedConv":
-            source = node.inputs[0]
-            halos[source] = halos.get(source, NO_HALO).union(needed_halo(graph, node, tier))
-    builder = Builder(graph, tier, threads, halos)
+            shape, source = conv_shape(graph, node, padded), node.inputs[0]
+            choice = choose(shape)
+            chosen[node.outputs[0]] = shape, choice
+            halo = ALGORITHMS[choice.algorithm].halo(shape)
+            halos[source] = halos.get(source, NO_HALO).union(halo)
+    builder = Builder(graph, tier, threads, halos, chosen)
     builder.check_float()
     for node in graph.nodes:
         LOWERINGS[node.op_type](builder, node)

@@ -5,15 +5,20 @@ A reorder is made only where an operator asks for a layout that nobody has made 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from powerlab.domain.errors import PowerlabError
+from powerlab.engine.choice import Choice
 from powerlab.engine.graph import Graph, Node
 from powerlab.engine.layout import NO_HALO, Halo, Layout, blocked, planar, shape4
+from powerlab.engine.lower.conv_shape import ConvShape
 from powerlab.engine.program import Floats, Program, Space, Step, Storage, Tensor
 from powerlab.engine.tiers import Tier
+
+Chosen = tuple[ConvShape, Choice]
 
 
 class Builder:
@@ -24,13 +29,17 @@ class Builder:
         tier: the kernels to lower for.
         threads: threads the plan will run on.
         halos: the zeros each tensor needs around its planes, by tensor name.
+        chosen: what was chosen for each convolution, by the name of its result.
     """
 
-    def __init__(self, graph: Graph, tier: Tier, threads: int, halos: dict[str, Halo]) -> None:
+    def __init__(
+        self, graph: Graph, tier: Tier, threads: int, halos: Mapping[str, Halo], chosen: Mapping[str, Chosen]
+    ) -> None:
         self.graph = graph
         self.tier = tier
         self.threads = threads
         self._halos = halos
+        self._chosen = chosen
         self._steps: list[Step] = []
         self._storages = 0
         self._hidden_inputs: list[Floats] = []
@@ -60,13 +69,13 @@ class Builder:
         """Return the zeros ``name`` needs around its planes."""
         return self._halos.get(name, NO_HALO)
 
+    def chosen(self, node: Node) -> Chosen:
+        """Return what a convolution is asked to do, and what was chosen for it."""
+        return self._chosen[node.outputs[0]]
+
     def is_blocked(self, name: str) -> bool:
         """Tell whether ``name`` already lies in the blocked layout."""
         return name in self._blocked
-
-    def is_external(self, name: str) -> bool:
-        """Tell whether ``name`` is so far only known as an array from outside."""
-        return name in self._external and name not in self._blocked and name not in self._planar
 
     def in_arena(self, layout: Layout) -> Tensor:
         """Return a new tensor of the arena."""
@@ -75,9 +84,9 @@ class Builder:
     def emit(
         self, family: str, node: Node | str, out: Tensor, x: Tensor, y: Tensor | None = None, **fields: Any
     ) -> None:
-        """Append a step; ``fields`` are its weights, bias and scratch, and fields of the native step."""
+        """Append a step; ``fields`` are its choice, weights, bias and scratch, and fields of the native step."""
         label = node if isinstance(node, str) else node.name or node.outputs[0]
-        extras = {name: fields.pop(name, None) for name in ("weights", "bias", "scratch")}
+        extras = {name: fields.pop(name, None) for name in ("choice", "weights", "bias", "scratch")}
         self._steps.append(Step(family, label, out, x, y, settings=fields, **extras))
 
     def new_blocked(self, name: str) -> Tensor:

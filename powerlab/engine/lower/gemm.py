@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
+from powerlab.engine.choice import Choice
 from powerlab.engine.graph import Node
 from powerlab.engine.layout import Layout, divide_up
 from powerlab.engine.lower.attributes import clamp_fields
 from powerlab.engine.lower.builder import Builder
 from powerlab.engine.lower.direct import Direct, emit_direct
+from powerlab.engine.lower.partition import Work, partition
 
 _GEMM_LANES = 128
 """Features that count as one input block."""
@@ -29,7 +33,18 @@ def lower_gemm(builder: Builder, node: Node) -> None:
         lanes=lanes,
         fields={**fields, **clamp_fields(node)},
     )
-    emit_direct(builder, node, conv)
+    work = Work(
+        groups=1,
+        in_blocks=divide_up(features, lanes),
+        lanes=lanes,
+        taps=1,
+        out_blocks=conv.out.layout.blocks,
+        rows=1,
+        columns=conv.out.layout.w,
+        x_bytes=4 * features * conv.out.layout.w,
+    )
+    cut = partition(work, builder.tier, builder.threads)
+    emit_direct(builder, node, conv, Choice(algorithm="direct", **asdict(cut)))
 
 
 def _images_as_pixels(layout: Layout, channels: int, lanes: int) -> Layout:

@@ -18,6 +18,9 @@ from powerlab.engine.tiers import Tier
 _BYTES_PER_CYCLE = 8
 """Memory traffic a core is assumed to move a cycle, against one tile row of multiplications."""
 
+MEMORY_BYTES_PER_CYCLE = 6
+"""Weights from memory."""
+
 
 def _cache_bytes(name: str, default: int) -> int:
     try:

@@ -1,0 +1,50 @@
+"""What an algorithm for convolutions is: a class in a file of its own and a line in the table of this package."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from powerlab.engine.choice import Choice
+from powerlab.engine.graph import Node
+from powerlab.engine.layout import Halo
+from powerlab.engine.lower.builder import Builder
+from powerlab.engine.lower.conv_shape import ConvShape
+from powerlab.engine.tiers import Tier
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """What choices are made for.
+
+    Attributes:
+        tier: the kernels.
+        threads: threads the plan runs on.
+    """
+
+    tier: Tier
+    threads: int
+
+
+class Algorithm(Protocol):
+    """One way to compute convolutions."""
+
+    @property
+    def name(self) -> str:
+        """How choices call it."""
+
+    def applies(self, shape: ConvShape, tier: Tier) -> bool:
+        """Tell whether it can compute ``shape``."""
+
+    def candidates(self, shape: ConvShape, machine: Machine) -> Sequence[Choice]:
+        """Return the tiles and cuts worth a try, the most promising first; every one of them computes the same bits."""
+
+    def cycles(self, shape: ConvShape, choice: Choice, machine: Machine) -> float:
+        """Return how many cycles of a core the convolution is expected to take."""
+
+    def halo(self, shape: ConvShape) -> Halo:
+        """Return the zeros it needs around the planes of the input."""
+
+    def emit(self, builder: Builder, node: Node, shape: ConvShape, choice: Choice) -> None:
+        """Append the steps that compute a FusedConv of this shape."""

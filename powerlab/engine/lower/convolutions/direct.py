@@ -1,0 +1,123 @@
+"""Direct convolution in blocks of channels; groups are joined until they fill whole blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from powerlab.engine.choice import Choice
+from powerlab.engine.graph import Node
+from powerlab.engine.layout import Halo, divide_up
+from powerlab.engine.lower.builder import Builder
+from powerlab.engine.lower.conv_shape import FLOAT_BYTES, ConvShape, halo_of
+from powerlab.engine.lower.convolutions.algorithm import Machine
+from powerlab.engine.lower.convolutions.fields import result, window_fields
+from powerlab.engine.lower.direct import Direct, emit_direct
+from powerlab.engine.lower.partition import MEMORY_BYTES_PER_CYCLE, Work, partition
+from powerlab.engine.pack import merge_groups, mergeable_groups
+from powerlab.engine.program import Tensor
+from powerlab.engine.tiers import Tier
+
+
+@dataclass(frozen=True, slots=True)
+class DirectConvolution:
+    """Every convolution but the depthwise ones."""
+
+    name: str = "direct"
+
+    def applies(self, shape: ConvShape, tier: Tier) -> bool:
+        """Tell whether it can compute ``shape``."""
+        return not shape.depthwise
+
+    def candidates(self, shape: ConvShape, machine: Machine) -> Sequence[Choice]:
+        """Return the cuts worth a try."""
+        return (direct_choice(self.name, direct_work(shape, machine.tier), machine),)
+
+    def cycles(self, shape: ConvShape, choice: Choice, machine: Machine) -> float:
+        """Return how many cycles of a core the convolution is expected to take."""
+        width, filled = machine.tier.vector_width, 0
+        if shape.from_outside:  # the image is copied into blocks first, zeros and all
+            filled = FLOAT_BYTES * shape.images * shape.in_size[0] * shape.in_size[1] * _filling(shape.inputs, width)
+        return direct_cycles(shape, machine) + filled / MEMORY_BYTES_PER_CYCLE
+
+    def halo(self, shape: ConvShape) -> Halo:
+        """Return the zeros it needs around the planes of the input."""
+        return halo_of(shape, shape.size)
+
+    def emit(self, builder: Builder, node: Node, shape: ConvShape, choice: Choice) -> None:
+        """Append the step that computes a FusedConv."""
+        width = builder.tier.vector_width
+        weights, bias = builder.constant(node.inputs[1]), builder.optional_constant(node.input(2))
+        x = builder.blocked(node.inputs[0])
+        out, residual = result(builder, node)
+        groups = shape.groups
+        if groups > 1:
+            merged = _merged(shape, width)
+            weights = merge_groups(weights, groups, merged)
+            groups //= merged
+        if shape.taps == 1 and shape.strides == (1, 1):
+            x, out, residual = _flattened(x, out, residual)
+        conv = Direct(x, out, residual, weights, bias, groups, width, window_fields(shape, node))
+        emit_direct(builder, node, conv, choice)
+
+
+def direct_work(shape: ConvShape, tier: Tier) -> Work:
+    """Return what ``conv_direct`` has to do for a convolution in blocks."""
+    width = tier.vector_width
+    merged = _merged(shape, width) if shape.groups > 1 else 1
+    rows, columns = shape.images * shape.size[0], shape.size[1]
+    if shape.flat and shape.taps == 1 and shape.strides == (1, 1):
+        rows, columns = shape.images, shape.size[0] * shape.size[1]
+    return Work(
+        groups=shape.groups // merged,
+        in_blocks=divide_up(shape.inputs // shape.groups * merged, width),
+        lanes=width,
+        taps=shape.taps,
+        out_blocks=divide_up(shape.outputs // shape.groups * merged, width),
+        rows=rows,
+        columns=columns,
+        x_bytes=shape.bytes_read,
+    )
+
+
+def direct_choice(algorithm: str, work: Work, machine: Machine) -> Choice:
+    """Return how ``conv_direct`` goes through ``work``."""
+    tier, cut = machine.tier, partition(work, machine.tier, machine.threads)
+    return Choice(
+        algorithm=algorithm,
+        tile_blocks=tier.tile_blocks,
+        tile_pixels=tier.tile_pixels,
+        channel_split=cut.channel_split,
+        chunk_blocks=cut.chunk_blocks,
+        chunk_tiles=cut.chunk_tiles,
+    )
+
+
+def direct_cycles(shape: ConvShape, machine: Machine) -> float:
+    """Return the cycles of multiplications, two vectors each, and of weights that come from memory."""
+    width = machine.tier.vector_width
+    weights = shape.taps * shape.inputs // shape.groups * divide_up(shape.outputs, width)  # vectors
+    return weights * (shape.pixels / 2 + FLOAT_BYTES * width / MEMORY_BYTES_PER_CYCLE)
+
+
+def _filling(channels: int, width: int) -> int:
+    return divide_up(channels, width) * width - channels
+
+
+def _merged(shape: ConvShape, width: int) -> int:
+    """Return how many groups become one, so that channels fill whole blocks."""
+    groups = shape.groups
+    return mergeable_groups(shape.inputs // groups, shape.outputs // groups, groups, width)
+
+
+def _flattened(x: Tensor, out: Tensor, residual: Tensor | None) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Return all operands as one long row, where all of them allow it: fewer tiles are cut short."""
+    flat_x, flat_out = x.layout.flat(), out.layout.flat()
+    flat_residual = residual.layout.flat() if residual else None
+    if flat_x is None or flat_out is None:
+        return x, out, residual
+    if residual is None:
+        return x.seen_as(flat_x), out.seen_as(flat_out), None
+    if flat_residual is None:
+        return x, out, residual
+    return x.seen_as(flat_x), out.seen_as(flat_out), residual.seen_as(flat_residual)

@@ -1,0 +1,22 @@
+"""The algorithms for convolutions: a new one is a file of this package and a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from powerlab.engine.lower.convolutions.algorithm import Algorithm
+from powerlab.engine.lower.convolutions.depthwise import DepthwiseConvolution
+from powerlab.engine.lower.convolutions.direct import DirectConvolution
+from powerlab.engine.lower.convolutions.interleaved import InterleavedConvolution
+from powerlab.engine.lower.convolutions.winograd import WinogradConvolution
+
+_ALL: tuple[Algorithm, ...] = (
+    InterleavedConvolution(),
+    DirectConvolution(),
+    WinogradConvolution(tile=2, forth_cycles=30, back_cycles=20),
+    WinogradConvolution(tile=4, forth_cycles=110, back_cycles=80),
+    DepthwiseConvolution(),
+)
+"""Where two are expected to take equally long, the one that comes first here is taken."""
+
+ALGORITHMS: Mapping[str, Algorithm] = {algorithm.name: algorithm for algorithm in _ALL}

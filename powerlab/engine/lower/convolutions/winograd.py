@@ -1,0 +1,109 @@
+"""Winograd convolutions.
+
+The cost is a model in cycles of one core: multiplications, transforms, and weights that come from memory, of which
+Winograd has more. F(4 x 4) pays for large images, F(2 x 2) for smaller ones, neither for the last stages of a network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from powerlab.engine.choice import Choice
+from powerlab.engine.graph import Node
+from powerlab.engine.layout import Halo, Layout, divide_up
+from powerlab.engine.lower.builder import Builder
+from powerlab.engine.lower.conv_shape import FLOAT_BYTES, ConvShape, halo_of
+from powerlab.engine.lower.convolutions.algorithm import Machine
+from powerlab.engine.lower.convolutions.fields import result, window_fields
+from powerlab.engine.lower.partition import L2_BYTES, MEMORY_BYTES_PER_CYCLE
+from powerlab.engine.pack import fill_channels, pack_winograd
+from powerlab.engine.tiers import Tier
+
+_GEMM_EFFICIENCY = 0.87
+"""The products' register tiles against a direct convolution's: shorter reductions, more stores."""
+
+
+@dataclass(frozen=True, slots=True)
+class WinogradConvolution:
+    """3 x 3 convolutions of stride 1, in output tiles of ``tile`` x ``tile`` pixels.
+
+    Attributes:
+        tile: rows and columns of an output tile.
+        forth_cycles: cycles to transform the input of one tile of one channel block.
+        back_cycles: cycles to transform its products back.
+    """
+
+    tile: int
+    forth_cycles: float
+    back_cycles: float
+
+    @property
+    def name(self) -> str:
+        """Return how choices call it."""
+        return f"winograd{self.tile}"
+
+    @property
+    def positions(self) -> int:
+        """Return how many products make a tile."""
+        return (self.tile + 2) ** 2
+
+    def applies(self, shape: ConvShape, tier: Tier) -> bool:
+        """Tell whether it can compute ``shape``, and there are channels enough to be worth a thought."""
+        return shape.kernel == (3, 3) and shape.plain and min(shape.inputs, shape.outputs) >= tier.vector_width
+
+    def candidates(self, shape: ConvShape, machine: Machine) -> Sequence[Choice]:
+        """Return the cuts worth a try."""
+        tier = machine.tier
+        chunk = tiles_together(divide_up(shape.inputs, tier.vector_width), self.tile, tier)
+        return (
+            Choice(algorithm=self.name, tile_blocks=tier.tile_blocks, tile_pixels=tier.tile_pixels, chunk_tiles=chunk),
+        )
+
+    def cycles(self, shape: ConvShape, choice: Choice, machine: Machine) -> float:
+        """Return how many cycles of a core the convolution is expected to take."""
+        width = machine.tier.vector_width
+        in_blocks, out_blocks = divide_up(shape.inputs, width), divide_up(shape.outputs, width)
+        rows, columns = (divide_up(length, self.tile) for length in shape.size)
+        weights = self.positions * shape.inputs * out_blocks  # vectors
+        one_tile = weights / 2 / _GEMM_EFFICIENCY + self.forth_cycles * in_blocks + self.back_cycles * out_blocks
+        return shape.images * rows * columns * one_tile + weights * FLOAT_BYTES * width / MEMORY_BYTES_PER_CYCLE
+
+    def halo(self, shape: ConvShape) -> Halo:
+        """Return the zeros it needs around the planes of the input: whole tiles are read."""
+        rows, columns = (divide_up(length, self.tile) * self.tile for length in shape.size)
+        return halo_of(shape, (rows, columns))
+
+    def emit(self, builder: Builder, node: Node, shape: ConvShape, choice: Choice) -> None:
+        """Append the step that computes a FusedConv."""
+        tier = builder.tier
+        width = tier.vector_width
+        weights, bias = builder.constant(node.inputs[1]), builder.optional_constant(node.input(2))
+        x = builder.blocked(node.inputs[0])
+        out, residual = result(builder, node)
+        in_blocks = x.layout.blocks
+        floats = self.positions * ((in_blocks + tier.tile_blocks) * choice.chunk_tiles + 2) * width
+        scratch = builder.in_arena(Layout(builder.threads, floats, 1, 1, 1, 1, floats, floats, floats))
+        builder.emit(
+            f"conv_{self.name}",
+            node,
+            out,
+            x,
+            residual,
+            choice=choice,
+            scratch=scratch,
+            weights=pack_winograd(weights, self.tile, width, tier.tile_blocks),
+            bias=fill_channels(bias, shape.outputs, out.layout.blocks, width),
+            groups=1,
+            lanes=width,
+            last_lanes=shape.inputs - (in_blocks - 1) * width,
+            chunk_tiles=choice.chunk_tiles,
+            **window_fields(shape, node),
+        )
+
+
+def tiles_together(in_blocks: int, tile: int, tier: Tier) -> int:
+    """Return how many tiles a thread takes at a time: transformed input and products stay in most of the L2 cache."""
+    bytes_a_tile = FLOAT_BYTES * tier.vector_width * (tile + 2) ** 2 * (in_blocks + tier.tile_blocks)
+    fitting = L2_BYTES * 3 // 4 // bytes_a_tile // tier.tile_pixels * tier.tile_pixels
+    return max(tier.tile_pixels, min(fitting, 8 * tier.tile_pixels))

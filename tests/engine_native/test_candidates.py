@@ -1,0 +1,112 @@
+"""Every candidate of every algorithm computes the convolution, and those of one algorithm the same bits."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine_native.graphs import NO_CLAMP, GraphMaker
+from engine_native.numpy_reference import conv
+from powerlab.engine.choice import Choice
+from powerlab.engine.graph import Graph
+from powerlab.engine.lower import lower
+from powerlab.engine.lower.convolutions import ALGORITHMS, Machine, conv_shape, padded_tensors
+from powerlab.engine.plan import build_plan
+from powerlab.engine.tiers import choose_tier
+
+PLAIN = {"strides": (1, 1), "pads": (0, 0, 0, 0), "dilations": (1, 1), "group": 1}
+
+
+def computed(graph: Graph, choice: Choice, threads: int, arrays: list[np.ndarray]) -> np.ndarray:
+    tier = choose_tier()
+    program = lower(graph, tier, threads, lambda _: choice)
+    plan = build_plan(program, tier, threads, 0)
+    out = np.empty(graph.outputs[0].shape, np.float32)
+    plan.poison()
+    plan.run([*arrays, *program.hidden_inputs], [out])
+    return out
+
+
+def check_all_candidates(
+    threads: int, x: np.ndarray, weights: np.ndarray, residual: np.ndarray | None, window: Mapping[str, object]
+) -> None:
+    """Compute one convolution in every way there is."""
+    generator = np.random.default_rng(0)
+    bias = generator.standard_normal(weights.shape[0], dtype=np.float32)
+    window = {**PLAIN, **window}
+    expected = conv(x, weights, bias, residual, clamp=NO_CLAMP, **window)
+    maker, arrays = GraphMaker(), [x]
+    source, added = maker.input("x", *x.shape), ""
+    if residual is not None:
+        added = maker.input("r", *residual.shape)
+        arrays.append(residual)
+    graph = maker.graph(maker.conv(source, weights, bias, added, **window))
+    shape = conv_shape(graph, graph.nodes[0], padded_tensors(graph))
+    machine = Machine(tier=choose_tier(), threads=threads)
+    usable = [algorithm for algorithm in ALGORITHMS.values() if algorithm.applies(shape, machine.tier)]
+    assert usable
+    for algorithm in usable:
+        results = [computed(graph, choice, threads, arrays) for choice in algorithm.candidates(shape, machine)]
+        for result in results:
+            assert np.abs(result - expected).max() <= 1e-4 * (np.abs(expected).max() + 1), algorithm.name
+            np.testing.assert_array_equal(result, results[0])
+        alone = algorithm.candidates(shape, Machine(tier=machine.tier, threads=1))[0]
+        np.testing.assert_array_equal(computed(graph, alone, 1, arrays), results[0])
+
+
+sizes = st.tuples(st.integers(3, 18), st.integers(3, 18))
+
+
+@settings(deadline=None, max_examples=80)
+@given(
+    images=st.integers(1, 3),
+    channels=st.tuples(st.integers(1, 70), st.integers(1, 70)),
+    size=sizes,
+    kernel=st.tuples(st.integers(1, 3), st.integers(1, 3)),
+    strides=st.tuples(st.integers(1, 2), st.integers(1, 2)),
+    padded=st.booleans(),
+    with_residual=st.booleans(),
+    threads=st.integers(1, 3),
+)
+def test_any_convolution(*, images, channels, size, kernel, strides, padded, with_residual, threads):
+    generator = np.random.default_rng(1)
+    inputs, outputs = channels
+    x = generator.standard_normal((images, inputs, *size), dtype=np.float32)
+    weights = generator.standard_normal((outputs, inputs, *kernel), dtype=np.float32)
+    window = {"strides": strides, "pads": (kernel[0] // 2, kernel[1] // 2) * 2 if padded else (0, 0, 0, 0)}
+    residual = None
+    if with_residual:
+        shape = conv(x, weights, clamp=NO_CLAMP, **{**PLAIN, **window}).shape
+        residual = generator.standard_normal(shape, dtype=np.float32)
+    check_all_candidates(threads, x, weights, residual, window)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    images=st.integers(1, 2),
+    channels=st.tuples(st.integers(4, 100), st.integers(4, 70)),
+    size=sizes,
+    threads=st.integers(1, 3),
+)
+def test_three_by_three_convolutions(*, images, channels, size, threads):
+    generator = np.random.default_rng(2)
+    x = generator.standard_normal((images, channels[0], *size), dtype=np.float32)
+    weights = generator.standard_normal((channels[1], channels[0], 3, 3), dtype=np.float32)
+    check_all_candidates(threads, x, weights, None, {"pads": (1, 1, 1, 1)})
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    groups=st.integers(2, 40),
+    inputs=st.sampled_from([1, 2, 5]),
+    outputs=st.sampled_from([1, 3]),
+    size=sizes,
+    strides=st.sampled_from([(1, 1), (2, 2)]),
+    threads=st.integers(1, 3),
+)
+def test_convolutions_in_groups(*, groups, inputs, outputs, size, strides, threads):
+    generator = np.random.default_rng(3)
+    x = generator.standard_normal((1, groups * inputs, *size), dtype=np.float32)
+    weights = generator.standard_normal((groups * outputs, inputs, 3, 3), dtype=np.float32)
+    check_all_candidates(threads, x, weights, None, {"pads": (1, 1, 1, 1), "group": groups, "strides": strides})
