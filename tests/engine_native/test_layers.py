@@ -20,7 +20,14 @@ def normal(*shape):
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(
     ("sizes", "clamp"),
-    [((1, 2048, 1000), NO_CLAMP), ((3, 7, 5), (0.0, np.inf)), ((8, 300, 33), NO_CLAMP), ((1, 1, 1), NO_CLAMP)],
+    [
+        ((1, 2048, 1000), NO_CLAMP),
+        ((3, 7, 5), (0.0, np.inf)),
+        ((7, 90, 130), (0.0, np.inf)),
+        ((8, 300, 33), NO_CLAMP),
+        ((9, 300, 33), NO_CLAMP),
+        ((1, 1, 1), NO_CLAMP),
+    ],
 )
 def test_fully_connected(tier, maker, threads, sizes, clamp):
     batch, features, outputs = sizes
@@ -30,6 +37,23 @@ def test_fully_connected(tier, maker, threads, sizes, clamp):
     expected = np.clip(x.astype(np.float64) @ weights.T.astype(np.float64) + bias, *clamp)
     found = run_twice(maker.graph(y), threads, x=x)[y]
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6 * np.sqrt(features) * 5)
+
+
+@pytest.mark.parametrize(("images", "family"), [(1, "gemv"), (8, "gemv"), (9, "conv_direct")])
+def test_the_kernel_of_a_fully_connected_layer_depends_on_the_number_of_images(tier, maker, images, family):
+    inputs = (maker.input("x", images, 20), maker.constant(normal(40, 20)), "")
+    session = Session(maker.graph(maker.node("FusedGemm", inputs, (images, 40), clamp=NO_CLAMP)))
+    assert any(kernel.startswith(f"{family}_") for kernel, _ in session.steps())
+
+
+@pytest.mark.parametrize("images", [1, 5, 8])
+def test_fully_connected_layers_do_not_depend_on_the_number_of_threads(tier, maker, images):
+    x = normal(images, 300)
+    inputs = (maker.input("x", images, 300), maker.constant(normal(517, 300)), maker.constant(normal(517)))
+    graph = maker.graph(maker.node("FusedGemm", inputs, (images, 517), clamp=NO_CLAMP))
+    results = [run_twice(graph, threads, x=x)["t0"] for threads in (1, 2, 3, 7)]
+    for result in results[1:]:
+        np.testing.assert_array_equal(results[0], result)
 
 
 def test_fully_connected_without_bias_behind_another(tier, maker):

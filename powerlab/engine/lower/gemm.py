@@ -1,4 +1,4 @@
-"""Fully connected layers."""
+"""Fully connected layers: few images are a matter of reading the weights, many a convolution of one row."""
 
 from __future__ import annotations
 
@@ -11,13 +11,52 @@ from powerlab.engine.lower.attributes import clamp_fields
 from powerlab.engine.lower.builder import Builder
 from powerlab.engine.lower.direct import Direct, emit_direct
 from powerlab.engine.lower.partition import Work, partition
+from powerlab.engine.pack import fill_channels, pack_direct
+from powerlab.engine.tiers import Tier
 
 _GEMM_LANES = 128
 """Features that count as one input block."""
 
+GEMV_IMAGES = 8
+"""Images that the kernel ``gemv`` takes at most, as its header says."""
+
+_GEMV_BLOCKS = 4
+"""Output blocks that it takes together at most."""
+
 
 def lower_gemm(builder: Builder, node: Node) -> None:
-    """Lower a FusedGemm: images are the pixels of one row, features its channels."""
+    """Lower a FusedGemm."""
+    if builder.graph.shape(node.outputs[0])[0] <= GEMV_IMAGES:
+        _emit_gemv(builder, node)
+    else:
+        _emit_convolution(builder, node)
+
+
+def unit_blocks(images: int, tier: Tier) -> int:
+    """Return how many output blocks ``gemv`` takes together: their sums for all images fit into a register tile."""
+    return max(1, min(_GEMV_BLOCKS, tier.tile_blocks * tier.tile_pixels // images))
+
+
+def _emit_gemv(builder: Builder, node: Node) -> None:
+    tier, weights, bias = builder.tier, builder.constant(node.inputs[1]), builder.optional_constant(node.input(2))
+    outputs, features = weights.shape
+    x, out = builder.planar(node.inputs[0]), builder.new_planar(node.outputs[0])
+    out_layout = _images_as_pixels(out.layout, outputs, tier.vector_width)
+    together = unit_blocks(out_layout.w, tier)
+    builder.emit(
+        "gemv",
+        node,
+        out.seen_as(out_layout),
+        x.seen_as(_images_as_pixels(x.layout, features, features)),
+        weights=pack_direct(weights.reshape(outputs, features, 1, 1), 1, tier.vector_width, together, features),
+        bias=fill_channels(bias, outputs, out_layout.blocks, tier.vector_width),
+        unit_blocks=together,
+        **clamp_fields(node),
+    )
+
+
+def _emit_convolution(builder: Builder, node: Node) -> None:
+    """Images are the pixels of one row, features its channels."""
     weights = builder.constant(node.inputs[1])
     outputs, features = weights.shape
     x, out = builder.planar(node.inputs[0]), builder.new_planar(node.outputs[0])

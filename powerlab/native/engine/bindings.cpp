@@ -107,6 +107,7 @@ void bind_step(nb::module_& module) {
       .def_rw("chunk_blocks", &Step::chunk_blocks)
       .def_rw("chunk_tiles", &Step::chunk_tiles)
       .def_rw("channel_split", &Step::channel_split)
+      .def_rw("unit_blocks", &Step::unit_blocks)
       .def_rw("count_padding", &Step::count_padding)
       .def_rw("size", &Step::size)
       .def_rw("alpha", &Step::alpha)

@@ -20,6 +20,7 @@ void check_kernels(const KernelTable& table, Report& report) {
   check_convolutions(table, report);
   check_winograd(table, report);
   check_depthwise(table, report);
+  check_gemv(table, report);
   check_pools(table, report);
   check_elementwise(table, report);
   check_normalisations(table, report);

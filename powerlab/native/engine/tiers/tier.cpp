@@ -5,6 +5,7 @@
 #include "kernels/conv_winograd.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/functions.hpp"
+#include "kernels/gemv.hpp"
 #include "kernels/normalise.hpp"
 #include "kernels/peak.hpp"
 #include "kernels/pool.hpp"
@@ -20,6 +21,7 @@ static const Kernel kKernels[] = {
     POWERLAB_KERNEL("conv_winograd2", "conv_winograd2_f32_" POWERLAB_CONV_TILE, conv_winograd<2>),
     POWERLAB_KERNEL("conv_winograd4", "conv_winograd4_f32_" POWERLAB_CONV_TILE, conv_winograd<4>),
     POWERLAB_KERNEL("conv_depthwise", "conv_depthwise_f32_1x8", conv_depthwise),
+    POWERLAB_KERNEL("gemv", "gemv_f32_4x8", gemv),
     POWERLAB_KERNEL("pool_max", "pool_max_f32", pool_max),
     POWERLAB_KERNEL("pool_average", "pool_average_f32", pool_average),
     POWERLAB_KERNEL("pool_global_average", "pool_global_average_f32", pool_global_average),
