@@ -29,6 +29,7 @@ from rich.console import Console
 from powerlab import __version__
 from powerlab.backends.packages import installed_version
 from powerlab.backends.registry import BACKENDS
+from powerlab.engine.load import split_size
 from powerlab.engine.tiers import choose_tier
 from powerlab.engine.zoo import ZOO
 from powerlab.sweep.facts import cpu_model, kernel_release, memory_bytes
@@ -40,8 +41,8 @@ CONFIGURATIONS = ((1, 1), (1, 2), (8, 2))
 
 PEERS = [engine for engine in BACKENDS if engine != "builtin"]
 
-EFFORT = Effort(cell_s=28.0, turn_s=0.06, least_rounds=5)
-QUICK = Effort(cell_s=2.5, turn_s=0.02, least_rounds=3)
+EFFORT = Effort(cell_s=30.0, turn_s=0.06, least_rounds=5)
+QUICK = Effort(cell_s=1.5, turn_s=0.02, least_rounds=3)
 
 WIDTH = 132
 """Columns of the table where the output is no terminal."""
@@ -98,7 +99,7 @@ def main() -> None:
     peers = options.peers or [engine for engine in PEERS if installed_version(engine) is not None]
     if not peers:
         sys.exit("no peer is installed: pip install 'powerlab[peers]'")
-    if unknown := [model for model in options.models if model not in ZOO and not Path(model).is_file()]:
+    if unknown := [model for model in options.models if split_size(model)[0] not in ZOO and not Path(model).is_file()]:
         sys.exit(f"{unknown[0]!r} is neither a model of the zoo ({', '.join(sorted(ZOO))}) nor a file.")
     effort = QUICK if options.quick else EFFORT
     if options.seconds is not None:

@@ -35,6 +35,8 @@ _ASLEEP_CORES = 0.05
 _ASLEEP_LIMIT_S = 2.0
 _ANSWER_LIMIT_S = 300.0
 _MOST_RUNS_A_TURN = 20
+_LONG_S = 0.25
+"""An inference this long warms up by itself: cold caches and sleeping threads cost it some milliseconds."""
 
 
 class EngineError(Exception):
@@ -187,12 +189,12 @@ class _Turns:
                 self._leave_out(name, str(error))
 
     def runs_a_turn(self, turn_s: float) -> tuple[int, int]:
-        """Return how many inferences of a turn warm up and how many count, after a turn of each that does not."""
+        """Return how many inferences of a turn warm up and how many count, after one of each engine that does not."""
         for name in list(self.taken):
-            self.take(name, 1, 1)
+            self.take(name, 0, 1)
         fastest_s = min((taken.pop()[0] for taken in self.taken.values()), default=turn_s)
         counted = min(_MOST_RUNS_A_TURN, max(1, math.floor(turn_s / fastest_s)))
-        return max(1, counted // 3), counted
+        return (0 if fastest_s > _LONG_S else max(1, counted // 3)), counted
 
     def _leave_out(self, name: str, reason: str) -> None:
         self.absent[name] = reason

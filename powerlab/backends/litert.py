@@ -31,8 +31,8 @@ class LitertBackend:
         )
 
     def inputs(self, seed: int) -> dict[str, NDArray[np.float32]]:
-        """Return the seeded inputs."""
-        return seeded_inputs(self._shapes, seed)
+        """Return the seeded inputs, pictures in memory as LiteRT wants them: pixel by pixel, channels side by side."""
+        return {name: _channels_last_in_memory(values) for name, values in seeded_inputs(self._shapes, seed).items()}
 
     def run(self, inputs: dict[str, NDArray[np.float32]]) -> dict[str, NDArray[np.float32]]:
         """Run one inference."""
@@ -62,6 +62,13 @@ def load(options: LoadOptions) -> LitertBackend:
     except (RuntimeError, ValueError) as error:
         raise PowerlabError(f"litert refuses {options.model}: {str(error).strip().splitlines()[0][:200]}") from error
     return LitertBackend(graph, interpreter)
+
+
+def _channels_last_in_memory(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the same NCHW array, so laid out that handing it over is one plain copy."""
+    if values.ndim != 4:
+        return values
+    return np.moveaxis(np.ascontiguousarray(np.moveaxis(values, 1, -1)), -1, 1)
 
 
 def _channels_first(values: NDArray[np.float32]) -> NDArray[np.float32]:
