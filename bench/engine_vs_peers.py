@@ -35,7 +35,7 @@ from powerlab.engine.zoo import ZOO
 from powerlab.sweep.facts import cpu_model, kernel_release, memory_bytes
 from powerlab.sysroot import Sysroot
 
-MODELS = ("resnet50", "resnet152", "densenet201", "alexnet", "mobilenetv2", "yolov3")
+MODELS = ("resnet50", "resnet152", "densenet201", "alexnet", "mobilenetv2", "yolov3", "lstm2")
 CONFIGURATIONS = ((1, 1), (1, 2), (8, 2))
 """Batch size and threads."""
 

@@ -436,6 +436,14 @@ def _reshape(writer: _Writer, node: Node) -> None:
         writer.emit("TRANSPOSE", (made, order), output, writer.options("Transpose"))
 
 
+def _transpose(writer: _Writer, node: Node) -> None:
+    order = integers(node, "perm")
+    if len(order) == 4:
+        order = tuple(_TO_CHANNELS_LAST.index(order[axis]) for axis in _TO_CHANNELS_LAST)
+    inputs = writer.of_graph(node.inputs[0]), writer.constant(node, "order", np.array(order))
+    writer.emit("TRANSPOSE", inputs, writer.of_graph(node.outputs[0]), writer.options("Transpose"))
+
+
 def _moves(shape: tuple[int, ...]) -> bool:
     """Tell whether elements of this shape change their order when channels go last."""
     return len(shape) == 4 and shape[1] > 1 and math.prod(shape[2:]) > 1
@@ -468,5 +476,6 @@ _OPERATORS: dict[str, Callable[[_Writer, Node], None]] = {
     "ScaleShift": _scale_shift,
     "Silu": _silu,
     "Softmax": _softmax,
+    "Transpose": _transpose,
     **dict.fromkeys(_FUNCTIONS, _function),
 }

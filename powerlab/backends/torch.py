@@ -38,7 +38,7 @@ class _Step:
 
     compute: Operator
     inputs: tuple[str, ...]
-    output: str
+    outputs: tuple[str, ...]
     last_read: tuple[str, ...]
 
 
@@ -63,7 +63,8 @@ class TorchBackend:
         with self._torch.inference_mode():
             values = {name: self._tensor(value) for name, value in inputs.items()} | self._constants
             for step in self._steps:
-                values[step.output] = step.compute(*(values[name] for name in step.inputs))
+                made = step.compute(*(values[name] for name in step.inputs))
+                values.update(zip(step.outputs, made if isinstance(made, tuple) else (made,), strict=False))
                 for name in step.last_read:
                     del values[name]
             return {name: values[name].to(self._torch.float32).contiguous().numpy() for name in self._outputs}
@@ -93,7 +94,7 @@ def _steps(graph: Graph, torch: Any, constants: dict[str, Tensor]) -> tuple[_Ste
         _Step(
             rule_for("torch", _OPERATORS, node)(torch, node, graph),
             tuple(name for name in node.inputs if name),
-            node.outputs[0],
+            node.outputs,
             tuple({name for name in node.inputs if name and name not in kept and last_reader[name] is node}),
         )
         for node in graph.nodes
@@ -243,6 +244,42 @@ def _concat(torch: Any, node: Node, _graph: Graph) -> Operator:
     return lambda *parts: torch.cat(parts, axis)
 
 
+def _transpose(_torch: Any, node: Node, _graph: Graph) -> Operator:
+    order = integers(node, "perm")
+    return lambda x: x.permute(order)
+
+
+def _lstm(torch: Any, node: Node, graph: Graph) -> Operator:
+    """Torch has no LSTM backwards alone: it gets the steps in the opposite order.
+
+    Weights are brought into its order of gates in the first run.
+    """
+    directions, _, hidden = graph.shape(node.inputs[2])
+    has_bias, has_state = bool(node.inputs[3]), bool(node.inputs[4])
+    backwards = node.attributes["direction"] == "reverse"
+    weights: list[Tensor] = []
+
+    def compute(x: Tensor, of_inputs: Tensor, of_states: Tensor, *more: Tensor) -> tuple[Tensor, ...]:
+        if not weights:
+            pairs = [of_inputs, of_states, *(more[0].chunk(2, dim=1) if has_bias else ())]
+            weights.extend(_gates_of_torch(torch, part[i]) for i in range(directions) for part in pairs)
+        steps, batch, _ = x.shape
+        zeros = x.new_zeros(directions, batch, hidden)
+        state = more[has_bias:] if has_state else (zeros, zeros)
+        x = x.flip(0) if backwards else x
+        y, last, cells = torch.lstm(x, state, weights, has_bias, 1, 0.0, False, directions == 2, False)
+        y = y.reshape(steps, batch, directions, hidden).transpose(1, 2)
+        return y.flip(0) if backwards else y, last, cells
+
+    return compute
+
+
+def _gates_of_torch(torch: Any, rows: Tensor) -> Tensor:
+    """Return weights or biases with ONNX's gates (input, output, forget, cell) as input, forget, cell, output."""
+    given, shown, kept, candidate = rows.chunk(4)
+    return torch.cat((given, kept, candidate, shown)).contiguous()
+
+
 def _reshape(_torch: Any, node: Node, graph: Graph) -> Operator:
     shape = graph.shape(node.outputs[0])
     return lambda x: x.reshape(shape)
@@ -258,6 +295,7 @@ _OPERATORS: dict[str, Callable[[Any, Node, Graph], Operator]] = {
     "Exp": _function,
     "FusedConv": _conv,
     "FusedGemm": _gemm,
+    "FusedLstm": _lstm,
     "Gelu": _function,
     "GlobalAveragePool": _global_average_pool,
     "HardSigmoid": _hard_sigmoid,
@@ -272,4 +310,5 @@ _OPERATORS: dict[str, Callable[[Any, Node, Graph], Operator]] = {
     "Silu": _function,
     "Softmax": _softmax,
     "Tanh": _function,
+    "Transpose": _transpose,
 }

@@ -79,12 +79,20 @@ def _load_zoo(model: str, shapes: dict[str, tuple[int, ...]], batch_size: int) -
     shape = shapes.pop(INPUT_NAME, (batch_size, *usual) if size is None else (batch_size, usual[0], *size))
     if shapes:
         raise PowerlabError(f"{name} has no input {next(iter(shapes))!r}; its input is {INPUT_NAME!r}.")
-    if len(shape) != 1 + len(usual) or shape[1] != usual[0] or min(shape) < 1:
-        wanted = (
-            "images of shape (batch, 3, height, width)" if len(usual) == 3 else f"rows of shape (batch, {usual[0]})"
-        )
+    wanted, fixed = _taken(usual)
+    if len(shape) != 1 + len(usual) or shape[fixed] != usual[fixed - 1] or min(shape) < 1:
         raise PowerlabError(f"{name} takes {wanted}, but {shape} was given.")
     try:
         return ZOO[name].build(shape)
     except PowerlabError as error:
         raise PowerlabError(f"{name} cannot take images of shape {shape}: {error}") from None
+
+
+def _taken(usual: tuple[int, ...]) -> tuple[str, int]:
+    """Return in words what a network of the zoo takes, and the axis whose size is always the usual one."""
+    match usual:
+        case (features,):
+            return f"rows of shape (batch, {features})", 1
+        case (_, features):
+            return f"sequences of shape (batch, steps, {features})", 2
+    return f"images of shape (batch, {usual[0]}, height, width)", 1

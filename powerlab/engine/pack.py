@@ -142,3 +142,33 @@ def pack_winograd(weights: Floats, tile: int, width: int, tile_blocks: int) -> F
         for begin, end in itertools.pairwise(unit_bounds(blocks, tile_blocks))
     )
     return np.concatenate([unit.transpose(3, 2, 0, 1).ravel() for unit in units])
+
+
+def interleave_gates(values: Floats, width: int) -> Floats:
+    """Put the gates of a hidden unit side by side, vector by vector, for the kernel ``lstm``.
+
+    Args:
+        values: shape (4 * hidden, n), gate after gate.
+        width: hidden units of a vector; units that fill up the last one get zeros.
+
+    Returns:
+        Shape (4 * units, n): [unit block][gate][width], ``units`` being the hidden units filled up to whole vectors.
+    """
+    rows, columns = values.shape
+    hidden = rows // 4
+    blocks = divide_up(hidden, width)
+    filled = np.zeros((4, blocks * width, columns), np.float32)
+    filled[:, :hidden] = values.reshape(4, hidden, columns)
+    return filled.reshape(4, blocks, width, columns).transpose(1, 0, 2, 3).reshape(-1, columns)
+
+
+def pack_recurrence(weights: Floats, width: int) -> Floats:
+    """Pack what hidden units add to the gates for ``lstm``: [unit block][unit of the step before][gate][width].
+
+    Args:
+        weights: shape (4 * hidden, hidden), gate after gate.
+        width: hidden units of a vector.
+    """
+    hidden = weights.shape[1]
+    gates = interleave_gates(weights, width).reshape(-1, 4, width, hidden)
+    return np.ascontiguousarray(gates.transpose(0, 3, 1, 2)).reshape(-1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from powerlab.domain.errors import PowerlabError
@@ -87,6 +87,7 @@ def infer(
         checked_shape(info.shape, f"the input {quoted(info.name)}")
         tensors[info.name] = info
     done: list[Node] = []
+    made_later = {output for node in nodes for output in node.outputs}
     for node in sorted_nodes(nodes, tensors):
         for wanted in filter(None, node.inputs):
             if wanted not in tensors:
@@ -97,10 +98,15 @@ def infer(
             tuple(tensors[wanted] if wanted else None for wanted in node.inputs),
             tuple(known.get(wanted) for wanted in node.inputs),
         )
-        shape, dtype = rule.infer(view)
-        made = TensorInfo(node.outputs[0], checked_shape(shape, node), dtype)
-        tensors[made.name] = made
-        done.append(replace(node, outputs=node.outputs[:1]))
+        specs = (rule.infer(view), *rule.infer_more(view))
+        named = _named(node, len(specs), tensors.keys() | made_later)
+        infos = [
+            TensorInfo(output, checked_shape(shape, node), dtype)
+            for output, (shape, dtype) in zip(named, specs, strict=False)
+        ]
+        tensors.update((info.name, info) for info in infos if info.name)
+        done.append(replace(node, outputs=named))
+        made = infos[0]
         value = rule.folded(view, made) if made.elements <= _MAX_TRACKED_ELEMENTS else None
         if value is not None:
             known[made.name] = value
@@ -110,6 +116,22 @@ def infer(
             raise _unmade_output(nodes, wanted)
         outputs.append(tensors[wanted])
     return Graph(name, tuple(done), tuple(inputs), tuple(outputs), constants, tensors)
+
+
+def _named(node: Node, count: int, taken: Collection[str]) -> tuple[str, ...]:
+    """Return at most ``count`` outputs of a node; the first gets a name not in ``taken`` where only later have one.
+
+    Raises:
+        PowerlabError: none of them has a name.
+    """
+    first, *more = node.outputs[:count]
+    if not any((first, *more)):
+        raise PowerlabError(f"{node} has no output that the engine computes; export the model again.")
+    if not first:
+        first = f"{max(more)}.first"
+        while first in taken:
+            first += "_"
+    return (first, *more)
 
 
 def _unmade_output(nodes: Sequence[Node], wanted: str) -> PowerlabError:

@@ -13,6 +13,8 @@ _WEIGHTED = {
     "Gemm": (1, 2),
     "FusedGemm": (1, 2),
     "MatMul": (0, 1),
+    "LSTM": (1, 2, 3),
+    "FusedLstm": (1, 2, 3),
     "BatchNormalization": (1, 2),
     "ScaleShift": (1, 2),
 }
@@ -27,7 +29,7 @@ def parameter_count(graph: Graph) -> int:
 
 
 def mac_count(graph: Graph) -> int:
-    """Return the multiply-accumulates of all convolutions and matrix products for the graph's batch size.
+    """Return the multiply-accumulates of all convolutions, matrix products and LSTMs for the graph's batch size.
 
     Additions of biases, normalisation, activations and pools are left out, as in the published figures.
     """
@@ -35,11 +37,14 @@ def mac_count(graph: Graph) -> int:
 
 
 def macs(graph: Graph, node: Node) -> int:
-    """Return the multiply-accumulates of one node; 0 where it is neither a convolution nor a matrix product."""
+    """Return the multiply-accumulates of one node; 0 where it is no convolution, matrix product or LSTM."""
     if node.op_type in ("Conv", "FusedConv"):
         return graph.tensors[node.outputs[0]].elements * math.prod(graph.shape(node.inputs[1])[1:])
     if node.op_type in ("Gemm", "FusedGemm", "MatMul"):
         return graph.tensors[node.inputs[0]].elements * graph.shape(node.outputs[0])[-1]
+    if node.op_type in ("LSTM", "FusedLstm"):
+        steps, batch, _ = graph.shape(node.inputs[0])
+        return steps * batch * sum(graph.tensors[name].elements for name in node.inputs[1:3])
     return 0
 
 

@@ -14,7 +14,7 @@ from powerlab.engine.statistics import macs
 
 FLOAT_BYTES = 4
 _CONVOLUTIONS = ("Conv", "FusedConv")
-_VIEWS = ("Concat", "Reshape")
+_VIEWS = ("Concat", "Reshape", "Transpose")
 """What is left of these are moves, as many as it takes."""
 
 
@@ -48,12 +48,13 @@ def step_work(graph: Graph, steps: Sequence[Step]) -> tuple[StepWork, ...]:
         graph: the optimised graph that was lowered.
         steps: those of its program.
     """
-    nodes: defaultdict[str, deque[Node]] = defaultdict(deque)
+    works: defaultdict[str, deque[StepWork]] = defaultdict(deque)
     for node in graph.nodes:
         if node.op_type in _VIEWS:
             continue
-        nodes[node.name or node.outputs[0]].append(node)
-    return tuple(_of_node(graph, nodes[step.label].popleft()) if nodes[step.label] else _move(step) for step in steps)
+        parts = _of_lstm(graph, node) if node.op_type == "FusedLstm" else (_of_node(graph, node),)
+        works[node.name or node.outputs[0]].extend(parts)
+    return tuple(works[step.label].popleft() if works[step.label] else _move(step) for step in steps)
 
 
 def _of_node(graph: Graph, node: Node) -> StepWork:
@@ -65,6 +66,29 @@ def _of_node(graph: Graph, node: Node) -> StepWork:
         shape=graph.shape(output),
         flops=_flops(graph, node),
         bytes_moved=FLOAT_BYTES * (_elements_read(graph, node) + graph.tensors[output].elements),
+    )
+
+
+def _of_lstm(graph: Graph, node: Node) -> tuple[StepWork, ...]:
+    """Return the work of an LSTM's steps, two a direction: inputs times weights for all time steps, then the rest."""
+    output = node.outputs[0]
+    steps, batch, inputs = graph.shape(node.inputs[0])
+    directions, rows, hidden = graph.shape(node.inputs[2])
+    gates = steps * batch * rows
+    parts = (
+        (inputs, steps * batch * inputs + rows * inputs + gates, (steps, batch, rows)),
+        (hidden, gates + rows * hidden + steps * batch * hidden, (steps, batch, hidden)),
+    )
+    return directions * tuple(
+        StepWork(
+            label=node.name or output,
+            operator=node.op_type,
+            output=output,
+            shape=shape,
+            flops=2 * gates * summed,
+            bytes_moved=FLOAT_BYTES * moved,
+        )
+        for summed, moved, shape in parts
     )
 
 

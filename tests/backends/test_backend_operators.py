@@ -20,9 +20,10 @@ NOT_ALIKE = {
     ("openvino", "softmax 11 flattens"),
     ("openvino", "softmax 11 default"),
 }
+LSTMS = {name for name in CASES if name.startswith("lstm")}
 REFUSED = {
     # It has no such function, or it with another number alone.
-    "litert": {"elu", "erf"},
+    "litert": {"elu", "erf"} | LSTMS,
     # No batch axis: these mix the images of a batch, or make tensors that are none.
     "ncnn": {
         "matmul batched",
@@ -35,7 +36,10 @@ REFUSED = {
         "squeeze 13",
         "squeeze all",
         "unsqueeze 11",
-    },
+        "transpose rows",
+        "transpose groups",
+    }
+    | LSTMS,
 }
 
 

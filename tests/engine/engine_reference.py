@@ -82,6 +82,38 @@ def _sigmoid(x):
     return 1 / (1 + np.exp(-x))
 
 
+def lstm(x, weights, recurrence, bias, state, *, backwards):
+    """Return the hidden states (steps, batch, hidden) of one direction, then the last of them and the last cells."""
+    outputs, (hidden, cells) = [], state
+    for step in reversed(x) if backwards else x:
+        gates = step @ weights.T + hidden @ recurrence.T + bias
+        given, shown, kept, candidate = np.split(gates, 4, axis=1)
+        cells = _sigmoid(kept) * cells + _sigmoid(given) * np.tanh(candidate)
+        hidden = _sigmoid(shown) * np.tanh(cells)
+        outputs.append(hidden)
+    return np.array(outputs[::-1] if backwards else outputs), hidden, cells
+
+
+def fused_lstm(attributes, x, weights, recurrence, *more):
+    directions, rows, units = recurrence.shape
+    zeros = np.zeros((directions, x.shape[1], units))
+    bias, *state = more
+    hidden, cells = (zeros if value is None else value for value in state)
+    found = [
+        lstm(
+            x,
+            weights[i],
+            recurrence[i],
+            0 if bias is None else bias[i, :rows] + bias[i, rows:],
+            (hidden[i], cells[i]),
+            backwards=i == 1 or attributes["direction"] == "reverse",
+        )
+        for i in range(directions)
+    ]
+    sequences, last, last_cells = zip(*found, strict=True)
+    return np.stack(sequences, axis=1), np.array(last), np.array(last_cells)
+
+
 _erf = np.vectorize(math.erf)
 
 OPERATORS = {
@@ -101,12 +133,14 @@ OPERATORS = {
     "Concat": lambda attributes, *parts: np.concatenate(parts, axis=attributes["axis"]),
     "FusedConv": fused_conv,
     "FusedGemm": fused_gemm,
+    "FusedLstm": fused_lstm,
     "GlobalAveragePool": lambda attributes, x: x.mean(axis=(2, 3), keepdims=True),
     "LRN": lrn,
     "MaxPool": max_pool,
     "Resize": lambda attributes, x: x.repeat(attributes["factors"][0], axis=2).repeat(attributes["factors"][1], axis=3),
     "ScaleShift": scale_shift,
     "Softmax": softmax,
+    "Transpose": lambda attributes, x: x.transpose(attributes["perm"]),
 }
 
 
@@ -120,7 +154,9 @@ def run_graph(graph: Graph, inputs):
     """Return the outputs of a lowered graph, checking every shape on the way."""
     values = {name: value.astype(np.float64) for name, value in (*graph.constants.items(), *inputs.items())}
     for node in graph.nodes:
-        result = run_node(graph, node, values)
-        assert result.shape == graph.shape(node.outputs[0]), f"{node}: {result.shape}"
-        values[node.outputs[0]] = result.astype(np.float32).astype(np.float64)
+        found = run_node(graph, node, values)
+        for name, result in zip(node.outputs, found if isinstance(found, tuple) else (found,), strict=False):
+            if name:
+                assert result.shape == graph.shape(name), f"{node}: {result.shape}"
+                values[name] = result.astype(np.float32).astype(np.float64)
     return {info.name: values[info.name].astype(np.float32) for info in graph.outputs}

@@ -22,6 +22,16 @@ def ints(*values):
 
 NORM = {"s": positive(4), "b": floats(4), "m": floats(4), "v": positive(4)}
 
+
+def lstm_constants(directions=1, inputs=5, hidden=6):
+    """Return weights and biases of an LSTM of modest size, as w, r and b."""
+    return {
+        "w": floats(directions, 4 * hidden, inputs) / 3,
+        "r": floats(directions, 4 * hidden, hidden) / 3,
+        "b": floats(directions, 8 * hidden) / 3,
+    }
+
+
 FACTORS = np.array((1, 1, 2, 3), np.float32)
 ASYMMETRIC = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
 
@@ -165,6 +175,36 @@ CASES = {
     "matmul": ("MatMul", ["w"], {}, {"w": floats(6, 5)}, 13, (3, 6), ["FusedGemm"]),
     "matmul batched": ("MatMul", ["w"], {}, {"w": floats(6, 5)}, 13, (2, 3, 6), ["Reshape", "FusedGemm", "Reshape"]),
     "lrn": ("LRN", [], {"size": 3, "alpha": 0.1, "beta": 0.6, "bias": 2.0}, {}, 13, (1, 9, 4, 4), ["LRN"]),
+    "lstm": ("LSTM", list("wrb"), {"hidden_size": 6}, lstm_constants(), 14, (7, 3, 5), ["FusedLstm"]),
+    "lstm one sequence": ("LSTM", list("wrb"), {"hidden_size": 6}, lstm_constants(), 7, (4, 1, 5), ["FusedLstm"]),
+    "lstm without bias": ("LSTM", list("wr"), {"hidden_size": 6}, lstm_constants(), 22, (4, 2, 5), ["FusedLstm"]),
+    "lstm both ways": (
+        "LSTM",
+        list("wrb"),
+        {"hidden_size": 6, "direction": "bidirectional"},
+        lstm_constants(directions=2),
+        14,
+        (4, 2, 5),
+        ["FusedLstm"],
+    ),
+    "lstm backwards from a state": (
+        "LSTM",
+        ["w", "r", "b", "", "h", "c"],
+        {"hidden_size": 6, "direction": "reverse"},
+        {**lstm_constants(), "h": floats(1, 2, 6), "c": floats(1, 2, 6)},
+        14,
+        (4, 2, 5),
+        ["FusedLstm"],
+    ),
+    "lstm lengths": (
+        "LSTM",
+        ["w", "r", "", "l"],
+        {"hidden_size": 6},
+        {**lstm_constants(), "l": np.array((4, 4), np.int32)},
+        14,
+        (4, 2, 5),
+        ["FusedLstm"],
+    ),
     "softmax": ("Softmax", [], {}, {}, 13, (2, 3, 5), ["Softmax"]),
     "softmax axis": ("Softmax", [], {"axis": 1}, {}, 13, IMAGE, ["Softmax"]),
     "softmax 11 flattens": ("Softmax", [], {"axis": 1}, {}, 11, IMAGE, ["Reshape", "Softmax", "Reshape"]),
@@ -186,6 +226,8 @@ CASES = {
     "unsqueeze 11": ("Unsqueeze", [], {"axes": [0, 3]}, {}, 11, (2, 3), ["Reshape"]),
     "unsqueeze 13": ("Unsqueeze", ["a"], {}, {"a": ints(-1, 1)}, 13, (2, 3), ["Reshape"]),
     "transpose view": ("Transpose", [], {"perm": [0, 2, 3, 1]}, {}, 13, (2, 5, 1, 1), ["Reshape"]),
+    "transpose rows": ("Transpose", [], {"perm": [1, 0, 2]}, {}, 13, (2, 3, 5), ["Transpose"]),
+    "transpose groups": ("Transpose", [], {"perm": [0, 2, 1, 3]}, {}, 13, IMAGE, ["Transpose"]),
     "dropout": ("Dropout", [], {}, {}, 13, IMAGE, ["Reshape"]),
     "dropout 7": ("Dropout", [], {"ratio": 0.3}, {}, 7, IMAGE, ["Reshape"]),
     "identity": ("Identity", [], {}, {}, 13, IMAGE, ["Reshape"]),

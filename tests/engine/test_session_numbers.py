@@ -25,6 +25,8 @@ KNOWN_DIFFERENCES = {
     "clip input high": {"-inf"},
 }
 JUDGED_BY_NUMPY = {
+    # ONNX Runtime takes not a number for a large one.
+    *(name for name in CASES if name.startswith("lstm")),
     # ONNX Runtime's running sum carries not a number to all later channels.
     "lrn",
     # ONNX Runtime drops not a number from most windows.

@@ -111,7 +111,8 @@ WRONG = {
     "reshape copies": ("Reshape", ["x", "s"], {}, {"s": ints(1, 1, 1, 1, 0)}, 13, IMAGE, "copies axis 4"),
     "squeeze": ("Squeeze", ["x", "a"], {}, {"a": ints(1)}, 13, IMAGE, "not all of which are 1"),
     "unsqueeze twice": ("Unsqueeze", ["x", "a"], {}, {"a": ints(1, 1)}, 13, IMAGE, "names an axis twice"),
-    "transpose": ("Transpose", ["x"], {"perm": [0, 1, 3, 2]}, {}, 13, IMAGE, "for constants only"),
+    "transpose": ("Transpose", ["x"], {"perm": [0, 1, 3, 2]}, {}, 13, IMAGE, "moves whole rows"),
+    "transpose axes": ("Transpose", ["x"], {"perm": [4, 2, 1, 0, 3, 5]}, {}, 13, (2, 3, 2, 2, 3, 2), "of 4 axes"),
     "perm": ("Transpose", ["x"], {"perm": [0, 0, 1, 2]}, {}, 13, IMAGE, "is no order of 4 axes"),
     "pad alone": ("Pad", ["x", "p"], {}, {"p": ints(0, 0, 1, 1, 0, 0, 1, 1)}, 13, IMAGE, "Pad node 'n' is left"),
     "pad reflect": (

@@ -19,13 +19,14 @@ from powerlab.engine.zoo import ZOO
 
 # Parameters and GMAC are those of torchvision's documentation. Caffe's AlexNet has 60,965,224 parameters; its 724 MMAC
 # follow from the layer sizes of the paper. YOLOv3's GMAC are half of Darknet's 65.86 BFLOPs, its parameters those of
-# its well-known PyTorch ports; FCN-S's follow from its layers.
+# its well-known PyTorch ports; FCN-S's follow from its layers, those of the LSTMs from PyTorch's nn.LSTM(256, 256, 2).
 PUBLISHED = {
     "alexnet": (60_965_224, 0.7244e9),
     "densenet121": (7_978_856, 2.834e9),
     "densenet201": (20_013_928, 4.291e9),
     "efficientnet-b0": (5_288_548, 0.3858e9),
     "fcn5": (117_997_696, 0.11796e9),
+    "lstm2": (1_052_672, 0.033554e9),
     "mobilenetv2": (3_504_872, 0.3008e9),
     "mobilenetv3": (5_483_032, 0.2166e9),
     "resnet18": (11_689_512, 1.814e9),
@@ -93,6 +94,7 @@ CHECKSUMS = {
     "densenet201": 385905565,
     "efficientnet-b0": 1776127107,
     "fcn5": 1295009515,
+    "lstm2": 3026417188,
     "mobilenetv2": 4264721478,
     "mobilenetv3": 2378804747,
     "resnet18": 566548196,
@@ -137,6 +139,9 @@ def test_alexnet_has_groups_norms_and_the_published_image_sizes(zoo_graph):
         ("alexnet", {"x": (1, 3, 64, 64)}, None, r"alexnet cannot take images of shape \(1, 3, 64, 64\): .* node"),
         ("fcn5@64", None, None, "fcn5 takes no images, so 'fcn5@64' has no meaning"),
         ("fcn5", {"x": (1, 3)}, None, r"fcn5 takes rows of shape \(batch, 26752\), but \(1, 3\) was given"),
+        ("lstm2@64", None, None, "lstm2 takes no images, so 'lstm2@64' has no meaning"),
+        ("lstm2", {"x": (1, 32, 8)}, None, r"lstm2 takes sequences of shape \(batch, steps, 256\), but \(1, 32, 8\)"),
+        ("lstm2", {"x": (32, 256)}, None, r"lstm2 takes sequences of shape \(batch, steps, 256\), but \(32, 256\)"),
         ("resnet50@", None, None, "there is no model 'resnet50@'"),
         ("resnet50@0", None, None, "resnet50 takes images of shape"),
         ("alexnet@64", None, None, r"alexnet cannot take images of shape \(1, 3, 64, 64\)"),
@@ -147,6 +152,15 @@ def test_alexnet_has_groups_norms_and_the_published_image_sizes(zoo_graph):
 def test_a_wrong_name_or_shape_is_one_sentence(model, shapes, batch, sentence):
     with pytest.raises(PowerlabError, match=sentence):
         load_graph(model, shapes, batch)
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 256), (3, 5, 256)])
+def test_sequences_may_have_any_number_of_steps(shape):
+    graph = load_graph("lstm2", {"x": shape})
+    assert graph.inputs[0].shape == graph.outputs[0].shape == shape
+    inputs = random_inputs(graph)
+    expected = run_ort(export_onnx(graph), inputs)
+    assert relative_error(Session(optimise(graph), threads=2).run(inputs), expected) < TOLERANCE
 
 
 def test_batch_size_sets_the_first_axis():

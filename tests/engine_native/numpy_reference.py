@@ -44,3 +44,28 @@ def lrn(x, size, alpha, beta, bias):
 def softmax(x, axis):
     e = np.exp(x.astype(np.float64) - x.max(axis=axis, keepdims=True))
     return e / e.sum(axis=axis, keepdims=True)
+
+
+def _sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def lstm(x, weights, recurrence, bias, state, *, backwards):
+    """Return Y, Y_h and Y_c of every direction; the second one runs backwards."""
+    directions, rows, units = recurrence.shape
+    zeros = np.zeros((directions, x.shape[1], units))
+    hidden, cells = (zeros if value is None else value.astype(np.float64) for value in state)
+    bias = np.broadcast_to(bias, (directions, 2 * rows)).astype(np.float64)
+    found = []
+    for i in range(directions):
+        h, c, outputs = hidden[i], cells[i], []
+        reverse = backwards or i == 1
+        for step in reversed(x) if reverse else x:
+            sums = step.astype(np.float64) @ weights[i].T + h @ recurrence[i].T.astype(np.float64)
+            given, shown, kept, candidate = np.split(sums + bias[i, :rows] + bias[i, rows:], 4, axis=1)
+            c = _sigmoid(kept) * c + _sigmoid(given) * np.tanh(candidate)
+            h = _sigmoid(shown) * np.tanh(c)
+            outputs.append(h)
+        found.append((outputs[::-1] if reverse else outputs, h, c))
+    sequences, last, last_cells = zip(*found, strict=True)
+    return np.stack(sequences, axis=1), np.array(last), np.array(last_cells)

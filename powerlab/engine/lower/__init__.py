@@ -25,8 +25,10 @@ from powerlab.engine.lower.functions import KERNELS, lower_function
 from powerlab.engine.lower.gemm import lower_gemm
 from powerlab.engine.lower.normalise import lower_lrn, lower_softmax
 from powerlab.engine.lower.pool import lower_average_pool, lower_global_average_pool, lower_max_pool
+from powerlab.engine.lower.recurrent import lower_lstm
 from powerlab.engine.lower.resize import lower_resize
 from powerlab.engine.lower.shape import lower_concat, lower_reshape
+from powerlab.engine.lower.transpose import lower_transpose
 from powerlab.engine.program import Program
 from powerlab.engine.tiers import Tier
 
@@ -38,6 +40,7 @@ LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
     "Concat": lower_concat,
     "FusedConv": lower_conv,
     "FusedGemm": lower_gemm,
+    "FusedLstm": lower_lstm,
     "GlobalAveragePool": lower_global_average_pool,
     "LRN": lower_lrn,
     "MaxPool": lower_max_pool,
@@ -46,6 +49,7 @@ LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
     "Resize": lower_resize,
     "ScaleShift": lower_scale_shift,
     "Softmax": lower_softmax,
+    "Transpose": lower_transpose,
 }
 
 

@@ -62,7 +62,7 @@ def _node(message: schema.NodeMessage, opset: int, folder: Path | None, index: i
         raise PowerlabError(
             f"{node} comes from the domain {quoted(message.domain)}; the engine has ONNX's own operators."
         )
-    if not message.output or not message.output[0]:
+    if not any(message.output):
         raise PowerlabError(f"{node} has no output; export the model again.")
     try:
         attributes = {attribute.name: to_value(attribute, folder) for attribute in message.attribute}

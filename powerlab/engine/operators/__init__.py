@@ -17,6 +17,7 @@ from powerlab.engine.operators import (
     matrix,
     normalisation,
     pooling,
+    recurrent,
     resizing,
     views,
 )
@@ -47,6 +48,7 @@ OPERATORS: dict[str, Operator] = {
     "HardSwish": functions.FUNCTION,
     "Identity": views.IDENTITY,
     "LRN": normalisation.LRN,
+    "LSTM": recurrent.LSTM,
     "LeakyRelu": activation.LEAKY_RELU,
     "MatMul": matrix.MATMUL,
     "MaxPool": pooling.POOL,

@@ -13,6 +13,7 @@ from powerlab.engine.operators.view import NodeView, Spec
 class Operator:
     """``infer`` gives the shape and type of the output, or raises PowerlabError naming the node.
 
+    ``infer_more`` gives those of the outputs after the first, for the few operators that make several.
     ``evaluate`` gives the value when all inputs are known (``of_shape``: when their shapes are, as for Shape);
     ``infer`` has been asked before, so shapes are sound.
     """
@@ -20,6 +21,7 @@ class Operator:
     infer: Callable[[NodeView], Spec]
     evaluate: Callable[[NodeView], Array] | None = None
     of_shape: bool = False
+    infer_more: Callable[[NodeView], tuple[Spec, ...]] = lambda _view: ()
 
     def folds(self, view: NodeView) -> bool:
         """Say whether the value of the node's output can be told without a run."""

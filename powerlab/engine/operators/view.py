@@ -111,6 +111,15 @@ class NodeView:
         """Return a text attribute."""
         return str(self._attribute(name, (str,), "a text")) if self.has_attribute(name) else default
 
+    def texts(self, name: str, default: tuple[str, ...]) -> tuple[str, ...]:
+        """Return a list of texts."""
+        if not self.has_attribute(name):
+            return default
+        value = self._attribute(name, (tuple,), "a list of texts")
+        if not all(isinstance(text, str) for text in value):
+            self.fail(f"has the attribute {name}, which must be a list of texts")
+        return tuple(value)
+
     def integers(self, name: str, default: tuple[int, ...]) -> tuple[int, ...]:
         """Return a list of whole numbers."""
         if not self.has_attribute(name):

@@ -21,12 +21,14 @@ from powerlab.engine.passes.lower_convolutions import lower_convolutions
 from powerlab.engine.passes.lower_functions import lower_functions
 from powerlab.engine.passes.lower_matrices import lower_matrices
 from powerlab.engine.passes.lower_pools import lower_pools
+from powerlab.engine.passes.lower_recurrences import lower_recurrences
 from powerlab.engine.passes.lower_resizes import lower_resizes
 from powerlab.engine.passes.lower_views import lower_views
 from powerlab.engine.passes.simplify_views import simplify_views
 
 PASSES: tuple[Callable[[Graph], Graph], ...] = (
     fold_constants,
+    lower_recurrences,
     lower_views,
     lower_activations,
     lower_pools,

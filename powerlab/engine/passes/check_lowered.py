@@ -17,6 +17,7 @@ LOWERED = frozenset(
         "Exp",
         "FusedConv",
         "FusedGemm",
+        "FusedLstm",
         "Gelu",
         "GlobalAveragePool",
         "HardSigmoid",
@@ -31,15 +32,16 @@ LOWERED = frozenset(
         "Silu",
         "Softmax",
         "Tanh",
+        "Transpose",
     }
 )
 """The operators of the native core; all compute in float32 on logical NCHW."""
 
-_WEIGHTS = {"FusedConv": (1, 2), "FusedGemm": (1, 2), "ScaleShift": (1, 2)}
+_WEIGHTS = {"FusedConv": (1, 2), "FusedGemm": (1, 2), "FusedLstm": (1, 2, 3), "ScaleShift": (1, 2)}
 """Operator → which of its inputs are constants; all others are computed."""
 
-_TAKES_BOTH = frozenset({"Concat"})
-"""Operators that read a constant like any other tensor."""
+_TAKES_BOTH = {"Concat": 0, "FusedLstm": 4}
+"""Operator → from which input on it reads a constant like any other tensor."""
 
 
 def check_lowered(graph: Graph) -> Graph:
@@ -51,7 +53,7 @@ def check_lowered(graph: Graph) -> Graph:
     for info in graph.inputs:
         if info.dtype != FLOAT32:
             raise PowerlabError(f"The input {quoted(info.name)} is {info.dtype}; the engine takes float32 only.")
-    computed = {node.outputs[0] for node in graph.nodes}
+    computed = {name for node in graph.nodes for name in node.outputs}
     for info in graph.outputs:
         if info.name not in computed:
             raise PowerlabError(f"The output {quoted(info.name)} is an input or a constant: there is nothing to run.")
@@ -63,7 +65,7 @@ def check_lowered(graph: Graph) -> Graph:
                 f"{node} computes {graph.tensors[node.outputs[0]].dtype}; the engine runs in float32 only."
             )
         for index, name in enumerate(node.inputs):
-            if node.op_type in _TAKES_BOTH:
+            if index >= _TAKES_BOTH.get(node.op_type, len(node.inputs)):
                 continue
             if name and (name in graph.constants) != (index in _WEIGHTS.get(node.op_type, ())):
                 kind = "a constant" if name in graph.constants else "a computed tensor"

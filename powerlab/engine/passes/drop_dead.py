@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from powerlab.engine.graph import Graph, Node
+
+
+def _needed_outputs(node: Node, needed: AbstractSet[str]) -> tuple[str, ...]:
+    """Return a node's outputs; the first stays, others that nobody needs lose their names."""
+    first, *more = node.outputs
+    return (first, *(name if name in needed else "" for name in more))
 
 
 def drop_dead(graph: Graph) -> Graph:
@@ -14,9 +21,9 @@ def drop_dead(graph: Graph) -> Graph:
     for node in reversed(graph.nodes):
         if needed.intersection(node.outputs):
             needed.update(filter(None, node.inputs))
-            nodes.append(node)
+            nodes.append(replace(node, outputs=_needed_outputs(node, needed)))
     nodes.reverse()
-    kept = needed | {info.name for info in graph.inputs} | {name for node in nodes for name in node.outputs}
+    kept = needed | {info.name for info in graph.inputs} | {name for node in nodes for name in node.outputs if name}
     return replace(
         graph,
         nodes=tuple(nodes),

@@ -1,4 +1,4 @@
-"""Operators that keep all elements in their order become Reshape, a view; Transpose only where it keeps that order."""
+"""Operators that keep all elements in their order become Reshape, a view; a Transpose that moves whole rows stays."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from powerlab.engine.operators.indexing import concat_axis
 from powerlab.engine.operators.view import NodeView
 from powerlab.engine.operators.views import permutation
 from powerlab.engine.passes.rewriting import Rewriter, rewrite_nodes
+
+MOVED_AXES = 4
+"""The most axes longer than 1 that a Transpose may have."""
 
 
 def view_node(name: str, source: str, output: str) -> Node:
@@ -24,9 +27,14 @@ def _as_view(view: NodeView, _rewriter: Rewriter) -> Sequence[Node]:
 def _transpose(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
     shape = view.shape(0)
     moved = [axis for axis in permutation(view) if shape[axis] != 1]
-    if moved != sorted(moved):
-        view.fail(f"reorders the axes of {shape}, which the engine does for constants only")
-    return _as_view(view, rewriter)
+    if moved == sorted(moved):
+        return _as_view(view, rewriter)
+    if moved[-1] != max(moved) or len(moved) > MOVED_AXES:
+        view.fail(
+            f"reorders the axes of {shape}; the engine moves whole rows (the last axis stays last) of {MOVED_AXES} axes"
+        )
+    node = view.node
+    return [Node("Transpose", node.name, node.inputs, node.outputs, {"perm": permutation(view)})]
 
 
 def _concat(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:

@@ -33,6 +33,10 @@ def _merged(graph: Graph) -> Graph:
     return graph.rewritten(made.values())
 
 
+def _renamed(node: Node, output: str) -> Node:
+    return replace(node, outputs=(output, *node.outputs[1:]))
+
+
 def _named(graph: Graph) -> Graph:
     """Let a node make the output itself that a view of the same shape only gives its name."""
     outputs = graph.output_names()
@@ -42,5 +46,5 @@ def _named(graph: Graph) -> Graph:
         source, output = node.inputs[0], node.outputs[0]
         sole = source in made and source not in outputs and readings[source] == 1
         names_only = node.op_type == "Reshape" and sole and graph.shape(source) == graph.shape(output)
-        made[output] = replace(made.pop(source), outputs=(output,)) if names_only else node
+        made[output] = _renamed(made.pop(source), output) if names_only else node
     return graph.rewritten(made.values())

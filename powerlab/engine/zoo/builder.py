@@ -34,7 +34,7 @@ class Builder:
         self._channels = {INPUT_NAME: features}
 
     def node(self, op_type: str, inputs: tuple[str, ...], channels: int, **attributes: object) -> str:
-        """Add any node; ``channels`` is the size of its output's second axis."""
+        """Add any node; ``channels`` is the size of its output's axis of features."""
         name = f"{op_type.lower()}_{len(self._nodes)}"
         self._nodes.append(Node(op_type, name, inputs, (name,), attributes))
         self._channels[name] = channels
@@ -192,6 +192,24 @@ class Builder:
         weight = self._weight((features, self._channels[x]), gain)
         bias = self.constant("bias", self._uniform((features,), -0.1, 0.1))
         return self.node("Gemm", (x, weight, bias), features, alpha=1.0, beta=1.0, transB=1)
+
+    def swap_first_axes(self, x: str) -> str:
+        """Add the swap of sequences and time steps, numbers staying last."""
+        return self.node("Transpose", (x,), self._channels[x], perm=(1, 0, 2))
+
+    def lstm(self, x: str, hidden: int) -> str:
+        """Add an LSTM over (steps, batch, numbers) with PyTorch's first weights; its output has that shape too."""
+        bound = 1 / math.sqrt(hidden)
+        weights = (
+            self.constant(label, self._uniform(shape, -bound, bound))
+            for label, shape in (
+                ("weight", (1, 4 * hidden, self._channels[x])),
+                ("recurrence", (1, 4 * hidden, hidden)),
+                ("bias", (1, 8 * hidden)),
+            )
+        )
+        y = self.node("LSTM", (x, *weights), hidden, hidden_size=hidden)
+        return self.node("Squeeze", (y, self.constant("axes", np.array([1]))), hidden)
 
     def build(self, output: str | Sequence[str], input_shape: tuple[int, ...]) -> Graph:
         """Return the checked graph for an input of that shape.

@@ -112,7 +112,9 @@ void bind_step(nb::module_& module) {
       .def_rw("size", &Step::size)
       .def_rw("alpha", &Step::alpha)
       .def_rw("beta", &Step::beta)
-      .def_rw("offset", &Step::offset);
+      .def_rw("offset", &Step::offset)
+      .def_rw("rounds", &Step::rounds)
+      .def_rw("backwards", &Step::backwards);
 }
 
 void bind_plan(nb::module_& module) {

@@ -110,7 +110,11 @@ void Plan::bind(std::span<const float* const> inputs, std::span<float* const> ou
 
 void Plan::run_step(const PlannedStep& planned, int thread) {
   zero_halo(planned.step.out, thread, pool_.threads());
-  planned.kernel->run(planned.step, thread, pool_.threads());
+  Step step = planned.step;
+  for (step.round = 0; step.round < step.rounds; ++step.round) {
+    if (step.round > 0) pool_.barrier();
+    planned.kernel->run(step, thread, pool_.threads());
+  }
 }
 
 void Plan::run_thread(int thread) {

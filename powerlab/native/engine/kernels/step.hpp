@@ -7,6 +7,8 @@
 //     are no locks, and its result does not depend on `threads`;
 //   - reads `step.x`, `step.y`, the weights and the bias only; `out` never overlaps them;
 //   - allocates nothing, throws nothing, blocks on nothing: every size was checked when the plan was built;
+//   - is run `rounds` times, with a barrier between, where a step says so: only then may it read what it wrote in
+//   the rounds before;
 //   - may write the channels that fill up the last channel block, and leaves the halo alone (the plan has zeroed it).
 //
 // Names are a grammar: <operation>_<algorithm>_<type>_<blocks>x<pixels>_<tier>, as in conv_direct_f32_4x6_avx512: the
@@ -52,6 +54,9 @@ struct Step {
   std::int32_t count_padding;  // average pooling: 1 where the divisor counts padding
   std::int32_t size;           // local response normalisation: channels in the window
   float alpha, beta, offset;   // local response normalisation
+  std::int32_t rounds = 1;     // how often the kernel is run, for LSTM: steps of time
+  std::int32_t round = 0;      // which of these runs it is; set by the plan
+  std::int32_t backwards;      // LSTM: 1 where time runs from the last step to the first
 };
 
 using KernelFunction = void (*)(const Step& step, int thread, int threads);

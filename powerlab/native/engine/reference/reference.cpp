@@ -133,4 +133,28 @@ void softmax_over_rows(const Tensor& x, Tensor& out) {
   });
 }
 
+void lstm(const Tensor& x, const Tensor& weights, const Tensor& hidden, bool backwards, Tensor& cells, Tensor& out) {
+  const auto sigmoid = [](double value) { return 1 / (1 + std::exp(-value)); };
+  for (int step = 0; step < x.n; ++step) {
+    const int time = backwards ? x.n - 1 - step : step, before = backwards ? time + 1 : time - 1;
+    for (int sequence = 0; sequence < out.h; ++sequence) {
+      const auto gate = [&](int row) {
+        double sum = x.at(time, row, sequence, 0, 0.0);
+        for (int i = 0; i < out.c; ++i) {
+          const double h = step == 0 ? hidden.at(0, i, sequence, 0, 0.0) : out.at(before, i, sequence, 0, 0.0);
+          sum += weights.at(row, i, 0, 0, 0.0) * h;
+        }
+        return sum;
+      };
+      for (int unit = 0; unit < out.c; ++unit) {
+        const double input = sigmoid(gate(unit)), output = sigmoid(gate(out.c + unit));
+        const double forget = sigmoid(gate(2 * out.c + unit)), candidate = std::tanh(gate(3 * out.c + unit));
+        double& cell = cells.at(0, unit, sequence, 0);
+        cell = forget * cell + input * candidate;
+        out.at(time, unit, sequence, 0) = output * std::tanh(cell);
+      }
+    }
+  }
+}
+
 }  // namespace powerlab::engine::reference

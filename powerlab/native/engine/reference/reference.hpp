@@ -50,5 +50,9 @@ void scale_shift(const Tensor& x, const std::vector<double>& scale, const std::v
                  Tensor& out);
 void lrn(const Tensor& x, int size, double alpha, double beta, double offset, Tensor& out);
 void softmax_over_rows(const Tensor& x, Tensor& out);
+// x: what inputs and biases add to the gates, steps x 4 units x sequences x 1, gate after gate: input, output, forget,
+// cell. weights: 4 units x units x 1 x 1. hidden, cells: the state before the first step, 1 x units x sequences x 1;
+// cells become those after the last. out: hidden units after every step.
+void lstm(const Tensor& x, const Tensor& weights, const Tensor& hidden, bool backwards, Tensor& cells, Tensor& out);
 
 }  // namespace powerlab::engine::reference

@@ -23,6 +23,7 @@ void check_kernels(const KernelTable& table, Report& report) {
   check_gemv(table, report);
   check_pools(table, report);
   check_elementwise(table, report);
+  check_lstm(table, report);
   check_normalisations(table, report);
   check_peak(table, report);
   check_reorders(table, report);
@@ -40,6 +41,7 @@ int run(const char* tier) {
     check_kernels(*table, report);
     check_threads(*table, report);
     check_plan(*table, report);
+    check_rounds(*table, report);
     check_plan_bounds(*table, report);
     std::printf("%s: %d checks\n", table->tier, report.checked() - before);
   }

@@ -6,6 +6,7 @@
 #include "kernels/elementwise.hpp"
 #include "kernels/functions.hpp"
 #include "kernels/gemv.hpp"
+#include "kernels/lstm.hpp"
 #include "kernels/normalise.hpp"
 #include "kernels/peak.hpp"
 #include "kernels/pool.hpp"
@@ -39,6 +40,7 @@ static const Kernel kKernels[] = {
     POWERLAB_KERNEL("hard_swish", "hard_swish_f32", function<hard_swish_of>),
     POWERLAB_KERNEL("elu", "elu_f32", function<elu_of>),
     POWERLAB_KERNEL("lrn", "lrn_f32", lrn),
+    POWERLAB_KERNEL("lstm", "lstm_f32", lstm),
     POWERLAB_KERNEL("softmax", "softmax_f32", softmax),
     POWERLAB_KERNEL("reorder_to_blocks", "reorder_to_blocks_f32", reorder_to_blocks),
     POWERLAB_KERNEL("reorder_to_planes", "reorder_to_planes_f32", reorder_to_planes),

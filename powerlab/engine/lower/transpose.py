@@ -1,0 +1,33 @@
+"""Transposes that move whole rows: a copy between strides."""
+
+from __future__ import annotations
+
+import math
+
+from powerlab.engine.graph import Node
+from powerlab.engine.layout import Layout
+from powerlab.engine.lower.attributes import integers
+from powerlab.engine.lower.builder import Builder
+
+
+def lower_transpose(builder: Builder, node: Node) -> None:
+    """Lower a Transpose of at most four axes longer than 1, the last of which stays the last."""
+    name, output = node.inputs[0], node.outputs[0]
+    shape, made = builder.graph.shape(name), builder.graph.shape(output)
+    x, out = builder.planar(name), builder.new_planar(output)
+    read, written = _strides(shape, x.layout.image), _strides(made, out.layout.image)
+    axes = [(shape[axis], read[axis], written[at]) for at, axis in enumerate(integers(node, "perm")) if shape[axis] > 1]
+    *outer, (row, _, _) = axes
+    while len(outer) < 3:
+        outer.insert(0, (1, 0, 0))
+    sizes, from_strides, to_strides = zip(*outer, strict=True)
+    builder.emit("copy", node, out.seen_as(_rows(sizes, to_strides, row)), x.seen_as(_rows(sizes, from_strides, row)))
+
+
+def _strides(shape: tuple[int, ...], image: int) -> list[int]:
+    """Return how far apart the elements of each axis lie in the planar layout."""
+    return [image if axis == 0 else math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+
+
+def _rows(sizes: tuple[int, ...], strides: tuple[int, ...], row: int) -> Layout:
+    return Layout(sizes[0], sizes[1], sizes[2], row, sizes[1], 1, strides[2], strides[1], strides[0])
