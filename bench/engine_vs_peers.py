@@ -29,10 +29,11 @@ from rich.console import Console
 from powerlab import __version__
 from powerlab.backends.packages import installed_version
 from powerlab.backends.registry import BACKENDS
+from powerlab.boards.processor import cpu_model
 from powerlab.engine.load import split_size
 from powerlab.engine.tiers import choose_tier
 from powerlab.engine.zoo import ZOO
-from powerlab.sweep.facts import cpu_model, kernel_release, memory_bytes
+from powerlab.sweep.facts import kernel_release, memory_bytes
 from powerlab.sysroot import Sysroot
 
 MODELS = ("resnet50", "resnet152", "densenet201", "alexnet", "mobilenetv2", "yolov3", "lstm2")

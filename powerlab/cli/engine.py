@@ -8,6 +8,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from powerlab.cli.engine_plan import add_plan_parser, plan
+from powerlab.cli.engine_tune import add_tune_parser, tune
 from powerlab.domain.errors import PowerlabError
 
 if TYPE_CHECKING:
@@ -24,6 +26,11 @@ examples:
                                          the same where the file leaves the size of an input open
   powerlab engine run resnet50 --input in.npz --output out.npz --threads 2
                                          in.npz holds a float32 array named x of shape 1x3x224x224
+
+  powerlab engine plan resnet50 --threads 2
+                                         algorithm, tile and time of every layer
+  powerlab engine tune resnet50 --threads 2
+                                         find what is fastest here, and keep it
 
 To measure a model, with warm-up, repeats and power, use `powerlab profile`.
 """
@@ -67,13 +74,15 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="list the engines that profile can measure, and which are installed",
         description="List the engines that `powerlab profile --engine` can measure, and which are installed here.",
     )
+    add_plan_parser(actions)
+    add_tune_parser(actions)
     for action in (run_parser, info_parser, operators, backends):
         action.add_argument("--json", action="store_true", help="print JSON for machines")
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    actions = {"run": _run, "info": _info, "operators": _operators, "backends": _backends}
+    actions = {"run": _run, "info": _info, "operators": _operators, "backends": _backends, "plan": plan, "tune": tune}
     return actions[args.action](args)
 
 

@@ -12,9 +12,13 @@ from numpy.typing import NDArray
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.graph import Graph
 from powerlab.engine.lower import lower
+from powerlab.engine.lower.convolutions import Chooser
+from powerlab.engine.machine import this_machine
 from powerlab.engine.plan import build_plan
 from powerlab.engine.program import Floats
-from powerlab.engine.tiers import choose_tier
+from powerlab.engine.tiers import Tier, choose_tier
+from powerlab.engine.tuning.choosing import by_tuning
+from powerlab.engine.tuning.kept import has_tunings, read_tunings, this_place
 from powerlab.engine.work import step_work
 
 SPIN_US = 200
@@ -23,6 +27,12 @@ SPIN_US = 200
 MOST_THREADS = 1024
 MOST_SPIN_US = 1_000_000
 """A second of spinning; more than that is no waiting for the next step of a model."""
+
+
+def check_threads(threads: int) -> None:
+    """Raise PowerlabError where ``threads`` is no number of threads."""
+    if isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= MOST_THREADS:
+        raise PowerlabError(f"threads must be a whole number from 1 to {MOST_THREADS}, not {threads!r}.")
 
 
 class Session:
@@ -35,6 +45,7 @@ class Session:
         threads: threads that compute, the caller of :meth:`run` being one; the engine starts no others.
         shapes: input name -> shape, for inputs whose shape the model leaves open, or to set another batch size.
         spin_us: how long a thread that has nothing to do spins before it sleeps, in microseconds.
+        tuned: whether to choose by what ``powerlab engine tune`` found here, where it did.
 
     Attributes:
         inputs: name -> shape of every input.
@@ -42,6 +53,7 @@ class Session:
         tier: the instruction set in use, such as ``avx512``.
         threads: threads that compute.
         work: what each step of the plan has to do, in the order of :meth:`steps`.
+        choices: what was chosen for each step; None where there was no choice.
 
     Raises:
         PowerlabError: the model cannot be read or holds what the engine cannot compute.
@@ -53,15 +65,15 @@ class Session:
         threads: int = 2,
         shapes: Mapping[str, tuple[int, ...]] | None = None,
         spin_us: int = SPIN_US,
+        tuned: bool = True,
     ) -> None:
-        if isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= MOST_THREADS:
-            raise PowerlabError(f"threads must be a whole number from 1 to {MOST_THREADS}, not {threads!r}.")
+        check_threads(threads)
         if isinstance(spin_us, bool) or not isinstance(spin_us, int) or not 0 <= spin_us <= MOST_SPIN_US:
             raise PowerlabError(f"spin_us must be a whole number from 0 to {MOST_SPIN_US}, not {spin_us!r}.")
         graph = _optimised(model, shapes)
         tier = choose_tier()
         try:
-            program = lower(graph, tier, threads)
+            program = lower(graph, tier, threads, _chooser(tier, threads) if tuned else None)
             self._plan = build_plan(program, tier, threads, spin_us)
         except RuntimeError as error:
             raise PowerlabError(str(error)) from error
@@ -71,6 +83,7 @@ class Session:
             ) from error
         self._hidden_inputs = program.hidden_inputs
         self.work = step_work(graph, program.steps)
+        self.choices = tuple(step.choice for step in program.steps)
         self.tier = tier.name
         self.threads = threads
         self.inputs = {info.name: info.shape for info in graph.inputs}
@@ -153,6 +166,13 @@ class Session:
                 raise PowerlabError(f"the input {name!r} has shape {list(array.shape)}; the model takes {expected}.")
             arrays.append(np.ascontiguousarray(array))
         return [*arrays, *self._hidden_inputs]
+
+
+def _chooser(tier: Tier, threads: int) -> Chooser | None:
+    """Return what chooses by what was tuned here; None where nothing was."""
+    if not has_tunings():
+        return None
+    return by_tuning(read_tunings(this_place(tier)), this_machine(tier, threads))
 
 
 def _optimised(model: str | Path | Graph, shapes: Mapping[str, tuple[int, ...]] | None) -> Graph:

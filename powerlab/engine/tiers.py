@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from powerlab.domain.errors import PowerlabError
@@ -33,6 +34,11 @@ class Tier:
 def native_engine() -> Any:
     """Return the native submodule that holds plans and kernels."""
     return importlib.import_module("powerlab.native._native").engine
+
+
+def native_engine_file() -> Path:
+    """Return the file that holds the compiled kernels."""
+    return Path(str(importlib.import_module("powerlab.native._native").__file__))
 
 
 def available_tiers() -> tuple[Tier, ...]:

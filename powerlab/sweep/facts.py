@@ -7,26 +7,11 @@ import os
 import platform
 import re
 
+from powerlab.boards.processor import UNKNOWN
 from powerlab.domain.preflight import core_list
 from powerlab.modes.cgroup_folder import own_group
 from powerlab.modes.cgroup_mounts import USUAL_PLACE, mounts
 from powerlab.sysroot import Sysroot
-
-UNKNOWN = "unknown"
-
-
-def parse_cpu_model(cpuinfo: str) -> str:
-    """Return the processor's own name from the text of ``/proc/cpuinfo``; arm64 kernels may give only numbers."""
-    fields: dict[str, str] = {}
-    for line in cpuinfo.splitlines():
-        name, _, value = line.partition(":")
-        fields.setdefault(name.strip(), value.strip())
-    for name in ("model name", "Model", "Hardware"):
-        if fields.get(name):
-            return fields[name]
-    if "CPU part" in fields:
-        return f"implementer {fields.get('CPU implementer', '?')} part {fields['CPU part']}"
-    return UNKNOWN
 
 
 def parse_memory_bytes(meminfo: str) -> int:
@@ -48,14 +33,6 @@ def _read(sysroot: Sysroot, path: str) -> str:
         return sysroot.read(path)
     except OSError:
         return ""
-
-
-def cpu_model(sysroot: Sysroot) -> str:
-    """Return the processor's name; a device tree's board model stands in where ``/proc/cpuinfo`` has none."""
-    model = parse_cpu_model(_read(sysroot, "/proc/cpuinfo"))
-    if model == UNKNOWN:
-        return _read(sysroot, "/proc/device-tree/model").rstrip("\0") or UNKNOWN
-    return model
 
 
 def memory_bytes(sysroot: Sysroot) -> int:

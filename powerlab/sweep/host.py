@@ -7,12 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from powerlab.boards.processor import cpu_model
 from powerlab.boards.registry import detect
 from powerlab.domain.device import Capabilities, Device
 from powerlab.modes.controller import ModeController
 from powerlab.power.registry import probe_all
 from powerlab.power.total import choose_total
-from powerlab.sweep.facts import cpu_model, kernel_release, memory_bytes, online_cores, usable_cores
+from powerlab.sweep.facts import kernel_release, memory_bytes, online_cores, usable_cores
 from powerlab.sysroot import Sysroot
 
 

@@ -1,6 +1,7 @@
 """Every candidate of every algorithm computes the convolution, and those of one algorithm the same bits."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 from hypothesis import given, settings
@@ -11,7 +12,8 @@ from engine_native.numpy_reference import conv
 from powerlab.engine.choice import Choice
 from powerlab.engine.graph import Graph
 from powerlab.engine.lower import lower
-from powerlab.engine.lower.convolutions import ALGORITHMS, Machine, conv_shape, padded_tensors
+from powerlab.engine.lower.convolutions import ALGORITHMS, conv_shape, padded_tensors
+from powerlab.engine.machine import this_machine
 from powerlab.engine.plan import build_plan
 from powerlab.engine.tiers import choose_tier
 
@@ -43,7 +45,7 @@ def check_all_candidates(
         arrays.append(residual)
     graph = maker.graph(maker.conv(source, weights, bias, added, **window))
     shape = conv_shape(graph, graph.nodes[0], padded_tensors(graph))
-    machine = Machine(tier=choose_tier(), threads=threads)
+    machine = this_machine(choose_tier(), threads)
     usable = [algorithm for algorithm in ALGORITHMS.values() if algorithm.applies(shape, machine.tier)]
     assert usable
     for algorithm in usable:
@@ -51,7 +53,7 @@ def check_all_candidates(
         for result in results:
             assert np.abs(result - expected).max() <= 1e-4 * (np.abs(expected).max() + 1), algorithm.name
             np.testing.assert_array_equal(result, results[0])
-        alone = algorithm.candidates(shape, Machine(tier=machine.tier, threads=1))[0]
+        alone = algorithm.candidates(shape, replace(machine, threads=1))[0]
         np.testing.assert_array_equal(computed(graph, alone, 1, arrays), results[0])
 
 

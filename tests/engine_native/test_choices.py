@@ -13,11 +13,13 @@ from hypothesis import strategies as st
 from engine_native.graphs import GraphMaker, use_tier
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
+from powerlab.engine.caches import ASSUMED
 from powerlab.engine.choice import Choice
 from powerlab.engine.lower import lower
-from powerlab.engine.lower.convolutions import ALGORITHMS, ConvShape, Machine, by_cost
+from powerlab.engine.lower.convolutions import ALGORITHMS, ConvShape, by_cost
 from powerlab.engine.lower.convolutions.choosing import always
 from powerlab.engine.lower.partition import Work, partition
+from powerlab.engine.machine import Machine
 from powerlab.engine.tiers import TIER_VARIABLE, Tier, available_tiers, choose_tier
 
 AVX2 = Tier("avx2", 8, 2, 6)
@@ -207,12 +209,12 @@ works = st.builds(
 
 @given(works, TIERS)
 def test_one_thread_does_all_channels(work, tier):
-    assert partition(work, tier, 1).channel_split == 1
+    assert partition(work, tier, 1, ASSUMED).channel_split == 1
 
 
 @given(works, TIERS, st.integers(1, 16))
 def test_no_thread_is_left_without_work_where_there_is_enough(work, tier, threads):
-    cut = partition(work, tier, threads)
+    cut = partition(work, tier, threads, ASSUMED)
     tiles = work.rows * -(-work.columns // tier.tile_pixels)
     units = work.groups * -(-work.out_blocks // tier.tile_blocks)
     if units >= threads and tiles >= threads:
@@ -222,7 +224,7 @@ def test_no_thread_is_left_without_work_where_there_is_enough(work, tier, thread
 
 @given(works, TIERS, st.integers(1, 16))
 def test_chunks_go_through_all_input_blocks_in_nearly_equal_parts(work, tier, threads):
-    cut = partition(work, tier, threads)
+    cut = partition(work, tier, threads, ASSUMED)
     chunks = -(-work.in_blocks // cut.chunk_blocks)
     last = work.in_blocks - (chunks - 1) * cut.chunk_blocks
     assert 1 <= last <= cut.chunk_blocks

@@ -8,10 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from powerlab.engine.arena import ALIGNMENT_FLOATS, lay_out, lifetimes
+from powerlab.engine.caches import ASSUMED
 from powerlab.engine.layout import Halo, blocked, divide_up, planar, shape4
-from powerlab.engine.lower.convolutions import ConvShape, Machine, by_cost
+from powerlab.engine.lower.convolutions import ConvShape, by_cost
 from powerlab.engine.lower.convolutions.winograd import tiles_together
 from powerlab.engine.lower.partition import Work, partition
+from powerlab.engine.machine import Machine
 from powerlab.engine.pack import (
     WINOGRAD_G,
     fill_channels,
@@ -207,8 +209,8 @@ def test_winograd_is_for_many_pixels_a_channel(channels, size, algorithm):
 
 @given(st.integers(1, 200), st.sampled_from([2, 4]), st.sampled_from([AVX2, AVX512]))
 def test_a_thread_takes_whole_register_tiles_of_winograd_tiles(in_blocks, tile, tier):
-    assert tiles_together(in_blocks, tile, tier) % tier.tile_pixels == 0
-    assert tiles_together(in_blocks, tile, tier) >= tier.tile_pixels
+    assert tiles_together(in_blocks, tile, Machine(tier=tier, threads=1)) % tier.tile_pixels == 0
+    assert tiles_together(in_blocks, tile, Machine(tier=tier, threads=1)) >= tier.tile_pixels
 
 
 works = st.builds(
@@ -226,7 +228,7 @@ works = st.builds(
 
 @given(works, st.sampled_from([AVX2, AVX512]), st.integers(1, 64))
 def test_any_partition_is_one_the_kernel_can_run(work, tier, threads):
-    cut = partition(work, tier, threads)
+    cut = partition(work, tier, threads, ASSUMED)
     assert threads % cut.channel_split == 0
     assert 1 <= cut.chunk_blocks <= work.in_blocks
     assert cut.chunk_tiles >= 1
@@ -235,5 +237,5 @@ def test_any_partition_is_one_the_kernel_can_run(work, tier, threads):
 def test_wide_layers_are_cut_by_pixels_and_deep_ones_by_channels():
     wide = Work(groups=1, in_blocks=4, lanes=16, taps=9, out_blocks=4, rows=56, columns=56, x_bytes=800_000)
     deep = Work(groups=1, in_blocks=32, lanes=16, taps=9, out_blocks=32, rows=7, columns=7, x_bytes=100_000)
-    assert partition(wide, AVX512, 2).channel_split == 1
-    assert partition(deep, AVX512, 2).channel_split == 2
+    assert partition(wide, AVX512, 2, ASSUMED).channel_split == 1
+    assert partition(deep, AVX512, 2, ASSUMED).channel_split == 2

@@ -9,14 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from powerlab.boards.processor import cpu_model, parse_cpu_model
 from powerlab.sweep.facts import (
     UNKNOWN,
-    cpu_model,
     kernel_release,
     memory_bytes,
     parse_core_count,
     parse_cpu_max,
-    parse_cpu_model,
     parse_memory_bytes,
     quota_cores,
     usable_cores,

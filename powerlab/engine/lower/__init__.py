@@ -14,7 +14,6 @@ from powerlab.engine.lower.builder import Builder, Chosen
 from powerlab.engine.lower.convolutions import (
     ALGORITHMS,
     Chooser,
-    Machine,
     by_cost,
     conv_shape,
     lower_conv,
@@ -29,6 +28,7 @@ from powerlab.engine.lower.recurrent import lower_lstm
 from powerlab.engine.lower.resize import lower_resize
 from powerlab.engine.lower.shape import lower_concat, lower_reshape
 from powerlab.engine.lower.transpose import lower_transpose
+from powerlab.engine.machine import this_machine
 from powerlab.engine.program import Program
 from powerlab.engine.tiers import Tier
 
@@ -68,7 +68,8 @@ def lower(graph: Graph, tier: Tier, threads: int, chooser: Chooser | None = None
     for info in graph.tensors.values():
         if 0 in info.shape:
             raise PowerlabError(f"the tensor {info.name!r} has shape {list(info.shape)}: there is nothing to compute.")
-    choose = chooser or by_cost(Machine(tier=tier, threads=threads))
+    machine = this_machine(tier, threads)
+    choose = chooser or by_cost(machine)
     halos: dict[str, Halo] = {}
     chosen: dict[str, Chosen] = {}
     padded = padded_tensors(graph)
@@ -81,7 +82,7 @@ def lower(graph: Graph, tier: Tier, threads: int, chooser: Chooser | None = None
             chosen[node.outputs[0]] = shape, choice
             halo = ALGORITHMS[choice.algorithm].halo(shape)
             halos[source] = halos.get(source, NO_HALO).union(halo)
-    builder = Builder(graph, tier, threads, halos, chosen)
+    builder = Builder(graph, machine, halos, chosen)
     builder.check_float()
     for node in graph.nodes:
         LOWERINGS[node.op_type](builder, node)

@@ -15,8 +15,8 @@ from powerlab.engine.choice import Choice
 from powerlab.engine.graph import Graph, Node
 from powerlab.engine.layout import NO_HALO, Halo, Layout, blocked, planar, shape4
 from powerlab.engine.lower.conv_shape import ConvShape
+from powerlab.engine.machine import Machine
 from powerlab.engine.program import Floats, Program, Space, Step, Storage, Tensor
-from powerlab.engine.tiers import Tier
 
 Chosen = tuple[ConvShape, Choice]
 
@@ -26,18 +26,22 @@ class Builder:
 
     Args:
         graph: the optimised graph.
-        tier: the kernels to lower for.
-        threads: threads the plan will run on.
+        machine: the kernels to lower for, the threads the plan will run on, and their caches.
         halos: the zeros each tensor needs around its planes, by tensor name.
         chosen: what was chosen for each convolution, by the name of its result.
     """
 
     def __init__(
-        self, graph: Graph, tier: Tier, threads: int, halos: Mapping[str, Halo], chosen: Mapping[str, Chosen]
+        self,
+        graph: Graph,
+        machine: Machine,
+        halos: Mapping[str, Halo],
+        chosen: Mapping[str, Chosen],
     ) -> None:
         self.graph = graph
-        self.tier = tier
-        self.threads = threads
+        self.machine = machine
+        self.tier = machine.tier
+        self.threads = machine.threads
         self._halos = halos
         self._chosen = chosen
         self._steps: list[Step] = []

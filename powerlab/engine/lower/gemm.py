@@ -82,7 +82,7 @@ def _emit_convolution(builder: Builder, node: Node) -> None:
         columns=conv.out.layout.w,
         x_bytes=4 * features * conv.out.layout.w,
     )
-    cut = partition(work, builder.tier, builder.threads)
+    cut = partition(work, builder.tier, builder.threads, builder.machine.caches)
     emit_direct(builder, node, conv, Choice(algorithm="direct", **asdict(cut)))
 
 

@@ -1,36 +1,23 @@
 """How a convolution's work is cut: among threads, and into pieces that stay in the caches.
 
-The figures are a model, not a law: weights of one piece should stay in the first-level cache while all pixels pass over
-them, and pixels in the second-level cache while all output channels do (T. M. Low et al., "Analytical modeling is
-enough for high-performance BLIS", ACM TOMS 43(2), 2016).
+The model is that of T. M. Low et al., "Analytical modeling is enough for high-performance BLIS", ACM TOMS 43(2), 2016.
+Weights of one piece stay in the first-level cache while all pixels pass over them: they get all of its ways but one for
+the result and those that the pixels of a register tile need, which stream through. Pixels stay in half of the
+second-level cache while all output channels pass over them.
 """
 
 from __future__ import annotations
 
 import itertools
-import os
 from dataclasses import dataclass
 
+from powerlab.engine.caches import Caches
 from powerlab.engine.layout import divide_up
 from powerlab.engine.pack import unit_bounds
 from powerlab.engine.tiers import Tier
 
 _BYTES_PER_CYCLE = 8
 """Memory traffic a core is assumed to move a cycle, against one tile row of multiplications."""
-
-MEMORY_BYTES_PER_CYCLE = 6
-"""Weights from memory."""
-
-
-def _cache_bytes(name: str, default: int) -> int:
-    try:
-        return os.sysconf(name) or default
-    except (OSError, ValueError):
-        return default
-
-
-L1_BYTES = _cache_bytes("SC_LEVEL1_DCACHE_SIZE", 32 * 1024)
-L2_BYTES = _cache_bytes("SC_LEVEL2_CACHE_SIZE", 512 * 1024)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,20 +54,29 @@ class Partition:
     chunk_tiles: int
 
 
-def partition(work: Work, tier: Tier, threads: int) -> Partition:
+def tiles_of(work: Work, tier: Tier) -> int:
+    """Return how many register tiles of pixels there are."""
+    return work.rows * divide_up(work.columns, tier.tile_pixels)
+
+
+def partition(work: Work, tier: Tier, threads: int, caches: Caches) -> Partition:
     """Choose how ``threads`` threads of ``tier`` go through ``work``."""
-    tiles = work.rows * divide_up(work.columns, tier.tile_pixels)
+    tiles = tiles_of(work, tier)
     bounds = unit_bounds(work.out_blocks, tier.tile_blocks)
     units = work.groups * (len(bounds) - 1)
     channel_split = _channel_split(work, tier, threads, units, tiles)
 
     unit_blocks = max(end - begin for begin, end in itertools.pairwise(bounds))
     block_bytes = work.lanes * work.taps * unit_blocks * tier.vector_width * 4
-    chunks = divide_up(work.in_blocks, max(1, L1_BYTES * 2 // 3 // block_bytes))
+    fitting = resident_bytes(caches, unit_blocks * tier.vector_width, tier.tile_pixels) // block_bytes
+    chunks = divide_up(work.in_blocks, max(1, fitting))
 
     own_tiles = divide_up(tiles, threads // channel_split)
     passes = _passes(
-        work.x_bytes * own_tiles // tiles, _weight_bytes(work, tier) // channel_split, units // channel_split
+        work.x_bytes * own_tiles // tiles,
+        _weight_bytes(work, tier) // channel_split,
+        units // channel_split,
+        caches.l2_bytes // 2,
     )
     return Partition(channel_split, divide_up(work.in_blocks, chunks), max(1, divide_up(own_tiles, passes)))
 
@@ -89,13 +85,26 @@ def _weight_bytes(work: Work, tier: Tier) -> int:
     return 4 * work.groups * work.out_blocks * tier.vector_width * work.in_blocks * work.lanes * work.taps
 
 
-def _passes(own_x: int, own_weights: int, own_units: int) -> int:
+def resident_bytes(caches: Caches, channels: int, pixels: int) -> int:
+    """Return how much of the first-level cache the weights of a piece may fill (Low et al., section 4.2).
+
+    Args:
+        caches: of the core.
+        channels: output channels of a register tile.
+        pixels: pixels of a register tile.
+    """
+    ways = caches.l1_ways
+    streamed = max(1, (ways - 1) * pixels // (pixels + channels))
+    return caches.l1_bytes // ways * max(1, ways - 1 - streamed)
+
+
+def _passes(own_x: int, own_weights: int, own_units: int, room: int) -> int:
     """Return into how many parts the pixels of one thread go, all output channels being computed for one part first.
 
-    In one part, x comes again from beyond the second-level cache for every unit of channels; in parts that fit there,
-    the weights come again for every part.
+    In one part, x comes again from beyond the second-level cache for every unit of channels; in parts that fit into its
+    ``room``, the weights come again for every part.
     """
-    parts = max(1, divide_up(own_x, L2_BYTES // 2))
+    parts = max(1, divide_up(own_x, max(1, room)))
     return parts if own_x + parts * own_weights < own_units * own_x + own_weights else 1
 
 

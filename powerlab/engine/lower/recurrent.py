@@ -129,7 +129,7 @@ def _gates(builder: Builder, lstm: _Lstm) -> Tensor:
         columns=columns,
         x_bytes=4 * inputs * rows * columns,
     )
-    cut = partition(work, builder.tier, builder.threads)
+    cut = partition(work, builder.tier, builder.threads, builder.machine.caches)
     emit_direct(builder, node, conv, Choice(algorithm="direct", **asdict(cut)))
     image = lstm.batch * outputs
     blocks = outputs // lstm.width

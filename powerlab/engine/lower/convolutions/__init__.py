@@ -5,7 +5,7 @@ from __future__ import annotations
 from powerlab.engine.graph import Node
 from powerlab.engine.lower.builder import Builder
 from powerlab.engine.lower.conv_shape import ConvShape, conv_shape, padded_tensors
-from powerlab.engine.lower.convolutions.algorithm import Algorithm, Machine
+from powerlab.engine.lower.convolutions.algorithm import Algorithm
 from powerlab.engine.lower.convolutions.choosing import Chooser, by_cost
 from powerlab.engine.lower.convolutions.table import ALGORITHMS
 
@@ -14,7 +14,6 @@ __all__ = [
     "Algorithm",
     "Chooser",
     "ConvShape",
-    "Machine",
     "by_cost",
     "conv_shape",
     "lower_conv",

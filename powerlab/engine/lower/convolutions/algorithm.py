@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from powerlab.engine.choice import Choice
@@ -11,20 +10,8 @@ from powerlab.engine.graph import Node
 from powerlab.engine.layout import Halo
 from powerlab.engine.lower.builder import Builder
 from powerlab.engine.lower.conv_shape import ConvShape
+from powerlab.engine.machine import Machine
 from powerlab.engine.tiers import Tier
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Machine:
-    """What choices are made for.
-
-    Attributes:
-        tier: the kernels.
-        threads: threads the plan runs on.
-    """
-
-    tier: Tier
-    threads: int
 
 
 class Algorithm(Protocol):

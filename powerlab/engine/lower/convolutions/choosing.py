@@ -11,8 +11,9 @@ from dataclasses import replace
 
 from powerlab.engine.choice import Choice
 from powerlab.engine.lower.conv_shape import ConvShape
-from powerlab.engine.lower.convolutions.algorithm import Algorithm, Machine
+from powerlab.engine.lower.convolutions.algorithm import Algorithm
 from powerlab.engine.lower.convolutions.table import ALGORITHMS
+from powerlab.engine.machine import Machine
 
 Chooser = Callable[[ConvShape], Choice]
 

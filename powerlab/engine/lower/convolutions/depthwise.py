@@ -10,8 +10,8 @@ from powerlab.engine.graph import Node
 from powerlab.engine.layout import Halo, divide_up
 from powerlab.engine.lower.builder import Builder
 from powerlab.engine.lower.conv_shape import ConvShape, halo_of
-from powerlab.engine.lower.convolutions.algorithm import Machine
 from powerlab.engine.lower.convolutions.fields import result, window_fields
+from powerlab.engine.machine import Machine
 from powerlab.engine.pack import fill_channels, pack_depthwise
 from powerlab.engine.tiers import Tier
 

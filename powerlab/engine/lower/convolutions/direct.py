@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 
 from powerlab.engine.choice import Choice
 from powerlab.engine.graph import Node
 from powerlab.engine.layout import Halo, divide_up
 from powerlab.engine.lower.builder import Builder
 from powerlab.engine.lower.conv_shape import FLOAT_BYTES, ConvShape, halo_of
-from powerlab.engine.lower.convolutions.algorithm import Machine
 from powerlab.engine.lower.convolutions.fields import result, window_fields
 from powerlab.engine.lower.direct import Direct, emit_direct
-from powerlab.engine.lower.partition import MEMORY_BYTES_PER_CYCLE, Work, partition
+from powerlab.engine.lower.partition import Work, partition, tiles_of
+from powerlab.engine.machine import Machine
 from powerlab.engine.pack import merge_groups, mergeable_groups
 from powerlab.engine.program import Tensor
 from powerlab.engine.tiers import Tier
@@ -31,14 +31,14 @@ class DirectConvolution:
 
     def candidates(self, shape: ConvShape, machine: Machine) -> Sequence[Choice]:
         """Return the cuts worth a try."""
-        return (direct_choice(self.name, direct_work(shape, machine.tier), machine),)
+        return direct_candidates(self.name, direct_work(shape, machine.tier), machine)
 
     def cycles(self, shape: ConvShape, choice: Choice, machine: Machine) -> float:
         """Return how many cycles of a core the convolution is expected to take."""
         width, filled = machine.tier.vector_width, 0
         if shape.from_outside:  # the image is copied into blocks first, zeros and all
             filled = FLOAT_BYTES * shape.images * shape.in_size[0] * shape.in_size[1] * _filling(shape.inputs, width)
-        return direct_cycles(shape, machine) + filled / MEMORY_BYTES_PER_CYCLE
+        return direct_cycles(shape, machine) + filled / machine.memory_bytes_per_cycle
 
     def halo(self, shape: ConvShape) -> Halo:
         """Return the zeros it needs around the planes of the input."""
@@ -80,16 +80,24 @@ def direct_work(shape: ConvShape, tier: Tier) -> Work:
     )
 
 
-def direct_choice(algorithm: str, work: Work, machine: Machine) -> Choice:
-    """Return how ``conv_direct`` goes through ``work``."""
-    tier, cut = machine.tier, partition(work, machine.tier, machine.threads)
-    return Choice(
-        algorithm=algorithm,
-        tile_blocks=tier.tile_blocks,
-        tile_pixels=tier.tile_pixels,
-        channel_split=cut.channel_split,
-        chunk_blocks=cut.chunk_blocks,
-        chunk_tiles=cut.chunk_tiles,
+def direct_candidates(algorithm: str, work: Work, machine: Machine) -> tuple[Choice, ...]:
+    """Return how ``conv_direct`` may go through ``work``: as the cache model says, and its neighbours."""
+    tier, threads = machine.tier, machine.threads
+    cut = partition(work, tier, threads, machine.caches)
+    tiles = tiles_of(work, tier)
+    cuts = [
+        cut,
+        *(replace(cut, channel_split=split) for split in range(1, threads + 1) if threads % split == 0),
+        *(replace(cut, chunk_blocks=blocks) for blocks in (divide_up(cut.chunk_blocks, 2), cut.chunk_blocks * 2)),
+        *(replace(cut, chunk_tiles=count) for count in (divide_up(cut.chunk_tiles, 2), cut.chunk_tiles * 2)),
+    ]
+    within = (
+        replace(one, chunk_blocks=min(one.chunk_blocks, work.in_blocks), chunk_tiles=min(one.chunk_tiles, tiles))
+        for one in cuts
+    )
+    return tuple(
+        Choice(algorithm=algorithm, tile_blocks=tier.tile_blocks, tile_pixels=tier.tile_pixels, **asdict(one))
+        for one in dict.fromkeys(within)
     )
 
 
@@ -97,7 +105,7 @@ def direct_cycles(shape: ConvShape, machine: Machine) -> float:
     """Return the cycles of multiplications, two vectors each, and of weights that come from memory."""
     width = machine.tier.vector_width
     weights = shape.taps * shape.inputs // shape.groups * divide_up(shape.outputs, width)  # vectors
-    return weights * (shape.pixels / 2 + FLOAT_BYTES * width / MEMORY_BYTES_PER_CYCLE)
+    return weights * (shape.pixels / 2 + FLOAT_BYTES * width / machine.memory_bytes_per_cycle)
 
 
 def _filling(channels: int, width: int) -> int:

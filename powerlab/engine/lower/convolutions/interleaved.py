@@ -13,11 +13,11 @@ from powerlab.engine.graph import Node
 from powerlab.engine.layout import Halo, blocked, divide_up, shape4
 from powerlab.engine.lower.builder import Builder
 from powerlab.engine.lower.conv_shape import ConvShape, halo_of
-from powerlab.engine.lower.convolutions.algorithm import Machine
-from powerlab.engine.lower.convolutions.direct import direct_choice, direct_cycles
+from powerlab.engine.lower.convolutions.direct import direct_candidates, direct_cycles
 from powerlab.engine.lower.convolutions.fields import result, window_fields
 from powerlab.engine.lower.direct import Direct, emit_direct
 from powerlab.engine.lower.partition import Work
+from powerlab.engine.machine import Machine
 from powerlab.engine.pack import fold_row
 from powerlab.engine.tiers import Tier
 
@@ -45,7 +45,7 @@ class InterleavedConvolution:
             columns=shape.size[1],
             x_bytes=shape.bytes_read,
         )
-        return (direct_choice(self.name, work, machine),)
+        return direct_candidates(self.name, work, machine)
 
     def cycles(self, shape: ConvShape, choice: Choice, machine: Machine) -> float:
         """Return how many cycles of a core the convolution is expected to take."""

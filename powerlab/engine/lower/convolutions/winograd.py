@@ -14,9 +14,8 @@ from powerlab.engine.graph import Node
 from powerlab.engine.layout import Halo, Layout, divide_up
 from powerlab.engine.lower.builder import Builder
 from powerlab.engine.lower.conv_shape import FLOAT_BYTES, ConvShape, halo_of
-from powerlab.engine.lower.convolutions.algorithm import Machine
 from powerlab.engine.lower.convolutions.fields import result, window_fields
-from powerlab.engine.lower.partition import L2_BYTES, MEMORY_BYTES_PER_CYCLE
+from powerlab.engine.machine import Machine
 from powerlab.engine.pack import fill_channels, pack_winograd
 from powerlab.engine.tiers import Tier
 
@@ -55,9 +54,14 @@ class WinogradConvolution:
     def candidates(self, shape: ConvShape, machine: Machine) -> Sequence[Choice]:
         """Return the cuts worth a try."""
         tier = machine.tier
-        chunk = tiles_together(divide_up(shape.inputs, tier.vector_width), self.tile, tier)
-        return (
-            Choice(algorithm=self.name, tile_blocks=tier.tile_blocks, tile_pixels=tier.tile_pixels, chunk_tiles=chunk),
+        chunk = tiles_together(divide_up(shape.inputs, tier.vector_width), self.tile, machine)
+        rows, columns = (divide_up(length, self.tile) for length in shape.size)
+        own = divide_up(shape.images * rows * columns, machine.threads)
+        # Fewer than half of it or more than twice as many were never faster.
+        chunks = (min(own, count) for count in (chunk, chunk * 2, divide_up(chunk, 2)))
+        return tuple(
+            Choice(algorithm=self.name, tile_blocks=tier.tile_blocks, tile_pixels=tier.tile_pixels, chunk_tiles=count)
+            for count in dict.fromkeys(chunks)
         )
 
     def cycles(self, shape: ConvShape, choice: Choice, machine: Machine) -> float:
@@ -67,7 +71,7 @@ class WinogradConvolution:
         rows, columns = (divide_up(length, self.tile) for length in shape.size)
         weights = self.positions * shape.inputs * out_blocks  # vectors
         one_tile = weights / 2 / _GEMM_EFFICIENCY + self.forth_cycles * in_blocks + self.back_cycles * out_blocks
-        return shape.images * rows * columns * one_tile + weights * FLOAT_BYTES * width / MEMORY_BYTES_PER_CYCLE
+        return shape.images * rows * columns * one_tile + weights * FLOAT_BYTES * width / machine.memory_bytes_per_cycle
 
     def halo(self, shape: ConvShape) -> Halo:
         """Return the zeros it needs around the planes of the input: whole tiles are read."""
@@ -102,8 +106,9 @@ class WinogradConvolution:
         )
 
 
-def tiles_together(in_blocks: int, tile: int, tier: Tier) -> int:
+def tiles_together(in_blocks: int, tile: int, machine: Machine) -> int:
     """Return how many tiles a thread takes at a time: transformed input and products stay in most of the L2 cache."""
+    tier = machine.tier
     bytes_a_tile = FLOAT_BYTES * tier.vector_width * (tile + 2) ** 2 * (in_blocks + tier.tile_blocks)
-    fitting = L2_BYTES * 3 // 4 // bytes_a_tile // tier.tile_pixels * tier.tile_pixels
+    fitting = machine.caches.l2_bytes * 3 // 4 // bytes_a_tile // tier.tile_pixels * tier.tile_pixels
     return max(tier.tile_pixels, min(fitting, 8 * tier.tile_pixels))
