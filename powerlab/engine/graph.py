@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from powerlab.engine.constants import Constants, Value
+
 Array = NDArray[Any]
 
 MAX_AXES = 64
@@ -66,7 +68,8 @@ class Node:
 class Graph:
     """A whole network: ``nodes`` in topological order, ``tensors`` describing every tensor that occurs.
 
-    ``constants`` are the weights (treat them as read-only); no constant is also an input.
+    ``constants`` are the weights (treat them as read-only); no constant is also an input. Large ones may be recipes
+    (:mod:`powerlab.engine.constants`), which ``kept_constants`` gives as they are.
     """
 
     name: str
@@ -77,8 +80,13 @@ class Graph:
     tensors: Mapping[str, TensorInfo]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "constants", MappingProxyType(dict(self.constants)))
+        object.__setattr__(self, "constants", Constants(self.constants))
         object.__setattr__(self, "tensors", MappingProxyType(dict(self.tensors)))
+
+    @property
+    def kept_constants(self) -> Mapping[str, Value]:
+        """Return the constants without making those that have a recipe."""
+        return Constants(self.constants).kept
 
     def shape(self, tensor: str) -> tuple[int, ...]:
         """Return the shape of ``tensor``."""
@@ -105,7 +113,7 @@ class Graph:
         self,
         nodes: Iterable[Node],
         *,
-        constants: Mapping[str, Array] | None = None,
+        constants: Mapping[str, Value] | None = None,
         tensors: Iterable[TensorInfo] = (),
     ) -> Graph:
         """Return this graph with other nodes, with ``constants`` and ``tensors`` added to (or replacing) its own.
@@ -117,7 +125,7 @@ class Graph:
         return replace(
             self,
             nodes=tuple(nodes),
-            constants={**self.constants, **added},
+            constants=Constants({**self.kept_constants, **added}),
             tensors={**self.tensors, **{info.name: info for info in (*infos, *tensors)}},
         )
 

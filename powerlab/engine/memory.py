@@ -7,7 +7,7 @@ from powerlab.engine.graph import Graph
 
 def weight_bytes(graph: Graph) -> int:
     """Return the bytes of all constants."""
-    return sum(value.nbytes for value in graph.constants.values())
+    return sum(value.size * value.dtype.itemsize for value in graph.kept_constants.values())
 
 
 def live_bytes(graph: Graph) -> int:

@@ -1,8 +1,12 @@
-"""Weights in the order the kernels read them; each function's result is described in its kernel's header."""
+"""Weights in the order the kernels read them; each function's result is described in its kernel's header.
+
+What large weights become lies where vectors may be loaded from, so that the plan keeps it as it is.
+"""
 
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +15,17 @@ from powerlab.engine.layout import divide_up
 from powerlab.engine.program import Floats
 
 Doubles = NDArray[np.float64]
+
+
+ALIGNMENT_BYTES = 64
+"""Of packed weights: the widest vector, and a cache line."""
+
+
+def aligned_floats(count: int) -> Floats:
+    """Return ``count`` floats, not yet written, that begin at a multiple of :data:`ALIGNMENT_BYTES`."""
+    floats = np.empty(count + ALIGNMENT_BYTES // 4, np.float32)
+    first = -floats.ctypes.data % ALIGNMENT_BYTES // 4
+    return floats[first : first + count]
 
 
 def fill_channels(values: Floats | None, channels: int, blocks: int, width: int) -> Floats:
@@ -73,20 +88,30 @@ def pack_direct(weights: Floats, groups: int, width: int, tile_blocks: int, lane
         tile_blocks: output blocks of a unit at most.
         lanes: channels of an input block.
     """
-    outputs, inputs, kernel_h, kernel_w = weights.shape
-    per_group = outputs // groups
+    outputs, inputs, *kernel = weights.shape
+    per_group, whole = outputs // groups, inputs // lanes * lanes
     blocks = divide_up(per_group, width)
-    parts: list[Floats] = []
+    packed = aligned_floats(groups * blocks * width * inputs * math.prod(kernel))
+    at = 0
     for group in range(groups):
-        filled = np.zeros((blocks * width, inputs, kernel_h, kernel_w), np.float32)
-        filled[:per_group] = weights[group * per_group : (group + 1) * per_group]
-        bounds = unit_bounds(blocks, tile_blocks)
-        for begin, end in itertools.pairwise(bounds):
-            unit = filled[begin * width : end * width].reshape(end - begin, width, inputs, kernel_h, kernel_w)
-            parts.extend(
-                unit[:, :, first : first + lanes].transpose(3, 4, 2, 0, 1).ravel() for first in range(0, inputs, lanes)
-            )
-    return np.concatenate(parts)
+        own = weights[group * per_group : (group + 1) * per_group]
+        for begin, end in itertools.pairwise(unit_bounds(blocks, tile_blocks)):
+            rows = _filled(own[begin * width : end * width], (end - begin) * width)
+            for channels, some_lanes in ((rows[:, :whole], lanes), (rows[:, whole:], inputs - whole)):
+                if channels.size:
+                    unit = channels.reshape(end - begin, width, -1, some_lanes, *kernel).transpose(2, 4, 5, 3, 0, 1)
+                    packed[at : at + unit.size].reshape(unit.shape)[...] = unit
+                    at += unit.size
+    return packed
+
+
+def _filled(rows: Floats, count: int) -> Floats:
+    """Return the rows with zeros behind them, ``count`` altogether."""
+    if len(rows) == count:
+        return rows
+    filled = np.zeros((count, *rows.shape[1:]), np.float32)
+    filled[: len(rows)] = rows
+    return filled
 
 
 def pack_depthwise(weights: Floats, width: int) -> Floats:
@@ -134,14 +159,16 @@ def pack_winograd(weights: Floats, tile: int, width: int, tile_blocks: int) -> F
     """
     outputs, inputs = weights.shape[:2]
     blocks, positions = divide_up(outputs, width), (tile + 2) ** 2
-    g = WINOGRAD_G[tile]
-    filled = np.zeros((blocks * width, inputs, positions), np.float32)
-    filled[:outputs] = (g @ weights.astype(np.float64) @ g.T).reshape(outputs, inputs, positions)
-    units = (
-        filled[begin * width : end * width].reshape(end - begin, width, inputs, positions)
-        for begin, end in itertools.pairwise(unit_bounds(blocks, tile_blocks))
-    )
-    return np.concatenate([unit.transpose(3, 2, 0, 1).ravel() for unit in units])
+    transform = np.kron(WINOGRAD_G[tile], WINOGRAD_G[tile])
+    packed = aligned_floats(blocks * width * inputs * positions)
+    at = 0
+    for begin, end in itertools.pairwise(unit_bounds(blocks, tile_blocks)):
+        rows = _filled(weights[begin * width : end * width], (end - begin) * width)
+        taps = rows.reshape(-1, inputs, 9).transpose(2, 1, 0).astype(np.float64, order="C").reshape(9, -1)
+        unit = (transform @ taps).reshape(-1)
+        packed[at : at + unit.size] = unit
+        at += unit.size
+    return packed
 
 
 def interleave_gates(values: Floats, width: int) -> Floats:

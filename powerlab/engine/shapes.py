@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.engine.graph import MAX_AXES, Array, Graph, Node, TensorInfo, quoted
+from powerlab.engine.constants import Constants, Value, value_of
+from powerlab.engine.graph import MAX_AXES, Graph, Node, TensorInfo, quoted
 from powerlab.engine.operators import NodeView, operator
 
 MAX_ELEMENTS = 2**31 - 1
@@ -74,14 +75,14 @@ def infer(
     nodes: Sequence[Node],
     inputs: Sequence[TensorInfo],
     output_names: Sequence[str],
-    constants: Mapping[str, Array],
+    constants: Mapping[str, Value],
 ) -> Graph:
     """Return the graph with the shape and type of every tensor.
 
     Raises:
         PowerlabError: an operator is unknown, or shapes, types or attributes do not fit together; it names the node.
     """
-    known = {key: value for key, value in constants.items() if value.size <= _MAX_TRACKED_ELEMENTS}
+    known = {key: value_of(value) for key, value in constants.items() if value.size <= _MAX_TRACKED_ELEMENTS}
     tensors = {key: TensorInfo(key, value.shape, value.dtype) for key, value in constants.items()}
     for info in inputs:
         checked_shape(info.shape, f"the input {quoted(info.name)}")
@@ -115,7 +116,7 @@ def infer(
         if wanted not in tensors:
             raise _unmade_output(nodes, wanted)
         outputs.append(tensors[wanted])
-    return Graph(name, tuple(done), tuple(inputs), tuple(outputs), constants, tensors)
+    return Graph(name, tuple(done), tuple(inputs), tuple(outputs), Constants(constants), tensors)
 
 
 def _named(node: Node, count: int, taken: Collection[str]) -> tuple[str, ...]:

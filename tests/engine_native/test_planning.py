@@ -15,7 +15,9 @@ from powerlab.engine.lower.convolutions.winograd import tiles_together
 from powerlab.engine.lower.partition import Work, partition
 from powerlab.engine.machine import Machine
 from powerlab.engine.pack import (
+    ALIGNMENT_BYTES,
     WINOGRAD_G,
+    aligned_floats,
     fill_channels,
     fold_row,
     merge_groups,
@@ -164,6 +166,14 @@ def test_folding_a_kernel_row_puts_columns_before_channels():
     folded = fold_row(weights)
     assert folded.shape == (2, 21, 5, 1)
     assert folded[1, 4 * 3 + 2, 3, 0] == weights[1, 2, 3, 4]
+
+
+@given(st.integers(1, 300))
+def test_floats_for_weights_are_as_many_as_asked_for_and_aligned(count):
+    floats = aligned_floats(count)
+    assert floats.shape == (count,)
+    assert floats.ctypes.data % ALIGNMENT_BYTES == 0
+    assert floats.flags.writeable
 
 
 def test_absent_biases_are_zero():

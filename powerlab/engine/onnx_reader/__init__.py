@@ -11,9 +11,13 @@ from pathlib import Path
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.graph import Graph
 from powerlab.engine.onnx_reader.build import parse
+from powerlab.engine.onnx_reader.file import DataFile
 
 MAX_FILE_BYTES = 2**31
 """A protobuf message cannot be larger; bigger weights live in external data."""
+
+_MAPPED_BYTES = 2**22
+"""A file from this size on is not held in memory: its large constants are read when they are asked for."""
 
 
 def read_onnx(path: Path, shapes: Mapping[str, tuple[int, ...]] | None = None, batch_size: int | None = None) -> Graph:
@@ -28,10 +32,10 @@ def read_onnx(path: Path, shapes: Mapping[str, tuple[int, ...]] | None = None, b
             raise PowerlabError(f"{path} is no model file; give the path of an ONNX file.")
         if size > MAX_FILE_BYTES:
             raise PowerlabError(f"{path} is larger than an ONNX file can be (2 GiB); export it with external data.")
-        data = path.read_bytes()
+        file, data = (None, path.read_bytes()) if size < _MAPPED_BYTES else DataFile.mapped(path)
     except OSError as error:
         raise PowerlabError(f"{path} cannot be read: {error.strerror or error}.") from None
     try:
-        return parse(data, shapes or {}, batch_size, path.parent)
+        return parse(data, shapes or {}, batch_size, path.parent, file)
     except PowerlabError as error:
         raise PowerlabError(f"{path} cannot be loaded: {error}") from None

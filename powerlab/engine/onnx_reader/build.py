@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from mmap import mmap
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.engine.graph import Array, Graph, Node, TensorInfo, quoted
+from powerlab.engine.graph import Graph, Node, TensorInfo, quoted
 from powerlab.engine.onnx_reader import schema
 from powerlab.engine.onnx_reader.attributes import to_value
-from powerlab.engine.onnx_reader.tensors import element_type, engine_dtype, to_array
+from powerlab.engine.onnx_reader.file import DataFile
+from powerlab.engine.onnx_reader.tensors import element_type, engine_dtype, to_constant
 from powerlab.engine.shapes import infer
 
 OLDEST_OPSET = 7
@@ -23,14 +25,18 @@ _HOW_IN_A_SWEEP = "a sweep gives the batch size alone, so export the model with 
 Shapes = Mapping[str, tuple[int, ...]]
 
 
-def parse(data: bytes, shapes: Shapes, batch_size: int | None, folder: Path | None) -> Graph:
+def parse(
+    data: bytes | mmap, shapes: Shapes, batch_size: int | None, folder: Path | None, file: DataFile | None = None
+) -> Graph:
     """Return the graph in the bytes of an ONNX file.
 
     Args:
-        data: the file's bytes; the constants are views of them.
+        data: the file's bytes.
         shapes: input name → shape, for inputs whose shape the file leaves open or the caller wants otherwise.
         batch_size: the size of the first axis of every input not in ``shapes``; None: as the file says.
         folder: where the file lies, for external data.
+        file: where ``data`` came from: large constants are read from there when they are asked for, and no constant is
+            a view of ``data``, which is mapped. None: constants may be views of ``data``.
 
     Raises:
         PowerlabError: one sentence, without the file's name.
@@ -39,7 +45,7 @@ def parse(data: bytes, shapes: Shapes, batch_size: int | None, folder: Path | No
     if model.graph is None or not model.graph.node:
         raise PowerlabError("it holds no ONNX graph; give a file exported as ONNX.")
     opset = _opset(model)
-    constants = {tensor.name: to_array(tensor, folder) for tensor in model.graph.initializer}
+    constants = {tensor.name: to_constant(tensor, folder, file) for tensor in model.graph.initializer}
     inputs = _inputs(model.graph, constants, shapes, batch_size)
     nodes = tuple(_node(message, opset, folder, index) for index, message in enumerate(model.graph.node))
     outputs = list(dict.fromkeys(value.name for value in model.graph.output))
@@ -75,7 +81,7 @@ def _node(message: schema.NodeMessage, opset: int, folder: Path | None, index: i
 
 
 def _inputs(
-    graph: schema.GraphMessage, constants: Mapping[str, Array], shapes: Shapes, batch_size: int | None
+    graph: schema.GraphMessage, constants: Collection[str], shapes: Shapes, batch_size: int | None
 ) -> tuple[TensorInfo, ...]:
     """Return the true inputs: until IR version 4 initialisers are listed as inputs too."""
     values = [value for value in graph.input if value.name not in constants]

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from powerlab.domain.errors import PowerlabError
+from powerlab.engine.constants import LARGE_ELEMENTS, Recipe, Value, value_of
 from powerlab.engine.graph import Array, quoted
+from powerlab.engine.onnx_reader.file import DataFile
 from powerlab.engine.onnx_reader.schema import Tensor
 from powerlab.engine.shapes import checked_shape
 
@@ -44,11 +46,17 @@ def element_type(number: int, owner: str) -> np.dtype[Any]:
 
 
 def to_array(tensor: Tensor, folder: Path | None) -> Array:
-    """Return the tensor's values in its shape.
+    """Return the tensor's values in its shape, as :func:`to_constant` does, without a file."""
+    return value_of(to_constant(tensor, folder, None))
+
+
+def to_constant(tensor: Tensor, folder: Path | None, file: DataFile | None) -> Value:
+    """Return the tensor's values in its shape; large ones that lie in a file are a recipe.
 
     Args:
         tensor: the message.
         folder: where the model lies, for external data; None: external data is refused.
+        file: the file that the message's bytes are mapped from, None where they are not.
 
     Raises:
         PowerlabError: type, shape and data do not fit together, or the external file is missing or outside ``folder``.
@@ -59,17 +67,35 @@ def to_array(tensor: Tensor, folder: Path | None) -> Array:
     checked_shape(shape, owner)
     count = math.prod(shape)
     if tensor.data_location == EXTERNAL:
-        flat = _external(tensor, dtype, count, folder, owner)
-    elif tensor.raw_data is not None:
+        return _in_file(*_external(tensor, dtype, count, folder, owner), dtype, shape)
+    if tensor.raw_data is not None:
         if len(tensor.raw_data) != count * dtype.itemsize:
             raise _size_error(owner, shape, len(tensor.raw_data) / dtype.itemsize)
+        if file is not None and count >= LARGE_ELEMENTS:
+            return _in_file(file, file.offset_of(tensor.raw_data), dtype, shape)
         flat = np.frombuffer(tensor.raw_data, dtype)
+        flat = flat if file is None else flat.copy()  # else the whole file stays mapped
     else:
         flat = _typed(tensor, dtype)
     if flat.size != count:
         raise _size_error(owner, shape, flat.size)
+    return _shaped(flat, shape)
+
+
+def _shaped(flat: Array, shape: tuple[int, ...]) -> Array:
     with np.errstate(over="ignore"):
-        return flat.astype(engine_dtype(dtype), copy=False).reshape(shape)
+        return flat.astype(engine_dtype(flat.dtype), copy=False).reshape(shape)
+
+
+def _in_file(file: DataFile, offset: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Value:
+    """Return values that lie in a file from ``offset`` bytes on: a small array, or the recipe of a large one."""
+
+    def read() -> Array:
+        return _shaped(file.read(dtype, math.prod(shape), offset), shape)
+
+    if math.prod(shape) < LARGE_ELEMENTS:
+        return read()
+    return Recipe(shape=shape, dtype=engine_dtype(dtype), make=read)
 
 
 def _size_error(owner: str, shape: tuple[int, ...], found: float) -> PowerlabError:
@@ -88,8 +114,13 @@ def _typed(tensor: Tensor, dtype: np.dtype[Any]) -> Array:
     return values.astype(dtype)
 
 
-def _external(tensor: Tensor, dtype: np.dtype[Any], count: int, folder: Path | None, owner: str) -> Array:
-    """Read external data: https://onnx.ai/onnx/repo-docs/ExternalData.html; the file must lie inside ``folder``."""
+def _external(
+    tensor: Tensor, dtype: np.dtype[Any], count: int, folder: Path | None, owner: str
+) -> tuple[DataFile, int]:
+    """Return the file of external data, which must lie inside ``folder``, and where it begins there.
+
+    Source: https://onnx.ai/onnx/repo-docs/ExternalData.html.
+    """
     entries = {entry.key: entry.value for entry in tensor.external_data}
     location = entries.get("location", "")
     if folder is None or not location or "\0" in location:
@@ -109,4 +140,4 @@ def _external(tensor: Tensor, dtype: np.dtype[Any], count: int, folder: Path | N
         raise PowerlabError(f"{owner} keeps its data in {quoted(location)}, which is missing beside the model.")
     if offset < 0 or offset + count * dtype.itemsize > size:
         raise PowerlabError(f"{owner} reaches past the end of {quoted(location)}; export or download the model again.")
-    return np.fromfile(path, dtype, count, offset=offset)
+    return DataFile.at(path), offset

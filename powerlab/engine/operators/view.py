@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from powerlab.domain.errors import PowerlabError
+from powerlab.engine.constants import Value, value_of
 from powerlab.engine.graph import Array, Graph, Node, TensorInfo
 
 Spec = tuple[tuple[int, ...], np.dtype[Any]]
@@ -24,7 +25,7 @@ class NodeView:
 
     node: Node
     infos: tuple[TensorInfo | None, ...]
-    values: tuple[Array | None, ...]
+    values: tuple[Value | None, ...]
 
     @classmethod
     def of(cls, graph: Graph, node: Node) -> NodeView:
@@ -32,7 +33,7 @@ class NodeView:
         return cls(
             node,
             tuple(graph.tensors[name] if name else None for name in node.inputs),
-            tuple(graph.constants.get(name) for name in node.inputs),
+            tuple(graph.kept_constants.get(name) for name in node.inputs),
         )
 
     def fail(self, reason: str) -> NoReturn:
@@ -72,15 +73,20 @@ class NodeView:
 
     def constant(self, index: int) -> Array | None:
         """Return the value of input ``index`` where it is known."""
-        return self.values[index] if index < len(self.values) else None
+        value = self.values[index] if index < len(self.values) else None
+        return None if value is None else value_of(value)
 
-    def value(self, index: int) -> Array:
-        """Return the value of input ``index``, which must be known without running the network."""
+    def known(self, index: int) -> Value:
+        """Return input ``index``, which must be known without running the network: its value, or the recipe of it."""
         self._info(index)
-        value = self.constant(index)
+        value = self.values[index] if index < len(self.values) else None
         if value is None:
             self.fail(f"needs its input {index + 1} to be a constant, but it is computed while the network runs")
         return value
+
+    def value(self, index: int) -> Array:
+        """Return the value of input ``index``, which must be known without running the network."""
+        return value_of(self.known(index))
 
     def int_values(self, index: int) -> tuple[int, ...]:
         """Return the known value of input ``index`` as whole numbers."""

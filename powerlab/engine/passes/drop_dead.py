@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
+from powerlab.engine.constants import Constants
 from powerlab.engine.graph import Graph, Node
 
 
@@ -27,6 +28,6 @@ def drop_dead(graph: Graph) -> Graph:
     return replace(
         graph,
         nodes=tuple(nodes),
-        constants={name: value for name, value in graph.constants.items() if name in needed},
+        constants=Constants({name: value for name, value in graph.kept_constants.items() if name in needed}),
         tensors={name: info for name, info in graph.tensors.items() if name in kept},
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from powerlab.domain.errors import PowerlabError
+from powerlab.engine.constants import Value
 from powerlab.engine.graph import Array, Graph, Node, TensorInfo
 from powerlab.engine.operators import OPERATORS
 from powerlab.engine.operators.view import NodeView
@@ -19,7 +20,7 @@ def fold_constants(graph: Graph) -> Graph:
         PowerlabError: the constants would not fit into memory, or cannot be computed.
     """
     graph = drop_dead(graph)
-    constants: dict[str, Array] = dict(graph.constants)
+    constants: dict[str, Value] = dict(graph.kept_constants)
     folded: dict[str, Array] = {}
     nodes: list[Node] = []
     room = MAX_FOLDED_ELEMENTS

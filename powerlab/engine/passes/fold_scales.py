@@ -5,8 +5,11 @@ Source: Jacob et al., https://arxiv.org/abs/1712.05877, section 3.2, for inferen
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
+from powerlab.engine.constants import derived
 from powerlab.engine.graph import Array, Graph, Node
 from powerlab.engine.operators.activation import is_linear
 from powerlab.engine.passes.rewriting import Rewriter, Sole, fuse_into_producers
@@ -23,15 +26,22 @@ def _fold(node: Node, sole: Sole, rewriter: Rewriter) -> tuple[Node, Node] | Non
     if not is_linear(before) or before.input(3):
         return None
     scale, shift = rewriter.value(node.inputs[1]), rewriter.value(node.inputs[2])
-    multiplied = rewriter.value(before.inputs[1])
+    multiplied = rewriter.kept(before.inputs[1])
+    per_output: Array = scale.reshape(-1, *(1,) * (len(multiplied.shape) - 1))
     added = rewriter.value(before.inputs[2]) if before.inputs[2] else np.zeros_like(shift)
     with np.errstate(all="ignore"):
-        per_output: Array = scale.reshape(-1, *(1,) * (multiplied.ndim - 1))
-        weight = rewriter.constant(f"{node.outputs[0]}.weight", multiplied * per_output)
         bias = rewriter.constant(f"{node.outputs[0]}.bias", added * scale + shift)
+    scaled = derived(multiplied, multiplied.shape, partial(_times, per_output))
+    weight = rewriter.constant(f"{node.outputs[0]}.weight", scaled)
     inputs = (before.inputs[0], weight, bias, *before.inputs[3:])
     attributes = {**before.attributes, **node.attributes}
     return Node(before.op_type, before.name, inputs, node.outputs, attributes), before
+
+
+def _times(per_output: Array, weights: Array) -> Array:
+    with np.errstate(all="ignore"):
+        product: Array = weights * per_output
+    return product
 
 
 def fold_scales(graph: Graph) -> Graph:

@@ -15,9 +15,8 @@ from powerlab.engine.passes.rewriting import Rewriter, rewrite_nodes
 def _conv(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
     node = view.node
     windows = conv_windows(view)
-    view.value(1)
-    if view.has(2):
-        view.value(2)
+    for index in (1, 2) if view.has(2) else (1,):
+        view.known(index)
     source, extra = _without_pad(node.inputs[0], rewriter)
     attributes = {
         "strides": windows.strides,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
+from powerlab.engine.constants import Value, value_of
 from powerlab.engine.graph import Array, Graph, Node, TensorInfo, fresh_name
 from powerlab.engine.operators.view import NodeView
 
@@ -14,7 +15,7 @@ class Rewriter:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.constants: dict[str, Array] = {}
+        self.constants: dict[str, Value] = {}
         self.tensors: dict[str, TensorInfo] = {}
         self._producers = graph.producers()
         self._added: set[str] = set()
@@ -25,9 +26,13 @@ class Rewriter:
 
     def value(self, constant: str) -> Array:
         """Return the value of a constant, old or added."""
-        return self.constants[constant] if constant in self.constants else self.graph.constants[constant]
+        return value_of(self.kept(constant))
 
-    def constant(self, wish: str, value: Array) -> str:
+    def kept(self, constant: str) -> Value:
+        """Return a constant, old or added: its value, or the recipe that makes it."""
+        return self.constants[constant] if constant in self.constants else self.graph.kept_constants[constant]
+
+    def constant(self, wish: str, value: Value) -> str:
         """Add a constant named ``wish`` or alike and return its name."""
         name = self._fresh(wish)
         self.constants[name] = value

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from powerlab.engine.constants import LARGE_ELEMENTS, Recipe, Value
 from powerlab.engine.graph import Array, Graph, Node, TensorInfo
 from powerlab.engine.shapes import infer
 
@@ -17,6 +19,29 @@ RELU_GAIN = 2.0
 """He et al., https://arxiv.org/abs/1502.01852: a rectifier halves the second moment, so weights make up for it."""
 
 LINEAR_GAIN = 1.0
+
+
+def _uniform(random: np.random.Generator, shape: tuple[int, ...], low: float, high: float) -> Array:
+    values = random.random(shape, dtype=np.float32)
+    values *= np.float32(high - low)
+    values += np.float32(low)
+    return values
+
+
+def _generator(state: Any) -> np.random.Generator:
+    """Return a generator in the state of another."""
+    bits = np.random.PCG64()
+    bits.state = state
+    return np.random.Generator(bits)
+
+
+def _skip(random: np.random.Generator, floats: int) -> None:
+    """Put a generator where drawing ``floats`` numbers in float32 would leave it: each takes half a 64-bit number."""
+    bits: Any = random.bit_generator
+    halves = floats - bits.state["has_uint32"]
+    bits.advance(halves // 2)
+    if halves % 2:
+        random.random(dtype=np.float32)
 
 
 class Builder:
@@ -30,7 +55,7 @@ class Builder:
         self._name = name
         self._random = np.random.Generator(np.random.PCG64(seed))
         self._nodes: list[Node] = []
-        self._constants: dict[str, Array] = {}
+        self._constants: dict[str, Value] = {}
         self._channels = {INPUT_NAME: features}
 
     def node(self, op_type: str, inputs: tuple[str, ...], channels: int, **attributes: object) -> str:
@@ -40,17 +65,22 @@ class Builder:
         self._channels[name] = channels
         return name
 
-    def constant(self, label: str, value: Array) -> str:
+    def constant(self, label: str, value: Value) -> str:
         """Add a weight to the next node."""
         name = f"{label}_{len(self._nodes)}"
         self._constants[name] = value
         return name
 
-    def _uniform(self, shape: tuple[int, ...], low: float, high: float) -> Array:
-        values = self._random.random(shape, dtype=np.float32)
-        values *= np.float32(high - low)
-        values += np.float32(low)
-        return values
+    def _uniform(self, shape: tuple[int, ...], low: float, high: float) -> Value:
+        if math.prod(shape) < LARGE_ELEMENTS:
+            return _uniform(self._random, shape, low, high)
+        start = self._random.bit_generator.state
+        _skip(self._random, math.prod(shape))
+        return Recipe(
+            shape=shape,
+            dtype=np.dtype(np.float32),
+            make=lambda: _uniform(_generator(start), shape, low, high),
+        )
 
     def _weight(self, shape: tuple[int, ...], gain: float) -> str:
         bound = math.sqrt(3.0 * gain / math.prod(shape[1:]))

@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -54,6 +55,14 @@ std::int64_t repeat(Plan& plan, const std::vector<InputArray>& inputs, const std
   const Buffers buffers = pointers(inputs, outputs);
   const nb::gil_scoped_release release;
   return plan.repeat(buffers.inputs, buffers.outputs, first, last, times);
+}
+
+// An array that lies as the plan wants it is kept, as long as the plan lives; any other is copied.
+int add_constant(Plan& plan, const InputArray& values) {
+  if (reinterpret_cast<std::uintptr_t>(values.data()) % Plan::kAlignment != 0) {
+    return plan.add_constant(std::span<const float>(values.data(), values.size()));
+  }
+  return plan.keep_constant(std::shared_ptr<const float[]>(values.data(), [values](const float*) {}));
 }
 
 nb::dict tier_dict(const engine::KernelTable& table) {
@@ -133,10 +142,7 @@ void bind_plan(nb::module_& module) {
   nb::class_<Plan>(module, "Plan")
       .def(nb::init<const std::string&, int, std::int64_t, std::int64_t>(), nb::arg("tier"), nb::arg("threads"),
            nb::arg("arena_floats"), nb::arg("spin_ns"))
-      .def("add_constant",
-           [](Plan& plan, const InputArray& values) {
-             return plan.add_constant(std::span<const float>(values.data(), values.size()));
-           })
+      .def("add_constant", &add_constant, nb::arg("values"))
       .def("add", &Plan::add, nb::arg("family"), nb::arg("label"), nb::arg("step"), nb::arg("x"), nb::arg("y"),
            nb::arg("out"), nb::arg("scratch"), nb::arg("weights"), nb::arg("bias"))
       .def("run", &run, nb::arg("inputs"), nb::arg("outputs"))

@@ -41,7 +41,7 @@ std::int64_t now_ns() {
 
 Plan::AlignedFloats Plan::allocate(std::int64_t floats) {
   const auto count = static_cast<std::size_t>(std::max<std::int64_t>(floats, 16));
-  return AlignedFloats(static_cast<float*>(::operator new[](count * sizeof(float), std::align_val_t{64})));
+  return AlignedFloats(static_cast<float*>(::operator new[](count * sizeof(float), std::align_val_t{kAlignment})));
 }
 
 Plan::Plan(const std::string& tier, int threads, std::int64_t arena_floats, std::int64_t spin_ns)
@@ -54,7 +54,14 @@ int Plan::add_constant(std::span<const float> values) {
   AlignedFloats copy = allocate(static_cast<std::int64_t>(values.size()) + 64);
   std::copy(values.begin(), values.end(), copy.get());
   std::fill_n(copy.get() + values.size(), 64, 0.0f);
-  constants_.push_back(std::move(copy));
+  return keep_constant(std::shared_ptr<const float[]>(std::move(copy)));
+}
+
+int Plan::keep_constant(std::shared_ptr<const float[]> values) {
+  if (reinterpret_cast<std::uintptr_t>(values.get()) % kAlignment != 0) {
+    throw std::invalid_argument("a plan keeps aligned constants only; please report this as a bug.");
+  }
+  constants_.push_back(std::move(values));
   return static_cast<int>(constants_.size()) - 1;
 }
 

@@ -33,11 +33,17 @@ struct StepDescription {
 
 class Plan {
  public:
+  static constexpr std::size_t kAlignment = 64;  // bytes: the widest vector, and a cache line
+
   // Throws std::invalid_argument for an unknown tier or a number of threads below 1.
   Plan(const std::string& tier, int threads, std::int64_t arena_floats, std::int64_t spin_ns);
 
   // Copies floats to aligned memory the plan keeps; returns a number for `add`.
   int add_constant(std::span<const float> values);
+
+  // Keeps floats that lie at a multiple of kAlignment as they are, together with their owner; returns a number for
+  // `add`.
+  int keep_constant(std::shared_ptr<const float[]> values);
 
   // Appends a step. `weights` and `bias` are numbers of constants, or -1. Views in the arena are checked to lie inside
   // it; throws std::invalid_argument otherwise, and where the tier has no such kernel.
@@ -63,7 +69,7 @@ class Plan {
 
  private:
   struct AlignedDelete {
-    void operator()(float* p) const { ::operator delete[](p, std::align_val_t{64}); }
+    void operator()(float* p) const { ::operator delete[](p, std::align_val_t{kAlignment}); }
   };
   using AlignedFloats = std::unique_ptr<float[], AlignedDelete>;
   struct PlannedStep {
@@ -83,7 +89,7 @@ class Plan {
   const KernelTable& table_;
   const std::int64_t arena_floats_;
   AlignedFloats arena_;
-  std::vector<AlignedFloats> constants_;
+  std::vector<std::shared_ptr<const float[]>> constants_;
   std::vector<PlannedStep> steps_;
   std::mutex mutex_;
   std::vector<std::int64_t> finished_ns_;  // empty unless a timed run is on

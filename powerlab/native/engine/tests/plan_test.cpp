@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <memory>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -78,6 +79,17 @@ void check_repeated(const std::string& name, Plan& plan, std::span<const float* 
   }
 }
 
+// A constant is kept with its owner, and let go with the plan; one that vectors cannot be loaded from is refused.
+void check_kept_constants(const std::string& name, Plan& plan, Report& report) {
+  auto floats = std::make_shared<Floats>(64);
+  const std::shared_ptr<const float[]> values(floats, floats->data());
+  const int first = plan.keep_constant(values), second = plan.add_constant(std::array{1.0f});
+  report.check(name + " constant", second - first, 1);
+  report.check(name + " constant, owners", static_cast<double>(floats.use_count()), 3);
+  const std::shared_ptr<const float[]> crooked(floats, floats->data() + 1);
+  report.check(name + " crooked constant", refuses([&] { plan.keep_constant(crooked); }) ? 0 : 1, 0);
+}
+
 }  // namespace
 
 void check_plan(const KernelTable& table, Report& report) {
@@ -108,6 +120,7 @@ void check_plan(const KernelTable& table, Report& report) {
     outside.out = network.sums.view;
     const auto add = [&] { network.plan.add("copy", "", outside, {}, {}, arena(1 << 20), {}, -1, -1); };
     report.check(name + " outside its arena", refuses(add) ? 0 : 1, 0);
+    check_kept_constants(name, network.plan, report);
   }
 }
 
