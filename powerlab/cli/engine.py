@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -88,11 +89,13 @@ def run(args: argparse.Namespace) -> int:
 
 def _run(args: argparse.Namespace) -> int:
     from powerlab.cli.npz import check_writable, read_npz, write_npz
-    from powerlab.engine import Session
+    from powerlab.engine import Session, cpus
 
     check_writable(args.output)
     inputs = read_npz(args.input)
     session = Session(args.model, threads=args.threads, shapes=_shapes(args.input_shape))
+    if sentence := cpus.too_many(session.threads, cpus.usable_cpus()):
+        print(f"powerlab: {sentence}", file=sys.stderr)
     start_ns = time.monotonic_ns()
     outputs = session.run(inputs)
     first_run_ns = time.monotonic_ns() - start_ns

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerlab.domain.errors import PowerlabError
+from powerlab.engine.cpus import usable_cpus
 from powerlab.engine.graph import Graph
 from powerlab.engine.lower import lower
 from powerlab.engine.lower.convolutions import Chooser
@@ -42,7 +43,9 @@ class Session:
 
     Args:
         model: the path of an ONNX file, or the name of a model of the zoo.
-        threads: threads that compute, the caller of :meth:`run` being one; the engine starts no others.
+        threads: threads that compute, the caller of :meth:`run` being one; the engine starts no others. None:
+            as many as this process has processors, by its affinity mask and the quota of its control group. Where there
+            are fewer processors, waiting threads sleep at once: one that spins would hold up those it waits for.
         shapes: input name -> shape, for inputs whose shape the model leaves open, or to set another batch size.
         spin_us: how long a thread that has nothing to do spins before it sleeps, in microseconds.
         tuned: whether to choose by what ``powerlab engine tune`` found here, where it did.
@@ -62,11 +65,13 @@ class Session:
     def __init__(
         self,
         model: str | Path | Graph,
-        threads: int = 2,
+        threads: int | None = None,
         shapes: Mapping[str, tuple[int, ...]] | None = None,
         spin_us: int = SPIN_US,
         tuned: bool = True,
     ) -> None:
+        usable = usable_cpus()
+        threads = usable if threads is None else threads
         check_threads(threads)
         if isinstance(spin_us, bool) or not isinstance(spin_us, int) or not 0 <= spin_us <= MOST_SPIN_US:
             raise PowerlabError(f"spin_us must be a whole number from 0 to {MOST_SPIN_US}, not {spin_us!r}.")
@@ -74,7 +79,7 @@ class Session:
         tier = choose_tier()
         try:
             program = lower(graph, tier, threads, _chooser(tier, threads) if tuned else None)
-            self._plan = build_plan(program, tier, threads, spin_us)
+            self._plan = build_plan(program, tier, threads, spin_us if threads <= usable else 0)
         except RuntimeError as error:
             raise PowerlabError(str(error)) from error
         except MemoryError as error:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from powerlab.cgroups import mounts
 from powerlab.modes import cgroup_v1, cgroup_v2
-from powerlab.modes.cgroup_mounts import mounts
 from powerlab.sysroot import Sysroot
 
 

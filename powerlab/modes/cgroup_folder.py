@@ -107,18 +107,3 @@ def line_of(sysroot: Sysroot, path: str) -> str:
         return read_value(sysroot, path)
     except OSError:
         return ""
-
-
-def own_group(sysroot: Sysroot, controller: str) -> str:
-    """Return this process's group, from the mount on: ``/`` at the top, or where the kernel does not say.
-
-    Args:
-        sysroot: the device.
-        controller: a controller of version 1; empty for the hierarchy of version 2 (cgroups(7), ``/proc/pid/cgroup``).
-    """
-    try:
-        lines = [line.split(":", 2) for line in sysroot.read("/proc/self/cgroup").splitlines()]
-    except OSError:
-        return "/"
-    group = next((words[2] for words in lines if len(words) == 3 and controller in words[1].split(",")), "/")
-    return "/" if ".." in group.split("/") else group  # outside of what this container can see

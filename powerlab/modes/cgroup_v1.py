@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from powerlab.cgroups import own_group
 from powerlab.domain.errors import PowerlabError
 from powerlab.modes import cgroup_folder
-from powerlab.modes.cgroup_folder import GROUP, line_of, own_group
+from powerlab.modes.cgroup_folder import GROUP, line_of
 from powerlab.modes.files import can_write, write_value
 from powerlab.sysroot import Sysroot
 

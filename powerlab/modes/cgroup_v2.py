@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from powerlab.cgroups import own_group
 from powerlab.modes import cgroup_folder
-from powerlab.modes.cgroup_folder import GROUP, line_of, own_group
+from powerlab.modes.cgroup_folder import GROUP, line_of
 from powerlab.modes.files import can_write, write_value
 from powerlab.sysroot import Sysroot
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from powerlab.modes.cgroup_folder import own_group
-from powerlab.modes.cgroup_mounts import Mounts, mounts, parse_mounts
+from powerlab.cgroups import Mounts, mounts, own_group, parse_mounts
 from powerlab.sysroot import Sysroot
 
 Make = Callable[[dict[str, str]], Sysroot]

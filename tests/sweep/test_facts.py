@@ -10,14 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from powerlab.boards.processor import cpu_model, parse_cpu_model
+from powerlab.cgroups import parse_cpu_max, quota_cores
 from powerlab.sweep.facts import (
     UNKNOWN,
     kernel_release,
     memory_bytes,
     parse_core_count,
-    parse_cpu_max,
     parse_memory_bytes,
-    quota_cores,
     usable_cores,
 )
 from powerlab.sysroot import Sysroot

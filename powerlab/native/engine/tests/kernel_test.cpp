@@ -1,7 +1,9 @@
 // kernel_test [tier]: every kernel of the tier (of all tiers this processor runs) against its reference, without
-// Python, so that it also runs on a board, under emulation and under sanitizers. Exits with 1 where a result is wrong.
+// Python, so that it also runs on a board, under emulation and under sanitizers; kernel_test threads: only what runs on
+// several threads. Exits with 1 where a result is wrong.
 #include <cstdio>
 #include <exception>
+#include <string_view>
 
 #include "tests/test.hpp"
 
@@ -32,7 +34,18 @@ void check_kernels(const KernelTable& table, Report& report) {
   check_extremes(table, report);
 }
 
+// What a thread sanitizer is to see: the pool, and plans on it.
+int run_threads() {
+  Report report;
+  for (const KernelTable* table : available_tiers()) check_plan(*table, report);
+  check_thread_pool(report);
+  check_allocations(report);
+  std::printf("%d checks, %d wrong\n", report.checked(), report.failed());
+  return report.failed() == 0 ? 0 : 1;
+}
+
 int run(const char* tier) {
+  if (std::string_view(tier) == "threads") return run_threads();
   Report report;
   const bool all = tier[0] == '\0';
   for (const KernelTable* table : available_tiers()) {
@@ -49,6 +62,7 @@ int run(const char* tier) {
     check_kernels(odd_tier(), report);
     check_winograd_identities(report);
     check_thread_pool(report);
+    check_allocations(report);
   }
   std::printf("%d checks, %d wrong\n", report.checked(), report.failed());
   return report.failed() == 0 ? 0 : 1;

@@ -90,7 +90,25 @@ void check_kept_constants(const std::string& name, Plan& plan, Report& report) {
   report.check(name + " crooked constant", refuses([&] { plan.keep_constant(crooked); }) ? 0 : 1, 0);
 }
 
+// The vectors of pointers are the caller's; the plan itself asks for no memory, on any of its threads.
+void check_runs_allocate_nothing(const std::string& name, Plan& plan, std::span<const float* const> inputs,
+                                 std::span<float* const> outputs, Report& report) {
+  plan.run(inputs, outputs);
+  const std::int64_t before = allocations();
+  for (int run = 0; run < 20; ++run) plan.run(inputs, outputs);
+  report.check(name + " allocations", static_cast<double>(allocations() - before), 0);
+}
+
 }  // namespace
+
+void check_allocations(Report& report) {
+  const std::int64_t before = allocations();
+  if (before < 0) return;
+  const std::vector<float> asked(1000);
+  const Floats aligned(1000);
+  report.check("allocations seen", static_cast<double>(allocations() - before), 2);
+  report.check("allocations not seen", static_cast<double>(before + 2 - allocations()), 0);
+}
 
 void check_plan(const KernelTable& table, Report& report) {
   reference::Tensor x(2, kChannels, kSize, kSize), ones(kChannels, 1, 3, 3), expected(2, kChannels, kSize, kSize);
@@ -121,6 +139,7 @@ void check_plan(const KernelTable& table, Report& report) {
     const auto add = [&] { network.plan.add("copy", "", outside, {}, {}, arena(1 << 20), {}, -1, -1); };
     report.check(name + " outside its arena", refuses(add) ? 0 : 1, 0);
     check_kept_constants(name, network.plan, report);
+    check_runs_allocate_nothing(name, network.plan, inputs, outputs, report);
   }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -66,7 +67,11 @@ void check_extremes(const KernelTable& table, Report& report);
 
 // What has no tier.
 void check_thread_pool(Report& report);
+void check_allocations(Report& report);
 void check_winograd_identities(Report& report);
+
+// How often memory was asked for in this process so far; -1 where nobody counts: under a sanitizer, or without glibc.
+std::int64_t allocations();
 
 // Kernels of a tile unlike those of every real tier; known to the tests alone.
 const KernelTable& odd_tier();

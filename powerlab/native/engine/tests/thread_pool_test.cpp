@@ -4,10 +4,12 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -93,6 +95,27 @@ void check_the_caller_is_thread_0(Report& report) {
     }
     report.check("thread pool, threads of its own", doubles, 0);
     report.check("thread pool, the same threads again", run > 0 && before != work.ids, 0);
+  }
+}
+
+std::int64_t process_time_ns() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return time.tv_sec * std::int64_t{1'000'000'000} + time.tv_nsec;
+}
+
+// A pool that has nothing to do uses no processor: after its spin every worker sleeps.
+void check_idle(Report& report) {
+  for (const std::int64_t spin_ns : kSpins) {
+    ThreadPool pool(4, spin_ns);
+    Work work(pool);
+    pool.run(&count_call, &work);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    const std::int64_t before_ns = process_time_ns();
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    report.check("thread pool, ms worked while idle", static_cast<double>(process_time_ns() - before_ns) / 1e6, 20);
+    pool.run(&count_call, &work);
+    report.check("thread pool, woken", work.calls == std::vector<int>{2, 2, 2, 2} ? 0 : 1, 0);
   }
 }
 
@@ -191,6 +214,7 @@ void check_thread_pool(Report& report) {
     }
   }
   check_the_caller_is_thread_0(report);
+  check_idle(report);
   check_signals(report);
   check_ends(report);
   check_refusals(report);

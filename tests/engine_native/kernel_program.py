@@ -1,0 +1,44 @@
+"""Building the stand-alone kernel test, whole or a part of it, natively or for another processor."""
+
+import shutil
+import subprocess
+import sysconfig
+from pathlib import Path
+
+from requires import missing, require_program
+
+ROOT = Path(__file__).parents[2]
+ENVIRONMENT = Path(sysconfig.get_path("scripts"))
+
+ARM_COMPILER = ("aarch64-linux-gnu-g++", "g++-aarch64-linux-gnu")
+"""The cross compiler and its Debian package."""
+
+
+def require_compiler() -> None:
+    """Skip the test where there is no C++ compiler, or fail it in CI."""
+    if not any(shutil.which(name) for name in ("c++", "g++", "clang++")):
+        missing("no C++ compiler is installed (Debian: apt install g++)")
+
+
+def arm_options() -> tuple[str, ...]:
+    """Return what makes CMake build for 64-bit Arm."""
+    compiler = require_program(*ARM_COMPILER)
+    return ("-DCMAKE_SYSTEM_NAME=Linux", "-DCMAKE_SYSTEM_PROCESSOR=aarch64", f"-DCMAKE_CXX_COMPILER={compiler}")
+
+
+def build(folder: Path, *options: str, targets: tuple[str, ...] = ("kernel_test",)) -> Path:
+    """Build targets in a folder, every warning an error, and return where the program is, if it was one of them."""
+    cmake = shutil.which("cmake", path=ENVIRONMENT) or require_program("cmake", "cmake")
+    ninja = shutil.which("ninja", path=ENVIRONMENT) or require_program("ninja", "ninja-build")
+    settings = ("-DPOWERLAB_PYTHON=OFF", "-DPOWERLAB_KERNEL_TEST=ON", "-DPOWERLAB_WERROR=ON", *options)
+    configure = [cmake, "-S", ROOT, "-B", folder, "-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={ninja}", *settings]
+    for command in (configure, [cmake, "--build", folder, "--target", *targets]):
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    return folder / "kernel_test"
+
+
+def tier_object(folder: Path, tier: str) -> Path:
+    """Return the compiled kernels of a tier."""
+    (found,) = (folder / "CMakeFiles" / f"powerlab_tier_{tier}.dir").rglob("tier.cpp.o")
+    return found

@@ -1,0 +1,129 @@
+"""What the compiler made of the register tiles: nothing spilled, nothing loaded twice, one multiply-add a product."""
+
+import platform
+import re
+from pathlib import Path
+
+import pytest
+
+from engine_native.disassembly import Instruction, Loop, arm_loop, functions, innermost, x86_loop
+from engine_native.kernel_program import arm_options, build, require_compiler, tier_object
+from powerlab.engine.tiers import available_tiers
+from requires import require_program
+
+X86_TIERS = ("sse4", "avx2", "avx512")
+UNFUSED = ("sse4",)
+"""Tiers whose processors cannot multiply and add at once."""
+
+
+def instructions(text, first=0):
+    lines = (line.strip().partition(" ") for line in text.strip().splitlines())
+    return [
+        Instruction(address=first + i, mnemonic=mnemonic, operands=operands.strip())
+        for i, (mnemonic, _, operands) in enumerate(lines)
+    ]
+
+
+def conv_tiles(objdump, path):
+    """Return (blocks, pixels) → innermost loops that multiply."""
+    count = arm_loop if "aarch64" in Path(objdump).name else x86_loop
+    found = {}
+    for name, body in functions(objdump, path).items():
+        if tile := re.fullmatch(r"conv_tile<(\d+), (\d+)>", name):
+            loops = [count(loop) for loop in innermost(body)]
+            found[int(tile[1]), int(tile[2])] = [loop for loop in loops if loop.multiplications]
+    return found
+
+
+def check(tier, tiles, *, fused=True):
+    assert tiles, f"{tier} has no register tiles"
+    for (blocks, pixels), loops in tiles.items():
+        what = f"{tier} {blocks}x{pixels}: {loops}"
+        summing = [loop for loop in loops if loop.fused or not fused]  # else the loop that applies the activation
+        assert summing, what
+        for loop in summing:
+            lanes, rest = divmod(loop.multiplications, blocks * pixels)
+            assert rest == 0, what
+            assert (loop.stack, loop.stores) == (0, 0), what
+            assert loop.loads <= lanes * (blocks + pixels), what
+            if fused:
+                assert (loop.fused, loop.additions) == (loop.multiplications, 0), what
+            else:
+                assert (loop.fused, loop.additions) == (0, loop.multiplications), what
+
+
+@pytest.fixture(scope="module")
+def x86_folder(tmp_path_factory):
+    if platform.machine() != "x86_64":
+        pytest.skip("kernel files of x86-64 only")
+    require_compiler()
+    folder = tmp_path_factory.mktemp("kernels")
+    build(folder, targets=tuple(f"powerlab_tier_{tier}" for tier in X86_TIERS))
+    return folder
+
+
+@pytest.mark.parametrize("tier", X86_TIERS)
+def test_register_tiles_of_x86(x86_folder, tier):
+    tiles = conv_tiles(require_program("objdump", "binutils"), tier_object(x86_folder, tier))
+    check(tier, tiles, fused=tier not in UNFUSED)
+    sizes = {one.name: (one.tile_blocks, one.tile_pixels) for one in available_tiers()}
+    if tier in sizes:
+        assert max(tiles) == sizes[tier]
+
+
+def test_register_tiles_of_64_bit_arm(tmp_path):
+    build(tmp_path, *arm_options(), targets=("powerlab_tier_neon",))
+    objdump = require_program("aarch64-linux-gnu-objdump", "binutils-aarch64-linux-gnu")
+    check("neon", conv_tiles(objdump, tier_object(tmp_path, "neon")))
+
+
+SPILLING = """
+ xor %eax,%eax
+ vmovaps (%rdx),%zmm1
+ vbroadcastss 0x4(%rax,%rbx,4),%zmm2
+ vfmadd231ps %zmm2,%zmm1,%zmm4
+ vmovaps %zmm4,0x40(%rsp)
+ vfmadd231ps (%rdi){1to16},%zmm1,%zmm5
+ prefetcht1 (%rsi)
+ lea 0x4(%rax,%r15,1),%r14
+ cmp %r10,%rdx
+ jne 1 <conv_tile<1, 2>(ConvTile const&)+0x1>
+ ret
+"""
+
+
+def test_the_judge_counts_what_a_loop_does():
+    (body,) = innermost(instructions(SPILLING))
+    assert [one.mnemonic for one in body][::8] == ["vmovaps", "jne"]
+    assert x86_loop(body) == Loop(multiplications=2, fused=2, additions=0, loads=3, stores=1, stack=1)
+    with pytest.raises(AssertionError, match="avx512 1x2"):
+        check("avx512", {(1, 2): [x86_loop(body)]})
+
+
+def test_the_judge_counts_what_a_loop_of_arm_does():
+    (body,) = innermost(
+        instructions("""
+ ldp q0, q1, [x1], #32
+ ldr q2, [x2]
+ fmla v3.4s, v0.4s, v2.s[0]
+ fmla v4.4s, v1.4s, v2.s[0]
+ str q3, [sp, #16]
+ prfm pldl2keep, [x3]
+ b.ne 0 <conv_tile<2, 1>(ConvTile const&)>
+""")
+    )
+    assert arm_loop(body) == Loop(multiplications=2, fused=2, additions=0, loads=3, stores=1, stack=1)
+
+
+def test_only_loops_that_hold_no_other_are_looked_at():
+    nested = instructions("""
+ mov %rax,%rbx
+ mulps %xmm0,%xmm1
+ addps %xmm0,%xmm1
+ jl 1 <f+0x1>
+ add %rax,%rbx
+ jmp 0 <f>
+""")
+    (body,) = innermost(nested)
+    assert [one.address for one in body] == [1, 2, 3]
+    assert x86_loop(body) == Loop(multiplications=1, fused=0, additions=1, loads=0, stores=0, stack=0)

@@ -1,0 +1,40 @@
+"""The kernel test under sanitizers: no access out of bounds, nothing leaked, nothing undefined, no data race."""
+
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from engine_native.kernel_program import build, require_compiler
+
+OPTIONS = {
+    "ASAN_OPTIONS": "detect_leaks=1:strict_string_checks=1",
+    "TSAN_OPTIONS": "halt_on_error=1",
+    "UBSAN_OPTIONS": "print_stacktrace=1",
+}
+FIXED_ADDRESSES = shutil.which("setarch")
+"""The thread sanitizer of older compilers cannot live with all addresses that newer kernels give out at random."""
+
+
+def run(program, *arguments):
+    before = [FIXED_ADDRESSES, "--addr-no-randomize"] if FIXED_ADDRESSES else []
+    return subprocess.run(
+        [*before, program, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **OPTIONS},
+        timeout=600,
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("sanitizer", "arguments"), [("address", ()), ("thread", ("threads",))])
+def test_the_kernel_test_is_clean(tmp_path, sanitizer, arguments):
+    require_compiler()
+    done = run(build(tmp_path, f"-DPOWERLAB_SANITIZE={sanitizer}"), *arguments)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    assert ", 0 wrong" in done.stdout
+    assert "Sanitizer" not in done.stderr
+    assert "runtime error" not in done.stderr
