@@ -32,6 +32,7 @@ from powerlab.backends.registry import BACKENDS
 from powerlab.boards.processor import cpu_model
 from powerlab.engine.load import split_size
 from powerlab.engine.tiers import choose_tier
+from powerlab.engine.tuning.kept import has_tunings
 from powerlab.engine.zoo import ZOO
 from powerlab.sweep.facts import kernel_release, memory_bytes
 from powerlab.sysroot import Sysroot
@@ -68,6 +69,7 @@ def facts(peers: Sequence[str], effort: Effort) -> dict[str, Any]:
             "tier": choose_tier().name,
         },
         "versions": {"builtin": __version__, **{peer: installed_version(peer) for peer in peers}},
+        "tuned": has_tunings(),
         "seconds_per_cell": effort.cell_s,
     }
 
@@ -116,7 +118,8 @@ def main() -> None:
         console.print(sentence)
     machine = about["machine"]
     versions = ", ".join(f"{engine} {version}" for engine, version in about["versions"].items())
-    console.print(f"{machine['cpu']}, {machine['cores']} cores, {machine['tier']}; {versions}.")
+    tuned = "after `powerlab engine tune`" if about["tuned"] else "untuned"
+    console.print(f"{machine['cpu']}, {machine['cores']} cores, {machine['tier']}, {tuned}; {versions}.")
     if options.json is not None:
         options.json.parent.mkdir(parents=True, exist_ok=True)
         options.json.write_text(json.dumps(document(measured, about), indent=1) + "\n", encoding="utf-8")

@@ -44,6 +44,7 @@ class Measured:
         least_ms: engine -> its shortest counted inference.
         differences: peer -> largest difference of its outputs from the built-in engine's, as a share of the largest.
         absent: engine -> why it takes no part, in a sentence.
+        others_cores: cores that other programs kept busy meanwhile.
     """
 
     cell: Cell
@@ -51,6 +52,7 @@ class Measured:
     least_ms: Mapping[str, float]
     differences: Mapping[str, float] = field(default_factory=dict)
     absent: Mapping[str, str] = field(default_factory=dict)
+    others_cores: float = 0.0
 
     @property
     def rounds(self) -> int:

@@ -13,6 +13,8 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
+from powerlab.measure.background import background_limit_cores
+
 ABSENT = "–"
 BEST = "*"
 _CAPTION = (
@@ -57,6 +59,12 @@ def sentences(measured: Sequence[Measured]) -> Iterator[str]:
             f"Smallest: {ratio.median:.3f} ({ratio.low:.2f}–{ratio.high:.2f}), {found.smallest} against "
             f"{found.smallest_peer}. Outputs differ by {found.largest_difference:.1e} of the largest at most."
         )
+    if noisy := [one for one in measured if one.others_cores > background_limit_cores()]:
+        most = max(one.others_cores for one in noisy)
+        yield (
+            f"Other programs kept up to {most:.1f} cores busy in {len(noisy)} of {len(measured)} cells; "
+            "measure again on a quiet machine."
+        )
     reasons: dict[tuple[str, str], list[str]] = {}
     for one in measured:
         for engine, reason in one.absent.items():
@@ -80,6 +88,7 @@ def document(measured: Sequence[Measured], facts: Mapping[str, Any]) -> dict[str
             {
                 **asdict(one.cell),
                 "rounds": one.rounds,
+                "others_cores": one.others_cores,
                 "best_peer": one.best[0] if one.best else None,
                 "engines": {engine: _engine(one, engine) for engine in one.turns_ms},
                 "absent": dict(one.absent),

@@ -14,18 +14,20 @@ import multiprocessing
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from typing import Protocol, cast
 
 import numpy as np
+import psutil
 from numpy.typing import NDArray
 from peer_ratios import OURS, Cell, Measured
 
 from powerlab.backends.base import LoadOptions
 from powerlab.backends.registry import BACKENDS, load
 from powerlab.domain.errors import PowerlabError
+from powerlab.measure.background import BackgroundLoad
 from powerlab.measure.output_check import TOLERANCES, largest_difference
 
 Outputs = dict[str, NDArray[np.float32]]
@@ -78,6 +80,11 @@ class EngineProcess:
         self._process: SpawnProcess = context.Process(target=_serve, args=(theirs, engine, options), daemon=True)
         self._process.start()
         theirs.close()
+
+    @property
+    def pid(self) -> int:
+        """The process it runs in."""
+        return cast(int, self._process.pid)
 
     def outputs(self) -> Outputs:
         """Return its outputs for the seeded inputs."""
@@ -236,4 +243,8 @@ def measure_processes(cell: Cell, peers: Sequence[str], effort: Effort) -> Measu
     """Measure a cell with the built-in engine and ``peers``, each in a process of its own; they load side by side."""
     with contextlib.ExitStack() as stack:
         engines = {name: stack.enter_context(contextlib.closing(EngineProcess(name, cell))) for name in (OURS, *peers)}
-        return measure(cell, engines, effort)
+        others = BackgroundLoad(*(engine.pid for engine in engines.values()))
+        found = measure(cell, engines, effort)
+        with contextlib.suppress(psutil.NoSuchProcess):  # an engine that died took its processor time along
+            found = replace(found, others_cores=others.cores())
+        return found

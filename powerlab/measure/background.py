@@ -29,12 +29,12 @@ def background_limit_cores() -> float:
 class BackgroundLoad:
     """Counts the cores that others kept busy between its making and :meth:`cores`.
 
-    "Others" is all CPU time of the machine without that of this process, with its sampler thread, and of the worker.
+    "Others" is all CPU time of the machine without that of this process, with its sampler thread, and of the workers.
     """
 
-    def __init__(self, worker_pid: int | None = None) -> None:
-        """Begin to count; without a worker only this process is no background."""
-        self._own = [psutil.Process(), *([] if worker_pid is None else [psutil.Process(worker_pid)])]
+    def __init__(self, *worker_pids: int) -> None:
+        """Begin to count; without workers only this process is no background."""
+        self._own = [psutil.Process(), *map(psutil.Process, worker_pids)]
         self._start = self._read()
 
     def cores(self) -> float:

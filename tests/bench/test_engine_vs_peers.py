@@ -44,6 +44,7 @@ def test_the_facts_say_where_and_with_what_it_was_measured():
     assert found["machine"]["cores"] >= 1
     assert found["machine"]["tier"]
     assert found["seconds_per_cell"] == QUICK.cell_s
+    assert found["tuned"] in {True, False}
 
 
 def test_progress_names_cell_ratio_and_peer():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 
 import pytest
 from peer_ratios import OURS, Cell, Measured
@@ -94,6 +95,14 @@ def test_who_took_no_part_is_said_once_with_all_its_cells():
     cells = [measured(model, builtin=[1.0], openvino=[2.0], absent=absent) for model in ("one", "two")]
     lines = list(sentences(cells))
     assert lines[1:] == ["ncnn takes no part in one batch 1 threads 2, two batch 1 threads 2: has no such operator."]
+
+
+def test_a_machine_that_was_not_quiet_is_said():
+    noisy = replace(CELLS[0], others_cores=1.24)
+    lines = list(sentences([noisy, *CELLS[1:]]))
+    assert "Other programs kept up to 1.2 cores busy in 1 of 3 cells; measure again on a quiet machine." in lines
+    assert not any("Other programs" in line for line in sentences(CELLS))
+    assert document([noisy], {})["cells"][0]["others_cores"] == 1.24
 
 
 def test_nothing_to_compare_is_a_sentence():

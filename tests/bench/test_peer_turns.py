@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from peer_ratios import OURS, Cell
-from peer_turns import Effort, EngineError, EngineProcess, balanced_orders, measure
+from peer_turns import Effort, EngineError, EngineProcess, balanced_orders, measure, measure_processes
 
 BENCH = Path(__file__).parents[2] / "bench"
 CELL = Cell(model="net", batch_size=1, threads=2)
@@ -224,6 +224,13 @@ def test_an_engine_that_is_killed_is_a_sentence():
     with pytest.raises(EngineError, match=r"died \(exit code -9\)"):
         engine.turn(1, 1)
     engine.close()
+
+
+def test_a_peer_that_is_no_engine_here_takes_no_part_and_disturbs_nobody():
+    one = measure_processes(SMALL, ["onnxruntime-tensorrt"], Effort(cell_s=0.1, turn_s=0.001, least_rounds=2))
+    assert set(one.absent) == {"onnxruntime-tensorrt"}
+    assert one.best is None
+    assert one.others_cores >= 0
 
 
 def test_a_turn_ends_only_when_no_thread_spins_any_more():

@@ -32,6 +32,7 @@ def test_one_configuration_against_one_peer(tmp_path: Path):
     assert peer["largest_difference"] < 1e-4
     assert 0 < peer["latency_ms"]["min"] <= peer["latency_ms"]["median"]
     assert peer["ratio"]["low"] <= peer["ratio"]["median"] <= peer["ratio"]["high"]
+    assert cell["others_cores"] >= 0
     assert len(peer["turns_ms"]) == cell["rounds"] >= 3
 
 
