@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from powerlab.engine.ceilings import Ceilings
 from powerlab.engine.choice import Choice
 from powerlab.engine.graph import Graph
-from powerlab.engine.lower.conv_shape import ConvShape, conv_shape, padded_tensors
+from powerlab.engine.lower.conv_shape import ConvShape, conv_shapes
 from powerlab.engine.lower.convolutions import ALGORITHMS
 from powerlab.engine.machine import Machine
 from powerlab.engine.session import Session
@@ -73,7 +73,7 @@ def list_steps(
         roofs: of this processor, with as many threads.
         measured_ns: what each step took; None: not measured.
     """
-    shapes = _shapes(graph)
+    shapes = conv_shapes(graph)
     times = [None] * len(session.work) if measured_ns is None else measured_ns
     return tuple(
         ListedStep(
@@ -98,11 +98,6 @@ def measure_steps(session: Session) -> list[float]:
     while len(runs) < _LEAST_RUNS or (len(runs) < _MOST_RUNS and time.monotonic_ns() < until_ns):
         runs.append([ns for _, _, ns in session.profile(inputs)])
     return [float(value) for value in np.median(np.array(runs), axis=0)]
-
-
-def _shapes(graph: Graph) -> Mapping[str, ConvShape]:
-    padded = padded_tensors(graph)
-    return {node.outputs[0]: conv_shape(graph, node, padded) for node in graph.nodes if node.op_type == "FusedConv"}
 
 
 def _expected_ns(shape: ConvShape | None, choice: Choice | None, machine: Machine, roofs: Ceilings) -> float | None:

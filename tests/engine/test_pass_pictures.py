@@ -19,6 +19,7 @@ CONSTANTS = {
     "shape": np.array([1, -1]),
     "whole": np.array(IMAGE),
     "m": np.ones((32, 3), np.float32),
+    "q": np.ones((3, 2, 1, 1), np.float32),
 }
 CONV = "Conv x,w -> c"
 
@@ -54,6 +55,20 @@ PICTURES = {
         "y",
         ["Clamp x -> y"],
     ),
+    "nest_concats": (
+        ["Relu x -> r", "Concat x,r -> c", "Concat x,r,x -> d", "Concat x,r,x,c -> e", "Sum d,d -> y"],
+        "e,y",
+        ["Clamp x -> r", "Concat x,r -> c", "Concat c,x -> d", "Concat d,c -> e", "Add d,d -> y"],
+    ),
+    "pool_first": (
+        ["Conv x,q -> c", "Mul c,two -> d", "AveragePool d -> y"],
+        "y",
+        [
+            "AveragePool x -> y.averagepool",
+            "FusedConv y.averagepool,q,, -> y.fusedconv",
+            "ScaleShift y.fusedconv,d.scale,d.shift -> y",
+        ],
+    ),
     "fold_scales": (
         [CONV, "BatchNormalization c,s,b,b,s -> y"],
         "y",
@@ -65,12 +80,16 @@ PICTURES = {
     "check_lowered": (["Relu x -> y"], "y", ["Clamp x -> y"]),
 }
 ATTRIBUTES = {
-    "Conv": {"pads": [1, 1, 1, 1]},
+    "AveragePool": {"kernel_shape": [2, 2], "strides": [2, 2]},
+    "Concat": {"axis": 1},
+    "Conv": {"auto_pad": "SAME_UPPER"},
     "MaxPool": {"kernel_shape": [2, 2]},
 }
 KEPT = {
     # What another reader or a promised output forbids: the pass must leave the graph as it is.
     "fold_scales": ([CONV, "BatchNormalization c,s,b,b,s -> y", "Relu c -> z"], "y,z"),
+    "nest_concats": (["Concat x,x -> c", "Concat x,x -> d", "Sum c,d -> y"], "y"),
+    "pool_first": (["Conv x,q -> c", "AveragePool c -> y"], "y,c"),
     "fuse_residuals": ([CONV, "Add x,c -> y"], "y,c"),
     "fuse_clamps": ([CONV, "Relu c -> y"], "y,c"),
     "lower_functions": (["Sigmoid x -> g", "Mul g,x -> y"], "y,g"),

@@ -39,6 +39,13 @@ PUBLISHED = {
 }
 
 
+# Multiplications that three convolutions save because their pools, of four pixels each, go first.
+POOLED_FIRST = {
+    "densenet121": 3 * (256 * 128 * 28**2 + 512 * 256 * 14**2 + 1024 * 512 * 7**2),
+    "densenet201": 3 * (256 * 128 * 28**2 + 512 * 256 * 14**2 + 1792 * 896 * 7**2),
+}
+
+
 @pytest.fixture(scope="module", params=sorted(ZOO))
 def zoo_graph(request):
     return load_graph(request.param)
@@ -48,7 +55,7 @@ def test_parameters_and_macs_are_the_published_ones(zoo_graph):
     parameters, macs = PUBLISHED[zoo_graph.name]
     assert parameter_count(zoo_graph) == parameters
     assert mac_count(zoo_graph) == pytest.approx(macs, rel=1e-3)
-    assert mac_count(optimise(zoo_graph)) == mac_count(zoo_graph)
+    assert mac_count(optimise(zoo_graph)) == mac_count(zoo_graph) - POOLED_FIRST.get(zoo_graph.name, 0)
 
 
 def test_a_full_size_image_gives_what_onnx_runtime_gives(zoo_graph):

@@ -201,6 +201,7 @@ TIMED = [
         images=1, inputs=3, outputs=16, kernel=(7, 7), strides=(2, 2), pads=(3, 3), in_size=(17, 17), size=(9, 9)
     ),
     ConvShape(images=1, inputs=32, outputs=32, kernel=(1, 1), in_size=(7, 7), size=(7, 7), residual=True, flat=True),
+    ConvShape(images=1, inputs=40, outputs=32, kernel=(1, 1), in_size=(7, 7), size=(7, 7), preactivated=True),
     ConvShape(images=1, inputs=32, outputs=32, groups=32, kernel=(3, 3), pads=(1, 1), in_size=(7, 7), size=(7, 7)),
     ConvShape(images=1, inputs=32, outputs=32, groups=4, kernel=(3, 3), pads=(1, 1), in_size=(7, 7), size=(7, 7)),
 ]

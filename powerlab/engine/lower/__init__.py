@@ -15,15 +15,16 @@ from powerlab.engine.lower.convolutions import (
     ALGORITHMS,
     Chooser,
     by_cost,
-    conv_shape,
+    conv_shapes,
     lower_conv,
-    padded_tensors,
 )
 from powerlab.engine.lower.elementwise import lower_add, lower_clamp, lower_multiply, lower_scale_shift
 from powerlab.engine.lower.functions import KERNELS, lower_function
 from powerlab.engine.lower.gemm import lower_gemm
+from powerlab.engine.lower.joining import find_places, with_common_halos
 from powerlab.engine.lower.normalise import lower_lrn, lower_softmax
 from powerlab.engine.lower.pool import lower_average_pool, lower_global_average_pool, lower_max_pool
+from powerlab.engine.lower.preactivations import find_preactivations
 from powerlab.engine.lower.recurrent import lower_lstm
 from powerlab.engine.lower.resize import lower_resize
 from powerlab.engine.lower.shape import lower_concat, lower_reshape
@@ -72,18 +73,28 @@ def lower(graph: Graph, tier: Tier, threads: int, chooser: Chooser | None = None
     choose = chooser or by_cost(machine)
     halos: dict[str, Halo] = {}
     chosen: dict[str, Chosen] = {}
-    padded = padded_tensors(graph)
+    shapes, preactivations = conv_shapes(graph), find_preactivations(graph)
     for node in graph.nodes:
         if node.op_type not in LOWERINGS:
             raise PowerlabError(f"{node} cannot be run: the built-in engine has no kernel for {node.op_type!r}.")
         if node.op_type == "FusedConv":
-            shape, source = conv_shape(graph, node, padded), node.inputs[0]
+            shape, source = shapes[node.outputs[0]], node.inputs[0]
             choice = choose(shape)
             chosen[node.outputs[0]] = shape, choice
             halo = ALGORITHMS[choice.algorithm].halo(shape)
             halos[source] = halos.get(source, NO_HALO).union(halo)
-    builder = Builder(graph, machine, halos, chosen)
+    places = find_places(graph, tier.vector_width)
+    builder = Builder(
+        graph,
+        machine,
+        halos=with_common_halos(halos, places),
+        places=places,
+        chosen=chosen,
+        preactivations=preactivations,
+    )
     builder.check_float()
+    absorbed = {before.outputs[0] for before in preactivations.values()}
     for node in graph.nodes:
-        LOWERINGS[node.op_type](builder, node)
+        if node.outputs[0] not in absorbed:
+            LOWERINGS[node.op_type](builder, node)
     return builder.finish()

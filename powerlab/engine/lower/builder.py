@@ -6,6 +6,7 @@ A reorder is made only where an operator asks for a layout that nobody has made 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,9 @@ import numpy as np
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.choice import Choice
 from powerlab.engine.graph import Graph, Node
-from powerlab.engine.layout import NO_HALO, Halo, Layout, blocked, planar, shape4
+from powerlab.engine.layout import NO_HALO, Halo, Layout, blocked, divide_up, planar, shape4
 from powerlab.engine.lower.conv_shape import ConvShape
+from powerlab.engine.lower.joining import Place
 from powerlab.engine.machine import Machine
 from powerlab.engine.program import Floats, Program, Space, Step, Storage, Tensor
 
@@ -28,22 +30,30 @@ class Builder:
         graph: the optimised graph.
         machine: the kernels to lower for, the threads the plan will run on, and their caches.
         halos: the zeros each tensor needs around its planes, by tensor name.
+        places: the tensors that lie inside others in the blocked layout, by tensor name; these have the same halo.
         chosen: what was chosen for each convolution, by the name of its result.
+        preactivations: the ScaleShift each convolution applies to what it reads, by the name of its result.
     """
 
     def __init__(
         self,
         graph: Graph,
         machine: Machine,
+        *,
         halos: Mapping[str, Halo],
+        places: Mapping[str, Place],
         chosen: Mapping[str, Chosen],
+        preactivations: Mapping[str, Node],
     ) -> None:
         self.graph = graph
         self.machine = machine
         self.tier = machine.tier
         self.threads = machine.threads
         self._halos = halos
+        self._places = places
         self._chosen = chosen
+        self._preactivations = preactivations
+        self._wholes: dict[str, Tensor] = {}
         self._steps: list[Step] = []
         self._storages = 0
         self._hidden_inputs: list[Floats] = []
@@ -77,6 +87,10 @@ class Builder:
         """Return what a convolution is asked to do, and what was chosen for it."""
         return self._chosen[node.outputs[0]]
 
+    def preactivation(self, node: Node) -> Node:
+        """Return the ScaleShift that a convolution applies to what it reads."""
+        return self._preactivations[node.outputs[0]]
+
     def is_blocked(self, name: str) -> bool:
         """Tell whether ``name`` already lies in the blocked layout."""
         return name in self._blocked
@@ -95,8 +109,23 @@ class Builder:
 
     def new_blocked(self, name: str) -> Tensor:
         """Return room for ``name`` in the blocked layout, to be written by the step emitted next."""
-        layout = blocked(shape4(self.graph.shape(name)), self.tier.vector_width, self.halo(name))
-        return self._blocked.setdefault(name, self.in_arena(layout))
+        if name not in self._blocked:
+            place = self._places.get(name)
+            self._blocked[name] = self._whole(name) if place is None else self._part(name, place)
+        return self._blocked[name]
+
+    def _whole(self, name: str) -> Tensor:
+        """Return the memory of a tensor that lies in no other; tensors that lie in this one may have come before."""
+        if name not in self._wholes:
+            shape = shape4(self.graph.shape(name))
+            self._wholes[name] = self.in_arena(blocked(shape, self.tier.vector_width, self.halo(name)))
+        return self._wholes[name]
+
+    def _part(self, name: str, place: Place) -> Tensor:
+        whole, width = self._whole(place.whole), self.tier.vector_width
+        channels = shape4(self.graph.shape(name))[1]
+        layout = replace(whole.layout, c=channels, blocks=divide_up(channels, width))
+        return whole.seen_as(layout, place.first_channel // width * layout.plane)
 
     def new_planar(self, name: str) -> Tensor:
         """Return room for ``name`` in the planar layout, to be written by the step emitted next."""

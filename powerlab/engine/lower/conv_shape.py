@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from powerlab.engine.graph import Graph, Node
 from powerlab.engine.layout import Halo, shape4
 from powerlab.engine.lower.attributes import integers, number
+from powerlab.engine.lower.preactivations import find_preactivations
 
 FLOAT_BYTES = 4
 
@@ -31,6 +32,7 @@ class ConvShape:
         residual: whether a tensor of the output's shape is added.
         from_outside: whether the input is an array that a run brings along, in no layout of the engine's yet.
         flat: whether no operand has a halo, so that all pixels of an image may be seen as one row.
+        preactivated: whether the input is scaled, shifted and activated by the convolution itself.
     """
 
     images: int
@@ -46,6 +48,7 @@ class ConvShape:
     residual: bool = False
     from_outside: bool = False
     flat: bool = False
+    preactivated: bool = False
 
     @property
     def taps(self) -> int:
@@ -107,6 +110,16 @@ def conv_shape(graph: Graph, node: Node, padded: Collection[str]) -> ConvShape:
         from_outside=any(info.name == node.inputs[0] for info in graph.inputs),
         flat=not any(name in padded for name in operands),
     )
+
+
+def conv_shapes(graph: Graph) -> dict[str, ConvShape]:
+    """Return what each FusedConv of an optimised graph is asked to do, by the name of its result."""
+    padded, preactivations = padded_tensors(graph), find_preactivations(graph)
+    return {
+        node.outputs[0]: replace(conv_shape(graph, node, padded), preactivated=node.outputs[0] in preactivations)
+        for node in graph.nodes
+        if node.op_type == "FusedConv"
+    }
 
 
 def halo_of(shape: ConvShape, size: tuple[int, int]) -> Halo:

@@ -9,7 +9,7 @@ from powerlab.engine.graph import Node
 from powerlab.engine.layout import Layout, planar, shape4
 from powerlab.engine.lower.attributes import number
 from powerlab.engine.lower.builder import Builder
-from powerlab.engine.program import Tensor
+from powerlab.engine.lower.joining import joins_blocks
 
 
 def lower_reshape(builder: Builder, node: Node) -> None:
@@ -41,12 +41,10 @@ def lower_reshape(builder: Builder, node: Node) -> None:
 
 def lower_concat(builder: Builder, node: Node) -> None:
     """Lower a Concat: blocks stay blocks where channels are joined and fill whole ones, all else is planar."""
-    axis = int(number(node, "axis"))
     shape = builder.graph.shape(node.outputs[0])
-    axis %= len(shape)
-    width = builder.tier.vector_width
-    whole_blocks = all(builder.graph.shape(name)[axis] % width == 0 for name in node.inputs)
-    if axis == 1 and len(shape) == 4 and whole_blocks and all(builder.is_blocked(name) for name in node.inputs):
+    axis = int(number(node, "axis")) % len(shape)
+    in_blocks = any(builder.is_blocked(name) for name in node.inputs)
+    if in_blocks and joins_blocks(builder.graph, node, builder.tier.vector_width):
         _concat_blocks(builder, node)
         return
     out = builder.new_planar(node.outputs[0])
@@ -72,17 +70,16 @@ def lower_concat(builder: Builder, node: Node) -> None:
 
 
 def _concat_blocks(builder: Builder, node: Node) -> None:
+    """Copy into the whole what does not lie there already."""
     out = builder.new_blocked(node.outputs[0])
-    at = 0
+    first_block = 0
     for name in node.inputs:
         x = builder.blocked(name)
-        builder.emit("copy", node, _part(out, x.layout, at), x)
-        at += x.layout.blocks
-
-
-def _part(out: Tensor, like: Layout, first_block: int) -> Tensor:
-    layout = replace(out.layout, c=like.c, blocks=like.blocks)
-    return out.seen_as(layout, first_block * out.layout.plane)
+        layout = replace(out.layout, c=x.layout.c, blocks=x.layout.blocks)
+        part = out.seen_as(layout, first_block * out.layout.plane)
+        if x != part:
+            builder.emit("copy", node, part, x)
+        first_block += x.layout.blocks
 
 
 def _rows(count: int, size: int, stride: int) -> Layout:

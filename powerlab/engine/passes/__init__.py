@@ -24,6 +24,8 @@ from powerlab.engine.passes.lower_pools import lower_pools
 from powerlab.engine.passes.lower_recurrences import lower_recurrences
 from powerlab.engine.passes.lower_resizes import lower_resizes
 from powerlab.engine.passes.lower_views import lower_views
+from powerlab.engine.passes.nest_concats import nest_concats
+from powerlab.engine.passes.pool_first import pool_first
 from powerlab.engine.passes.simplify_views import simplify_views
 
 PASSES: tuple[Callable[[Graph], Graph], ...] = (
@@ -38,6 +40,8 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
     lower_convolutions,
     lower_matrices,
     simplify_views,
+    nest_concats,
+    pool_first,
     fold_scales,
     fuse_residuals,
     fuse_clamps,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from powerlab.engine.graph import Graph
-from powerlab.engine.lower.conv_shape import ConvShape, conv_shape, padded_tensors
+from powerlab.engine.lower.conv_shape import ConvShape, conv_shapes
 from powerlab.engine.machine import Machine
 from powerlab.engine.tuning.kept import Tuned, Tunings, with_tuned
 from powerlab.engine.tuning.tuner import Timer, Verdict, tune
@@ -32,8 +32,7 @@ class ShapeTuned:
 
 def model_shapes(graph: Graph) -> dict[ConvShape, int]:
     """Return the distinct shapes of the convolutions of an optimised graph, and how many layers have each."""
-    padded = padded_tensors(graph)
-    return dict(Counter(conv_shape(graph, node, padded) for node in graph.nodes if node.op_type == "FusedConv"))
+    return dict(Counter(conv_shapes(graph).values()))
 
 
 def tune_model(graph: Graph, machine: Machine, tunings: Tunings, timer: Timer) -> Iterator[ShapeTuned]:

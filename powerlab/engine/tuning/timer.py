@@ -6,6 +6,7 @@ fill the caches; the input stays where the layer before would have left it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -18,6 +19,7 @@ from powerlab.engine.layout import NO_HALO, Halo
 from powerlab.engine.lower.builder import Builder
 from powerlab.engine.lower.conv_shape import ConvShape
 from powerlab.engine.lower.convolutions import ALGORITHMS, lower_conv
+from powerlab.engine.lower.preactivations import find_preactivations
 from powerlab.engine.machine import Machine
 from powerlab.engine.operators.activation import NO_CLAMP
 from powerlab.engine.plan import build_plan
@@ -48,10 +50,17 @@ class _Bench:
 
     def __init__(self, shape: ConvShape, choice: Choice, machine: Machine) -> None:
         graph = conv_graph(shape)
-        (node,) = graph.nodes
+        node = graph.nodes[-1]
         out = node.outputs[0]
         halos = {_INPUT: ALGORITHMS[choice.algorithm].halo(shape), out: NO_HALO if shape.flat else _PAD}
-        builder = Builder(graph, machine, halos, {out: (shape, choice)})
+        builder = Builder(
+            graph,
+            machine,
+            halos=halos,
+            places={},
+            chosen={out: (shape, choice)},
+            preactivations=find_preactivations(graph),
+        )
         lower_conv(builder, node)
         program = builder.finish()
         # Where the image comes from outside, what brings it into its layout is part of the algorithm.
@@ -78,7 +87,7 @@ class _Bench:
 
 
 def conv_graph(shape: ConvShape) -> Graph:
-    """Return a graph of one FusedConv of this shape, with random weights."""
+    """Return a graph of one FusedConv of this shape, with random weights, and of the ScaleShift it may begin with."""
     generator = np.random.default_rng(0)
     weights = (shape.outputs, shape.inputs // shape.groups, *shape.kernel)
     constants = {
@@ -87,9 +96,15 @@ def conv_graph(shape: ConvShape) -> Graph:
     }
     out = TensorInfo("out", (shape.images, shape.outputs, *shape.size))
     inputs = [TensorInfo(_INPUT, (shape.images, shape.inputs, *shape.in_size))]
+    source, before = _INPUT, []
+    if shape.preactivated:
+        constants["scale"] = generator.standard_normal(shape.inputs, dtype=np.float32)
+        constants["shift"] = generator.standard_normal(shape.inputs, dtype=np.float32)
+        source, relu = "scaled", {"clamp": (0.0, math.inf)}
+        before = [Node("ScaleShift", source, (_INPUT, "scale", "shift"), (source,), relu)]
     if shape.residual:
         inputs.append(TensorInfo("residual", out.shape))
-    names = (_INPUT, "weights", "bias", "residual" if shape.residual else "")
+    names = (source, "weights", "bias", "residual" if shape.residual else "")
     attributes = {
         "strides": shape.strides,
         "dilations": shape.dilations,
@@ -98,8 +113,9 @@ def conv_graph(shape: ConvShape) -> Graph:
         "clamp": NO_CLAMP,
     }
     node = Node("FusedConv", "conv", names, (out.name,), attributes)
-    tensors = [*inputs, out, *(TensorInfo(name, value.shape) for name, value in constants.items())]
-    return Graph("tuning", (node,), tuple(inputs), (out,), constants, {info.name: info for info in tensors})
+    made = [TensorInfo(one.outputs[0], inputs[0].shape) for one in before]
+    tensors = [*inputs, *made, out, *(TensorInfo(name, value.shape) for name, value in constants.items())]
+    return Graph("tuning", (*before, node), tuple(inputs), (out,), constants, {info.name: info for info in tensors})
 
 
 def _copies(timed: Sequence[Step], machine: Machine) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from powerlab.engine.graph import Node
 from powerlab.engine.lower.builder import Builder
-from powerlab.engine.lower.conv_shape import ConvShape, conv_shape, padded_tensors
+from powerlab.engine.lower.conv_shape import ConvShape, conv_shape, conv_shapes, padded_tensors
 from powerlab.engine.lower.convolutions.algorithm import Algorithm
 from powerlab.engine.lower.convolutions.choosing import Chooser, by_cost
 from powerlab.engine.lower.convolutions.table import ALGORITHMS
@@ -16,6 +16,7 @@ __all__ = [
     "ConvShape",
     "by_cost",
     "conv_shape",
+    "conv_shapes",
     "lower_conv",
     "padded_tensors",
 ]

@@ -21,13 +21,13 @@ from powerlab.engine.tiers import Tier
 
 @dataclass(frozen=True, slots=True)
 class DirectConvolution:
-    """Every convolution but the depthwise ones."""
+    """Every convolution but the depthwise and the preactivated ones."""
 
     name: str = "direct"
 
     def applies(self, shape: ConvShape, tier: Tier) -> bool:
         """Tell whether it can compute ``shape``."""
-        return not shape.depthwise
+        return not shape.depthwise and not shape.preactivated
 
     def candidates(self, shape: ConvShape, machine: Machine) -> Sequence[Choice]:
         """Return the cuts worth a try."""

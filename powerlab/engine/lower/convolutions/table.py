@@ -8,6 +8,7 @@ from powerlab.engine.lower.convolutions.algorithm import Algorithm
 from powerlab.engine.lower.convolutions.depthwise import DepthwiseConvolution
 from powerlab.engine.lower.convolutions.direct import DirectConvolution
 from powerlab.engine.lower.convolutions.interleaved import InterleavedConvolution
+from powerlab.engine.lower.convolutions.preactivated import PreactivatedConvolution
 from powerlab.engine.lower.convolutions.winograd import WinogradConvolution
 
 _ALL: tuple[Algorithm, ...] = (
@@ -16,6 +17,7 @@ _ALL: tuple[Algorithm, ...] = (
     WinogradConvolution(tile=2, forth_cycles=30, back_cycles=20),
     WinogradConvolution(tile=4, forth_cycles=110, back_cycles=80),
     DepthwiseConvolution(),
+    PreactivatedConvolution(),
 )
 """Where two are expected to take equally long, the one that comes first here is taken."""
 

@@ -42,8 +42,10 @@ struct Step {
   const float* weights;  // packed as the kernel's file says
   const float* bias;     // one float a channel, filled up like the channels
   std::int32_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left;
-  float low, high;             // the result is clamped to [low, high],
-  float slope = 1;             //   after what is below 0 was multiplied by this
+  float low, high;      // the result is clamped to [low, high],
+  float slope = 1;      //   after what is below 0 was multiplied by this
+  float x_low, x_high;  // the same for x, where a kernel activates what it reads
+  float x_slope = 1;
   std::int32_t groups;         // convolution: groups, each of whole channel blocks on both sides
   std::int32_t lanes;          // convolution: channels in a full block of x
   std::int32_t last_lanes;     // convolution: channels in the last block of x of each group

@@ -2,6 +2,7 @@
 // header under kernels/ and one line here.
 #include "kernels/conv_depthwise.hpp"
 #include "kernels/conv_direct.hpp"
+#include "kernels/conv_preactivated.hpp"
 #include "kernels/conv_winograd.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/functions.hpp"
@@ -19,6 +20,7 @@ namespace powerlab::engine::POWERLAB_TIER {
 
 static const Kernel kKernels[] = {
     POWERLAB_KERNEL("conv_direct", "conv_direct_f32_" POWERLAB_CONV_TILE, conv_direct),
+    POWERLAB_KERNEL("conv_preactivated", "conv_preactivated_f32_" POWERLAB_CONV_TILE, conv_preactivated),
     POWERLAB_KERNEL("conv_winograd2", "conv_winograd2_f32_" POWERLAB_CONV_TILE, conv_winograd<2>),
     POWERLAB_KERNEL("conv_winograd4", "conv_winograd4_f32_" POWERLAB_CONV_TILE, conv_winograd<4>),
     POWERLAB_KERNEL("conv_depthwise", "conv_depthwise_f32_1x8", conv_depthwise),

@@ -1,0 +1,101 @@
+"""Convolutions of single pixels that scale, shift and activate what they read: a dense block's, for one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from powerlab.engine.choice import Choice
+from powerlab.engine.graph import Node
+from powerlab.engine.layout import NO_HALO, Halo, Layout, divide_up
+from powerlab.engine.lower.attributes import clamp_fields
+from powerlab.engine.lower.builder import Builder
+from powerlab.engine.lower.conv_shape import FLOAT_BYTES, ConvShape
+from powerlab.engine.lower.convolutions.direct import direct_cycles
+from powerlab.engine.lower.convolutions.fields import result, window_fields
+from powerlab.engine.machine import Machine
+from powerlab.engine.pack import aligned_floats, fill_channels, pack_direct
+from powerlab.engine.tiers import Tier
+
+
+@dataclass(frozen=True, slots=True)
+class PreactivatedConvolution:
+    """1 x 1 convolutions together with the ScaleShift before them."""
+
+    name: str = "preactivated"
+
+    def applies(self, shape: ConvShape, tier: Tier) -> bool:
+        """Tell whether it can compute ``shape``."""
+        return shape.preactivated
+
+    def candidates(self, shape: ConvShape, machine: Machine) -> Sequence[Choice]:
+        """Return the cut that keeps most of what is used again in the caches.
+
+        Those are the weights of one unit of output channels, in the first level; and in half of the second, for some
+        pixels, as many channels of the input as these weights take up and the sums of all output channels.
+        """
+        tier = machine.tier
+        in_blocks, out_blocks = divide_up(shape.inputs, tier.vector_width), divide_up(shape.outputs, tier.vector_width)
+        vector_bytes = FLOAT_BYTES * tier.vector_width
+        weight_bytes = vector_bytes * tier.vector_width * min(out_blocks, tier.tile_blocks)
+        resident = max(1, machine.caches.l1_bytes * 2 // 3 // weight_bytes)
+        chunk_blocks = divide_up(in_blocks, divide_up(in_blocks, resident))
+        fitting = machine.caches.l2_bytes // 2 // (vector_bytes * (chunk_blocks + out_blocks)) // tier.tile_pixels
+        own_tiles = divide_up(divide_up(shape.pixels, machine.threads), tier.tile_pixels)
+        return (
+            Choice(
+                algorithm=self.name,
+                tile_blocks=tier.tile_blocks,
+                tile_pixels=tier.tile_pixels,
+                chunk_blocks=chunk_blocks,
+                chunk_tiles=max(1, min(fitting, own_tiles)),
+            ),
+        )
+
+    def cycles(self, shape: ConvShape, choice: Choice, machine: Machine) -> float:
+        """Return how many cycles of a core the convolution is expected to take: three for each vector it changes."""
+        changed = shape.pixels * divide_up(shape.inputs, machine.tier.vector_width)
+        return direct_cycles(shape, machine) + 3 * changed
+
+    def halo(self, shape: ConvShape) -> Halo:
+        """Return the zeros it needs around the planes of the input: none."""
+        return NO_HALO
+
+    def emit(self, builder: Builder, node: Node, shape: ConvShape, choice: Choice) -> None:
+        """Append the step that computes a FusedConv and the ScaleShift it reads."""
+        tier, before = builder.tier, builder.preactivation(node)
+        width = tier.vector_width
+        x = builder.blocked(before.inputs[0])
+        out, residual = result(builder, node)
+        in_blocks, out_blocks = x.layout.blocks, out.layout.blocks
+        pixels = choice.chunk_tiles * tier.tile_pixels
+        floats = (choice.chunk_blocks + out_blocks) * (pixels + 1) * width
+        weights, lanes = builder.constant(node.inputs[1]), choice.chunk_blocks * width
+        packed = [
+            pack_direct(weights[:, first : first + lanes], 1, width, tier.tile_blocks, width)
+            for first in range(0, shape.inputs, lanes)
+        ]
+        channels = [
+            fill_channels(builder.optional_constant(node.input(2)), shape.outputs, out_blocks, width),
+            fill_channels(builder.constant(before.inputs[1]), shape.inputs, in_blocks, width),
+            fill_channels(builder.constant(before.inputs[2]), shape.inputs, in_blocks, width),
+        ]
+        builder.emit(
+            "conv_preactivated",
+            node,
+            out,
+            x,
+            residual,
+            choice=choice,
+            weights=np.concatenate(packed, out=aligned_floats(sum(part.size for part in packed))),
+            bias=np.concatenate(channels),
+            scratch=builder.in_arena(Layout(builder.threads, floats, 1, 1, 1, 1, floats, floats, floats)),
+            groups=1,
+            last_lanes=shape.inputs - (in_blocks - 1) * width,
+            chunk_blocks=choice.chunk_blocks,
+            chunk_tiles=choice.chunk_tiles,
+            **{f"x_{name}": value for name, value in clamp_fields(before).items()},
+            **window_fields(shape, node),
+        )
