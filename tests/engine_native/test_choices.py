@@ -17,7 +17,8 @@ from powerlab.engine.caches import ASSUMED
 from powerlab.engine.choice import Choice
 from powerlab.engine.lower import lower
 from powerlab.engine.lower.convolutions import ALGORITHMS, ConvShape, by_cost
-from powerlab.engine.lower.convolutions.choosing import always
+from powerlab.engine.lower.convolutions.choosing import always, expected_cycles
+from powerlab.engine.lower.cost import overlapped, step_cycles
 from powerlab.engine.lower.partition import Work, partition
 from powerlab.engine.machine import Machine
 from powerlab.engine.tiers import TIER_VARIABLE, Tier, available_tiers, choose_tier
@@ -155,15 +156,39 @@ def test_more_images_never_speak_against_winograd(shape, tier, factor):
         assert chosen(more, tier).startswith("winograd")
 
 
+@given(shapes, TIERS, st.sampled_from(["direct", "winograd2", "winograd4"]))
+def test_more_work_is_never_expected_to_take_less(shape, tier, name):
+    machine, algorithm = Machine(tier=tier, threads=1), ALGORITHMS[name]
+    more = replace(shape, images=2 * shape.images)
+    assert expected_cycles(algorithm, more, machine) >= 0.999 * expected_cycles(algorithm, shape, machine)
+
+
 @given(shapes, TIERS)
-def test_rows_and_columns_count_alike(shape, tier):
-    turned = replace(shape, in_size=shape.in_size[::-1], size=shape.size[::-1])
-    assert chosen(turned, tier) == chosen(shape, tier)
+def test_faster_memory_never_makes_anything_slower(shape, tier):
+    slow = Machine(tier=tier, threads=1)
+    fast = replace(slow, memory_bytes_per_cycle=2 * slow.memory_bytes_per_cycle)
+    for algorithm in ("direct", "winograd2", "winograd4"):
+        assert expected_cycles(ALGORITHMS[algorithm], shape, fast) <= expected_cycles(
+            ALGORITHMS[algorithm], shape, slow
+        )
 
 
-@given(st.integers(1, 4), st.integers(16, 600), st.integers(16, 600), TIERS)
-def test_one_pixel_is_never_worth_a_tile(images, inputs, outputs, tier):
-    one = ConvShape(images=images, inputs=inputs, outputs=outputs, kernel=(3, 3), in_size=(3, 3), size=(1, 1))
+@given(st.floats(0, 1e9), st.floats(0, 1e9))
+def test_arithmetic_and_memory_hide_a_part_of_each_other(compute, memory):
+    both = overlapped(compute, memory)
+    assert max(compute, memory) <= both <= compute + memory
+    assert both == overlapped(memory, compute)
+
+
+@given(TIERS, st.integers(1, 4), st.integers(1, 14))
+def test_a_register_tile_is_never_faster_than_its_multiplications(tier, blocks, pixels):
+    machine = Machine(tier=tier, threads=1)
+    assert step_cycles(machine, blocks, pixels) >= blocks * pixels / machine.multiply_adds_per_cycle
+
+
+@given(st.integers(16, 600), st.integers(16, 600), TIERS)
+def test_one_pixel_is_never_worth_a_tile(inputs, outputs, tier):
+    one = ConvShape(images=1, inputs=inputs, outputs=outputs, kernel=(3, 3), in_size=(3, 3), size=(1, 1))
     assert chosen(one, tier) == "direct"
 
 

@@ -208,7 +208,7 @@ def test_winograd_weights_sum_up_to_those_of_the_convolution(tile):
 
 @pytest.mark.parametrize(
     ("channels", "size", "algorithm"),
-    [(64, 56, "winograd4"), (128, 28, "winograd4"), (256, 14, "winograd2"), (512, 7, "direct"), (8, 56, "direct")],
+    [(64, 56, "winograd4"), (128, 28, "winograd4"), (512, 7, "winograd2"), (512, 2, "direct"), (8, 56, "direct")],
 )
 def test_winograd_is_for_many_pixels_a_channel(channels, size, algorithm):
     shape = ConvShape(
@@ -218,8 +218,7 @@ def test_winograd_is_for_many_pixels_a_channel(channels, size, algorithm):
 
 
 @given(st.integers(1, 200), st.sampled_from([2, 4]), st.sampled_from([AVX2, AVX512]))
-def test_a_thread_takes_whole_register_tiles_of_winograd_tiles(in_blocks, tile, tier):
-    assert tiles_together(in_blocks, tile, Machine(tier=tier, threads=1)) % tier.tile_pixels == 0
+def test_a_thread_takes_at_least_a_register_tile_of_winograd_tiles(in_blocks, tile, tier):
     assert tiles_together(in_blocks, tile, Machine(tier=tier, threads=1)) >= tier.tile_pixels
 
 

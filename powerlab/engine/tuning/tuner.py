@@ -21,6 +21,7 @@ _HOPELESS = 2.0
 """Algorithms that the model expects to take so many times as long as the best are not tried."""
 _LEAST_GAIN = 0.01
 _STANDARD_ERRORS = 2.0
+_ROUNDS_WON = 0.75
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +79,7 @@ def winner(times: NDArray[np.float64]) -> tuple[int, float]:
         ratio = float(np.median(ratios[:, column]))
         spread = float(np.median(np.abs(ratios[:, column] - ratio))) * 1.4826
         error = 1.2533 * spread / np.sqrt(len(ratios))  # of a median
-        if ratio < gain and ratio + _STANDARD_ERRORS * error < 1 - _LEAST_GAIN:
+        clear = ratio + _STANDARD_ERRORS * error < 1 - _LEAST_GAIN
+        if ratio < gain and clear and np.mean(ratios[:, column] < 1) >= _ROUNDS_WON:
             best, gain = column, ratio
     return best, gain

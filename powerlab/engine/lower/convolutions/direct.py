@@ -11,12 +11,19 @@ from powerlab.engine.layout import Halo, divide_up
 from powerlab.engine.lower.builder import Builder
 from powerlab.engine.lower.conv_shape import FLOAT_BYTES, ConvShape, halo_of
 from powerlab.engine.lower.convolutions.fields import result, window_fields
+from powerlab.engine.lower.cost import overlapped, step_cycles
 from powerlab.engine.lower.direct import Direct, emit_direct
 from powerlab.engine.lower.partition import Work, partition, tiles_of
 from powerlab.engine.machine import Machine
 from powerlab.engine.pack import merge_groups, mergeable_groups
 from powerlab.engine.program import Tensor
 from powerlab.engine.tiers import Tier
+
+_EFFICIENCY = 0.96
+"""Of the inner loop, against nothing but multiply-adds."""
+
+_TILE_CYCLES = 40
+"""To take up a register tile and to store it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +45,9 @@ class DirectConvolution:
         width, filled = machine.tier.vector_width, 0
         if shape.from_outside:  # the image is copied into blocks first, zeros and all
             filled = FLOAT_BYTES * shape.images * shape.in_size[0] * shape.in_size[1] * _filling(shape.inputs, width)
-        return direct_cycles(shape, machine) + filled / machine.memory_bytes_per_cycle
+        channels = shape.inputs // shape.groups * _merged(shape, width)
+        cycles = direct_cycles(direct_work(shape, machine.tier), channels, choice, machine)
+        return cycles + filled / machine.memory_bytes_per_cycle
 
     def halo(self, shape: ConvShape) -> Halo:
         """Return the zeros it needs around the planes of the input."""
@@ -64,7 +73,7 @@ class DirectConvolution:
 def direct_work(shape: ConvShape, tier: Tier) -> Work:
     """Return what ``conv_direct`` has to do for a convolution in blocks."""
     width = tier.vector_width
-    merged = _merged(shape, width) if shape.groups > 1 else 1
+    merged = _merged(shape, width)
     rows, columns = shape.images * shape.size[0], shape.size[1]
     if shape.flat and shape.taps == 1 and shape.strides == (1, 1):
         rows, columns = shape.images, shape.size[0] * shape.size[1]
@@ -101,11 +110,25 @@ def direct_candidates(algorithm: str, work: Work, machine: Machine) -> tuple[Cho
     )
 
 
-def direct_cycles(shape: ConvShape, machine: Machine) -> float:
-    """Return the cycles of multiplications, two vectors each, and of weights that come from memory."""
-    width = machine.tier.vector_width
-    weights = shape.taps * shape.inputs // shape.groups * divide_up(shape.outputs, width)  # vectors
-    return weights * (shape.pixels / 2 + FLOAT_BYTES * width / machine.memory_bytes_per_cycle)
+def direct_cycles(work: Work, channels: int, choice: Choice, machine: Machine) -> float:
+    """Return the cycles that the busiest thread takes for ``work``, its weights coming from memory.
+
+    Args:
+        work: what is to be done.
+        channels: input channels of a group, not filled up to whole blocks.
+        choice: how it is cut.
+        machine: what it runs on.
+    """
+    tier, row_parts = machine.tier, max(1, machine.threads // choice.channel_split)
+    units = work.groups * divide_up(work.out_blocks, tier.tile_blocks)
+    blocks = work.groups * work.out_blocks / units
+    tiles = tiles_of(work, tier)
+    pixels = work.rows * work.columns / tiles
+    steps = channels * work.taps
+    one_tile = steps * step_cycles(machine, blocks, pixels) / _EFFICIENCY + _TILE_CYCLES
+    compute = divide_up(units, choice.channel_split) * divide_up(tiles, row_parts) * one_tile
+    weight_bytes = FLOAT_BYTES * work.groups * work.out_blocks * tier.vector_width * steps / choice.channel_split
+    return overlapped(compute, weight_bytes / machine.memory_bytes_per_cycle)
 
 
 def _filling(channels: int, width: int) -> int:
@@ -115,6 +138,8 @@ def _filling(channels: int, width: int) -> int:
 def _merged(shape: ConvShape, width: int) -> int:
     """Return how many groups become one, so that channels fill whole blocks."""
     groups = shape.groups
+    if groups == 1:
+        return 1
     return mergeable_groups(shape.inputs // groups, shape.outputs // groups, groups, width)
 
 

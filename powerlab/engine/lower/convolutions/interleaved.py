@@ -35,21 +35,12 @@ class InterleavedConvolution:
 
     def candidates(self, shape: ConvShape, machine: Machine) -> Sequence[Choice]:
         """Return the cuts worth a try."""
-        work = Work(
-            groups=1,
-            in_blocks=1,
-            lanes=shape.inputs * shape.kernel[1],
-            taps=shape.kernel[0],
-            out_blocks=divide_up(shape.outputs, machine.tier.vector_width),
-            rows=shape.images * shape.size[0],
-            columns=shape.size[1],
-            x_bytes=shape.bytes_read,
-        )
-        return direct_candidates(self.name, work, machine)
+        return direct_candidates(self.name, _work(shape, machine.tier), machine)
 
     def cycles(self, shape: ConvShape, choice: Choice, machine: Machine) -> float:
         """Return how many cycles of a core the convolution is expected to take."""
-        return direct_cycles(shape, machine)
+        work = _work(shape, machine.tier)
+        return direct_cycles(work, work.lanes, choice, machine)
 
     def halo(self, shape: ConvShape) -> Halo:
         """Return the zeros it needs around the planes of the input."""
@@ -65,3 +56,17 @@ class InterleavedConvolution:
         fields = {**window_fields(shape, node), "kernel_w": 1}
         conv = Direct(x, out, residual, weights, bias, 1, weights.shape[1], fields)
         emit_direct(builder, node, conv, choice)
+
+
+def _work(shape: ConvShape, tier: Tier) -> Work:
+    """Return what ``conv_direct`` has to do: the one input block is a kernel row."""
+    return Work(
+        groups=1,
+        in_blocks=1,
+        lanes=shape.inputs * shape.kernel[1],
+        taps=shape.kernel[0],
+        out_blocks=divide_up(shape.outputs, tier.vector_width),
+        rows=shape.images * shape.size[0],
+        columns=shape.size[1],
+        x_bytes=shape.bytes_read,
+    )

@@ -13,7 +13,7 @@ from powerlab.engine.layout import NO_HALO, Halo, Layout, divide_up
 from powerlab.engine.lower.attributes import clamp_fields
 from powerlab.engine.lower.builder import Builder
 from powerlab.engine.lower.conv_shape import FLOAT_BYTES, ConvShape
-from powerlab.engine.lower.convolutions.direct import direct_cycles
+from powerlab.engine.lower.convolutions.direct import direct_cycles, direct_work
 from powerlab.engine.lower.convolutions.fields import result, window_fields
 from powerlab.engine.machine import Machine
 from powerlab.engine.pack import aligned_floats, fill_channels, pack_direct
@@ -56,8 +56,8 @@ class PreactivatedConvolution:
 
     def cycles(self, shape: ConvShape, choice: Choice, machine: Machine) -> float:
         """Return how many cycles of a core the convolution is expected to take: three for each vector it changes."""
-        changed = shape.pixels * divide_up(shape.inputs, machine.tier.vector_width)
-        return direct_cycles(shape, machine) + 3 * changed
+        changed = shape.pixels * divide_up(shape.inputs, machine.tier.vector_width) / machine.threads
+        return direct_cycles(direct_work(shape, machine.tier), shape.inputs, choice, machine) + 3 * changed
 
     def halo(self, shape: ConvShape) -> Halo:
         """Return the zeros it needs around the planes of the input: none."""

@@ -14,8 +14,8 @@ from powerlab.engine.lower.convolutions.winograd import WinogradConvolution
 _ALL: tuple[Algorithm, ...] = (
     InterleavedConvolution(),
     DirectConvolution(),
-    WinogradConvolution(tile=2, forth_cycles=30, back_cycles=20),
-    WinogradConvolution(tile=4, forth_cycles=110, back_cycles=80),
+    WinogradConvolution(tile=2, forth_cycles=70, back_cycles=50),
+    WinogradConvolution(tile=4, forth_cycles=230, back_cycles=180),
     DepthwiseConvolution(),
     PreactivatedConvolution(),
 )
