@@ -20,12 +20,20 @@ CONSTANTS = {
     "whole": np.array(IMAGE),
     "m": np.ones((32, 3), np.float32),
     "q": np.ones((3, 2, 1, 1), np.float32),
+    "steps": np.array([2, 4, 4]),
+    "inputs": np.ones((1, 8, 4), np.float32),
+    "states": np.ones((1, 8, 2), np.float32),
 }
 CONV = "Conv x,w -> c"
 
 # Name of the pass → nodes of the model, outputs, nodes before the pass, nodes after it.
 PICTURES = {
     "fold_constants": (["Add two,two -> four", "Mul x,four -> y"], "y", ["Mul x,four -> y"]),
+    "lower_recurrences": (
+        ["Reshape x,steps -> xs", "LSTM xs,inputs,states -> y"],
+        "y",
+        ["Reshape x,steps -> xs", "FusedLstm xs,inputs,states,,, -> y"],
+    ),
     "lower_views": (
         ["Identity x -> i", "Flatten i -> f", "Reshape f,whole -> y"],
         "y",

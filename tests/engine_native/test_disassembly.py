@@ -71,6 +71,19 @@ def test_register_tiles_of_x86(x86_folder, tier):
         assert max(tiles) == sizes[tier]
 
 
+@pytest.mark.parametrize("tier", X86_TIERS)
+def test_sums_of_an_lstm_stay_in_registers(x86_folder, tier):
+    found = functions(require_program("objdump", "binutils"), tier_object(x86_folder, tier))
+    tiles = {name: body for name, body in found.items() if re.fullmatch(r"lstm_tile<\d+>", name)}
+    assert tiles, f"{tier} has no tiles of an LSTM"
+    for name, body in tiles.items():
+        loops = [loop for loop in map(x86_loop, innermost(body)) if loop.multiplications and not loop.stores]
+        assert loops, name
+        for loop in loops:
+            assert loop.stack == 0, f"{tier} {name}: {loop}"
+            assert (loop.additions if tier in UNFUSED else loop.fused) == loop.multiplications, f"{tier} {name}: {loop}"
+
+
 def test_register_tiles_of_64_bit_arm(tmp_path):
     build(tmp_path, *arm_options(), targets=("powerlab_tier_neon",))
     objdump = require_program("aarch64-linux-gnu-objdump", "binutils-aarch64-linux-gnu")
