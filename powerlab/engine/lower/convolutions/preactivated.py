@@ -19,6 +19,10 @@ from powerlab.engine.machine import Machine
 from powerlab.engine.pack import aligned_floats, fill_channels, pack_direct
 from powerlab.engine.tiers import Tier
 
+_WEIGHT_PARTS = 16
+"""The second-level cache over the weights of one unit that are taken up at a time: half and twice as many were slower
+or no faster."""
+
 
 @dataclass(frozen=True, slots=True)
 class PreactivatedConvolution:
@@ -31,16 +35,16 @@ class PreactivatedConvolution:
         return shape.preactivated
 
     def candidates(self, shape: ConvShape, machine: Machine) -> Sequence[Choice]:
-        """Return the cut that keeps most of what is used again in the caches.
+        """Return the cut that keeps what is used again in the second-level cache.
 
-        Those are the weights of one unit of output channels, in the first level; and in half of the second, for some
-        pixels, as many channels of the input as these weights take up and the sums of all output channels.
+        Half of it is for some pixels of as many channels of the input as are taken up at a time, and of the sums; of
+        the weights of one unit, so few need to be there that more channels at a time were no faster.
         """
         tier = machine.tier
         in_blocks, out_blocks = divide_up(shape.inputs, tier.vector_width), divide_up(shape.outputs, tier.vector_width)
         vector_bytes = FLOAT_BYTES * tier.vector_width
         weight_bytes = vector_bytes * tier.vector_width * min(out_blocks, tier.tile_blocks)
-        resident = max(1, machine.caches.l1_bytes * 2 // 3 // weight_bytes)
+        resident = max(1, machine.caches.l2_bytes // _WEIGHT_PARTS // weight_bytes)
         chunk_blocks = divide_up(in_blocks, divide_up(in_blocks, resident))
         fitting = machine.caches.l2_bytes // 2 // (vector_bytes * (chunk_blocks + out_blocks)) // tier.tile_pixels
         own_tiles = divide_up(divide_up(shape.pixels, machine.threads), tier.tile_pixels)
