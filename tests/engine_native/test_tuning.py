@@ -68,6 +68,17 @@ def test_the_fastest_wins():
     assert verdict.expected_ns == 100
 
 
+def test_who_was_only_lucky_does_not_win():
+    rounds = iter([50.0])
+
+    def lucky_once(shape, choices, machine):
+        return np.tile([100.0, *[next(rounds, 100.0)] * (len(choices) - 1)], (5, 1))
+
+    verdict = tune(SHAPE, MACHINE, lucky_once)
+    assert verdict.choice == verdict.expected
+    assert verdict.gain == 1
+
+
 def test_among_equals_the_model_keeps_its_choice():
     verdict = tune(SHAPE, MACHINE, alike)
     assert verdict.choice == verdict.expected
