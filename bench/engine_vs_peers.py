@@ -112,6 +112,9 @@ def main() -> None:
     for number, cell in enumerate(wanted, 1):
         measured.append(measure_processes(cell, peers, effort))
         print(_line(measured[-1], number, len(wanted)), file=sys.stderr, flush=True)
+        if options.json is not None:  # after every cell, so that what was seen is kept whatever comes
+            options.json.parent.mkdir(parents=True, exist_ok=True)
+            options.json.write_text(json.dumps(document(measured, about), indent=1) + "\n", encoding="utf-8")
     console = Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False)
     console.print(ratio_table(measured, peers))
     for sentence in sentences(measured):
@@ -121,8 +124,6 @@ def main() -> None:
     tuned = "after `powerlab engine tune`" if about["tuned"] else "untuned"
     console.print(f"{machine['cpu']}, {machine['cores']} cores, {machine['tier']}, {tuned}; {versions}.")
     if options.json is not None:
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps(document(measured, about), indent=1) + "\n", encoding="utf-8")
         console.print(f"Everything that was seen is in {options.json}.")
 
 
