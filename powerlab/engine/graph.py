@@ -10,7 +10,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,6 +128,14 @@ class Graph:
             constants=Constants({**self.kept_constants, **added}),
             tensors={**self.tensors, **{info.name: info for info in (*infos, *tensors)}},
         )
+
+
+def convolutions_of(node: Node) -> tuple[Node, ...]:
+    """Return the FusedConv nodes a Chain is made of, in order: head, depthwise, and the tail if it has one.
+
+    Nodes of other operators are made of none.
+    """
+    return cast("tuple[Node, ...]", node.attributes.get("convolutions", ()))
 
 
 def fresh_name(graph: Graph, wish: str, taken: Collection[str] = ()) -> str:

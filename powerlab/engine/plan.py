@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from powerlab.engine.arena import Arena, lay_out
-from powerlab.engine.program import Floats, Program, Space, Step, Tensor
+from powerlab.engine.layout import Layout
+from powerlab.engine.program import Floats, Part, Program, Space, Step, Tensor
 from powerlab.engine.tiers import Tier, native_engine
 
+_OPERANDS = ("x", "y", "out", "scratch")
 _VIEW_FIELDS = ("n", "c", "h", "w", "blocks", "pixel", "row", "plane", "image")
 _HALO_FIELDS = ("top", "left", "bottom", "right")
 
@@ -30,36 +33,46 @@ def build_plan(program: Program, tier: Tier, threads: int, spin_us: int) -> Any:
 
 
 def _add(native: Any, plan: Any, arena: Arena, step: Step) -> None:
-    described = native.Step()
-    for name, value in step.settings.items():
-        setattr(described, name, value)
-    for name in ("x", "y", "out", "scratch"):
-        tensor = getattr(step, name)
-        if tensor is not None:
-            setattr(described, name, _view(native, tensor))
+    layouts = {name: tensor.layout for name in _OPERANDS if (tensor := getattr(step, name)) is not None}
     plan.add(
         family=step.family,
         label=step.label,
-        step=described,
+        step=_described(native, step.settings, layouts),
         x=_place(native, arena, step.x),
         y=_place(native, arena, step.y),
         out=_place(native, arena, step.out),
         scratch=_place(native, arena, step.scratch),
         weights=_constant(plan, step.weights),
         bias=_constant(plan, step.bias),
+        parts=[_part(native, plan, part) for part in step.parts],
     )
+
+
+def _part(native: Any, plan: Any, part: Part) -> Any:
+    described = _described(native, part.settings, {"x": part.x, "out": part.out})
+    return native.Part(step=described, weights=_constant(plan, part.weights), bias=_constant(plan, part.bias))
+
+
+def _described(native: Any, settings: Mapping[str, Any], layouts: Mapping[str, Layout]) -> Any:
+    """Return a native ``Step`` without weights."""
+    described = native.Step()
+    for name, value in settings.items():
+        setattr(described, name, value)
+    for name, layout in layouts.items():
+        setattr(described, name, _view(native, layout))
+    return described
 
 
 def _constant(plan: Any, values: Floats | None) -> int:
     return -1 if values is None else int(plan.add_constant(values))
 
 
-def _view(native: Any, tensor: Tensor) -> Any:
+def _view(native: Any, layout: Layout) -> Any:
     view = native.View()
     for name in _VIEW_FIELDS:
-        setattr(view, name, getattr(tensor.layout, name))
+        setattr(view, name, getattr(layout, name))
     for name in _HALO_FIELDS:
-        setattr(view, name, getattr(tensor.layout.halo, name))
+        setattr(view, name, getattr(layout.halo, name))
     return view
 
 

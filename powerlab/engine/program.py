@@ -55,6 +55,17 @@ class Tensor:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """One convolution of a chain; where its operands lie is the kernel's matter, so it has layouts only."""
+
+    x: Layout
+    out: Layout
+    weights: Floats
+    bias: Floats
+    settings: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Step:
     """One kernel call.
 
@@ -68,6 +79,7 @@ class Step:
         bias: one value a channel, filled up to whole blocks.
         scratch: memory it may use as it likes, one image of the layout for each thread.
         choice: what was chosen for it, where there was a choice.
+        parts: the convolutions it is made of, where it is a chain.
         settings: further fields of the native ``Step``.
     """
 
@@ -80,6 +92,7 @@ class Step:
     bias: Floats | None = None
     scratch: Tensor | None = None
     choice: Choice | None = None
+    parts: tuple[Part, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def tensors(self) -> tuple[Tensor, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 
-from powerlab.engine.graph import Graph, Node
+from powerlab.engine.graph import Graph, Node, convolutions_of
 
 _WEIGHTED = {
     "Conv": (1, 2),
@@ -40,6 +40,8 @@ def macs(graph: Graph, node: Node) -> int:
     """Return the multiply-accumulates of one node; 0 where it is no convolution, matrix product or LSTM."""
     if node.op_type in ("Conv", "FusedConv"):
         return graph.tensors[node.outputs[0]].elements * math.prod(graph.shape(node.inputs[1])[1:])
+    if node.op_type == "Chain":
+        return sum(macs(graph, conv) for conv in convolutions_of(node))
     if node.op_type in ("Gemm", "FusedGemm", "MatMul"):
         return graph.tensors[node.inputs[0]].elements * graph.shape(node.outputs[0])[-1]
     if node.op_type in ("LSTM", "FusedLstm"):

@@ -12,6 +12,7 @@ from powerlab.engine.passes import PASSES
 IMAGE = (1, 2, 4, 4)
 CONSTANTS = {
     "w": np.ones((2, 2, 3, 3), np.float32),
+    "dw": np.ones((2, 1, 3, 3), np.float32),
     "b": np.zeros(2, np.float32),
     "s": np.ones(2, np.float32),
     "two": np.float32(2),
@@ -84,6 +85,7 @@ PICTURES = {
     ),
     "fuse_residuals": ([CONV, "Add x,c -> y"], "y", ["FusedConv x,w,,x -> y"]),
     "fuse_clamps": ([CONV, "Relu c -> r", "Relu r -> y"], "y", ["FusedConv x,w,, -> y"]),
+    "fuse_chains": ([CONV, "Conv c,dw -> d", "Relu d -> y"], "y", ["Chain x,,w,dw -> y"]),
     "drop_dead": (["Relu x -> dead", "Relu x -> y"], "y", ["Clamp x -> y"]),
     "check_lowered": (["Relu x -> y"], "y", ["Clamp x -> y"]),
 }
@@ -100,6 +102,7 @@ KEPT = {
     "pool_first": (["Conv x,q -> c", "AveragePool c -> y"], "y,c"),
     "fuse_residuals": ([CONV, "Add x,c -> y"], "y,c"),
     "fuse_clamps": ([CONV, "Relu c -> y"], "y,c"),
+    "fuse_chains": ([CONV, "Conv c,dw -> y"], "y,c"),
     "lower_functions": (["Sigmoid x -> g", "Mul g,x -> y"], "y,g"),
 }
 
@@ -108,7 +111,8 @@ def loaded(lines, outputs):
     nodes = []
     for line in lines:
         operator, inputs, _, output = line.split(" ")
-        nodes.append(helper.make_node(operator, inputs.split(","), [output], output, **ATTRIBUTES.get(operator, {})))
+        attributes = {**ATTRIBUTES.get(operator, {}), **({"group": 2} if "dw" in inputs else {})}
+        nodes.append(helper.make_node(operator, inputs.split(","), [output], output, **attributes))
     return load_bytes(onnx_bytes(nodes, {"x": IMAGE}, outputs.split(","), constants=CONSTANTS))
 
 

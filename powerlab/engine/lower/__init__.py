@@ -11,6 +11,7 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.engine.graph import Graph, Node
 from powerlab.engine.layout import NO_HALO, Halo
 from powerlab.engine.lower.builder import Builder, Chosen
+from powerlab.engine.lower.chain import chain_halo, lower_chain
 from powerlab.engine.lower.convolutions import (
     ALGORITHMS,
     Chooser,
@@ -37,6 +38,7 @@ LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
     **dict.fromkeys(KERNELS, lower_function),
     "Add": lower_add,
     "AveragePool": lower_average_pool,
+    "Chain": lower_chain,
     "Clamp": lower_clamp,
     "Concat": lower_concat,
     "FusedConv": lower_conv,
@@ -83,6 +85,9 @@ def lower(graph: Graph, tier: Tier, threads: int, chooser: Chooser | None = None
             chosen[node.outputs[0]] = shape, choice
             halo = ALGORITHMS[choice.algorithm].halo(shape)
             halos[source] = halos.get(source, NO_HALO).union(halo)
+        if node.op_type == "Chain":
+            source = node.inputs[0]
+            halos[source] = halos.get(source, NO_HALO).union(chain_halo(graph, node))
     places = find_places(graph, tier.vector_width)
     builder = Builder(
         graph,

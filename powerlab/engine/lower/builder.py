@@ -102,9 +102,10 @@ class Builder:
     def emit(
         self, family: str, node: Node | str, out: Tensor, x: Tensor, y: Tensor | None = None, **fields: Any
     ) -> None:
-        """Append a step; ``fields`` are its choice, weights, bias and scratch, and fields of the native step."""
+        """Append a step; ``fields`` are its choice, weights, bias, scratch and parts, and fields of the native step."""
         label = node if isinstance(node, str) else node.name or node.outputs[0]
-        extras = {name: fields.pop(name, None) for name in ("choice", "weights", "bias", "scratch")}
+        known = ("choice", "weights", "bias", "scratch", "parts")
+        extras = {name: fields.pop(name) for name in known if name in fields}
         self._steps.append(Step(family, label, out, x, y, settings=fields, **extras))
 
     def new_blocked(self, name: str) -> Tensor:

@@ -13,6 +13,7 @@ from powerlab.engine.passes.check_lowered import LOWERED, check_lowered
 from powerlab.engine.passes.drop_dead import drop_dead
 from powerlab.engine.passes.fold_constants import fold_constants
 from powerlab.engine.passes.fold_scales import fold_scales
+from powerlab.engine.passes.fuse_chains import fuse_chains
 from powerlab.engine.passes.fuse_clamps import fuse_clamps
 from powerlab.engine.passes.fuse_residuals import fuse_residuals
 from powerlab.engine.passes.lower_activations import lower_activations
@@ -45,6 +46,7 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
     fold_scales,
     fuse_residuals,
     fuse_clamps,
+    fuse_chains,
     drop_dead,
     check_lowered,
 )

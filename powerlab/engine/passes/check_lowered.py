@@ -10,6 +10,7 @@ LOWERED = frozenset(
     {
         "Add",
         "AveragePool",
+        "Chain",
         "Clamp",
         "Concat",
         "Elu",
@@ -37,7 +38,13 @@ LOWERED = frozenset(
 )
 """The operators of the native core; all compute in float32 on logical NCHW."""
 
-_WEIGHTS = {"FusedConv": (1, 2), "FusedGemm": (1, 2), "FusedLstm": (1, 2, 3), "ScaleShift": (1, 2)}
+_WEIGHTS = {
+    "Chain": range(2, 8),
+    "FusedConv": (1, 2),
+    "FusedGemm": (1, 2),
+    "FusedLstm": (1, 2, 3),
+    "ScaleShift": (1, 2),
+}
 """Operator → which of its inputs are constants; all others are computed."""
 
 _TAKES_BOTH = {"Concat": 0, "FusedLstm": 4}

@@ -6,7 +6,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from powerlab.engine.constants import Constants
-from powerlab.engine.graph import Graph, Node
+from powerlab.engine.graph import Graph, Node, convolutions_of
 
 
 def _needed_outputs(node: Node, needed: AbstractSet[str]) -> tuple[str, ...]:
@@ -24,7 +24,8 @@ def drop_dead(graph: Graph) -> Graph:
             needed.update(filter(None, node.inputs))
             nodes.append(replace(node, outputs=_needed_outputs(node, needed)))
     nodes.reverse()
-    kept = needed | {info.name for info in graph.inputs} | {name for node in nodes for name in node.outputs if name}
+    made = {name for node in nodes for part in (node, *convolutions_of(node)) for name in part.outputs if name}
+    kept = needed | {info.name for info in graph.inputs} | made
     return replace(
         graph,
         nodes=tuple(nodes),

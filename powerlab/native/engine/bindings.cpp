@@ -142,12 +142,18 @@ void bind_plan(nb::module_& module) {
             new (place) Place{space, offset, index};
           },
           nb::arg("space") = Place::Space::kNone, nb::arg("offset") = 0, nb::arg("index") = 0);
+  nb::class_<Plan::Part>(module, "Part")
+      .def(
+          "__init__",
+          [](Plan::Part* part, const Step& step, int weights, int bias) { new (part) Plan::Part{step, weights, bias}; },
+          nb::arg("step"), nb::arg("weights"), nb::arg("bias"));
   nb::class_<Plan>(module, "Plan")
       .def(nb::init<const std::string&, int, std::int64_t, std::int64_t>(), nb::arg("tier"), nb::arg("threads"),
            nb::arg("arena_floats"), nb::arg("spin_ns"))
       .def("add_constant", &add_constant, nb::arg("values"))
       .def("add", &Plan::add, nb::arg("family"), nb::arg("label"), nb::arg("step"), nb::arg("x"), nb::arg("y"),
-           nb::arg("out"), nb::arg("scratch"), nb::arg("weights"), nb::arg("bias"))
+           nb::arg("out"), nb::arg("scratch"), nb::arg("weights"), nb::arg("bias"),
+           nb::arg("parts") = std::vector<Plan::Part>{})
       .def("run", &run, nb::arg("inputs"), nb::arg("outputs"))
       .def("run_timed", &run_timed, nb::arg("inputs"), nb::arg("outputs"))
       .def("repeat", &repeat, nb::arg("inputs"), nb::arg("outputs"), nb::arg("first"), nb::arg("last"),

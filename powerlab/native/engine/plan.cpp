@@ -65,6 +65,10 @@ int Plan::keep_constant(std::shared_ptr<const float[]> values) {
   return static_cast<int>(constants_.size()) - 1;
 }
 
+const float* Plan::constant(int number) const {
+  return number < 0 ? nullptr : constants_.at(static_cast<std::size_t>(number)).get();
+}
+
 void Plan::check(const View& v, const Place& place, bool written) const {
   if (place.space != Place::Space::kArena) return;
   std::int64_t channels = (v.blocks - 1) * v.plane + std::min(v.pixel, v.plane);
@@ -79,7 +83,7 @@ void Plan::check(const View& v, const Place& place, bool written) const {
 }
 
 void Plan::add(const std::string& family, const std::string& label, Step step, Place x, Place y, Place out,
-               Place scratch, int weights, int bias) {
+               Place scratch, int weights, int bias, const std::vector<Part>& parts) {
   const Kernel& kernel = find_kernel(table_, family);
   check(step.x, x, false);
   check(step.y, y, false);
@@ -92,9 +96,17 @@ void Plan::add(const std::string& family, const std::string& label, Step step, P
   step.y.data = data(y);
   step.out.data = data(out);
   step.scratch.data = data(scratch);
-  step.weights = weights < 0 ? nullptr : constants_.at(static_cast<std::size_t>(weights)).get();
-  step.bias = bias < 0 ? nullptr : constants_.at(static_cast<std::size_t>(bias)).get();
-  steps_.push_back({step, &kernel, x, y, out, label});
+  step.weights = constant(weights);
+  step.bias = constant(bias);
+  auto kept = std::make_unique<Step[]>(parts.size());
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    kept[i] = parts[i].step;
+    kept[i].weights = constant(parts[i].weights);
+    kept[i].bias = constant(parts[i].bias);
+  }
+  step.parts = kept.get();
+  step.part_count = static_cast<std::int32_t>(parts.size());
+  steps_.push_back({step, &kernel, x, y, out, label, std::move(kept)});
 }
 
 void Plan::bind(std::span<const float* const> inputs, std::span<float* const> outputs) {

@@ -45,10 +45,16 @@ class Plan {
   // `add`.
   int keep_constant(std::shared_ptr<const float[]> values);
 
+  // One convolution of a chain, with numbers of constants.
+  struct Part {
+    Step step;
+    int weights, bias;
+  };
+
   // Appends a step. `weights` and `bias` are numbers of constants, or -1. Views in the arena are checked to lie inside
   // it; throws std::invalid_argument otherwise, and where the tier has no such kernel.
   void add(const std::string& family, const std::string& label, Step step, Place x, Place y, Place out, Place scratch,
-           int weights, int bias);
+           int weights, int bias, const std::vector<Part>& parts = {});
 
   // Runs all steps. Calls from several threads take turns. inputs[i] and outputs[i] are what places of that index mean.
   void run(std::span<const float* const> inputs, std::span<float* const> outputs);
@@ -77,9 +83,11 @@ class Plan {
     const Kernel* kernel;
     Place x, y, out;
     std::string label;
+    std::unique_ptr<Step[]> parts;  // what step.parts points to
   };
 
   static AlignedFloats allocate(std::int64_t floats);
+  const float* constant(int number) const;
   void check(const View& view, const Place& place, bool written) const;
   void bind(std::span<const float* const> inputs, std::span<float* const> outputs);
   void run_thread(int thread);

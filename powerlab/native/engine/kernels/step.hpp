@@ -59,6 +59,8 @@ struct Step {
   std::int32_t rounds = 1;     // how often the kernel is run, for LSTM: steps of time
   std::int32_t round = 0;      // which of these runs it is; set by the plan
   std::int32_t backwards;      // LSTM: 1 where time runs from the last step to the first
+  const Step* parts;           // chain: the convolutions it is made of; their views have no data
+  std::int32_t part_count;
 };
 
 using KernelFunction = void (*)(const Step& step, int thread, int threads);

@@ -30,11 +30,11 @@ static inline void store(float* p, Vec v) { *reinterpret_cast<AlignedVec*>(p) = 
 static inline Vec broadcast(float s) { return Vec{} + s; }
 
 // Not-a-number passes through unchanged, so that a broken model shows it.
-static inline Vec clamp(Vec v, float low, float high) {
-  const Vec lo = broadcast(low), hi = broadcast(high);
-  v = v < lo ? lo : v;
-  return v > hi ? hi : v;
+static inline Vec clamp(Vec v, Vec low, Vec high) {
+  v = v < low ? low : v;
+  return v > high ? high : v;
 }
+static inline Vec clamp(Vec v, float low, float high) { return clamp(v, broadcast(low), broadcast(high)); }
 
 // What ends most kernels: what is below 0 is multiplied by the slope, then all is clamped.
 static inline Vec activate(Vec v, float slope, float low, float high) {

@@ -62,6 +62,7 @@ void check_threads(const KernelTable& table, Report& report);
 void check_plan(const KernelTable& table, Report& report);
 void check_plan_bounds(const KernelTable& table, Report& report);
 void check_random_convolutions(const KernelTable& table, Report& report);
+void check_random_chains(const KernelTable& table, Report& report);
 void check_random_layers(const KernelTable& table, Report& report);
 void check_preactivated(const KernelTable& table, Report& report);
 void check_extremes(const KernelTable& table, Report& report);

@@ -1,5 +1,6 @@
 // All kernels of one tier: compiled once per instruction set, with its flags and in its namespace. A new kernel is one
 // header under kernels/ and one line here.
+#include "kernels/conv_chain.hpp"
 #include "kernels/conv_depthwise.hpp"
 #include "kernels/conv_direct.hpp"
 #include "kernels/conv_preactivated.hpp"
@@ -23,7 +24,8 @@ static const Kernel kKernels[] = {
     POWERLAB_KERNEL("conv_preactivated", "conv_preactivated_f32_" POWERLAB_CONV_TILE, conv_preactivated),
     POWERLAB_KERNEL("conv_winograd2", "conv_winograd2_f32_" POWERLAB_CONV_TILE, conv_winograd<2>),
     POWERLAB_KERNEL("conv_winograd4", "conv_winograd4_f32_" POWERLAB_CONV_TILE, conv_winograd<4>),
-    POWERLAB_KERNEL("conv_depthwise", "conv_depthwise_f32_1x8", conv_depthwise),
+    POWERLAB_KERNEL("conv_chain", "conv_chain_f32_" POWERLAB_CONV_TILE, conv_chain),
+    POWERLAB_KERNEL("conv_depthwise", "conv_depthwise_f32", conv_depthwise),
     POWERLAB_KERNEL("gemv", "gemv_f32_4x8", gemv),
     POWERLAB_KERNEL("pool_max", "pool_max_f32", pool_max),
     POWERLAB_KERNEL("pool_average", "pool_average_f32", pool_average),
