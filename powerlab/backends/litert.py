@@ -15,7 +15,7 @@ from powerlab.backends.tflite_model import tflite_model
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.graph import Graph
 from powerlab.engine.load import load_graph
-from powerlab.engine.passes import optimise
+from powerlab.engine.passes import optimise_for_others
 
 
 class LitertBackend:
@@ -53,7 +53,7 @@ def load(options: LoadOptions) -> LitertBackend:
     check_offers("litert", options)
     library = required("litert", "ai_edge_litert.interpreter")
     schema, flatbuffers = (required("litert", name) for name in ("ai_edge_litert.schema_py_generated", "flatbuffers"))
-    graph = optimise(load_graph(options.model, batch_size=options.batch_size))
+    graph = optimise_for_others(load_graph(options.model, batch_size=options.batch_size))
     try:
         interpreter = library.Interpreter(
             model_content=tflite_model(graph, schema, flatbuffers), num_threads=options.threads

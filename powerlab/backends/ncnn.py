@@ -17,7 +17,7 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.engine.graph import Graph
 from powerlab.engine.load import load_graph
 from powerlab.engine.lower.attributes import number
-from powerlab.engine.passes import optimise
+from powerlab.engine.passes import optimise_for_others
 
 
 class NcnnBackend:
@@ -98,4 +98,4 @@ def _single_image(options: LoadOptions) -> Graph:
                 f"ncnn takes one image at a time, but the output {part.name!r} of {options.model} is not one an image; "
                 "use another engine for this model."
             )
-    return optimise(single)
+    return optimise_for_others(single)

@@ -24,7 +24,7 @@ from powerlab.engine.graph import Graph, Node
 from powerlab.engine.load import load_graph
 from powerlab.engine.lower.attributes import integers, number
 from powerlab.engine.operators.activation import NO_CLAMP, NO_SLOPE, slope_of
-from powerlab.engine.passes import optimise
+from powerlab.engine.passes import optimise_for_others
 
 Tensor = Any
 Operator = Callable[..., Tensor]
@@ -84,7 +84,9 @@ def load(options: LoadOptions) -> TorchBackend:
     torch = required("torch", "torch")
     torch.set_num_threads(options.threads)
     check_threads("torch", options.threads, torch.get_num_threads())
-    return TorchBackend(optimise(load_graph(options.model, batch_size=options.batch_size)), torch, options.precision)
+    return TorchBackend(
+        optimise_for_others(load_graph(options.model, batch_size=options.batch_size)), torch, options.precision
+    )
 
 
 def _steps(graph: Graph, torch: Any, constants: dict[str, Tensor]) -> tuple[_Step, ...]:

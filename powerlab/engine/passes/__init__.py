@@ -52,7 +52,7 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
 )
 """Fusions come last and after dead nodes are gone: a tensor only dead nodes read is free to fuse."""
 
-__all__ = ["LOWERED", "PASSES", "optimise"]
+__all__ = ["LOWERED", "PASSES", "optimise", "optimise_for_others"]
 
 
 def optimise(graph: Graph) -> Graph:
@@ -63,4 +63,16 @@ def optimise(graph: Graph) -> Graph:
     """
     for rewrite in PASSES:
         graph = rewrite(graph)
+    return graph
+
+
+def optimise_for_others(graph: Graph) -> Graph:
+    """Return the graph as other engines get it: each node stands for an operator of theirs, so chains are left apart.
+
+    Raises:
+        PowerlabError: as :func:`optimise` does.
+    """
+    for rewrite in PASSES:
+        if rewrite is not fuse_chains:
+            graph = rewrite(graph)
     return graph
