@@ -132,6 +132,19 @@ def fold_row(weights: Floats) -> Floats:
     return weights.transpose(0, 3, 1, 2).reshape(outputs, kernel_w * inputs, kernel_h, 1)
 
 
+def fold_strides(weights: Floats, stride: int) -> Floats:
+    """Fold pixels a stride apart into the channels: (O, I, kh, kw) becomes (O, I * stride^2, kh / stride, kw / stride).
+
+    Rounded up: zeros fill the last stride. Rows of a stride come before columns, both after the channel.
+    """
+    outputs, inputs, *kernel = weights.shape
+    rows, columns = (divide_up(length, stride) for length in kernel)
+    filled = np.zeros((outputs, inputs, rows * stride, columns * stride), np.float32)
+    filled[:, :, : kernel[0], : kernel[1]] = weights
+    apart = filled.reshape(outputs, inputs, rows, stride, columns, stride).transpose(0, 1, 3, 5, 2, 4)
+    return np.ascontiguousarray(apart).reshape(outputs, inputs * stride**2, rows, columns)
+
+
 WINOGRAD_G: dict[int, Doubles] = {
     2: np.array([[1, 0, 0], [1 / 2, 1 / 2, 1 / 2], [1 / 2, -1 / 2, 1 / 2], [0, 0, 1]]),
     4: np.array(
@@ -144,30 +157,68 @@ WINOGRAD_G: dict[int, Doubles] = {
             [0, 0, 1],
         ]
     ),
+    6: np.array(
+        [
+            [1, 0, 0],
+            [-2 / 9, -2 / 9, -2 / 9],
+            [-2 / 9, 2 / 9, -2 / 9],
+            [1 / 90, 1 / 45, 2 / 45],
+            [1 / 90, -1 / 45, 2 / 45],
+            [32 / 45, 16 / 45, 8 / 45],
+            [32 / 45, -16 / 45, 8 / 45],
+            [0, 0, 1],
+        ]
+    ),
 }
-"""G of F(2, 3) and F(4, 3), by output tile size (Lavin and Gray, 2016, section 4)."""
+"""G of F(2, 3), F(4, 3) and F(6, 3), by output tile size (Lavin and Gray, 2016, section 4)."""
+
+WINOGRAD_G_5: dict[int, Doubles] = {
+    4: np.array(
+        [
+            [1, 0, 0, 0, 0],
+            [-2 / 9, -2 / 9, -2 / 9, -2 / 9, -2 / 9],
+            [-2 / 9, 2 / 9, -2 / 9, 2 / 9, -2 / 9],
+            [1 / 90, 1 / 45, 2 / 45, 4 / 45, 8 / 45],
+            [1 / 90, -1 / 45, 2 / 45, -4 / 45, 8 / 45],
+            [32 / 45, 16 / 45, 8 / 45, 4 / 45, 2 / 45],
+            [32 / 45, -16 / 45, 8 / 45, -4 / 45, 2 / 45],
+            [0, 0, 0, 0, 1],
+        ]
+    ),
+}
+"""G of F(4, 5): the points are those of F(6, 3)."""
 
 
-def pack_winograd(weights: Floats, tile: int, width: int, tile_blocks: int) -> Floats:
-    """Transform and pack a 3 x 3 convolution for ``conv_winograd``: [unit][position][channel][block][width].
+def winograd_g(tile: int, taps: int) -> Doubles:
+    """Return G of F(tile, taps), shape (tile + taps - 1, taps)."""
+    return {3: WINOGRAD_G, 5: WINOGRAD_G_5}[taps][tile]
+
+
+def pack_winograd(weights: Floats, tile: int, width: int, tile_blocks: int, groups: int = 1) -> Floats:
+    """Transform and pack a convolution for ``conv_winograd``: [unit][position][channel][block][width].
 
     Args:
-        weights: shape (O, I, 3, 3).
-        tile: output tile size, 2 or 4.
+        weights: shape (O, I / groups, R, R), R being 3 or 5.
+        tile: output tile size.
         width: channels of an output block.
         tile_blocks: output blocks of a unit at most.
+        groups: groups of the convolution; with more than one, channels fill whole blocks on both sides.
     """
-    outputs, inputs = weights.shape[:2]
-    blocks, positions = divide_up(outputs, width), (tile + 2) ** 2
-    transform = np.kron(WINOGRAD_G[tile], WINOGRAD_G[tile])
-    packed = aligned_floats(blocks * width * inputs * positions)
+    outputs, inputs, _, size = weights.shape
+    per_group = outputs // groups
+    blocks, positions = divide_up(per_group, width), (tile + size - 1) ** 2
+    g = winograd_g(tile, size)
+    transform = np.kron(g, g)
+    packed = aligned_floats(groups * blocks * width * inputs * positions)
     at = 0
-    for begin, end in itertools.pairwise(unit_bounds(blocks, tile_blocks)):
-        rows = _filled(weights[begin * width : end * width], (end - begin) * width)
-        taps = rows.reshape(-1, inputs, 9).transpose(2, 1, 0).astype(np.float64, order="C").reshape(9, -1)
-        unit = (transform @ taps).reshape(-1)
-        packed[at : at + unit.size] = unit
-        at += unit.size
+    for group in range(groups):
+        own = weights[group * per_group : (group + 1) * per_group]
+        for begin, end in itertools.pairwise(unit_bounds(blocks, tile_blocks)):
+            rows = _filled(own[begin * width : end * width], (end - begin) * width)
+            taps = rows.reshape(-1, inputs, size**2).transpose(2, 1, 0).astype(np.float64, order="C")
+            unit = (transform @ taps.reshape(size**2, -1)).reshape(-1)
+            packed[at : at + unit.size] = unit
+            at += unit.size
     return packed
 
 

@@ -15,7 +15,7 @@ from powerlab.engine.lower import lower
 from powerlab.engine.lower.convolutions import ALGORITHMS, conv_shape, padded_tensors
 from powerlab.engine.machine import this_machine
 from powerlab.engine.plan import build_plan
-from powerlab.engine.tiers import choose_tier
+from powerlab.engine.tiers import available_tiers, choose_tier
 
 PLAIN = {"strides": (1, 1), "pads": (0, 0, 0, 0), "dilations": (1, 1), "group": 1}
 
@@ -112,3 +112,58 @@ def test_convolutions_in_groups(*, groups, inputs, outputs, size, strides, threa
     x = generator.standard_normal((1, groups * inputs, *size), dtype=np.float32)
     weights = generator.standard_normal((groups * outputs, inputs, 3, 3), dtype=np.float32)
     check_all_candidates(threads, x, weights, None, {"pads": (1, 1, 1, 1), "group": groups, "strides": strides})
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    groups=st.integers(1, 3),
+    blocks=st.tuples(st.integers(1, 2), st.integers(1, 5)),
+    kernel=st.sampled_from([3, 5]),
+    size=sizes,
+    images=st.integers(1, 2),
+    threads=st.integers(1, 4),
+)
+def test_groups_of_whole_blocks(*, groups, blocks, kernel, size, images, threads):
+    generator = np.random.default_rng(4)
+    inputs, outputs = (count * choose_tier().vector_width for count in blocks)
+    x = generator.standard_normal((images, groups * inputs, *size), dtype=np.float32)
+    weights = generator.standard_normal((groups * outputs, inputs, kernel, kernel), dtype=np.float32)
+    check_all_candidates(threads, x, weights, None, {"pads": (kernel // 2,) * 4, "group": groups})
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    inputs=st.integers(1, 5),
+    outputs=st.integers(1, 70),
+    stride=st.sampled_from([2, 4]),
+    kernel=st.tuples(st.integers(5, 12), st.integers(5, 12)),
+    extra=st.tuples(st.integers(0, 40), st.integers(0, 40)),
+    pads=st.tuples(*[st.integers(0, 5)] * 4),
+    with_residual=st.booleans(),
+    threads=st.integers(1, 3),
+)
+def test_large_kernels_and_strides(*, inputs, outputs, stride, kernel, extra, pads, with_residual, threads):
+    generator = np.random.default_rng(5)
+    size = (kernel[0] + extra[0], kernel[1] + extra[1])
+    x = generator.standard_normal((2, inputs, *size), dtype=np.float32)
+    weights = generator.standard_normal((outputs, inputs, *kernel), dtype=np.float32)
+    window = {"strides": (stride, stride), "pads": pads}
+    residual = None
+    if with_residual:
+        shape = conv(x, weights, clamp=NO_CLAMP, **{**PLAIN, **window}).shape
+        residual = generator.standard_normal(shape, dtype=np.float32)
+    check_all_candidates(threads, x, weights, residual, window)
+
+
+def test_the_first_convolution_of_alexnet_is_folded():
+    maker = GraphMaker()
+    weights = np.random.default_rng(6).standard_normal((32, 3, 11, 11), dtype=np.float32)
+    graph = maker.graph(maker.conv(maker.input("x", 1, 3, 63, 64), weights, strides=(4, 4), pads=(2,) * 4))
+    shape = conv_shape(graph, graph.nodes[0], padded_tensors(graph))
+    for tier in available_tiers():
+        assert ALGORITHMS["folded_winograd4"].applies(shape, tier)
+        assert not ALGORITHMS["folded_winograd4"].applies(replace(shape, from_outside=False), tier)
+        assert not ALGORITHMS["folded_winograd4"].applies(replace(shape, strides=(4, 2)), tier)
+        assert not ALGORITHMS["folded_winograd4"].applies(replace(shape, kernel=(13, 11)), tier)
+        families = [step.family for step in lower(graph, tier, 1).steps]
+        assert families[:2] == ["space_to_depth", "conv_winograd4"]

@@ -15,12 +15,14 @@ from powerlab.engine.pack import (
     WINOGRAD_G,
     fill_channels,
     fold_row,
+    fold_strides,
     merge_groups,
     mergeable_groups,
     pack_depthwise,
     pack_direct,
     pack_winograd,
     unit_bounds,
+    winograd_g,
 )
 
 # Vector width and tile blocks of sse4 and neon, avx2, avx512, and of no tier.
@@ -106,6 +108,42 @@ def test_winograd_weights_are_those_of_the_paper_at_every_position(sizes, tile, 
         np.testing.assert_allclose(unit[..., : len(wanted)], wanted.transpose(1, 2, 3, 0), rtol=1e-6, atol=1e-7)
         assert not unit[..., len(wanted) :].any()
     assert at == packed.size
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.sampled_from(TILES), st.integers(1, 3), st.integers(1, 3), st.integers(1, 9), st.booleans())
+def test_grouped_winograd_weights_are_those_of_each_group(sizes, groups, in_blocks, out_blocks, large):
+    width, tile_blocks = sizes
+    taps = 5 if large else 3
+    shape = (groups * out_blocks * width, in_blocks * width, taps, taps)
+    weights = np.random.default_rng(out_blocks).standard_normal(shape, dtype=np.float32)
+    parts = [pack_winograd(part, 4, width, tile_blocks) for part in np.split(weights, groups)]
+    np.testing.assert_array_equal(pack_winograd(weights, 4, width, tile_blocks, groups), np.concatenate(parts))
+
+
+@pytest.mark.parametrize(("tile", "taps"), [(2, 3), (4, 3), (4, 5)])
+def test_the_rows_of_g_are_powers_of_its_points(tile, taps):
+    """Toom and Cook: a row evaluates the kernel's polynomial at its point, up to a factor; the last is infinity."""
+    points = [0, 1, -1, 2, -2, 0.5, -0.5][: tile + taps - 2]
+    for row, point in zip(winograd_g(tile, taps), points, strict=False):
+        np.testing.assert_allclose(row, row[0] * np.power(float(point), np.arange(taps)), rtol=1e-15)
+    np.testing.assert_array_equal(winograd_g(tile, taps)[-1], np.eye(taps)[-1])
+
+
+@given(st.integers(1, 4), st.integers(1, 4), st.tuples(st.integers(1, 12), st.integers(1, 12)), st.sampled_from([2, 4]))
+def test_folded_strides_hold_each_weight_once_and_zeros(outputs, inputs, kernel, stride):
+    weights = numbered(outputs, inputs, *kernel)
+    folded = fold_strides(weights, stride)
+    rows, columns = (divide_up(length, stride) for length in kernel)
+    assert folded.shape == (outputs, inputs * stride**2, rows, columns)
+    for ky in range(rows * stride):
+        for kx in range(columns * stride):
+            at = np.arange(inputs) * stride**2 + ky % stride * stride + kx % stride
+            found = folded[:, at, ky // stride, kx // stride]
+            if ky < kernel[0] and kx < kernel[1]:
+                np.testing.assert_array_equal(found, weights[:, :, ky, kx])
+            else:
+                assert not found.any()
 
 
 # B^T and A^T of Lavin and Gray (2016), as the kernel's additions spell them out.

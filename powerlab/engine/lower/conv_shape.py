@@ -61,11 +61,6 @@ class ConvShape:
         return self.images * math.prod(self.size)
 
     @property
-    def plain(self) -> bool:
-        """Tell whether it is one group without strides or dilations."""
-        return self.groups == 1 and self.strides == self.dilations == (1, 1)
-
-    @property
     def depthwise(self) -> bool:
         """Tell whether each output channel is made of one input channel, as many as there are of them."""
         return self.groups == self.inputs == self.outputs > 1

@@ -7,15 +7,20 @@ from collections.abc import Mapping
 from powerlab.engine.lower.convolutions.algorithm import Algorithm
 from powerlab.engine.lower.convolutions.depthwise import DepthwiseConvolution
 from powerlab.engine.lower.convolutions.direct import DirectConvolution
+from powerlab.engine.lower.convolutions.folded import FoldedConvolution
 from powerlab.engine.lower.convolutions.interleaved import InterleavedConvolution
 from powerlab.engine.lower.convolutions.preactivated import PreactivatedConvolution
 from powerlab.engine.lower.convolutions.winograd import WinogradConvolution
+
+_WINOGRAD_4 = WinogradConvolution(tile=4, forth_cycles=230, back_cycles=180)
 
 _ALL: tuple[Algorithm, ...] = (
     InterleavedConvolution(),
     DirectConvolution(),
     WinogradConvolution(tile=2, forth_cycles=70, back_cycles=50),
-    WinogradConvolution(tile=4, forth_cycles=230, back_cycles=180),
+    _WINOGRAD_4,
+    WinogradConvolution(tile=4, kernel=5, forth_cycles=460, back_cycles=360),
+    FoldedConvolution(inner=_WINOGRAD_4),
     DepthwiseConvolution(),
     PreactivatedConvolution(),
 )

@@ -1,7 +1,8 @@
 """Winograd convolutions.
 
 The cost is a model in cycles of one core: multiplications, transforms, and weights that come from memory, of which
-Winograd has more. F(4 x 4) pays for large images, F(2 x 2) for smaller ones.
+Winograd has more. F(4 x 4) pays for large images, F(2 x 2) for smaller ones. Kernels of 5 x 5 have the most to win:
+F(4 x 4) needs a sixth of their multiplications.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from powerlab.engine.lower.convolutions.fields import result, window_fields
 from powerlab.engine.lower.cost import overlapped, step_cycles
 from powerlab.engine.machine import Machine
 from powerlab.engine.pack import fill_channels, pack_winograd
+from powerlab.engine.program import Floats, Tensor
 from powerlab.engine.tiers import Tier
 
 _EFFICIENCY = 0.93
@@ -32,62 +34,84 @@ _NEARER = 4
 
 @dataclass(frozen=True, slots=True)
 class WinogradConvolution:
-    """3 x 3 convolutions of stride 1, in output tiles of ``tile`` x ``tile`` pixels.
+    """Square convolutions of stride 1, in output tiles of ``tile`` x ``tile`` pixels.
 
     Attributes:
         tile: rows and columns of an output tile.
         forth_cycles: cycles to transform the input of one tile of one channel block.
         back_cycles: cycles to transform its products back.
+        kernel: rows and columns of the kernel.
     """
 
     tile: int
     forth_cycles: float
     back_cycles: float
+    kernel: int = 3
 
     @property
     def name(self) -> str:
         """Return how choices call it."""
-        return f"winograd{self.tile}"
+        return f"winograd{self.tile}" if self.kernel == 3 else f"winograd{self.tile}x{self.kernel}"
 
     @property
     def positions(self) -> int:
         """Return how many products make a tile."""
-        return (self.tile + 2) ** 2
+        return (self.tile + self.kernel - 1) ** 2
 
     def applies(self, shape: ConvShape, tier: Tier) -> bool:
         """Tell whether it can compute ``shape``, and there are channels enough to be worth a thought."""
-        return shape.kernel == (3, 3) and shape.plain and min(shape.inputs, shape.outputs) >= tier.vector_width
+        unit_steps = shape.strides == shape.dilations == (1, 1)
+        if shape.kernel != (self.kernel, self.kernel) or not unit_steps or shape.preactivated:
+            return False
+        channels = (shape.inputs // shape.groups, shape.outputs // shape.groups)
+        if shape.groups > 1 and any(count % tier.vector_width for count in channels):
+            return False  # groups begin with a block
+        return min(channels) >= tier.vector_width
 
     def candidates(self, shape: ConvShape, machine: Machine) -> Sequence[Choice]:
         """Return the cuts worth a try."""
-        tier, own = machine.tier, self._own_tiles(shape, machine)
-        fitting = tiles_together(divide_up(shape.inputs, tier.vector_width), self.tile, machine)
-        together = (divide_up(own, divide_up(own, limit)) for limit in (fitting, fitting * 2, divide_up(fitting, 2)))
-        return tuple(
-            Choice(algorithm=self.name, tile_blocks=tier.tile_blocks, tile_pixels=tier.tile_pixels, chunk_tiles=count)
-            for count in dict.fromkeys(together)
-        )
+        tier = machine.tier
+        in_blocks = divide_up(shape.inputs // shape.groups, tier.vector_width)
+        fitting = tiles_together(in_blocks, self.tile, machine, self.kernel)
+        found: dict[Choice, None] = {}
+        for split in range(1, machine.threads + 1):
+            if machine.threads % split or (split > 1 and _units(shape, tier) < split):
+                continue
+            own = self._own_tiles(shape, machine, split)
+            for limit in (fitting, fitting * 2, divide_up(fitting, 2)):
+                choice = Choice(
+                    algorithm=self.name,
+                    tile_blocks=tier.tile_blocks,
+                    tile_pixels=tier.tile_pixels,
+                    channel_split=split,
+                    chunk_tiles=divide_up(own, divide_up(own, limit)),
+                )
+                found.setdefault(choice)
+        return tuple(found)
 
     def cycles(self, shape: ConvShape, choice: Choice, machine: Machine) -> float:
         """Return how many cycles of a core the convolution is expected to take."""
-        width, tier = machine.tier.vector_width, machine.tier
-        in_blocks, out_blocks = divide_up(shape.inputs, width), divide_up(shape.outputs, width)
-        own = self._own_tiles(shape, machine)
-        units = divide_up(out_blocks, tier.tile_blocks)
+        tier, split, groups = machine.tier, choice.channel_split, shape.groups
+        width, inputs = tier.vector_width, shape.inputs // groups
+        in_blocks, out_blocks = groups * divide_up(inputs, width), groups * divide_up(shape.outputs // groups, width)
+        own, units = self._own_tiles(shape, machine, split), _units(shape, tier)
         parts = divide_up(choice.chunk_tiles, tier.tile_pixels)
         step = step_cycles(machine, out_blocks / units, choice.chunk_tiles / parts)
-        products = self.positions * units * parts / choice.chunk_tiles * (shape.inputs * step + _TILE_CYCLES)
-        transforms = self.forth_cycles * in_blocks + self.back_cycles * out_blocks
-        weight_bytes = FLOAT_BYTES * self.positions * shape.inputs * out_blocks * width
+        products = (
+            self.positions * divide_up(units, split) * parts / choice.chunk_tiles * (inputs * step + _TILE_CYCLES)
+        )
+        # Threads that divide the channels of one group all transform its input.
+        transforms = self.forth_cycles * in_blocks / min(groups, split) + self.back_cycles * out_blocks / split
+        weight_bytes = FLOAT_BYTES * self.positions * inputs * out_blocks * width / split
         again = (divide_up(own, choice.chunk_tiles) - 1) / _NEARER
         return overlapped(
             own * (products / _EFFICIENCY + transforms), (1 + again) * weight_bytes / machine.memory_bytes_per_cycle
         )
 
-    def _own_tiles(self, shape: ConvShape, machine: Machine) -> int:
-        """Return how many tiles the busiest thread makes."""
+    def _own_tiles(self, shape: ConvShape, machine: Machine, split: int) -> int:
+        """Return how many tiles the busiest thread makes where the channels go in ``split`` parts."""
         rows, columns = (divide_up(length, self.tile) for length in shape.size)
-        return divide_up(shape.images * rows * columns, machine.threads)
+        return divide_up(shape.images * rows * columns * split, machine.threads)
 
     def halo(self, shape: ConvShape) -> Halo:
         """Return the zeros it needs around the planes of the input: whole tiles are read."""
@@ -96,12 +120,18 @@ class WinogradConvolution:
 
     def emit(self, builder: Builder, node: Node, shape: ConvShape, choice: Choice) -> None:
         """Append the step that computes a FusedConv."""
+        x = builder.blocked(node.inputs[0])
+        self.emit_on(builder, node, shape, choice, x=x, weights=builder.constant(node.inputs[1]))
+
+    def emit_on(
+        self, builder: Builder, node: Node, shape: ConvShape, choice: Choice, *, x: Tensor, weights: Floats
+    ) -> None:
+        """Append the step that computes a FusedConv, given the input in blocks and the weights."""
         tier = builder.tier
         width = tier.vector_width
-        weights, bias = builder.constant(node.inputs[1]), builder.optional_constant(node.input(2))
-        x = builder.blocked(node.inputs[0])
+        bias = builder.optional_constant(node.input(2))
         out, residual = result(builder, node)
-        in_blocks = x.layout.blocks
+        in_blocks = x.layout.blocks // shape.groups
         floats = self.positions * ((in_blocks + tier.tile_blocks) * choice.chunk_tiles + 2) * width
         scratch = builder.in_arena(Layout(builder.threads, floats, 1, 1, 1, 1, floats, floats, floats))
         builder.emit(
@@ -112,19 +142,32 @@ class WinogradConvolution:
             residual,
             choice=choice,
             scratch=scratch,
-            weights=pack_winograd(weights, self.tile, width, tier.tile_blocks),
+            weights=pack_winograd(weights, self.tile, width, tier.tile_blocks, shape.groups),
             bias=fill_channels(bias, shape.outputs, out.layout.blocks, width),
-            groups=1,
+            groups=shape.groups,
             lanes=width,
-            last_lanes=shape.inputs - (in_blocks - 1) * width,
+            last_lanes=shape.inputs // shape.groups - (in_blocks - 1) * width,
+            channel_split=choice.channel_split,
             chunk_tiles=choice.chunk_tiles,
             **window_fields(shape, node),
         )
 
 
-def tiles_together(in_blocks: int, tile: int, machine: Machine) -> int:
-    """Return how many tiles a thread takes at a time: transformed input and products stay in most of the L2 cache."""
+def _units(shape: ConvShape, tier: Tier) -> int:
+    """Return into how many units the kernel deals the output blocks of all groups."""
+    return shape.groups * divide_up(divide_up(shape.outputs // shape.groups, tier.vector_width), tier.tile_blocks)
+
+
+def tiles_together(in_blocks: int, tile: int, machine: Machine, kernel: int = 3) -> int:
+    """Return how many tiles a thread takes at a time: transformed input and products stay in most of the L2 cache.
+
+    Args:
+        in_blocks: input blocks of a group.
+        tile: rows and columns of an output tile.
+        machine: whose cache and kernels.
+        kernel: rows and columns of the convolution's kernel.
+    """
     tier = machine.tier
-    bytes_a_tile = FLOAT_BYTES * tier.vector_width * (tile + 2) ** 2 * (in_blocks + tier.tile_blocks)
+    bytes_a_tile = FLOAT_BYTES * tier.vector_width * (tile + kernel - 1) ** 2 * (in_blocks + tier.tile_blocks)
     fitting = machine.caches.l2_bytes * 3 // 4 // bytes_a_tile
     return max(tier.tile_pixels, min(fitting, 8 * tier.tile_pixels))

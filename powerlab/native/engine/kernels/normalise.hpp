@@ -33,28 +33,45 @@ static inline Vec power(Vec v, float beta) {
   return load(lanes);
 }
 
+// Pixels taken together: what one stored is read again when it has long arrived in the cache.
+constexpr int kLrnPixels = 16;
+
+// The squares of the block before, of this one and of the next, for some pixels.
+struct LrnSquares {
+  alignas(4 * kWidth) float at[kLrnPixels][3 * kWidth];
+};
+
 // out = x * (offset + alpha / size * sum of the squares of the size channels around)^-beta
 // size is at most 2 v + 1.
 static void lrn(const Step& s, int thread, int threads) {
   const Range rows = share(static_cast<std::int64_t>(s.out.n) * s.out.h, thread, threads);
-  const int before = (s.size - 1) / 2, after = s.size - 1 - before;
+  const int before = (s.size - 1) / 2;
   const float alpha = s.alpha / static_cast<float>(s.size);
   for (std::int64_t unit = rows.begin; unit < rows.end; ++unit) {
     const Row r{unit / s.out.h, 0, unit % s.out.h};
-    for (int column = 0; column < s.out.w; ++column) {
-      const float* x = row_start(s.x, r) + column * static_cast<std::int64_t>(kWidth);
-      float* out = row_start(s.out, r) + column * static_cast<std::int64_t>(kWidth);
-      float squares[3 * kWidth] __attribute__((aligned(4 * kWidth)));
-      store(squares, Vec{});
-      store(squares + kWidth, square_at(s.x, x, 0));
+    for (int first = 0; first < s.out.w; first += kLrnPixels) {
+      const int count = s.out.w - first < kLrnPixels ? s.out.w - first : kLrnPixels;
+      const float* x = row_start(s.x, r) + first * static_cast<std::int64_t>(kWidth);
+      float* out = row_start(s.out, r) + first * static_cast<std::int64_t>(kWidth);
+      LrnSquares squares;
+      for (int i = 0; i < count; ++i) {
+        store(squares.at[i] + kWidth, Vec{});
+        store(squares.at[i] + 2 * kWidth, square_at(s.x, x + i * kWidth, 0));
+      }
       for (int block = 0; block < s.x.blocks; ++block) {
-        store(squares + 2 * kWidth, square_at(s.x, x, block + 1));
-        Vec sum{};
-        for (int d = -before; d <= after; ++d) sum += load_unaligned(squares + kWidth + d);
-        const Vec base = broadcast(s.offset) + sum * alpha;
-        store(out + block * s.out.plane, load(x + block * s.x.plane) * power(base, s.beta));
-        store(squares, load(squares + kWidth));
-        store(squares + kWidth, load(squares + 2 * kWidth));
+        for (int i = 0; i < count; ++i) {
+          float* at = squares.at[i];
+          store(at, load(at + kWidth));
+          store(at + kWidth, load(at + 2 * kWidth));
+          store(at + 2 * kWidth, square_at(s.x, x + i * kWidth, block + 1));
+        }
+        for (int i = 0; i < count; ++i) {
+          const float* lowest = squares.at[i] + kWidth - before;
+          Vec sum{};
+          for (int d = 0; d < s.size; ++d) sum += load_unaligned(lowest + d);
+          const Vec base = broadcast(s.offset) + sum * alpha;
+          store(out + block * s.out.plane + i * kWidth, load(x + block * s.x.plane + i * kWidth) * power(base, s.beta));
+        }
       }
     }
   }

@@ -6,7 +6,7 @@
 
 #define POWERLAB_TEXT_(text) #text
 #define POWERLAB_TEXT(text) POWERLAB_TEXT_(text)
-#define POWERLAB_KERNEL(family, name, function) {family, name "_" POWERLAB_TEXT(POWERLAB_TIER), function}
+#define POWERLAB_KERNEL(family, name, ...) {family, name "_" POWERLAB_TEXT(POWERLAB_TIER), __VA_ARGS__}
 
 #if defined(__clang__)
 #define POWERLAB_UNROLL _Pragma("clang loop unroll(full)")

@@ -99,15 +99,14 @@ void check(const KernelTable& table, const char* family, const ConvCase& c, int 
   }
 }
 
-void check_winograd(const KernelTable& table, int m, const ConvCase& c, Report& report) {
-  const std::string family = "conv_winograd" + std::to_string(m);
+void check_winograd(const KernelTable& table, const std::string& family, int m, const ConvCase& c, Report& report) {
   const Problem problem(c);
-  const int v = table.vector_width, chunk_tiles = 5, size = m + 2;
+  const int v = table.vector_width, chunk_tiles = 5, size = m + c.kernel - 1;
   Placed x(c.n, c.in, c.h, c.w, v, c.pad + m - 1), residual(c.n, c.out, problem.expected.h, problem.expected.w, v, 0);
   x.put(problem.x);
   residual.put(problem.residual);
-  Floats weights = pack_winograd(table, problem.weights, m);
-  for (const int threads : {1, 2, 3}) {
+  Floats weights = pack_winograd(table, problem.weights, m, c.groups);
+  for (const int threads : {1, 2, 3, 4}) {
     Placed out(c.n, c.out, problem.expected.h, problem.expected.w, v, 1);
     Floats bias = filled(problem.bias, out.view.blocks, v);
     Step step = step_of(c, problem);
@@ -116,8 +115,9 @@ void check_winograd(const KernelTable& table, int m, const ConvCase& c, Report& 
     if (c.residual) step.y = residual.view;
     step.weights = weights.data();
     step.bias = bias.data();
-    step.last_lanes = c.in - (x.view.blocks - 1) * v;
+    step.last_lanes = c.in / c.groups - (x.view.blocks / c.groups - 1) * v;
     step.chunk_tiles = chunk_tiles;
+    step.channel_split = (threads + 1) / 2;  // 4 threads divide both tiles and channels
     step.scratch.image = size * size * ((x.view.blocks + table.tile_blocks) * chunk_tiles + 2) * v;
     Floats scratch(static_cast<std::size_t>(threads * step.scratch.image), std::numeric_limits<float>::quiet_NaN());
     step.scratch.data = scratch.data();
@@ -144,14 +144,20 @@ void check_convolutions(const KernelTable& table, Report& report) {
 void check_winograd(const KernelTable& table, Report& report) {
   const int v = table.vector_width;
   const ConvCase cases[] = {
-      {1, v, v, 8, 8, 3, 1, 1, 1, 1, false, false},
-      {2, 2 * v + 3, 5 * v + 1, 7, 9, 3, 1, 1, 1, 1, true, true},
-      {1, 3 * v, 2 * v, 13, 6, 3, 1, 0, 1, 1, false, true},
-      {1, 1, 1, 3, 3, 3, 1, 0, 1, 1, false, false},
+      {1, v, v, 8, 8, 3, 1, 1, 1, 1, false, false},         {2, 2 * v + 3, 5 * v + 1, 7, 9, 3, 1, 1, 1, 1, true, true},
+      {1, 3 * v, 2 * v, 13, 6, 3, 1, 0, 1, 1, false, true}, {1, 1, 1, 3, 3, 3, 1, 0, 1, 1, false, false},
+      {1, 6 * v, 9 * v, 6, 7, 3, 1, 1, 1, 3, true, true},
   };
   for (const ConvCase& c : cases) {
-    for (const int m : {2, 4}) check_winograd(table, m, c, report);
+    for (const int m : {2, 4}) check_winograd(table, "conv_winograd" + std::to_string(m), m, c, report);
   }
+  const ConvCase wide[] = {
+      {1, v, v, 9, 9, 5, 1, 2, 1, 1, false, false},
+      {2, 2 * v + 3, 5 * v + 1, 7, 10, 5, 1, 2, 1, 1, true, true},
+      {1, 4 * v, 6 * v, 13, 6, 5, 1, 1, 1, 2, false, true},
+      {1, 1, 1, 5, 5, 5, 1, 0, 1, 1, false, false},
+  };
+  for (const ConvCase& c : wide) check_winograd(table, "conv_winograd4x5", 4, c, report);
 }
 
 void check_depthwise(const KernelTable& table, Report& report) {

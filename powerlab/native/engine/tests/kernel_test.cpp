@@ -23,6 +23,7 @@ void check_kernels(const KernelTable& table, Report& report) {
   check_winograd(table, report);
   check_depthwise(table, report);
   check_gemv(table, report);
+  check_space_to_depth(table, report);
   check_pools(table, report);
   check_elementwise(table, report);
   check_lstm(table, report);

@@ -39,35 +39,51 @@ Floats pack_depthwise(const KernelTable& table, const reference::Tensor& weights
   return packed;
 }
 
-std::vector<std::vector<double>> winograd_g(int m) {
+std::vector<std::vector<double>> winograd_g(int m, int taps) {
   if (m == 2) return {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
-  return {{1 / 4.0, 0, 0},
-          {-1 / 6.0, -1 / 6.0, -1 / 6.0},
-          {-1 / 6.0, 1 / 6.0, -1 / 6.0},
-          {1 / 24.0, 1 / 12.0, 1 / 6.0},
-          {1 / 24.0, -1 / 12.0, 1 / 6.0},
-          {0, 0, 1}};
+  if (m == 4 && taps == 3) {
+    return {{1 / 4.0, 0, 0},
+            {-1 / 6.0, -1 / 6.0, -1 / 6.0},
+            {-1 / 6.0, 1 / 6.0, -1 / 6.0},
+            {1 / 24.0, 1 / 12.0, 1 / 6.0},
+            {1 / 24.0, -1 / 12.0, 1 / 6.0},
+            {0, 0, 1}};
+  }
+  // Eight points, each row a factor times the powers of its point; the last is infinity.
+  const double rows[7][2] = {{1, 0},         {-2 / 9.0, 1},    {-2 / 9.0, -1},   {1 / 90.0, 2},
+                             {1 / 90.0, -2}, {32 / 45.0, 0.5}, {32 / 45.0, -0.5}};
+  std::vector<std::vector<double>> g(8, std::vector<double>(static_cast<std::size_t>(taps)));
+  for (std::size_t i = 0; i < 7; ++i) {
+    double value = rows[i][0];
+    for (double& power : g[i]) {
+      power = value;
+      value *= rows[i][1];
+    }
+  }
+  g[7].back() = 1;
+  return g;
 }
 
 // [unit][position][channel][block of the unit][v] of G w G^T, as kernels/conv_winograd.hpp says.
-Floats pack_winograd(const KernelTable& table, const reference::Tensor& weights, int m) {
-  const auto g = winograd_g(m);
-  const int size = m + 2, v = table.vector_width, blocks = (weights.n + v - 1) / v;
+Floats pack_winograd(const KernelTable& table, const reference::Tensor& weights, int m, int groups) {
+  const int taps = weights.h, size = m + taps - 1, v = table.vector_width;
+  const auto g = winograd_g(m, taps);
+  const int outputs = weights.n / groups, blocks = (outputs + v - 1) / v;
   const int units = (blocks + table.tile_blocks - 1) / table.tile_blocks;
   std::vector<float> packed;
-  for (int unit = 0; unit < units; ++unit) {
-    for (int position = 0; position < size * size; ++position) {
-      for (int i = 0; i < weights.c; ++i) {
-        for (int o = unit * blocks / units * v; o < (unit + 1) * blocks / units * v; ++o) {
-          double sum = 0;
-          for (int tap = 0; tap < 9 && o < weights.n; ++tap) {
-            sum += g[static_cast<std::size_t>(position / size)][static_cast<std::size_t>(tap / 3)] *
-                   weights.at(o, i, tap / 3, tap % 3, 0.0) *
-                   g[static_cast<std::size_t>(position % size)][static_cast<std::size_t>(tap % 3)];
-          }
-          packed.push_back(static_cast<float>(sum));
-        }
+  for (int at = 0; at < groups * units * size * size * weights.c; ++at) {
+    const int i = at % weights.c, position = at / weights.c % (size * size),
+              unit = at / weights.c / (size * size) % units;
+    const int first = at / weights.c / (size * size) / units * outputs;
+    const auto& rows = g[static_cast<std::size_t>(position / size)];
+    const auto& columns = g[static_cast<std::size_t>(position % size)];
+    for (int o = unit * blocks / units * v; o < (unit + 1) * blocks / units * v; ++o) {
+      double sum = 0;
+      for (int tap = 0; tap < taps * taps && o < outputs; ++tap) {
+        sum += rows[static_cast<std::size_t>(tap / taps)] * weights.at(first + o, i, tap / taps, tap % taps, 0.0) *
+               columns[static_cast<std::size_t>(tap % taps)];
       }
+      packed.push_back(static_cast<float>(sum));
     }
   }
   Floats floats(packed.size());

@@ -9,9 +9,9 @@ namespace powerlab::engine::test {
 
 Floats pack_direct(const KernelTable& table, const reference::Tensor& weights, int groups, int lanes);
 Floats pack_depthwise(const KernelTable& table, const reference::Tensor& weights);
-Floats pack_winograd(const KernelTable& table, const reference::Tensor& weights, int m);
+Floats pack_winograd(const KernelTable& table, const reference::Tensor& weights, int m, int groups = 1);
 
-// G of F(m, 3), as the paper gives it.
-std::vector<std::vector<double>> winograd_g(int m);
+// G of F(m, taps), as the paper gives it.
+std::vector<std::vector<double>> winograd_g(int m, int taps = 3);
 
 }  // namespace powerlab::engine::test

@@ -177,21 +177,28 @@ void check_depthwise(const KernelTable& table, Random& random, Report& report) {
   check(table, "conv_depthwise", c, table.vector_width, 0, weights, operands, 2e-5, random, report);
 }
 
-void check_winograd(const KernelTable& table, int m, Random& random, Report& report) {
+void check_winograd(const KernelTable& table, int m, int taps, Random& random, Report& report) {
   const int v = table.vector_width;
   Convolution c = random_convolution(random);
-  c.window = {3, 3, 1, 1, 1, 1, c.window.top, c.window.left};
-  c.h = random.whole(std::max(1, 3 - c.window.top - c.bottom), 14);
-  c.w = random.whole(std::max(1, 3 - c.window.left - c.right), 14);
+  c.window = {taps, taps, 1, 1, 1, 1, c.window.top, c.window.left};
+  c.h = random.whole(std::max(1, taps - c.window.top - c.bottom), 14);
+  c.w = random.whole(std::max(1, taps - c.window.left - c.right), 14);
   c.in = random.whole(1, 3 * v);
   c.out = random.whole(1, 6 * v);
+  if (random.whole(0, 3) == 0) {  // groups of whole blocks
+    c.groups = random.whole(2, 3);
+    c.in = c.groups * v * random.whole(1, 2);
+    c.out = c.groups * v * random.whole(1, 5);
+  }
   c.halo += m - 1;  // whole tiles are read
   const Operands operands(c, random);
-  Floats weights = pack_winograd(table, operands.weights, m);
-  const std::string family = "conv_winograd" + std::to_string(m);
-  // A slope makes half of the answers smaller, which errors are measured against, and the others' errors stay.
-  constexpr double kShrunk = 1.5;
-  check(table, family, c, v, (m + 2) * (m + 2), weights, operands, kShrunk * 1e-4, random, report);
+  Floats weights = pack_winograd(table, operands.weights, m, c.groups);
+  const std::string family = "conv_winograd" + std::to_string(m) + (taps == 5 ? "x5" : "");
+  // A slope makes half of the answers smaller, which errors are measured against, and the others' errors stay. More
+  // taps make longer transforms.
+  const double tolerance = 1.5 * (taps == 5 ? 3e-4 : 1e-4);
+  const int size = m + taps - 1;
+  check(table, family, c, v, size * size, weights, operands, tolerance, random, report);
 }
 
 }  // namespace
@@ -201,8 +208,9 @@ void check_random_convolutions(const KernelTable& table, Report& report) {
   for (int round = 0; round < kRounds; ++round) {
     check_direct(table, random, report);
     check_depthwise(table, random, report);
-    check_winograd(table, 2, random, report);
-    check_winograd(table, 4, random, report);
+    check_winograd(table, 2, 3, random, report);
+    check_winograd(table, 4, 3, random, report);
+    check_winograd(table, 4, 5, random, report);
   }
 }
 

@@ -51,6 +51,7 @@ void check_convolutions(const KernelTable& table, Report& report);
 void check_winograd(const KernelTable& table, Report& report);
 void check_depthwise(const KernelTable& table, Report& report);
 void check_gemv(const KernelTable& table, Report& report);
+void check_space_to_depth(const KernelTable& table, Report& report);
 void check_pools(const KernelTable& table, Report& report);
 void check_elementwise(const KernelTable& table, Report& report);
 void check_peak(const KernelTable& table, Report& report);

@@ -14,6 +14,7 @@
 #include "kernels/pool.hpp"
 #include "kernels/reorder.hpp"
 #include "kernels/resize.hpp"
+#include "kernels/space_to_depth.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
 
@@ -22,8 +23,9 @@ namespace powerlab::engine::POWERLAB_TIER {
 static const Kernel kKernels[] = {
     POWERLAB_KERNEL("conv_direct", "conv_direct_f32_" POWERLAB_CONV_TILE, conv_direct),
     POWERLAB_KERNEL("conv_preactivated", "conv_preactivated_f32_" POWERLAB_CONV_TILE, conv_preactivated),
-    POWERLAB_KERNEL("conv_winograd2", "conv_winograd2_f32_" POWERLAB_CONV_TILE, conv_winograd<2>),
-    POWERLAB_KERNEL("conv_winograd4", "conv_winograd4_f32_" POWERLAB_CONV_TILE, conv_winograd<4>),
+    POWERLAB_KERNEL("conv_winograd2", "conv_winograd2_f32_" POWERLAB_CONV_TILE, conv_winograd<2, 3>),
+    POWERLAB_KERNEL("conv_winograd4", "conv_winograd4_f32_" POWERLAB_CONV_TILE, conv_winograd<4, 3>),
+    POWERLAB_KERNEL("conv_winograd4x5", "conv_winograd4x5_f32_" POWERLAB_CONV_TILE, conv_winograd<4, 5>),
     POWERLAB_KERNEL("conv_chain", "conv_chain_f32_" POWERLAB_CONV_TILE, conv_chain),
     POWERLAB_KERNEL("conv_depthwise", "conv_depthwise_f32", conv_depthwise),
     POWERLAB_KERNEL("gemv", "gemv_f32_4x8", gemv),
@@ -48,6 +50,7 @@ static const Kernel kKernels[] = {
     POWERLAB_KERNEL("softmax", "softmax_f32", softmax),
     POWERLAB_KERNEL("reorder_to_blocks", "reorder_to_blocks_f32", reorder_to_blocks),
     POWERLAB_KERNEL("reorder_to_planes", "reorder_to_planes_f32", reorder_to_planes),
+    POWERLAB_KERNEL("space_to_depth", "space_to_depth_f32", space_to_depth),
     POWERLAB_KERNEL("copy", "copy_f32", copy),
     POWERLAB_KERNEL("resize_nearest", "resize_nearest_f32", resize_nearest),
     POWERLAB_KERNEL("peak", "peak_f32_12", peak),
