@@ -39,14 +39,19 @@ class Lifetime:
 
 
 def lifetimes(steps: Sequence[Step]) -> list[Lifetime]:
-    """Return the lifetime of every storage of the arena, from the first step that touches it to the last."""
+    """Return the lifetime of every storage of the arena, from the first step that touches it to the last.
+
+    What steps that are run image by image write for later ones is alive from the beginning: while the first steps work
+    on the second image, the last ones have written the first.
+    """
     found: dict[int, Lifetime] = {}
     for index, step in enumerate(steps):
         for tensor in step.tensors():
             storage = tensor.storage
             if storage.space is Space.ARENA:
                 known = found.get(storage.number)
-                found[storage.number] = Lifetime(storage, known.first if known else index, index)
+                first = 0 if tensor.shift else index
+                found[storage.number] = Lifetime(storage, min(first, known.first) if known else first, index)
     return list(found.values())
 
 

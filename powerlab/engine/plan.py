@@ -27,6 +27,7 @@ def build_plan(program: Program, tier: Tier, threads: int, spin_us: int) -> Any:
     native = native_engine()
     arena = lay_out(program.steps)
     plan = native.Plan(tier=tier.name, threads=threads, arena_floats=arena.floats, spin_ns=spin_us * 1000)
+    plan.loop(steps=program.looped, images=program.images)
     for step in program.steps:
         _add(native, plan, arena, step)
     return plan
@@ -83,4 +84,5 @@ def _place(native: Any, arena: Arena, tensor: Tensor | None) -> Any:
     offset = tensor.offset + tensor.layout.start
     if storage.space is Space.ARENA:
         offset += arena.offsets[storage.number]
-    return native.Place(space=getattr(native.Space, storage.space.value), offset=offset, index=storage.index)
+    space = getattr(native.Space, storage.space.value)
+    return native.Place(space=space, offset=offset, index=storage.index, shift=tensor.shift)

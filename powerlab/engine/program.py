@@ -43,11 +43,15 @@ class Storage:
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A storage seen through a layout, ``offset`` floats from the storage's start."""
+    """A storage seen through a layout, ``offset`` floats from the storage's start.
+
+    In steps that are run image by image it moves on by ``shift`` floats from one image to the next.
+    """
 
     storage: Storage
     layout: Layout
     offset: int = 0
+    shift: int = 0
 
     def seen_as(self, layout: Layout, offset: int = 0) -> Tensor:
         """Return the same memory through another layout."""
@@ -107,7 +111,11 @@ class Program:
     Attributes:
         steps: in the order they run.
         hidden_inputs: constants that steps read as if they were inputs; they follow the real inputs.
+        looped: how many steps, from the first on, are run image by image.
+        images: of how many images.
     """
 
     steps: tuple[Step, ...]
     hidden_inputs: tuple[Floats, ...]
+    looped: int = 0
+    images: int = 1

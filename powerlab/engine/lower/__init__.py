@@ -9,8 +9,10 @@ from collections.abc import Callable, Mapping
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.graph import Graph, Node
-from powerlab.engine.layout import NO_HALO, Halo
+from powerlab.engine.image_loop import looped_nodes
+from powerlab.engine.layout import NO_HALO, Halo, shape4
 from powerlab.engine.lower.builder import Builder, Chosen
+from powerlab.engine.lower.by_image import by_image
 from powerlab.engine.lower.chain import chain_halo, lower_chain
 from powerlab.engine.lower.convolutions import (
     ALGORITHMS,
@@ -99,7 +101,11 @@ def lower(graph: Graph, tier: Tier, threads: int, chooser: Chooser | None = None
     )
     builder.check_float()
     absorbed = {before.outputs[0] for before in preactivations.values()}
-    for node in graph.nodes:
+    looped, looped_steps = looped_nodes(graph), 0
+    for index, node in enumerate(graph.nodes):
         if node.outputs[0] not in absorbed:
             LOWERINGS[node.op_type](builder, node)
-    return builder.finish()
+        if index < looped:
+            looped_steps = builder.steps
+    images = shape4(graph.inputs[0].shape)[0] if graph.inputs else 1
+    return by_image(builder.finish(), looped_steps, images)

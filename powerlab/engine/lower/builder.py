@@ -95,6 +95,11 @@ class Builder:
         """Tell whether ``name`` already lies in the blocked layout."""
         return name in self._blocked
 
+    @property
+    def steps(self) -> int:
+        """Return how many steps there are so far."""
+        return len(self._steps)
+
     def in_arena(self, layout: Layout) -> Tensor:
         """Return a new tensor of the arena."""
         return Tensor(self._storage(Space.ARENA, 0, layout.size), layout)

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from powerlab.engine.graph import Graph, Node
+from powerlab.engine.image_loop import looped_nodes
 from powerlab.engine.layout import Halo, shape4
 from powerlab.engine.lower.attributes import integers, number
 from powerlab.engine.lower.preactivations import find_preactivations
@@ -19,7 +20,7 @@ class ConvShape:
     """Sizes of one convolution, and where its operands lie.
 
     Attributes:
-        images: images of the batch.
+        images: images that are computed together.
         inputs: input channels, of all groups.
         outputs: output channels, of all groups.
         groups: groups of channels.
@@ -110,11 +111,13 @@ def conv_shape(graph: Graph, node: Node, padded: Collection[str]) -> ConvShape:
 def conv_shapes(graph: Graph) -> dict[str, ConvShape]:
     """Return what each FusedConv of an optimised graph is asked to do, by the name of its result."""
     padded, preactivations = padded_tensors(graph), find_preactivations(graph)
-    return {
+    shapes = {
         node.outputs[0]: replace(conv_shape(graph, node, padded), preactivated=node.outputs[0] in preactivations)
         for node in graph.nodes
         if node.op_type == "FusedConv"
     }
+    alone = {node.outputs[0] for node in graph.nodes[: looped_nodes(graph)]}
+    return {name: replace(shape, images=1) if name in alone else shape for name, shape in shapes.items()}
 
 
 def halo_of(shape: ConvShape, size: tuple[int, int]) -> Halo:

@@ -75,11 +75,20 @@ void Plan::check(const View& v, const Place& place, bool written) const {
   // A fully connected layer's x: channels follow on each other, and no more than there are is read.
   if (v.plane < v.pixel && !written) channels = std::min<std::int64_t>(channels, v.c);
   const std::int64_t begin = place.offset - v.top * v.row - v.left * v.pixel;
-  const std::int64_t end =
-      place.offset + (v.n - 1) * v.image + (v.h - 1 + v.bottom) * v.row + (v.w - 1 + v.right) * v.pixel + channels;
+  const std::int64_t moved = steps_.size() < looped_ ? (images_ - 1) * place.shift : 0;
+  const std::int64_t end = place.offset + moved + (v.n - 1) * v.image + (v.h - 1 + v.bottom) * v.row +
+                           (v.w - 1 + v.right) * v.pixel + channels;
   if (begin < 0 || end > arena_floats_) {
     throw std::invalid_argument("a step of the plan reaches outside the arena; please report this as a bug.");
   }
+}
+
+void Plan::loop(std::int64_t steps, std::int64_t images) {
+  if (!steps_.empty() || steps < 0 || images < 1) {
+    throw std::invalid_argument("a plan's loop comes before its steps; please report this as a bug.");
+  }
+  looped_ = static_cast<std::size_t>(steps);
+  images_ = images;
 }
 
 void Plan::add(const std::string& family, const std::string& label, Step step, Place x, Place y, Place out,
@@ -127,49 +136,57 @@ void Plan::bind(std::span<const float* const> inputs, std::span<float* const> ou
   }
 }
 
-void Plan::run_step(const PlannedStep& planned, int thread) {
-  zero_halo(planned.step.out, thread, pool_.threads());
+void Plan::run_step(std::size_t index, std::int64_t image, int thread) {
+  const PlannedStep& planned = steps_[index];
   Step step = planned.step;
+  step.x.data += image * planned.x.shift;
+  step.y.data += image * planned.y.shift;
+  step.out.data += image * planned.out.shift;
+  zero_halo(step.out, thread, pool_.threads());
   for (step.round = 0; step.round < step.rounds; ++step.round) {
     if (step.round > 0) pool_.barrier();
     planned.kernel->run(step, thread, pool_.threads());
   }
 }
 
-void Plan::run_thread(int thread) {
-  for (std::size_t i = 0; i < steps_.size(); ++i) {
-    run_step(steps_[i], thread);
-    if (i + 1 < steps_.size()) pool_.barrier();
-    if (timed_ && thread == 0) finished_ns_[i] = now_ns();
+void Plan::run_range(std::size_t first, std::size_t last, int thread) {
+  const auto one = [&](std::size_t i, std::int64_t image) {
+    run_step(i, image, thread);
+    pool_.barrier();
+    if (!timed_ || thread != 0) return;
+    const std::int64_t now = now_ns();
+    durations_ns_[i] += now - std::exchange(before_ns_, now);
+  };
+  const std::size_t looped = std::min(last, looped_);
+  for (std::int64_t image = 0; image < images_ && first < looped; ++image) {
+    for (std::size_t i = first; i < looped; ++i) one(i, image);
   }
+  for (std::size_t i = std::max(first, looped); i < last; ++i) one(i, 0);
 }
 
 void Plan::run(std::span<const float* const> inputs, std::span<float* const> outputs) {
   const std::lock_guard lock(mutex_);
   bind(inputs, outputs);
-  pool_.run([](void* self, int thread) { static_cast<Plan*>(self)->run_thread(thread); }, this);
+  pool_.run([](void* self,
+               int thread) { static_cast<Plan*>(self)->run_range(0, static_cast<Plan*>(self)->steps_.size(), thread); },
+            this);
 }
 
 std::vector<std::int64_t> Plan::run_timed(std::span<const float* const> inputs, std::span<float* const> outputs) {
   const std::lock_guard lock(mutex_);
   bind(inputs, outputs);
-  finished_ns_.assign(steps_.size(), 0);
+  durations_ns_.assign(steps_.size(), 0);
   timed_ = true;
-  std::int64_t before = now_ns();
-  pool_.run([](void* self, int thread) { static_cast<Plan*>(self)->run_thread(thread); }, this);
+  before_ns_ = now_ns();
+  pool_.run([](void* self,
+               int thread) { static_cast<Plan*>(self)->run_range(0, static_cast<Plan*>(self)->steps_.size(), thread); },
+            this);
   timed_ = false;
-  std::vector<std::int64_t> durations;
-  for (const std::int64_t finished : finished_ns_) durations.push_back(finished - std::exchange(before, finished));
-  return durations;
+  return durations_ns_;
 }
 
 void Plan::repeat_thread(int thread) {
-  for (std::int64_t time = 0; time < times_; ++time) {
-    for (std::size_t i = first_; i < last_; ++i) {
-      run_step(steps_[i], thread);
-      pool_.barrier();
-    }
-  }
+  for (std::int64_t time = 0; time < times_; ++time) run_range(first_, last_, thread);
 }
 
 std::int64_t Plan::repeat(std::span<const float* const> inputs, std::span<float* const> outputs, std::int64_t first,

@@ -18,12 +18,13 @@
 namespace powerlab::engine {
 
 // Where a view's memory is: in the arena, at `offset` floats from its start, or in the caller's input or output
-// `index`.
+// `index`; in steps that are run image by image it moves on by `shift` floats from one image to the next.
 struct Place {
   enum class Space : std::uint8_t { kNone, kArena, kInput, kOutput };
   Space space = Space::kNone;
   std::int64_t offset = 0;
   std::int32_t index = 0;
+  std::int64_t shift = 0;
 };
 
 struct StepDescription {
@@ -50,6 +51,11 @@ class Plan {
     Step step;
     int weights, bias;
   };
+
+  // The first `steps` steps, not yet added, are run image by image: all of them for one image, then for the next. What
+  // lies between them has room for one image only, which stays in the caches. Throws std::invalid_argument where steps
+  // were added already.
+  void loop(std::int64_t steps, std::int64_t images);
 
   // Appends a step. `weights` and `bias` are numbers of constants, or -1. Views in the arena are checked to lie inside
   // it; throws std::invalid_argument otherwise, and where the tier has no such kernel.
@@ -90,9 +96,9 @@ class Plan {
   const float* constant(int number) const;
   void check(const View& view, const Place& place, bool written) const;
   void bind(std::span<const float* const> inputs, std::span<float* const> outputs);
-  void run_thread(int thread);
   void repeat_thread(int thread);
-  void run_step(const PlannedStep& planned, int thread);
+  void run_range(std::size_t first, std::size_t last, int thread);
+  void run_step(std::size_t index, std::int64_t image, int thread);
 
   const KernelTable& table_;
   const std::int64_t arena_floats_;
@@ -100,7 +106,10 @@ class Plan {
   std::vector<std::shared_ptr<const float[]>> constants_;
   std::vector<PlannedStep> steps_;
   std::mutex mutex_;
-  std::vector<std::int64_t> finished_ns_;  // empty unless a timed run is on
+  std::size_t looped_ = 0;  // steps that are run image by image, and of how many images
+  std::int64_t images_ = 1;
+  std::vector<std::int64_t> durations_ns_;  // of a timed run
+  std::int64_t before_ns_ = 0;
   bool timed_ = false;
   std::size_t first_ = 0, last_ = 0;  // what `repeat` runs, and how often
   std::int64_t times_ = 0;

@@ -154,6 +154,44 @@ void check_external_places(const KernelTable& table, Report& report) {
   report.check(name + "no steps", static_cast<double>(empty.run_timed({}, {}).size()), 0);
 }
 
+// Steps that are run image by image: what lies between them holds one image, what comes from and goes outside all.
+void check_loop(const KernelTable& table, Report& report) {
+  const std::string name = std::string(table.tier) + " plan, ";
+  constexpr int kImages = 3, kFloats = 4;
+  Placed in(1, 1, 1, kImages * kFloats, 1, 0), out(1, 1, 1, kImages * kFloats, 1, 0);
+  for (int i = 0; i < kImages * kFloats; ++i) in.at(0, 0, 0, i) = static_cast<float>(i);
+  View image = in.view;
+  image.w = kFloats;
+  const Step step = copy_step(image, image);
+  const Place from{Place::Space::kInput, 0, 0, kFloats}, to{Place::Space::kOutput, 0, 0, kFloats};
+  Plan plan(table.tier, 2, 16, 0);
+  plan.loop(2, kImages);
+  plan.add("copy", "in", step, from, {}, arena(0), {}, -1, -1);
+  plan.add("copy", "out", step, arena(0), {}, to, {}, -1, -1);
+  const std::array<const float*, 1> inputs{in.view.data};
+  const std::array<float*, 1> outputs{out.view.data};
+  const auto wrong = [&] {
+    int count = 0;
+    for (int i = 0; i < kImages * kFloats; ++i) count += out.at(0, 0, 0, i) != in.at(0, 0, 0, i);
+    return count;
+  };
+  plan.run(inputs, outputs);
+  report.check(name + "image by image", wrong(), 0);
+  std::fill_n(out.view.data, kImages * kFloats, 0.0f);
+  report.check(name + "durations", static_cast<double>(plan.run_timed(inputs, outputs).size()), 2);
+  report.check(name + "image by image, timed", wrong(), 0);
+  std::fill_n(out.view.data, kImages * kFloats, 0.0f);
+  plan.repeat(inputs, outputs, 0, 2, 2);
+  report.check(name + "image by image, repeated", wrong(), 0);
+  report.check(name + "a loop after steps", refuses<std::invalid_argument>([&] { plan.loop(1, 2); }) ? 0 : 1, 0);
+  Plan moved(table.tier, 1, 16, 0);
+  moved.loop(1, kImages);
+  const auto past_the_end = [&] {
+    moved.add("copy", "in", step, from, {}, {Place::Space::kArena, 0, 0, 7}, {}, -1, -1);
+  };
+  report.check(name + "the last image outside", refuses<std::invalid_argument>(past_the_end) ? 0 : 1, 0);
+}
+
 // Constants are copies: the caller's may change or go away.
 void check_constants(const KernelTable& table, Report& report) {
   const int v = table.vector_width;
@@ -209,6 +247,7 @@ void check_plan_bounds(const KernelTable& table, Report& report) {
   check_bounds(table, report);
   check_refusals(table, report);
   check_external_places(table, report);
+  check_loop(table, report);
   check_constants(table, report);
   check_callers(table, report);
 }
