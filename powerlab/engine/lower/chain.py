@@ -110,12 +110,12 @@ def _as_result(ring: Layout, depthwise: ConvShape, width: int) -> Layout:
 
 
 def _band_rows(depthwise: ConvShape, blocks: int, machine: Machine) -> int:
-    """Return how many rows a thread takes at a time: ring and band fill half of the second-level cache at most."""
+    """Return how many rows a thread takes at a time: ring and band fill a quarter of the second-level cache at most."""
     width = machine.tier.vector_width
 
     def fits(rows: int) -> bool:
         floats = _ring(depthwise, blocks, rows, width).size + _band(depthwise, rows, width).size
-        return floats * FLOAT_BYTES <= machine.caches.l2_bytes // 2
+        return floats * FLOAT_BYTES <= machine.caches.l2_bytes // 4
 
     return max((rows for rows in range(1, depthwise.size[0] + 1) if fits(rows)), default=1)
 
