@@ -19,6 +19,7 @@ _ALL: tuple[Algorithm, ...] = (
     DirectConvolution(),
     WinogradConvolution(tile=2, forth_cycles=70, back_cycles=50),
     _WINOGRAD_4,
+    WinogradConvolution(tile=6, forth_cycles=400, back_cycles=380),
     WinogradConvolution(tile=4, kernel=5, forth_cycles=460, back_cycles=360),
     FoldedConvolution(inner=_WINOGRAD_4),
     DepthwiseConvolution(),

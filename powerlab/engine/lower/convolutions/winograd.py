@@ -1,8 +1,8 @@
 """Winograd convolutions.
 
 The cost is a model in cycles of one core: multiplications, transforms, and weights that come from memory, of which
-Winograd has more. F(4 x 4) pays for large images, F(2 x 2) for smaller ones. Kernels of 5 x 5 have the most to win:
-F(4 x 4) needs a sixth of their multiplications.
+Winograd has more. F(6 x 6) pays for the largest images, F(4 x 4) for large ones, F(2 x 2) for smaller ones. Kernels of
+5 x 5 have the most to win: F(4 x 4) needs a sixth of their multiplications.
 """
 
 from __future__ import annotations

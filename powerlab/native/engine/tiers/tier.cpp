@@ -25,6 +25,7 @@ static const Kernel kKernels[] = {
     POWERLAB_KERNEL("conv_preactivated", "conv_preactivated_f32_" POWERLAB_CONV_TILE, conv_preactivated),
     POWERLAB_KERNEL("conv_winograd2", "conv_winograd2_f32_" POWERLAB_CONV_TILE, conv_winograd<2, 3>),
     POWERLAB_KERNEL("conv_winograd4", "conv_winograd4_f32_" POWERLAB_CONV_TILE, conv_winograd<4, 3>),
+    POWERLAB_KERNEL("conv_winograd6", "conv_winograd6_f32_" POWERLAB_CONV_TILE, conv_winograd<6, 3>),
     POWERLAB_KERNEL("conv_winograd4x5", "conv_winograd4x5_f32_" POWERLAB_CONV_TILE, conv_winograd<4, 5>),
     POWERLAB_KERNEL("conv_chain", "conv_chain_f32_" POWERLAB_CONV_TILE, conv_chain),
     POWERLAB_KERNEL("conv_depthwise", "conv_depthwise_f32", conv_depthwise),
