@@ -7,25 +7,19 @@ https://arxiv.org/abs/1608.06993, section 3) are joined so. A ScaleShift between
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from typing import cast
 
 from powerlab.engine.graph import Graph, Node
 from powerlab.engine.operators.activation import is_linear
-from powerlab.engine.passes.rewriting import Rewriter, Sole
+from powerlab.engine.passes.rewriting import Rewriter, Sole, sole_among
 
 
 def pool_first(graph: Graph) -> Graph:
     """Return the graph with every average pool before the 1 x 1 convolutions that nobody but it reads."""
     rewriter = Rewriter(graph)
-    readings = Counter(name for node in graph.nodes for name in node.inputs)
-    outputs = graph.output_names()
     made: dict[str, Node] = {}
-
-    def sole(tensor: str) -> Node | None:
-        return made.get(tensor) if readings[tensor] == 1 and tensor not in outputs else None
-
+    sole = sole_among(made, graph)
     for node in graph.nodes:
         overtaken = _overtaken(graph, node, sole)
         for later in overtaken:

@@ -76,19 +76,25 @@ Fuse = Callable[[Node, Sole, Rewriter], tuple[Node, Node] | None]
 """Gives (the merged node, the producer it took in), or None where the node stays as it is."""
 
 
+def sole_among(made: Mapping[str, Node], graph: Graph) -> Sole:
+    """Return what tells which of the nodes ``made`` so far, by tensor, makes a tensor that has one reader only."""
+    readings = Counter(name for node in graph.nodes for name in node.inputs)
+    outputs = graph.output_names()
+
+    def sole(tensor: str) -> Node | None:
+        return made.get(tensor) if readings[tensor] == 1 and tensor not in outputs else None
+
+    return sole
+
+
 def fuse_into_producers(graph: Graph, fuse: Fuse) -> Graph:
     """Return the graph after offering each node, in order, to ``fuse``.
 
     A merged node stands where its later half stood, so everything it reads is there before it.
     """
     rewriter = Rewriter(graph)
-    readings = Counter(name for node in graph.nodes for name in node.inputs)
-    outputs = graph.output_names()
     made: dict[str, Node] = {}
-
-    def sole(tensor: str) -> Node | None:
-        return made.get(tensor) if readings[tensor] == 1 and tensor not in outputs else None
-
+    sole = sole_among(made, graph)
     for node in graph.nodes:
         fused = fuse(node, sole, rewriter)
         if fused is None:
