@@ -129,9 +129,9 @@ def test_each_distinct_shape_is_tuned_once():
 def test_a_second_number_of_threads_keeps_the_algorithm():
     maker = two_layers()
     graph = maker.graph(maker.output)
-    *_, last = tune_model(graph, MACHINE, Tunings(place=PLACE), prefers("direct"))
-    again = list(tune_model(graph, replace(MACHINE, threads=1), last.tunings, prefers("winograd4")))
-    assert {one.verdict.choice.algorithm for one in again} == {"direct"}
+    *_, last = tune_model(graph, MACHINE, Tunings(place=PLACE), prefers("winograd4"))
+    again = list(tune_model(graph, replace(MACHINE, threads=1), last.tunings, prefers("winograd6")))
+    assert {one.verdict.choice.algorithm for one in again} == {"winograd4"}
     assert all(set(tuned.cuts) == {1, 2} for tuned in again[-1].tunings.shapes)
 
 
@@ -188,7 +188,7 @@ def test_a_session_takes_what_was_tuned_unless_told_not_to(state):
     maker = two_layers()
     graph, tier = maker.graph(maker.output), choose_tier()
     expected = families(Session(graph, threads=2))
-    other = "direct" if expected != {"direct"} else "winograd2"
+    other = "winograd4" if expected != {"winograd4"} else "winograd6"
     *_, last = tune_model(graph, this_machine(tier, 2), Tunings(place=this_place(tier)), prefers(other))
     keep_tunings(last.tunings)
     tuned = Session(graph, threads=2)
