@@ -89,7 +89,7 @@ def test_pointwise_convolutions_see_one_row_of_all_pixels(maker):
 
 
 @pytest.mark.parametrize(
-    ("channels", "size", "family"), [(64, 56, "conv_winograd4"), (512, 7, "conv_winograd2"), (512, 2, "conv_direct")]
+    ("channels", "size", "family"), [(64, 56, "conv_winograd6"), (512, 7, "conv_winograd2"), (512, 2, "conv_direct")]
 )
 def test_the_algorithm_follows_the_size(maker, channels, size, family):
     y = maker.conv(maker.input("x", 1, channels, size, size), weights(channels, channels, 3), **SAME)

@@ -90,7 +90,7 @@ def test_depthwise_weights_come_back(tile, channels, kernel):
 
 
 @settings(deadline=None, max_examples=40)
-@given(st.sampled_from(TILES), st.sampled_from([2, 4]), st.integers(1, 75), st.integers(1, 20))
+@given(st.sampled_from(TILES), st.sampled_from([2, 4, 6]), st.integers(1, 75), st.integers(1, 20))
 def test_winograd_weights_are_those_of_the_paper_at_every_position(sizes, tile, outputs, inputs):
     width, tile_blocks = sizes
     weights = np.random.default_rng(outputs).standard_normal((outputs, inputs, 3, 3), dtype=np.float32)
@@ -121,7 +121,7 @@ def test_grouped_winograd_weights_are_those_of_each_group(sizes, groups, in_bloc
     np.testing.assert_array_equal(pack_winograd(weights, 4, width, tile_blocks, groups), np.concatenate(parts))
 
 
-@pytest.mark.parametrize(("tile", "taps"), [(2, 3), (4, 3), (4, 5)])
+@pytest.mark.parametrize(("tile", "taps"), [(2, 3), (4, 3), (6, 3), (4, 5)])
 def test_the_rows_of_g_are_powers_of_its_points(tile, taps):
     """Toom and Cook: a row evaluates the kernel's polynomial at its point, up to a factor; the last is infinity."""
     points = [0, 1, -1, 2, -2, 0.5, -0.5][: tile + taps - 2]

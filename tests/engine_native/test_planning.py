@@ -181,7 +181,7 @@ def test_absent_biases_are_zero():
     np.testing.assert_array_equal(fill_channels(np.ones(3, np.float32), 3, 1, 4), [1, 1, 1, 0])
 
 
-@pytest.mark.parametrize("tile", [2, 4])
+@pytest.mark.parametrize("tile", [2, 4, 6])
 def test_packing_for_conv_winograd(tile):
     weights = np.random.default_rng(0).standard_normal((21, 3, 3, 3), dtype=np.float32)
     packed = pack_winograd(weights, tile, 4, 4).reshape(-1)
@@ -195,12 +195,12 @@ def test_packing_for_conv_winograd(tile):
     assert not last_unit[..., 9:].any()
 
 
-@pytest.mark.parametrize("tile", [2, 4])
+@pytest.mark.parametrize("tile", [2, 4, 6])
 def test_winograd_weights_sum_up_to_those_of_the_convolution(tile):
     """Row 0 of G belongs to the point 0, the last to infinity; the rows between add up to the taps' even part."""
     g = WINOGRAD_G[tile]
     taps = np.array([1.0, 10.0, 100.0])
-    at = {2: (0, 1, -1), 4: (0, 1, -1, 2, -2)}[tile]
+    at = (0, 1, -1, 2, -2, 0.5, -0.5)[: tile + 1]
     for row, point in zip(g, at, strict=False):
         polynomial = taps @ [1, point, point**2]
         assert np.isclose(abs(row @ taps / polynomial), abs(row[0]))
@@ -208,7 +208,7 @@ def test_winograd_weights_sum_up_to_those_of_the_convolution(tile):
 
 @pytest.mark.parametrize(
     ("channels", "size", "algorithm"),
-    [(64, 56, "winograd4"), (128, 28, "winograd4"), (512, 7, "winograd2"), (512, 2, "direct"), (8, 56, "direct")],
+    [(64, 56, "winograd6"), (128, 28, "winograd4"), (512, 7, "winograd2"), (512, 2, "direct"), (8, 56, "direct")],
 )
 def test_winograd_is_for_many_pixels_a_channel(channels, size, algorithm):
     shape = ConvShape(
@@ -217,7 +217,7 @@ def test_winograd_is_for_many_pixels_a_channel(channels, size, algorithm):
     assert by_cost(Machine(tier=AVX512, threads=1))(shape).algorithm == algorithm
 
 
-@given(st.integers(1, 200), st.sampled_from([2, 4]), st.sampled_from([AVX2, AVX512]))
+@given(st.integers(1, 200), st.sampled_from([2, 4, 6]), st.sampled_from([AVX2, AVX512]))
 def test_a_thread_takes_at_least_a_register_tile_of_winograd_tiles(in_blocks, tile, tier):
     assert tiles_together(in_blocks, tile, Machine(tier=tier, threads=1)) >= tier.tile_pixels
 

@@ -152,27 +152,35 @@ struct DepthwiseKind {
 };
 
 template <int... P>
-struct DepthwiseKinds {
-  template <int S>
-  static constexpr DepthwiseKind k3x3 = {2, {depthwise_3x3<S, 1, P>...}, {depthwise_3x3<S, 2, P>...}};
-  template <int S>
-  static constexpr DepthwiseKind k5x5 = {1, {depthwise_5x5<S, P>...}, {}};
-  static constexpr DepthwiseKind kAny = {1, {depthwise_any<P>...}, {}};
-};
+struct DepthwiseWidths {};
 #if defined(__AVX512F__) || defined(__aarch64__)
-using AllDepthwiseKinds = DepthwiseKinds<1, 2, 3, 4, 5, 6, 7>;
+using AllDepthwiseWidths = DepthwiseWidths<1, 2, 3, 4, 5, 6, 7>;
 #else
-using AllDepthwiseKinds = DepthwiseKinds<1, 2, 3>;
+using AllDepthwiseWidths = DepthwiseWidths<1, 2, 3>;
 #endif
 
+template <int S, int... P>
+constexpr DepthwiseKind make_3x3(DepthwiseWidths<P...>) {
+  return {2, {depthwise_3x3<S, 1, P>...}, {depthwise_3x3<S, 2, P>...}};
+}
+template <int S, int... P>
+constexpr DepthwiseKind make_5x5(DepthwiseWidths<P...>) {
+  return {1, {depthwise_5x5<S, P>...}, {}};
+}
+template <int... P>
+constexpr DepthwiseKind make_any(DepthwiseWidths<P...>) {
+  return {1, {depthwise_any<P>...}, {}};
+}
+static constexpr DepthwiseKind kDepthwise3x3[] = {make_3x3<1>(AllDepthwiseWidths{}), make_3x3<2>(AllDepthwiseWidths{})};
+static constexpr DepthwiseKind kDepthwise5x5[] = {make_5x5<1>(AllDepthwiseWidths{}), make_5x5<2>(AllDepthwiseWidths{})};
+static constexpr DepthwiseKind kDepthwiseAny = make_any(AllDepthwiseWidths{});
+
 static const DepthwiseKind& depthwise_kind(const Step& s) {
-  const bool square = s.kernel_h == s.kernel_w && s.stride_h == s.stride_w;
+  const bool square = s.kernel_h == s.kernel_w && s.stride_h == s.stride_w && s.stride_h <= 2;
   const bool dense = s.dilation_h == 1 && s.dilation_w == 1;
-  if (square && dense && s.kernel_h == 3 && s.stride_h == 1) return AllDepthwiseKinds::k3x3<1>;
-  if (square && dense && s.kernel_h == 3 && s.stride_h == 2) return AllDepthwiseKinds::k3x3<2>;
-  if (square && dense && s.kernel_h == 5 && s.stride_h == 1) return AllDepthwiseKinds::k5x5<1>;
-  if (square && dense && s.kernel_h == 5 && s.stride_h == 2) return AllDepthwiseKinds::k5x5<2>;
-  return AllDepthwiseKinds::kAny;
+  if (square && dense && s.kernel_h == 3) return kDepthwise3x3[s.stride_h - 1];
+  if (square && dense && s.kernel_h == 5) return kDepthwise5x5[s.stride_h - 1];
+  return kDepthwiseAny;
 }
 
 // `count` rows of one block of s.out, which begin at `out`; `ring` is where the first one reads.

@@ -149,7 +149,7 @@ void check_winograd(const KernelTable& table, Report& report) {
       {1, 6 * v, 9 * v, 6, 7, 3, 1, 1, 1, 3, true, true},
   };
   for (const ConvCase& c : cases) {
-    for (const int m : {2, 4}) check_winograd(table, "conv_winograd" + std::to_string(m), m, c, report);
+    for (const int m : {2, 4, 6}) check_winograd(table, "conv_winograd" + std::to_string(m), m, c, report);
   }
   const ConvCase wide[] = {
       {1, v, v, 9, 9, 5, 1, 2, 1, 1, false, false},
