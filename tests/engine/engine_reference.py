@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from powerlab.engine.graph import Graph, Node
+from powerlab.engine.graph import Graph, Node, convolutions_of
 
 
 def _clamp(values, attributes):
@@ -145,6 +145,11 @@ OPERATORS = {
 
 
 def run_node(graph: Graph, node: Node, values):
+    if node.op_type == "Chain":
+        between = dict(values)
+        for convolution in convolutions_of(node):
+            between[convolution.outputs[0]] = run_node(graph, convolution, between)
+        return between[node.outputs[0]]
     if node.op_type == "Reshape":
         return values[node.inputs[0]].reshape(graph.shape(node.outputs[0]))
     return OPERATORS[node.op_type](node.attributes, *(values[name] if name else None for name in node.inputs))
