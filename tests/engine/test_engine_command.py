@@ -140,7 +140,8 @@ def test_info_shows_what_is_in_a_model(capsys):
     assert "300,774,272 multiply-accumulates" in out
     lines = {line.split()[0]: line.split()[1:] for line in out.splitlines() if line}
     assert lines["Conv"] == ["52", "-"]
-    assert lines["FusedConv"] == ["-", "52"]
+    assert lines["FusedConv"] == ["-", "11"]
+    assert lines["Chain"] == ["-", "17"]
 
 
 def test_info_counts_weights_that_nodes_make(capsys):

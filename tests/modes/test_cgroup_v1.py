@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernel_groups import as_a_kernel
+from powerlab.cgroups import parse_cpu_max
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import Setting
 from powerlab.domain.power import Availability
@@ -18,7 +19,6 @@ from powerlab.modes.cgroup_v1 import Version1, parse_quota
 from powerlab.modes.controller import ModeController
 from powerlab.modes.cpu_quota import CpuQuota, join
 from powerlab.modes.grants import FileGrant
-from powerlab.sweep.facts import parse_cpu_max
 from powerlab.sysroot import Sysroot
 
 CPU = "/sys/fs/cgroup/cpu,cpuacct"

@@ -30,7 +30,7 @@ XAVIER, ORIN, XEON = "jetson-agx-xavier", "jetson-agx-orin", "intel-xeon"
 POWER_RULES = {"missing-power", "power-gap", "stale-sensor"}
 BUSY_RULES = {
     *("power-gap", "window-too-short", "too-few-samples", "background-load", "throttled"),
-    *("missing-idle", "idle-drift", "stalled", "unsteady", "sampling-load"),
+    *("missing-idle", "idle-drift", "implausible-power", "stalled", "unsteady", "sampling-load"),
 }
 """What a machine that runs other tests beside this one may bring about by itself."""
 MID_RUN_S = 0.4

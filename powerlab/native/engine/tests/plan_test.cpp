@@ -96,7 +96,8 @@ void check_runs_allocate_nothing(const std::string& name, Plan& plan, std::span<
   plan.run(inputs, outputs);
   const std::int64_t before = allocations();
   for (int run = 0; run < 20; ++run) plan.run(inputs, outputs);
-  report.check(name + " allocations", static_cast<double>(allocations() - before), 0);
+  const std::int64_t asked_for = allocations() - before;  // before a name is made, which asks for memory too
+  report.check(name + " allocations", static_cast<double>(asked_for), 0);
 }
 
 }  // namespace
@@ -106,8 +107,8 @@ void check_allocations(Report& report) {
   if (before < 0) return;
   const std::vector<float> asked(1000);
   const Floats aligned(1000);
-  report.check("allocations seen", static_cast<double>(allocations() - before), 2);
-  report.check("allocations not seen", static_cast<double>(before + 2 - allocations()), 0);
+  const std::int64_t seen = allocations() - before;
+  report.check("allocations seen", static_cast<double>(seen), 2);
 }
 
 void check_plan(const KernelTable& table, Report& report) {
