@@ -105,7 +105,7 @@ def test_steps_that_mix_images_end_the_loop(maker):
 
 
 @pytest.mark.usefixtures("small_caches")
-@pytest.mark.parametrize("model", ["densenet121@64", "mobilenetv2@64", "yolov3@64", "efficientnet-b0@64"])
+@pytest.mark.parametrize("model", ["alexnet", "densenet121@64", "mobilenetv2@64", "yolov3@64", "efficientnet-b0@64"])
 def test_networks_give_the_same_bits_image_by_image(monkeypatch, model):
     graph = optimise(load_graph(model, batch_size=2))
     assert 0 < looped_nodes(graph) < len(graph.nodes)

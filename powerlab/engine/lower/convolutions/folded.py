@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from powerlab.engine.choice import Choice
 from powerlab.engine.graph import Node
-from powerlab.engine.layout import NO_HALO, Halo, blocked, divide_up
+from powerlab.engine.layout import NO_HALO, Halo, blocked, divide_up, shape4
 from powerlab.engine.lower.builder import Builder
 from powerlab.engine.lower.conv_shape import FLOAT_BYTES, ConvShape
 from powerlab.engine.lower.convolutions.winograd import WinogradConvolution
@@ -66,7 +66,8 @@ class FoldedConvolution:
     def emit(self, builder: Builder, node: Node, shape: ConvShape, choice: Choice) -> None:
         """Append the steps that fold the image and compute a FusedConv."""
         name, folded, stride = node.inputs[0], _folded(shape), shape.strides[0]
-        sizes = (folded.images, folded.inputs, *folded.in_size)
+        images = shape4(builder.graph.shape(name))[0]  # of the batch, of which the convolution may take one at a time
+        sizes = (images, folded.inputs, *folded.in_size)
         x = builder.in_arena(blocked(sizes, builder.tier.vector_width, self.inner.halo(folded)))
         builder.emit(
             "space_to_depth",
