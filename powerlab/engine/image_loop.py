@@ -17,7 +17,7 @@ from powerlab.engine.lower.attributes import number
 _FLOAT_BYTES = 4
 
 _LEAST_BYTES = 4 << 20
-"""Operands of a batch that are smaller stay in the caches anyway; half as much and twice as much make no difference."""
+"""Operands of a batch that are smaller are taken to stay in the caches anyway: a few times a second-level cache."""
 
 _POOLS = ("AveragePool", "GlobalAveragePool", "MaxPool")
 _ELEMENT_WISE = ("Add", "Clamp", "Multiply", "ScaleShift", "HardSigmoid", "HardSwish", "Sigmoid", "Silu")
@@ -27,7 +27,7 @@ _IMAGE_BY_IMAGE = frozenset({"Chain", "FusedConv", "LRN", "Resize", *_POOLS, *_E
 
 def looped_nodes(graph: Graph) -> int:
     """Return how many nodes of an optimised graph, from the first on, are computed image by image."""
-    if not graph.inputs or _images(graph) == 1:
+    if batch_size(graph) == 1:
         return 0
     gains = [
         _saved_bytes(graph, node) - _read_again_bytes(graph, node)
@@ -37,15 +37,16 @@ def looped_nodes(graph: Graph) -> int:
     return max(range(len(sums)), key=lambda count: (sums[count], -count))
 
 
-def _images(graph: Graph) -> int:
-    return shape4(graph.inputs[0].shape)[0]
+def batch_size(graph: Graph) -> int:
+    """Return the images of the first input; 1 where there is no input."""
+    return shape4(graph.inputs[0].shape)[0] if graph.inputs else 1
 
 
 def _image_by_image(graph: Graph, node: Node) -> bool:
     images = {
         shape4(graph.shape(name))[0] for name in (*node.inputs, *node.outputs) if name not in graph.constants and name
     }
-    if images != {_images(graph)}:
+    if images != {batch_size(graph)}:
         return False
     if node.op_type == "Concat":
         return number(node, "axis") == 1 and len(graph.shape(node.outputs[0])) == 4
@@ -60,4 +61,4 @@ def _saved_bytes(graph: Graph, node: Node) -> int:
 
 def _read_again_bytes(graph: Graph, node: Node) -> int:
     weights = sum(graph.tensors[name].elements for name in node.inputs if name in graph.constants)
-    return _FLOAT_BYTES * weights * (_images(graph) - 1)
+    return _FLOAT_BYTES * weights * (batch_size(graph) - 1)

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.graph import Graph, Node
-from powerlab.engine.image_loop import looped_nodes
-from powerlab.engine.layout import NO_HALO, Halo, shape4
+from powerlab.engine.image_loop import batch_size, looped_nodes
+from powerlab.engine.layout import NO_HALO, Halo
 from powerlab.engine.lower.builder import Builder, Chosen
 from powerlab.engine.lower.by_image import by_image
 from powerlab.engine.lower.chain import chain_halo, lower_chain
@@ -107,5 +107,4 @@ def lower(graph: Graph, tier: Tier, threads: int, chooser: Chooser | None = None
             LOWERINGS[node.op_type](builder, node)
         if index < looped:
             looped_steps = builder.steps
-    images = shape4(graph.inputs[0].shape)[0] if graph.inputs else 1
-    return by_image(builder.finish(), looped_steps, images)
+    return by_image(builder.finish(), looped_steps, batch_size(graph))

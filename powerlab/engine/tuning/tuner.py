@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from powerlab.engine.choice import Choice
 from powerlab.engine.lower.conv_shape import ConvShape
-from powerlab.engine.lower.convolutions.choosing import by_cost, expected_cycles
-from powerlab.engine.lower.convolutions.table import ALGORITHMS
+from powerlab.engine.lower.convolutions.choosing import applicable, by_cost, expected_cycles
 from powerlab.engine.machine import Machine
 
 Timer = Callable[[ConvShape, Sequence[Choice], Machine], NDArray[np.float64]]
@@ -62,7 +61,7 @@ def tune(shape: ConvShape, machine: Machine, timer: Timer, algorithm: str | None
 def candidates(shape: ConvShape, machine: Machine, algorithm: str | None = None) -> list[Choice]:
     """Return the choices worth a try, that of the model first."""
     alone = replace(machine, threads=1)
-    usable = [one for one in ALGORITHMS.values() if one.applies(shape, machine.tier)]
+    usable = applicable(shape, machine)
     usable = [one for one in usable if one.name == algorithm] or usable
     costs = {one.name: expected_cycles(one, shape, alone) for one in usable}
     worth_it = [one for one in usable if costs[one.name] <= _HOPELESS * min(costs.values())]
