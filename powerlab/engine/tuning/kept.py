@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 from collections.abc import Mapping
@@ -19,6 +18,7 @@ from powerlab.engine.lower.conv_shape import ConvShape
 from powerlab.engine.tiers import Tier, native_engine_file
 from powerlab.state_dir import state_dir
 from powerlab.sysroot import Sysroot
+from powerlab.whole_file import write_whole
 
 VERSION = 1
 FILE_NAME = "engine-tuning.json"
@@ -116,17 +116,10 @@ def keep_tunings(tunings: Tunings, path: Path | None = None) -> None:
     """
     to = path or tuning_file()
     others = tuple(other for other in _read(to).places if other.place != tunings.place)
-    temporary = to.with_suffix(f".{os.getpid()}.tmp")
+    content = msgspec.json.format(msgspec.json.encode(_File(places=(*others, tunings))), indent=1) + b"\n"
     try:
-        to.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("wb") as file:
-            file.write(msgspec.json.format(msgspec.json.encode(_File(places=(*others, tunings))), indent=1) + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, to)
+        write_whole(to, content)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()  # half a file is none
         raise PowerlabError(
             f"what was tuned cannot be written to {to.parent} ({error.strerror}); make room there, or name a writable "
             "place in POWERLAB_STATE_DIR."

@@ -6,8 +6,6 @@ sensor may be read in another way, and nothing of the calibration is used.
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +19,7 @@ from powerlab.domain.power import Rail
 from powerlab.measure.lag.edges import RailLag
 from powerlab.state_dir import state_dir
 from powerlab.sysroot import Sysroot
+from powerlab.whole_file import write_whole
 
 VERSION = 1
 _DISAGREES = 1.5
@@ -63,17 +62,10 @@ def keep(calibration: Calibration, path: Path) -> None:
     Raises:
         PowerlabError: the place cannot be written.
     """
-    temporary = path.with_suffix(".tmp")
+    content = msgspec.json.format(msgspec.json.encode(calibration), indent=2) + b"\n"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("wb") as file:
-            file.write(msgspec.json.format(msgspec.json.encode(calibration), indent=2) + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
+        write_whole(path, content)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()  # half a calibration is none
         raise PowerlabError(
             f"the calibration cannot be written to {path.parent} ({error.strerror}); make room there, or name a"
             " writable place in POWERLAB_STATE_DIR."
