@@ -20,7 +20,9 @@ from powerlab.engine.zoo import ZOO
 
 # Parameters and GMAC are those of torchvision's documentation. Caffe's AlexNet has 60,965,224 parameters; its 724 MMAC
 # follow from the layer sizes of the paper. YOLOv3's GMAC are half of Darknet's 65.86 BFLOPs, its parameters those of
-# its well-known PyTorch ports; FCN-S's follow from its layers, those of the LSTMs from PyTorch's nn.LSTM(256, 256, 2).
+# its well-known PyTorch ports; YOLOv3-tiny's are half of 5.56 BFLOPs and the 8,858,734 numbers that Darknet keeps for it
+# (https://github.com/AlexeyAB/darknet/issues/6022) less 6,368 means and variances, which are not learned. FCN-S's follow
+# from its layers, those of the LSTMs from PyTorch's nn.LSTM(256, 256, 2).
 PUBLISHED = {
     "alexnet": (60_965_224, 0.7244e9),
     "densenet121": (7_978_856, 2.834e9),
@@ -37,6 +39,7 @@ PUBLISHED = {
     "squeezenet": (1_235_496, 0.3492e9),
     "vgg16": (138_357_544, 15.470e9),
     "yolov3": (61_949_149, 32.932e9),
+    "yolov3-tiny": (8_858_734 - 6_368, 5.56e9 / 2),
 }
 
 
@@ -114,6 +117,7 @@ CHECKSUMS = {
     "squeezenet": 2852693038,
     "vgg16": 2402963543,
     "yolov3": 3602688840,
+    "yolov3-tiny": 4130448029,
 }
 
 
@@ -142,7 +146,12 @@ def test_alexnet_has_groups_norms_and_the_published_image_sizes(zoo_graph):
 @pytest.mark.parametrize(
     ("model", "shapes", "batch", "sentence"),
     [
-        ("resnet51", None, None, "there is no model 'resnet51'; known are alexnet, densenet121, .*, yolov3, or"),
+        (
+            "resnet51",
+            None,
+            None,
+            "there is no model 'resnet51'; known are alexnet, .*, yolov3, yolov3-tiny, or",
+        ),
         ("resnet50", {"data": (1, 3, 224, 224)}, None, "resnet50 has no input 'data'; its input is 'x'"),
         ("resnet50", {"x": (1, 1, 224, 224)}, None, r"images of shape \(batch, 3, height, width\), but \(1, 1, 224"),
         ("resnet50", {"x": (3, 224, 224)}, None, r"images of shape \(batch, 3"),
@@ -184,5 +193,21 @@ def test_a_name_may_say_the_size_of_the_images(model, shape):
     assert load_graph(model, batch_size=2).inputs[0].shape == shape
 
 
-def test_every_layer_of_yolov3_takes_its_activation_in():
-    assert operator_counts(optimise(load_graph("yolov3@64"))) == {"FusedConv": 75, "Add": 23, "Resize": 2, "Concat": 2}
+@pytest.mark.parametrize(
+    ("model", "counts"),
+    [
+        ("yolov3@64", {"FusedConv": 75, "Add": 23, "Resize": 2, "Concat": 2}),
+        ("yolov3-tiny@64", {"FusedConv": 13, "MaxPool": 6, "Resize": 1, "Concat": 1}),
+    ],
+)
+def test_every_layer_of_yolov3_takes_its_activation_in(model, counts):
+    assert operator_counts(optimise(load_graph(model))) == counts
+
+
+def test_yolov3_tiny_has_the_published_maps():
+    """Those that Darknet prints when it loads yolov3-tiny.cfg; its last pool of 2 x 2 keeps the size."""
+    graph = load_graph("yolov3-tiny")
+    maps = [graph.shape(node.outputs[0])[1:3] for node in graph.nodes if node.op_type in ("Conv", "MaxPool")]
+    backbone = [(16, 416), (16, 208), (32, 208), (32, 104), (64, 104), (64, 52), (128, 52), (128, 26), (256, 26)]
+    assert maps[:13] == [*backbone, (256, 13), (512, 13), (512, 13), (1024, 13)]
+    assert [info.shape for info in graph.outputs] == [(1, 255, 13, 13), (1, 255, 26, 26)]

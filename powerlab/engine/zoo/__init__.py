@@ -25,6 +25,7 @@ from powerlab.engine.zoo import (
     squeezenet,
     vgg16,
     yolov3,
+    yolov3_tiny,
 )
 from powerlab.engine.zoo.builder import INPUT_NAME, OUTPUT_NAME
 
@@ -58,6 +59,7 @@ ZOO: dict[str, ZooModel] = {
     "squeezenet": ZooModel(squeezenet.build),
     "vgg16": ZooModel(vgg16.build),
     "yolov3": ZooModel(yolov3.build, (3, 416, 416)),
+    "yolov3-tiny": ZooModel(yolov3_tiny.build, (3, 416, 416)),
 }
 
 __all__ = ["INPUT_NAME", "OUTPUT_NAME", "ZOO", "ZooModel"]

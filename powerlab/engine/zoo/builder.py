@@ -180,15 +180,17 @@ class Builder:
         """Add x + y."""
         return self.node("Add", (x, y), self._channels[x])
 
-    def max_pool(self, x: str, kernel: int, stride: int, pad: int = 0) -> str:
-        """Add a square max pool."""
+    def max_pool(
+        self, x: str, kernel: int, stride: int, pad: int = 0, *, pads: tuple[int, int, int, int] | None = None
+    ) -> str:
+        """Add a square max pool; ``pads`` above, left, below and right, where they are not all ``pad``."""
         return self.node(
             "MaxPool",
             (x,),
             self._channels[x],
             kernel_shape=(kernel, kernel),
             strides=(stride, stride),
-            pads=(pad,) * 4,
+            pads=pads or (pad,) * 4,
         )
 
     def average_pool(self, x: str, kernel: int, stride: int) -> str:
