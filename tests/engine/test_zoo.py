@@ -20,9 +20,9 @@ from powerlab.engine.zoo import ZOO
 
 # Parameters and GMAC are those of torchvision's documentation. Caffe's AlexNet has 60,965,224 parameters; its 724 MMAC
 # follow from the layer sizes of the paper. YOLOv3's GMAC are half of Darknet's 65.86 BFLOPs, its parameters those of
-# its well-known PyTorch ports; YOLOv3-tiny's are half of 5.56 BFLOPs and the 8,858,734 numbers that Darknet keeps for it
-# (https://github.com/AlexeyAB/darknet/issues/6022) less 6,368 means and variances, which are not learned. FCN-S's follow
-# from its layers, those of the LSTMs from PyTorch's nn.LSTM(256, 256, 2).
+# its well-known PyTorch ports. YOLOv3-tiny's GMAC are half of Darknet's 5.56 BFLOPs; of the 8,858,734 numbers in
+# yolov3-tiny.weights (https://pjreddie.com/darknet/yolo) 6,368 are means and variances, which are not learned. FCN-S's
+# follow from its layers, those of the LSTMs from PyTorch's nn.LSTM(256, 256, 2).
 PUBLISHED = {
     "alexnet": (60_965_224, 0.7244e9),
     "densenet121": (7_978_856, 2.834e9),
