@@ -57,9 +57,10 @@ openapi: ## write api/openapi.json from the application
 	@scripts/setup_venv dev
 	$(BIN)/python scripts/write_openapi.py
 
-docs: ## write docs/cli.md from the command line's own help
+docs: ## write docs/cli.md from the command line's own help and docs/operators.md from ONNX's node cases
 	@scripts/setup_venv dev
 	$(BIN)/python scripts/write_cli_page.py
+	$(BIN)/python scripts/write_operators_page.py
 
 clean: ## remove everything that was built, .venv too; results in the database stay
 	rm -rf .venv build dist .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,185 @@
+"""ONNX's own node cases, run on the built-in engine: each passes, is answered wrongly, or is refused with a sentence.
+
+Source: https://github.com/onnx/onnx/tree/main/onnx/backend/test/case/node, which ship in the onnx package. A case is a
+network of one operator, with inputs and the answer that the standard publishes. Most are there twice: as they are, and
+"expanded" into the simpler operators by which the standard defines the operator; both count for the operator.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import defs, numpy_helper
+from onnx.backend.test.case.test_case import TestCase
+from onnx.backend.test.loader import load_model_tests
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine import Session
+
+FLOAT32 = "tensor(float)"
+
+
+class Outcome(StrEnum):
+    """What became of a case."""
+
+    PASSED = "passed"
+    WITH_CONSTANTS = "passed with constant inputs"
+    REFUSED = "refused"
+    WRONG = "wrong"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A network of one operator with inputs and the published answer.
+
+    Attributes:
+        operator: the operator that the case is about; ``domain.Operator`` where it is none of ONNX's own domain.
+        opset: the version of the operators.
+        is_float32: whether every tensor that the standard lets be float32 is float32.
+        inputs: values in the order of the model's inputs; arrays, or what else the standard knows (lists, None).
+        rtol: relative tolerance that the standard grants; ``atol`` the absolute one.
+    """
+
+    name: str
+    operator: str
+    opset: int
+    is_float32: bool
+    model: onnx.ModelProto
+    inputs: tuple[Any, ...]
+    outputs: tuple[Any, ...]
+    rtol: float
+    atol: float
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of a case, and in the engine's words why it was not passed."""
+
+    case: Case
+    outcome: Outcome
+    reason: str = ""
+
+
+def load_cases() -> list[Case]:
+    """Return all node cases of the onnx package, sorted by name."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # onnx computes some of its cases with overflow and division by zero
+        loaded = {case.name: case for case in load_model_tests(kind="node")}
+    return [_case(case, loaded[re.sub("_expanded.*", "", name)]) for name, case in sorted(loaded.items())]
+
+
+def _case(case: TestCase, plain: TestCase) -> Case:
+    """Return a case of the package; ``plain`` is the one that it expands, or itself."""
+    if case.model is None or plain.model is None or not case.data_sets:
+        raise ValueError(f"the onnx package's case {case.name} has no model or no data")
+    node = plain.model.graph.node[0]
+    opset = next((one.version for one in plain.model.opset_import if one.domain == node.domain), 0)
+    inputs, outputs = case.data_sets[0]
+    return Case(
+        name=case.name,
+        operator=f"{node.domain}.{node.op_type}" if node.domain else node.op_type,
+        opset=opset,
+        is_float32=_is_float32(node, opset, case.model.graph),
+        model=case.model,
+        inputs=tuple(_array(value) for value in inputs),
+        outputs=tuple(_array(value) for value in outputs),
+        rtol=case.rtol,
+        atol=case.atol,
+    )
+
+
+def _array(value: Any) -> Any:
+    if isinstance(value, onnx.TensorProto):
+        value = numpy_helper.to_array(value)
+    return np.asarray(value) if isinstance(value, np.generic) else value
+
+
+def _is_float32(node: onnx.NodeProto, opset: int, graph: onnx.GraphProto) -> bool:
+    """Say whether every tensor of a case is float32 where the operator's schema allows that."""
+    types = {info.name: info.type for info in (*graph.input, *graph.output)}
+    schema = defs.get_schema(node.op_type, opset, node.domain)
+    for names, formals in ((node.input, schema.inputs), (node.output, schema.outputs)):
+        for index, name in enumerate(names):
+            formal = formals[min(index, len(formals) - 1)]  # the last may stand for many
+            if name not in types or FLOAT32 not in formal.types:
+                continue
+            if types[name].tensor_type.elem_type != onnx.TensorProto.FLOAT:
+                return False
+    return all(info.WhichOneof("value") == "tensor_type" for info in types.values())
+
+
+def run_cases(cases: Sequence[Case], folder: Path) -> Iterator[Verdict]:
+    """Run cases one after the other; their models are written into ``folder``."""
+    return (run_case(case, folder / "case.onnx") for case in cases)
+
+
+def run_case(case: Case, path: Path) -> Verdict:
+    """Run a case as it is; where that is refused, with more and more of its inputs as constants of the model."""
+    first, *others = _constant_inputs(case)
+    verdict = _attempt(case, first, path)
+    for constant in others:
+        if verdict.outcome != Outcome.REFUSED:
+            break
+        again = _attempt(case, constant, path)
+        if again.outcome == Outcome.PASSED:
+            return Verdict(case, Outcome.WITH_CONSTANTS)
+        if again.outcome == Outcome.WRONG:
+            return again
+    return verdict
+
+
+def _constant_inputs(case: Case) -> list[frozenset[int]]:
+    """Return which inputs become constants in each attempt: none, those that are no floats, all but the first, all."""
+    arrays = [index for index, value in enumerate(case.inputs) if isinstance(value, np.ndarray)]
+    others = [index for index in arrays if case.inputs[index].dtype.kind not in "fV"]
+    attempts = (frozenset[int](), frozenset(others), frozenset(arrays[1:]), frozenset(arrays))
+    return list(dict.fromkeys(attempts))
+
+
+def _attempt(case: Case, constant: frozenset[int], path: Path) -> Verdict:
+    data, inputs = frozen(case, constant)
+    path.write_bytes(data)
+    try:
+        found = Session(path, threads=1).run(inputs)
+    except PowerlabError as error:
+        return Verdict(case, Outcome.REFUSED, str(error))
+    except Exception as error:  # a crash of the engine is a wrong answer, and the page shall say so
+        return Verdict(case, Outcome.WRONG, f"{type(error).__name__}: {error}")
+    try:
+        compare(case, found)
+    except AssertionError as error:
+        return Verdict(case, Outcome.WRONG, str(error).strip())
+    return Verdict(case, Outcome.PASSED)
+
+
+def frozen(case: Case, constant: frozenset[int]) -> tuple[bytes, dict[str, Any]]:
+    """Return the case's model with some inputs as constants, and the other inputs by name."""
+    model = onnx.ModelProto()
+    model.CopyFrom(case.model)
+    model.ir_version = max(model.ir_version, 4)  # from then on a constant need not be an input too
+    infos = list(model.graph.input)
+    left = {}
+    for index, (info, value) in enumerate(zip(infos, case.inputs, strict=False)):
+        if index in constant:
+            model.graph.initializer.append(numpy_helper.from_array(value, info.name))
+            model.graph.input.remove(info)
+        else:
+            left[info.name] = value
+    return model.SerializeToString(), left
+
+
+def compare(case: Case, found: dict[str, Any]) -> None:
+    """Raise AssertionError, which says where, unless ``found`` (by output name) is the published answer."""
+    for info, expected in zip(case.model.graph.output, case.outputs, strict=True):
+        answer = found[info.name]
+        if (answer.shape, answer.dtype) != (expected.shape, expected.dtype):
+            raise AssertionError(f"{answer.dtype} {answer.shape} in place of {expected.dtype} {expected.shape}")
+        np.testing.assert_allclose(answer, expected, rtol=case.rtol, atol=case.atol)

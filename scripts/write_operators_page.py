@@ -1,0 +1,132 @@
+"""Write docs/operators.md: how many of ONNX's own node cases the engine passes, operator by operator."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import onnx
+
+from node_cases import Outcome, Verdict, load_cases, run_cases
+from powerlab.engine.onnx_reader.build import OLDEST_OPSET
+from powerlab.engine.operators import OPERATORS
+
+_PAGE = Path(__file__).resolve().parent.parent / "docs" / "operators.md"
+
+_HEAD = """\
+# Operators
+
+What of ONNX the built-in engine computes, measured by the standard's own **node cases** (onnx {version}): networks of
+one operator, with inputs and the answer that the standard publishes. A test runs all of them; `make docs` writes this
+page anew. The engine reads opset {oldest} and newer; the column *opset* says in which versions the cases are written.
+`powerlab engine operators` lists the operators.
+
+- **float32**: cases in which every tensor that the standard lets be float32 is float32; indices, shapes and conditions
+  are whole numbers and truth values as the operator demands. **Other types** are the rest: float16, float64, 8-bit
+  numbers, sums of whole numbers, texts, sequences.
+- **passed**: the answer is within the standard's tolerance (a thousandth of the value). Of these, **by constants**
+  passed only with some inputs given as constants of the model, because the engine fixes all shapes when it loads one.
+- **refused**: the engine says in a sentence what it lacks. **Wrong**: another answer than the published one.
+- Most cases are there twice: as they are, and *expanded* into the simpler operators that define the operator.
+
+"""
+
+_COLUMNS = (
+    "operator",
+    "opset",
+    *("float32", "passed", "by constants", "refused", "wrong"),
+    *("other types", "passed", "refused", "wrong"),
+    "why float32 cases are refused",
+)
+
+_REASONS = (
+    (r"needs its input (\d+) to be a constant.*", r"input \1 must be a constant"),
+    (r"(\w+) node '[^']*' uses an operator the engine does not have.*", r"expanded by \1"),
+    (r"computes in float32, but its input \d+ is (\w+).*", r"computes \1"),
+    (r"(?:[Tt]he|its) input '[^']*' is (\w+); the engine takes.*", r"an input of \1"),
+    (r"its input '[^']*' leaves the size of axis \d+ open.*", "an empty input"),
+    (r"the graph promises the output.*", "another output than the first"),
+    (r"[;.] .*|\.$|, which the engine.*|, but .*", ""),
+    (r"\([\d, ]+\)", "(…)"),
+)
+"""What of a refusal becomes what on the page, one after the other."""
+
+
+def page(verdicts: Sequence[Verdict]) -> str:
+    """Return the text of the page for what became of all cases."""
+    of_operator: dict[str, list[Verdict]] = {name: [] for name in sorted(OPERATORS)}
+    for verdict in verdicts:
+        of_operator.setdefault(verdict.case.operator, []).append(verdict)
+    head = _HEAD.format(version=onnx.__version__, oldest=OLDEST_OPSET)
+    known = [_row(name, found) for name, found in of_operator.items() if name in OPERATORS]
+    total = _row("**all of them**", [v for v in verdicts if v.case.operator in OPERATORS])
+    rule = ("---", *["--:"] * (len(_COLUMNS) - 2), "---")
+    return head + "".join((_line(_COLUMNS), _line(rule), *known, total, *_unknown(of_operator, verdicts)))
+
+
+def _unknown(of_operator: dict[str, list[Verdict]], verdicts: Sequence[Verdict]) -> Iterator[str]:
+    missing = {name: found for name, found in of_operator.items() if name not in OPERATORS}
+    yield "\n## What the engine does not have\n\n"
+    yield "Operators whose every case is refused, with the number of their cases:\n"
+    yield ", ".join(f"{name} ({len(found)})" for name, found in sorted(missing.items())) + ".\n"
+    passed = sum(verdict.outcome in (Outcome.PASSED, Outcome.WITH_CONSTANTS) for verdict in verdicts)
+    yield f"\nOf all {len(verdicts)} node cases of the standard, whatever their operator and type, {passed} pass.\n"
+
+
+def _row(name: str, verdicts: Sequence[Verdict]) -> str:
+    floats = [verdict for verdict in verdicts if verdict.case.is_float32]
+    others = [verdict for verdict in verdicts if not verdict.case.is_float32]
+    opsets = sorted({verdict.case.opset for verdict in verdicts})
+    span = f"{opsets[0]}–{opsets[-1]}" if len(opsets) > 1 else "".join(map(str, opsets))
+    in_floats, in_others = (Counter(verdict.outcome for verdict in part) for part in (floats, others))
+    cells = (
+        name,
+        span,
+        len(floats),
+        in_floats[Outcome.PASSED] + in_floats[Outcome.WITH_CONSTANTS],
+        in_floats[Outcome.WITH_CONSTANTS],
+        in_floats[Outcome.REFUSED],
+        in_floats[Outcome.WRONG],
+        len(others),
+        in_others[Outcome.PASSED] + in_others[Outcome.WITH_CONSTANTS],
+        in_others[Outcome.REFUSED],
+        in_others[Outcome.WRONG],
+        "" if name.startswith("*") else _reasons(floats),
+    )
+    return _line(cells)
+
+
+def _line(cells: Sequence[object]) -> str:
+    return f"| {' | '.join(map(str, cells))} |\n"
+
+
+def _reasons(verdicts: Sequence[Verdict]) -> str:
+    """Return the most frequent reasons for refusals in few words, with how often each occurs."""
+    counted = Counter(_in_few_words(verdict.reason) for verdict in verdicts if verdict.outcome == Outcome.REFUSED)
+    return ", ".join(f"{reason} ({count})" for reason, count in counted.most_common(3))
+
+
+def _in_few_words(reason: str) -> str:
+    words = re.sub(r"^.* cannot be loaded: ", "", reason)
+    for pattern, replacement in _REASONS:
+        words = re.sub(pattern, replacement, words)
+    return re.sub(r"^\w+ node '[^']*' ", "", words).replace("|", "\\|")
+
+
+def main() -> int:
+    """Write the page; returns 1 where the engine answered a case wrongly."""
+    with tempfile.TemporaryDirectory() as folder:
+        verdicts = list(run_cases(load_cases(), Path(folder)))
+    _PAGE.write_text(page(verdicts), encoding="utf-8")
+    wrong = [verdict for verdict in verdicts if verdict.outcome == Outcome.WRONG]
+    for verdict in wrong:
+        print(f"{verdict.case.name}: {verdict.reason}", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
