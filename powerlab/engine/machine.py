@@ -20,12 +20,14 @@ class Machine:
         threads: threads the plan runs on.
         caches: of a core.
         memory_bytes_per_cycle: what a core reads from memory while it multiplies.
+        core_bytes_per_cycle: what a core reads of what another core has just written.
     """
 
     tier: Tier
     threads: int
     caches: Caches = ASSUMED
     memory_bytes_per_cycle: float = 6.0
+    core_bytes_per_cycle: float = 3.0
 
     @property
     def multiply_adds_per_cycle(self) -> float:

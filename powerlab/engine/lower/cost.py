@@ -28,3 +28,18 @@ def overlapped(compute_cycles: float, memory_cycles: float) -> float:
     """Return the cycles of arithmetic and of weights that come from memory meanwhile."""
     shorter, longer = sorted((compute_cycles, memory_cycles))
     return longer + _HIDDEN * shorter
+
+
+def fetch_cycles(machine: Machine, x_bytes: int, channel_split: int) -> float:
+    """Return the cycles in which a thread fetches what other threads wrote of a convolution's input.
+
+    The convolution before is taken to have shared out pixels. Who does so too finds its own in its own cache; who
+    divides the channels of the output reads everybody's pixels, which nothing prefetches.
+
+    Args:
+        machine: with its threads.
+        x_bytes: what all threads read of the input.
+        channel_split: into how many parts the output channels go.
+    """
+    row_parts = max(1, machine.threads // channel_split)
+    return x_bytes * (1 / row_parts - 1 / machine.threads) / machine.core_bytes_per_cycle

@@ -60,12 +60,16 @@ def tiles_of(work: Work, tier: Tier) -> int:
     return work.rows * divide_up(work.columns, tier.tile_pixels)
 
 
-def partition(work: Work, tier: Tier, threads: int, caches: Caches) -> Partition:
-    """Choose how ``threads`` threads of ``tier`` go through ``work``."""
+def partition(work: Work, tier: Tier, threads: int, caches: Caches, channel_split: int | None = None) -> Partition:
+    """Choose how ``threads`` threads of ``tier`` go through ``work``, the output channels going in so many parts.
+
+    Without a number of parts, it is what moves the fewest bytes and leaves no thread with less to do.
+    """
     tiles = tiles_of(work, tier)
     bounds = unit_bounds(work.out_blocks, tier.tile_blocks)
     units = work.groups * (len(bounds) - 1)
-    channel_split = _channel_split(work, tier, threads, units, tiles)
+    if channel_split is None:
+        channel_split = _channel_split(work, tier, threads, units, tiles)
 
     unit_blocks = max(end - begin for begin, end in itertools.pairwise(bounds))
     block_bytes = work.lanes * work.taps * unit_blocks * tier.vector_width * 4

@@ -11,9 +11,9 @@ from powerlab.engine.layout import Halo, divide_up
 from powerlab.engine.lower.builder import Builder
 from powerlab.engine.lower.conv_shape import FLOAT_BYTES, ConvShape, halo_of
 from powerlab.engine.lower.convolutions.fields import result, window_fields
-from powerlab.engine.lower.cost import overlapped, step_cycles
+from powerlab.engine.lower.cost import fetch_cycles, overlapped, step_cycles
 from powerlab.engine.lower.direct import Direct, emit_direct
-from powerlab.engine.lower.partition import Work, partition, tiles_of
+from powerlab.engine.lower.partition import Partition, Work, partition, tiles_of
 from powerlab.engine.machine import Machine
 from powerlab.engine.pack import merge_groups, mergeable_groups
 from powerlab.engine.program import Tensor
@@ -92,14 +92,15 @@ def direct_work(shape: ConvShape, tier: Tier) -> Work:
 def direct_candidates(algorithm: str, work: Work, machine: Machine) -> tuple[Choice, ...]:
     """Return how ``conv_direct`` may go through ``work``: as the cache model says, and its neighbours."""
     tier, threads = machine.tier, machine.threads
-    cut = partition(work, tier, threads, machine.caches)
     tiles = tiles_of(work, tier)
-    cuts = [
-        cut,
-        *(replace(cut, channel_split=split) for split in range(1, threads + 1) if threads % split == 0),
-        *(replace(cut, chunk_blocks=blocks) for blocks in (divide_up(cut.chunk_blocks, 2), cut.chunk_blocks * 2)),
-        *(replace(cut, chunk_tiles=count) for count in (divide_up(cut.chunk_tiles, 2), cut.chunk_tiles * 2)),
-    ]
+    cuts: list[Partition] = []
+    for split in (parts for parts in range(1, threads + 1) if threads % parts == 0):
+        cut = partition(work, tier, threads, machine.caches, split)
+        cuts += [
+            cut,
+            *(replace(cut, chunk_blocks=blocks) for blocks in (divide_up(cut.chunk_blocks, 2), cut.chunk_blocks * 2)),
+            *(replace(cut, chunk_tiles=count) for count in (divide_up(cut.chunk_tiles, 2), cut.chunk_tiles * 2)),
+        ]
     within = (
         replace(one, chunk_blocks=min(one.chunk_blocks, work.in_blocks), chunk_tiles=min(one.chunk_tiles, tiles))
         for one in cuts
@@ -128,7 +129,8 @@ def direct_cycles(work: Work, channels: int, choice: Choice, machine: Machine) -
     one_tile = steps * step_cycles(machine, blocks, pixels) / _EFFICIENCY + _TILE_CYCLES
     compute = divide_up(units, choice.channel_split) * divide_up(tiles, row_parts) * one_tile
     weight_bytes = FLOAT_BYTES * work.groups * work.out_blocks * tier.vector_width * steps / choice.channel_split
-    return overlapped(compute, weight_bytes / machine.memory_bytes_per_cycle)
+    fetched = fetch_cycles(machine, work.x_bytes, choice.channel_split)
+    return overlapped(compute, weight_bytes / machine.memory_bytes_per_cycle) + fetched
 
 
 def _filling(channels: int, width: int) -> int:

@@ -16,7 +16,7 @@ from powerlab.engine.layout import Halo, Layout, divide_up
 from powerlab.engine.lower.builder import Builder
 from powerlab.engine.lower.conv_shape import FLOAT_BYTES, ConvShape, halo_of
 from powerlab.engine.lower.convolutions.fields import result, window_fields
-from powerlab.engine.lower.cost import overlapped, step_cycles
+from powerlab.engine.lower.cost import fetch_cycles, overlapped, step_cycles
 from powerlab.engine.machine import Machine
 from powerlab.engine.pack import fill_channels, pack_winograd
 from powerlab.engine.program import Floats, Tensor
@@ -104,9 +104,9 @@ class WinogradConvolution:
         transforms = self.forth_cycles * in_blocks / min(groups, split) + self.back_cycles * out_blocks / split
         weight_bytes = FLOAT_BYTES * self.positions * inputs * out_blocks * width / split
         again = (divide_up(own, choice.chunk_tiles) - 1) / _NEARER
-        return overlapped(
-            own * (products / _EFFICIENCY + transforms), (1 + again) * weight_bytes / machine.memory_bytes_per_cycle
-        )
+        compute = own * (products / _EFFICIENCY + transforms)
+        read = (1 + again) * weight_bytes / machine.memory_bytes_per_cycle
+        return overlapped(compute, read) + fetch_cycles(machine, shape.bytes_read, split)
 
     def _own_tiles(self, shape: ConvShape, machine: Machine, split: int) -> int:
         """Return how many tiles the busiest thread makes where the channels go in ``split`` parts."""
