@@ -28,8 +28,14 @@ _EFFICIENCY = 0.93
 _TILE_CYCLES = 40
 """To take up a register tile of products and to store it."""
 
-_NEARER = 4
+_NEARER = 2
 """How many times faster weights come again for the next tiles, from the last cache, than they came from memory."""
+
+_KEPT = 5 / 8
+"""Part of the second-level cache in which transformed input and products stay while weights pass through it."""
+
+_SPILLED_BYTES_PER_CYCLE = 12
+"""What a core reads of transformed input and products that did not stay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +101,7 @@ class WinogradConvolution:
         width, inputs = tier.vector_width, shape.inputs // groups
         in_blocks, out_blocks = groups * divide_up(inputs, width), groups * divide_up(shape.outputs // groups, width)
         own, units = self._own_tiles(shape, machine, split), _units(shape, tier)
+        chunks = divide_up(own, choice.chunk_tiles)
         parts = divide_up(choice.chunk_tiles, tier.tile_pixels)
         step = step_cycles(machine, out_blocks / units, choice.chunk_tiles / parts)
         products = (
@@ -103,10 +110,13 @@ class WinogradConvolution:
         # Threads that divide the channels of one group all transform its input.
         transforms = self.forth_cycles * in_blocks / min(groups, split) + self.back_cycles * out_blocks / split
         weight_bytes = FLOAT_BYTES * self.positions * inputs * out_blocks * width / split
-        again = (divide_up(own, choice.chunk_tiles) - 1) / _NEARER
+        again = (chunks - 1) / _NEARER
+        held = choice.chunk_tiles * tile_bytes(in_blocks // groups, self.tile, tier, self.kernel)
+        spilled = chunks * divide_up(units, split) * max(0.0, held - _KEPT * machine.caches.l2_bytes)
         compute = own * (products / _EFFICIENCY + transforms)
         read = (1 + again) * weight_bytes / machine.memory_bytes_per_cycle
-        return overlapped(compute, read) + fetch_cycles(machine, shape.bytes_read, split)
+        fetched = fetch_cycles(machine, shape.bytes_read, split)
+        return overlapped(compute, read) + spilled / _SPILLED_BYTES_PER_CYCLE + fetched
 
     def _own_tiles(self, shape: ConvShape, machine: Machine, split: int) -> int:
         """Return how many tiles the busiest thread makes where the channels go in ``split`` parts."""
@@ -158,6 +168,18 @@ def _units(shape: ConvShape, tier: Tier) -> int:
     return shape.groups * divide_up(divide_up(shape.outputs // shape.groups, tier.vector_width), tier.tile_blocks)
 
 
+def tile_bytes(in_blocks: int, tile: int, tier: Tier, kernel: int = 3) -> int:
+    """Return the bytes of one tile's transformed input and of its products for one unit of output blocks.
+
+    Args:
+        in_blocks: input blocks of a group.
+        tile: rows and columns of an output tile.
+        tier: the kernels.
+        kernel: rows and columns of the convolution's kernel.
+    """
+    return FLOAT_BYTES * tier.vector_width * (tile + kernel - 1) ** 2 * (in_blocks + tier.tile_blocks)
+
+
 def tiles_together(in_blocks: int, tile: int, machine: Machine, kernel: int = 3) -> int:
     """Return how many tiles a thread takes at a time: transformed input and products stay in most of the L2 cache.
 
@@ -167,7 +189,5 @@ def tiles_together(in_blocks: int, tile: int, machine: Machine, kernel: int = 3)
         machine: whose cache and kernels.
         kernel: rows and columns of the convolution's kernel.
     """
-    tier = machine.tier
-    bytes_a_tile = FLOAT_BYTES * tier.vector_width * (tile + kernel - 1) ** 2 * (in_blocks + tier.tile_blocks)
-    fitting = machine.caches.l2_bytes * 3 // 4 // bytes_a_tile
-    return max(tier.tile_pixels, min(fitting, 8 * tier.tile_pixels))
+    fitting = machine.caches.l2_bytes * 3 // 4 // tile_bytes(in_blocks, tile, machine.tier, kernel)
+    return max(machine.tier.tile_pixels, min(fitting, 8 * machine.tier.tile_pixels))
