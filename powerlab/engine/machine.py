@@ -27,7 +27,7 @@ class Machine:
     threads: int
     caches: Caches = ASSUMED
     memory_bytes_per_cycle: float = 6.0
-    core_bytes_per_cycle: float = 3.0
+    core_bytes_per_cycle: float = 2.0
 
     @property
     def multiply_adds_per_cycle(self) -> float:
