@@ -35,6 +35,7 @@ from sampler_ways import RAILS, WAYS, ZEUS_RAILS, rail_files, zeus_version
 
 from powerlab.boards.simulator import create_tree
 from powerlab.engine import Session
+from powerlab.engine.made_inputs import made_inputs
 from powerlab.measure.latency import interval_ranks
 from powerlab.native import _native
 
@@ -113,8 +114,7 @@ def _serve_way(pipe: Connection, name: str, tree: Path) -> None:
 def _serve_engine(pipe: Connection, model: str, threads: int) -> None:
     """Load the engine; time so many inferences whenever asked for them; end when asked for none."""
     session = Session(model, threads=threads)
-    ((name, shape),) = session.inputs.items()
-    inputs = {name: np.random.default_rng(0).standard_normal(shape, dtype=np.float32)}
+    inputs = made_inputs(session.inputs, 0, session.dtypes)
     session.run(inputs)
     pipe.send(None)
     while count := pipe.recv():

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
+
 from numpy.typing import NDArray
 
 from powerlab.backends.base import LoadOptions
-from powerlab.backends.inputs import seeded_inputs
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
 from powerlab.engine.load import load_graph
+from powerlab.engine.made_inputs import made_inputs
 from powerlab.engine.passes import optimise
 from powerlab.engine.session import SPIN_US
 
@@ -22,11 +23,11 @@ class BuiltinBackend:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def inputs(self, seed: int) -> dict[str, NDArray[np.float32]]:
+    def inputs(self, seed: int) -> dict[str, NDArray[Any]]:
         """Return the seeded inputs."""
-        return seeded_inputs(self._session.inputs, seed)
+        return made_inputs(self._session.inputs, seed, self._session.dtypes)
 
-    def run(self, inputs: dict[str, NDArray[np.float32]]) -> dict[str, NDArray[np.float32]]:
+    def run(self, inputs: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """Run one inference."""
         return self._session.run(inputs)
 

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerlab.backends.base import LoadOptions
-from powerlab.backends.inputs import seeded_inputs
 from powerlab.backends.ncnn_model import ncnn_model
 from powerlab.backends.offers import check_offers
 from powerlab.backends.packages import required
@@ -17,6 +16,7 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.engine.graph import Graph
 from powerlab.engine.load import load_graph
 from powerlab.engine.lower.attributes import number
+from powerlab.engine.made_inputs import made_inputs
 from powerlab.engine.passes import optimise_for_others
 
 
@@ -33,7 +33,7 @@ class NcnnBackend:
 
     def inputs(self, seed: int) -> dict[str, NDArray[np.float32]]:
         """Return the seeded inputs."""
-        return seeded_inputs(self._inputs, seed)
+        return made_inputs(self._inputs, seed)
 
     def run(self, inputs: dict[str, NDArray[np.float32]]) -> dict[str, NDArray[np.float32]]:
         """Run one inference of the whole batch."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from powerlab.backends.onnx_export import export_onnx
 from powerlab.backends.packages import required
 from powerlab.domain.errors import PowerlabError
@@ -19,10 +21,11 @@ from powerlab.engine.zoo import ZOO
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnnxModel:
-    """The bytes of an ONNX file, the shape of each input, and the names of the outputs, in the file's order."""
+    """The bytes of an ONNX file, shape and type of each input, and the names of the outputs, in the file's order."""
 
     content: bytes
     inputs: dict[str, tuple[int, ...]]
+    dtypes: dict[str, np.dtype[Any]]
     outputs: tuple[str, ...]
 
 
@@ -38,6 +41,7 @@ def onnx_model(engine: str, model: str, batch_size: int) -> OnnxModel:
     return OnnxModel(
         content=export_onnx(graph) if split_size(model)[0] in ZOO else _with_shapes(onnx, model, graph),
         inputs={info.name: info.shape for info in graph.inputs},
+        dtypes={info.name: info.dtype for info in graph.inputs},
         outputs=tuple(info.name for info in graph.outputs),
     )
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from powerlab.backends.base import LoadOptions
-from powerlab.backends.inputs import seeded_inputs
 from powerlab.backends.offers import check_offers, check_threads
 from powerlab.backends.onnx_model import OnnxModel, onnx_model
 from powerlab.backends.packages import required
 from powerlab.domain.errors import PowerlabError
+from powerlab.engine.made_inputs import made_inputs
 
 PROCESSOR = "CPUExecutionProvider"
 _ERRORS_ONLY = 3
@@ -27,11 +26,11 @@ class OnnxRuntimeBackend:
         self._session = session
         self._model = model
 
-    def inputs(self, seed: int) -> dict[str, NDArray[np.float32]]:
+    def inputs(self, seed: int) -> dict[str, NDArray[Any]]:
         """Return the seeded inputs."""
-        return seeded_inputs(self._model.inputs, seed)
+        return made_inputs(self._model.inputs, seed, self._model.dtypes)
 
-    def run(self, inputs: dict[str, NDArray[np.float32]]) -> dict[str, NDArray[np.float32]]:
+    def run(self, inputs: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """Run one inference."""
         return dict(zip(self._model.outputs, self._session.run(self._model.outputs, inputs), strict=True))
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from powerlab.backends.base import LoadOptions
-from powerlab.backends.inputs import seeded_inputs
 from powerlab.backends.offers import check_offers, check_threads
 from powerlab.backends.onnx_model import OnnxModel, onnx_model
 from powerlab.backends.packages import required
 from powerlab.domain.errors import PowerlabError
+from powerlab.engine.made_inputs import made_inputs
 
 _TYPES = {"fp32": "f32", "bf16": "bf16", "fp16": "f16"}
 """powerlab's word for a precision and OpenVINO's."""
@@ -28,11 +27,11 @@ class OpenvinoBackend:
         self._request = compiled.create_infer_request()
         self._model = model
 
-    def inputs(self, seed: int) -> dict[str, NDArray[np.float32]]:
+    def inputs(self, seed: int) -> dict[str, NDArray[Any]]:
         """Return the seeded inputs."""
-        return seeded_inputs(self._model.inputs, seed)
+        return made_inputs(self._model.inputs, seed, self._model.dtypes)
 
-    def run(self, inputs: dict[str, NDArray[np.float32]]) -> dict[str, NDArray[np.float32]]:
+    def run(self, inputs: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """Run one inference; the ports are in the file's order, under names that OpenVINO may have joined."""
         results = self._request.infer([inputs[name] for name in self._model.inputs], share_inputs=True)
         return {name: results[index] for index, name in enumerate(self._model.outputs)}

@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerlab.backends.base import LoadOptions
-from powerlab.backends.inputs import seeded_inputs
 from powerlab.backends.offers import check_offers, check_threads
 from powerlab.backends.packages import required
 from powerlab.backends.translation import rule_for
 from powerlab.engine.graph import Graph, Node
 from powerlab.engine.load import load_graph
 from powerlab.engine.lower.attributes import integers, number
+from powerlab.engine.made_inputs import made_inputs
 from powerlab.engine.operators.activation import NO_CLAMP, NO_SLOPE, slope_of
 from powerlab.engine.passes import optimise_for_others
 
@@ -56,7 +56,7 @@ class TorchBackend:
 
     def inputs(self, seed: int) -> dict[str, NDArray[np.float32]]:
         """Return the seeded inputs."""
-        return seeded_inputs(self._shapes, seed)
+        return made_inputs(self._shapes, seed)
 
     def run(self, inputs: dict[str, NDArray[np.float32]]) -> dict[str, NDArray[np.float32]]:
         """Run one inference."""

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from powerlab.engine.layout import divide_up
-from powerlab.engine.program import Space, Step, Storage
+from powerlab.engine.program import Step
+from powerlab.engine.storage import Space, Storage
 
 ALIGNMENT_FLOATS = 16
 """64 bytes: a cache line, and the widest vector."""

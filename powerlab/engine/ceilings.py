@@ -15,8 +15,9 @@ import numpy as np
 
 from powerlab.engine.layout import Layout
 from powerlab.engine.plan import build_plan
-from powerlab.engine.program import Program, Space, Step, Storage, Tensor
+from powerlab.engine.program import Program, Step, Tensor
 from powerlab.engine.session import SPIN_US
+from powerlab.engine.storage import Space, Storage
 from powerlab.engine.tiers import Tier, choose_tier
 
 PEAK_SUMS = 12

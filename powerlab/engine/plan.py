@@ -7,7 +7,9 @@ from typing import Any
 
 from powerlab.engine.arena import Arena, lay_out
 from powerlab.engine.layout import Layout
-from powerlab.engine.program import Floats, Part, Program, Space, Step, Tensor
+from powerlab.engine.operand import Operand
+from powerlab.engine.program import Floats, Part, Program, Step, Tensor
+from powerlab.engine.storage import Space, Storage
 from powerlab.engine.tiers import Tier, native_engine
 
 _OPERANDS = ("x", "y", "out", "scratch")
@@ -46,6 +48,7 @@ def _add(native: Any, plan: Any, arena: Arena, step: Step) -> None:
         weights=_constant(plan, step.weights),
         bias=_constant(plan, step.bias),
         parts=[_part(native, plan, part) for part in step.parts],
+        operands=[_operand(native, arena, operand) for operand in step.operands],
     )
 
 
@@ -64,6 +67,16 @@ def _described(native: Any, settings: Mapping[str, Any], layouts: Mapping[str, L
     return described
 
 
+def _operand(native: Any, arena: Arena, operand: Operand) -> Any:
+    place = _place_of(native, arena, operand.storage, operand.offset * operand.element.floats, 0)
+    return native.operand(
+        element=getattr(native.Element, operand.element.value),
+        sizes=list(operand.sizes),
+        strides=list(operand.strides),
+        place=place,
+    )
+
+
 def _constant(plan: Any, values: Floats | None) -> int:
     return -1 if values is None else int(plan.add_constant(values))
 
@@ -80,9 +93,11 @@ def _view(native: Any, layout: Layout) -> Any:
 def _place(native: Any, arena: Arena, tensor: Tensor | None) -> Any:
     if tensor is None:
         return native.Place()
-    storage = tensor.storage
-    offset = tensor.offset + tensor.layout.start
+    return _place_of(native, arena, tensor.storage, tensor.offset + tensor.layout.start, tensor.shift)
+
+
+def _place_of(native: Any, arena: Arena, storage: Storage, offset: int, shift: int) -> Any:
     if storage.space is Space.ARENA:
         offset += arena.offsets[storage.number]
     space = getattr(native.Space, storage.space.value)
-    return native.Place(space=space, offset=offset, index=storage.index, shift=tensor.shift)
+    return native.Place(space=space, offset=offset, index=storage.index, shift=shift)

@@ -14,6 +14,7 @@ from powerlab.engine.graph import Graph
 from powerlab.engine.lower.conv_shape import ConvShape, conv_shapes
 from powerlab.engine.lower.convolutions import ALGORITHMS
 from powerlab.engine.machine import Machine
+from powerlab.engine.made_inputs import made_inputs
 from powerlab.engine.session import Session
 from powerlab.engine.work import StepWork
 
@@ -90,8 +91,7 @@ def list_steps(
 
 def measure_steps(session: Session) -> list[float]:
     """Return the median time of each step in nanoseconds, over runs of the whole model on random inputs."""
-    generator = np.random.default_rng(0)
-    inputs = {name: generator.standard_normal(shape, dtype=np.float32) for name, shape in session.inputs.items()}
+    inputs = made_inputs(session.inputs, 0, session.dtypes)
     session.run(inputs)
     until_ns = time.monotonic_ns() + _ENOUGH_NS
     runs: list[list[int]] = []

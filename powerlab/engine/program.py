@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -12,33 +11,10 @@ from numpy.typing import NDArray
 
 from powerlab.engine.choice import Choice
 from powerlab.engine.layout import Layout
+from powerlab.engine.operand import Operand
+from powerlab.engine.storage import Storage
 
 Floats = NDArray[np.float32]
-
-
-class Space(Enum):
-    """Where a storage lives: in the plan's arena, or in an array that each run brings along."""
-
-    ARENA = "ARENA"
-    INPUT = "INPUT"
-    OUTPUT = "OUTPUT"
-
-
-@dataclass(frozen=True, slots=True)
-class Storage:
-    """A piece of memory; several tensors may be views of it.
-
-    Attributes:
-        number: unique in its program.
-        space: where it lives.
-        index: which input or output it is; 0 in the arena.
-        floats: its size.
-    """
-
-    number: int
-    space: Space
-    index: int
-    floats: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,32 +52,35 @@ class Step:
     Attributes:
         family: what kernel, as the native registry calls it.
         label: the node it computes.
-        out: what it writes.
-        x: what it reads.
+        out: what it writes; None where it has operands.
+        x: what it reads; None likewise.
         y: the residual or second operand.
         weights: packed for the kernel.
         bias: one value a channel, filled up to whole blocks.
         scratch: memory it may use as it likes, one image of the layout for each thread.
         choice: what was chosen for it, where there was a choice.
         parts: the convolutions it is made of, where it is a chain.
+        operands: of a general kernel: the tensors it writes, then those it reads.
         settings: further fields of the native ``Step``.
     """
 
     family: str
     label: str
-    out: Tensor
-    x: Tensor
+    out: Tensor | None = None
+    x: Tensor | None = None
     y: Tensor | None = None
     weights: Floats | None = None
     bias: Floats | None = None
     scratch: Tensor | None = None
     choice: Choice | None = None
     parts: tuple[Part, ...] = ()
+    operands: tuple[Operand, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
 
-    def tensors(self) -> tuple[Tensor, ...]:
+    def tensors(self) -> tuple[Tensor | Operand, ...]:
         """Return every tensor the step touches."""
-        return tuple(tensor for tensor in (self.out, self.x, self.y, self.scratch) if tensor is not None)
+        views = tuple(tensor for tensor in (self.out, self.x, self.y, self.scratch) if tensor is not None)
+        return (*views, *self.operands)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from powerlab.engine.graph import Graph
 from powerlab.engine.lower import lower
 from powerlab.engine.lower.convolutions import Chooser
 from powerlab.engine.machine import this_machine
+from powerlab.engine.operand import Element, as_floats, element_of
 from powerlab.engine.plan import build_plan
 from powerlab.engine.program import Floats
 from powerlab.engine.tiers import Tier, choose_tier
@@ -53,6 +55,7 @@ class Session:
     Attributes:
         inputs: name -> shape of every input.
         outputs: name -> shape of every output.
+        dtypes: name -> numpy type of every input and output: float32, an integer type or bool, as the model says.
         tier: the instruction set in use, such as ``avx512``.
         threads: threads that compute.
         work: what each step of the plan has to do, in the order of :meth:`steps`.
@@ -93,24 +96,26 @@ class Session:
         self.threads = threads
         self.inputs = {info.name: info.shape for info in graph.inputs}
         self.outputs = {info.name: info.shape for info in graph.outputs}
+        self.dtypes = {info.name: info.dtype for info in (*graph.inputs, *graph.outputs)}
 
-    def run(self, inputs: Mapping[str, NDArray[np.float32]]) -> dict[str, NDArray[np.float32]]:
+    def run(self, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """Run the model once, with the interpreter lock released.
 
         Args:
-            inputs: input name -> float32 array of the shape in :attr:`inputs`.
+            inputs: input name -> array of the shape in :attr:`inputs` and the type in :attr:`dtypes`.
 
         Returns:
-            Output name -> a new float32 array.
+            Output name -> a new array of the type in :attr:`dtypes`.
 
         Raises:
-            PowerlabError: an input is missing, unknown, or has another shape or type.
+            PowerlabError: an input is missing, unknown, or has another shape or type; or the model cannot compute with
+                what it holds, as with an index outside a table.
         """
         outputs = self._fresh_outputs()
         self._call(self._plan.run, inputs, outputs)
-        return outputs
+        return {name: self._returned(name, memory) for name, memory in outputs.items()}
 
-    def profile(self, inputs: Mapping[str, NDArray[np.float32]]) -> list[tuple[str, str, int]]:
+    def profile(self, inputs: Mapping[str, NDArray[Any]]) -> list[tuple[str, str, int]]:
         """Run the model once and return kernel, node and duration in nanoseconds of every step, in order."""
         durations = self._call(self._plan.run_timed, inputs, self._fresh_outputs())
         return [(kernel, label, ns) for (kernel, label), ns in zip(self.steps(), durations, strict=True)]
@@ -119,7 +124,7 @@ class Session:
         """Return kernel and node of every step of the plan, in the order they run."""
         return list(self._plan.steps())
 
-    def repeat(self, inputs: Mapping[str, NDArray[np.float32]], first: int, last: int, times: int) -> int:
+    def repeat(self, inputs: Mapping[str, NDArray[Any]], first: int, last: int, times: int) -> int:
         """Run the steps ``first`` to ``last - 1`` of the plan, all of them ``times`` times over.
 
         They read what earlier steps left in the arena: run those once before. A step repeated by itself finds its
@@ -149,11 +154,20 @@ class Session:
             raise PowerlabError(str(error)) from error
 
     def _fresh_outputs(self) -> dict[str, Floats]:
-        return {name: np.empty(shape, np.float32) for name, shape in self.outputs.items()}
+        return {
+            name: np.empty(math.prod(shape) * element_of(self.dtypes[name]).floats, np.float32)
+            for name, shape in self.outputs.items()
+        }
+
+    def _returned(self, name: str, memory: Floats) -> NDArray[Any]:
+        """Return what a plan wrote as the model's own type, in its shape."""
+        dtype = self.dtypes[name]
+        values = memory.view(np.int64).astype(dtype) if element_of(dtype) is Element.INT else memory
+        return values.reshape(self.outputs[name])
 
     def _checked(self, inputs: Mapping[str, Any]) -> list[Floats]:
         """Return the arrays in the plan's order, or raise PowerlabError with what was expected."""
-        expected = ", ".join(f"{name!r} float32 {list(shape)}" for name, shape in self.inputs.items())
+        expected = ", ".join(f"{name!r} {self.dtypes[name]} {list(shape)}" for name, shape in self.inputs.items())
         for name in inputs:
             if name not in self.inputs:
                 raise PowerlabError(f"the model has no input {name!r}; it takes {expected}.")
@@ -161,15 +175,18 @@ class Session:
         for name, shape in self.inputs.items():
             if name not in inputs:
                 raise PowerlabError(f"the input {name!r} is missing; the model takes {expected}.")
-            array = inputs[name]
-            if not isinstance(array, np.ndarray) or array.dtype != np.float32:
-                found = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
+            array, dtype = inputs[name], self.dtypes[name]
+            known = isinstance(array, np.ndarray | np.generic)  # a number of numpy's is an array without axes
+            if not known or array.dtype != dtype:
+                found = array.dtype if known else type(array).__name__
                 raise PowerlabError(
-                    f"the input {name!r} must be a float32 array, not {found}; the model takes {expected}."
+                    f"the input {name!r} must be a {dtype} array, not {found}; the model takes {expected}."
                 )
             if array.shape != shape:
                 raise PowerlabError(f"the input {name!r} has shape {list(array.shape)}; the model takes {expected}.")
-            arrays.append(np.ascontiguousarray(array))
+            if dtype == np.uint64 and np.max(array, initial=0) > np.iinfo(np.int64).max:
+                raise PowerlabError(f"the input {name!r} holds a number above 2^63 - 1, the largest the engine has.")
+            arrays.append(as_floats(array) if element_of(dtype) is Element.INT else np.ascontiguousarray(array))
         return [*arrays, *self._hidden_inputs]
 
 

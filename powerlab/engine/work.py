@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from powerlab.engine.graph import Graph, Node
 from powerlab.engine.lower.attributes import integers, number
+from powerlab.engine.operand import Operand
 from powerlab.engine.program import Step, Tensor
 from powerlab.engine.statistics import macs
 
@@ -131,20 +132,26 @@ def _elements_read(graph: Graph, node: Node) -> int:
 
 def _move(step: Step) -> StepWork:
     """Return the work of a step that only moves numbers from one layout to another."""
-    layout = step.out.layout
+    touched = [tensor for tensor in (step.out, step.x, *step.operands) if tensor is not None]
     return StepWork(
         label=step.label,
         operator="",
         output="",
-        shape=(layout.n, layout.c, layout.h, layout.w),
+        shape=_sizes(touched[0]),
         flops=0,
-        bytes_moved=FLOAT_BYTES * (_elements(step.x) + _elements(step.out)),
+        bytes_moved=FLOAT_BYTES * sum(map(_floats, touched)),
     )
 
 
-def _elements(tensor: Tensor) -> int:
+def _sizes(tensor: Tensor | Operand) -> tuple[int, ...]:
+    if isinstance(tensor, Operand):
+        return tensor.sizes
     layout = tensor.layout
-    return layout.n * layout.c * layout.h * layout.w
+    return layout.n, layout.c, layout.h, layout.w
+
+
+def _floats(tensor: Tensor | Operand) -> int:
+    return math.prod(_sizes(tensor)) * (tensor.element.floats if isinstance(tensor, Operand) else 1)
 
 
 def nodes_behind(loaded: Graph, work: Sequence[StepWork]) -> tuple[tuple[str, ...], ...]:

@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 
 from engine_native.graphs import NO_CLAMP, GraphMaker
-from powerlab.domain.errors import PowerlabError
 from powerlab.engine.arena import lay_out
-from powerlab.engine.graph import TensorInfo
 from powerlab.engine.layout import NO_HALO, Halo
 from powerlab.engine.lower import LOWERINGS, lower
 from powerlab.engine.passes import LOWERED
-from powerlab.engine.program import Program, Space, Step
+from powerlab.engine.program import Program, Step
+from powerlab.engine.storage import Space
 from powerlab.engine.tiers import Tier
 
 AVX2 = Tier("avx2", 8, 2, 6)
@@ -142,14 +141,6 @@ def test_constants_read_as_tensors_become_hidden_inputs(maker):
     program = lower(maker.graph(y), AVX2, 1)
     assert [values.tolist() for values in program.hidden_inputs] == [[[1, 1, 1, 1]]]
     assert {step.x.storage.index for step in program.steps if step.x.storage.space is Space.INPUT} == {0, 1}
-
-
-def test_other_types_than_float32_are_refused(maker):
-    maker.tensors["x"] = TensorInfo("x", (1, 4), np.dtype(np.int64))
-    maker.inputs.append(maker.tensors["x"])
-    y = maker.node("Clamp", ("x",), (1, 4), clamp=NO_CLAMP)
-    with pytest.raises(PowerlabError, match="'x' holds int64, and the built-in engine computes in float32 only"):
-        lower(maker.graph(y), AVX2, 1)
 
 
 def test_every_operator_of_the_contract_is_there():

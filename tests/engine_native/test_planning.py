@@ -27,7 +27,8 @@ from powerlab.engine.pack import (
     pack_winograd,
     unit_bounds,
 )
-from powerlab.engine.program import Space, Step, Storage, Tensor
+from powerlab.engine.program import Step, Tensor
+from powerlab.engine.storage import Space, Storage
 from powerlab.engine.tiers import Tier
 
 AVX2 = Tier("avx2", 8, 2, 6)

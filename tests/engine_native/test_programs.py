@@ -12,7 +12,8 @@ from engine_native.graphs import NO_CLAMP, GraphMaker
 from powerlab.engine.arena import ALIGNMENT_FLOATS, Arena, lay_out, lifetimes
 from powerlab.engine.layout import Layout
 from powerlab.engine.lower import lower
-from powerlab.engine.program import Program, Space, Step, Tensor
+from powerlab.engine.program import Program, Step, Tensor
+from powerlab.engine.storage import Space
 from powerlab.engine.tiers import Tier
 
 SSE4 = Tier("sse4", 4, 2, 6)

@@ -24,6 +24,7 @@ from powerlab.engine.lower.convolutions import (
 from powerlab.engine.lower.elementwise import lower_add, lower_clamp, lower_multiply, lower_scale_shift
 from powerlab.engine.lower.functions import KERNELS, lower_function
 from powerlab.engine.lower.gemm import lower_gemm
+from powerlab.engine.lower.general import lower_elementwise
 from powerlab.engine.lower.joining import find_places, with_common_halos
 from powerlab.engine.lower.normalise import lower_lrn, lower_softmax
 from powerlab.engine.lower.pool import lower_average_pool, lower_global_average_pool, lower_max_pool
@@ -43,6 +44,7 @@ LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
     "Chain": lower_chain,
     "Clamp": lower_clamp,
     "Concat": lower_concat,
+    "Elementwise": lower_elementwise,
     "FusedConv": lower_conv,
     "FusedGemm": lower_gemm,
     "FusedLstm": lower_lstm,
@@ -99,7 +101,6 @@ def lower(graph: Graph, tier: Tier, threads: int, chooser: Chooser | None = None
         chosen=chosen,
         preactivations=preactivations,
     )
-    builder.check_float()
     absorbed = {before.outputs[0] for before in preactivations.values()}
     looped, looped_steps = looped_nodes(graph), 0
     for index, node in enumerate(graph.nodes):

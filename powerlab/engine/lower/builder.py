@@ -5,7 +5,8 @@ A reorder is made only where an operator asks for a layout that nobody has made 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,12 +14,14 @@ import numpy as np
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.choice import Choice
-from powerlab.engine.graph import Graph, Node
+from powerlab.engine.graph import Graph, Node, quoted
 from powerlab.engine.layout import NO_HALO, Halo, Layout, blocked, divide_up, planar, shape4
 from powerlab.engine.lower.conv_shape import ConvShape
 from powerlab.engine.lower.joining import Place
 from powerlab.engine.machine import Machine
-from powerlab.engine.program import Floats, Program, Space, Step, Storage, Tensor
+from powerlab.engine.operand import MOST_AXES, Element, Operand, as_floats, compact_strides, element_of, joined
+from powerlab.engine.program import Floats, Program, Step, Tensor
+from powerlab.engine.storage import Space, Storage
 
 Chosen = tuple[ConvShape, Choice]
 
@@ -60,8 +63,12 @@ class Builder:
         self._external: dict[str, Tensor] = {}
         self._blocked: dict[str, Tensor] = {}
         self._planar: dict[str, Tensor] = {}
+        self._whole_numbers: dict[str, Operand] = {}
         for index, info in enumerate(graph.inputs):
-            self._external[info.name] = self._outside(Space.INPUT, index, info.shape)
+            if self.is_whole(info.name):
+                self._whole_numbers[info.name] = self._compact(Space.INPUT, index, info.shape)
+            else:
+                self._external[info.name] = self._outside(Space.INPUT, index, info.shape)
 
     def _storage(self, space: Space, index: int, floats: int) -> Storage:
         self._storages += 1
@@ -70,6 +77,15 @@ class Builder:
     def _outside(self, space: Space, index: int, shape: tuple[int, ...]) -> Tensor:
         layout = planar(shape4(shape), compact=True)
         return Tensor(self._storage(space, index, layout.size), layout)
+
+    def _compact(self, space: Space, index: int, shape: tuple[int, ...]) -> Operand:
+        """Return room for whole numbers, which follow on each other."""
+        storage = self._storage(space, index, math.prod(shape) * Element.INT.floats)
+        return Operand(storage, Element.INT, shape, compact_strides(shape))
+
+    def is_whole(self, name: str) -> bool:
+        """Tell whether a tensor holds whole numbers or bools: such lie in no layout but the general one."""
+        return element_of(self.graph.tensors[name].dtype) is Element.INT
 
     def constant(self, name: str) -> Floats:
         """Return a constant's value."""
@@ -175,9 +191,84 @@ class Builder:
             self.emit("reorder_to_planes", f"{name} to planes", self.new_planar(name), held)
         return self._planar[name]
 
+    def general(self, name: str) -> Operand:
+        """Return ``name`` as a general tensor of its own shape."""
+        if self.is_whole(name):
+            if name not in self._whole_numbers:
+                self._whole_numbers[name] = self._hidden_whole_numbers(name)
+            return self._whole_numbers[name]
+        held = name in self._planar or name in self._blocked
+        return _strided(self.planar(name) if held else self.external(name), self.graph.shape(name))
+
+    def new_general(self, name: str) -> Operand:
+        """Return room for ``name`` as a general tensor of its own shape, to be written by the steps emitted next.
+
+        One of floats lies in the planar layout, as kernels for images may read it too.
+        """
+        shape = self.graph.shape(name)
+        if not self.is_whole(name):
+            return _strided(self.new_planar(name), shape)
+        return self._whole_numbers.setdefault(name, self._compact(Space.ARENA, 0, shape))
+
+    def alias_general(self, name: str, operand: Operand) -> None:
+        """Let a tensor of whole numbers be another view of memory that is already written."""
+        self._whole_numbers[name] = operand
+
+    def emit_general(
+        self,
+        family: str,
+        node: Node | str,
+        operands: Sequence[Operand],
+        numbers: Sequence[int] = (),
+        **fields: Any,
+    ) -> None:
+        """Append a step of a general kernel.
+
+        Args:
+            family: the kernel, as the native registry calls it.
+            node: what it computes.
+            operands: what it writes, then what it reads.
+            numbers: what the kernel's file says.
+            fields: others of the native step.
+        """
+        label = node if isinstance(node, str) else node.name or node.outputs[0]
+        self._steps.append(Step(family, label, operands=tuple(operands), settings={"numbers": list(numbers), **fields}))
+
+    def emit_each(
+        self, family: str, node: Node | str, out: Operand, *operands: Operand, numbers: Sequence[int] = ()
+    ) -> None:
+        """Append a step that goes element by element; what it reads is broadcast to what it writes.
+
+        Raises:
+            PowerlabError: the operands have more axes than a kernel takes.
+        """
+        every = joined((out, *(operand.broadcast(out.sizes) for operand in operands)))
+        if len(every[0].sizes) > MOST_AXES:
+            raise PowerlabError(
+                f"{node} works on {len(out.sizes)} axes, and the built-in engine goes up to {MOST_AXES}."
+            )
+        self.emit_general(family, node, every, numbers)
+
+    def copy(self, node: Node | str, out: Operand, source: Operand) -> None:
+        """Append a step that copies a general tensor, broadcast where it is smaller."""
+        self.emit_each(f"copy_strided_{out.element.suffix}", node, out, source)
+
+    def _hidden_whole_numbers(self, name: str) -> Operand:
+        value = self.graph.constants[name]
+        if value.dtype == np.uint64 and value.size and value.max() > np.iinfo(np.int64).max:
+            raise PowerlabError(
+                f"the constant {quoted(name)} holds a number of 64 bits, and the engine has 63 for them."
+            )
+        index = len(self.graph.inputs) + len(self._hidden_inputs)
+        self._hidden_inputs.append(as_floats(value))
+        return self._compact(Space.INPUT, index, value.shape)
+
     def finish(self) -> Program:
         """Write the graph's outputs and return the program."""
         for index, info in enumerate(self.graph.outputs):
+            if self.is_whole(info.name):
+                self.copy(f"{info.name} out", self._compact(Space.OUTPUT, index, info.shape), self.general(info.name))
+                continue
             out = self._outside(Space.OUTPUT, index, info.shape)
             if info.name in self._blocked and info.name not in self._planar:
                 self.emit("reorder_to_planes", f"{info.name} out", out, self._blocked[info.name])
@@ -187,14 +278,13 @@ class Builder:
                 self.emit("copy", f"{info.name} out", out.seen_as(_images(out.layout)), source.seen_as(_images(layout)))
         return Program(tuple(self._steps), tuple(self._hidden_inputs))
 
-    def check_float(self) -> None:
-        """Raise PowerlabError where a tensor of the graph's surface is not float32."""
-        for info in (*self.graph.inputs, *self.graph.outputs):
-            if info.dtype != np.dtype(np.float32):
-                raise PowerlabError(
-                    f"the model's tensor {info.name!r} holds {info.dtype}, and the built-in engine computes in float32 "
-                    "only; convert the model to float32."
-                )
+
+def _strided(tensor: Tensor, shape: tuple[int, ...]) -> Operand:
+    """Return a planar tensor as a general one of the shape it has in the graph: only images may lie apart."""
+    strides = compact_strides(shape)
+    if len(shape) > 1:
+        strides = (tensor.layout.image, *strides[1:])
+    return Operand(tensor.storage, Element.FLOAT, shape, strides, tensor.offset)
 
 
 def _is_also_planar(layout: Layout) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from powerlab.engine.program import Program, Space, Step, Tensor
+from powerlab.engine.program import Program, Step, Tensor
+from powerlab.engine.storage import Space
 
 
 def by_image(program: Program, steps: int, images: int) -> Program:
@@ -32,14 +33,15 @@ def _operands(step: Step) -> tuple[Tensor, ...]:
 
 
 def _by_images(step: Step, images: int) -> bool:
-    return all(tensor.layout.n == images for tensor in _operands(step))
+    """Tell whether a step's operands have an image each; general tensors have none, whatever their sizes."""
+    return not step.operands and all(tensor.layout.n == images for tensor in _operands(step))
 
 
 def _one_image(step: Step, kept: Collection[int], images: int) -> Step:
     return replace(
         step,
-        out=_first(step.out, kept, images),
-        x=_first(step.x, kept, images),
+        out=_first(step.out, kept, images) if step.out else None,
+        x=_first(step.x, kept, images) if step.x else None,
         y=_first(step.y, kept, images) if step.y else None,
     )
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from powerlab.engine.graph import Graph, Node
 from powerlab.engine.layout import NO_HALO, Halo
 from powerlab.engine.lower.attributes import number
+from powerlab.engine.operand import Element, element_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,13 @@ class Place:
 def joins_blocks(graph: Graph, node: Node, width: int) -> bool:
     """Tell whether a Concat joins channels of images and every operand begins with a new block of ``width``."""
     axis, rank = int(number(node, "axis")), len(graph.shape(node.outputs[0]))
-    return rank == 4 and axis % rank == 1 and all(graph.shape(name)[1] % width == 0 for name in node.inputs[:-1])
+    floats = element_of(graph.tensors[node.outputs[0]].dtype) is Element.FLOAT
+    return (
+        floats
+        and rank == 4
+        and axis % rank == 1
+        and all(graph.shape(name)[1] % width == 0 for name in node.inputs[:-1])
+    )
 
 
 def find_places(graph: Graph, width: int) -> dict[str, Place]:

@@ -10,10 +10,16 @@ from powerlab.engine.layout import Layout, planar, shape4
 from powerlab.engine.lower.attributes import number
 from powerlab.engine.lower.builder import Builder
 from powerlab.engine.lower.joining import joins_blocks
+from powerlab.engine.operand import compact_strides
 
 
 def lower_reshape(builder: Builder, node: Node) -> None:
     """Lower a Reshape: another view where images keep their size, else a copy."""
+    if builder.is_whole(node.inputs[0]):
+        sizes = builder.graph.shape(node.outputs[0])
+        held = builder.general(node.inputs[0])
+        builder.alias_general(node.outputs[0], replace(held, sizes=sizes, strides=compact_strides(sizes)))
+        return
     x = builder.planar(node.inputs[0])
     shape = shape4(builder.graph.shape(node.outputs[0]))
     compact, padded = planar(shape, compact=True), planar(shape)
@@ -47,6 +53,9 @@ def lower_concat(builder: Builder, node: Node) -> None:
     if in_blocks and joins_blocks(builder.graph, node, builder.tier.vector_width):
         _concat_blocks(builder, node)
         return
+    if builder.is_whole(node.outputs[0]):
+        _concat_general(builder, node, axis)
+        return
     out = builder.new_planar(node.outputs[0])
     outer_dimensions = shape[1:axis] if axis else ()
     outer = math.prod(outer_dimensions)
@@ -67,6 +76,14 @@ def lower_concat(builder: Builder, node: Node) -> None:
                 "copy", node, out.seen_as(part, at), x.seen_as(replace(part, plane=size, image=x.layout.image))
             )
             at += size
+
+
+def _concat_general(builder: Builder, node: Node, axis: int) -> None:
+    out, at = builder.new_general(node.outputs[0]), 0
+    for name in node.inputs:
+        x = builder.general(name)
+        builder.copy(node, out.sliced(axis, at, x.sizes[axis]), x)
+        at += x.sizes[axis]
 
 
 def _concat_blocks(builder: Builder, node: Node) -> None:

@@ -1,4 +1,4 @@
-"""Transposes that move whole rows: a copy between strides."""
+"""Transposes: a copy between strides, of whole rows where the last axis stays the last."""
 
 from __future__ import annotations
 
@@ -9,9 +9,28 @@ from powerlab.engine.layout import Layout
 from powerlab.engine.lower.attributes import integers
 from powerlab.engine.lower.builder import Builder
 
+ROWS_AXES = 4
+"""The most axes longer than 1 that a copy of rows takes."""
+
 
 def lower_transpose(builder: Builder, node: Node) -> None:
-    """Lower a Transpose of at most four axes longer than 1, the last of which stays the last."""
+    """Lower a Transpose."""
+    if _moves_rows(builder, node):
+        _copy_rows(builder, node)
+        return
+    x, out = builder.general(node.inputs[0]), builder.new_general(node.outputs[0])
+    builder.copy(node, out, x.permuted(integers(node, "perm")))
+
+
+def _moves_rows(builder: Builder, node: Node) -> bool:
+    """Tell whether whole rows of floats keep together."""
+    shape = builder.graph.shape(node.inputs[0])
+    moved = [axis for axis in integers(node, "perm") if shape[axis] > 1]
+    rows = len(moved) <= ROWS_AXES and bool(moved) and moved[-1] == max(moved)
+    return rows and not builder.is_whole(node.inputs[0])
+
+
+def _copy_rows(builder: Builder, node: Node) -> None:
     name, output = node.inputs[0], node.outputs[0]
     shape, made = builder.graph.shape(name), builder.graph.shape(output)
     x, out = builder.planar(name), builder.new_planar(output)

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from powerlab.domain.errors import PowerlabError
+from powerlab.engine.element_types import engine_dtype
 from powerlab.engine.graph import Graph, Node, TensorInfo, quoted
 from powerlab.engine.onnx_reader import schema
 from powerlab.engine.onnx_reader.attributes import to_value
 from powerlab.engine.onnx_reader.file import DataFile
-from powerlab.engine.onnx_reader.tensors import element_type, engine_dtype, to_constant
+from powerlab.engine.onnx_reader.tensors import element_type, to_constant
 from powerlab.engine.shapes import infer
 
 OLDEST_OPSET = 7

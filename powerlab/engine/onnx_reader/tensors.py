@@ -10,30 +10,13 @@ import numpy as np
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.constants import LARGE_ELEMENTS, Recipe, Value, value_of
+from powerlab.engine.element_types import DOUBLE, DTYPES, FLOAT, engine_dtype
 from powerlab.engine.graph import Array, quoted
 from powerlab.engine.onnx_reader.file import DataFile
 from powerlab.engine.onnx_reader.schema import Tensor
 from powerlab.engine.shapes import checked_shape
 
-FLOAT, DOUBLE = 1, 11
-DTYPES: dict[int, np.dtype[Any]] = {
-    FLOAT: np.dtype("<f4"),
-    2: np.dtype("u1"),
-    3: np.dtype("i1"),
-    6: np.dtype("<i4"),
-    7: np.dtype("<i8"),
-    9: np.dtype("?"),
-    10: np.dtype("<f2"),
-    DOUBLE: np.dtype("<f8"),
-}
-"""ONNX element type numbers the engine reads."""
-
 EXTERNAL = 1
-
-
-def engine_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the type in which the engine holds values of ``dtype``: every float is float32."""
-    return np.dtype(np.float32) if dtype.kind == "f" else dtype
 
 
 def element_type(number: int, owner: str) -> np.dtype[Any]:

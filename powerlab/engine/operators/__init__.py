@@ -10,8 +10,9 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.engine.graph import Node
 from powerlab.engine.operators import (
     activation,
-    arithmetic,
+    casting,
     convolution,
+    elementwise,
     functions,
     indexing,
     matrix,
@@ -25,16 +26,16 @@ from powerlab.engine.operators.base import Operator
 from powerlab.engine.operators.view import NodeView
 
 OPERATORS: dict[str, Operator] = {
-    "Add": arithmetic.ADD,
+    **elementwise.OPERATORS,
     "AveragePool": pooling.POOL,
     "BatchNormalization": normalisation.BATCH_NORMALISATION,
-    "Cast": indexing.CAST,
+    "Cast": casting.CAST,
+    "CastLike": casting.CAST,
     "Clip": activation.CLIP,
     "Concat": indexing.CONCAT,
     "Constant": indexing.CONSTANT,
     "ConstantOfShape": indexing.CONSTANT_OF_SHAPE,
     "Conv": convolution.CONV,
-    "Div": arithmetic.DIV,
     "Dropout": views.DROPOUT,
     "Elu": functions.FUNCTION,
     "Erf": functions.FUNCTION,
@@ -52,7 +53,6 @@ OPERATORS: dict[str, Operator] = {
     "LeakyRelu": activation.LEAKY_RELU,
     "MatMul": matrix.MATMUL,
     "MaxPool": pooling.POOL,
-    "Mul": arithmetic.MUL,
     "Pad": indexing.PAD,
     "ReduceMean": pooling.REDUCE_MEAN,
     "Relu": activation.RELU,
@@ -63,8 +63,6 @@ OPERATORS: dict[str, Operator] = {
     "Slice": indexing.SLICE,
     "Softmax": activation.SOFTMAX,
     "Squeeze": views.SQUEEZE,
-    "Sub": arithmetic.SUB,
-    "Sum": arithmetic.SUM,
     "Tanh": functions.FUNCTION,
     "Transpose": views.TRANSPOSE,
     "Unsqueeze": views.UNSQUEEZE,

@@ -1,4 +1,4 @@
-"""Operators of shape arithmetic: Constant, ConstantOfShape, Shape, Gather, Slice, Cast, Concat, and Pad."""
+"""Operators of shape arithmetic: Constant, ConstantOfShape, Shape, Gather, Slice, Concat, and Pad."""
 
 from __future__ import annotations
 
@@ -90,16 +90,6 @@ def _slice(view: NodeView) -> Spec:
     return tuple(len(range(*part.indices(size))) for part, size in zip(slices(view), shape, strict=True)), view.dtype(0)
 
 
-_CAST_TYPES = {1: FLOAT32, 6: np.dtype(np.int32), 7: INT64, 9: np.dtype(np.bool_), 10: FLOAT32, 11: FLOAT32}
-
-
-def _cast(view: NodeView) -> Spec:
-    number = view.integer("to", 0)
-    if number not in _CAST_TYPES:
-        view.fail(f"casts to the ONNX element type {number}, which the engine does not read")
-    return view.shape(0), _CAST_TYPES[number]
-
-
 def concat_axis(view: NodeView) -> int:
     """Return the axis along which a Concat node joins its inputs, counted from the front."""
     if not view.infos or not view.has_attribute("axis"):
@@ -147,6 +137,5 @@ CONSTANT_OF_SHAPE = Operator(_constant_of_shape, lambda view: np.full(view.int_v
 SHAPE = Operator(_shape, _shape_value, of_shape=True)
 GATHER = Operator(_gather, _gathered)
 SLICE = Operator(_slice, lambda view: view.value(0)[slices(view)])
-CAST = Operator(_cast, lambda view: view.value(0).astype(_cast(view)[1]))
 CONCAT = Operator(_concat, _concatenated)
 PAD = Operator(_pad)

@@ -17,6 +17,7 @@ Spec = tuple[tuple[int, ...], np.dtype[Any]]
 
 FLOAT32: np.dtype[Any] = np.dtype(np.float32)
 INT64: np.dtype[Any] = np.dtype(np.int64)
+BOOL: np.dtype[Any] = np.dtype(np.bool_)
 
 
 @dataclass(frozen=True, slots=True)

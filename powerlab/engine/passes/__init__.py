@@ -19,6 +19,7 @@ from powerlab.engine.passes.fuse_residuals import fuse_residuals
 from powerlab.engine.passes.lower_activations import lower_activations
 from powerlab.engine.passes.lower_arithmetic import lower_arithmetic
 from powerlab.engine.passes.lower_convolutions import lower_convolutions
+from powerlab.engine.passes.lower_elementwise import lower_elementwise
 from powerlab.engine.passes.lower_functions import lower_functions
 from powerlab.engine.passes.lower_matrices import lower_matrices
 from powerlab.engine.passes.lower_pools import lower_pools
@@ -38,6 +39,7 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
     lower_resizes,
     lower_functions,
     lower_arithmetic,
+    lower_elementwise,
     lower_convolutions,
     lower_matrices,
     simplify_views,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.engine.graph import Graph, quoted
+from powerlab.engine.graph import Graph
 from powerlab.engine.operators.view import FLOAT32
 
 LOWERED = frozenset(
@@ -13,6 +13,7 @@ LOWERED = frozenset(
         "Chain",
         "Clamp",
         "Concat",
+        "Elementwise",
         "Elu",
         "Erf",
         "Exp",
@@ -36,7 +37,10 @@ LOWERED = frozenset(
         "Transpose",
     }
 )
-"""The operators of the native core; all compute in float32 on logical NCHW."""
+"""The operators of the native core."""
+
+GENERAL = frozenset({"Concat", "Elementwise", "Reshape", "Transpose"})
+"""Those among them that take tensors of any shape and type, computed or constant; the others compute in float32."""
 
 _WEIGHTS = {
     "Chain": range(2, 8),
@@ -47,7 +51,7 @@ _WEIGHTS = {
 }
 """Operator → which of its inputs are constants; all others are computed."""
 
-_TAKES_BOTH = {"Concat": 0, "FusedLstm": 4}
+_TAKES_BOTH = {"FusedLstm": 4}
 """Operator → from which input on it reads a constant like any other tensor."""
 
 
@@ -57,16 +61,11 @@ def check_lowered(graph: Graph) -> Graph:
     Raises:
         PowerlabError: a node, input or output is left that the native core does not take.
     """
-    for info in graph.inputs:
-        if info.dtype != FLOAT32:
-            raise PowerlabError(f"The input {quoted(info.name)} is {info.dtype}; the engine takes float32 only.")
-    computed = {name for node in graph.nodes for name in node.outputs}
-    for info in graph.outputs:
-        if info.name not in computed:
-            raise PowerlabError(f"The output {quoted(info.name)} is an input or a constant: there is nothing to run.")
     for node in graph.nodes:
         if node.op_type not in LOWERED:
             raise PowerlabError(f"{node} is left after all passes: the engine runs this operator on constants only.")
+        if node.op_type in GENERAL:
+            continue
         if graph.tensors[node.outputs[0]].dtype != FLOAT32:
             raise PowerlabError(
                 f"{node} computes {graph.tensors[node.outputs[0]].dtype}; the engine runs in float32 only."

@@ -1,4 +1,7 @@
-"""Sums of tensors become Add, products Multiply; arithmetic with one number a channel becomes ScaleShift."""
+"""Sums of tensors become Add, products Multiply; arithmetic with one number a channel becomes ScaleShift.
+
+What is none of these, as of several shapes or of whole numbers, becomes Elementwise.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,9 @@ import numpy as np
 
 from powerlab.engine.graph import Array, Graph, Node
 from powerlab.engine.operators.activation import NO_CLAMP
-from powerlab.engine.operators.arithmetic import broadcast_shape
-from powerlab.engine.operators.view import NodeView
+from powerlab.engine.operators.broadcasting import broadcast_shape
+from powerlab.engine.operators.view import FLOAT32, NodeView
+from powerlab.engine.passes.lower_elementwise import elementwise
 from powerlab.engine.passes.lower_views import view_node
 from powerlab.engine.passes.rewriting import Rewriter, rewrite_nodes
 
@@ -24,12 +28,15 @@ def _scale_shift(view: NodeView, rewriter: Rewriter, source: str, scale: Array, 
     return [Node("ScaleShift", node.name, inputs, (output,), {"clamp": NO_CLAMP})]
 
 
-def _per_channel(view: NodeView, constant: Array, shape: tuple[int, ...]) -> Array:
-    """Return a constant that is broadcast over ``shape`` as one number a channel (axis 1), in float64."""
+def _per_channel(view: NodeView, constant: Array, shape: tuple[int, ...]) -> Array | None:
+    """Return a constant that is broadcast over ``shape`` as one number a channel (axis 1), in float64; None: it is not.
+
+    Sequences, of three axes, have no channels.
+    """
     sizes = (1,) * (len(shape) - constant.ndim) + constant.shape
     varies = [axis for axis, size in enumerate(sizes) if size != 1]
-    if len(shape) < 2 or broadcast_shape(view) != shape or varies not in ([], [1]):
-        view.fail(f"combines {shape} with a constant of shape {constant.shape}; the engine takes one number a channel")
+    if len(shape) not in (2, 4) or broadcast_shape(view) != shape or varies not in ([], [1]):
+        return None
     return np.broadcast_to(constant.reshape(-1), (shape[1],)).astype(np.float64)
 
 
@@ -37,12 +44,15 @@ def _binary(view: NodeView, rewriter: Rewriter) -> Sequence[Node] | None:
     node = view.node
     if "clamp" in node.attributes:
         return None
+    if view.dtype(0) != FLOAT32:
+        return elementwise(view, rewriter)
     left, right = view.constant(0), view.constant(1)
-    if left is None and right is None:
-        return [_of_two_tensors(view)]
     index, constant = (1, left) if left is not None else (0, right)
-    assert constant is not None  # noqa: S101  one side is constant, or the branch above has returned
+    if constant is None:
+        return _of_two_tensors(view) or elementwise(view, rewriter)
     value = _per_channel(view, constant, view.shape(index))
+    if value is None or (node.op_type == "Div" and index == 1):
+        return elementwise(view, rewriter)
     ones, zeros = np.ones_like(value), np.zeros_like(value)
     with np.errstate(all="ignore"):
         if node.op_type == "Add":
@@ -51,25 +61,20 @@ def _binary(view: NodeView, rewriter: Rewriter) -> Sequence[Node] | None:
             scale, shift = value, zeros
         elif node.op_type == "Sub":
             scale, shift = (ones, -value) if index == 0 else (-ones, value)
-        elif index == 0:
-            scale, shift = ones / value, zeros
         else:
-            view.fail("divides a constant by a computed tensor, which the engine does not")
+            scale, shift = ones / value, zeros
         return _scale_shift(view, rewriter, node.inputs[index], scale, shift)
 
 
-def _of_two_tensors(view: NodeView) -> Node:
-    """Return the sum of two computed tensors of one shape, or their product, also with one number a channel."""
+def _of_two_tensors(view: NodeView) -> Sequence[Node]:
+    """Return the sum of two computed tensors of one shape, or their product, also with one number a channel, if any."""
     node, left, right = view.node, view.shape(0), view.shape(1)
     if node.op_type == "Add" and left == right:
-        return Node("Add", node.name, node.inputs, node.outputs, {"clamp": NO_CLAMP})
+        return [Node("Add", node.name, node.inputs, node.outputs, {"clamp": NO_CLAMP})]
     inputs = node.inputs if _factors(left, right) else node.inputs[::-1]
     if node.op_type != "Mul" or not (_factors(left, right) or _factors(right, left)):
-        view.fail(
-            f"combines two computed tensors of shapes {left} and {right}; the engine adds and multiplies tensors "
-            "of one shape, multiplies an image by one number a channel, and otherwise takes constants"
-        )
-    return Node("Multiply", node.name, inputs, node.outputs, {"clamp": NO_CLAMP})
+        return []
+    return [Node("Multiply", node.name, inputs, node.outputs, {"clamp": NO_CLAMP})]
 
 
 def _factors(shape: tuple[int, ...], other: tuple[int, ...]) -> bool:
@@ -82,10 +87,11 @@ def _sum(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
     node = view.node
     if len(node.inputs) == 1:
         return [view_node(node.name, node.inputs[0], node.outputs[0])]
-    computed = [index for index in range(len(node.inputs)) if view.constant(index) is None]
-    shape = view.shape(computed[0])
-    if any(view.shape(index) != shape for index in computed) or len(computed) < len(node.inputs):
-        view.fail("sums constants or tensors of several shapes; the engine sums computed tensors of the same shape")
+    shape = view.shape(0)
+    if view.dtype(0) != FLOAT32 or any(
+        view.shape(index) != shape or view.constant(index) is not None for index in range(len(node.inputs))
+    ):
+        return elementwise(view, rewriter)
     nodes: list[Node] = []
     left = node.inputs[0]
     for number, right in enumerate(node.inputs[1:], start=1):
@@ -115,5 +121,5 @@ _RULES = {
 
 
 def lower_arithmetic(graph: Graph) -> Graph:
-    """Return the graph with Add, Multiply and ScaleShift as its only arithmetic."""
+    """Return the graph with Add, Multiply, ScaleShift and Elementwise as its only arithmetic."""
     return rewrite_nodes(graph, _RULES)

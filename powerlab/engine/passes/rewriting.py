@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
 
 from powerlab.engine.constants import Value, value_of
 from powerlab.engine.graph import Array, Graph, Node, TensorInfo, fresh_name
-from powerlab.engine.operators.view import NodeView
+from powerlab.engine.operators.view import FLOAT32, NodeView
 
 
 class Rewriter:
@@ -38,10 +41,10 @@ class Rewriter:
         self.constants[name] = value
         return name
 
-    def tensor(self, wish: str, shape: tuple[int, ...]) -> str:
-        """Add a float32 tensor that a new node will make and return its name."""
+    def tensor(self, wish: str, shape: tuple[int, ...], dtype: np.dtype[Any] = FLOAT32) -> str:
+        """Add a tensor that a new node will make and return its name."""
         name = self._fresh(wish)
-        self.tensors[name] = TensorInfo(name, shape)
+        self.tensors[name] = TensorInfo(name, shape, dtype)
         return name
 
     def _fresh(self, wish: str) -> str:

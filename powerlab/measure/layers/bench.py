@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from powerlab.engine import Session
 from powerlab.engine.ceilings import measure_ceilings
 from powerlab.engine.graph import Graph
 from powerlab.engine.load import load_graph
+from powerlab.engine.made_inputs import made_inputs
 from powerlab.engine.passes import optimise
 from powerlab.engine.work import nodes_behind
 from powerlab.measure.layers.activity import activities
@@ -45,7 +47,7 @@ class Bench:
     def __init__(self) -> None:
         self._session: Session | None = None
         self._pace: Pacer | None = None
-        self._inputs: dict[str, NDArray[np.float32]] = {}
+        self._inputs: dict[str, NDArray[Any]] = {}
         self._activities: tuple[float, ...] = ()
         self._quiet_ns: NDArray[np.int64] | None = None
 
@@ -76,10 +78,7 @@ class Bench:
         self._pace = pacer(sysroot, request.threads)
         optimised = optimise(graph)
         session = Session(optimised, threads=self._pace.host_threads)
-        generator = np.random.default_rng(request.seed)
-        self._inputs = {
-            name: generator.standard_normal(shape, dtype=np.float32) for name, shape in session.inputs.items()
-        }
+        self._inputs = made_inputs(session.inputs, request.seed, session.dtypes)
         self._session = session
         steps = session.steps()
         self._activities = (1.0,) * len(steps)

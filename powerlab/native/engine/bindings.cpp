@@ -4,9 +4,12 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -126,7 +129,28 @@ void bind_step(nb::module_& module) {
       .def_rw("beta", &Step::beta)
       .def_rw("offset", &Step::offset)
       .def_rw("rounds", &Step::rounds)
-      .def_rw("backwards", &Step::backwards);
+      .def_rw("backwards", &Step::backwards)
+      .def_prop_rw(
+          "numbers", [](const Step& step) { return std::vector<std::int64_t>(step.numbers, std::end(step.numbers)); },
+          [](Step& step, const std::vector<std::int64_t>& numbers) {
+            if (numbers.size() > std::size(step.numbers)) throw std::invalid_argument("a step has four numbers.");
+            std::copy(numbers.begin(), numbers.end(), step.numbers);
+          });
+}
+
+// One operand of a general kernel; sizes and strides have one number an axis.
+Plan::Operand operand(engine::Element element, const std::vector<std::int64_t>& sizes,
+                      const std::vector<std::int64_t>& strides, const Place& place) {
+  Plan::Operand made{};
+  if (sizes.size() != strides.size() || sizes.size() > engine::kMostAxes) {
+    throw std::invalid_argument("an operand has up to eight axes, and one stride each.");
+  }
+  made.tensor.element = element;
+  made.tensor.rank = static_cast<std::int32_t>(sizes.size());
+  std::copy(sizes.begin(), sizes.end(), made.tensor.size);
+  std::copy(strides.begin(), strides.end(), made.tensor.stride);
+  made.place = place;
+  return made;
 }
 
 void bind_plan(nb::module_& module) {
@@ -147,6 +171,11 @@ void bind_plan(nb::module_& module) {
           "__init__",
           [](Plan::Part* part, const Step& step, int weights, int bias) { new (part) Plan::Part{step, weights, bias}; },
           nb::arg("step"), nb::arg("weights"), nb::arg("bias"));
+  nb::enum_<engine::Element>(module, "Element")
+      .value("FLOAT", engine::Element::kFloat)
+      .value("INT", engine::Element::kInt);
+  nb::class_<Plan::Operand>(module, "Operand");
+  module.def("operand", &operand, nb::arg("element"), nb::arg("sizes"), nb::arg("strides"), nb::arg("place"));
   nb::class_<Plan>(module, "Plan")
       .def(nb::init<const std::string&, int, std::int64_t, std::int64_t>(), nb::arg("tier"), nb::arg("threads"),
            nb::arg("arena_floats"), nb::arg("spin_ns"))
@@ -154,7 +183,7 @@ void bind_plan(nb::module_& module) {
       .def("loop", &Plan::loop, nb::arg("steps"), nb::arg("images"))
       .def("add", &Plan::add, nb::arg("family"), nb::arg("label"), nb::arg("step"), nb::arg("x"), nb::arg("y"),
            nb::arg("out"), nb::arg("scratch"), nb::arg("weights"), nb::arg("bias"),
-           nb::arg("parts") = std::vector<Plan::Part>{})
+           nb::arg("parts") = std::vector<Plan::Part>{}, nb::arg("operands") = std::vector<Plan::Operand>{})
       .def("run", &run, nb::arg("inputs"), nb::arg("outputs"))
       .def("run_timed", &run_timed, nb::arg("inputs"), nb::arg("outputs"))
       .def("repeat", &repeat, nb::arg("inputs"), nb::arg("outputs"), nb::arg("first"), nb::arg("last"),

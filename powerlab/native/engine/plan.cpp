@@ -83,6 +83,25 @@ void Plan::check(const View& v, const Place& place, bool written) const {
   }
 }
 
+void Plan::check(const Strided& tensor, const Place& place) const {
+  const auto refuse = [] {
+    throw std::invalid_argument("a general step of the plan has an impossible operand; please report this as a bug.");
+  };
+  const std::int64_t floats = tensor.element == Element::kInt ? 2 : 1;  // of an element
+  if (tensor.rank < 1 || tensor.rank > kMostAxes || place.offset % floats != 0) refuse();
+  std::int64_t first = 0, last = 0;
+  for (std::int32_t axis = 0; axis < tensor.rank; ++axis) {
+    if (tensor.size[axis] < 1) refuse();
+    const std::int64_t reach = (tensor.size[axis] - 1) * tensor.stride[axis];
+    (reach < 0 ? first : last) += reach;
+  }
+  // How long inputs and outputs are is the caller's matter; none begins before its start.
+  const bool arena = place.space == Place::Space::kArena;
+  if (place.offset + first * floats < 0 || (arena && place.offset + (last + 1) * floats > arena_floats_)) {
+    throw std::invalid_argument("a step of the plan reaches outside the arena; please report this as a bug.");
+  }
+}
+
 void Plan::loop(std::int64_t steps, std::int64_t images) {
   if (!steps_.empty() || steps < 0 || images < 1) {
     throw std::invalid_argument("a plan's loop comes before its steps; please report this as a bug.");
@@ -92,7 +111,8 @@ void Plan::loop(std::int64_t steps, std::int64_t images) {
 }
 
 void Plan::add(const std::string& family, const std::string& label, Step step, Place x, Place y, Place out,
-               Place scratch, int weights, int bias, const std::vector<Part>& parts) {
+               Place scratch, int weights, int bias, const std::vector<Part>& parts,
+               const std::vector<Operand>& operands) {
   const Kernel& kernel = find_kernel(table_, family);
   check(step.x, x, false);
   check(step.y, y, false);
@@ -115,21 +135,33 @@ void Plan::add(const std::string& family, const std::string& label, Step step, P
   }
   step.parts = kept.get();
   step.part_count = static_cast<std::int32_t>(parts.size());
-  steps_.push_back({step, &kernel, x, y, out, label, std::move(kept)});
+  auto tensors = std::make_unique<Strided[]>(operands.size());
+  std::vector<Place> places;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    check(operands[i].tensor, operands[i].place);
+    tensors[i] = operands[i].tensor;
+    tensors[i].data = data(operands[i].place);
+    places.push_back(operands[i].place);
+  }
+  step.operands = tensors.get();
+  step.operand_count = static_cast<std::int32_t>(operands.size());
+  steps_.push_back({step, &kernel, x, y, out, label, std::move(kept), std::move(tensors), std::move(places)});
 }
 
 void Plan::bind(std::span<const float* const> inputs, std::span<float* const> outputs) {
-  const auto set = [&](View& view, const Place& place) {
+  const auto set = [&](auto& operand, const Place& place) {
     const auto index = static_cast<std::size_t>(place.index);
     if (place.space == Place::Space::kInput) {
       if (index >= inputs.size()) throw std::invalid_argument("the plan was given too few inputs.");
-      view.data = const_cast<float*>(inputs[index]) + place.offset;  // kernels never write to x or y
+      operand.data = const_cast<float*>(inputs[index]) + place.offset;  // kernels never write to what they read
     } else if (place.space == Place::Space::kOutput) {
       if (index >= outputs.size()) throw std::invalid_argument("the plan was given too few outputs.");
-      view.data = outputs[index] + place.offset;
+      operand.data = outputs[index] + place.offset;
     }
   };
   for (PlannedStep& planned : steps_) {
+    planned.fault = kSound;
+    for (std::size_t i = 0; i < planned.places.size(); ++i) set(planned.operands[i], planned.places[i]);
     set(planned.step.x, planned.x);
     set(planned.step.y, planned.y);
     set(planned.step.out, planned.out);
@@ -137,8 +169,9 @@ void Plan::bind(std::span<const float* const> inputs, std::span<float* const> ou
 }
 
 void Plan::run_step(std::size_t index, std::int64_t image, int thread) {
-  const PlannedStep& planned = steps_[index];
+  PlannedStep& planned = steps_[index];
   Step step = planned.step;
+  step.fault = &planned.fault;
   step.x.data += image * planned.x.shift;
   step.y.data += image * planned.y.shift;
   step.out.data += image * planned.out.shift;
@@ -164,12 +197,23 @@ void Plan::run_range(std::size_t first, std::size_t last, int thread) {
   for (std::size_t i = std::max(first, looped); i < last; ++i) one(i, 0);
 }
 
+void Plan::check_faults() const {
+  for (const PlannedStep& planned : steps_) {
+    if (planned.fault == kSound) continue;
+    const char* what = planned.fault == kIndexOutside     ? " was given an index outside its data"
+                       : planned.fault == kDivisionByZero ? " divides a whole number by 0"
+                                                          : " makes a whole number below 0 or of more than 63 bits";
+    throw std::runtime_error("the node '" + planned.label + "'" + what + "; run the model with other inputs.");
+  }
+}
+
 void Plan::run(std::span<const float* const> inputs, std::span<float* const> outputs) {
   const std::lock_guard lock(mutex_);
   bind(inputs, outputs);
   pool_.run([](void* self,
                int thread) { static_cast<Plan*>(self)->run_range(0, static_cast<Plan*>(self)->steps_.size(), thread); },
             this);
+  check_faults();
 }
 
 std::vector<std::int64_t> Plan::run_timed(std::span<const float* const> inputs, std::span<float* const> outputs) {
@@ -182,6 +226,7 @@ std::vector<std::int64_t> Plan::run_timed(std::span<const float* const> inputs, 
                int thread) { static_cast<Plan*>(self)->run_range(0, static_cast<Plan*>(self)->steps_.size(), thread); },
             this);
   timed_ = false;
+  check_faults();
   return durations_ns_;
 }
 

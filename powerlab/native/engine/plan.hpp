@@ -52,6 +52,12 @@ class Plan {
     int weights, bias;
   };
 
+  // One operand of a general kernel.
+  struct Operand {
+    Strided tensor;
+    Place place;
+  };
+
   // The first `steps` steps, not yet added, are run image by image: all of them for one image, then for the next. What
   // lies between them has room for one image only, which stays in the caches. Throws std::invalid_argument where steps
   // were added already.
@@ -60,9 +66,10 @@ class Plan {
   // Appends a step. `weights` and `bias` are numbers of constants, or -1. Views in the arena are checked to lie inside
   // it; throws std::invalid_argument otherwise, and where the tier has no such kernel.
   void add(const std::string& family, const std::string& label, Step step, Place x, Place y, Place out, Place scratch,
-           int weights, int bias, const std::vector<Part>& parts = {});
+           int weights, int bias, const std::vector<Part>& parts = {}, const std::vector<Operand>& operands = {});
 
   // Runs all steps. Calls from several threads take turns. inputs[i] and outputs[i] are what places of that index mean.
+  // Throws std::runtime_error where a step could not compute with the numbers it was given, which it names.
   void run(std::span<const float* const> inputs, std::span<float* const> outputs);
 
   // Time each step took in the last run of `run_timed`, in nanoseconds, as thread 0 saw it.
@@ -89,16 +96,21 @@ class Plan {
     const Kernel* kernel;
     Place x, y, out;
     std::string label;
-    std::unique_ptr<Step[]> parts;  // what step.parts points to
+    std::unique_ptr<Step[]> parts;        // what step.parts points to
+    std::unique_ptr<Strided[]> operands;  // what step.operands points to, and where they are
+    std::vector<Place> places;
+    std::int32_t fault = kSound;
   };
 
   static AlignedFloats allocate(std::int64_t floats);
   const float* constant(int number) const;
   void check(const View& view, const Place& place, bool written) const;
+  void check(const Strided& tensor, const Place& place) const;
   void bind(std::span<const float* const> inputs, std::span<float* const> outputs);
   void repeat_thread(int thread);
   void run_range(std::size_t first, std::size_t last, int thread);
   void run_step(std::size_t index, std::int64_t image, int thread);
+  void check_faults() const;
 
   const KernelTable& table_;
   const std::int64_t arena_floats_;

@@ -5,8 +5,11 @@
 //   - computes the share of `step.out` that falls to `thread`, and writes nothing else but its part of `scratch`:
 //   shares never overlap, so there
 //     are no locks, and its result does not depend on `threads`;
-//   - reads `step.x`, `step.y`, the weights and the bias only; `out` never overlaps them;
+//   - reads `step.x`, `step.y`, the weights and the bias only; `out` never overlaps them. A general kernel has
+//   `operands` instead: it writes the first (the first few, if its file says so) and reads the others;
 //   - allocates nothing, throws nothing, blocks on nothing: every size was checked when the plan was built;
+//   - tells numbers it cannot compute with, such as an index outside its data, by setting `*fault`, and goes on with
+//   something else: the plan's run ends with an error;
 //   - is run `rounds` times, with a barrier between, where a step says so: only then may it read what it wrote in
 //   the rounds before;
 //   - may write the channels that fill up the last channel block, and leaves the halo alone (the plan has zeroed it).
@@ -36,6 +39,23 @@ struct View {
   std::int32_t top, left, bottom, right;  // the halo, in pixels
 };
 
+// What the elements of a general tensor are: float32, or int64 as which every whole number and bool is carried.
+enum class Element : std::int32_t { kFloat, kInt };
+
+constexpr int kMostAxes = 8;
+
+// A general tensor: any sizes and strides over plain memory. A stride of 0 repeats an element, a negative one goes
+// backwards from `data`, which is the element at index 0 of every axis.
+struct Strided {
+  void* data;
+  Element element;
+  std::int32_t rank;
+  std::int64_t size[kMostAxes], stride[kMostAxes];  // strides in elements
+};
+
+// Why a step could not compute with the numbers it was given.
+enum Fault : std::int32_t { kSound, kIndexOutside, kDivisionByZero, kPast64Bits };
+
 struct Step {
   View x, y, out;        // y: residual of a convolution, second operand of an addition
   View scratch;          // memory a kernel may use as it likes: image floats for each thread
@@ -59,7 +79,11 @@ struct Step {
   std::int32_t rounds = 1;     // how often the kernel is run, for LSTM: steps of time
   std::int32_t round = 0;      // which of these runs it is; set by the plan
   std::int32_t backwards;      // LSTM: 1 where time runs from the last step to the first
-  const Step* parts;           // chain: the convolutions it is made of; their views have no data
+  const Strided* operands;     // general kernels: what is written, then what is read
+  std::int32_t operand_count;
+  std::int64_t numbers[4];  // general kernels: as the kernel's file says
+  std::int32_t* fault;      // a Fault, for any thread to set; set by the plan
+  const Step* parts;        // chain: the convolutions it is made of; their views have no data
   std::int32_t part_count;
 };
 

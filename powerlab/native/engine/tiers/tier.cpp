@@ -15,10 +15,14 @@
 #include "kernels/reorder.hpp"
 #include "kernels/resize.hpp"
 #include "kernels/space_to_depth.hpp"
+#include "kernels/strided_functions.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
 
 #define POWERLAB_CONV_TILE POWERLAB_TEXT(POWERLAB_TILE_BLOCKS) "x" POWERLAB_TEXT(POWERLAB_TILE_PIXELS)
+
+// Of general tensors, whose kernels are named alike by the plan and by themselves.
+#define POWERLAB_GENERAL(name, ...) POWERLAB_KERNEL(name, name, __VA_ARGS__)
 
 static const Kernel kKernels[] = {
     POWERLAB_KERNEL("conv_direct", "conv_direct_f32_" POWERLAB_CONV_TILE, conv_direct),
@@ -54,6 +58,55 @@ static const Kernel kKernels[] = {
     POWERLAB_KERNEL("space_to_depth", "space_to_depth_f32", space_to_depth),
     POWERLAB_KERNEL("copy", "copy_f32", copy),
     POWERLAB_KERNEL("resize_nearest", "resize_nearest_f32", resize_nearest),
+    POWERLAB_GENERAL("copy_strided_f32", each<copy_of<float>>),
+    POWERLAB_GENERAL("copy_strided_i64", each<copy_of<Int>>),
+    POWERLAB_GENERAL("add_strided_f32", each<add_f>),
+    POWERLAB_GENERAL("sub_strided_f32", each<sub_f>),
+    POWERLAB_GENERAL("mul_strided_f32", each<mul_f>),
+    POWERLAB_GENERAL("div_strided_f32", each<div_f>),
+    POWERLAB_GENERAL("mod_strided_f32", each<mod_f>),
+    POWERLAB_GENERAL("min_strided_f32", each<min_f>),
+    POWERLAB_GENERAL("max_strided_f32", each<max_f>),
+    POWERLAB_GENERAL("pow_strided_f32", each<pow_f>),
+    POWERLAB_GENERAL("clip_strided_f32", each<clip_f>),
+    POWERLAB_GENERAL("prelu_strided_f32", each<prelu_f>),
+    POWERLAB_GENERAL("pow_strided_f32_i64", each<pow_fi>),
+    POWERLAB_GENERAL("add_strided_i64", each<add_i>),
+    POWERLAB_GENERAL("sub_strided_i64", each<sub_i>),
+    POWERLAB_GENERAL("mul_strided_i64", each<mul_i>),
+    POWERLAB_GENERAL("div_strided_i64", each<div_i>),
+    POWERLAB_GENERAL("mod_strided_i64", each<mod_i>),
+    POWERLAB_GENERAL("min_strided_i64", each<min_i>),
+    POWERLAB_GENERAL("max_strided_i64", each<max_i>),
+    POWERLAB_GENERAL("pow_strided_i64", each<pow_i>),
+    POWERLAB_GENERAL("clip_strided_i64", each<clip_i>),
+    POWERLAB_GENERAL("prelu_strided_i64", each<prelu_i>),
+    POWERLAB_GENERAL("bit_and_strided_i64", each<bit_and_i>),
+    POWERLAB_GENERAL("bit_or_strided_i64", each<bit_or_i>),
+    POWERLAB_GENERAL("bit_xor_strided_i64", each<bit_xor_i>),
+    POWERLAB_GENERAL("bit_not_strided_i64", each<bit_not_i>),
+    POWERLAB_GENERAL("shift_left_strided_i64", each<shift_left_i>),
+    POWERLAB_GENERAL("shift_right_strided_i64", each<shift_right_i>),
+    POWERLAB_GENERAL("neg_strided_i64", each<neg_i>),
+    POWERLAB_GENERAL("abs_strided_i64", each<abs_i>),
+    POWERLAB_GENERAL("sign_strided_i64", each<sign_i>),
+    POWERLAB_GENERAL("equal_strided_f32", each<equal_of<float>>),
+    POWERLAB_GENERAL("equal_strided_i64", each<equal_of<Int>>),
+    POWERLAB_GENERAL("less_strided_f32", each<less_of<float>>),
+    POWERLAB_GENERAL("less_strided_i64", each<less_of<Int>>),
+    POWERLAB_GENERAL("less_or_equal_strided_f32", each<less_or_equal_of<float>>),
+    POWERLAB_GENERAL("less_or_equal_strided_i64", each<less_or_equal_of<Int>>),
+    POWERLAB_GENERAL("is_zero_strided_f32", each<is_zero_of<float>>),
+    POWERLAB_GENERAL("is_zero_strided_i64", each<is_zero_of<Int>>),
+    POWERLAB_GENERAL("is_not_zero_strided_f32", each<is_not_zero_of<float>>),
+    POWERLAB_GENERAL("is_not_zero_strided_i64", each<is_not_zero_of<Int>>),
+    POWERLAB_GENERAL("where_strided_f32", each<where_of<float>>),
+    POWERLAB_GENERAL("where_strided_i64", each<where_of<Int>>),
+    POWERLAB_GENERAL("is_nan_strided_f32", each<is_nan_f>),
+    POWERLAB_GENERAL("is_inf_strided_f32", each<is_inf_f>),
+    POWERLAB_GENERAL("cast_strided_f32_i64", each<cast_fi>),
+    POWERLAB_GENERAL("cast_strided_i64_i64", each<cast_ii>),
+    POWERLAB_GENERAL("cast_strided_i64_f32", each<cast_if>),
     POWERLAB_KERNEL("peak", "peak_f32_12", peak),
 };
 

@@ -1,0 +1,31 @@
+"""Memory a program works in: storages, which get their addresses when the whole program is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Space(Enum):
+    """Where a storage lives: in the plan's arena, or in an array that each run brings along."""
+
+    ARENA = "ARENA"
+    INPUT = "INPUT"
+    OUTPUT = "OUTPUT"
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """A piece of memory; several tensors may be views of it.
+
+    Attributes:
+        number: unique in its program.
+        space: where it lives.
+        index: which input or output it is; 0 in the arena.
+        floats: its size.
+    """
+
+    number: int
+    space: Space
+    index: int
+    floats: int
