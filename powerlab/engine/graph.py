@@ -69,7 +69,8 @@ class Graph:
     """A whole network: ``nodes`` in topological order, ``tensors`` describing every tensor that occurs.
 
     ``constants`` are the weights (treat them as read-only); no constant is also an input. Large ones may be recipes
-    (:mod:`powerlab.engine.constants`), which ``kept_constants`` gives as they are.
+    (:mod:`powerlab.engine.constants`), which ``kept_constants`` gives as they are. ``outside`` are the types of inputs
+    and outputs that the model has in float16 or float64: inside, every float is float32.
     """
 
     name: str
@@ -78,10 +79,12 @@ class Graph:
     outputs: tuple[TensorInfo, ...]
     constants: Mapping[str, Array]
     tensors: Mapping[str, TensorInfo]
+    outside: Mapping[str, np.dtype[Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "constants", Constants(self.constants))
         object.__setattr__(self, "tensors", MappingProxyType(dict(self.tensors)))
+        object.__setattr__(self, "outside", MappingProxyType(dict(self.outside)))
 
     @property
     def kept_constants(self) -> Mapping[str, Value]:

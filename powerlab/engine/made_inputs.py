@@ -32,7 +32,7 @@ def made_inputs(
 
 def _made(generator: np.random.Generator, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
     if dtype.kind == "f":
-        return generator.standard_normal(shape, dtype=np.float32)
+        return generator.standard_normal(shape, dtype=np.float32).astype(dtype, copy=False)
     if dtype.kind == "b" or "mask" in name.lower():
         return np.ones(shape, dtype)
     return generator.integers(0, 2, shape).astype(dtype)

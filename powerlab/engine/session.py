@@ -55,7 +55,8 @@ class Session:
     Attributes:
         inputs: name -> shape of every input.
         outputs: name -> shape of every output.
-        dtypes: name -> numpy type of every input and output: float32, an integer type or bool, as the model says.
+        dtypes: name -> numpy type of every input and output, as the model says; what is float16 or float64 is converted,
+            for the engine computes in float32.
         tier: the instruction set in use, such as ``avx512``.
         threads: threads that compute.
         work: what each step of the plan has to do, in the order of :meth:`steps`.
@@ -96,7 +97,7 @@ class Session:
         self.threads = threads
         self.inputs = {info.name: info.shape for info in graph.inputs}
         self.outputs = {info.name: info.shape for info in graph.outputs}
-        self.dtypes = {info.name: info.dtype for info in (*graph.inputs, *graph.outputs)}
+        self.dtypes = {info.name: info.dtype for info in (*graph.inputs, *graph.outputs)} | dict(graph.outside)
 
     def run(self, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """Run the model once, with the interpreter lock released.
@@ -162,8 +163,8 @@ class Session:
     def _returned(self, name: str, memory: Floats) -> NDArray[Any]:
         """Return what a plan wrote as the model's own type, in its shape."""
         dtype = self.dtypes[name]
-        values = memory.view(np.int64).astype(dtype) if element_of(dtype) is Element.INT else memory
-        return values.reshape(self.outputs[name])
+        values = memory.view(np.int64) if element_of(dtype) is Element.INT else memory
+        return values.astype(dtype, copy=False).reshape(self.outputs[name])
 
     def _checked(self, inputs: Mapping[str, Any]) -> list[Floats]:
         """Return the arrays in the plan's order, or raise PowerlabError with what was expected."""
@@ -186,7 +187,9 @@ class Session:
                 raise PowerlabError(f"the input {name!r} has shape {list(array.shape)}; the model takes {expected}.")
             if dtype == np.uint64 and np.max(array, initial=0) > np.iinfo(np.int64).max:
                 raise PowerlabError(f"the input {name!r} holds a number above 2^63 - 1, the largest the engine has.")
-            arrays.append(as_floats(array) if element_of(dtype) is Element.INT else np.ascontiguousarray(array))
+            arrays.append(
+                as_floats(array) if element_of(dtype) is Element.INT else np.ascontiguousarray(array, np.float32)
+            )
         return [*arrays, *self._hidden_inputs]
 
 

@@ -158,6 +158,18 @@ def test_floats_outside_a_type_become_its_nearest_number():
     assert cast_value(x, np.dtype(np.int64))[:2].tolist() == [2**63 - 1, -(2**63)]
 
 
+def test_a_cast_to_half_floats_rounds_to_them():
+    generator = np.random.default_rng(4)
+    edges = [0, -0.0, 65504, 65519.99, 65520, 1e30, -np.inf, np.nan, 2**-14, 2**-24, 2**-25, 1.5 * 2**-25, -3e-8, 2049]
+    x = np.concatenate([np.float32(edges), (generator.standard_normal(3000) * 10.0 ** generator.integers(-9, 6, 3000))])
+    x = x.astype(np.float32)
+    with np.errstate(over="ignore"):
+        expected = x.astype(np.float16)
+    found = run_engine(node_bytes("Cast", {"x": x}, to=10), {"x": x})
+    np.testing.assert_array_equal(found["y"].astype(np.float16), expected)
+    np.testing.assert_array_equal(found["y"], expected.astype(np.float32))
+
+
 def test_whole_numbers_keep_all_their_bits():
     x = np.array([2**53 + 1, -(2**62), 2**63 - 1], np.int64)
     alike(run_engine(node_bytes("Identity", {"x": x}), {"x": x}), {"y": x})

@@ -135,12 +135,14 @@ def conv_model(dtype):
 def test_weights_of_any_float_type_are_computed_with_in_float32(dtype, tmp_path):
     model, (w, b) = conv_model(dtype)
     onnx.save(model, tmp_path / "m.onnx")
-    x = floats(1, 3, 8, 8)
-    found = Session(tmp_path / "m.onnx").run({"x": x})["y"]
+    x = floats(1, 3, 8, 8).astype(dtype)
+    session = Session(tmp_path / "m.onnx")
+    found = session.run({"x": x})["y"]
     windows = np.lib.stride_tricks.sliding_window_view(x.astype(np.float64), (3, 3), axis=(2, 3))
     expected = np.einsum("nchwij,ocij->nohw", windows, w.astype(np.float64)) + b.astype(np.float64)[:, None, None]
-    assert found.dtype == np.float32
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    assert found.dtype == dtype == session.dtypes["x"] == session.dtypes["y"]
+    rtol = 1e-3 if dtype == np.float16 else 1e-4
+    np.testing.assert_allclose(found.astype(np.float64), expected, rtol=rtol, atol=rtol)
 
 
 def test_weights_in_a_file_beside_the_model_give_the_same_bits(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from mmap import mmap
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.engine.element_types import engine_dtype
+from powerlab.engine.element_types import DTYPES, engine_dtype
 from powerlab.engine.graph import Graph, Node, TensorInfo, quoted
 from powerlab.engine.onnx_reader import schema
 from powerlab.engine.onnx_reader.attributes import to_value
@@ -52,7 +53,15 @@ def parse(
     outputs = list(dict.fromkeys(value.name for value in model.graph.output))
     if not outputs:
         raise PowerlabError("its graph has no outputs; export the model again.")
-    return infer(model.graph.name or "model", nodes, inputs, outputs, constants)
+    graph = infer(model.graph.name or "model", nodes, inputs, outputs, constants)
+    return replace(graph, outside=_other_floats(model.graph))
+
+
+def _other_floats(graph: schema.GraphMessage) -> dict[str, np.dtype[Any]]:
+    """Return the types of inputs and outputs that are floats, but not float32."""
+    kinds = {value.name: value.type.tensor_type for value in (*graph.input, *graph.output)}
+    dtypes = {name: DTYPES.get(kind.elem_type) for name, kind in kinds.items() if kind is not None}
+    return {name: dtype for name, dtype in dtypes.items() if dtype is not None and dtype != engine_dtype(dtype)}
 
 
 def _opset(model: schema.Model) -> int:

@@ -32,8 +32,13 @@ def cast_value(value: Array, dtype: np.dtype[Any]) -> Array:
     return np.where(cut >= high, dtype.type(high), np.where(cut <= low, dtype.type(low), inside)).astype(dtype)
 
 
+def to_half(view: NodeView) -> bool:
+    """Say whether a node casts floats to float16: then they are rounded to it, and go on as float32."""
+    return view.node.op_type == "Cast" and DTYPES.get(view.integer("to", 0)) == np.float16 and view.dtype(0).kind == "f"
+
+
 def cast_dtype(view: NodeView) -> np.dtype[Any]:
-    """Return the type that a Cast or CastLike node casts to."""
+    """Return the type that a Cast or CastLike node casts to, as the engine holds it."""
     if view.node.op_type == "CastLike":
         return view.dtype(1)
     number = view.integer("to", 0)
@@ -46,4 +51,9 @@ def _cast(view: NodeView) -> Spec:
     return view.shape(0), cast_dtype(view)
 
 
-CAST = Operator(_cast, lambda view: cast_value(view.value(0), cast_dtype(view)))
+def _evaluated(view: NodeView) -> Array:
+    value = view.value(0)
+    return value.astype(np.float16) if to_half(view) else cast_value(value, cast_dtype(view))
+
+
+CAST = Operator(_cast, _evaluated)

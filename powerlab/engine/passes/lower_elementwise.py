@@ -13,7 +13,7 @@ import numpy as np
 from powerlab.engine.graph import Graph, Node
 from powerlab.engine.operand import element_of
 from powerlab.engine.operators.broadcasting import broadcast_shapes
-from powerlab.engine.operators.casting import cast_dtype, whole_range
+from powerlab.engine.operators.casting import cast_dtype, to_half, whole_range
 from powerlab.engine.operators.elementwise import ELEMENTWISE, Function
 from powerlab.engine.operators.view import BOOL, FLOAT32, NodeView
 from powerlab.engine.passes.lower_views import view_node
@@ -123,6 +123,8 @@ def cast(name: str, source: str, output: str, old: np.dtype[Any], new: np.dtype[
 
 def _cast(view: NodeView, _rewriter: Rewriter) -> Sequence[Node]:
     node, old, new = view.node, view.dtype(0), cast_dtype(view)
+    if to_half(view):
+        return [each(node.name, "half_strided_f32", node.inputs, node.outputs[0], new)]
     if old == new:
         return [view_node(node.name, node.inputs[0], node.outputs[0])]
     return [cast(node.name, node.inputs[0], node.outputs[0], old, new)]

@@ -146,6 +146,18 @@ static inline Int cast_fi(const Numbers& k, float x) {
   const Int whole = x >= most ? k.number[3] : x < -most ? k.number[2] : static_cast<Int>(x);
   return whole < k.number[2] ? k.number[2] : whole > k.number[3] ? k.number[3] : whole;
 }
+// The nearest float16, as a float: even where two are as near, infinite past the largest.
+static inline float half_f(const Numbers&, float x) {
+  const float size = __builtin_fabsf(x);
+  if (!(size < 65520.0f)) return x != x ? x : __builtin_copysignf(__builtin_inff(), x);
+  if (size < 6.103515625e-5f) return __builtin_copysignf((size + 0.75f) - 0.75f, x);  // subnormal: steps of 2^-24
+  std::uint32_t bits;
+  __builtin_memcpy(&bits, &x, sizeof bits);
+  bits = (bits + 0xfff + (bits >> 13 & 1)) & ~std::uint32_t{0x1fff};
+  float rounded;
+  __builtin_memcpy(&rounded, &bits, sizeof bits);
+  return rounded;
+}
 static inline Int cast_ii(const Numbers& k, Int x) { return wrapped(k, bits_of(x)); }
 static inline float cast_if(const Numbers&, Int x) { return static_cast<float>(x); }
 

@@ -104,6 +104,7 @@ static const Kernel kKernels[] = {
     POWERLAB_GENERAL("where_strided_i64", each<where_of<Int>>),
     POWERLAB_GENERAL("is_nan_strided_f32", each<is_nan_f>),
     POWERLAB_GENERAL("is_inf_strided_f32", each<is_inf_f>),
+    POWERLAB_GENERAL("half_strided_f32", each<half_f>),
     POWERLAB_GENERAL("cast_strided_f32_i64", each<cast_fi>),
     POWERLAB_GENERAL("cast_strided_i64_i64", each<cast_ii>),
     POWERLAB_GENERAL("cast_strided_i64_f32", each<cast_if>),
