@@ -35,32 +35,39 @@ class PreactivatedConvolution:
         return shape.preactivated
 
     def candidates(self, shape: ConvShape, machine: Machine) -> Sequence[Choice]:
-        """Return the cut that keeps what is used again in the second-level cache.
+        """Return the cuts that keep what is used again in the second-level cache, one for each share of the channels.
 
         Half of it is for some pixels of as many channels of the input as are taken up at a time, and of the sums; of
         the weights of one unit, so few need to be there that more channels at a time were no faster.
         """
-        tier = machine.tier
+        tier, threads = machine.tier, machine.threads
         in_blocks, out_blocks = divide_up(shape.inputs, tier.vector_width), divide_up(shape.outputs, tier.vector_width)
         vector_bytes = FLOAT_BYTES * tier.vector_width
         weight_bytes = vector_bytes * tier.vector_width * min(out_blocks, tier.tile_blocks)
         resident = max(1, machine.caches.l2_bytes // _WEIGHT_PARTS // weight_bytes)
         chunk_blocks = divide_up(in_blocks, divide_up(in_blocks, resident))
         fitting = machine.caches.l2_bytes // 2 // (vector_bytes * (chunk_blocks + out_blocks)) // tier.tile_pixels
-        own_tiles = divide_up(divide_up(shape.pixels, machine.threads), tier.tile_pixels)
-        return (
+        splits = (
+            split
+            for split in range(1, threads + 1)
+            if threads % split == 0 and split <= divide_up(out_blocks, tier.tile_blocks)
+        )
+        return tuple(
             Choice(
                 algorithm=self.name,
                 tile_blocks=tier.tile_blocks,
                 tile_pixels=tier.tile_pixels,
+                channel_split=split,
                 chunk_blocks=chunk_blocks,
-                chunk_tiles=max(1, min(fitting, own_tiles)),
-            ),
+                chunk_tiles=max(1, min(fitting, divide_up(divide_up(shape.pixels * split, threads), tier.tile_pixels))),
+            )
+            for split in splits
         )
 
     def cycles(self, shape: ConvShape, choice: Choice, machine: Machine) -> float:
         """Return how many cycles of a core the convolution is expected to take: three for each vector it changes."""
-        changed = shape.pixels * divide_up(shape.inputs, machine.tier.vector_width) / machine.threads
+        vectors = shape.pixels * divide_up(shape.inputs, machine.tier.vector_width)
+        changed = vectors * choice.channel_split / machine.threads
         return direct_cycles(direct_work(shape, machine.tier), shape.inputs, choice, machine) + 3 * changed
 
     def halo(self, shape: ConvShape) -> Halo:
@@ -98,6 +105,7 @@ class PreactivatedConvolution:
             scratch=builder.in_arena(Layout(builder.threads, floats, 1, 1, 1, 1, floats, floats, floats)),
             groups=1,
             last_lanes=shape.inputs - (in_blocks - 1) * width,
+            channel_split=choice.channel_split,
             chunk_blocks=choice.chunk_blocks,
             chunk_tiles=choice.chunk_tiles,
             **{f"x_{name}": value for name, value in clamp_fields(before).items()},

@@ -81,13 +81,15 @@ class WinogradConvolution:
         fitting = tiles_together(in_blocks, self.tile, machine, self.kernel)
         found: dict[Choice, None] = {}
         for split in range(1, machine.threads + 1):
-            if machine.threads % split or (split > 1 and _units(shape, tier) < split):
+            if machine.threads % split or (split > 1 and _out_blocks(shape, tier) < split):
                 continue
+            # Few output channels go in smaller units, so that threads that divide them read each weight once.
+            tile_blocks = min(tier.tile_blocks, divide_up(_out_blocks(shape, tier), split))
             own = self._own_tiles(shape, machine, split)
             for limit in (fitting, fitting * 2, divide_up(fitting, 2)):
                 choice = Choice(
                     algorithm=self.name,
-                    tile_blocks=tier.tile_blocks,
+                    tile_blocks=tile_blocks,
                     tile_pixels=tier.tile_pixels,
                     channel_split=split,
                     chunk_tiles=divide_up(own, divide_up(own, limit)),
@@ -100,7 +102,7 @@ class WinogradConvolution:
         tier, split, groups = machine.tier, choice.channel_split, shape.groups
         width, inputs = tier.vector_width, shape.inputs // groups
         in_blocks, out_blocks = groups * divide_up(inputs, width), groups * divide_up(shape.outputs // groups, width)
-        own, units = self._own_tiles(shape, machine, split), _units(shape, tier)
+        own, units = self._own_tiles(shape, machine, split), _units(shape, tier, choice.tile_blocks)
         chunks = divide_up(own, choice.chunk_tiles)
         parts = divide_up(choice.chunk_tiles, tier.tile_pixels)
         step = step_cycles(machine, out_blocks / units, choice.chunk_tiles / parts)
@@ -152,20 +154,26 @@ class WinogradConvolution:
             residual,
             choice=choice,
             scratch=scratch,
-            weights=pack_winograd(weights, self.tile, width, tier.tile_blocks, shape.groups),
+            weights=pack_winograd(weights, self.tile, width, choice.tile_blocks, shape.groups),
             bias=fill_channels(bias, shape.outputs, out.layout.blocks, width),
             groups=shape.groups,
             lanes=width,
             last_lanes=shape.inputs // shape.groups - (in_blocks - 1) * width,
             channel_split=choice.channel_split,
+            unit_blocks=choice.tile_blocks,
             chunk_tiles=choice.chunk_tiles,
             **window_fields(shape, node),
         )
 
 
-def _units(shape: ConvShape, tier: Tier) -> int:
-    """Return into how many units the kernel deals the output blocks of all groups."""
-    return shape.groups * divide_up(divide_up(shape.outputs // shape.groups, tier.vector_width), tier.tile_blocks)
+def _out_blocks(shape: ConvShape, tier: Tier) -> int:
+    """Return the output blocks of all groups."""
+    return shape.groups * divide_up(shape.outputs // shape.groups, tier.vector_width)
+
+
+def _units(shape: ConvShape, tier: Tier, unit_blocks: int) -> int:
+    """Return into how many units of so many blocks the kernel deals the output blocks of all groups."""
+    return shape.groups * divide_up(divide_up(shape.outputs // shape.groups, tier.vector_width), unit_blocks)
 
 
 def tile_bytes(in_blocks: int, tile: int, tier: Tier, kernel: int = 3) -> int:

@@ -237,9 +237,13 @@ static constexpr ConvTileTable kConvPoints = make_conv_points(typename MakeIndic
 struct ConvUnit {
   std::int64_t group, first_block, blocks;
 };
+static inline std::int64_t conv_group_units(const Step& s) {
+  const std::int64_t most = s.unit_blocks > 0 ? s.unit_blocks : kTileBlocks;
+  return (s.out.blocks / s.groups + most - 1) / most;
+}
 static inline ConvUnit conv_unit(const Step& s, std::int64_t unit) {
   const std::int64_t blocks = s.out.blocks / s.groups;
-  const std::int64_t units = (blocks + kTileBlocks - 1) / kTileBlocks;
+  const std::int64_t units = conv_group_units(s);
   const std::int64_t group = unit / units, i = unit % units;
   const std::int64_t begin = i * blocks / units, end = (i + 1) * blocks / units;
   return {group, group * blocks + begin, end - begin};
@@ -308,8 +312,7 @@ static void conv_direct(const Step& s, int thread, int threads) {
   const int row_parts = threads / s.channel_split;
   const int channel_part = thread / row_parts, row_part = thread % row_parts;
   if (channel_part >= s.channel_split) return;  // threads that do not divide evenly
-  const std::int64_t group_units = (s.out.blocks / s.groups + kTileBlocks - 1) / kTileBlocks;
-  const Range units = share(s.groups * group_units, channel_part, s.channel_split);
+  const Range units = share(s.groups * conv_group_units(s), channel_part, s.channel_split);
   const std::int64_t row_tiles = (s.out.w + kTilePixels - 1) / kTilePixels;
   const Range tiles = share(s.out.n * s.out.h * row_tiles, row_part, row_parts);
   const int in_blocks = s.x.blocks / s.groups;

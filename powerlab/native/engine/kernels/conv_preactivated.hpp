@@ -100,8 +100,8 @@ static void preactivated_multiply(const Step& s, const ConvUnit& unit, const Pre
 }
 
 // Sums [block][pixel][v] to out, with the residual and the activation.
-static void preactivated_output(const Step& s, Range pixels, const float* sums, std::int64_t sums_plane) {
-  for (std::int64_t block = 0; block < s.out.blocks; ++block) {
+static void preactivated_output(const Step& s, Range blocks, Range pixels, const float* sums, std::int64_t sums_plane) {
+  for (std::int64_t block = blocks.begin; block < blocks.end; ++block) {
     const float* from = sums + block * sums_plane;
     for (std::int64_t at = pixels.begin; at < pixels.end;) {
       const PixelRun run = pixel_run(s.out, {at, pixels.end});
@@ -120,10 +120,15 @@ static void preactivated_output(const Step& s, Range pixels, const float* sums, 
 }
 
 static void conv_preactivated(const Step& s, int thread, int threads) {
-  const Range own = share(static_cast<std::int64_t>(s.out.n) * s.out.h * s.out.w, thread, threads);
+  const int pixel_parts = threads / s.channel_split;
+  const int channel_part = thread / pixel_parts, pixel_part = thread % pixel_parts;
+  if (channel_part >= s.channel_split) return;  // threads that do not divide evenly
+  const Range own = share(static_cast<std::int64_t>(s.out.n) * s.out.h * s.out.w, pixel_part, pixel_parts);
   const std::int64_t most = static_cast<std::int64_t>(s.chunk_tiles) * kTilePixels;
   const std::int64_t chunks = (own.end - own.begin + most - 1) / most;
-  const std::int64_t units = (s.out.blocks + kTileBlocks - 1) / kTileBlocks;
+  const Range units = share(conv_group_units(s), channel_part, s.channel_split);
+  if (units.begin == units.end) return;
+  const ConvUnit first = conv_unit(s, units.begin), last = conv_unit(s, units.end - 1);
   const bool rectified = s.x_slope == 1 && s.x_high == __builtin_inff();
   float* input = s.scratch.data + thread * s.scratch.image;
   for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
@@ -137,14 +142,15 @@ static void conv_preactivated(const Step& s, int thread, int threads) {
       const std::int64_t steps = (end - begin - 1) * kWidth + (end == s.x.blocks ? s.last_lanes : kWidth);
       (rectified ? preactivate<true> : preactivate<false>)(s, {begin, end}, pixels, input, plane);
       const float* weights = s.weights + begin * kWidth * s.out.blocks * kWidth;
-      for (std::int64_t u = 0; u < units; ++u) {
+      for (std::int64_t u = units.begin; u < units.end; ++u) {
         const ConvUnit unit = conv_unit(s, u);
-        const Range asked = share(next - end, static_cast<int>(u), static_cast<int>(units));
+        const Range asked =
+            share(next - end, static_cast<int>(u - units.begin), static_cast<int>(units.end - units.begin));
         preactivated_multiply(s, unit, {{begin, end}, {end + asked.begin, end + asked.end}, pixels}, input,
                               weights + unit.first_block * steps * kWidth, sums);
       }
     }
-    preactivated_output(s, pixels, sums, plane);
+    preactivated_output(s, {first.first_block, last.first_block + last.blocks}, pixels, sums, plane);
   }
 }
 

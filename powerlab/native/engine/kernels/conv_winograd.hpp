@@ -132,8 +132,7 @@ static void conv_winograd(const Step& s, int thread, int threads) {
   const Range own = share(all, tile_part, tile_parts);
   const std::int64_t chunks = (own.end - own.begin + s.chunk_tiles - 1) / s.chunk_tiles;
   const std::int64_t in_blocks = s.x.blocks / s.groups;
-  const std::int64_t group_units = (s.out.blocks / s.groups + kTileBlocks - 1) / kTileBlocks;
-  const Range units = share(s.groups * group_units, channel_part, s.channel_split);
+  const Range units = share(s.groups * conv_group_units(s), channel_part, s.channel_split);
   const std::int64_t channels = (in_blocks - 1) * kWidth + s.last_lanes;
   float* input = s.scratch.data + thread * s.scratch.image;
   for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {

@@ -72,7 +72,7 @@ struct Step {
   std::int32_t chunk_blocks;   // convolution: blocks of x reduced before the next tile is taken up
   std::int32_t chunk_tiles;    // convolution: tiles taken up before the next channels of out
   std::int32_t channel_split;  // convolution: how many parts the output channels are divided into among threads
-  std::int32_t unit_blocks;    // gemv: output blocks taken together, at most
+  std::int32_t unit_blocks;    // gemv, convolution: output blocks taken together, at most; 0: a register tile's
   std::int32_t count_padding;  // average pooling: 1 where the divisor counts padding
   std::int32_t size;           // local response normalisation: channels in the window
   float alpha, beta, offset;   // local response normalisation

@@ -105,8 +105,9 @@ void check_winograd(const KernelTable& table, const std::string& family, int m, 
   Placed x(c.n, c.in, c.h, c.w, v, c.pad + m - 1), residual(c.n, c.out, problem.expected.h, problem.expected.w, v, 0);
   x.put(problem.x);
   residual.put(problem.residual);
-  Floats weights = pack_winograd(table, problem.weights, m, c.groups);
   for (const int threads : {1, 2, 3, 4}) {
+    const int unit_blocks = threads % 2 == 0 ? 1 + threads / 4 : table.tile_blocks;
+    Floats weights = pack_winograd(table, problem.weights, m, c.groups, unit_blocks);
     Placed out(c.n, c.out, problem.expected.h, problem.expected.w, v, 1);
     Floats bias = filled(problem.bias, out.view.blocks, v);
     Step step = step_of(c, problem);
@@ -118,6 +119,7 @@ void check_winograd(const KernelTable& table, const std::string& family, int m, 
     step.last_lanes = c.in / c.groups - (x.view.blocks / c.groups - 1) * v;
     step.chunk_tiles = chunk_tiles;
     step.channel_split = (threads + 1) / 2;  // 4 threads divide both tiles and channels
+    step.unit_blocks = unit_blocks;
     step.scratch.image = size * size * ((x.view.blocks + table.tile_blocks) * chunk_tiles + 2) * v;
     Floats scratch(static_cast<std::size_t>(threads * step.scratch.image), std::numeric_limits<float>::quiet_NaN());
     step.scratch.data = scratch.data();

@@ -65,11 +65,11 @@ std::vector<std::vector<double>> winograd_g(int m, int taps) {
 }
 
 // [unit][position][channel][block of the unit][v] of G w G^T, as kernels/conv_winograd.hpp says.
-Floats pack_winograd(const KernelTable& table, const reference::Tensor& weights, int m, int groups) {
+Floats pack_winograd(const KernelTable& table, const reference::Tensor& weights, int m, int groups, int unit_blocks) {
   const int taps = weights.h, size = m + taps - 1, v = table.vector_width;
   const auto g = winograd_g(m, taps);
   const int outputs = weights.n / groups, blocks = (outputs + v - 1) / v;
-  const int units = (blocks + table.tile_blocks - 1) / table.tile_blocks;
+  const int units = (blocks + unit_blocks - 1) / unit_blocks;
   std::vector<float> packed;
   for (int at = 0; at < groups * units * size * size * weights.c; ++at) {
     const int i = at % weights.c, position = at / weights.c % (size * size),

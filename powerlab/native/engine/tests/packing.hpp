@@ -9,7 +9,7 @@ namespace powerlab::engine::test {
 
 Floats pack_direct(const KernelTable& table, const reference::Tensor& weights, int groups, int lanes);
 Floats pack_depthwise(const KernelTable& table, const reference::Tensor& weights);
-Floats pack_winograd(const KernelTable& table, const reference::Tensor& weights, int m, int groups = 1);
+Floats pack_winograd(const KernelTable& table, const reference::Tensor& weights, int m, int groups, int unit_blocks);
 
 // G of F(m, taps), as the paper gives it.
 std::vector<std::vector<double>> winograd_g(int m, int taps = 3);

@@ -82,7 +82,7 @@ Floats pack(const KernelTable& table, const reference::Tensor& weights, int chun
 }
 
 struct Cut {
-  int threads, chunk_blocks, chunk_tiles;
+  int threads, channel_split, chunk_blocks, chunk_tiles;
 };
 
 void check(const KernelTable& table, const Preactivated& conv, Random& random, Report& report) {
@@ -109,6 +109,7 @@ void check(const KernelTable& table, const Preactivated& conv, Random& random, R
     step.x_slope = static_cast<float>(conv.before.slope);
     step.groups = 1;
     step.last_lanes = conv.x.c - (x.view.blocks - 1) * v;
+    step.channel_split = cut.channel_split;
     step.chunk_blocks = cut.chunk_blocks;
     step.chunk_tiles = cut.chunk_tiles;
     step.scratch.image = (cut.chunk_blocks + out.view.blocks) * (cut.chunk_tiles * table.tile_pixels + 1) * v;
@@ -121,13 +122,15 @@ void check(const KernelTable& table, const Preactivated& conv, Random& random, R
                            " " + std::to_string(conv.x.c) + " " + std::to_string(conv.x.h) + " " +
                            std::to_string(conv.x.w) + " to " + std::to_string(expected.c);
   Placed whole(expected.n, expected.c, expected.h, expected.w, v, 1);
-  run(whole, {1, x.view.blocks, 200});
+  run(whole, {1, 1, x.view.blocks, 200});
   report.check(name, error(whole, expected), 2e-5);
   report.check(name + ", written outside", written_outside(whole), 0);
   for (int i = 0; i < 3; ++i) {
-    const Cut cut{random.whole(1, 7), random.whole(1, x.view.blocks), random.whole(1, 9)};
-    const std::string how = ", " + std::to_string(cut.threads) + " threads, chunks " +
-                            std::to_string(cut.chunk_blocks) + " and " + std::to_string(cut.chunk_tiles);
+    const int threads = random.whole(1, 7);
+    const Cut cut{threads, random.whole(1, threads), random.whole(1, x.view.blocks), random.whole(1, 9)};
+    const std::string how = ", " + std::to_string(cut.threads) + " threads, channels in " +
+                            std::to_string(cut.channel_split) + " parts, chunks " + std::to_string(cut.chunk_blocks) +
+                            " and " + std::to_string(cut.chunk_tiles);
     Placed out(expected.n, expected.c, expected.h, expected.w, v, 1);
     report.check(name + how + ", shares", run(out, cut), 0);
     report.check(name + how + ", bits", different_bits(whole, out), 0);

@@ -192,7 +192,7 @@ void check_winograd(const KernelTable& table, int m, int taps, Random& random, R
   }
   c.halo += m - 1;  // whole tiles are read
   const Operands operands(c, random);
-  Floats weights = pack_winograd(table, operands.weights, m, c.groups);
+  Floats weights = pack_winograd(table, operands.weights, m, c.groups, table.tile_blocks);
   const std::string family = "conv_winograd" + std::to_string(m) + (taps == 5 ? "x5" : "");
   const int size = m + taps - 1;
   // A slope makes half of the answers smaller, which errors are measured against, and the others' errors stay. Eight
