@@ -19,6 +19,8 @@ class LoadOptions:
         threads: threads that compute.
         precision: ``fp32``, or what else the engine offers.
         spin_us: how long a thread that has nothing to do spins before it sleeps; None leaves it to the engine.
+        slices: parts the engine cuts the batch into, which run at the same time on a share of the threads each; more
+            than one is asked only of an engine that cuts batches itself.
     """
 
     model: str
@@ -26,15 +28,17 @@ class LoadOptions:
     threads: int
     precision: str = "fp32"
     spin_us: int | None = None
+    slices: int = 1
 
 
 class Backend(Protocol):
     """A model loaded into an engine, ready to run inside the worker process.
 
     A backend module offers ``load(options: LoadOptions) -> Backend``, and its name stands in
-    :data:`powerlab.domain.preflight.ENGINES`. ``load`` raises ``PowerlabError`` with one sentence for what it refuses:
-    a model, a precision, a spin time. A process may hold several backends (one a slice of a batch) and run them at the
-    same time, each from a thread of its own: so :meth:`run` releases the interpreter lock while it computes.
+    :data:`powerlab.domain.preflight.ENGINES`. Where it says ``CUTS_BATCHES = True`` the engine cuts batches into slices
+    itself; any other is loaded once for each slice. ``load`` raises ``PowerlabError`` with one sentence for what it
+    refuses: a model, a precision, a spin time. A process may hold several backends (one a slice of a batch) and run
+    them at the same time, each from a thread of its own: so :meth:`run` releases the interpreter lock meanwhile.
     """
 
     def inputs(self, seed: int) -> dict[str, NDArray[np.float32]]:

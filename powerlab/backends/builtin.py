@@ -15,6 +15,7 @@ from powerlab.engine.passes import optimise
 from powerlab.engine.session import SPIN_US
 
 PRECISION = "fp32"
+CUTS_BATCHES = True
 
 
 class BuiltinBackend:
@@ -36,14 +37,18 @@ def load(options: LoadOptions) -> BuiltinBackend:
     """Load a model with every input's first dimension set to the batch size.
 
     Raises:
-        PowerlabError: the model cannot be read, holds an unsupported operator, or has no batch dimension to set; or the
-            precision is not fp32.
+        PowerlabError: the model cannot be read, holds an unsupported operator, has no batch dimension to set, or mixes
+            the images that slices would compute apart; or the precision is not fp32.
     """
     if options.precision != PRECISION:
         raise PowerlabError(
             f"the engine builtin computes in {PRECISION} alone, not in {options.precision!r}; leave the precision out, "
             "or choose another engine."
         )
-    graph = optimise(load_graph(options.model, batch_size=options.batch_size))
+    graph = load_graph(options.model, batch_size=options.batch_size)
     spin_us = SPIN_US if options.spin_us is None else options.spin_us
-    return BuiltinBackend(Session(graph, threads=options.threads, spin_us=spin_us))
+    if options.slices == 1:
+        return BuiltinBackend(Session(optimise(graph), threads=options.threads, spin_us=spin_us))
+    shapes = {info.name: info.shape for info in graph.inputs}
+    session = Session(options.model, options.threads, shapes, spin_us=spin_us, slices=options.slices)
+    return BuiltinBackend(session)

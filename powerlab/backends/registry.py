@@ -37,3 +37,8 @@ def load(module: str, options: LoadOptions) -> Backend:
     """
     loader = cast(Callable[[LoadOptions], Backend], importlib.import_module(module).load)
     return loader(options)
+
+
+def cuts_batches(module: str) -> bool:
+    """Tell whether a backend's engine cuts a batch into slices itself, with one copy of the weights."""
+    return bool(getattr(importlib.import_module(module), "CUTS_BATCHES", False))

@@ -65,6 +65,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     run_parser.add_argument("--input", metavar="FILE.npz", type=Path, required=True, help="the inputs")
     run_parser.add_argument("--output", metavar="FILE.npz", type=Path, required=True, help="where the outputs go")
     run_parser.add_argument("--threads", metavar="N", type=int, default=1, help="threads that compute (default: 1)")
+    run_parser.add_argument(
+        "--slices",
+        metavar="N",
+        type=int,
+        default=1,
+        help="parts the batch is cut into, which run at the same time and share the threads (default: 1)",
+    )
     operators = actions.add_parser(
         "operators",
         help="list the ONNX operators the engine reads",
@@ -93,7 +100,7 @@ def _run(args: argparse.Namespace) -> int:
 
     check_writable(args.output)
     inputs = read_npz(args.input)
-    session = Session(args.model, threads=args.threads, shapes=_shapes(args.input_shape))
+    session = Session(args.model, threads=args.threads, shapes=_shapes(args.input_shape), slices=args.slices)
     if sentence := cpus.too_many(session.threads, cpus.usable_cpus()):
         print(f"powerlab: {sentence}", file=sys.stderr)
     start_ns = time.monotonic_ns()
@@ -102,12 +109,15 @@ def _run(args: argparse.Namespace) -> int:
     write_npz(args.output, outputs)
     if args.json:
         shapes = {name: value.shape for name, value in outputs.items()}
-        document = {"model": args.model, "threads": session.threads, "tier": session.tier, "outputs": shapes}
-        print(json.dumps({**document, "first_run_ns": first_run_ns, "output_file": str(args.output)}))
+        document = {"model": args.model, "threads": session.threads, "slices": session.slices, "tier": session.tier}
+        print(
+            json.dumps({**document, "outputs": shapes, "first_run_ns": first_run_ns, "output_file": str(args.output)})
+        )
     else:
         listed = ", ".join(f"{name} {_times(value.shape)}" for name, value in outputs.items())
         print(f"{args.output}: {listed}")
-        print(f"first run, cold: {first_run_ns / 1e6:.1f} ms with {session.threads} thread(s), {session.tier}")
+        slices = f" in {session.slices} slices" if session.slices > 1 else ""
+        print(f"first run, cold: {first_run_ns / 1e6:.1f} ms with {session.threads} thread(s){slices}, {session.tier}")
     return 0
 
 

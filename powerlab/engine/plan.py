@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from powerlab.engine.arena import Arena, lay_out
 from powerlab.engine.layout import Layout
 from powerlab.engine.operand import Operand
+from powerlab.engine.pack import ALIGNMENT_BYTES, aligned_floats
 from powerlab.engine.program import Floats, Part, Program, Step, Tensor
 from powerlab.engine.storage import Space, Storage
 from powerlab.engine.tiers import Tier, native_engine
@@ -15,6 +17,9 @@ from powerlab.engine.tiers import Tier, native_engine
 _OPERANDS = ("x", "y", "out", "scratch")
 _VIEW_FIELDS = ("n", "c", "h", "w", "blocks", "pixel", "row", "plane", "image")
 _HALO_FIELDS = ("top", "left", "bottom", "right")
+
+_TAIL_FLOATS = 64
+"""Zeros behind constants, for vector loads and for prefetches that run past the end: those a plan's own copies have."""
 
 
 def build_plan(program: Program, tier: Tier, threads: int, spin_us: int) -> Any:
@@ -26,13 +31,41 @@ def build_plan(program: Program, tier: Tier, threads: int, spin_us: int) -> Any:
         threads: threads of the plan's own pool, the caller of ``run`` being one.
         spin_us: how long a waiting thread spins before it sleeps, in microseconds.
     """
+    (plan,) = build_plans(program, tier, threads, spin_us, 1)
+    return plan
+
+
+def build_plans(program: Program, tier: Tier, threads: int, spin_us: int, count: int) -> list[Any]:
+    """Return ``count`` native plans of ``program``, which share its weights: see :func:`build_plan`."""
     native = native_engine()
     arena = lay_out(program.steps)
-    plan = native.Plan(tier=tier.name, threads=threads, arena_floats=arena.floats, spin_ns=spin_us * 1000)
-    plan.loop(steps=program.looped, images=program.images)
+    plans = [
+        native.Plan(tier=tier.name, threads=threads, arena_floats=arena.floats, spin_ns=spin_us * 1000)
+        for _ in range(count)
+    ]
+    for plan in plans:
+        plan.loop(steps=program.looped, images=program.images)
     for step in program.steps:
-        _add(native, plan, arena, step)
-    return plan
+        shared = step if count == 1 else _shareable(step)
+        for plan in plans:
+            _add(native, plan, arena, shared)
+    return plans
+
+
+def _shareable(step: Step) -> Step:
+    """Return the step with constants that lie as a plan keeps them, so that every plan has the same and no copy."""
+    parts = tuple(replace(part, weights=_kept(part.weights), bias=_kept(part.bias)) for part in step.parts)
+    weights = None if step.weights is None else _kept(step.weights)
+    return replace(step, weights=weights, bias=None if step.bias is None else _kept(step.bias), parts=parts)
+
+
+def _kept(values: Floats) -> Floats:
+    if values.ctypes.data % ALIGNMENT_BYTES == 0 and values.flags.c_contiguous:
+        return values
+    aligned = aligned_floats(values.size + _TAIL_FLOATS)
+    aligned[: values.size] = values.reshape(-1)
+    aligned[values.size :] = 0
+    return aligned[: values.size]
 
 
 def _add(native: Any, plan: Any, arena: Arena, step: Step) -> None:

@@ -11,14 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerlab.domain.errors import PowerlabError
+from powerlab.engine.batch_axis import check_images_apart
 from powerlab.engine.cpus import usable_cpus
 from powerlab.engine.graph import Graph
-from powerlab.engine.lower import lower
+from powerlab.engine.lower import chosen_algorithms, lower
 from powerlab.engine.lower.convolutions import Chooser
 from powerlab.engine.machine import this_machine
 from powerlab.engine.operand import Element, as_floats, element_of
 from powerlab.engine.plan import build_plan
 from powerlab.engine.program import Floats
+from powerlab.engine.slices import SlicedPlan, check_slices, doubled_shapes, slice_shapes
 from powerlab.engine.tiers import Tier, choose_tier
 from powerlab.engine.tuning.choosing import by_tuning
 from powerlab.engine.tuning.kept import has_tunings, read_tunings, this_place
@@ -51,6 +53,8 @@ class Session:
         shapes: input name -> shape, for inputs whose shape the model leaves open, or to set another batch size.
         spin_us: how long a thread that has nothing to do spins before it sleeps, in microseconds.
         tuned: whether to choose by what ``powerlab engine tune`` found here, where it did.
+        slices: parts the batch (the first axis of every input) is cut into, which run at the same time on
+            ``threads`` / ``slices`` threads each, with the same weights. Results are the same bits as without.
 
     Attributes:
         inputs: name -> shape of every input.
@@ -59,6 +63,7 @@ class Session:
             for the engine computes in float32.
         tier: the instruction set in use, such as ``avx512``.
         threads: threads that compute.
+        slices: parts the batch is cut into; steps, work and choices are those of one.
         work: what each step of the plan has to do, in the order of :meth:`steps`.
         choices: what was chosen for each step; None where there was no choice.
 
@@ -73,17 +78,26 @@ class Session:
         shapes: Mapping[str, tuple[int, ...]] | None = None,
         spin_us: int = SPIN_US,
         tuned: bool = True,
+        *,
+        slices: int = 1,
     ) -> None:
         usable = usable_cpus()
         threads = usable if threads is None else threads
         check_threads(threads)
         if isinstance(spin_us, bool) or not isinstance(spin_us, int) or not 0 <= spin_us <= MOST_SPIN_US:
             raise PowerlabError(f"spin_us must be a whole number from 0 to {MOST_SPIN_US}, not {spin_us!r}.")
+        check_slices(slices, threads)
         graph = _optimised(model, shapes)
-        tier = choose_tier()
+        part = graph if slices == 1 else _part(model, graph, slices)
+        tier, spin_us = choose_tier(), spin_us if threads <= usable else 0
         try:
-            program = lower(graph, tier, threads, _chooser(tier, threads) if tuned else None)
-            self._plan = build_plan(program, tier, threads, spin_us if threads <= usable else 0)
+            chooser = _chooser(tier, threads // slices) if tuned else None
+            algorithms = {} if part is graph else chosen_algorithms(graph, tier, threads // slices, chooser)
+            program = lower(part, tier, threads // slices, chooser, algorithms)
+            if slices == 1:
+                self._plan = build_plan(program, tier, threads, spin_us)
+            else:
+                self._plan = SlicedPlan(program, tier, threads, spin_us, slices=slices, inputs=len(graph.inputs))
         except RuntimeError as error:
             raise PowerlabError(str(error)) from error
         except MemoryError as error:
@@ -91,10 +105,11 @@ class Session:
                 f"the model {graph.name!r} does not fit into memory with inputs of this size; use a smaller batch."
             ) from error
         self._hidden_inputs = program.hidden_inputs
-        self.work = step_work(graph, program.steps)
+        self.work = step_work(part, program.steps)
         self.choices = tuple(step.choice for step in program.steps)
         self.tier = tier.name
         self.threads = threads
+        self.slices = slices
         self.inputs = {info.name: info.shape for info in graph.inputs}
         self.outputs = {info.name: info.shape for info in graph.outputs}
         self.dtypes = {info.name: info.dtype for info in (*graph.inputs, *graph.outputs)} | dict(graph.outside)
@@ -191,6 +206,15 @@ class Session:
                 as_floats(array) if element_of(dtype) is Element.INT else np.ascontiguousarray(array, np.float32)
             )
         return [*arrays, *self._hidden_inputs]
+
+
+def _part(model: str | Path | Graph, whole: Graph, slices: int) -> Graph:
+    """Return the optimised graph for one slice of the batch that ``whole`` takes."""
+    if isinstance(model, Graph):
+        raise PowerlabError("a graph has its batch size already; give a model's name or path to cut it into slices.")
+    part = _optimised(model, slice_shapes(whole, slices))
+    check_images_apart(whole, _optimised(model, doubled_shapes(whole)))
+    return part
 
 
 def _chooser(tier: Tier, threads: int) -> Chooser | None:

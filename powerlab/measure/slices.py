@@ -1,4 +1,8 @@
-"""One inference: a batch, or the slices of a batch at the same time, each in an engine of its own."""
+"""One inference: a batch, or the slices of a batch at the same time.
+
+An engine that cuts batches itself gets the whole batch. Any other is loaded once for each slice, and so is every engine
+where inputs are prepared inside the timed part: slices prepare their own at the same time, too.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerlab.backends.base import Backend, LoadOptions
-from powerlab.backends.registry import load
+from powerlab.backends.registry import cuts_batches, load
 from powerlab.domain.workload import Preparation, Workload
 from powerlab.measure.preparation import Pictures, picture_input
 
@@ -50,22 +54,27 @@ class Slices:
 
 
 def load_slices(backend_module: str, workload: Workload, threads: int, spin_us: int | None, seed: int) -> Slices:
-    """Load a workload's model once for each slice, with the share of the threads, but one thread at least.
+    """Load a workload's model for all slices, each with its share of the threads, but one thread at least.
 
     Raises:
         PowerlabError: the model cannot be run as asked, with the reason.
     """
+    engines = workload.slices
+    if engines > 1 and workload.preparation is Preparation.OUTSIDE and cuts_batches(backend_module):
+        engines = 1
+    slices_each = workload.slices // engines
     options = LoadOptions(
         model=workload.model,
-        batch_size=workload.batch_size // workload.slices,
-        threads=max(1, threads // workload.slices),
+        batch_size=workload.batch_size // engines,
+        threads=slices_each * max(1, threads // workload.slices),
         precision=workload.precision,
         spin_us=spin_us,
+        slices=slices_each,
     )
     return Slices(
         [
             Slice(backend, _inputs(workload, backend, seed + number))
-            for number, backend in enumerate(load(backend_module, options) for _ in range(workload.slices))
+            for number, backend in enumerate(load(backend_module, options) for _ in range(engines))
         ]
     )
 

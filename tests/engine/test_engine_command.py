@@ -56,6 +56,22 @@ def test_run_tells_machines_in_json(tmp_path, capsys):
     assert read_npz(tmp_path / "out.npz")["y"].shape == (1, 1000)
 
 
+def test_run_may_cut_the_batch_into_slices(tmp_path, capsys):
+    np.savez(tmp_path / "in.npz", x=np.random.default_rng(0).standard_normal((4, 3, 32, 32), dtype=np.float32))
+    found = {}
+    for slices in (1, 2):
+        files = ("--input", str(tmp_path / "in.npz"), "--output", str(tmp_path / "out.npz"))
+        arguments = ["run", "mobilenetv2", *files, "--input-shape", "x=4x3x32x32", "--threads", "2"]
+        assert main(["engine", *arguments, "--slices", str(slices)]) == EXIT_OK
+        found[slices] = capsys.readouterr().out, read_npz(tmp_path / "out.npz")["y"]
+    assert "2 thread(s), " in found[1][0]
+    assert "2 thread(s) in 2 slices, " in found[2][0]
+    assert np.array_equal(found[1][1], found[2][1])
+    assert main(["engine", *arguments, "--slices", "2", "--json"]) == EXIT_OK
+    assert json.loads(capsys.readouterr().out)["slices"] == 2
+    assert "2 thread(s) cannot be shared evenly by 3 slices" in fails(capsys, *arguments, "--slices", "3")
+
+
 def test_run_needs_an_input_file(model, capsys):
     assert main(["engine", "run", str(model), "--output", "out.npz"]) == EXIT_USAGE
     assert "--input" in capsys.readouterr().err

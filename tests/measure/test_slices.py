@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -76,15 +77,31 @@ def test_every_slice_has_its_share_of_the_batch_and_of_the_threads(monkeypatch, 
         return Meeting(threading.Barrier(1))
 
     monkeypatch.setattr("powerlab.measure.slices.load", load)
+    monkeypatch.setattr("powerlab.measure.slices.cuts_batches", lambda module: module == "cuts batches")
     workload = Workload(model="net", batch_size=batch_size, slices=slices, precision="fp16")
     load_slices("module", workload, threads, spin_us=50, seed=1).close()
     assert len(asked) == slices
-    assert {(one.batch_size, one.threads, one.precision, one.spin_us) for one in asked} == {(*expected, "fp16", 50)}
+    own = LoadOptions(model="net", batch_size=expected[0], threads=expected[1], precision="fp16", spin_us=50)
+    assert set(asked) == {own}
+    asked.clear()
+    load_slices("cuts batches", workload, threads, spin_us=50, seed=1).close()
+    assert asked == [replace(own, batch_size=batch_size, threads=slices * expected[1], slices=slices)]
 
 
-def test_slices_compute_what_the_whole_batch_does():
+def test_the_built_in_engine_cuts_the_batch_to_the_same_bits():
+    workload = Workload(model="mobilenetv2", batch_size=4)
+    whole = load_slices(BUILTIN, workload, 2, None, seed=11)
+    cut = load_slices(BUILTIN, replace(workload, slices=2), 2, None, seed=11)
+    (expected,), (found,) = whole.run(), cut.run()
+    cut.close()
+    assert found.keys() == expected.keys()
+    assert all(np.array_equal(found[name], value) for name, value in expected.items())
+
+
+def test_slices_that_prepare_their_inputs_compute_what_the_whole_batch_does():
     """To the last bit where the engine takes the same algorithms at both sizes; they may differ by rounding alone."""
-    cut = load_slices(BUILTIN, Workload(model="mobilenetv2", batch_size=4, slices=2), 2, None, seed=11)
+    workload = Workload(model="mobilenetv2", batch_size=4, slices=2, preparation=Preparation.INSIDE)
+    cut = load_slices(BUILTIN, workload, 2, None, seed=11)
     parts = [one.inputs() for one in (cut._first, *cut._others)]
     assert not any(np.array_equal(parts[0][name], parts[1][name]) for name in parts[0]), "each has pictures of its own"
     found = cut.run()

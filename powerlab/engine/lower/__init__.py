@@ -6,6 +6,7 @@ One function an operator, listed in :data:`LOWERINGS`; a new operator is a funct
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.graph import Graph, Node
@@ -21,6 +22,7 @@ from powerlab.engine.lower.convolutions import (
     conv_shapes,
     lower_conv,
 )
+from powerlab.engine.lower.convolutions.choosing import cheapest
 from powerlab.engine.lower.elementwise import lower_add, lower_clamp, lower_multiply, lower_scale_shift
 from powerlab.engine.lower.functions import KERNELS, lower_function
 from powerlab.engine.lower.gemm import lower_gemm
@@ -60,7 +62,19 @@ LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
 }
 
 
-def lower(graph: Graph, tier: Tier, threads: int, chooser: Chooser | None = None) -> Program:
+def chosen_algorithms(graph: Graph, tier: Tier, threads: int, chooser: Chooser | None = None) -> Mapping[str, str]:
+    """Return the algorithm of each convolution of an optimised graph by the name of its result; see :func:`lower`."""
+    choose = chooser or by_cost(this_machine(tier, threads))
+    return {name: choose(shape).algorithm for name, shape in conv_shapes(graph).items()}
+
+
+def lower(
+    graph: Graph,
+    tier: Tier,
+    threads: int,
+    chooser: Chooser | None = None,
+    algorithms: Mapping[str, str] = MappingProxyType({}),
+) -> Program:
     """Turn an optimised graph into a program.
 
     Args:
@@ -68,6 +82,7 @@ def lower(graph: Graph, tier: Tier, threads: int, chooser: Chooser | None = None
         tier: the kernels to use; it decides the width of a channel block.
         threads: threads the program will run on; they decide how convolutions are cut.
         chooser: says how each convolution is computed; None: the fastest by the cost model.
+        algorithms: by the name of its result, the algorithm that a convolution must have, whatever the chooser says.
 
     Raises:
         PowerlabError: an operator is not known here, or asks for more than its kernel can, or a tensor is empty.
@@ -86,6 +101,9 @@ def lower(graph: Graph, tier: Tier, threads: int, chooser: Chooser | None = None
         if node.op_type == "FusedConv":
             shape, source = shapes[node.outputs[0]], node.inputs[0]
             choice = choose(shape)
+            wanted = algorithms.get(node.outputs[0], choice.algorithm)
+            if wanted != choice.algorithm:
+                choice = cheapest(ALGORITHMS[wanted], shape, machine)
             chosen[node.outputs[0]] = shape, choice
             halo = ALGORITHMS[choice.algorithm].halo(shape)
             halos[source] = halos.get(source, NO_HALO).union(halo)

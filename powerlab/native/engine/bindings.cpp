@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "plan.hpp"
+#include "plan_group.hpp"
 #include "tiers/registry.hpp"
 
 namespace nb = nanobind;
@@ -23,6 +24,7 @@ namespace {
 
 using engine::Place;
 using engine::Plan;
+using engine::PlanGroup;
 using engine::Step;
 using engine::View;
 using InputArray = nb::ndarray<const float, nb::c_contig, nb::device::cpu>;
@@ -58,6 +60,25 @@ std::int64_t repeat(Plan& plan, const std::vector<InputArray>& inputs, const std
   const Buffers buffers = pointers(inputs, outputs);
   const nb::gil_scoped_release release;
   return plan.repeat(buffers.inputs, buffers.outputs, first, last, times);
+}
+
+// What the slices of a group read and write, and the slices, which point into it.
+struct Sliced {
+  std::vector<Buffers> buffers;
+  std::vector<PlanGroup::Slice> slices;
+};
+
+Sliced sliced(const std::vector<Plan*>& plans, const std::vector<std::vector<InputArray>>& inputs,
+              const std::vector<std::vector<OutputArray>>& outputs) {
+  if (inputs.size() != plans.size() || outputs.size() != plans.size()) {
+    throw std::invalid_argument("every plan of a group has inputs and outputs; please report this as a bug.");
+  }
+  Sliced all;
+  for (std::size_t i = 0; i < plans.size(); ++i) all.buffers.push_back(pointers(inputs[i], outputs[i]));
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    all.slices.push_back({plans[i], all.buffers[i].inputs, all.buffers[i].outputs});
+  }
+  return all;
 }
 
 // An array that lies as the plan wants it is kept, as long as the plan lives; any other is copied.
@@ -196,12 +217,46 @@ void bind_plan(nb::module_& module) {
       });
 }
 
+void bind_plan_group(nb::module_& module) {
+  using Plans = std::vector<Plan*>;
+  using Inputs = std::vector<std::vector<InputArray>>;
+  using Outputs = std::vector<std::vector<OutputArray>>;
+  nb::class_<PlanGroup>(module, "PlanGroup")
+      .def(nb::init<int, std::int64_t>(), nb::arg("slices"), nb::arg("spin_ns"))
+      .def(
+          "run",
+          [](PlanGroup& group, const Plans& plans, const Inputs& inputs, const Outputs& outputs) {
+            const Sliced all = sliced(plans, inputs, outputs);
+            const nb::gil_scoped_release release;
+            group.run(all.slices);
+          },
+          nb::arg("plans"), nb::arg("inputs"), nb::arg("outputs"))
+      .def(
+          "run_timed",
+          [](PlanGroup& group, const Plans& plans, const Inputs& inputs, const Outputs& outputs) {
+            const Sliced all = sliced(plans, inputs, outputs);
+            const nb::gil_scoped_release release;
+            return group.run_timed(all.slices);
+          },
+          nb::arg("plans"), nb::arg("inputs"), nb::arg("outputs"))
+      .def(
+          "repeat",
+          [](PlanGroup& group, const Plans& plans, const Inputs& inputs, const Outputs& outputs, std::int64_t first,
+             std::int64_t last, std::int64_t times) {
+            const Sliced all = sliced(plans, inputs, outputs);
+            const nb::gil_scoped_release release;
+            return group.repeat(all.slices, first, last, times);
+          },
+          nb::arg("plans"), nb::arg("inputs"), nb::arg("outputs"), nb::arg("first"), nb::arg("last"), nb::arg("times"));
+}
+
 }  // namespace
 
 void bind_engine(nb::module_& module) {
   bind_view(module);
   bind_step(module);
   bind_plan(module);
+  bind_plan_group(module);
   module.def("tiers", [] {
     nb::list tiers;
     for (const engine::KernelTable* table : engine::available_tiers()) tiers.append(tier_dict(*table));

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "plan_group.hpp"
 #include "tests/test.hpp"
 
 namespace powerlab::engine::test {
@@ -100,6 +101,45 @@ void check_runs_allocate_nothing(const std::string& name, Plan& plan, std::span<
   report.check(name + " allocations", static_cast<double>(asked_for), 0);
 }
 
+// Plans that run beside each other compute what each does by itself, ask for no memory, and what one throws is thrown.
+void check_group(const KernelTable& table, std::span<const float* const> inputs, const reference::Tensor& expected,
+                 Report& report) {
+  constexpr int kSlices = 3, kRuns = 20;
+  const std::string name = std::string(table.tier) + " group";
+  for (const int threads : {1, 2}) {
+    std::vector<std::unique_ptr<Network>> networks;
+    std::vector<Placed> outs;
+    outs.reserve(kSlices);  // their views point into them
+    for (int i = 0; i < kSlices; ++i) {
+      networks.push_back(std::make_unique<Network>(table, threads));
+      outs.emplace_back(2, kChannels, kSize, kSize, 1, 0);
+    }
+    std::vector<float*> outputs;
+    for (const Placed& out : outs) outputs.push_back(out.view.data);
+    std::vector<PlanGroup::Slice> slices;
+    for (std::size_t i = 0; i < networks.size(); ++i) {
+      slices.push_back({&networks[i]->plan, inputs, std::span(outputs).subspan(i, 1)});
+    }
+    PlanGroup group(kSlices, 1000);
+    group.run(slices);
+    const std::int64_t before = allocations();
+    for (int run = 0; run < kRuns; ++run) group.run(slices);
+    const std::int64_t asked_for = allocations() - before;
+    report.check(name + " allocations", static_cast<double>(asked_for), 0);
+    for (Placed& out : outs) report.check(name, error(out, expected), 1e-6);
+    report.check(name + " timed", group.run_timed(slices).size() == 3 ? 0 : 1, 0);
+    report.check(name + " repeated", group.repeat(slices, 0, 3, 2) > 0 ? 0 : 1, 0);
+    slices[1].inputs = {};
+    report.check(name + " fault", refuses([&] { group.run(slices); }) ? 0 : 1, 0);
+    slices[1].inputs = inputs;
+    for (const Placed& out : outs) std::fill_n(out.view.data, kElements, 0.0f);
+    group.run(slices);
+    for (Placed& out : outs) report.check(name + " after a fault", error(out, expected), 1e-6);
+    slices.pop_back();
+    report.check(name + " of other plans", refuses([&] { group.run(slices); }) ? 0 : 1, 0);
+  }
+}
+
 }  // namespace
 
 void check_allocations(Report& report) {
@@ -142,6 +182,7 @@ void check_plan(const KernelTable& table, Report& report) {
     check_kept_constants(name, network.plan, report);
     check_runs_allocate_nothing(name, network.plan, inputs, outputs, report);
   }
+  check_group(table, inputs, expected, report);
 }
 
 }  // namespace powerlab::engine::test
