@@ -131,7 +131,9 @@ def _lstm(_graph: Graph, node: Node, axes: Axes) -> bool:
 _RULES: Mapping[str, Rule] = {
     **dict.fromkeys(("AveragePool", "Chain", "FusedConv", "FusedGemm", "GlobalAveragePool"), _first_axis),
     **dict.fromkeys(("LRN", "MaxPool", "Resize", "ScaleShift"), _first_axis),
-    **dict.fromkeys(("Add", "Clamp", "Elu", "Erf", "Exp", "Gelu", "HardSigmoid", "HardSwish", "Multiply"), _each),
+    **dict.fromkeys(
+        ("Add", "Clamp", "Elementwise", "Elu", "Erf", "Exp", "Gelu", "HardSigmoid", "HardSwish", "Multiply"), _each
+    ),
     **dict.fromkeys(("Sigmoid", "Silu", "Tanh"), _each),
     "Concat": _along("axis"),
     "Softmax": _along("axis"),

@@ -198,6 +198,8 @@ def test_a_network_that_runs_along_its_first_axis_is_refused(tmp_path):
     [
         "a = Softmax <axis = 2> (x)  y = Add (a, x)",
         "a = Transpose <perm = [1, 0, 2]> (x)  b = Tanh (a)  y = Transpose <perm = [1, 0, 2]> (b)",
+        "a = Transpose <perm = [1, 2, 0]> (x)  b = Tanh (a)  c = Greater (b, a)  d = Where (c, a, b)  "
+        "y = Transpose <perm = [2, 0, 1]> (d)",
         "a = Reshape (x, rows)  b = Sigmoid (a)  y = Reshape (b, back)",
         "a = Reshape (x, rows)  b = Concat <axis = 1> (a, a)  c = Softmax <axis = 1> (b)  y = Reshape (c, wide)",
     ],
@@ -209,6 +211,19 @@ def test_a_network_that_keeps_them_apart_gives_the_same_bits(tmp_path, nodes):
     whole, cut = Session(path, 3), Session(path, 3, slices=3)
     inputs = inputs_for(whole)
     np.testing.assert_array_equal(cut.run(inputs)["y"], whole.run(inputs)["y"])
+
+
+def test_whole_numbers_are_cut_and_a_slice_that_cannot_compute_names_its_node(tmp_path):
+    nodes = "y = Div (x, x)"
+    path = model_file(tmp_path, nodes, x="int64[6, 4]", y="int64[6, 4]")
+    cut = Session(path, 3, slices=3)
+    x = np.arange(1, 25).reshape(6, 4)
+    np.testing.assert_array_equal(cut.run({"x": x})["y"], np.ones((6, 4), np.int64))
+    x[5, 3] = 0
+    with pytest.raises(PowerlabError, match="the node 'y' divides a whole number by 0"):
+        cut.run({"x": x})
+    x[5, 3] = 2
+    np.testing.assert_array_equal(cut.run({"x": x})["y"], np.ones((6, 4), np.int64))
 
 
 def test_the_profile_and_repeated_steps_are_those_of_a_slice():
