@@ -19,9 +19,11 @@ _FLOAT_BYTES = 4
 _LEAST_BYTES = 4 << 20
 """Operands of a batch that are smaller are taken to stay in the caches anyway: a few times a second-level cache."""
 
-_POOLS = ("AveragePool", "GlobalAveragePool", "MaxPool")
+_POOLS = ("AveragePool", "GlobalAveragePool", "MaxPool", "Pool")
 _ELEMENT_WISE = ("Add", "Clamp", "Multiply", "ScaleShift", "HardSigmoid", "HardSwish", "Sigmoid", "Silu")
-_IMAGE_BY_IMAGE = frozenset({"Chain", "FusedConv", "LRN", "Resize", *_POOLS, *_ELEMENT_WISE})
+_IMAGE_BY_IMAGE = frozenset(
+    {"Chain", "FusedConv", "FusedConvTranspose", "Interpolate", "LRN", "Resize", *_POOLS, *_ELEMENT_WISE}
+)
 """Operators that treat every image alike and by itself."""
 
 

@@ -222,31 +222,33 @@ def pack_winograd(weights: Floats, tile: int, width: int, tile_blocks: int, grou
     return packed
 
 
-def interleave_gates(values: Floats, width: int) -> Floats:
-    """Put the gates of a hidden unit side by side, vector by vector, for the kernel ``lstm``.
+def interleave_gates(values: Floats, width: int, count: int = 4) -> Floats:
+    """Put the gates of a hidden unit side by side, vector by vector, for the kernels of recurrent cells.
 
     Args:
-        values: shape (4 * hidden, n), gate after gate.
+        values: shape (count * hidden, n), gate after gate.
         width: hidden units of a vector; units that fill up the last one get zeros.
+        count: gates of the cell; an LSTM has four.
 
     Returns:
-        Shape (4 * units, n): [unit block][gate][width], ``units`` being the hidden units filled up to whole vectors.
+        Shape (count * units, n): [unit block][gate][width], ``units`` being hidden units filled up to whole vectors.
     """
     rows, columns = values.shape
-    hidden = rows // 4
+    hidden = rows // count
     blocks = divide_up(hidden, width)
-    filled = np.zeros((4, blocks * width, columns), np.float32)
-    filled[:, :hidden] = values.reshape(4, hidden, columns)
-    return filled.reshape(4, blocks, width, columns).transpose(1, 0, 2, 3).reshape(-1, columns)
+    filled = np.zeros((count, blocks * width, columns), np.float32)
+    filled[:, :hidden] = values.reshape(count, hidden, columns)
+    return filled.reshape(count, blocks, width, columns).transpose(1, 0, 2, 3).reshape(-1, columns)
 
 
-def pack_recurrence(weights: Floats, width: int) -> Floats:
-    """Pack what hidden units add to the gates for ``lstm``: [unit block][unit of the step before][gate][width].
+def pack_recurrence(weights: Floats, width: int, count: int = 4) -> Floats:
+    """Pack what hidden units add to the gates of a recurrent cell: [unit block][unit of the step before][gate][width].
 
     Args:
-        weights: shape (4 * hidden, hidden), gate after gate.
+        weights: shape (count * hidden, hidden), gate after gate.
         width: hidden units of a vector.
+        count: gates of the cell.
     """
     hidden = weights.shape[1]
-    gates = interleave_gates(weights, width).reshape(-1, 4, width, hidden)
+    gates = interleave_gates(weights, width, count).reshape(-1, count, width, hidden)
     return np.ascontiguousarray(gates.transpose(0, 3, 1, 2)).reshape(-1)

@@ -10,16 +10,24 @@ from powerlab.engine.graph import Graph, Node, convolutions_of
 _WEIGHTED = {
     "Conv": (1, 2),
     "FusedConv": (1, 2),
+    "ConvTranspose": (1, 2),
+    "FusedConvTranspose": (1, 2),
     "Gemm": (1, 2),
     "FusedGemm": (1, 2),
     "MatMul": (0, 1),
     "LSTM": (1, 2, 3),
     "FusedLstm": (1, 2, 3),
+    "GRU": (1, 2, 3),
+    "RNN": (1, 2, 3),
+    "Recurrence": (1, 2, 3, 4),
     "BatchNormalization": (1, 2),
     "ScaleShift": (1, 2),
 }
 """Operator → inputs that are parameters when they are constants. A batch norm's mean and variance are not
 learned and not counted in papers; axes, bounds and shapes are no parameters either."""
+
+
+_RECURRENT = ("FusedLstm", "GRU", "LSTM", "RNN", "Recurrence")
 
 
 def parameter_count(graph: Graph) -> int:
@@ -40,11 +48,14 @@ def macs(graph: Graph, node: Node) -> int:
     """Return the multiply-accumulates of one node; 0 where it is no convolution, matrix product or LSTM."""
     if node.op_type in ("Conv", "FusedConv"):
         return graph.tensors[node.outputs[0]].elements * math.prod(graph.shape(node.inputs[1])[1:])
+    if node.op_type in ("ConvTranspose", "FusedConvTranspose"):
+        weights = graph.tensors[node.inputs[1]].elements
+        return graph.tensors[node.inputs[0]].elements * weights // graph.shape(node.inputs[0])[1]
     if node.op_type == "Chain":
         return sum(macs(graph, conv) for conv in convolutions_of(node))
     if node.op_type in ("Gemm", "FusedGemm", "MatMul"):
         return graph.tensors[node.inputs[0]].elements * graph.shape(node.outputs[0])[-1]
-    if node.op_type in ("LSTM", "FusedLstm"):
+    if node.op_type in _RECURRENT:
         steps, batch, _ = graph.shape(node.inputs[0])
         return steps * batch * sum(graph.tensors[name].elements for name in node.inputs[1:3])
     return 0

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from powerlab.engine.graph import Graph, Node
 from powerlab.engine.lower.attributes import integers, number
 from powerlab.engine.operand import Operand
+from powerlab.engine.lower.phases import phases
 from powerlab.engine.program import Step, Tensor
 from powerlab.engine.statistics import macs
 
@@ -53,9 +54,13 @@ def step_work(graph: Graph, steps: Sequence[Step]) -> tuple[StepWork, ...]:
     for node in graph.nodes:
         if node.op_type in _VIEWS:
             continue
-        parts = _of_lstm(graph, node) if node.op_type == "FusedLstm" else (_of_node(graph, node),)
+        parts = _PARTS.get(node.op_type, _whole)(graph, node)
         works[node.name or node.outputs[0]].extend(parts)
     return tuple(works[step.label].popleft() if works[step.label] else _move(step) for step in steps)
+
+
+def _whole(graph: Graph, node: Node) -> tuple[StepWork, ...]:
+    return (_of_node(graph, node),)
 
 
 def _of_node(graph: Graph, node: Node) -> StepWork:
@@ -70,8 +75,8 @@ def _of_node(graph: Graph, node: Node) -> StepWork:
     )
 
 
-def _of_lstm(graph: Graph, node: Node) -> tuple[StepWork, ...]:
-    """Return the work of an LSTM's steps, two a direction: inputs times weights for all time steps, then the rest."""
+def _of_recurrence(graph: Graph, node: Node) -> tuple[StepWork, ...]:
+    """Return the work of a recurrent node's steps, two a direction: inputs times weights, then all steps of time."""
     output = node.outputs[0]
     steps, batch, inputs = graph.shape(node.inputs[0])
     directions, rows, hidden = graph.shape(node.inputs[2])
@@ -93,6 +98,33 @@ def _of_lstm(graph: Graph, node: Node) -> tuple[StepWork, ...]:
     )
 
 
+def _of_phases(graph: Graph, node: Node) -> tuple[StepWork, ...]:
+    """Return the work of a transposed convolution, a phase a step; each reads the image."""
+    output = node.outputs[0]
+    images, outputs, *_ = graph.shape(output)
+    weights, image = graph.tensors[node.inputs[1]], graph.tensors[node.inputs[0]]
+    found = []
+    for rows, columns in phases(graph, node):
+        taps = len(rows.taps) * len(columns.taps)
+        made = images * outputs * rows.count * columns.count
+        own = weights.elements // math.prod(weights.shape[2:]) * taps
+        found.append(
+            StepWork(
+                label=node.name or output,
+                operator=node.op_type,
+                output=output,
+                shape=(images, outputs, rows.count, columns.count),
+                flops=2 * image.elements // graph.shape(node.inputs[0])[1] * own,
+                bytes_moved=FLOAT_BYTES * (image.elements + own + made),
+            )
+        )
+    return tuple(found)
+
+
+_PARTS = {"FusedConvTranspose": _of_phases, "FusedLstm": _of_recurrence, "Recurrence": _of_recurrence}
+"""Operators that are several steps → the work of each of them, in their order."""
+
+
 def _flops(graph: Graph, node: Node) -> int:
     if multiplied := macs(graph, node):
         return 2 * multiplied
@@ -100,7 +132,7 @@ def _flops(graph: Graph, node: Node) -> int:
         return graph.tensors[node.inputs[0]].elements
     each = 1
     match node.op_type:
-        case "MaxPool" | "AveragePool":
+        case "MaxPool" | "AveragePool" | "Pool":
             each = math.prod(integers(node, "kernel"))
         case "ScaleShift":
             each = 2

@@ -10,6 +10,7 @@ import onnxruntime
 from engine_reference import run_graph
 from onnx import helper, numpy_helper
 
+from powerlab.engine import Session
 from powerlab.engine.onnx_reader.build import parse
 from powerlab.engine.passes import optimise
 
@@ -70,6 +71,24 @@ def check_against_ort(data, seed=0, tolerance=TOLERANCE):
     optimised = optimise(loaded)
     assert relative_error(run_graph(optimised, inputs), expected) < tolerance
     return optimised
+
+
+def check_session(data, tolerance=TOLERANCE, seed=0):
+    """Compare a session with ONNX Runtime, and its bits with those of more threads and of memory full of NaN.
+
+    Returns the session.
+    """
+    graph = load_bytes(data)
+    optimised, inputs = optimise(graph), random_inputs(graph, seed)
+    expected = run_ort(data, inputs)
+    session = Session(optimised, threads=1)
+    found = session.run(inputs)
+    assert relative_error(found, expected) < tolerance
+    session.poison()
+    for again in (session.run(inputs), Session(optimised, threads=3).run(inputs)):
+        for name, value in found.items():
+            np.testing.assert_array_equal(again[name], value)
+    return session
 
 
 def light_model(name, seed=0):

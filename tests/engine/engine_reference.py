@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -43,6 +44,33 @@ def fused_conv(attributes, x, weight, bias, residual):
     return _clamp(result, attributes)
 
 
+def fused_conv_transpose(attributes, x, weight, bias, _residual, shape):
+    """Spread each pixel of x over the kernel's taps; ``shape`` says how far the result reaches."""
+    group, (stride_h, stride_w), dilations = attributes["group"], attributes["strides"], attributes["dilations"]
+    outputs, _, kernel_h, kernel_w = weight.shape
+    top, left = attributes["pads"]
+    rows, columns = x.shape[2:]
+    whole = np.zeros(
+        (
+            x.shape[0],
+            outputs,
+            max(shape[2] + top, (rows - 1) * stride_h + (kernel_h - 1) * dilations[0] + 1),
+            max(shape[3] + left, (columns - 1) * stride_w + (kernel_w - 1) * dilations[1] + 1),
+        )
+    )
+    for i, j in np.ndindex(kernel_h, kernel_w):
+        parts = [
+            np.tensordot(part, taps, axes=((1,), (1,))).transpose(0, 3, 1, 2)
+            for part, taps in zip(np.split(x, group, axis=1), np.split(weight[:, :, i, j], group), strict=True)
+        ]
+        at, along = i * dilations[0], j * dilations[1]
+        whole[:, :, at : at + rows * stride_h : stride_h, along : along + columns * stride_w : stride_w][
+            :, :, :rows, :columns
+        ] += np.concatenate(parts, axis=1)
+    result = whole[:, :, top : top + shape[2], left : left + shape[3]]
+    return _clamp(result + (0 if bias is None else bias.reshape(1, outputs, 1, 1)), attributes)
+
+
 def fused_gemm(attributes, x, weight, bias):
     return _clamp(x @ weight.T + (0 if bias is None else bias), attributes)
 
@@ -58,6 +86,38 @@ def average_pool(attributes, x):
     if attributes["count_include_pad"]:
         return total / np.prod(kernel)
     return total / _windows(np.ones_like(x), kernel, attributes, 0.0).sum(axis=(4, 5))
+
+
+def pool(attributes, x):
+    kind = attributes["kind"]
+    if kind == "max":
+        return _windows(x, attributes["kernel"], attributes, -np.inf).max(axis=(4, 5))
+    if kind == "lp":
+        powers = _windows(np.abs(x) ** attributes["p"], attributes["kernel"], attributes, 0.0)
+        return powers.sum(axis=(4, 5)) ** (1 / attributes["p"])
+    top, left, bottom, right = (
+        pad - own for pad, own in zip(attributes["pads"], attributes["counted_pads"], strict=True)
+    )
+    counted = np.pad(
+        np.ones([size + sum(attributes["counted_pads"][i::2]) for i, size in enumerate(x.shape[2:])]),
+        ((top, bottom), (left, right)),
+    )
+    unpadded = {**attributes, "pads": (0, 0, 0, 0)}
+    counts = _windows(counted[None, None], attributes["kernel"], unpadded, 0.0).sum(axis=(4, 5))
+    return _windows(x, attributes["kernel"], attributes, 0.0).sum(axis=(4, 5)) / counts
+
+
+def interpolate(attributes, x, rows, columns):
+    def matrix(taps, size):
+        found = np.zeros((len(taps), size))
+        for new, old in np.ndindex(*taps.shape[:2]):
+            place, weight = taps[new, old]
+            found[new, max(0, int(place))] += weight
+        return found
+
+    result = np.einsum("nchw,yh,xw->ncyx", x, matrix(rows, x.shape[2]), matrix(columns, x.shape[3]), optimize=True)
+    outside = (rows[:, 0, 0] < 0)[:, None] | (columns[:, 0, 0] < 0)
+    return np.where(outside, attributes["extrapolation"], result)
 
 
 def lrn(attributes, x):
@@ -114,6 +174,77 @@ def fused_lstm(attributes, x, weights, recurrence, *more):
     return np.stack(sequences, axis=1), np.array(last), np.array(last_cells)
 
 
+CELL_FUNCTIONS = {
+    "affine": lambda x, alpha, beta: alpha * x + beta,
+    "elu": lambda x, alpha, _: np.where(x < 0, alpha * np.expm1(np.minimum(x, 0)), x),
+    "hardsigmoid": lambda x, alpha, beta: np.clip(alpha * x + beta, 0, 1),
+    "leakyrelu": lambda x, alpha, _: np.where(x < 0, alpha * x, x),
+    "relu": lambda x, *_: np.maximum(x, 0),
+    "scaledtanh": lambda x, alpha, beta: alpha * np.tanh(beta * x),
+    "sigmoid": lambda x, *_: _sigmoid(x),
+    "softplus": lambda x, *_: np.logaddexp(0, x),
+    "softsign": lambda x, *_: x / (1 + np.abs(x)),
+    "tanh": lambda x, *_: np.tanh(x),
+    "thresholdedrelu": lambda x, alpha, _: np.where(x >= alpha, x, 0),
+}
+
+
+def _rnn_step(cell, x, hidden, cells):
+    (f,), (w,), (r,), (b, c) = cell.functions, cell.weights, cell.recurrence, cell.bias
+    return f(x @ w.T + hidden @ r.T + b[0] + c[0]), cells
+
+
+def _gru_step(cell, x, hidden, cells):
+    (f, g), (wz, wr, wh), (rz, rr, rh), (b, c) = cell.functions, cell.weights, cell.recurrence, cell.bias
+    update = f(x @ wz.T + hidden @ rz.T + b[0] + c[0])
+    reset = f(x @ wr.T + hidden @ rr.T + b[1] + c[1])
+    inner = (reset * hidden) @ rh.T + c[2] if cell.resets_before else reset * (hidden @ rh.T + c[2])
+    return (1 - update) * g(x @ wh.T + inner + b[2]) + update * hidden, cells
+
+
+def _lstm_step(cell, x, hidden, cells):
+    (f, g, h), (pi, po, pf), (b, c) = cell.functions, cell.peepholes, cell.bias
+    i, o, k, a = (
+        x @ w.T + hidden @ r.T + bw + br for w, r, bw, br in zip(cell.weights, cell.recurrence, b, c, strict=True)
+    )
+    given = f(i + pi * cells)
+    kept = 1 - given if cell.couples else f(k + pf * cells)
+    cells = kept * cells + given * g(a)
+    return f(o + po * cells) * h(cells, clips=False), cells
+
+
+def recurrence(attributes, x, weights, recurrent, *more):
+    """Return Y, Y_h and Y_c of a cell of any form, sequence by sequence."""
+    bias, peepholes, hidden, cells = (*more, None, None)[:4]
+    directions, rows, units = recurrent.shape
+    gates, (steps, batch, _) = rows // units, x.shape
+    lengths = attributes["lengths"] or (steps,) * batch
+    step = {"GRU": _gru_step, "LSTM": _lstm_step, "RNN": _rnn_step}[attributes["cell"]]
+    sequences, last = np.zeros((steps, directions, batch, units)), np.zeros((2, directions, batch, units))
+    for d, sequence in np.ndindex(directions, batch):
+        cell = SimpleNamespace(
+            weights=np.split(weights[d], gates),
+            recurrence=np.split(recurrent[d], gates),
+            bias=np.zeros((2, gates, units)) if bias is None else bias[d].reshape(2, gates, units),
+            peepholes=np.zeros((3, units)) if peepholes is None else peepholes[d].reshape(3, units),
+            functions=[_clipping(function, attributes["clip"]) for function in attributes["functions"][d]],
+            resets_before=attributes["resets_before"],
+            couples=attributes["couples"],
+        )
+        state = [np.zeros(units) if value is None else value[d, sequence] for value in (hidden, cells)]
+        backwards = d == 1 or attributes["direction"] == "reverse"
+        for time in sorted(range(lengths[sequence]), reverse=backwards):
+            state = step(cell, x[time, sequence], *state)
+            sequences[time, d, sequence] = state[0]
+        last[:, d, sequence] = state
+    return sequences, last[0], last[1]
+
+
+def _clipping(function, clip):
+    compute = CELL_FUNCTIONS[function.name]
+    return lambda x, clips=True: compute(np.clip(x, -clip, clip) if clips else x, function.alpha, function.beta)
+
+
 _erf = np.vectorize(math.erf)
 
 OPERATORS = {
@@ -135,9 +266,12 @@ OPERATORS = {
     "FusedGemm": fused_gemm,
     "FusedLstm": fused_lstm,
     "GlobalAveragePool": lambda attributes, x: x.mean(axis=(2, 3), keepdims=True),
+    "Interpolate": interpolate,
     "LRN": lrn,
     "MaxPool": max_pool,
     "Resize": lambda attributes, x: x.repeat(attributes["factors"][0], axis=2).repeat(attributes["factors"][1], axis=3),
+    "Pool": pool,
+    "Recurrence": recurrence,
     "ScaleShift": scale_shift,
     "Softmax": softmax,
     "Transpose": lambda attributes, x: x.transpose(attributes["perm"]),
@@ -150,6 +284,9 @@ def run_node(graph: Graph, node: Node, values):
         for convolution in convolutions_of(node):
             between[convolution.outputs[0]] = run_node(graph, convolution, between)
         return between[node.outputs[0]]
+    if node.op_type == "FusedConvTranspose":
+        operands = (values[name] if name else None for name in node.inputs)
+        return fused_conv_transpose(node.attributes, *operands, graph.shape(node.outputs[0]))
     if node.op_type == "Reshape":
         return values[node.inputs[0]].reshape(graph.shape(node.outputs[0]))
     return OPERATORS[node.op_type](node.attributes, *(values[name] if name else None for name in node.inputs))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 IMAGE = (2, 4, 9, 7)
+ROW = (2, 4, 11)
+VOLUME = (2, 3, 5, 6, 4)
 RANDOM = np.random.default_rng(5)
 
 
@@ -23,13 +25,17 @@ def ints(*values):
 NORM = {"s": positive(4), "b": floats(4), "m": floats(4), "v": positive(4)}
 
 
-def lstm_constants(directions=1, inputs=5, hidden=6):
-    """Return weights and biases of an LSTM of modest size, as w, r and b."""
+def cell_constants(gates, directions=1, inputs=5, hidden=6):
+    """Return weights and biases of a recurrent cell of modest size, as w, r and b."""
     return {
-        "w": floats(directions, 4 * hidden, inputs) / 3,
-        "r": floats(directions, 4 * hidden, hidden) / 3,
-        "b": floats(directions, 8 * hidden) / 3,
+        "w": floats(directions, gates * hidden, inputs) / 3,
+        "r": floats(directions, gates * hidden, hidden) / 3,
+        "b": floats(directions, 2 * gates * hidden) / 3,
     }
+
+
+def lstm_constants(directions=1, inputs=5, hidden=6):
+    return cell_constants(4, directions, inputs, hidden)
 
 
 FACTORS = np.array((1, 1, 2, 3), np.float32)
@@ -58,6 +64,69 @@ CASES = {
         None,
     ),
     "conv dilated": ("Conv", ["w"], {"dilations": [2, 3]}, {"w": floats(2, 4, 3, 2)}, 11, IMAGE, None),
+    "conv row": (
+        "Conv",
+        ["w", "b"],
+        {"pads": [2, 1], "strides": [2], "dilations": [2], "group": 2},
+        {"w": floats(6, 2, 3), "b": floats(6)},
+        11,
+        ROW,
+        ["Reshape", "FusedConv", "Reshape"],
+    ),
+    "transposed conv": (
+        "ConvTranspose",
+        ["w", "b"],
+        {"strides": [2, 2]},
+        {"w": floats(4, 3, 2, 2), "b": floats(3)},
+        11,
+        IMAGE,
+        ["FusedConvTranspose"],
+    ),
+    "transposed conv of stride 1": (
+        "ConvTranspose",
+        ["w"],
+        {"pads": [1, 0, 2, 1], "dilations": [1, 2], "group": 2},
+        {"w": floats(4, 3, 3, 2)},
+        11,
+        IMAGE,
+        ["FusedConv"],
+    ),
+    "transposed conv cut to less than its stride": (
+        "ConvTranspose",
+        ["w"],
+        {"pads": [3, 3, 3, 3]},
+        {"w": floats(4, 3, 3, 2)},
+        11,
+        IMAGE,
+        ["FusedConvTranspose"],
+    ),
+    "transposed conv row": (
+        "ConvTranspose",
+        ["w"],
+        {"strides": [3], "pads": [1, 2], "output_padding": [1]},
+        {"w": floats(4, 3, 4)},
+        11,
+        ROW,
+        ["Reshape", "FusedConvTranspose", "Reshape"],
+    ),
+    "transposed conv to a size": (
+        "ConvTranspose",
+        ["w"],
+        {"strides": [2, 3], "output_shape": [18, 23]},
+        {"w": floats(4, 3, 3, 3)},
+        11,
+        IMAGE,
+        None,
+    ),
+    "transposed conv same": (
+        "ConvTranspose",
+        ["w"],
+        {"strides": [2, 2], "auto_pad": "SAME_LOWER"},
+        {"w": floats(4, 3, 3, 4)},
+        11,
+        IMAGE,
+        None,
+    ),
     "conv valid": ("Conv", ["w"], {"auto_pad": "VALID"}, {"w": floats(2, 4, 3, 3)}, 11, IMAGE, None),
     "batch norm": ("BatchNormalization", list("sbmv"), {"epsilon": 1e-2}, NORM, 9, IMAGE, ["ScaleShift"]),
     "batch norm 15": ("BatchNormalization", list("sbmv"), {}, NORM, 15, IMAGE, ["ScaleShift"]),
@@ -82,6 +151,46 @@ CASES = {
     "resize asymmetric": ("Resize", ["", "f"], ASYMMETRIC, {"f": FACTORS}, 13, IMAGE, ["Resize"]),
     "resize half pixel": ("Resize", ["", "f"], {"mode": "nearest"}, {"f": FACTORS}, 13, IMAGE, ["Resize"]),
     "resize sizes": ("Resize", ["", "", "s"], {"mode": "nearest"}, {"s": ints(2, 4, 18, 28)}, 13, IMAGE, ["Resize"]),
+    "resize to the same": ("Resize", ["", "", "s"], {"mode": "linear"}, {"s": ints(*IMAGE)}, 13, IMAGE, ["Reshape"]),
+    "resize linear": ("Resize", ["", "f"], {"mode": "linear"}, {"f": FACTORS}, 13, IMAGE, ["Interpolate"]),
+    "resize linear corners": (
+        "Resize",
+        ["", "", "s"],
+        {"mode": "linear", "coordinate_transformation_mode": "align_corners"},
+        {"s": ints(2, 4, 5, 15)},
+        13,
+        IMAGE,
+        ["Interpolate"],
+    ),
+    "resize cubic": ("Resize", ["", "f"], {"mode": "cubic"}, {"f": FACTORS}, 13, IMAGE, ["Interpolate"]),
+    "resize down": ("Resize", ["", "", "s"], {"mode": "nearest"}, {"s": ints(2, 4, 5, 3)}, 13, IMAGE, ["Interpolate"]),
+    "resize row": (
+        "Resize",
+        ["", "f"],
+        {"mode": "linear"},
+        {"f": np.array((1, 1, 1.5), np.float32)},
+        13,
+        ROW,
+        ["Reshape", "Interpolate", "Reshape"],
+    ),
+    "resize volume": (
+        "Resize",
+        ["", "f"],
+        {"mode": "linear"},
+        {"f": np.array((1, 1, 2, 1.5, 2), np.float32)},
+        13,
+        VOLUME,
+        None,
+    ),
+    "upsample linear": (
+        "Upsample",
+        ["f"],
+        {"mode": "linear"},
+        {"f": FACTORS},
+        9,
+        IMAGE,
+        ["Interpolate"],
+    ),
     "clip attributes": ("Clip", [], {"min": -0.5, "max": 0.5}, {}, 7, IMAGE, ["Clamp"]),
     "clip attributes open": ("Clip", [], {"max": 0.25}, {}, 7, IMAGE, ["Clamp"]),
     "clip inputs": ("Clip", ["lo", "hi"], {}, {"lo": np.float32(0), "hi": np.float32(6)}, 13, IMAGE, ["Clamp"]),
@@ -131,6 +240,66 @@ CASES = {
         11,
         IMAGE,
         None,
+    ),
+    "max pool dilated": (
+        "MaxPool",
+        [],
+        {"kernel_shape": [3, 2], "dilations": [2, 3], "pads": [1, 1, 0, 1]},
+        {},
+        12,
+        IMAGE,
+        ["Pool"],
+    ),
+    "max pool volume": (
+        "MaxPool",
+        [],
+        {"kernel_shape": [3, 2, 2], "strides": [2, 1, 2], "pads": [1, 0, 1, 0, 1, 0]},
+        {},
+        12,
+        VOLUME,
+        None,
+    ),
+    "max pool row": ("MaxPool", [], {"kernel_shape": [3]}, {}, 12, ROW, ["Reshape", "MaxPool", "Reshape"]),
+    "average pool dilated": (
+        "AveragePool",
+        [],
+        {"kernel_shape": [2, 3], "dilations": [3, 2], "pads": [1, 1, 1, 1]},
+        {},
+        19,
+        IMAGE,
+        ["Pool"],
+    ),
+    "average pool counts and reaches past": (
+        "AveragePool",
+        [],
+        {"kernel_shape": [3, 3], "strides": [3, 2], "pads": [1, 1, 1, 1], "ceil_mode": 1, "count_include_pad": 1},
+        {},
+        19,
+        (1, 2, 8, 10),
+        ["Pool"],
+    ),
+    "average pool volume": (
+        "AveragePool",
+        [],
+        {"kernel_shape": [2, 3, 2], "pads": [1, 1, 0, 0, 1, 1], "ceil_mode": 1},
+        {},
+        19,
+        VOLUME,
+        None,
+    ),
+    "lp pool": ("LpPool", [], {"kernel_shape": [3, 2], "p": 3, "pads": [1, 0, 1, 1]}, {}, 18, IMAGE, ["Pool"]),
+    "lp pool sums": ("LpPool", [], {"kernel_shape": [2, 2], "p": 1, "strides": [2, 2]}, {}, 11, IMAGE, ["Pool"]),
+    "global max pool": ("GlobalMaxPool", [], {}, {}, 11, IMAGE, ["MaxPool"]),
+    "global max pool volume": ("GlobalMaxPool", [], {}, {}, 11, VOLUME, None),
+    "global lp pool": ("GlobalLpPool", [], {"p": 2}, {}, 11, IMAGE, ["Pool"]),
+    "global pool volume": (
+        "GlobalAveragePool",
+        [],
+        {},
+        {},
+        11,
+        VOLUME,
+        ["Reshape", "GlobalAveragePool", "Reshape"],
     ),
     "average pool whole": ("AveragePool", [], {"kernel_shape": [9, 7]}, {}, 11, IMAGE, ["GlobalAveragePool"]),
     "global pool": ("GlobalAveragePool", [], {}, {}, 11, IMAGE, ["GlobalAveragePool"]),
@@ -204,6 +373,26 @@ CASES = {
         14,
         (4, 2, 5),
         ["FusedLstm"],
+    ),
+    "gru": (
+        "GRU",
+        ["w", "r", "b"],
+        {"hidden_size": 6, "linear_before_reset": 1},
+        cell_constants(3),
+        14,
+        (4, 2, 5),
+        ["Recurrence"],
+    ),
+    "gru of its paper": ("GRU", ["w", "r", "b"], {"hidden_size": 6}, cell_constants(3), 14, (4, 2, 5), ["Recurrence"]),
+    "rnn": ("RNN", ["w", "r", "b"], {"hidden_size": 6}, cell_constants(1), 14, (4, 2, 5), ["Recurrence"]),
+    "lstm peepholes": (
+        "LSTM",
+        ["w", "r", "b", "", "", "", "p"],
+        {"hidden_size": 6},
+        {**lstm_constants(), "p": floats(1, 18)},
+        14,
+        (4, 2, 5),
+        ["Recurrence"],
     ),
     "softmax": ("Softmax", [], {}, {}, 13, (2, 3, 5), ["Softmax"]),
     "softmax axis": ("Softmax", [], {"axis": 1}, {}, 13, IMAGE, ["Softmax"]),

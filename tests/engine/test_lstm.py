@@ -181,14 +181,8 @@ def test_extreme_numbers_saturate_the_gates_and_not_a_number_stays():
     [
         ("wrb", {}, {"direction": "sideways"}, "has direction 'sideways'; known are forward, reverse, bidirectional"),
         ("wrb", {}, {"layout": 2}, "has layout 2, which must be 0 or 1"),
-        ("wrb", {}, {"clip": 1.0}, "clips what goes into its activations"),
-        ("wrb", {}, {"input_forget": 1}, "couples its input and forget gates"),
-        (
-            "wrb",
-            {},
-            {"activations": ["Relu", "Tanh", "Tanh"]},
-            "has the activations Relu, Tanh, Tanh; the engine takes",
-        ),
+        ("wrb", {}, {"activations": ["Relu"]}, "has 1 activations; it needs 3 for each direction"),
+        ("wrb", {}, {"activations": ["Relu", "Tanh", "Best"]}, "has the activation 'best'; known are sigmoid, tanh"),
         (
             "wrb",
             {},
@@ -199,15 +193,15 @@ def test_extreme_numbers_saturate_the_gates_and_not_a_number_stays():
         ("wrb", {"b": floats(1, 24)}, {}, r"needs input 4 of the shape \(1, 48\), but it has \(1, 24\)"),
         (
             "wr l",
-            {"l": np.array((5, 4), np.int32)},
+            {"l": np.array((5, 6), np.int32)},
             {},
-            r"has sequences of the lengths \(5, 4\); the engine takes 2 of 5",
+            r"has sequences of the lengths \(5, 6\); it needs 2 from 0 to 5",
         ),
         ("wrb h", {"h": floats(1, 3, 6)}, {}, r"needs input 6 of the shape \(1, 2, 6\), but it has \(1, 3, 6\)"),
-        ("wrb   p", {"p": floats(1, 18)}, {}, "has peephole connections"),
+        ("wrb   p", {"p": floats(1, 12)}, {}, r"needs input 8 of the shape \(1, 18\), but it has \(1, 12\)"),
     ],
 )
-def test_another_recurrence_is_refused_in_a_sentence(inputs, constants, attributes, sentence):
+def test_what_is_no_recurrence_is_refused_in_a_sentence(inputs, constants, attributes, sentence):
     slots = {"w": 0, "r": 1, "b": 2, "l": 3, "h": 4, "c": 5, "p": 6}
     names = [""] * 7
     for name in inputs.replace(" ", ""):

@@ -59,6 +59,19 @@ PICTURES = {
         "y",
         ["Reshape x -> f", "FusedGemm f,y.weight, -> y"],
     ),
+    "sink_views": (
+        ["Identity x -> i", "Flatten x -> f", "Relu i -> r", "Relu f -> z", "Sum r,i -> y"],
+        "y,z",
+        [
+            "Reshape x -> i",
+            "Reshape x -> f",
+            "Clamp x -> r.inner",
+            "Reshape r.inner -> r",
+            "Clamp f -> z",
+            "Add r.inner,x -> y.inner",
+            "Reshape y.inner -> y",
+        ],
+    ),
     "simplify_views": (
         ["Identity x -> i", "Reshape i,shape -> f", "Reshape f,whole -> g", "Relu g -> y"],
         "y",

@@ -15,6 +15,7 @@ from powerlab.engine.layout import NO_HALO, Halo
 from powerlab.engine.lower.builder import Builder, Chosen
 from powerlab.engine.lower.by_image import by_image
 from powerlab.engine.lower.chain import chain_halo, lower_chain
+from powerlab.engine.lower.conv_transpose import lower_conv_transpose
 from powerlab.engine.lower.convolutions import (
     ALGORITHMS,
     Chooser,
@@ -29,10 +30,12 @@ from powerlab.engine.lower.gemm import lower_gemm
 from powerlab.engine.lower.general import lower_elementwise
 from powerlab.engine.lower.joining import find_places, with_common_halos
 from powerlab.engine.lower.normalise import lower_lrn, lower_softmax
-from powerlab.engine.lower.pool import lower_average_pool, lower_global_average_pool, lower_max_pool
+from powerlab.engine.lower.phases import transposed_halo
+from powerlab.engine.lower.pool import lower_average_pool, lower_global_average_pool, lower_max_pool, lower_pool
 from powerlab.engine.lower.preactivations import find_preactivations
+from powerlab.engine.lower.recurrence import lower_recurrence
 from powerlab.engine.lower.recurrent import lower_lstm
-from powerlab.engine.lower.resize import lower_resize
+from powerlab.engine.lower.resize import lower_interpolate, lower_resize
 from powerlab.engine.lower.shape import lower_concat, lower_reshape
 from powerlab.engine.lower.transpose import lower_transpose
 from powerlab.engine.machine import this_machine
@@ -48,12 +51,16 @@ LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
     "Concat": lower_concat,
     "Elementwise": lower_elementwise,
     "FusedConv": lower_conv,
+    "FusedConvTranspose": lower_conv_transpose,
     "FusedGemm": lower_gemm,
     "FusedLstm": lower_lstm,
     "GlobalAveragePool": lower_global_average_pool,
+    "Interpolate": lower_interpolate,
     "LRN": lower_lrn,
     "MaxPool": lower_max_pool,
     "Multiply": lower_multiply,
+    "Pool": lower_pool,
+    "Recurrence": lower_recurrence,
     "Reshape": lower_reshape,
     "Resize": lower_resize,
     "ScaleShift": lower_scale_shift,
@@ -110,6 +117,9 @@ def lower(
         if node.op_type == "Chain":
             source = node.inputs[0]
             halos[source] = halos.get(source, NO_HALO).union(chain_halo(graph, node))
+        if node.op_type == "FusedConvTranspose":
+            source = node.inputs[0]
+            halos[source] = halos.get(source, NO_HALO).union(transposed_halo(graph, node))
     places = find_places(graph, tier.vector_width)
     builder = Builder(
         graph,

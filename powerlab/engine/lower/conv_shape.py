@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 
 from powerlab.engine.graph import Graph, Node
 from powerlab.engine.image_loop import looped_nodes
-from powerlab.engine.layout import Halo, shape4
+from powerlab.engine.layout import NO_HALO, Halo, shape4
 from powerlab.engine.lower.attributes import integers, number
+from powerlab.engine.lower.phases import transposed_halo
 from powerlab.engine.lower.preactivations import find_preactivations
 
 FLOAT_BYTES = 4
@@ -139,5 +140,8 @@ def halo_of(shape: ConvShape, size: tuple[int, int]) -> Halo:
 def padded_tensors(graph: Graph) -> frozenset[str]:
     """Return the tensors that a convolution reads with padding, which get a halo."""
     return frozenset(
-        node.inputs[0] for node in graph.nodes if node.op_type == "FusedConv" and any(integers(node, "pads"))
+        node.inputs[0]
+        for node in graph.nodes
+        if (node.op_type == "FusedConv" and any(integers(node, "pads")))
+        or (node.op_type == "FusedConvTranspose" and transposed_halo(graph, node) != NO_HALO)
     )

@@ -1,7 +1,11 @@
-"""LSTMs: what inputs and biases add to the gates is one matrix product over all steps; the rest runs step by step."""
+"""Recurrent cells: what inputs and biases add to the gates is one matrix product over all steps; the rest is by steps.
+
+The usual LSTM is lowered here; cells of other forms, in ``recurrence.py``, take from here what they have in common.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
 from powerlab.engine.choice import Choice
@@ -11,23 +15,23 @@ from powerlab.engine.lower.builder import Builder
 from powerlab.engine.lower.direct import Direct, emit_direct
 from powerlab.engine.lower.partition import Work, partition
 from powerlab.engine.operators.activation import NO_CLAMP, NO_SLOPE
-from powerlab.engine.operators.recurrent import GATES
 from powerlab.engine.pack import interleave_gates, pack_recurrence
-from powerlab.engine.program import Tensor
+from powerlab.engine.program import Floats, Tensor
 
 _LANES = 128
 """Numbers of an input that count as one input block of the matrix product."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Lstm:
-    """One direction of a FusedLstm node, and the vectors its hidden units are filled up to."""
+class Direction:
+    """One direction of a recurrent node, and the vectors its hidden units are filled up to."""
 
     node: Node
     direction: int
     steps: int
     batch: int
     hidden: int
+    gates: int
     width: int
 
     @property
@@ -52,65 +56,93 @@ class _Lstm:
 
 def lower_lstm(builder: Builder, node: Node) -> None:
     """Lower a FusedLstm, one direction after the other."""
-    steps, batch, _ = builder.graph.shape(node.inputs[0])
-    directions, _, hidden = builder.graph.shape(node.inputs[2])
-    sequence = builder.new_planar(node.outputs[0])
-    last = [builder.new_planar(name) if name else None for name in node.outputs[1:]]
-    for direction in range(directions):
-        lstm = _Lstm(
-            node=node, direction=direction, steps=steps, batch=batch, hidden=hidden, width=builder.tier.vector_width
+    for cell in directions_of(builder, node):
+        result, out = rows_of_units(builder, cell)
+        cells = builder.in_arena(cell.own_units(1))
+        builder.emit(
+            "lstm",
+            node,
+            out,
+            emit_gates(builder, cell, _bias(builder, cell)),
+            initial_state(builder, cell, node.inputs[4:]),
+            scratch=cells,
+            weights=pack_recurrence(builder.constant(node.inputs[2])[cell.direction], cell.width),
+            rounds=cell.steps,
+            backwards=int(cell.backwards),
         )
-        _lower_direction(builder, lstm, sequence, last)
+        if out is not result:
+            copy_units(builder, f"{node.outputs[0]} to rows", result, out)
+        end = out.layout.image * (0 if cell.backwards else cell.steps - 1)
+        put_last_states(builder, cell, (out.seen_as(replace(out.layout, n=1), end), cells))
 
 
-def _lower_direction(builder: Builder, lstm: _Lstm, sequence: Tensor, last: list[Tensor | None]) -> None:
-    node = lstm.node
-    own = lstm.units(lstm.steps, lstm.hidden, sequence.layout.image)
-    result = sequence.seen_as(own, lstm.direction * lstm.batch * lstm.hidden)
-    whole_vectors = lstm.hidden == lstm.filled
-    out = result if whole_vectors else builder.in_arena(lstm.own_units(lstm.steps))
-    cells = builder.in_arena(lstm.own_units(1))
-    builder.emit(
-        "lstm",
-        node,
-        out,
-        _gates(builder, lstm),
-        _initial(builder, lstm),
-        scratch=cells,
-        weights=pack_recurrence(builder.constant(node.inputs[2])[lstm.direction], lstm.width),
-        rounds=lstm.steps,
-        backwards=int(lstm.backwards),
-    )
-    if not whole_vectors:
-        _copy(builder, f"{node.outputs[0]} to rows", result, out)
-    end = out.layout.image * (0 if lstm.backwards else lstm.steps - 1)
-    final = (out.seen_as(replace(out.layout, n=1), end), cells)
-    for name, state, source in zip(node.outputs[1:], last, final, strict=False):
-        if state is not None:
-            row = lstm.units(1, lstm.hidden, state.layout.image)
-            _copy(builder, f"{name} out", state.seen_as(row, lstm.direction * state.layout.image), source)
+def directions_of(builder: Builder, node: Node) -> list[Direction]:
+    """Return the directions of a recurrent node."""
+    steps, batch, _ = builder.graph.shape(node.inputs[0])
+    directions, rows, hidden = builder.graph.shape(node.inputs[2])
+    return [
+        Direction(
+            node=node,
+            direction=direction,
+            steps=steps,
+            batch=batch,
+            hidden=hidden,
+            gates=rows // hidden,
+            width=builder.tier.vector_width,
+        )
+        for direction in range(directions)
+    ]
 
 
-def _gates(builder: Builder, lstm: _Lstm) -> Tensor:
-    """Emit what inputs and biases add to the gates: [step][sequence][unit block][gate][vector]."""
-    node = lstm.node
-    weights = builder.constant(node.inputs[1])[lstm.direction]
-    inputs, outputs = weights.shape[1], GATES * lstm.filled
+def rows_of_units(builder: Builder, cell: Direction) -> tuple[Tensor, Tensor]:
+    """Return where a direction's hidden units belong, and where its kernel puts them: there, if they fill vectors."""
+    sequence = builder.new_planar(cell.node.outputs[0])
+    own = cell.units(cell.steps, cell.hidden, sequence.layout.image)
+    result = sequence.seen_as(own, cell.direction * cell.batch * cell.hidden)
+    return result, result if cell.hidden == cell.filled else builder.in_arena(cell.own_units(cell.steps))
+
+
+def put_last_states(builder: Builder, cell: Direction, states: Sequence[Tensor]) -> None:
+    """Copy the states after the last step to the node's further outputs, as far as they have names."""
+    for name, source in zip(cell.node.outputs[1:], states, strict=False):
+        if name:
+            state = builder.new_planar(name)
+            row = cell.units(1, cell.hidden, state.layout.image)
+            copy_units(builder, f"{name} out", state.seen_as(row, cell.direction * state.layout.image), source)
+
+
+def _bias(builder: Builder, cell: Direction) -> Floats | None:
+    """Return what is added to the gates of an LSTM, shape (4 * hidden, 1)."""
+    name = cell.node.inputs[3]
+    if not name:
+        return None
+    of_inputs, of_states = builder.constant(name)[cell.direction].reshape(2, -1, 1)
+    both: Floats = of_inputs + of_states
+    return both
+
+
+def emit_gates(builder: Builder, cell: Direction, bias: Floats | None) -> Tensor:
+    """Emit what inputs and biases add to the gates: [step][sequence][unit block][gate][vector].
+
+    Args:
+        builder: gets the step.
+        cell: the direction of a recurrent node.
+        bias: shape (gates * hidden, 1), gate after gate.
+    """
+    node = cell.node
+    weights = builder.constant(node.inputs[1])[cell.direction]
+    inputs, outputs = weights.shape[1], cell.gates * cell.filled
     x = builder.planar(node.inputs[0])
-    rows = 1 if x.layout.image == lstm.batch * inputs else lstm.steps
-    columns = lstm.steps * lstm.batch // rows
+    rows = 1 if x.layout.image == cell.batch * inputs else cell.steps
+    columns = cell.steps * cell.batch // rows
     lanes = min(_LANES, inputs)
-    gates = builder.in_arena(_pixels(rows, columns, outputs, lstm.width, columns * outputs))
-    bias = None
-    if node.inputs[3]:
-        of_inputs, of_states = builder.constant(node.inputs[3])[lstm.direction].reshape(2, -1, 1)
-        bias = interleave_gates(of_inputs + of_states, lstm.width)
+    gates = builder.in_arena(_pixels(rows, columns, outputs, cell.width, columns * outputs))
     conv = Direct(
         x=x.seen_as(_pixels(rows, columns, inputs, lanes, x.layout.image)),
         out=gates,
         residual=None,
-        weights=interleave_gates(weights, lstm.width).reshape(outputs, inputs, 1, 1),
-        bias=bias,
+        weights=interleave_gates(weights, cell.width, cell.gates).reshape(outputs, inputs, 1, 1),
+        bias=None if bias is None else interleave_gates(bias, cell.width, cell.gates),
         groups=1,
         lanes=lanes,
         fields={
@@ -131,9 +163,9 @@ def _gates(builder: Builder, lstm: _Lstm) -> Tensor:
     )
     cut = partition(work, builder.tier, builder.threads, builder.machine.caches)
     emit_direct(builder, node, conv, Choice(algorithm="direct", **asdict(cut)))
-    image = lstm.batch * outputs
-    blocks = outputs // lstm.width
-    return gates.seen_as(Layout(lstm.steps, outputs, lstm.batch, 1, blocks, lstm.width, outputs, lstm.width, image))
+    image = cell.batch * outputs
+    blocks = outputs // cell.width
+    return gates.seen_as(Layout(cell.steps, outputs, cell.batch, 1, blocks, cell.width, outputs, cell.width, image))
 
 
 def _pixels(rows: int, columns: int, channels: int, lanes: int, row: int) -> Layout:
@@ -141,21 +173,20 @@ def _pixels(rows: int, columns: int, channels: int, lanes: int, row: int) -> Lay
     return Layout(1, channels, rows, columns, divide_up(channels, lanes), channels, row, lanes, rows * row)
 
 
-def _initial(builder: Builder, lstm: _Lstm) -> Tensor | None:
-    """Return the initial hidden state and, behind it, the cells; None where both are zero."""
-    names = lstm.node.inputs[4:]
+def initial_state(builder: Builder, cell: Direction, names: Sequence[str]) -> Tensor | None:
+    """Return the initial hidden state and, behind it, the cells, of these names; None where all are zero."""
     if not any(names):
         return None
-    both = builder.in_arena(lstm.own_units(2))
+    both = builder.in_arena(cell.own_units(len(names)))
     for index, name in enumerate(names):
         state = builder.planar(name)
-        row = state.seen_as(lstm.units(1, lstm.hidden, state.layout.image), lstm.direction * state.layout.image)
+        row = state.seen_as(cell.units(1, cell.hidden, state.layout.image), cell.direction * state.layout.image)
         half = replace(both.layout, n=1)
-        _copy(builder, f"{name} to state", both.seen_as(half, index * both.layout.image), row)
+        copy_units(builder, f"{name} to state", both.seen_as(half, index * both.layout.image), row)
     return both
 
 
-def _copy(builder: Builder, label: str, out: Tensor, x: Tensor) -> None:
+def copy_units(builder: Builder, label: str, out: Tensor, x: Tensor) -> None:
     """Copy hidden units, a row a sequence, without what fills up the last vector."""
     layouts = (
         Layout(one.n, 1, one.h, one.c, 1, 1, one.row, one.h * one.row, one.image) for one in (out.layout, x.layout)

@@ -1,21 +1,21 @@
-"""MaxPool, AveragePool, GlobalAveragePool and ReduceMean."""
+"""Pools of windows, of whole images, and ReduceMean."""
 
 from __future__ import annotations
 
 from powerlab.engine.operators.base import Operator
+from powerlab.engine.operators.convolution import image_shape
 from powerlab.engine.operators.view import FLOAT32, NodeView, Spec
 from powerlab.engine.operators.windows import Windows, resolve
 
 
 def pool_windows(view: NodeView) -> Windows:
     """Return the windows of a pooling node, each of which holds at least one pixel of the image."""
-    image = view.floats(0, 4)[2:]
+    image = image_shape(view)[2:]
     if not view.has_attribute("kernel_shape"):
         view.fail("lacks the attribute kernel_shape")
     windows = resolve(view, view.integers("kernel_shape", ()), image)
-    if windows.dilations != (1, 1):
-        view.fail(f"has dilations {windows.dilations}; the engine pools without dilation only")
-    if any(pad >= windows.kernel[axis % 2] for axis, pad in enumerate(windows.pads_given)):
+    reach = [(size - 1) * step + 1 for size, step in zip(windows.kernel, windows.dilations, strict=True)]
+    if any(pad >= reach[axis % len(reach)] for axis, pad in enumerate(windows.pads_given)):
         view.fail(f"has pads {windows.pads_given} as large as its window {windows.kernel}")
     return windows
 
@@ -25,7 +25,26 @@ def _pool(view: NodeView) -> Spec:
 
 
 def _global_pool(view: NodeView) -> Spec:
-    return (*view.floats(0, 4)[:2], 1, 1), FLOAT32
+    images, channels, *pixels = image_shape(view)
+    return (images, channels, *(1,) * len(pixels)), FLOAT32
+
+
+def lp_power(view: NodeView) -> int:
+    """Return the p of an Lp norm."""
+    power = view.integer("p", 2)
+    if power < 1:
+        view.fail(f"has p {power}; it must be 1 or more")
+    return power
+
+
+def _lp_pool(view: NodeView) -> Spec:
+    lp_power(view)
+    return _pool(view)
+
+
+def _global_lp_pool(view: NodeView) -> Spec:
+    lp_power(view)
+    return _global_pool(view)
 
 
 def reduced_axes(view: NodeView) -> tuple[int, ...]:
@@ -45,5 +64,7 @@ def _reduce_mean(view: NodeView) -> Spec:
 
 
 POOL = Operator(_pool)
+LP_POOL = Operator(_lp_pool)
 GLOBAL_POOL = Operator(_global_pool)
+GLOBAL_LP_POOL = Operator(_global_lp_pool)
 REDUCE_MEAN = Operator(_reduce_mean)

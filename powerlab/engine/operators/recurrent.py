@@ -1,34 +1,63 @@
-"""LSTM, after Hochreiter and Schmidhuber (1997) and Gers et al. (2000).
+"""LSTM, after Hochreiter and Schmidhuber (1997) and Gers et al. (2000); GRU, after Cho et al. (2014); RNN.
 
-Source: https://onnx.ai/onnx/operators/onnx__LSTM.html
+Source: https://onnx.ai/onnx/operators/onnx__LSTM.html, https://onnx.ai/onnx/operators/onnx__GRU.html,
+https://onnx.ai/onnx/operators/onnx__RNN.html
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from powerlab.engine.operators.base import Operator
+from powerlab.engine.operators.cells import CellFunction, cell_functions
 from powerlab.engine.operators.view import FLOAT32, NodeView, Spec
 
-GATES = 4
-"""Input, output and forget gate and the cell's candidate, in ONNX's order."""
+GATES = {"GRU": 3, "LSTM": 4, "RNN": 1}
+"""Operator → its gates, in ONNX's order: update, reset, candidate; input, output, forget, candidate; the state itself.
+"""
 
 DIRECTIONS = {"forward": 1, "reverse": 1, "bidirectional": 2}
-"""Where time runs → how many LSTMs that are."""
+"""Where time runs → how many cells that are."""
+
+_FUNCTIONS = {"GRU": ("Sigmoid", "Tanh"), "LSTM": ("Sigmoid", "Tanh", "Tanh"), "RNN": ("Tanh",)}
 
 _X, _WEIGHTS, _RECURRENCE, _BIAS, _LENGTHS, _HIDDEN, _CELL, _PEEPHOLES = range(8)
-_USUAL = ("Sigmoid", "Tanh", "Tanh")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LstmSizes:
-    """Sizes of an LSTM node: time steps, sequences side by side, numbers in, numbers out, and LSTMs in it."""
+class Recurrence:
+    """A recurrent node in words of its own.
+
+    Attributes:
+        steps: of time.
+        batch: sequences side by side.
+        inputs: numbers in.
+        hidden: numbers out.
+        directions: cells in the node, each with weights of its own.
+        lengths: of the sequences, where not all have all steps; empty otherwise.
+        functions: of each direction.
+        clip: what goes into functions lies between this and its negative; infinite where nothing is clipped.
+        couples: an LSTM's forget gate is what its input gate leaves.
+        resets_before: a GRU's reset gate comes before the product with the recurrent weights.
+    """
 
     steps: int
     batch: int
     inputs: int
     hidden: int
     directions: int
+    lengths: tuple[int, ...]
+    functions: tuple[tuple[CellFunction, ...], ...]
+    clip: float
+    couples: bool
+    resets_before: bool
+
+    def is_usual(self, operator: str) -> bool:
+        """Say whether all steps are taken, functions are the usual ones, and nothing is clipped or coupled."""
+        usual = tuple(CellFunction(name=name.lower()) for name in _FUNCTIONS[operator])
+        plain = self.clip == math.inf and not self.couples and not self.lengths
+        return plain and all(functions == usual for functions in self.functions)
 
 
 def batch_comes_first(view: NodeView) -> bool:
@@ -39,46 +68,55 @@ def batch_comes_first(view: NodeView) -> bool:
     return layout == 1
 
 
-def lstm_sizes(view: NodeView) -> LstmSizes:
-    """Return the sizes of an LSTM.
+def recurrence(view: NodeView) -> Recurrence:
+    """Return what a recurrent node asks for.
 
     Raises:
-        PowerlabError: the inputs do not fit together, or the node asks for what the engine does not compute.
+        PowerlabError: the inputs do not fit together.
     """
-    _refuse_variants(view)
+    operator = view.node.op_type
     direction = view.text("direction", "forward")
     if direction not in DIRECTIONS:
         view.fail(f"has direction {direction[:20]!r}; known are {', '.join(DIRECTIONS)}")
+    directions = DIRECTIONS[direction]
     steps, batch, inputs = view.floats(_X, 3)
     if batch_comes_first(view):
         steps, batch = batch, steps
     hidden = view.floats(_RECURRENCE, 3)[2]
-    sizes = LstmSizes(steps=steps, batch=batch, inputs=inputs, hidden=hidden, directions=DIRECTIONS[direction])
     if view.integer("hidden_size", hidden) != hidden:
         view.fail(f"has hidden_size {view.integer('hidden_size', hidden)}, but its weights are for {hidden}")
-    rows = GATES * hidden
-    state = (batch, sizes.directions, hidden) if batch_comes_first(view) else (sizes.directions, batch, hidden)
-    _check_shape(view, _WEIGHTS, (sizes.directions, rows, inputs))
-    _check_shape(view, _RECURRENCE, (sizes.directions, rows, hidden))
-    _check_shape(view, _BIAS, (sizes.directions, 2 * rows))
+    rows = GATES[operator] * hidden
+    state = (batch, directions, hidden) if batch_comes_first(view) else (directions, batch, hidden)
+    _check_shape(view, _WEIGHTS, (directions, rows, inputs))
+    _check_shape(view, _RECURRENCE, (directions, rows, hidden))
+    _check_shape(view, _BIAS, (directions, 2 * rows))
     _check_shape(view, _HIDDEN, state)
-    _check_shape(view, _CELL, state)
-    lengths = view.int_values(_LENGTHS) if view.has(_LENGTHS) else (steps,) * batch
-    if lengths != (steps,) * batch:
-        view.fail(f"has sequences of the lengths {lengths[:8]}; the engine takes {batch} of {steps} steps each")
-    return sizes
+    if operator == "LSTM":
+        _check_shape(view, _CELL, state)
+        _check_shape(view, _PEEPHOLES, (directions, 3 * hidden))
+    clip = view.number("clip", 0.0)
+    return Recurrence(
+        steps=steps,
+        batch=batch,
+        inputs=inputs,
+        hidden=hidden,
+        directions=directions,
+        lengths=_lengths(view, steps, batch),
+        functions=cell_functions(view, _FUNCTIONS[operator], directions),
+        clip=clip if clip > 0 else math.inf,
+        couples=bool(view.integer("input_forget", 0)),
+        resets_before=not view.integer("linear_before_reset", 0),
+    )
 
 
-def _refuse_variants(view: NodeView) -> None:
-    activations = view.texts("activations", _USUAL)
-    if len(activations) % 3 or any(activations[i : i + 3] != _USUAL for i in range(0, len(activations), 3)):
-        view.fail(f"has the activations {', '.join(activations)[:80]}; the engine takes {', '.join(_USUAL)} only")
-    if view.has_attribute("clip"):
-        view.fail("clips what goes into its activations (clip), which the engine does not; export the model without it")
-    if view.integer("input_forget", 0):
-        view.fail("couples its input and forget gates (input_forget), which the engine does not")
-    if view.has(_PEEPHOLES):
-        view.fail("has peephole connections (input 8), which the engine does not compute")
+def _lengths(view: NodeView, steps: int, batch: int) -> tuple[int, ...]:
+    """Return the lengths of the sequences; none where all have all steps."""
+    if not view.has(_LENGTHS):
+        return ()
+    lengths = view.int_values(_LENGTHS)
+    if len(lengths) != batch or not all(0 <= length <= steps for length in lengths):
+        view.fail(f"has sequences of the lengths {lengths[:8]}; it needs {batch} from 0 to {steps}")
+    return () if set(lengths) == {steps} else lengths
 
 
 def _check_shape(view: NodeView, index: int, wanted: tuple[int, ...]) -> None:
@@ -88,18 +126,18 @@ def _check_shape(view: NodeView, index: int, wanted: tuple[int, ...]) -> None:
 
 def _sequence(view: NodeView) -> Spec:
     """Return Y: the hidden state after every step."""
-    sizes = lstm_sizes(view)
+    sizes = recurrence(view)
     if batch_comes_first(view):
         return (sizes.batch, sizes.steps, sizes.directions, sizes.hidden), FLOAT32
     return (sizes.steps, sizes.directions, sizes.batch, sizes.hidden), FLOAT32
 
 
 def _last_states(view: NodeView) -> tuple[Spec, ...]:
-    """Return Y_h and Y_c: the hidden state and the cell after the last step."""
-    sizes = lstm_sizes(view)
+    """Return Y_h and, of an LSTM, Y_c: the hidden state and the cell after the last step."""
+    sizes = recurrence(view)
     first, second = (sizes.directions, sizes.batch)[:: -1 if batch_comes_first(view) else 1]
     state = (first, second, sizes.hidden), FLOAT32
-    return state, state
+    return (state, state) if view.node.op_type == "LSTM" else (state,)
 
 
-LSTM = Operator(_sequence, infer_more=_last_states)
+RECURRENT = Operator(_sequence, infer_more=_last_states)

@@ -1,33 +1,125 @@
-"""Resize and its forerunner Upsample, as far as the engine has them: nearest neighbour by whole factors."""
+"""Resize and its forerunner Upsample: which pixels of the old image each new one is made of, axis by axis.
+
+Source: https://onnx.ai/onnx/operators/onnx__Resize.html
+"""
 
 from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from powerlab.engine.operators.base import Operator
 from powerlab.engine.operators.view import FLOAT32, NodeView, Spec
 
-_COORDINATES = ("half_pixel", "asymmetric", "pytorch_half_pixel", "half_pixel_symmetric")
+MODES = ("nearest", "linear", "cubic")
+COORDINATES = (
+    "half_pixel",
+    "half_pixel_symmetric",
+    "pytorch_half_pixel",
+    "align_corners",
+    "asymmetric",
+    "tf_crop_and_resize",
+)
+ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
+_MIDDLES = ("half_pixel", "asymmetric", "pytorch_half_pixel", "half_pixel_symmetric")
 """With whole factors all of these find the same nearest pixel; ``align_corners`` and crops do not."""
 
+_X, _ROI, _SCALES, _SIZES = range(4)
 
-def resize_factors(view: NodeView) -> tuple[int, int]:
-    """Return by how much a Resize or Upsample node stretches height and width.
 
-    Every pixel is repeated as often as any other: so it is where ``asymmetric`` coordinates are rounded down, and where
-    coordinates of pixels' middles, which are never half-way between two, are rounded to the nearest.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AxisResize:
+    """How one axis changes its size: to ``new`` from ``old``, by ``scale``; a crop begins and ends at parts of it."""
+
+    axis: int
+    old: int
+    new: int
+    scale: float
+    begin: float = 0.0
+    end: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resizing:
+    """A Resize or Upsample node in words of its own; ``axes`` are those that change, in order."""
+
+    axes: tuple[AxisResize, ...]
+    shape: tuple[int, ...]
+    mode: str
+    coordinates: str
+    rounding: str
+    cubic: float
+    excludes_outside: bool
+    antialias: bool
+    extrapolation: float
+
+
+def resizing(view: NodeView) -> Resizing:
+    """Return what a Resize or Upsample node asks for.
+
+    Raises:
+        PowerlabError: scales and sizes do not fit the image, or an attribute is none of ONNX's.
     """
-    shape = view.floats(0, 4)
-    if view.text("mode", "nearest") != "nearest":
-        view.fail(f"resizes by {view.text('mode', 'nearest')!r}; the engine resizes by the nearest pixel only")
+    shape = view.floats(_X)
+    mode = view.text("mode", "nearest")
+    mode = "linear" if mode == "bilinear" else mode
     coordinates, rounding = _coordinates(view)
-    if coordinates not in _COORDINATES:
-        view.fail(f"has the coordinates {coordinates!r}, which the engine does not resize by")
-    if rounding not in (("floor",) if coordinates == "asymmetric" else ("round_prefer_floor", "round_prefer_ceil")):
-        view.fail(f"rounds by {rounding!r} with {coordinates!r} coordinates, which the engine does not")
-    scales = _scales(view, shape)
-    factors = tuple(int(scale) for scale in scales)
-    if len(scales) != 4 or factors[:2] != (1, 1) or any(f < 1 or f != s for f, s in zip(factors, scales, strict=True)):
-        view.fail(f"resizes by {tuple(scales)}; the engine stretches height and width by whole factors only")
-    return factors[2], factors[3]
+    for name, value, known in (
+        ("mode", mode, MODES),
+        ("coordinate_transformation_mode", coordinates, COORDINATES),
+        ("nearest_mode", rounding, ROUNDINGS),
+    ):
+        if value not in known:
+            view.fail(f"has {name} {value[:30]!r}; known are {', '.join(known)}")
+    antialias = bool(view.integer("antialias", 0))
+    if antialias and mode == "nearest":
+        view.fail("asks for antialias with the nearest pixel, which has no meaning")
+    named = view.integers("axes", tuple(range(len(shape))))
+    axes = tuple(view.axis(axis, len(shape)) for axis in named)
+    view.axes(named, len(shape))
+    begins, ends = (
+        _crop(view, len(axes)) if coordinates == "tf_crop_and_resize" else ((0.0,) * len(axes), (1.0,) * len(axes))
+    )
+    changed: list[AxisResize] = []
+    made = list(shape)
+    for at, (new, scale) in enumerate(_sizes(view, [shape[axis] for axis in axes])):
+        one = AxisResize(axis=axes[at], old=shape[axes[at]], new=new, scale=scale, begin=begins[at], end=ends[at])
+        if new < 1:
+            view.fail(f"resizes {shape} to an axis of {new}")
+        made[one.axis] = new
+        if not math.isclose(scale, 1.0) or new != one.old or (one.begin, one.end) != (0.0, 1.0):
+            changed.append(one)
+    return Resizing(
+        axes=tuple(sorted(changed, key=lambda one: one.axis)),
+        shape=tuple(made),
+        mode=mode,
+        coordinates=coordinates,
+        rounding=rounding,
+        cubic=view.number("cubic_coeff_a", -0.75),
+        excludes_outside=bool(view.integer("exclude_outside", 0)),
+        antialias=antialias,
+        extrapolation=view.number("extrapolation_value", 0.0),
+    )
+
+
+def whole_factors(resize: Resizing) -> tuple[int, int] | None:
+    """Return by how much an image's height and width are stretched where every pixel is repeated as often as any other.
+
+    So it is where ``asymmetric`` coordinates are rounded down, and where coordinates of pixels' middles, which are
+    never half-way between two, are rounded to the nearest.
+    """
+    if resize.mode != "nearest" or len(resize.shape) != 4 or resize.coordinates not in _MIDDLES:
+        return None
+    usual = ("floor",) if resize.coordinates == "asymmetric" else ("round_prefer_floor", "round_prefer_ceil")
+    if resize.rounding not in usual:
+        return None
+    factors = [1, 1, 1, 1]
+    for one in resize.axes:
+        factors[one.axis] = int(one.scale)
+        if one.new != one.old * factors[one.axis] or one.scale != factors[one.axis]:
+            return None
+    return (factors[2], factors[3]) if factors[:2] == [1, 1] else None
 
 
 def _coordinates(view: NodeView) -> tuple[str, str]:
@@ -40,21 +132,43 @@ def _coordinates(view: NodeView) -> tuple[str, str]:
     )
 
 
-def _scales(view: NodeView, shape: tuple[int, ...]) -> tuple[float, ...]:
-    """Return the factors: an attribute (opset 7), input 2 (to opset 10), input 3, or sizes as input 4 (since 11)."""
+def _crop(view: NodeView, axes: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return where the crop begins and ends on each axis, as parts of its length."""
+    values = tuple(float(value) for value in view.value(_ROI).reshape(-1)) if view.has(_ROI) else ()
+    if len(values) != 2 * axes:
+        view.fail(f"crops by {len(values)} numbers (input 2); it needs a beginning and an end for {axes} axes")
+    return values[:axes], values[axes:]
+
+
+def _sizes(view: NodeView, old: Sequence[int]) -> list[tuple[int, float]]:
+    """Return the new size of each axis and its scale.
+
+    Scales are an attribute (opset 7), input 2 (to opset 10) or input 3; sizes are input 4 (since opset 11).
+    """
+    if view.has(_SIZES) and not (view.has(_SCALES) and view.value(_SCALES).size):
+        sizes = view.int_values(_SIZES)
+        if len(sizes) != len(old) or 0 in old:
+            view.fail(f"resizes {len(old)} axes to the sizes {sizes[:8]}")
+        scales = [size / length for size, length in zip(sizes, old, strict=True)]
+        policy = view.text("keep_aspect_ratio_policy", "stretch")
+        if policy == "stretch":
+            return list(zip(sizes, scales, strict=True))
+        if policy not in ("not_larger", "not_smaller"):
+            view.fail(f"has keep_aspect_ratio_policy {policy[:30]!r}; known are stretch, not_larger and not_smaller")
+        scale = min(scales) if policy == "not_larger" else max(scales)
+        return [(int(scale * length + 0.5), scale) for length in old]
     if view.has_attribute("scales"):
-        return view.numbers("scales", ())
-    if view.has(3):
-        sizes = view.int_values(3)
-        return tuple(size / old for size, old in zip(sizes, shape, strict=True)) if len(sizes) == 4 else sizes
-    values = view.value(2 if len(view.node.inputs) > 2 else 1)
-    return tuple(float(value) for value in values.reshape(-1))
+        scales = list(view.numbers("scales", ()))
+    else:
+        scales = [float(value) for value in view.value(_SCALES if len(view.node.inputs) > 2 else 1).reshape(-1)]
+    if len(scales) != len(old) or not all(0 < scale < math.inf for scale in scales):
+        view.fail(f"resizes {len(old)} axes by the scales {tuple(scales[:8])}; each needs one above 0")
+    # Sizes are cut in float32, as the scales are given: 0.7 times 10 is 7, though 0.7 is a little less in float32.
+    return [(int(FLOAT32.type(scale) * FLOAT32.type(length)), scale) for length, scale in zip(old, scales, strict=True)]
 
 
 def _resize(view: NodeView) -> Spec:
-    n, c, h, w = view.floats(0, 4)
-    scale_h, scale_w = resize_factors(view)
-    return (n, c, h * scale_h, w * scale_w), FLOAT32
+    return resizing(view).shape, FLOAT32
 
 
 RESIZE = Operator(_resize)

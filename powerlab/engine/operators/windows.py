@@ -1,4 +1,4 @@
-"""Windows that slide over an image: padding rules and output sizes of convolution and pooling.
+"""Windows that slide over an image of any number of axes: padding rules and output sizes of convolution and pooling.
 
 Source: https://onnx.ai/onnx/operators (Conv, MaxPool, AveragePool).
 """
@@ -15,48 +15,79 @@ MAX_STEP = 65536
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Sizes along height and width; ``pads`` are (top, left, bottom, right), ``size`` counts the windows.
+    """One number an axis of the image; ``pads`` are those before all axes, then those behind; ``size`` counts windows.
 
     With ``ceil_mode`` resolved, ``pads`` reach as far as the last window does; ``pads_given`` are the file's own.
     """
 
-    kernel: tuple[int, int]
-    strides: tuple[int, int]
-    pads: tuple[int, int, int, int]
-    dilations: tuple[int, int]
-    size: tuple[int, int]
-    pads_given: tuple[int, int, int, int]
+    kernel: tuple[int, ...]
+    strides: tuple[int, ...]
+    pads: tuple[int, ...]
+    dilations: tuple[int, ...]
+    size: tuple[int, ...]
+    pads_given: tuple[int, ...]
 
-
-def _steps(view: NodeView, name: str, values: tuple[int, ...], count: int, low: int) -> tuple[int, ...]:
-    if len(values) != count or not all(low <= value <= MAX_STEP for value in values):
-        view.fail(
-            f"has {name} {values[:8]}; the engine takes {count} values from {low} to {MAX_STEP}, for images (NCHW)"
+    def along(self, axes: tuple[int, ...]) -> Windows:
+        """Return the windows along some axes of the image alone, in the order given."""
+        count = len(self.kernel)
+        both = (*axes, *(axis + count for axis in axes))
+        return Windows(
+            tuple(self.kernel[axis] for axis in axes),
+            tuple(self.strides[axis] for axis in axes),
+            tuple(self.pads[axis] for axis in both),
+            tuple(self.dilations[axis] for axis in axes),
+            tuple(self.size[axis] for axis in axes),
+            tuple(self.pads_given[axis] for axis in both),
         )
+
+    def with_rows(self) -> Windows:
+        """Return windows over a row of pixels as windows over an image of one row."""
+        before, after = self.pads
+        given_before, given_after = self.pads_given
+        return Windows(
+            (1, *self.kernel),
+            (1, *self.strides),
+            (0, before, 0, after),
+            (1, *self.dilations),
+            (1, *self.size),
+            (0, given_before, 0, given_after),
+        )
+
+
+def steps(view: NodeView, name: str, values: tuple[int, ...], count: int, low: int) -> tuple[int, ...]:
+    """Return ``values``, which the node calls ``name``, where there are ``count`` of them in their range."""
+    if len(values) != count or not all(low <= value <= MAX_STEP for value in values):
+        view.fail(f"has {name} {values[:8]}; the engine takes {count} values from {low} to {MAX_STEP}, for its image")
     return values
 
 
+def same_pads(total: int, auto_pad: str) -> tuple[int, int]:
+    """Return how much of ``total`` padding stands before an axis and behind it, for SAME_UPPER and SAME_LOWER."""
+    before = total // 2 if auto_pad == "SAME_UPPER" else total - total // 2
+    return before, total - before
+
+
 def resolve(view: NodeView, kernel: tuple[int, ...], image: tuple[int, ...]) -> Windows:
-    """Return the windows of a node over an image of ``image`` = (height, width).
+    """Return the windows of a node over an image, the sizes of whose axes are given.
 
     Raises:
         PowerlabError: an attribute has a wrong length or range, or no window fits.
     """
-    _steps(view, "kernel_shape", kernel, 2, 1)
-    strides = _steps(view, "strides", view.integers("strides", (1, 1)), 2, 1)
-    dilations = _steps(view, "dilations", view.integers("dilations", (1, 1)), 2, 1)
-    given = _steps(view, "pads", view.integers("pads", (0, 0, 0, 0)), 4, 0)
+    axes = len(image)
+    ones = (1,) * axes
+    steps(view, "kernel_shape", kernel, axes, 1)
+    strides = steps(view, "strides", view.integers("strides", ones), axes, 1)
+    dilations = steps(view, "dilations", view.integers("dilations", ones), axes, 1)
+    given = steps(view, "pads", view.integers("pads", (0,) * (2 * axes)), 2 * axes, 0)
     rounds_up = view.integer("ceil_mode", 0) == 1
     auto_pad = view.text("auto_pad", "NOTSET")
     begin, end, asked, size = [], [], [], []
-    for axis in range(2):
+    for axis in range(axes):
         reach = (kernel[axis] - 1) * dilations[axis] + 1
-        before, after = given[axis], given[axis + 2]
+        before, after = given[axis], given[axis + axes]
         if auto_pad in ("SAME_UPPER", "SAME_LOWER"):
             count = -(-image[axis] // strides[axis])
-            total = max((count - 1) * strides[axis] + reach - image[axis], 0)
-            before = total // 2 if auto_pad == "SAME_UPPER" else total - total // 2
-            after = total - before
+            before, after = same_pads(max((count - 1) * strides[axis] + reach - image[axis], 0), auto_pad)
         elif auto_pad == "VALID":
             before = after = 0
         elif auto_pad != "NOTSET":
@@ -73,11 +104,4 @@ def resolve(view: NodeView, kernel: tuple[int, ...], image: tuple[int, ...]) -> 
         begin.append(before)
         end.append(max(after, (count - 1) * strides[axis] + reach - image[axis] - before))
         size.append(count)
-    return Windows(
-        (kernel[0], kernel[1]),
-        (strides[0], strides[1]),
-        (begin[0], begin[1], end[0], end[1]),
-        (dilations[0], dilations[1]),
-        (size[0], size[1]),
-        (begin[0], begin[1], asked[0], asked[1]),
-    )
+    return Windows(kernel, strides, (*begin, *end), dilations, tuple(size), (*begin, *asked))

@@ -29,6 +29,7 @@ from powerlab.engine.passes.lower_views import lower_views
 from powerlab.engine.passes.nest_concats import nest_concats
 from powerlab.engine.passes.pool_first import pool_first
 from powerlab.engine.passes.simplify_views import simplify_views
+from powerlab.engine.passes.sink_views import sink_views
 
 PASSES: tuple[Callable[[Graph], Graph], ...] = (
     fold_constants,
@@ -42,6 +43,7 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
     lower_elementwise,
     lower_convolutions,
     lower_matrices,
+    sink_views,
     simplify_views,
     nest_concats,
     pool_first,

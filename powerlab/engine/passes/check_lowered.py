@@ -18,15 +18,19 @@ LOWERED = frozenset(
         "Erf",
         "Exp",
         "FusedConv",
+        "FusedConvTranspose",
         "FusedGemm",
         "FusedLstm",
         "Gelu",
         "GlobalAveragePool",
         "HardSigmoid",
         "HardSwish",
+        "Interpolate",
         "LRN",
         "MaxPool",
         "Multiply",
+        "Pool",
+        "Recurrence",
         "Reshape",
         "Resize",
         "ScaleShift",
@@ -45,13 +49,16 @@ GENERAL = frozenset({"Concat", "Elementwise", "Reshape", "Transpose"})
 _WEIGHTS = {
     "Chain": range(2, 8),
     "FusedConv": (1, 2),
+    "FusedConvTranspose": (1, 2),
     "FusedGemm": (1, 2),
     "FusedLstm": (1, 2, 3),
+    "Interpolate": (1, 2),
+    "Recurrence": (1, 2, 3, 4),
     "ScaleShift": (1, 2),
 }
 """Operator → which of its inputs are constants; all others are computed."""
 
-_TAKES_BOTH = {"FusedLstm": 4}
+_TAKES_BOTH = {"FusedLstm": 4, "Recurrence": 5}
 """Operator → from which input on it reads a constant like any other tensor."""
 
 

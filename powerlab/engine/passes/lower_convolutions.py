@@ -1,23 +1,35 @@
-"""Conv becomes FusedConv with explicit padding; zeros a Pad puts around its image become padding too."""
+"""Conv becomes FusedConv with explicit padding; zeros a Pad puts around its image become padding too.
+
+A convolution over a row of pixels is one over an image of one row. A transposed one of stride 1 is a convolution with
+its weights turned round; others become FusedConvTranspose, their weights in the order of FusedConv's.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
-from powerlab.engine.graph import Graph, Node
+import numpy as np
+
+from powerlab.engine.constants import derived
+from powerlab.engine.graph import Array, Graph, Node
 from powerlab.engine.operators.activation import NO_CLAMP
-from powerlab.engine.operators.convolution import conv_windows
+from powerlab.engine.operators.convolution import conv_windows, image_shape, transposed_windows
 from powerlab.engine.operators.indexing import padding
 from powerlab.engine.operators.view import NodeView
+from powerlab.engine.passes.lower_views import view_node
 from powerlab.engine.passes.rewriting import Rewriter, rewrite_nodes
+
+_IMAGE_AXES = 4
 
 
 def _conv(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
     node = view.node
-    windows = conv_windows(view)
-    for index in (1, 2) if view.has(2) else (1,):
-        view.known(index)
-    source, extra = _without_pad(node.inputs[0], rewriter)
+    windows, shape = conv_windows(view), image_shape(view)
+    _needs_constants(view)
+    if len(shape) < _IMAGE_AXES:
+        windows = windows.with_rows()
+    source, extra = _without_pad(node.inputs[0], rewriter) if len(shape) == _IMAGE_AXES else ("", (0, 0, 0, 0))
     attributes = {
         "strides": windows.strides,
         "pads": tuple(own + added for own, added in zip(windows.pads_given, extra, strict=True)),
@@ -25,7 +37,18 @@ def _conv(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
         "group": view.integer("group", 1),
         "clamp": NO_CLAMP,
     }
-    return [Node("FusedConv", node.name, (source, node.inputs[1], node.input(2), ""), node.outputs, attributes)]
+    weight = _with_rows(node.inputs[1], rewriter) if len(shape) < _IMAGE_AXES else node.inputs[1]
+    operands = (weight, node.input(2), "")
+    if len(shape) == _IMAGE_AXES:
+        return [Node("FusedConv", node.name, (source, *operands), node.outputs, attributes)]
+    return _of_row(view, rewriter, "FusedConv", operands, attributes)
+
+
+def _needs_constants(view: NodeView) -> None:
+    if len(view.shape(0)) > _IMAGE_AXES:
+        view.fail(f"convolves images of {len(view.shape(0)) - 2} axes; the engine takes one or two")
+    for index in (1, 2) if view.has(2) else (1,):
+        view.known(index)
 
 
 def _without_pad(source: str, rewriter: Rewriter) -> tuple[str, tuple[int, int, int, int]]:
@@ -38,6 +61,63 @@ def _without_pad(source: str, rewriter: Rewriter) -> tuple[str, tuple[int, int, 
     return source, (0, 0, 0, 0)
 
 
+def _with_rows(weight: str, rewriter: Rewriter) -> str:
+    """Return weights for a row of pixels as those for an image of one row."""
+    outputs, inputs, columns = rewriter.kept(weight).shape
+    wide = (outputs, inputs, 1, columns)
+    return rewriter.constant(f"{weight}.rows", derived(rewriter.kept(weight), wide, partial(np.reshape, shape=wide)))
+
+
+def _of_row(
+    view: NodeView, rewriter: Rewriter, operator: str, operands: tuple[str, ...], attributes: dict[str, object]
+) -> Sequence[Node]:
+    """Return a convolution of the node's row of pixels, seen as an image of one row."""
+    node, output = view.node, view.node.outputs[0]
+    images, channels, columns = view.shape(0)
+    image = rewriter.tensor(f"{output}.image", (images, channels, 1, columns))
+    _, outputs, made_columns = rewriter.graph.shape(output)
+    made = rewriter.tensor(f"{output}.row", (images, outputs, 1, made_columns))
+    return [
+        view_node(f"{node.name}.image", node.inputs[0], image),
+        Node(operator, node.name, (image, *operands), (made,), attributes),
+        view_node(f"{node.name}.shape", made, output),
+    ]
+
+
+def _transposed(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
+    node, windows, shape = view.node, transposed_windows(view), image_shape(view)
+    _needs_constants(view)
+    fill = (1,) * (_IMAGE_AXES - len(shape))
+    kernel, strides, dilations = (*fill, *windows.kernel), (*fill, *windows.strides), (*fill, *windows.dilations)
+    image, size = (*fill, *shape[2:]), (*fill, *windows.size)
+    cut = (*(0 for _ in fill), *windows.pads)
+    group, outputs = view.integer("group", 1), rewriter.graph.shape(node.outputs[0])[1]
+    inner = [(length - 1) * step for length, step in zip(kernel, dilations, strict=True)]
+    before = tuple(reach - pad for reach, pad in zip(inner, cut, strict=True))
+    after = tuple(
+        out - 1 + reach - pad - (length - 1) for out, reach, pad, length in zip(size, inner, before, image, strict=True)
+    )
+    convolves = strides == (1, 1) and min(*before, *after) >= 0
+    turned = partial(_in_usual_order, group=group, kernel=kernel, flip=convolves)
+    ordered = (outputs, shape[1] // group, *kernel)
+    weight = rewriter.constant(f"{node.outputs[0]}.weight", derived(view.known(1), ordered, turned))
+    operands = (weight, node.input(2), "")
+    attributes = {"strides": strides, "dilations": dilations, "group": group, "clamp": NO_CLAMP}
+    operator = "FusedConv" if convolves else "FusedConvTranspose"
+    attributes["pads"] = (*before, *after) if convolves else cut
+    if len(shape) == _IMAGE_AXES:
+        return [Node(operator, node.name, (node.inputs[0], *operands), node.outputs, attributes)]
+    return _of_row(view, rewriter, operator, operands, attributes)
+
+
+def _in_usual_order(weights: Array, *, group: int, kernel: tuple[int, ...], flip: bool) -> Array:
+    """Return weights (C, O / groups, ...) as (O, C / groups, kh, kw), each kernel turned round where ``flip`` says."""
+    inputs, outputs = weights.shape[0] // group, weights.shape[1]
+    apart = weights.reshape(group, inputs, outputs, *kernel).transpose(0, 2, 1, 3, 4)
+    ordered = apart.reshape(group * outputs, inputs, *kernel)
+    return np.ascontiguousarray(ordered[:, :, ::-1, ::-1] if flip else ordered)
+
+
 def lower_convolutions(graph: Graph) -> Graph:
-    """Return the graph with FusedConv as its only convolution."""
-    return rewrite_nodes(graph, {"Conv": _conv})
+    """Return the graph with FusedConv and FusedConvTranspose as its only convolutions."""
+    return rewrite_nodes(graph, {"Conv": _conv, "ConvTranspose": _transposed})

@@ -1,4 +1,4 @@
-"""LSTM becomes FusedLstm: time steps first, all sequences of full length, both initial states given or neither."""
+"""LSTM, GRU and RNN: the usual LSTM becomes FusedLstm, any other Recurrence; steps first, both states or neither."""
 
 from __future__ import annotations
 
@@ -7,32 +7,50 @@ from collections.abc import Sequence
 import numpy as np
 
 from powerlab.engine.graph import Graph, Node
-from powerlab.engine.operators.recurrent import LstmSizes, batch_comes_first, lstm_sizes
+from powerlab.engine.operators.recurrent import Recurrence, batch_comes_first, recurrence
 from powerlab.engine.operators.view import NodeView
 from powerlab.engine.passes.rewriting import Rewriter, rewrite_nodes
 
-_WEIGHTS, _STATES = (1, 2, 3), (5, 6)
+_WEIGHTS, _STATES = (1, 2, 3), {"GRU": (5,), "LSTM": (5, 6), "RNN": (5,)}
+_PEEPHOLES = 7
 _SWAPPED = (1, 0, 2)
 _BATCH_FIRST = (2, 0, 1, 3)
 """From [step][direction][sequence][number] to [sequence][step][direction][number]."""
 
 
-def _lstm(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
-    node, sizes = view.node, lstm_sizes(view)
+def _recurrent(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
+    node, sizes = view.node, recurrence(view)
     before: list[Node] = []
     weights = tuple(node.input(index) for index in _WEIGHTS)
-    for index in _WEIGHTS:
+    peepholes = _unless_zero(view, _PEEPHOLES) if node.op_type == "LSTM" else ""
+    for index in (*_WEIGHTS, _PEEPHOLES):
         if view.has(index):
             view.value(index)
-    x, states = node.inputs[0], [_unless_zero(view, index) for index in _STATES]
+    x, states = node.inputs[0], [_unless_zero(view, index) for index in _STATES[node.op_type]]
     if batch_comes_first(view):
         x, *states = (_swapped(name, rewriter, before) for name in (x, *states))
-    inputs = (x, *weights, *_both_or_neither(node, states, sizes, rewriter))
-    attributes = {"direction": view.text("direction", "forward")}
+    states = [*_both_or_neither(node, states, sizes, rewriter)]
+    attributes: dict[str, object] = {"direction": view.text("direction", "forward")}
+    if node.op_type == "LSTM" and not peepholes and sizes.is_usual("LSTM"):
+        operator, inputs = "FusedLstm", (x, *weights, *states)
+    else:
+        operator, inputs = "Recurrence", (x, *weights, peepholes, *states)
+        attributes |= _of_cell(node, sizes)
     if not batch_comes_first(view):
-        return [*before, Node("FusedLstm", node.name, inputs, node.outputs, attributes)]
+        return [*before, Node(operator, node.name, inputs, node.outputs, attributes)]
     inner, after = _swapped_back(node, sizes, rewriter)
-    return [*before, Node("FusedLstm", node.name, inputs, inner, attributes), *after]
+    return [*before, Node(operator, node.name, inputs, inner, attributes), *after]
+
+
+def _of_cell(node: Node, sizes: Recurrence) -> dict[str, object]:
+    return {
+        "cell": node.op_type,
+        "functions": sizes.functions,
+        "clip": sizes.clip,
+        "couples": sizes.couples,
+        "resets_before": sizes.resets_before,
+        "lengths": sizes.lengths,
+    }
 
 
 def _unless_zero(view: NodeView, index: int) -> str:
@@ -54,7 +72,7 @@ def _swapped(name: str, rewriter: Rewriter, nodes: list[Node]) -> str:
     return made
 
 
-def _both_or_neither(node: Node, states: Sequence[str], sizes: LstmSizes, rewriter: Rewriter) -> Sequence[str]:
+def _both_or_neither(node: Node, states: Sequence[str], sizes: Recurrence, rewriter: Rewriter) -> Sequence[str]:
     """Return the initial hidden state and cell; zeros stand for one left out beside the other."""
     if not any(states):
         return states
@@ -62,7 +80,7 @@ def _both_or_neither(node: Node, states: Sequence[str], sizes: LstmSizes, rewrit
     return [name or rewriter.constant(f"{node.outputs[0]}.zeros", zeros) for name in states]
 
 
-def _swapped_back(node: Node, sizes: LstmSizes, rewriter: Rewriter) -> tuple[tuple[str, ...], list[Node]]:
+def _swapped_back(node: Node, sizes: Recurrence, rewriter: Rewriter) -> tuple[tuple[str, ...], list[Node]]:
     """Return names for a node's outputs with the steps first, and the nodes that make its own outputs of them."""
     state = (sizes.directions, sizes.batch, sizes.hidden)
     shapes = ((sizes.steps, *state), state, state)
@@ -77,5 +95,5 @@ def _swapped_back(node: Node, sizes: LstmSizes, rewriter: Rewriter) -> tuple[tup
 
 
 def lower_recurrences(graph: Graph) -> Graph:
-    """Return the graph with FusedLstm as its only recurrence."""
-    return rewrite_nodes(graph, {"LSTM": _lstm})
+    """Return the graph with FusedLstm and Recurrence as its only recurrences."""
+    return rewrite_nodes(graph, dict.fromkeys(_STATES, _recurrent))

@@ -52,6 +52,10 @@ class Rewriter:
         self._added.add(name)
         return name
 
+    def shape(self, tensor: str) -> tuple[int, ...]:
+        """Return the shape of a tensor, old or added."""
+        return self.tensors[tensor].shape if tensor in self.tensors else self.graph.shape(tensor)
+
     def finish(self, nodes: Sequence[Node]) -> Graph:
         """Return the graph with ``nodes`` and what was added."""
         return self.graph.rewritten(nodes, constants=self.constants, tensors=self.tensors.values())

@@ -71,7 +71,9 @@ const float* Plan::constant(int number) const {
 
 void Plan::check(const View& v, const Place& place, bool written) const {
   if (place.space != Place::Space::kArena) return;
-  std::int64_t channels = (v.blocks - 1) * v.plane + std::min(v.pixel, v.plane);
+  // Where pixels lie apart, as those of one phase of a transposed convolution, they are a block of channels each.
+  const std::int64_t block = std::max<std::int64_t>(table_.vector_width, v.blocks > 0 ? (v.c - 1) / v.blocks + 1 : 0);
+  std::int64_t channels = (v.blocks - 1) * v.plane + std::min({v.pixel, v.plane, block});
   // A fully connected layer's x: channels follow on each other, and no more than there are is read.
   if (v.plane < v.pixel && !written) channels = std::min<std::int64_t>(channels, v.c);
   const std::int64_t begin = place.offset - v.top * v.row - v.left * v.pixel;

@@ -8,14 +8,18 @@
 #include "kernels/elementwise.hpp"
 #include "kernels/functions.hpp"
 #include "kernels/gemv.hpp"
+#include "kernels/interpolate.hpp"
 #include "kernels/lstm.hpp"
 #include "kernels/normalise.hpp"
 #include "kernels/peak.hpp"
 #include "kernels/pool.hpp"
+#include "kernels/pool_any.hpp"
+#include "kernels/recurrence.hpp"
 #include "kernels/reorder.hpp"
 #include "kernels/resize.hpp"
 #include "kernels/space_to_depth.hpp"
 #include "kernels/strided_functions.hpp"
+#include "kernels/spread.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
 
@@ -37,6 +41,9 @@ static const Kernel kKernels[] = {
     POWERLAB_KERNEL("pool_max", "pool_max_f32", pool_max),
     POWERLAB_KERNEL("pool_average", "pool_average_f32", pool_average),
     POWERLAB_KERNEL("pool_global_average", "pool_global_average_f32", pool_global_average),
+    POWERLAB_KERNEL("pool_any_max", "pool_any_max_f32", pool_any<MaxOf>),
+    POWERLAB_KERNEL("pool_any_average", "pool_any_average_f32", pool_any<SumOf>),
+    POWERLAB_KERNEL("pool_any_lp", "pool_any_lp_f32", pool_any<LpOf>),
     POWERLAB_KERNEL("add", "add_f32", add),
     POWERLAB_KERNEL("clamp", "clamp_f32", clamp_all),
     POWERLAB_KERNEL("scale_shift", "scale_shift_f32", scale_shift),
@@ -52,10 +59,16 @@ static const Kernel kKernels[] = {
     POWERLAB_KERNEL("elu", "elu_f32", function<elu_of>),
     POWERLAB_KERNEL("lrn", "lrn_f32", lrn),
     POWERLAB_KERNEL("lstm", "lstm_f32", lstm),
+    POWERLAB_KERNEL("recurrence_rnn", "recurrence_rnn_f32", recurrence<RnnCell>),
+    POWERLAB_KERNEL("recurrence_gru", "recurrence_gru_f32", recurrence<GruCell>),
+    POWERLAB_KERNEL("recurrence_gru_reset", "recurrence_gru_reset_f32", recurrence<GruResetCell>),
+    POWERLAB_KERNEL("recurrence_lstm", "recurrence_lstm_f32", recurrence<LstmCell>),
     POWERLAB_KERNEL("softmax", "softmax_f32", softmax),
     POWERLAB_KERNEL("reorder_to_blocks", "reorder_to_blocks_f32", reorder_to_blocks),
     POWERLAB_KERNEL("reorder_to_planes", "reorder_to_planes_f32", reorder_to_planes),
     POWERLAB_KERNEL("space_to_depth", "space_to_depth_f32", space_to_depth),
+    POWERLAB_KERNEL("spread", "spread_f32", spread),
+    POWERLAB_KERNEL("frame", "frame_f32", frame),
     POWERLAB_KERNEL("copy", "copy_f32", copy),
     POWERLAB_KERNEL("resize_nearest", "resize_nearest_f32", resize_nearest),
     POWERLAB_GENERAL("copy_strided_f32", each<copy_of<float>>),
@@ -108,6 +121,7 @@ static const Kernel kKernels[] = {
     POWERLAB_GENERAL("cast_strided_f32_i64", each<cast_fi>),
     POWERLAB_GENERAL("cast_strided_i64_i64", each<cast_ii>),
     POWERLAB_GENERAL("cast_strided_i64_f32", each<cast_if>),
+    POWERLAB_KERNEL("interpolate", "interpolate_f32", interpolate),
     POWERLAB_KERNEL("peak", "peak_f32_12", peak),
 };
 

@@ -1,0 +1,151 @@
+"""GRU, RNN and LSTM in every form of ONNX, as ONNX Runtime computes them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from engine_models import check_against_ort, check_session, load_bytes, onnx_bytes, run_ort
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from onnx import helper
+from operator_cases import cell_constants, floats
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine import Session
+from powerlab.engine.passes import optimise
+from powerlab.engine.tiers import TIER_VARIABLE, available_tiers
+
+GATES = {"GRU": 3, "LSTM": 4, "RNN": 1}
+FUNCTIONS = {"GRU": 2, "LSTM": 3, "RNN": 1}
+NAMES = ["Sigmoid", "Tanh", "Relu", "Affine", "LeakyRelu", "ThresholdedRelu", "ScaledTanh", "HardSigmoid", "Elu"]
+NAMES += ["Softsign", "Softplus"]
+NUMBERS = {"Affine": 2, "LeakyRelu": 1, "ThresholdedRelu": 1, "ScaledTanh": 2, "HardSigmoid": 2, "Elu": 1}
+"""Function → whether it takes an alpha, or an alpha and a beta."""
+
+
+def functions(draw, operator, directions):
+    """Return attributes with activations: bounded ones last, so that no state grows."""
+    names = [draw(st.sampled_from(NAMES)) for _ in range(FUNCTIONS[operator] * directions)]
+    names = [
+        name if index % FUNCTIONS[operator] == 0 else draw(st.sampled_from(["Tanh", "Softsign", "HardSigmoid"]))
+        for index, name in enumerate(names)
+    ]
+    if operator == "RNN":
+        names = [draw(st.sampled_from(["Tanh", "Relu", "Softsign", "ScaledTanh"])) for _ in names]
+    alphas = [draw(st.sampled_from([0.25, 0.5])) for name in names if NUMBERS.get(name, 0) >= 1]
+    betas = [draw(st.sampled_from([0.25, 0.5])) for name in names if NUMBERS.get(name, 0) == 2]
+    attributes = {"activations": names}
+    return attributes | ({"activation_alpha": alphas} if alphas else {}) | ({"activation_beta": betas} if betas else {})
+
+
+@st.composite
+def cells(draw):
+    """Return a file with one recurrent node of any form."""
+    operator = draw(st.sampled_from(list(GATES)))
+    steps, batch, inputs, hidden = (draw(st.integers(1, most)) for most in (5, 9, 20, 40))
+    direction = draw(st.sampled_from(["forward", "reverse", "bidirectional"]))
+    directions = 2 if direction == "bidirectional" else 1
+    constants = cell_constants(GATES[operator], directions, inputs, hidden)
+    state, more = (directions, batch, hidden), {}
+    names = ["w", "r", draw(st.sampled_from(["b", ""])), draw(st.sampled_from(["", "l"]))]
+    if names[3]:
+        constants["l"] = np.array([draw(st.integers(1, steps)) for _ in range(batch)], np.int32)
+    for name in "hc" if operator == "LSTM" else "h":
+        kind = draw(st.sampled_from(["absent", "constant", "computed"]))
+        names.append("" if kind == "absent" else name)
+        if kind == "computed":
+            more[name] = state
+        elif kind == "constant":
+            constants[name] = floats(*state)
+    if operator == "LSTM" and draw(st.booleans()):
+        names.append("p")
+        constants["p"] = floats(directions, 3 * hidden) / 3
+    attributes = {"hidden_size": hidden, "direction": direction}
+    if draw(st.booleans()):
+        attributes |= functions(draw, operator, directions)
+    if draw(st.booleans()):
+        attributes["clip"] = draw(st.sampled_from([0.5, 1.5]))
+    if operator == "GRU":
+        attributes["linear_before_reset"] = draw(st.integers(0, 1))
+    outputs = draw(st.sampled_from([("y", "yh"), ("y",), ("", "yh")]))
+    if operator == "LSTM" and outputs == ("y", "yh"):
+        outputs = ("y", "yh", "yc")
+    node = helper.make_node(operator, ["x", *names], list(outputs), "n", **attributes)
+    shapes = {"x": (steps, batch, inputs), **more}
+    constants = {name: value for name, value in constants.items() if name in names}
+    return onnx_bytes([node], shapes, [name for name in outputs if name], constants=constants, opset=14)
+
+
+@settings(max_examples=120, deadline=None)
+@given(cells())
+def test_any_cell_gives_what_onnx_runtime_gives(data):
+    check_against_ort(data)
+    check_session(data)
+
+
+@pytest.mark.parametrize("tier", [tier.name for tier in available_tiers()])
+@pytest.mark.parametrize("resets", [0, 1])
+def test_a_gru_of_modest_size_on_every_tier(tier, resets, monkeypatch):
+    monkeypatch.setenv(TIER_VARIABLE, tier)
+    node = helper.make_node("GRU", ["x", *"wrb"], ["y", "yh"], hidden_size=65, linear_before_reset=resets)
+    constants = cell_constants(3, 1, 33, 65)
+    check_session(onnx_bytes([node], {"x": (7, 11, 33)}, ("y", "yh"), constants=constants, opset=14))
+
+
+@pytest.mark.parametrize("operator", ["GRU", "RNN"])
+def test_sequences_may_come_first(operator):
+    constants = cell_constants(GATES[operator])
+    node = helper.make_node(operator, ["x", *"wrb"], ["y", "yh"], hidden_size=6, layout=1)
+    data = onnx_bytes([node], {"x": (2, 4, 5)}, ("y", "yh"), constants=constants, opset=14)
+    plain = helper.make_node(operator, ["x", *"wrb"], ["y", "yh"], hidden_size=6)
+    judge = onnx_bytes([plain], {"x": (4, 2, 5)}, ("y", "yh"), constants=constants, opset=14)
+    x = floats(2, 4, 5)
+    found, expected = Session(optimise(load_bytes(data))).run({"x": x}), run_ort(judge, {"x": x.swapaxes(0, 1).copy()})
+    np.testing.assert_allclose(found["y"], expected["y"].transpose(2, 0, 1, 3), atol=1e-5)
+    np.testing.assert_allclose(found["yh"], expected["yh"].swapaxes(0, 1), atol=1e-5)
+
+
+def test_coupled_gates_forget_what_they_take_in():
+    """The forget gate of an LSTM with the input gate's weights negated is the same, since 1 - s(x) = s(-x)."""
+    constants = cell_constants(4)
+    mirrored = {name: value.copy() for name, value in constants.items()}
+    for name in "wr":
+        mirrored[name][:, 12:18] = -mirrored[name][:, 0:6]
+    for half in (0, 24):
+        mirrored["b"][:, half + 12 : half + 18] = -mirrored["b"][:, half : half + 6]
+    x = floats(4, 2, 5)
+    coupled = helper.make_node("LSTM", ["x", *"wrb"], ["y"], hidden_size=6, input_forget=1)
+    usual = helper.make_node("LSTM", ["x", *"wrb"], ["y"], hidden_size=6)
+    found, expected = (
+        Session(optimise(load_bytes(onnx_bytes([node], {"x": (4, 2, 5)}, constants=weights)))).run({"x": x})["y"]
+        for node, weights in ((coupled, constants), (usual, mirrored))
+    )
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_not_a_number_stays_in_its_sequence():
+    node = helper.make_node("GRU", ["x", *"wrb"], ["y"], hidden_size=6)
+    session = Session(optimise(load_bytes(onnx_bytes([node], {"x": (5, 3, 5)}, constants=cell_constants(3)))))
+    x = floats(5, 3, 5)
+    x[2, 1, 0] = np.nan
+    broken = np.isnan(session.run({"x": x})["y"])
+    assert broken[2:, :, 1].all()
+    assert not broken[:2].any()
+    assert not broken[:, :, [0, 2]].any()
+
+
+@pytest.mark.parametrize(
+    ("operator", "change", "attributes", "sentence"),
+    [
+        ("GRU", {"r": floats(1, 18, 5)}, {}, "has hidden_size 6, but its weights are for 5"),
+        ("GRU", {"b": floats(1, 18)}, {}, r"needs input 4 of the shape \(1, 36\), but it has \(1, 18\)"),
+        ("RNN", {"w": floats(1, 6, 4)}, {}, r"needs input 2 of the shape \(1, 6, 5\), but it has \(1, 6, 4\)"),
+        ("RNN", {}, {"activations": ["Tanh", "Tanh"]}, "has 2 activations; it needs 1 for each direction"),
+        ("GRU", {}, {"activations": ["Tanh", "Sine"]}, "has the activation 'sine'; known are"),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_a_sentence(operator, change, attributes, sentence):
+    constants = cell_constants(GATES[operator]) | change
+    node = helper.make_node(operator, ["x", *"wrb"], ["y"], "n", hidden_size=6, **attributes)
+    with pytest.raises(PowerlabError, match=f"{operator} node 'n' {sentence}.*\\.$"):
+        load_bytes(onnx_bytes([node], {"x": (4, 2, 5)}, constants=constants))
