@@ -38,6 +38,10 @@ NOT_ENOUGH_YET = {
 }
 
 
+HAS_NO_CASE = {"GlobalLpPool"}
+"""Operators that ONNX tests nowhere itself."""
+
+
 @pytest.fixture(scope="module")
 def cases():
     return load_cases()
@@ -49,7 +53,7 @@ def verdicts(cases, tmp_path_factory):
 
 
 def test_there_are_cases_for_every_operator(cases):
-    assert not OPERATORS.keys() - {case.operator for case in cases}
+    assert not OPERATORS.keys() - {case.operator for case in cases} - HAS_NO_CASE
 
 
 def test_no_case_is_answered_wrongly(verdicts):

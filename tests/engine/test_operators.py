@@ -17,25 +17,28 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from onnx import helper, numpy_helper
 from operator_cases import CASES, IMAGE, floats, ints
+from window_cases import WINDOW_CASES
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
 from powerlab.engine.passes import optimise
 from powerlab.engine.statistics import operator_counts
 
+ALL_CASES = CASES | WINDOW_CASES
 
-@pytest.mark.parametrize("name", CASES)
+
+@pytest.mark.parametrize("name", ALL_CASES)
 def test_an_operator_computes_what_onnx_runtime_computes(name):
-    operator, more, attributes, constants, opset, shape, left = CASES[name]
+    operator, more, attributes, constants, opset, shape, left = ALL_CASES[name]
     node = helper.make_node(operator, ["x", *more], ["y"], "n", **attributes)
     graph = check_against_ort(onnx_bytes([node], {"x": shape}, constants=constants, opset=opset), tolerance=1e-5)
     if left is not None:
         assert [node.op_type for node in graph.nodes] == left
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", ALL_CASES)
 def test_the_session_computes_an_operator_as_onnx_runtime_does(name):
-    operator, more, attributes, constants, opset, shape, _ = CASES[name]
+    operator, more, attributes, constants, opset, shape, _ = ALL_CASES[name]
     node = helper.make_node(operator, ["x", *more], ["y"], "n", **attributes)
     data = onnx_bytes([node], {"x": shape}, constants=constants, opset=opset)
     graph = load_bytes(data)

@@ -8,7 +8,8 @@ from engine_models import check_against_ort, check_session, load_bytes, onnx_byt
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from onnx import helper
-from operator_cases import IMAGE, ROW, VOLUME, floats, ints
+from operator_cases import IMAGE, floats, ints
+from window_cases import ROW, VOLUME
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session

@@ -43,7 +43,7 @@ WRONG = {
     "negative pads": ("Conv", ["x", "w"], {"pads": [-1, 0, 0, 0]}, {"w": floats(3, 4, 3, 3)}, 11, IMAGE, "pads"),
     "too small": ("Conv", ["x", "w"], {}, {"w": floats(3, 4, 11, 3)}, 11, IMAGE, "larger than its padded image"),
     "auto_pad": ("Conv", ["x", "w"], {"auto_pad": "SOME"}, {"w": floats(3, 4, 3, 3)}, 11, IMAGE, "auto_pad 'SOME'"),
-    "one-dimensional": ("Conv", ["x", "w"], {}, {"w": floats(3, 4, 3)}, 11, (2, 4, 9), "with 4 axes"),
+    "one-dimensional": ("Conv", ["x", "w"], {}, {"w": floats(3, 4, 3)}, 11, (2, 4), "channels and pixels"),
     "attribute type": (
         "Conv",
         ["x", "w"],
