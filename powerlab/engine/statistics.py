@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from typing import cast
 
 from powerlab.engine.graph import Graph, Node, convolutions_of
 
@@ -53,12 +54,21 @@ def macs(graph: Graph, node: Node) -> int:
         return graph.tensors[node.inputs[0]].elements * weights // graph.shape(node.inputs[0])[1]
     if node.op_type == "Chain":
         return sum(macs(graph, conv) for conv in convolutions_of(node))
-    if node.op_type in ("Gemm", "FusedGemm", "MatMul"):
-        return graph.tensors[node.inputs[0]].elements * graph.shape(node.outputs[0])[-1]
+    if node.op_type in ("Gemm", "FusedGemm", "MatMul", "Product"):
+        return graph.tensors[node.outputs[0]].elements * _inner(graph, node)
     if node.op_type in _RECURRENT:
         steps, batch, _ = graph.shape(node.inputs[0])
         return steps * batch * sum(graph.tensors[name].elements for name in node.inputs[1:3])
     return 0
+
+
+def _inner(graph: Graph, node: Node) -> int:
+    """Return how many products each element of a matrix product sums."""
+    shape = graph.shape(node.inputs[0])
+    if node.attributes.get("transA"):
+        return shape[0]
+    order = cast("tuple[int, ...]", node.attributes.get("left")) or range(len(shape))
+    return shape[order[-1]]
 
 
 def operator_counts(graph: Graph) -> dict[str, int]:

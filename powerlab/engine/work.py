@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from powerlab.engine.graph import Graph, Node
 from powerlab.engine.lower.attributes import integers, number
-from powerlab.engine.operand import Operand
 from powerlab.engine.lower.phases import phases
+from powerlab.engine.operand import Operand
 from powerlab.engine.program import Step, Tensor
 from powerlab.engine.statistics import macs
 

@@ -62,8 +62,6 @@ WRONG = {
     "add shapes": ("Add", ["x", "c"], {}, {"c": floats(5, 1, 1)}, 13, IMAGE, "do not fit"),
     "add types": ("Add", ["x", "c"], {}, {"c": ints(1)}, 13, IMAGE, "float32 and int64"),
     "gemm sizes": ("Gemm", ["x", "w"], {}, {"w": floats(5, 6)}, 11, (3, 6), "do not fit"),
-    "gemm transA": ("Gemm", ["x", "w"], {"transA": 1}, {"w": floats(3, 5)}, 11, (3, 6), "transA"),
-    "gemm matrix": ("Gemm", ["x", "w", "b"], {}, {"w": floats(6, 5), "b": floats(3, 5)}, 11, (3, 6), "adds a matrix"),
     "matmul sizes": ("MatMul", ["x", "w"], {}, {"w": floats(5, 6)}, 13, (3, 6), "do not fit"),
     "softmax axis": ("Softmax", ["x"], {"axis": 4}, {}, 13, IMAGE, "names the axis 4"),
     "concat": ("Concat", ["x", "c"], {"axis": 1}, {"c": floats(2, 4, 9, 8)}, 13, IMAGE, "do not fit"),

@@ -29,13 +29,15 @@ from powerlab.engine.lower.functions import KERNELS, lower_function
 from powerlab.engine.lower.gemm import lower_gemm
 from powerlab.engine.lower.general import lower_elementwise
 from powerlab.engine.lower.joining import find_places, with_common_halos
-from powerlab.engine.lower.normalise import lower_lrn, lower_softmax
+from powerlab.engine.lower.normalise import lower_lrn
 from powerlab.engine.lower.phases import transposed_halo
 from powerlab.engine.lower.pool import lower_average_pool, lower_global_average_pool, lower_max_pool, lower_pool
 from powerlab.engine.lower.preactivations import find_preactivations
+from powerlab.engine.lower.product import lower_product
 from powerlab.engine.lower.recurrence import lower_recurrence
 from powerlab.engine.lower.recurrent import lower_lstm
 from powerlab.engine.lower.resize import lower_interpolate, lower_resize
+from powerlab.engine.lower.rows import lower_hardmax, lower_log_softmax, lower_row_norm, lower_softmax
 from powerlab.engine.lower.shape import lower_concat, lower_reshape
 from powerlab.engine.lower.transpose import lower_transpose
 from powerlab.engine.machine import this_machine
@@ -56,13 +58,17 @@ LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
     "FusedLstm": lower_lstm,
     "GlobalAveragePool": lower_global_average_pool,
     "Interpolate": lower_interpolate,
+    "Hardmax": lower_hardmax,
     "LRN": lower_lrn,
+    "LogSoftmax": lower_log_softmax,
     "MaxPool": lower_max_pool,
     "Multiply": lower_multiply,
     "Pool": lower_pool,
     "Recurrence": lower_recurrence,
+    "Product": lower_product,
     "Reshape": lower_reshape,
     "Resize": lower_resize,
+    "RowNorm": lower_row_norm,
     "ScaleShift": lower_scale_shift,
     "Softmax": lower_softmax,
     "Transpose": lower_transpose,

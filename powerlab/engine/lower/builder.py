@@ -83,6 +83,11 @@ class Builder:
         storage = self._storage(space, index, math.prod(shape) * Element.INT.floats)
         return Operand(storage, Element.INT, shape, compact_strides(shape))
 
+    def room(self, sizes: tuple[int, ...]) -> Operand:
+        """Return room for floats that follow on each other, for what lies between the steps of one node."""
+        storage = self._storage(Space.ARENA, 0, math.prod(sizes))
+        return Operand(storage, Element.FLOAT, sizes, compact_strides(sizes))
+
     def is_whole(self, name: str) -> bool:
         """Tell whether a tensor holds whole numbers or bools: such lie in no layout but the general one."""
         return element_of(self.graph.tensors[name].dtype) is Element.INT

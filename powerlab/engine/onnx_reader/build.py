@@ -84,7 +84,7 @@ def _node(message: schema.NodeMessage, opset: int, folder: Path | None, index: i
         attributes = {attribute.name: to_value(attribute, folder) for attribute in message.attribute}
     except PowerlabError as error:
         raise PowerlabError(f"{node}: {error}") from None
-    if node.op_type == "Softmax" and opset < 13:
+    if node.op_type in ("Hardmax", "LogSoftmax", "Softmax") and opset < 13:
         # Until opset 13 Softmax saw its input as a matrix, rows before ``axis``, columns from it on.
         attributes = {"axis": 1, **attributes, "flattens": 1}
     return Node(node.op_type, name, node.inputs, node.outputs, attributes)

@@ -10,6 +10,7 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.engine.graph import Node
 from powerlab.engine.operators import (
     activation,
+    attention,
     casting,
     convolution,
     elementwise,
@@ -20,6 +21,7 @@ from powerlab.engine.operators import (
     pooling,
     recurrent,
     resizing,
+    row_norms,
     views,
 )
 from powerlab.engine.operators.base import Operator
@@ -27,6 +29,7 @@ from powerlab.engine.operators.view import NodeView
 
 OPERATORS: dict[str, Operator] = {
     **elementwise.OPERATORS,
+    "Attention": attention.ATTENTION,
     "AveragePool": pooling.POOL,
     "BatchNormalization": normalisation.BATCH_NORMALISATION,
     "Cast": casting.CAST,
@@ -51,15 +54,19 @@ OPERATORS: dict[str, Operator] = {
     "GlobalMaxPool": pooling.GLOBAL_POOL,
     "HardSigmoid": functions.FUNCTION,
     "HardSwish": functions.FUNCTION,
+    "Hardmax": activation.SOFTMAX,
     "Identity": views.IDENTITY,
     "LRN": normalisation.LRN,
     "LSTM": recurrent.RECURRENT,
     "LpPool": pooling.LP_POOL,
+    "LayerNormalization": row_norms.LAYER_NORMALISATION,
     "LeakyRelu": activation.LEAKY_RELU,
+    "LogSoftmax": activation.SOFTMAX,
     "MatMul": matrix.MATMUL,
     "MaxPool": pooling.POOL,
     "Pad": indexing.PAD,
     "RNN": recurrent.RECURRENT,
+    "RMSNormalization": row_norms.RMS_NORMALISATION,
     "ReduceMean": pooling.REDUCE_MEAN,
     "Relu": activation.RELU,
     "Reshape": views.RESHAPE,

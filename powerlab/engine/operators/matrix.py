@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from powerlab.engine.graph import Array
 from powerlab.engine.operators.base import Operator
+from powerlab.engine.operators.broadcasting import broadcast_shapes
 from powerlab.engine.operators.view import FLOAT32, NodeView, Spec
 
 
@@ -22,14 +26,23 @@ def _gemm(view: NodeView) -> Spec:
     return (rows, columns), FLOAT32
 
 
+def _gemm_value(view: NodeView) -> Array:
+    left, right = view.value(0), view.value(1)
+    left, right = left.T if view.integer("transA", 0) else left, right.T if view.integer("transB", 0) else right
+    product = np.float32(view.number("alpha", 1.0)) * (left @ right)
+    return product + np.float32(view.number("beta", 1.0)) * view.value(2) if view.has(2) else product
+
+
 def _matmul(view: NodeView) -> Spec:
     left, right = view.floats(0), view.floats(1)
-    if len(left) < 2 or len(right) != 2:
-        view.fail(f"multiplies shapes {left} and {right}; the engine takes a matrix of two axes on the right")
-    if left[-1] != right[0]:
+    if not left or not right:
+        view.fail("multiplies a single number; it takes vectors and matrices")
+    inner = right[-2] if len(right) > 1 else right[0]
+    if left[-1] != inner:
         view.fail(f"multiplies shapes {left} and {right}, which do not fit")
-    return (*left[:-1], right[1]), FLOAT32
+    rows, columns = left[-2:-1], right[-1:] if len(right) > 1 else ()
+    return (*broadcast_shapes(view, [left[:-2], right[:-2]]), *rows, *columns), FLOAT32
 
 
-GEMM = Operator(_gemm)
-MATMUL = Operator(_matmul)
+GEMM = Operator(_gemm, _gemm_value)
+MATMUL = Operator(_matmul, lambda view: np.matmul(view.value(0), view.value(1)))

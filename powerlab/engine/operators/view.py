@@ -72,6 +72,10 @@ class NodeView:
         """Say whether the value of every input is known."""
         return all(value is not None or info is None for info, value in zip(self.infos, self.values, strict=True))
 
+    def is_known(self, index: int) -> bool:
+        """Say whether the value of input ``index`` is known without running the network."""
+        return index < len(self.values) and self.values[index] is not None
+
     def constant(self, index: int) -> Array | None:
         """Return the value of input ``index`` where it is known."""
         value = self.values[index] if index < len(self.values) else None

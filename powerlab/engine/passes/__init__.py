@@ -11,11 +11,14 @@ from collections.abc import Callable
 from powerlab.engine.graph import Graph
 from powerlab.engine.passes.check_lowered import LOWERED, check_lowered
 from powerlab.engine.passes.drop_dead import drop_dead
+from powerlab.engine.passes.expand_attention import expand_attention
 from powerlab.engine.passes.fold_constants import fold_constants
 from powerlab.engine.passes.fold_scales import fold_scales
 from powerlab.engine.passes.fuse_chains import fuse_chains
 from powerlab.engine.passes.fuse_clamps import fuse_clamps
+from powerlab.engine.passes.fuse_gelus import fuse_gelus
 from powerlab.engine.passes.fuse_residuals import fuse_residuals
+from powerlab.engine.passes.fuse_transposes import fuse_transposes
 from powerlab.engine.passes.lower_activations import lower_activations
 from powerlab.engine.passes.lower_arithmetic import lower_arithmetic
 from powerlab.engine.passes.lower_convolutions import lower_convolutions
@@ -25,6 +28,7 @@ from powerlab.engine.passes.lower_matrices import lower_matrices
 from powerlab.engine.passes.lower_pools import lower_pools
 from powerlab.engine.passes.lower_recurrences import lower_recurrences
 from powerlab.engine.passes.lower_resizes import lower_resizes
+from powerlab.engine.passes.lower_row_norms import lower_row_norms
 from powerlab.engine.passes.lower_views import lower_views
 from powerlab.engine.passes.nest_concats import nest_concats
 from powerlab.engine.passes.pool_first import pool_first
@@ -33,6 +37,9 @@ from powerlab.engine.passes.sink_views import sink_views
 
 PASSES: tuple[Callable[[Graph], Graph], ...] = (
     fold_constants,
+    fuse_gelus,
+    expand_attention,
+    lower_row_norms,
     lower_recurrences,
     lower_views,
     lower_activations,
@@ -45,6 +52,7 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
     lower_matrices,
     sink_views,
     simplify_views,
+    fuse_transposes,
     nest_concats,
     pool_first,
     fold_scales,

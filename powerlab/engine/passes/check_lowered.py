@@ -23,16 +23,20 @@ LOWERED = frozenset(
         "FusedLstm",
         "Gelu",
         "GlobalAveragePool",
+        "Hardmax",
         "HardSigmoid",
         "HardSwish",
         "Interpolate",
         "LRN",
+        "LogSoftmax",
         "MaxPool",
         "Multiply",
         "Pool",
         "Recurrence",
+        "Product",
         "Reshape",
         "Resize",
+        "RowNorm",
         "ScaleShift",
         "Sigmoid",
         "Silu",
@@ -43,7 +47,7 @@ LOWERED = frozenset(
 )
 """The operators of the native core."""
 
-GENERAL = frozenset({"Concat", "Elementwise", "Reshape", "Transpose"})
+GENERAL = frozenset({"Concat", "Elementwise", "Product", "Reshape", "RowNorm", "Transpose"})
 """Those among them that take tensors of any shape and type, computed or constant; the others compute in float32."""
 
 _WEIGHTS = {

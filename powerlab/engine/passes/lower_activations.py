@@ -1,9 +1,11 @@
-"""Relu, LeakyRelu and Clip become Clamp; Softmax gets one axis."""
+"""Relu, LeakyRelu and Clip become Clamp; Softmax gets one axis, LogSoftmax and Hardmax the last."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+
+import numpy as np
 
 from powerlab.engine.graph import Graph, Node
 from powerlab.engine.operators.activation import NO_CLAMP, Clamp, clip_bounds, leak, softmax_axis
@@ -41,13 +43,38 @@ def _softmax(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
             result = rewriter.tensor(f"{node.outputs[0]}.matrix", matrix)
             return [
                 view_node(f"{node.name}.rows", node.inputs[0], rows),
-                Node("Softmax", node.name, (rows,), (result,), {"axis": 1}),
+                Node(node.op_type, node.name, (rows,), (result,), {"axis": 1}),
                 view_node(f"{node.name}.shape", result, node.outputs[0]),
             ]
         axis = wide[0] if wide else axis
-    return [Node("Softmax", node.name, node.inputs, node.outputs, {"axis": axis})]
+    if node.op_type == "Softmax" or math.prod(shape[axis + 1 :]) == 1:
+        return [Node(node.op_type, node.name, node.inputs, node.outputs, {**_masked(node), "axis": axis})]
+    order = [index for index in range(len(shape)) if index != axis] + [axis]
+    back = tuple(int(index) for index in np.argsort(order))
+    turned = tuple(shape[index] for index in order)
+    rows, result = (rewriter.tensor(f"{node.outputs[0]}.{wish}", turned) for wish in ("rows", "turned"))
+    return [
+        Node("Transpose", f"{node.name}.rows", node.inputs, (rows,), {"perm": tuple(order)}),
+        Node(node.op_type, node.name, (rows,), (result,), {"axis": len(shape) - 1}),
+        Node("Transpose", f"{node.name}.back", (result,), node.outputs, {"perm": back}),
+    ]
+
+
+def _masked(node: Node) -> dict[str, object]:
+    """Keep what makes rows of -inf zeros (attention's masks do)."""
+    return {"masked": 1} if node.attributes.get("masked") else {}
+
+
+_RULES = {
+    "Clip": _clip,
+    "Hardmax": _softmax,
+    "LeakyRelu": _leaky_relu,
+    "LogSoftmax": _softmax,
+    "Relu": _relu,
+    "Softmax": _softmax,
+}
 
 
 def lower_activations(graph: Graph) -> Graph:
-    """Return the graph with Clamp and Softmax as its only activations."""
-    return rewrite_nodes(graph, {"Clip": _clip, "LeakyRelu": _leaky_relu, "Relu": _relu, "Softmax": _softmax})
+    """Return the graph with Clamp, Softmax, LogSoftmax and Hardmax as its only activations."""
+    return rewrite_nodes(graph, _RULES)

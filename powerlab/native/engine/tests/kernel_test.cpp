@@ -30,6 +30,7 @@ void check_kernels(const KernelTable& table, Report& report) {
   check_normalisations(table, report);
   check_peak(table, report);
   check_reorders(table, report);
+  check_products(table, report);
   check_random_convolutions(table, report);
   check_random_chains(table, report);
   check_random_layers(table, report);

@@ -10,7 +10,9 @@
 #include "kernels/gemv.hpp"
 #include "kernels/interpolate.hpp"
 #include "kernels/lstm.hpp"
+#include "kernels/matmul.hpp"
 #include "kernels/normalise.hpp"
+#include "kernels/normalise_rows.hpp"
 #include "kernels/peak.hpp"
 #include "kernels/pool.hpp"
 #include "kernels/pool_any.hpp"
@@ -122,6 +124,13 @@ static const Kernel kKernels[] = {
     POWERLAB_GENERAL("cast_strided_i64_i64", each<cast_ii>),
     POWERLAB_GENERAL("cast_strided_i64_f32", each<cast_if>),
     POWERLAB_KERNEL("interpolate", "interpolate_f32", interpolate),
+    POWERLAB_GENERAL("pack_matrix_f32", pack_matrix),
+    POWERLAB_KERNEL("matmul_f32", "matmul_f32_" POWERLAB_CONV_TILE, matmul),
+    POWERLAB_GENERAL("layer_norm_f32", layer_norm),
+    POWERLAB_GENERAL("rms_norm_f32", rms_norm),
+    POWERLAB_GENERAL("softmax_rows_f32", softmax_rows),
+    POWERLAB_GENERAL("log_softmax_rows_f32", log_softmax_rows),
+    POWERLAB_GENERAL("hardmax_rows_f32", hardmax_rows),
     POWERLAB_KERNEL("peak", "peak_f32_12", peak),
 };
 

@@ -1,0 +1,150 @@
+// What takes whole rows of a general tensor, runs along its last axis whose elements follow on each other: layer
+// normalisation (J. L. Ba et al., 2016), root mean square normalisation (B. Zhang and R. Sennrich, 2019), and softmax
+// with its relatives. Operands: out, x, [axes ...][row] both; normalisations then scale and shift, [row], or neither.
+#pragma once
+
+#include <math.h>
+
+#include "kernels/functions.hpp"
+#include "kernels/matmul.hpp"
+
+namespace powerlab::engine::POWERLAB_TIER {
+
+static inline float sum_of(Vec v) {
+  alignas(4 * kWidth) float lanes[kWidth];
+  store(lanes, v);
+  float sum = 0;
+  for (int i = 0; i < kWidth; ++i) sum += lanes[i];
+  return sum;
+}
+static inline void store_any(float* to, Vec v) { *reinterpret_cast<UnalignedVec*>(to) = v; }
+
+// Calls row(out, x) for each row of this thread.
+template <typename Row>
+static inline void for_rows(const Step& s, int thread, int threads, Row row) {
+  const Strided &out = s.operands[0], &x = s.operands[1];
+  const Range own = share(count_of(out, out.rank - 1), thread, threads);
+  for (std::int64_t i = own.begin; i < own.end; ++i) {
+    row(static_cast<float*>(out.data) + offset_of(out, out.rank - 1, i),
+        static_cast<const float*>(x.data) + offset_of(x, x.rank - 1, i));
+  }
+}
+
+// The sum of function(element) over a row, a vector at a time; elements past the end count as nothing.
+template <typename Function>
+static inline float sum_over(const float* x, std::int64_t count, Function function) {
+  Vec sums{};
+  std::int64_t i = 0;
+  for (; i + kWidth <= count; i += kWidth) sums += function(load_unaligned(x + i));
+  float sum = sum_of(sums);
+  for (; i < count; ++i) sum += function(broadcast(x[i]))[0];
+  return sum;
+}
+
+// out = function(element), a vector at a time.
+template <typename Function>
+static inline void map_row(float* out, const float* x, std::int64_t count, Function function) {
+  std::int64_t i = 0;
+  for (; i + kWidth <= count; i += kWidth) store_any(out + i, function(load_unaligned(x + i)));
+  if (i < count) {
+    const int left = static_cast<int>(count - i);
+    store_lanes(out + i, function(load_lanes(x + i, left)), left);
+  }
+}
+
+// (x - mean) / sqrt(variance + alpha) * scale + shift, in one multiplication and one addition an element.
+static inline void normalise_row(const Step& s, float* out, const float* x, std::int64_t count, float mean,
+                                 float inverse) {
+  const Vec middle = broadcast(mean), factor = broadcast(inverse);
+  if (s.operand_count == 2) {
+    map_row(out, x, count, [&](Vec v) { return (v - middle) * factor; });
+    return;
+  }
+  const float* scale = static_cast<const float*>(s.operands[2].data);
+  const float* shift = s.operand_count > 3 ? static_cast<const float*>(s.operands[3].data) : nullptr;
+  std::int64_t i = 0;
+  for (; i + kWidth <= count; i += kWidth) {
+    const Vec made = (load_unaligned(x + i) - middle) * factor * load_unaligned(scale + i);
+    store_any(out + i, shift ? made + load_unaligned(shift + i) : made);
+  }
+  for (; i < count; ++i) out[i] = (x[i] - mean) * inverse * scale[i] + (shift ? shift[i] : 0.0f);
+}
+
+// alpha: what is added to the variance.
+static void layer_norm(const Step& s, int thread, int threads) {
+  const std::int64_t count = s.operands[0].size[s.operands[0].rank - 1];
+  const float share_of_one = 1.0f / static_cast<float>(count);
+  for_rows(s, thread, threads, [&](float* out, const float* x) {
+    const float mean = sum_over(x, count, [](Vec v) { return v; }) * share_of_one;
+    const Vec middle = broadcast(mean);
+    const float variance = sum_over(x, count, [&](Vec v) { return (v - middle) * (v - middle); }) * share_of_one;
+    normalise_row(s, out, x, count, mean, 1.0f / sqrtf(variance + s.alpha));
+  });
+}
+
+// alpha: what is added to the mean square.
+static void rms_norm(const Step& s, int thread, int threads) {
+  const std::int64_t count = s.operands[0].size[s.operands[0].rank - 1];
+  const float share_of_one = 1.0f / static_cast<float>(count);
+  for_rows(s, thread, threads, [&](float* out, const float* x) {
+    const float square = sum_over(x, count, [](Vec v) { return v * v; }) * share_of_one;
+    normalise_row(s, out, x, count, 0.0f, 1.0f / sqrtf(square + s.alpha));
+  });
+}
+
+// The largest element; not-a-number wins.
+static inline float largest(const float* x, std::int64_t count) {
+  Vec most = broadcast(x[0]);
+  std::int64_t i = 0;
+  for (; i + kWidth <= count; i += kWidth) {
+    const Vec v = load_unaligned(x + i);
+    most = v <= most ? most : v;
+  }
+  alignas(4 * kWidth) float lanes[kWidth];
+  store(lanes, most);
+  float found = lanes[0];
+  for (int lane = 1; lane < kWidth; ++lane) found = lanes[lane] <= found ? found : lanes[lane];
+  for (; i < count; ++i) found = x[i] <= found ? found : x[i];
+  return found;
+}
+
+// exp(x - largest) / its sum. number[0]: 1 where a row of -inf becomes zeros, as attention's masks want it.
+static void softmax_rows(const Step& s, int thread, int threads) {
+  const std::int64_t count = s.operands[0].size[s.operands[0].rank - 1];
+  for_rows(s, thread, threads, [&](float* out, const float* x) {
+    const float found = largest(x, count);
+    const Vec most = broadcast(found), nothing{};
+    if (s.numbers[0] == 1 && found == -__builtin_inff()) {
+      map_row(out, x, count, [&](Vec) { return nothing; });
+      return;
+    }
+    map_row(out, x, count, [&](Vec v) { return exponential(v - most); });
+    const Vec factor = broadcast(1.0f / sum_over(out, count, [](Vec v) { return v; }));
+    map_row(out, out, count, [&](Vec v) { return v * factor; });
+  });
+}
+
+// x - largest - log(sum of exp(x - largest))
+static void log_softmax_rows(const Step& s, int thread, int threads) {
+  const std::int64_t count = s.operands[0].size[s.operands[0].rank - 1];
+  for_rows(s, thread, threads, [&](float* out, const float* x) {
+    const Vec most = broadcast(largest(x, count));
+    const Vec rest = broadcast(logf(sum_over(x, count, [&](Vec v) { return exponential(v - most); })));
+    map_row(out, x, count, [&](Vec v) { return v - most - rest; });
+  });
+}
+
+// 1 where the largest element is, the first of several, else 0.
+static void hardmax_rows(const Step& s, int thread, int threads) {
+  const std::int64_t count = s.operands[0].size[s.operands[0].rank - 1];
+  for_rows(s, thread, threads, [&](float* out, const float* x) {
+    std::int64_t at = 0;
+    for (std::int64_t i = 0; i < count; ++i) {
+      out[i] = 0.0f;
+      if (x[i] > x[at]) at = i;
+    }
+    out[at] = 1.0f;
+  });
+}
+
+}  // namespace powerlab::engine::POWERLAB_TIER

@@ -1,0 +1,72 @@
+"""Operators over rows: normalisations, softmax and its relatives, along any axes, against ONNX Runtime or numpy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from engine_models import load_bytes
+from general_models import alike, check_by_ort, node_bytes, run_engine
+
+from powerlab.domain.errors import PowerlabError
+
+
+def normal(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape, dtype=np.float32)
+
+
+@pytest.mark.parametrize("operator", ["Softmax", "LogSoftmax", "Hardmax"])
+@pytest.mark.parametrize("opset", [11, 13])
+@pytest.mark.parametrize("shape", [(7,), (3, 40), (2, 3, 5), (2, 3, 4, 17), (1, 2, 3, 2, 5), (4, 1, 1)], ids=str)
+def test_softmax_and_its_relatives_along_every_axis(operator, opset, shape):
+    x = 5 * normal(*shape)
+    for axis in range(-len(shape), len(shape)):
+        check_by_ort(node_bytes(operator, {"x": x}, opset=opset, axis=axis), {"x": x}, atol=1e-5)
+
+
+@pytest.mark.parametrize("operator", ["Softmax", "LogSoftmax"])
+def test_large_numbers_overflow_nowhere(operator):
+    x = np.float32([[1000, 1001, -1000] * 9, [-1e30, 0, 1e30] * 9])
+    check_by_ort(node_bytes(operator, {"x": x}), {"x": x})
+
+
+@pytest.mark.parametrize("shape", [(3, 40), (2, 3, 5), (2, 3, 4, 17), (2, 2, 3, 2, 5)], ids=str)
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("known", [True, False])
+def test_layer_normalisation_of_every_axis(shape, bias, known):
+    x = 3 * normal(*shape) + 1
+    for axis in range(-len(shape), len(shape)):
+        rows = shape[axis:]
+        vectors = {"scale": normal(*rows, seed=1), **({"bias": normal(*rows, seed=2)} if bias else {})}
+        inputs = {"x": x} if known else {"x": x, **vectors}
+        data = node_bytes(
+            "LayerNormalization",
+            inputs,
+            constants=vectors if known else {},
+            order=["x", *vectors],
+            axis=axis,
+            epsilon=1e-3,
+        )
+        check_by_ort(data, inputs, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("scale", [(1,), (4, 5), (3, 1, 1), (2, 3, 4, 5), (4, 1), (3, 4, 5)], ids=str)
+@pytest.mark.parametrize("operator", ["LayerNormalization", "RMSNormalization"])
+def test_a_scale_of_another_shape_than_the_row(scale, operator):
+    x, factor = normal(2, 3, 4, 5), normal(*scale, seed=1)
+    data = node_bytes(operator, {"x": x, "s": factor}, opset=23, axis=2)
+    wide = x.astype(np.float64)
+    middle = wide.mean(axis=(2, 3), keepdims=True) if operator == "LayerNormalization" else 0.0
+    square = ((wide - middle) ** 2).mean(axis=(2, 3), keepdims=True)
+    expected = ((wide - middle) / np.sqrt(square + 1e-5) * factor).astype(np.float32)
+    alike(run_engine(data, {"x": x, "s": factor}), {"y": expected}, rtol=1e-4, atol=1e-5)
+
+
+def test_a_scale_that_does_not_fit_is_refused_with_its_node():
+    with pytest.raises(PowerlabError, match="LayerNormalization node 'n' scales or shifts the shape"):
+        load_bytes(node_bytes("LayerNormalization", {"x": normal(2, 3), "s": normal(2, 2, 3)}))
+
+
+def test_a_row_of_one_number_is_normalised_to_zero():
+    x = normal(4, 1)
+    data = node_bytes("LayerNormalization", {"x": x, "s": np.ones(1, np.float32)})
+    np.testing.assert_array_equal(run_engine(data, {"x": x, "s": np.ones(1, np.float32)})["y"], np.zeros((4, 1)))
