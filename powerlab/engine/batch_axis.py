@@ -17,6 +17,7 @@ import numpy as np
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.graph import Graph, Node, quoted
 from powerlab.engine.lower.attributes import integers, number
+from powerlab.engine.lower.functions import KERNELS
 
 Axes = Mapping[str, int | None]
 """Tensor → the axis its images lie along; None where it has none."""
@@ -86,21 +87,16 @@ def _is_repeated(twice: Graph, constant: str, axis: int | None) -> bool:
     return bool((value == np.take(value, [0], axis)).all())
 
 
-def _first_axis(_graph: Graph, node: Node, axes: Axes) -> bool:
-    """Operators on images, or on rows: whatever lies along the first axis is by itself."""
-    return all(axes[name] in (0, None) for name in (*node.inputs, *node.outputs) if name)
+def _first_axis(graph: Graph, node: Node, axes: Axes) -> bool:
+    """Operators on images, or on rows: whatever lies along the first axis is by itself, and as much comes of it."""
+    images = [name for name in (*node.inputs, *node.outputs) if name and axes[name] is not None]
+    return all(axes[name] == 0 for name in images) and len({graph.shape(name)[0] for name in images}) == 1
 
 
 def _each(graph: Graph, node: Node, axes: Axes) -> bool:
     """Operators on single numbers, broadcast from the last axis on."""
-    from_end = {
-        axis - len(graph.shape(name))
-        for name in (*node.inputs, *node.outputs)
-        if name
-        for axis in (axes[name],)
-        if axis is not None
-    }
-    return len(from_end) == 1
+    found = [(name, axis) for name in (*node.inputs, *node.outputs) if name and (axis := axes[name]) is not None]
+    return len({(axis - len(graph.shape(name)), graph.shape(name)[axis]) for name, axis in found}) == 1
 
 
 def _along(attribute: str) -> Rule:
@@ -113,6 +109,25 @@ def _along(attribute: str) -> Rule:
     return rule
 
 
+def _row_norm(graph: Graph, node: Node, axes: Axes) -> bool:
+    """All axes from one on are normalised together."""
+    return _each(graph, node, axes) and cast("int", axes[node.outputs[0]]) < number(node, "axis")
+
+
+def _product(graph: Graph, node: Node, axes: Axes) -> bool:
+    """Matrices in the last two axes, after each side's own are reordered; the inner axis is summed over."""
+    result = cast("int", axes[node.outputs[0]]) - len(graph.shape(node.outputs[0]))
+    for name, side, inner in zip(node.inputs, ("left", "right"), (-1, -2), strict=True):
+        axis = axes[name]
+        if axis is None:
+            continue
+        order = integers(node, side)
+        place = (order.index(axis) if order else axis) - len(graph.shape(name))
+        if place == inner or place != result:
+            return False
+    return True
+
+
 def _reshape(graph: Graph, node: Node, axes: Axes) -> bool:
     """As many numbers come before the images as did, so that they are cut at the same places."""
     before = [math.prod(graph.shape(name)[: cast("int", axes[name])]) for name in (node.inputs[0], node.outputs[0])]
@@ -123,21 +138,20 @@ def _transpose(_graph: Graph, node: Node, axes: Axes) -> bool:
     return integers(node, "perm")[cast("int", axes[node.outputs[0]])] == axes[node.inputs[0]]
 
 
-def _lstm(_graph: Graph, node: Node, axes: Axes) -> bool:
+def _recurrence(_graph: Graph, node: Node, axes: Axes) -> bool:
     """Operands are [step or direction][sequence][number]."""
     return all(axes[name] in (1, None) for name in node.inputs if name)
 
 
+_IMAGES = ("AveragePool", "Chain", "FusedConv", "FusedConvTranspose", "FusedGemm", "GlobalAveragePool", "Interpolate")
+
 _RULES: Mapping[str, Rule] = {
-    **dict.fromkeys(("AveragePool", "Chain", "FusedConv", "FusedGemm", "GlobalAveragePool"), _first_axis),
-    **dict.fromkeys(("LRN", "MaxPool", "Resize", "ScaleShift"), _first_axis),
-    **dict.fromkeys(
-        ("Add", "Clamp", "Elementwise", "Elu", "Erf", "Exp", "Gelu", "HardSigmoid", "HardSwish", "Multiply"), _each
-    ),
-    **dict.fromkeys(("Sigmoid", "Silu", "Tanh"), _each),
-    "Concat": _along("axis"),
-    "Softmax": _along("axis"),
-    "FusedLstm": _lstm,
+    **dict.fromkeys((*_IMAGES, "LRN", "MaxPool", "Pool", "Resize", "ScaleShift"), _first_axis),
+    **dict.fromkeys((*KERNELS, "Add", "Clamp", "Elementwise", "Multiply"), _each),
+    **dict.fromkeys(("Concat", "Hardmax", "LogSoftmax", "Softmax"), _along("axis")),
+    **dict.fromkeys(("FusedLstm", "Recurrence"), _recurrence),
+    "Product": _product,
     "Reshape": _reshape,
+    "RowNorm": _row_norm,
     "Transpose": _transpose,
 }

@@ -59,8 +59,8 @@ class Session:
     Attributes:
         inputs: name -> shape of every input.
         outputs: name -> shape of every output.
-        dtypes: name -> numpy type of every input and output, as the model says; what is float16 or float64 is converted,
-            for the engine computes in float32.
+        dtypes: name -> numpy type of every input and output, as the model says; what is float16 or float64 is
+            converted, for the engine computes in float32.
         tier: the instruction set in use, such as ``avx512``.
         threads: threads that compute.
         slices: parts the batch is cut into; steps, work and choices are those of one.

@@ -142,8 +142,17 @@ def test_a_graph_has_its_batch_already():
         Session(graph, 2, slices=2)
 
 
+NUMBERS = ", ".join(
+    (
+        "int64[2] rows = {-1, 8}, int64[2] flat = {-1, 32}, int64[3] back = {-1, 4, 8}, int64[3] wide = {-1, 8, 8}",
+        "float[8] scale = {1, 2, 3, 4, 5, 6, 7, 8}, float[8] shift = {8, 7, 6, 5, 4, 3, 2, 1}",
+    )
+)
+"""Small constants for the networks below."""
+
+
 def model_file(folder, nodes, x="float[6, 4, 8]", y="float[6, 4, 8]", constants=""):
-    text = f'<ir_version: 8, opset_import: ["" : 14]> net ({x} x) => ({y} y) <{constants}> {{ {nodes} }}'
+    text = f'<ir_version: 8, opset_import: ["" : 17]> net ({x} x) => ({y} y) <{constants}> {{ {nodes} }}'
     path = folder / "net.onnx"
     path.write_bytes(onnx.parser.parse_model(text).SerializeToString())
     return path
@@ -159,6 +168,12 @@ def model_file(folder, nodes, x="float[6, 4, 8]", y="float[6, 4, 8]", constants=
             "Reshape node 'y' may mix the images",
         ),
         ("a = Sigmoid (x)  y = Concat <axis = 0> (a, x)", "float[12, 4, 8]", "Concat node 'y' may mix the images"),
+        (
+            "a = Transpose <perm = [1, 0, 2]> (x)  b = Transpose <perm = [1, 2, 0]> (x)  c = MatMul (a, b)  "
+            "y = Transpose <perm = [1, 2, 0]> (c)",
+            "float[4, 8, 4]",
+            "the output 'y' has no images along its first axis",
+        ),
         ("y = Transpose <perm = [1, 0, 2]> (x)", "float[4, 6, 8]", "the output 'y' has no images along its first axis"),
         (
             "a = Transpose <perm = [1, 0, 2]> (x)  b = Softmax <axis = 1> (a)  y = Transpose <perm = [1, 0, 2]> (b)",
@@ -168,7 +183,7 @@ def model_file(folder, nodes, x="float[6, 4, 8]", y="float[6, 4, 8]", constants=
     ],
 )
 def test_a_network_that_mixes_its_images_is_refused(tmp_path, nodes, y, named):
-    path = model_file(tmp_path, nodes, y=y, constants="int64[2] rows = {-1, 8}")
+    path = model_file(tmp_path, nodes, y=y, constants=NUMBERS)
     Session(path, 2)
     with pytest.raises(PowerlabError) as error:
         Session(path, 2, slices=2)
@@ -200,14 +215,15 @@ def test_a_network_that_runs_along_its_first_axis_is_refused(tmp_path):
         "a = Transpose <perm = [1, 0, 2]> (x)  b = Tanh (a)  y = Transpose <perm = [1, 0, 2]> (b)",
         "a = Transpose <perm = [1, 2, 0]> (x)  b = Tanh (a)  c = Greater (b, a)  d = Where (c, a, b)  "
         "y = Transpose <perm = [2, 0, 1]> (d)",
-        "a = Reshape (x, rows)  b = Sigmoid (a)  y = Reshape (b, back)",
-        "a = Reshape (x, rows)  b = Concat <axis = 1> (a, a)  c = Softmax <axis = 1> (b)  y = Reshape (c, wide)",
+        "a = Transpose <perm = [0, 2, 1]> (x)  b = MatMul (x, a)  c = Softmax <axis = -1> (b)  y = MatMul (c, x)",
+        "y = LayerNormalization <axis = -1> (x, scale, shift)",
+        "a = Reshape (x, flat)  b = Sigmoid (a)  y = Reshape (b, back)",
+        "a = Reshape (x, flat)  b = Concat <axis = 1> (a, a)  c = Softmax <axis = 1> (b)  y = Reshape (c, wide)",
     ],
 )
 def test_a_network_that_keeps_them_apart_gives_the_same_bits(tmp_path, nodes):
     y = "float[6, 8, 8]" if "wide" in nodes else "float[6, 4, 8]"
-    constants = "int64[2] rows = {-1, 32}, int64[3] back = {-1, 4, 8}, int64[3] wide = {-1, 8, 8}"
-    path = model_file(tmp_path, nodes, y=y, constants=constants)
+    path = model_file(tmp_path, nodes, y=y, constants=NUMBERS)
     whole, cut = Session(path, 3), Session(path, 3, slices=3)
     inputs = inputs_for(whole)
     np.testing.assert_array_equal(cut.run(inputs)["y"], whole.run(inputs)["y"])
