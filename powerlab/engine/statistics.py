@@ -13,6 +13,7 @@ _WEIGHTED = {
     "FusedConv": (1, 2),
     "ConvTranspose": (1, 2),
     "FusedConvTranspose": (1, 2),
+    "FusedVolumeConv": (1, 2),
     "Gemm": (1, 2),
     "FusedGemm": (1, 2),
     "MatMul": (0, 1),
@@ -47,7 +48,7 @@ def mac_count(graph: Graph) -> int:
 
 def macs(graph: Graph, node: Node) -> int:
     """Return the multiply-accumulates of one node; 0 where it is no convolution, matrix product or LSTM."""
-    if node.op_type in ("Conv", "FusedConv"):
+    if node.op_type in ("Conv", "FusedConv", "FusedVolumeConv"):
         return graph.tensors[node.outputs[0]].elements * math.prod(graph.shape(node.inputs[1])[1:])
     if node.op_type in ("ConvTranspose", "FusedConvTranspose"):
         weights = graph.tensors[node.inputs[1]].elements

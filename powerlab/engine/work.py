@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict, deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from powerlab.engine.graph import Graph, Node
 from powerlab.engine.lower.attributes import integers, number
@@ -121,7 +121,25 @@ def _of_phases(graph: Graph, node: Node) -> tuple[StepWork, ...]:
     return tuple(found)
 
 
-_PARTS = {"FusedConvTranspose": _of_phases, "FusedLstm": _of_recurrence, "Recurrence": _of_recurrence}
+def _of_images(graph: Graph, node: Node) -> tuple[StepWork, ...]:
+    """Return the work of a convolution over volumes, an image a step; each reads all weights."""
+    whole, images = _of_node(graph, node), graph.shape(node.outputs[0])[0]
+    weights = FLOAT_BYTES * graph.tensors[node.inputs[1]].elements
+    one = replace(
+        whole,
+        shape=(1, *whole.shape[1:]),
+        flops=whole.flops // images,
+        bytes_moved=(whole.bytes_moved - weights) // images + weights,
+    )
+    return (one,) * images
+
+
+_PARTS = {
+    "FusedConvTranspose": _of_phases,
+    "FusedVolumeConv": _of_images,
+    "FusedLstm": _of_recurrence,
+    "Recurrence": _of_recurrence,
+}
 """Operators that are several steps → the work of each of them, in their order."""
 
 

@@ -44,6 +44,16 @@ def fused_conv(attributes, x, weight, bias, residual):
     return _clamp(result, attributes)
 
 
+def fused_volume_conv(attributes, x, weight, bias, _residual):
+    before, after = attributes["pads"][:3], attributes["pads"][3:]
+    padded = np.pad(x, ((0, 0), (0, 0), *zip(before, after, strict=True)))
+    reach = [(k - 1) * d + 1 for k, d in zip(weight.shape[2:], attributes["dilations"], strict=True)]
+    every = [slice(None, None, step) for step in (*attributes["strides"], *attributes["dilations"])]
+    windows = sliding_window_view(padded, reach, axis=(2, 3, 4))[:, :, *every]
+    result = np.tensordot(windows, weight, axes=((1, 5, 6, 7), (1, 2, 3, 4))).transpose(0, 4, 1, 2, 3)
+    return _clamp(result + (0 if bias is None else bias.reshape(-1, 1, 1, 1)), attributes)
+
+
 def fused_conv_transpose(attributes, x, weight, bias, _residual, shape):
     """Spread each pixel of x over the kernel's taps; ``shape`` says how far the result reaches."""
     group, (stride_h, stride_w), dilations = attributes["group"], attributes["strides"], attributes["dilations"]
@@ -265,6 +275,7 @@ OPERATORS = {
     "FusedConv": fused_conv,
     "FusedGemm": fused_gemm,
     "FusedLstm": fused_lstm,
+    "FusedVolumeConv": fused_volume_conv,
     "GlobalAveragePool": lambda attributes, x: x.mean(axis=(2, 3), keepdims=True),
     "Interpolate": interpolate,
     "LRN": lrn,

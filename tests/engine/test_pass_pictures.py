@@ -23,9 +23,17 @@ CONSTANTS = {
     "q": np.ones((3, 2, 1, 1), np.float32),
     "steps": np.array([2, 4, 4]),
     "inputs": np.ones((1, 8, 4), np.float32),
+    "grid": np.zeros((1, 2, 3, 2), np.float32),
     "states": np.ones((1, 8, 2), np.float32),
 }
 CONV = "Conv x,w -> c"
+
+SAMPLED = [
+    "Reshape x -> x.volume",
+    "Reshape grid -> grid.volume",
+    "General x.volume,grid.volume,y.numbers -> y.volume",
+    "Reshape y.volume -> y",
+]
 
 # Name of the pass → nodes of the model, outputs, nodes before the pass, nodes after it.
 PICTURES = {
@@ -47,6 +55,12 @@ PICTURES = {
         ["MaxPool x -> p", "GlobalAveragePool p -> y"],
     ),
     "lower_resizes": (["Resize x,,scales -> y"], "y", ["Resize x -> y"]),
+    "lower_sampling": (["GridSample x,grid -> y"], "y", SAMPLED),
+    "lower_norms": (
+        ["InstanceNormalization x,s,b -> n", "LpNormalization n -> y"],
+        "y",
+        ["GroupNorm x,s,b -> n", "Norm n -> y"],
+    ),
     "lower_functions": (["Sigmoid x -> g", "Mul g,x -> y"], "y", ["Silu x -> y"]),
     "lower_arithmetic": (
         ["Sum x,x,x -> u", "Mul u,two -> y"],

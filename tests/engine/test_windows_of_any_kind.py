@@ -120,6 +120,25 @@ def test_any_pool(data):
     check_session(one_node(operator, (2, channels, *image), {}, opset=19, **attributes))
 
 
+def test_what_follows_a_convolution_over_volumes_is_part_of_it():
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["c"], pads=[1] * 6),
+        helper.make_node("BatchNormalization", ["c", "s", "b", "b", "s"], ["n"]),
+        helper.make_node("Relu", ["n"], ["r"]),
+        helper.make_node("Conv", ["r", "v", "b"], ["d"], strides=[1, 2, 2], pads=[0, 1, 1, 0, 1, 1]),
+        helper.make_node("MaxPool", ["d"], ["y"], kernel_shape=[2, 2, 2], strides=[2, 2, 2]),
+    ]
+    constants = {
+        "w": floats(18, 3, 3, 3, 3),
+        "s": np.abs(floats(18)) + 1,
+        "b": floats(18),
+        "v": floats(18, 18, 2, 3, 3) / 10,
+    }
+    data = onnx_bytes(nodes, {"x": VOLUME}, constants=constants)
+    assert operator_counts(check_against_ort(data))["FusedVolumeConv"] == 2
+    check_session(data)
+
+
 COORDINATES = ["half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "half_pixel_symmetric"]
 
 
@@ -186,7 +205,6 @@ def test_a_network_over_rows_of_pixels_has_views_only_at_its_ends():
 
 
 REFUSED = {
-    "a convolution over volumes": ("Conv", VOLUME, {"w": floats(2, 3, 2, 2, 2)}, {}, "images of 3 axes"),
     "weights of a row for an image": ("Conv", IMAGE, {"w": floats(2, 4, 3)}, {}, "do not fit"),
     "a transposed convolution with a wrong weight": (
         "ConvTranspose",

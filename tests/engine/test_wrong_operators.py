@@ -53,7 +53,6 @@ WRONG = {
         IMAGE,
         "group, which must be",
     ),
-    "computed weight": ("Conv", ["x", "x"], {}, {}, 11, (3, 3, 3, 3), "to be a constant"),
     "training": ("BatchNormalization", ["x", *"sbmv"], {"training_mode": 1}, NORM, 15, IMAGE, "training"),
     "norm size": ("BatchNormalization", ["x", *"sbmv"], {}, NORM, 9, (1, 5, 2, 2), "needs 5 values in input 2"),
     "pool pads": ("MaxPool", ["x"], {"kernel_shape": [2, 2], "pads": [2, 0, 0, 0]}, {}, 12, IMAGE, "as large as"),

@@ -19,6 +19,15 @@ WINDOW_CASES = {
         ROW,
         ["Reshape", "FusedConv", "Reshape"],
     ),
+    "conv volume": (
+        "Conv",
+        ["w", "b"],
+        {"pads": [1, 0, 2, 0, 1, 1], "strides": [2, 1, 2], "dilations": [2, 1, 1]},
+        {"w": floats(20, 3, 2, 3, 2), "b": floats(20)},
+        11,
+        VOLUME,
+        ["FusedVolumeConv"],
+    ),
     "transposed conv": (
         "ConvTranspose",
         ["w", "b"],

@@ -16,6 +16,7 @@ from powerlab.engine.lower.builder import Builder, Chosen
 from powerlab.engine.lower.by_image import by_image
 from powerlab.engine.lower.chain import chain_halo, lower_chain
 from powerlab.engine.lower.conv_transpose import lower_conv_transpose
+from powerlab.engine.lower.conv_volume import lower_conv_volume
 from powerlab.engine.lower.convolutions import (
     ALGORITHMS,
     Chooser,
@@ -27,9 +28,10 @@ from powerlab.engine.lower.convolutions.choosing import cheapest
 from powerlab.engine.lower.elementwise import lower_add, lower_clamp, lower_multiply, lower_scale_shift
 from powerlab.engine.lower.functions import KERNELS, lower_function
 from powerlab.engine.lower.gemm import lower_gemm
-from powerlab.engine.lower.general import lower_elementwise
+from powerlab.engine.lower.general import lower_elementwise, lower_general
 from powerlab.engine.lower.joining import find_places, with_common_halos
 from powerlab.engine.lower.normalise import lower_lrn
+from powerlab.engine.lower.norms import lower_group_norm, lower_norm
 from powerlab.engine.lower.phases import transposed_halo
 from powerlab.engine.lower.pool import lower_average_pool, lower_global_average_pool, lower_max_pool, lower_pool
 from powerlab.engine.lower.preactivations import find_preactivations
@@ -56,13 +58,17 @@ LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
     "FusedConvTranspose": lower_conv_transpose,
     "FusedGemm": lower_gemm,
     "FusedLstm": lower_lstm,
+    "FusedVolumeConv": lower_conv_volume,
+    "General": lower_general,
     "GlobalAveragePool": lower_global_average_pool,
+    "GroupNorm": lower_group_norm,
     "Interpolate": lower_interpolate,
     "Hardmax": lower_hardmax,
     "LRN": lower_lrn,
     "LogSoftmax": lower_log_softmax,
     "MaxPool": lower_max_pool,
     "Multiply": lower_multiply,
+    "Norm": lower_norm,
     "Pool": lower_pool,
     "Recurrence": lower_recurrence,
     "Product": lower_product,

@@ -87,6 +87,9 @@ def _node(message: schema.NodeMessage, opset: int, folder: Path | None, index: i
     if node.op_type in ("Hardmax", "LogSoftmax", "Softmax") and opset < 13:
         # Until opset 13 Softmax saw its input as a matrix, rows before ``axis``, columns from it on.
         attributes = {"axis": 1, **attributes, "flattens": 1}
+    if node.op_type == "RoiAlign" and opset < 16:
+        # Until opset 16 regions began at the corners of pixels.
+        attributes = {**attributes, "coordinate_transformation_mode": "output_half_pixel"}
     return Node(node.op_type, name, node.inputs, node.outputs, attributes)
 
 

@@ -1,8 +1,9 @@
-"""BatchNormalization (inference form) and LRN."""
+"""BatchNormalization (inference form), LRN, and normalisation of a tensor by its own mean, variance or norm."""
 
 from __future__ import annotations
 
 from powerlab.engine.operators.base import Operator, same_as_input
+from powerlab.engine.operators.convolution import image_shape
 from powerlab.engine.operators.view import NodeView, Spec
 
 
@@ -28,5 +29,40 @@ def _lrn(view: NodeView) -> Spec:
     return same_as_input(view)
 
 
+def normalised_groups(view: NodeView) -> int:
+    """Return in how many groups an InstanceNormalization or GroupNormalization normalises the channels."""
+    channels = image_shape(view)[1]
+    groups = view.integer("num_groups", 0) if view.node.op_type == "GroupNormalization" else channels
+    if groups < 1 or channels % groups:
+        view.fail(f"normalises {channels} channels in {groups} groups")
+    for index in (1, 2):
+        if view.floats(index) not in ((channels,), (groups,)):
+            view.fail(f"needs {channels} values in input {index + 1}, but it has the shape {view.shape(index)}")
+    return groups
+
+
+def _group_norm(view: NodeView) -> Spec:
+    normalised_groups(view)
+    view.number("epsilon", 1e-5)
+    return same_as_input(view)
+
+
+def normalised_axes(view: NodeView) -> tuple[int, ...]:
+    """Return the axes over which a MeanVarianceNormalization or LpNormalization takes its norm."""
+    rank = len(view.floats(0))
+    if view.node.op_type == "LpNormalization":
+        if view.integer("p", 2) not in (1, 2):
+            view.fail(f"has p {view.integer('p', 2)}; ONNX knows 1 and 2")
+        return view.axes((view.integer("axis", -1),), rank)
+    return view.axes(view.integers("axes", (0, 2, 3)), rank)
+
+
+def _over_axes(view: NodeView) -> Spec:
+    normalised_axes(view)
+    return same_as_input(view)
+
+
+GROUP_NORMALISATION = Operator(_group_norm)
+OVER_AXES = Operator(_over_axes)
 BATCH_NORMALISATION = Operator(_batch_norm)
 LRN = Operator(_lrn)

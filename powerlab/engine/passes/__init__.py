@@ -25,10 +25,12 @@ from powerlab.engine.passes.lower_convolutions import lower_convolutions
 from powerlab.engine.passes.lower_elementwise import lower_elementwise
 from powerlab.engine.passes.lower_functions import lower_functions
 from powerlab.engine.passes.lower_matrices import lower_matrices
+from powerlab.engine.passes.lower_norms import lower_norms
 from powerlab.engine.passes.lower_pools import lower_pools
 from powerlab.engine.passes.lower_recurrences import lower_recurrences
 from powerlab.engine.passes.lower_resizes import lower_resizes
 from powerlab.engine.passes.lower_row_norms import lower_row_norms
+from powerlab.engine.passes.lower_sampling import lower_sampling
 from powerlab.engine.passes.lower_views import lower_views
 from powerlab.engine.passes.nest_concats import nest_concats
 from powerlab.engine.passes.pool_first import pool_first
@@ -45,6 +47,8 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
     lower_activations,
     lower_pools,
     lower_resizes,
+    lower_sampling,
+    lower_norms,
     lower_functions,
     lower_arithmetic,
     lower_elementwise,

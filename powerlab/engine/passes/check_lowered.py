@@ -21,9 +21,12 @@ LOWERED = frozenset(
         "FusedConvTranspose",
         "FusedGemm",
         "FusedLstm",
+        "FusedVolumeConv",
         "Gelu",
+        "General",
         "GlobalAveragePool",
         "Hardmax",
+        "GroupNorm",
         "HardSigmoid",
         "HardSwish",
         "Interpolate",
@@ -31,6 +34,7 @@ LOWERED = frozenset(
         "LogSoftmax",
         "MaxPool",
         "Multiply",
+        "Norm",
         "Pool",
         "Recurrence",
         "Product",
@@ -47,7 +51,9 @@ LOWERED = frozenset(
 )
 """The operators of the native core."""
 
-GENERAL = frozenset({"Concat", "Elementwise", "Product", "Reshape", "RowNorm", "Transpose"})
+GENERAL = frozenset(
+    {"Concat", "Elementwise", "General", "GroupNorm", "Norm", "Product", "Reshape", "RowNorm", "Transpose"}
+)
 """Those among them that take tensors of any shape and type, computed or constant; the others compute in float32."""
 
 _WEIGHTS = {
@@ -56,6 +62,7 @@ _WEIGHTS = {
     "FusedConvTranspose": (1, 2),
     "FusedGemm": (1, 2),
     "FusedLstm": (1, 2, 3),
+    "FusedVolumeConv": (1, 2),
     "Interpolate": (1, 2),
     "Recurrence": (1, 2, 3, 4),
     "ScaleShift": (1, 2),

@@ -14,7 +14,7 @@ from powerlab.engine.graph import Array, Graph, Node
 from powerlab.engine.operators.activation import is_linear
 from powerlab.engine.passes.rewriting import Rewriter, Sole, fuse_into_producers
 
-_WEIGHT_FIRST = ("FusedConv", "FusedConvTranspose", "FusedGemm")
+_WEIGHT_FIRST = ("FusedConv", "FusedConvTranspose", "FusedGemm", "FusedVolumeConv")
 
 
 def _fold(node: Node, sole: Sole, rewriter: Rewriter) -> tuple[Node, Node] | None:

@@ -8,7 +8,8 @@ from powerlab.engine.graph import Graph, Node
 from powerlab.engine.operators.activation import NO_SLOPE, Clamp, is_linear, slope_of
 from powerlab.engine.passes.rewriting import Rewriter, Sole, fuse_into_producers
 
-CLAMPING = ("Add", "Clamp", "FusedConv", "FusedConvTranspose", "FusedGemm", "Multiply", "ScaleShift")
+_MULTIPLYING = ("FusedConv", "FusedConvTranspose", "FusedGemm", "FusedVolumeConv", "Multiply")
+CLAMPING = ("Add", "Clamp", "ScaleShift", *_MULTIPLYING)
 """Operators with the attribute ``clamp``."""
 
 

@@ -61,7 +61,7 @@ def _old_coordinates(resize: Resizing, one: AxisResize) -> Doubles:
             along = np.full(one.new, part * last / 2) if length == 1 else new * part * last / (length - 1)
             return along + one.begin * last
         case "pytorch_half_pixel" if length == 1:
-            return np.full(one.new, -0.5)
+            return np.zeros(one.new)
         case "half_pixel_symmetric":
             return one.old / 2 * (1 - one.new / length) + (new + 0.5) / one.scale - 0.5
     return (new + 0.5) / one.scale - 0.5

@@ -1,13 +1,15 @@
 """Conv becomes FusedConv with explicit padding; zeros a Pad puts around its image become padding too.
 
 A convolution over a row of pixels is one over an image of one row. A transposed one of stride 1 is a convolution with
-its weights turned round; others become FusedConvTranspose, their weights in the order of FusedConv's.
+its weights turned round; others become FusedConvTranspose, their weights in the order of FusedConv's. Images of three
+axes, and weights that are computed while the network runs, go to general kernels.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,6 +19,7 @@ from powerlab.engine.operators.activation import NO_CLAMP
 from powerlab.engine.operators.convolution import conv_windows, image_shape, transposed_windows
 from powerlab.engine.operators.indexing import padding
 from powerlab.engine.operators.view import NodeView
+from powerlab.engine.passes.general_nodes import VOLUME_AXES, as_volume, from_volume, general, numbers
 from powerlab.engine.passes.lower_views import view_node
 from powerlab.engine.passes.rewriting import Rewriter, rewrite_nodes
 
@@ -26,7 +29,12 @@ _IMAGE_AXES = 4
 def _conv(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
     node = view.node
     windows, shape = conv_windows(view), image_shape(view)
-    _needs_constants(view)
+    if _is_general(view):
+        steps = Steps(windows.strides, windows.pads_given, windows.dilations)
+        constant = all(view.values[index] is not None for index in (1, 2) if view.has(index))
+        if constant and view.values[0] is None and view.integer("group", 1) == 1:
+            return [_over_volume(view, steps)]
+        return _by_general_kernel(view, rewriter, "conv_strided_f32", steps)
     if len(shape) < _IMAGE_AXES:
         windows = windows.with_rows()
     source, extra = _without_pad(node.inputs[0], rewriter) if len(shape) == _IMAGE_AXES else ("", (0, 0, 0, 0))
@@ -44,11 +52,43 @@ def _conv(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
     return _of_row(view, rewriter, "FusedConv", operands, attributes)
 
 
-def _needs_constants(view: NodeView) -> None:
-    if len(view.shape(0)) > _IMAGE_AXES:
-        view.fail(f"convolves images of {len(view.shape(0)) - 2} axes; the engine takes one or two")
-    for index in (1, 2) if view.has(2) else (1,):
-        view.known(index)
+class Steps(NamedTuple):
+    """How a window moves: one number an axis; of ``pads``, those before the image come first."""
+
+    strides: tuple[int, ...]
+    pads: tuple[int, ...]
+    dilations: tuple[int, ...]
+
+    def numbers(self) -> list[int]:
+        """Return them as kernels over three axes want them."""
+        fill = VOLUME_AXES - 2 - len(self.strides)
+        before = self.pads[: len(self.strides)]
+        return [*(1,) * fill, *self.strides, *(0,) * fill, *before, *(1,) * fill, *self.dilations]
+
+
+def _is_general(view: NodeView) -> bool:
+    """Say whether the kernels in blocks cannot compute a convolution."""
+    if len(view.shape(0)) > VOLUME_AXES:
+        view.fail(f"convolves images of {len(view.shape(0)) - 2} axes; the engine takes up to three")
+    computed = any(view.has(index) and view.values[index] is None for index in (1, 2))
+    return len(view.shape(0)) > _IMAGE_AXES or computed or view.values[0] is not None
+
+
+def _over_volume(view: NodeView, steps: Steps) -> Node:
+    """Return a convolution over volumes of all channels with all, its weights known."""
+    node = view.node
+    attributes = {**steps._asdict(), "clamp": NO_CLAMP}
+    return Node("FusedVolumeConv", node.name, (*node.inputs[:2], node.input(2), ""), node.outputs, attributes)
+
+
+def _by_general_kernel(view: NodeView, rewriter: Rewriter, kernel: str, steps: Steps) -> Sequence[Node]:
+    node = view.node
+    before: list[Node] = []
+    operands = [as_volume(rewriter, name, before) for name in node.inputs[:2]]
+    described = numbers(rewriter, node, view.integer("group", 1), *steps.numbers())
+    made, after = from_volume(rewriter, node.outputs[0])
+    inputs = (*operands, *filter(None, [node.input(2)]), described)
+    return [*before, general(node.name, kernel, inputs, made), *after]
 
 
 def _without_pad(source: str, rewriter: Rewriter) -> tuple[str, tuple[int, int, int, int]]:
@@ -86,7 +126,9 @@ def _of_row(
 
 def _transposed(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
     node, windows, shape = view.node, transposed_windows(view), image_shape(view)
-    _needs_constants(view)
+    if _is_general(view):
+        steps = Steps(windows.strides, windows.pads, windows.dilations)
+        return _by_general_kernel(view, rewriter, "conv_transpose_strided_f32", steps)
     fill = (1,) * (_IMAGE_AXES - len(shape))
     kernel, strides, dilations = (*fill, *windows.kernel), (*fill, *windows.strides), (*fill, *windows.dilations)
     image, size = (*fill, *shape[2:]), (*fill, *windows.size)

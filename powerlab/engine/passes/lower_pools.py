@@ -14,6 +14,7 @@ from powerlab.engine.operators.convolution import image_shape
 from powerlab.engine.operators.pooling import lp_power, pool_windows, reduced_axes
 from powerlab.engine.operators.view import NodeView
 from powerlab.engine.operators.windows import Windows
+from powerlab.engine.passes.general_nodes import VOLUME_AXES, as_volume, from_volume, general, numbers
 from powerlab.engine.passes.lower_views import view_node
 from powerlab.engine.passes.rewriting import Rewriter, rewrite_nodes
 
@@ -31,7 +32,30 @@ class _Stage:
 def _pool(view: NodeView, rewriter: Rewriter) -> Sequence[Node] | None:
     if "kernel" in view.node.attributes:
         return None
-    return _staged(view, rewriter, pool_windows(view))
+    windows = pool_windows(view)
+    places = _places(view, rewriter, windows) if len(view.node.outputs) > 1 and view.node.outputs[1] else ()
+    return [*places, *_staged(view, rewriter, windows)]
+
+
+def _places(view: NodeView, rewriter: Rewriter, windows: Windows) -> Sequence[Node]:
+    """Return what makes the second output of a MaxPool: where the maxima stand."""
+    node, axes = view.node, len(windows.kernel)
+    before: list[Node] = []
+    if axes > VOLUME_AXES - 2:
+        view.fail(f"says where maxima stand in images of {axes} axes; the engine takes up to three")
+    fill = VOLUME_AXES - 2 - axes
+    described = numbers(
+        rewriter,
+        node,
+        view.integer("storage_order", 0),
+        *((1,) * fill + windows.strides),
+        *((0,) * fill + windows.pads[:axes]),
+        *((1,) * fill + windows.dilations),
+        *((1,) * fill + windows.kernel),
+    )
+    image = as_volume(rewriter, node.inputs[0], before)
+    made, after = from_volume(rewriter, node.outputs[1])
+    return [*before, general(f"{node.name}.places", "pool_places_strided_f32", (image, described), made), *after]
 
 
 def _global_pool(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:

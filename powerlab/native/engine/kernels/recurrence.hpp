@@ -1,6 +1,7 @@
 // Recurrent cells in every form of ONNX, a step of time after the other: RNN, GRU (K. Cho et al.,
-// https://arxiv.org/abs/1406.1078; with the reset behind the product as in cuDNN) and LSTM with peepholes (F. A. Gers et
-// al., 2002), with any of ONNX's activations, clipped, for sequences of different lengths. The usual LSTM has lstm.hpp.
+// https://arxiv.org/abs/1406.1078; with the reset behind the product as in cuDNN) and LSTM with peepholes (F. A. Gers
+// et al., 2002), with any of ONNX's activations, clipped, for sequences of different lengths. The usual LSTM has
+// lstm.hpp.
 //
 // x: what inputs and biases add to the gates, [step][sequence][unit block][gate][v], gates in ONNX's order. y: hidden
 // units, then cells, before the first step, [2][sequence][unit]; absent: zeros. out: [step][sequence][unit], zeros
@@ -98,7 +99,9 @@ static inline __attribute__((always_inline)) void cell_sums(Vec (&acc)[kCount][P
   }
 }
 
-static inline Vec of_gate(const CellTile& t, int p, int gate) { return load(t.gates + p * t.gates_row + gate * kWidth); }
+static inline Vec of_gate(const CellTile& t, int p, int gate) {
+  return load(t.gates + p * t.gates_row + gate * kWidth);
+}
 static inline Vec own_units(const CellTile& t, int p) { return t.own ? load(t.own + p * t.own_row) : Vec{}; }
 static inline bool runs(const CellTile& t, int p) { return t.time < t.lengths[p]; }
 
@@ -114,7 +117,8 @@ struct RnnCell {
   static void run(const CellTile& t, int) {
     Vec acc[1][P];
     cell_sums<0, 1, kGates>(acc, t);
-    for (int p = 0; p < P; ++p) put_units(t, p, cell_function(t.cell, 0, clipped(t.cell, of_gate(t, p, 0) + acc[0][p])));
+    for (int p = 0; p < P; ++p)
+      put_units(t, p, cell_function(t.cell, 0, clipped(t.cell, of_gate(t, p, 0) + acc[0][p])));
   }
 };
 
@@ -173,8 +177,8 @@ struct LstmCell {
       const Vec input_sum = of_gate(t, p, 0) + acc[0][p] + load(t.of_units) * before;
       const Vec forget_sum = of_gate(t, p, 2) + acc[2][p] + load(t.of_units + 2 * t.filled) * before;
       const Vec input = cell_function(t.cell, 0, clipped(t.cell, input_sum));
-      const Vec forget = t.cell[kCellCouples] != 0 ? broadcast(1) - input
-                                                   : cell_function(t.cell, 0, clipped(t.cell, forget_sum));
+      const Vec forget =
+          t.cell[kCellCouples] != 0 ? broadcast(1) - input : cell_function(t.cell, 0, clipped(t.cell, forget_sum));
       const Vec candidate = cell_function(t.cell, 1, clipped(t.cell, of_gate(t, p, 3) + acc[3][p]));
       const Vec cells = forget * before + input * candidate;
       const Vec shown_sum = of_gate(t, p, 1) + acc[1][p] + load(t.of_units + t.filled) * cells;

@@ -56,7 +56,8 @@ void pool_max(const Tensor& x, const Window& window, Tensor& out) {
     double most = -std::numeric_limits<double>::infinity();
     for (int ky = 0; ky < window.kernel_h; ++ky) {
       for (int kx = 0; kx < window.kernel_w; ++kx) {
-        const int y = oy * window.stride_h - window.top + ky, column = ox * window.stride_w - window.left + kx;
+        const int y = oy * window.stride_h - window.top + ky * window.dilation_h;
+        const int column = ox * window.stride_w - window.left + kx * window.dilation_w;
         most = std::max(most, x.at(n, c, y, column, -std::numeric_limits<double>::infinity()));
       }
     }
@@ -86,6 +87,45 @@ void pool_global_average(const Tensor& x, Tensor& out) {
       for (int column = 0; column < x.w; ++column) sum += x.at(n, c, y, column, 0.0);
     }
     out.at(n, c, 0, 0) = sum / (static_cast<double>(x.h) * x.w);
+  });
+}
+
+void pool_lp(const Tensor& x, const Window& window, double p, Tensor& out) {
+  Tensor powers = x;
+  for (double& value : powers.values) value = std::pow(std::abs(value), p);
+  const std::vector<double> rows(static_cast<std::size_t>(out.h), 1), columns(static_cast<std::size_t>(out.w), 1);
+  pool_shares(powers, window, rows, columns, out);
+  for (double& value : out.values) value = std::pow(value, 1 / p);
+}
+
+void pool_shares(const Tensor& x, const Window& window, const std::vector<double>& rows,
+                 const std::vector<double>& columns, Tensor& out) {
+  for_each(out, [&](int n, int c, int oy, int ox) {
+    double sum = 0;
+    for (int ky = 0; ky < window.kernel_h; ++ky) {
+      for (int kx = 0; kx < window.kernel_w; ++kx) {
+        sum += x.at(n, c, oy * window.stride_h - window.top + ky * window.dilation_h,
+                    ox * window.stride_w - window.left + kx * window.dilation_w, 0.0);
+      }
+    }
+    out.at(n, c, oy, ox) = sum * rows[static_cast<std::size_t>(oy)] * columns[static_cast<std::size_t>(ox)];
+  });
+}
+
+void interpolate(const Tensor& x, const std::vector<std::vector<Tap>>& rows,
+                 const std::vector<std::vector<Tap>>& columns, double outside, Tensor& out) {
+  for_each(out, [&](int n, int c, int oy, int ox) {
+    double sum = 0;
+    for (const Tap& row : rows[static_cast<std::size_t>(oy)]) {
+      for (const Tap& column : columns[static_cast<std::size_t>(ox)]) {
+        if (row.place < 0 || column.place < 0) {
+          out.at(n, c, oy, ox) = outside;
+          return;
+        }
+        sum += row.weight * column.weight * x.at(n, c, row.place, column.place, 0.0);
+      }
+    }
+    out.at(n, c, oy, ox) = sum;
   });
 }
 
@@ -152,6 +192,38 @@ void lstm(const Tensor& x, const Tensor& weights, const Tensor& hidden, bool bac
         double& cell = cells.at(0, unit, sequence, 0);
         cell = forget * cell + input * candidate;
         out.at(time, unit, sequence, 0) = output * std::tanh(cell);
+      }
+    }
+  }
+}
+
+void gru(const Tensor& x, const Tensor& weights, const std::vector<double>& inside, const Tensor& hidden,
+         bool resets_before, Tensor& out) {
+  const auto sigmoid = [](double value) { return 1 / (1 + std::exp(-value)); };
+  const int units = out.c;
+  std::vector<double> before(static_cast<std::size_t>(units)), reset(before);
+  for (int sequence = 0; sequence < out.h; ++sequence) {
+    for (int time = 0; time < x.n; ++time) {
+      for (int i = 0; i < units; ++i) {
+        before[static_cast<std::size_t>(i)] =
+            time == 0 ? hidden.at(0, i, sequence, 0, 0.0) : out.at(time - 1, i, sequence, 0, 0.0);
+      }
+      const auto product = [&](int row, const std::vector<double>& of) {
+        double sum = 0;
+        for (int i = 0; i < units; ++i) sum += weights.at(row, i, 0, 0, 0.0) * of[static_cast<std::size_t>(i)];
+        return sum;
+      };
+      const auto gate = [&](int row) { return sigmoid(x.at(time, row, sequence, 0, 0.0) + product(row, before)); };
+      for (int i = 0; i < units; ++i) {
+        reset[static_cast<std::size_t>(i)] = gate(units + i) * before[static_cast<std::size_t>(i)];
+      }
+      for (int i = 0; i < units; ++i) {
+        const int row = 2 * units + i;
+        const double inner = resets_before
+                                 ? product(row, reset)
+                                 : gate(units + i) * (product(row, before) + inside[static_cast<std::size_t>(i)]);
+        const double candidate = std::tanh(x.at(time, row, sequence, 0, 0.0) + inner), update = gate(i);
+        out.at(time, i, sequence, 0) = (1 - update) * candidate + update * before[static_cast<std::size_t>(i)];
       }
     }
   }

@@ -42,6 +42,19 @@ void resize_nearest(const Tensor& x, int scale_h, int scale_w, Tensor& out);
 void pool_max(const Tensor& x, const Window& window, Tensor& out);
 void pool_average(const Tensor& x, const Window& window, bool count_padding, Tensor& out);
 void pool_global_average(const Tensor& x, Tensor& out);
+// (the sum of |x|^p)^(1/p)
+void pool_lp(const Tensor& x, const Window& window, double p, Tensor& out);
+// The sum of x, times a number of the row and one of the column of out.
+void pool_shares(const Tensor& x, const Window& window, const std::vector<double>& rows,
+                 const std::vector<double>& columns, Tensor& out);
+// A pixel of x and its weight; a place below 0: there is none, and out has the value `outside`.
+struct Tap {
+  int place;
+  double weight;
+};
+// Each pixel of out is the sum over the taps of its row and of its column.
+void interpolate(const Tensor& x, const std::vector<std::vector<Tap>>& rows,
+                 const std::vector<std::vector<Tap>>& columns, double outside, Tensor& out);
 // y has the size of x, or one pixel a channel.
 void multiply(const Tensor& x, const Tensor& y, Clamp clamp, Tensor& out);
 void function(const Tensor& x, double (*f)(double), Tensor& out);
@@ -54,5 +67,9 @@ void softmax_over_rows(const Tensor& x, Tensor& out);
 // cell. weights: 4 units x units x 1 x 1. hidden, cells: the state before the first step, 1 x units x sequences x 1;
 // cells become those after the last. out: hidden units after every step.
 void lstm(const Tensor& x, const Tensor& weights, const Tensor& hidden, bool backwards, Tensor& cells, Tensor& out);
+// GRU: x and weights as of an LSTM, gate after gate: update, reset, candidate. inside: what is added to the recurrent
+// part of the candidate before it is reset; where `resets_before` says so, the hidden units are reset instead.
+void gru(const Tensor& x, const Tensor& weights, const std::vector<double>& inside, const Tensor& hidden,
+         bool resets_before, Tensor& out);
 
 }  // namespace powerlab::engine::reference

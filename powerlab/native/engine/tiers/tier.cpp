@@ -8,9 +8,11 @@
 #include "kernels/elementwise.hpp"
 #include "kernels/functions.hpp"
 #include "kernels/gemv.hpp"
+#include "kernels/group_norm.hpp"
 #include "kernels/interpolate.hpp"
 #include "kernels/lstm.hpp"
 #include "kernels/matmul.hpp"
+#include "kernels/norm_strided.hpp"
 #include "kernels/normalise.hpp"
 #include "kernels/normalise_rows.hpp"
 #include "kernels/peak.hpp"
@@ -19,9 +21,11 @@
 #include "kernels/recurrence.hpp"
 #include "kernels/reorder.hpp"
 #include "kernels/resize.hpp"
+#include "kernels/sample_strided.hpp"
 #include "kernels/space_to_depth.hpp"
-#include "kernels/strided_functions.hpp"
 #include "kernels/spread.hpp"
+#include "kernels/strided_functions.hpp"
+#include "kernels/windows_strided.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
 
@@ -73,6 +77,15 @@ static const Kernel kKernels[] = {
     POWERLAB_KERNEL("frame", "frame_f32", frame),
     POWERLAB_KERNEL("copy", "copy_f32", copy),
     POWERLAB_KERNEL("resize_nearest", "resize_nearest_f32", resize_nearest),
+    POWERLAB_GENERAL("conv_strided_f32", conv_strided<false>),
+    POWERLAB_GENERAL("conv_transpose_strided_f32", conv_strided<true>),
+    POWERLAB_GENERAL("pool_places_strided_f32", pool_places),
+    POWERLAB_GENERAL("max_unpool_strided_f32", max_unpool),
+    POWERLAB_GENERAL("roi_align_strided_f32", roi_align),
+    POWERLAB_GENERAL("grid_sample_strided_f32", grid_sample),
+    POWERLAB_GENERAL("affine_grid_strided_f32", affine_grid),
+    POWERLAB_GENERAL("group_norm_strided_f32", group_norm),
+    POWERLAB_GENERAL("norm_strided_f32", norm_strided),
     POWERLAB_GENERAL("copy_strided_f32", each<copy_of<float>>),
     POWERLAB_GENERAL("copy_strided_i64", each<copy_of<Int>>),
     POWERLAB_GENERAL("add_strided_f32", each<add_f>),

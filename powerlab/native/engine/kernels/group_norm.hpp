@@ -1,0 +1,62 @@
+// Normalisation of groups of channels by their own mean and variance: instance normalisation (D. Ulyanov et al.,
+// https://arxiv.org/abs/1607.08022) where each channel is a group, and group normalisation (Y. Wu, K. He,
+// https://arxiv.org/abs/1803.08494). The variance is that of differences from the mean, so that it loses no digits.
+#pragma once
+
+#include <math.h>
+
+#include "kernels/strided.hpp"
+
+namespace powerlab::engine::POWERLAB_TIER {
+
+constexpr std::int64_t kSummedAtOnce = 4096;  // in float; pieces are summed in double
+
+// The sum of x - less, or of its squares.
+template <bool kSquared>
+static double sum_of(const float* x, std::int64_t count, float less) {
+  double sum = 0;
+  for (std::int64_t first = 0; first < count; first += kSummedAtOnce) {
+    const std::int64_t end = count - first < kSummedAtOnce ? count : first + kSummedAtOnce;
+    Vec part{};
+    std::int64_t i = first;
+    for (; i + kWidth <= end; i += kWidth) {
+      const Vec v = load_unaligned(x + i) - broadcast(less);
+      part += kSquared ? v * v : v;
+    }
+    float lanes[kWidth] __attribute__((aligned(4 * kWidth)));
+    store(lanes, part);
+    for (const float lane : lanes) sum += static_cast<double>(lane);
+    for (; i < end; ++i) {
+      const double v = static_cast<double>(x[i] - less);
+      sum += kSquared ? v * v : v;
+    }
+  }
+  return sum;
+}
+
+// Operands: out and x (N, groups, channels of a group, pixels), what follows on each other but for images; scale and
+// shift, a number a channel (groups, channels of a group). offset is added to the variance.
+static void group_norm(const Step& s, int thread, int threads) {
+  const Strided &out = s.operands[0], &x = s.operands[1], &scale = s.operands[2], &shift = s.operands[3];
+  const Range units = share(x.size[0] * x.size[1], thread, threads);
+  const std::int64_t channels = x.size[2], pixels = x.size[3], count = channels * pixels;
+  for (std::int64_t unit = units.begin; unit < units.end; ++unit) {
+    const std::int64_t n = unit / x.size[1], group = unit % x.size[1];
+    const float* from = static_cast<const float*>(x.data) + n * x.stride[0] + group * x.stride[1];
+    float* to = static_cast<float*>(out.data) + n * out.stride[0] + group * out.stride[1];
+    const float mean = static_cast<float>(sum_of<false>(from, count, 0.0f) / static_cast<double>(count));
+    const double variance = sum_of<true>(from, count, mean) / static_cast<double>(count);
+    const float factor = static_cast<float>(1 / sqrt(variance + static_cast<double>(s.offset)));
+    for (std::int64_t c = 0; c < channels; ++c) {
+      const auto of = [&](const Strided& t) {
+        return static_cast<const float*>(t.data)[group * t.stride[0] + c * t.stride[1]];
+      };
+      const float times = of(scale) * factor, plus = of(shift);
+      const float* in = from + c * pixels;
+      float* result = to + c * pixels;
+      for (std::int64_t i = 0; i < pixels; ++i) result[i] = (in[i] - mean) * times + plus;
+    }
+  }
+}
+
+}  // namespace powerlab::engine::POWERLAB_TIER
