@@ -182,7 +182,7 @@ REFUSED = {
         "RoiAlign",
         {"x": floats(*IMAGE), "r": floats(2, 3), "i": ints(0, 0)},
         {},
-        "do not fit",
+        "regions of the shape",
     ),
     "a grid of three numbers": ("GridSample", {"x": floats(*IMAGE), "g": floats(2, 3, 3, 3)}, {}, "do not fit"),
     "an unknown padding": (
