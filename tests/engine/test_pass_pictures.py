@@ -23,6 +23,10 @@ CONSTANTS = {
     "q": np.ones((3, 2, 1, 1), np.float32),
     "steps": np.array([2, 4, 4]),
     "inputs": np.ones((1, 8, 4), np.float32),
+    "root": np.float32(np.sqrt(2)),
+    "one": np.float32(1),
+    "half": np.float32(0.5),
+    "row": np.ones(4, np.float32),
     "grid": np.zeros((1, 2, 3, 2), np.float32),
     "states": np.ones((1, 8, 2), np.float32),
 }
@@ -38,6 +42,24 @@ SAMPLED = [
 # Name of the pass → nodes of the model, outputs, nodes before the pass, nodes after it.
 PICTURES = {
     "fold_constants": (["Add two,two -> four", "Mul x,four -> y"], "y", ["Mul x,four -> y"]),
+    "fuse_gelus": (
+        ["Div x,root -> d", "Erf d -> e", "Add e,one -> a", "Mul x,a -> p", "Mul p,half -> y"],
+        "y",
+        ["Div x,root -> d", "Erf d -> e", "Add e,one -> a", "Mul x,a -> p", "Gelu x -> y"],
+    ),
+    "expand_attention": (
+        ["Attention x,x,x -> y"],
+        "y",
+        [
+            "Mul x,y.floats -> y.mul",
+            "Transpose x -> y.transpose",
+            "Mul y.transpose,y.floats -> y.mul_1",
+            "MatMul y.mul,y.mul_1 -> y.matmul",
+            "Softmax y.matmul -> y.softmax",
+            "MatMul y.softmax,x -> y",
+        ],
+    ),
+    "lower_row_norms": (["LayerNormalization x,row -> y"], "y", ["RowNorm x,row -> y"]),
     "lower_recurrences": (
         ["Reshape x,steps -> xs", "LSTM xs,inputs,states -> y"],
         "y",
@@ -67,6 +89,7 @@ PICTURES = {
         "y",
         ["Add x,x -> u.part", "Add u.part,x -> u", "ScaleShift u,y.scale,y.shift -> y"],
     ),
+    "lower_elementwise": (["Max x,two -> y"], "y", ["Elementwise x,two -> y"]),
     "lower_convolutions": ([CONV], "c", ["FusedConv x,w,, -> c"]),
     "lower_matrices": (
         ["Reshape x,shape -> f", "MatMul f,m -> y"],
@@ -91,6 +114,7 @@ PICTURES = {
         "y",
         ["Clamp x -> y"],
     ),
+    "fuse_transposes": (["Transpose x -> t", "MatMul x,t -> y"], "y", ["Transpose x -> t", "Product x,x -> y"]),
     "nest_concats": (
         ["Relu x -> r", "Concat x,r -> c", "Concat x,r,x -> d", "Concat x,r,x,c -> e", "Sum d,d -> y"],
         "e,y",
@@ -121,6 +145,7 @@ ATTRIBUTES = {
     "Concat": {"axis": 1},
     "Conv": {"auto_pad": "SAME_UPPER"},
     "MaxPool": {"kernel_shape": [2, 2]},
+    "Transpose": {"perm": [0, 1, 3, 2]},
 }
 KEPT = {
     # What another reader or a promised output forbids: the pass must leave the graph as it is.
