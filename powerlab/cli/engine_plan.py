@@ -59,12 +59,14 @@ def plan_document(args: argparse.Namespace) -> dict[str, Any]:
         PowerlabError: the model cannot be read or run.
     """
     from powerlab.engine import Session
+    from powerlab.engine.arm_cores import arm_features
     from powerlab.engine.ceilings import measure_ceilings
     from powerlab.engine.load import load_graph
     from powerlab.engine.machine import this_machine
     from powerlab.engine.passes import optimise
     from powerlab.engine.plan_listing import list_steps, measure_steps
     from powerlab.engine.tiers import choose_tier
+    from powerlab.sysroot import Sysroot
 
     graph = optimise(load_graph(args.model, batch_size=args.batch))
     session = Session(graph, threads=args.threads, tuned=not args.untuned)
@@ -75,6 +77,7 @@ def plan_document(args: argparse.Namespace) -> dict[str, Any]:
         "batch": args.batch,
         "threads": session.threads,
         "tier": session.tier,
+        "unused_features": arm_features(Sysroot()),
         "caches": asdict(machine.caches),
         "roofs": asdict(roofs),
         "layers": [_layer(number, step) for number, step in enumerate(steps)],
@@ -116,6 +119,8 @@ def _print(document: dict[str, Any]) -> None:
 
     caches, roofs, totals = document["caches"], document["roofs"], document["totals"]
     print(f"{document['model']}, batch {document['batch']}, {document['threads']} thread(s), {document['tier']}")
+    if document["unused_features"]:
+        print(f"the processor also has {', '.join(document['unused_features'])}, of which float32 needs nothing")
     sizes = ", ".join(f"L{level} {_size(caches[f'l{level}_bytes'])}" for level in (1, 2, 3))
     print(f"caches: {sizes} ({caches['origin']})")
     print(f"roofs: {roofs['peak_gflops']:.0f} GFLOP/s, {roofs['memory_gb_per_s']:.1f} GB/s\n")

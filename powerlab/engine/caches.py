@@ -1,19 +1,20 @@
 """The caches of a core, as the kernel states them or as a file says where the kernel is wrong, as in virtual machines.
 
 Who says so, the first that does: the file that ``POWERLAB_CACHES`` names; ``engine-caches.toml`` in the state
-directory; sysfs; ``sysconf``; an assumption. A file states any of ``l1_bytes``, ``l1_ways``, ``l2_bytes`` and
-``l3_bytes``, and leaves the rest to those after it.
+directory; sysfs; the table of Arm cores; ``sysconf``; an assumption. A file states any of ``l1_bytes``, ``l1_ways``,
+``l2_bytes`` and ``l3_bytes``, and leaves the rest to those after it.
 """
 
 from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from powerlab.domain.errors import PowerlabError
+from powerlab.engine.arm_cores import ArmCore, arm_cores
 from powerlab.state_dir import state_dir
 from powerlab.sysroot import Sysroot
 
@@ -60,7 +61,7 @@ def find_caches(sysroot: Sysroot | None = None) -> Caches:
         PowerlabError: a file with cache sizes cannot be read or makes no sense.
     """
     root = sysroot or Sysroot()
-    caches = _from_sysfs(root) or _from_sysconf() or ASSUMED
+    caches = _from_sysfs(root) or _from_names(root) or _from_sysconf() or ASSUMED
     configured = os.environ.get(CACHES_VARIABLE)
     path = Path(configured) if configured else state_dir(sysroot) / FILE_NAME
     if not configured and not path.exists():
@@ -107,11 +108,32 @@ def _checked(stated: Mapping[str, object], path: Path) -> dict[str, int]:
 
 def _from_sysfs(root: Sysroot) -> Caches | None:
     """Return the least of each cache over the cores this process may use; None where sysfs does not say."""
-    found = [caches for number in _own_cores(root) if (caches := _of_core(root, number)) is not None]
+    return _least([caches for number in _own_cores(root) if (caches := _of_core(root, number)) is not None], "sysfs")
+
+
+def _from_names(root: Sysroot) -> Caches | None:
+    """Return the least of each cache over the cores this process may use whose design is known; None without any."""
+    known = arm_cores(root)
+    own = known.keys() if root.base != Path("/") else known.keys() & os.sched_getaffinity(0)
+    cores = {known[number] for number in own}
+    return _least([_of_design(core) for core in cores], ", ".join(sorted(core.name for core in cores)))
+
+
+def _of_design(core: ArmCore) -> Caches:
+    return Caches(
+        l1_bytes=core.l1_kib << 10,
+        l1_ways=core.l1_ways or ASSUMED.l1_ways,
+        l2_bytes=(core.l2_kib << 10) // core.l2_cores,
+        l3_bytes=core.l3_kib << 10,
+        origin=core.name,
+    )
+
+
+def _least(found: Sequence[Caches], origin: str) -> Caches | None:
     if not found:
         return None
     sizes = (field.name for field in fields(Caches) if field.name != "origin")
-    return Caches(**{name: min(getattr(caches, name) for caches in found) for name in sizes}, origin="sysfs")
+    return Caches(**{name: min(getattr(caches, name) for caches in found) for name in sizes}, origin=origin)
 
 
 def _own_cores(root: Sysroot) -> Iterable[int]:

@@ -26,12 +26,14 @@ def instructions(text, first=0):
 
 def conv_tiles(objdump, path):
     """Return (blocks, pixels) → innermost loops that multiply."""
-    count = arm_loop if "aarch64" in Path(objdump).name else x86_loop
+    # Arm's tiles for points go through whole blocks without a loop inside, so they are judged too.
+    count, kinds = (arm_loop, "tile|point") if "aarch64" in Path(objdump).name else (x86_loop, "tile")
     found = {}
     for name, body in functions(objdump, path).items():
-        if tile := re.fullmatch(r"conv_tile<(\d+), (\d+)>", name):
+        if tile := re.fullmatch(rf"conv_(?:{kinds})<(\d+), (\d+), \d+>", name):
             loops = [count(loop) for loop in innermost(body)]
-            found[int(tile[1]), int(tile[2])] = [loop for loop in loops if loop.multiplications]
+            multiplying = [loop for loop in loops if loop.multiplications]
+            found.setdefault((int(tile[1]), int(tile[2])), []).extend(multiplying)
     return found
 
 
@@ -100,7 +102,7 @@ SPILLING = """
  prefetcht1 (%rsi)
  lea 0x4(%rax,%r15,1),%r14
  cmp %r10,%rdx
- jne 1 <conv_tile<1, 2>(ConvTile const&)+0x1>
+ jne 1 <conv_tile<1, 2, 0>(ConvTile const&)+0x1>
  ret
 """
 
@@ -122,7 +124,7 @@ def test_the_judge_counts_what_a_loop_of_arm_does():
  fmla v4.4s, v1.4s, v2.s[0]
  str q3, [sp, #16]
  prfm pldl2keep, [x3]
- b.ne 0 <conv_tile<2, 1>(ConvTile const&)>
+ b.ne 0 <conv_tile<2, 1, 1>(ConvTile const&)>
 """)
     )
     assert arm_loop(body) == Loop(multiplications=2, fused=2, additions=0, loads=3, stores=1, stack=1)

@@ -11,6 +11,9 @@ from requires import require_program
 
 COMPUTING = {"memcpy", "memmove", "memset", "expf", "powf", "logf", "erff", "tanhf", "_GLOBAL_OFFSET_TABLE_"}
 
+ARM_CORES = ("cortex-a57", "cortex-a72", "cortex-a76", "neoverse-n1", "max")
+"""Of ARMv8.0 (Jetson Nano), 8.2 (Xavier, Altra), and everything the emulator knows, SVE among it."""
+
 
 def checked(*command: str | Path) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
@@ -39,10 +42,15 @@ def test_a_tier_that_does_not_exist_is_explained(native_program):
     assert '"mmx" is not one this processor can run' in done.stderr
 
 
-def test_kernels_of_64_bit_arm(tmp_path):
+@pytest.fixture(scope="module")
+def arm_program(tmp_path_factory) -> Path:
+    return build(tmp_path_factory.mktemp("arm"), *arm_options())
+
+
+@pytest.mark.parametrize("core", ARM_CORES)
+def test_kernels_of_64_bit_arm(arm_program, core):
     emulator = require_program("qemu-aarch64", "qemu-user")
-    program = build(tmp_path, *arm_options())
-    assert "neon: " in checked(emulator, "-L", "/usr/aarch64-linux-gnu", program)
+    assert "neon: " in checked(emulator, "-cpu", core, "-L", "/usr/aarch64-linux-gnu", arm_program)
 
 
 def test_kernels_ask_nobody_for_memory(native_program):

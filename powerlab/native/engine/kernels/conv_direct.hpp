@@ -50,6 +50,8 @@ static inline __attribute__((always_inline)) void conv_lane(Vec (&acc)[B][P], co
 
 #if defined(__aarch64__)
 // Four channels at once: Arm multiplies by one element of a vector, so that one load serves four steps.
+constexpr bool kFourLanes = true;
+
 template <int B, int P>
 static inline __attribute__((always_inline)) void conv_four_lanes(Vec (&acc)[B][P], const float* x, std::int64_t pixel,
                                                                   const float* weights) {
@@ -58,67 +60,20 @@ static inline __attribute__((always_inline)) void conv_four_lanes(Vec (&acc)[B][
   POWERLAB_UNROLL
   for (int p = 0; p < P; ++p) values[p] = load_unaligned(x + p * pixel);
   POWERLAB_UNROLL
-  for (int lane = 0; lane < 4; ++lane) {
+  for (int i = 0; i < 4 * B; i += 2) {  // two vectors of weights are one load
+    const Vec w0 = load(weights + i * kWidth), w1 = load(weights + (i + 1) * kWidth);
     POWERLAB_UNROLL
-    for (int b = 0; b < B; ++b) {
-      const Vec w = load(weights + (lane * B + b) * kWidth);
-      POWERLAB_UNROLL
-      for (int p = 0; p < P; ++p) acc[b][p] += w * values[p][lane];
-    }
+    for (int p = 0; p < P; ++p) acc[i % B][p] += w0 * values[p][i / B];
+    POWERLAB_UNROLL
+    for (int p = 0; p < P; ++p) acc[(i + 1) % B][p] += w1 * values[p][(i + 1) / B];
   }
 }
-#endif
+#else
+constexpr bool kFourLanes = false;
 
 template <int B, int P>
-static __attribute__((noinline)) void conv_tile(const ConvTile& t) {
-  Vec acc[B][P];
-  POWERLAB_UNROLL
-  for (int b = 0; b < B; ++b) {
-    POWERLAB_UNROLL
-    for (int p = 0; p < P; ++p)
-      acc[b][p] = t.first ? load(t.bias + b * kWidth) : load(t.out + b * t.out_plane + p * t.out_pixel);
-  }
-  const float* weights = t.weights;
-  const char* prefetch = t.prefetch;
-  const std::int64_t pixel = t.x_pixel;
-  for (int block = 0; block < t.blocks; ++block) {
-    const int lanes = block + 1 == t.blocks ? t.last_lanes : t.lanes;
-    for (int ky = 0; ky < t.kernel_h; ++ky) {
-      for (int kx = 0; kx < t.kernel_w; ++kx) {
-        const float* x = t.x + block * t.x_plane + ky * t.x_row + kx * t.x_column;
-        const float* x3 = x + 3 * pixel;
-        int lane = 0;
-#if defined(__aarch64__)
-        for (; lane + 4 <= lanes; lane += 4) {
-          conv_four_lanes<B, P>(acc, x + lane, pixel, weights);
-          weights += 4 * B * kWidth;
-          __builtin_prefetch(prefetch, 0, 2);
-          prefetch += 4 * t.prefetch_step;
-        }
+static inline void conv_four_lanes(Vec (&)[B][P], const float*, std::int64_t, const float*) {}
 #endif
-        POWERLAB_UNROLL_BY_2
-        for (; lane < lanes; ++lane) {
-          conv_lane<B, P>(acc, x + lane, x3 + lane, pixel, weights);
-          weights += B * kWidth;
-          __builtin_prefetch(prefetch, 0, 2);
-          prefetch += t.prefetch_step;
-        }
-      }
-    }
-  }
-  POWERLAB_UNROLL
-  for (int b = 0; b < B; ++b) {
-    POWERLAB_UNROLL
-    for (int p = 0; p < P; ++p) {
-      Vec v = acc[b][p];
-      if (t.last) {
-        if (t.residual) v += load(t.residual + b * t.residual_plane + p * t.residual_pixel);
-        v = activate(v, t.slope, t.low, t.high);
-      }
-      store(t.out + b * t.out_plane + p * t.out_pixel, v);
-    }
-  }
-}
 
 // One block of the reduction at one tap.
 template <int B, int P>
@@ -127,20 +82,38 @@ static inline __attribute__((always_inline)) void conv_lanes(Vec (&acc)[B][P], c
                                                              std::int64_t prefetch_step) {
   const float* x3 = x + 3 * pixel;
   int lane = 0;
-#if defined(__aarch64__)
-  for (; lane + 4 <= lanes; lane += 4) {
-    conv_four_lanes<B, P>(acc, x + lane, pixel, weights);
-    weights += 4 * B * kWidth;
-    __builtin_prefetch(prefetch, 0, 2);
-    prefetch += 4 * prefetch_step;
+  if constexpr (kFourLanes) {
+    for (; lane + 4 <= lanes; lane += 4) {
+      conv_four_lanes<B, P>(acc, x + lane, pixel, weights);
+      weights += 4 * B * kWidth;
+      __builtin_prefetch(prefetch, 0, 2);
+      prefetch += 4 * prefetch_step;
+    }
   }
-#endif
   POWERLAB_UNROLL_BY_2
   for (; lane < lanes; ++lane) {
     conv_lane<B, P>(acc, x + lane, x3 + lane, pixel, weights);
     weights += B * kWidth;
     __builtin_prefetch(prefetch, 0, 2);
     prefetch += prefetch_step;
+  }
+}
+
+// What begins a tile: the bias, or the sums of earlier chunks.
+template <int B, int P>
+static inline __attribute__((always_inline)) void conv_start(Vec (&acc)[B][P], const ConvTile& t) {
+  POWERLAB_UNROLL
+  for (int b = 0; b < B; ++b) {
+    const Vec bias = load(t.bias + b * kWidth);
+    POWERLAB_UNROLL
+    for (int p = 0; p < P; ++p) acc[b][p] = bias;
+  }
+  if (!t.first) {
+    POWERLAB_UNROLL
+    for (int b = 0; b < B; ++b) {
+      POWERLAB_UNROLL
+      for (int p = 0; p < P; ++p) acc[b][p] = load(t.out + b * t.out_plane + p * t.out_pixel);
+    }
   }
 }
 
@@ -172,30 +145,8 @@ static inline __attribute__((always_inline)) void conv_finish(Vec (&acc)[B][P], 
   }
 }
 
-// conv_tile for kernels of 1 x 1, whose reductions may be so short that what surrounds them counts.
 template <int B, int P>
-static __attribute__((noinline)) void conv_point(const ConvTile& t) {
-  Vec acc[B][P];
-  POWERLAB_UNROLL
-  for (int b = 0; b < B; ++b) {
-    const Vec bias = load(t.bias + b * kWidth);
-    POWERLAB_UNROLL
-    for (int p = 0; p < P; ++p) acc[b][p] = bias;
-  }
-  if (!t.first) {
-    POWERLAB_UNROLL
-    for (int b = 0; b < B; ++b) {
-      POWERLAB_UNROLL
-      for (int p = 0; p < P; ++p) acc[b][p] = load(t.out + b * t.out_plane + p * t.out_pixel);
-    }
-  }
-  const float* weights = t.weights;
-  const char* prefetch = t.prefetch;
-  const std::int64_t pixel = t.x_pixel, prefetch_step = t.prefetch_step;
-  const float* x = t.x;
-  for (int block = t.blocks; block > 0; --block, x += t.x_plane) {
-    conv_lanes<B, P>(acc, x, pixel, block > 1 ? t.lanes : t.last_lanes, weights, prefetch, prefetch_step);
-  }
+static inline __attribute__((always_inline)) void conv_store(Vec (&acc)[B][P], const ConvTile& t) {
   if (t.last) conv_finish<B, P>(acc, t);
   // Reads t anew: else the addresses of all pixels would be kept, on the stack, from the first loads on.
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -208,6 +159,61 @@ static __attribute__((noinline)) void conv_point(const ConvTile& t) {
   }
 }
 
+// Any kernel. S: how many vectors the pixels of x lie apart, or 0 where no number is compiled in.
+template <int B, int P, int S>
+static __attribute__((noinline)) void conv_tile(const ConvTile& t) {
+  Vec acc[B][P];
+  conv_start<B, P>(acc, t);
+  const float* weights = t.weights;
+  const char* prefetch = t.prefetch;
+  const std::int64_t pixel = S ? S * kWidth : t.x_pixel, prefetch_step = t.prefetch_step;
+  for (int block = 0; block < t.blocks; ++block) {
+    const int lanes = block + 1 == t.blocks ? t.last_lanes : t.lanes;
+    for (int ky = 0; ky < t.kernel_h; ++ky) {
+      const float* x = t.x + block * t.x_plane + ky * t.x_row;
+      if (kFourLanes && S && lanes == 4) {
+        for (int kx = t.kernel_w; kx > 0; --kx, x += t.x_column) {
+          conv_four_lanes<B, P>(acc, x, pixel, weights);
+          weights += 4 * B * kWidth;
+          __builtin_prefetch(prefetch, 0, 2);
+          prefetch += 4 * prefetch_step;
+        }
+      } else {
+        for (int kx = 0; kx < t.kernel_w; ++kx, x += t.x_column) {
+          conv_lanes<B, P>(acc, x, pixel, lanes, weights, prefetch, prefetch_step);
+        }
+      }
+    }
+  }
+  conv_store<B, P>(acc, t);
+}
+
+// Kernels of 1 x 1, whose reductions may be so short that what surrounds them counts.
+template <int B, int P, int S>
+static __attribute__((noinline)) void conv_point(const ConvTile& t) {
+  Vec acc[B][P];
+  conv_start<B, P>(acc, t);
+  const float* weights = t.weights;
+  const char* prefetch = t.prefetch;
+  const std::int64_t plane = t.x_plane, pixel = S ? S * kWidth : t.x_pixel, prefetch_step = t.prefetch_step;
+  const float* x = t.x;
+  int left = t.blocks;
+  if (kFourLanes && S && t.lanes == 4) {
+    const int whole = t.last_lanes == 4 ? left : left - 1;
+    for (int block = whole; block > 0; --block, x += plane) {
+      conv_four_lanes<B, P>(acc, x, pixel, weights);
+      weights += 4 * B * kWidth;
+      __builtin_prefetch(prefetch, 0, 2);
+      prefetch += 4 * prefetch_step;
+    }
+    left -= whole;
+  }
+  for (; left > 0; --left, x += plane) {
+    conv_lanes<B, P>(acc, x, pixel, left > 1 ? t.lanes : t.last_lanes, weights, prefetch, prefetch_step);
+  }
+  conv_store<B, P>(acc, t);
+}
+
 using ConvTileFunction = void (*)(const ConvTile&);
 
 template <int... I>
@@ -218,20 +224,34 @@ template <int... I>
 struct MakeIndices<0, I...> {
   using type = Indices<I...>;
 };
+using AllTiles = typename MakeIndices<kTileBlocks * kTilePixels>::type;
 
 struct ConvTileTable {
   ConvTileFunction at[kTileBlocks * kTilePixels];
 };
-template <int... I>
+template <int S, int... I>
 constexpr ConvTileTable make_conv_tiles(Indices<I...>) {
-  return {{&conv_tile<I / kTilePixels + 1, I % kTilePixels + 1>...}};
+  return {{&conv_tile<I / kTilePixels + 1, I % kTilePixels + 1, S>...}};
 }
-static constexpr ConvTileTable kConvTiles = make_conv_tiles(typename MakeIndices<kTileBlocks * kTilePixels>::type{});
-template <int... I>
+template <int S, int... I>
 constexpr ConvTileTable make_conv_points(Indices<I...>) {
-  return {{&conv_point<I / kTilePixels + 1, I % kTilePixels + 1>...}};
+  return {{&conv_point<I / kTilePixels + 1, I % kTilePixels + 1, S>...}};
 }
-static constexpr ConvTileTable kConvPoints = make_conv_points(typename MakeIndices<kTileBlocks * kTilePixels>::type{});
+// By how many vectors the pixels lie apart; x86's addresses have room for any number.
+#if defined(__aarch64__)
+static constexpr ConvTileTable kConvTiles[] = {make_conv_tiles<0>(AllTiles{}), make_conv_tiles<1>(AllTiles{}),
+                                               make_conv_tiles<2>(AllTiles{})};
+static constexpr ConvTileTable kConvPoints[] = {make_conv_points<0>(AllTiles{}), make_conv_points<1>(AllTiles{}),
+                                                make_conv_points<2>(AllTiles{})};
+#else
+static constexpr ConvTileTable kConvTiles[] = {make_conv_tiles<0>(AllTiles{})};
+static constexpr ConvTileTable kConvPoints[] = {make_conv_points<0>(AllTiles{})};
+#endif
+
+static inline const ConvTileTable& conv_functions(std::int64_t taps, std::int64_t pixel) {
+  const std::int64_t apart = kFourLanes && (pixel == kWidth || pixel == 2 * kWidth) ? pixel / kWidth : 0;
+  return taps == 1 ? kConvPoints[apart] : kConvTiles[apart];
+}
 
 // The output blocks one pass works on, and where their weights and bias lie.
 struct ConvUnit {
@@ -285,7 +305,7 @@ static void conv_pass(const Step& s, const ConvUnit& unit, int chunk_begin, int 
   const std::int64_t row_tiles = (s.out.w + kTilePixels - 1) / kTilePixels;
   const float* x_base =
       s.x.data + (unit.group * in_blocks + chunk_begin) * s.x.plane - s.pad_top * s.x.row - s.pad_left * s.x.pixel;
-  const ConvTileTable& functions = taps == 1 ? kConvPoints : kConvTiles;
+  const ConvTileTable& functions = conv_functions(taps, t.x_pixel);
   const std::int64_t wide = s.out.w / row_tiles, wider = s.out.w % row_tiles;  // so many tiles have one pixel more
   std::int64_t column = tiles.begin % row_tiles, row = tiles.begin / row_tiles;
   std::int64_t n = row / s.out.h, y = row % s.out.h;

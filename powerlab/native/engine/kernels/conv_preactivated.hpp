@@ -94,7 +94,7 @@ static void preactivated_multiply(const Step& s, const ConvUnit& unit, const Pre
     t.x = input + begin * kWidth;
     t.out = sums + unit.first_block * t.out_plane + begin * kWidth;
     t.prefetch = next_weights + tile * tile_bytes;
-    kConvTiles.at[(unit.blocks - 1) * kTilePixels + (end - begin - 1)](t);
+    conv_functions(1, kWidth).at[(unit.blocks - 1) * kTilePixels + (end - begin - 1)](t);
     prefetch_pixels(s, part.next, {part.pixels.begin + begin, part.pixels.begin + end});
   }
 }

@@ -118,7 +118,7 @@ static void winograd_multiply(const Step& s, const ConvUnit& unit, std::int64_t 
     t.x = input + begin * kWidth;
     t.out = products + begin * kWidth;
     t.prefetch = next_weights + begin * tile_bytes;
-    kConvTiles.at[(unit.blocks - 1) * kTilePixels + (end - begin - 1)](t);
+    conv_functions(1, kWidth).at[(unit.blocks - 1) * kTilePixels + (end - begin - 1)](t);
   }
 }
 

@@ -4,6 +4,10 @@
 
 #include "kernels/step.hpp"
 
+#if defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
 #define POWERLAB_TEXT_(text) #text
 #define POWERLAB_TEXT(text) POWERLAB_TEXT_(text)
 #define POWERLAB_KERNEL(family, name, ...) {family, name "_" POWERLAB_TEXT(POWERLAB_TIER), __VA_ARGS__}
@@ -30,10 +34,15 @@ static inline void store(float* p, Vec v) { *reinterpret_cast<AlignedVec*>(p) = 
 static inline Vec broadcast(float s) { return Vec{} + s; }
 
 // Not-a-number passes through unchanged, so that a broken model shows it.
+#if defined(__aarch64__)
+// Arm's maximum and minimum do so by themselves, but no operator means them.
+static inline Vec clamp(Vec v, Vec low, Vec high) { return vminq_f32(vmaxq_f32(v, low), high); }
+#else
 static inline Vec clamp(Vec v, Vec low, Vec high) {
   v = v < low ? low : v;
   return v > high ? high : v;
 }
+#endif
 static inline Vec clamp(Vec v, float low, float high) { return clamp(v, broadcast(low), broadcast(high)); }
 
 // What ends most kernels: what is below 0 is multiplied by the slope, then all is clamped.
