@@ -5,8 +5,8 @@ import zipfile
 import numpy as np
 import pytest
 from arm_machine import COMPILER, ArmMachine, ArmMachineError
-
 from powerlab.backends.inputs import seeded_inputs
+
 from powerlab.engine import Session
 from powerlab.measure.output_check import largest_difference
 from requires import missing, require_program
