@@ -182,4 +182,6 @@ def compare(case: Case, found: dict[str, Any]) -> None:
         answer = found[info.name]
         if (answer.shape, answer.dtype) != (expected.shape, expected.dtype):
             raise AssertionError(f"{answer.dtype} {answer.shape} in place of {expected.dtype} {expected.shape}")
-        np.testing.assert_allclose(answer, expected, rtol=case.rtol, atol=case.atol)
+        # What was published in float16 was rounded to it after every operator, and may be a few of its steps away.
+        rtol = 4 * float(np.finfo(np.float16).eps) if expected.dtype == np.float16 else case.rtol
+        np.testing.assert_allclose(answer, expected, rtol=rtol, atol=case.atol)

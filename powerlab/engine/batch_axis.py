@@ -17,7 +17,7 @@ import numpy as np
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.graph import Graph, Node, quoted
 from powerlab.engine.lower.attributes import integers, number
-from powerlab.engine.lower.functions import KERNELS
+from powerlab.engine.operators.functions import KERNELS
 
 Axes = Mapping[str, int | None]
 """Tensor → the axis its images lie along; None where it has none."""

@@ -100,6 +100,10 @@ class Operand:
         sizes[axis], strides[axis] = size, strides[axis] * step
         return replace(self, sizes=tuple(sizes), strides=tuple(strides), offset=offset)
 
+    def first(self) -> Operand:
+        """Return the first element alone, without axes."""
+        return replace(self, sizes=(), strides=())
+
     def split(self, axis: int, sizes: Sequence[int]) -> Operand:
         """Return the operand with one axis as several, whose sizes have the same product."""
         own = tuple(stride * self.strides[axis] for stride in compact_strides(sizes))

@@ -107,10 +107,8 @@ def infer(
         ]
         tensors.update((info.name, info) for info in infos if info.name)
         done.append(replace(node, outputs=named))
-        made = infos[0]
-        value = rule.folded(view, made) if made.elements <= _MAX_TRACKED_ELEMENTS else None
-        if value is not None:
-            known[made.name] = value
+        if sum(info.elements for info in infos) <= _MAX_TRACKED_ELEMENTS:
+            known.update(rule.folded(view, infos))
     outputs = []
     for wanted in output_names:
         if wanted not in tensors:

@@ -16,7 +16,7 @@ from powerlab.engine.statistics import macs
 
 FLOAT_BYTES = 4
 _CONVOLUTIONS = ("Conv", "FusedConv")
-_VIEWS = ("Concat", "Reshape", "Transpose")
+_VIEWS = ("Concat", "Expand", "Pad", "Reshape", "Slice", "Tile", "Transpose")
 """What is left of these are moves, as many as it takes."""
 
 

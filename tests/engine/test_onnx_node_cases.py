@@ -13,16 +13,15 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.engine.operators import OPERATORS
 from powerlab.engine.passes.fold_constants import fold_constants
 
-FOLDED = 122
+FOLDED = 870
 """How many cases fold at least: an operator form that gets lost shows here."""
 
 ENOUGH = 0.9
 """The share of an operator's float32 cases that pass."""
 
 NOT_ENOUGH_YET = {
-    *("AffineGrid", "Attention", "BatchNormalization", "BitShift", "Dropout", "Gelu", "GroupNormalization"),
-    *("LayerNormalization", "LogSoftmax", "MeanVarianceNormalization", "Not", "Pad", "RMSNormalization", "ReduceMean"),
-    *("Slice", "Softmax"),
+    *("AffineGrid", "BatchNormalization", "Dropout", "Not", "Range", "Slice"),
+    *("ReduceLogSumExp", "ReduceMax", "ReduceMin", "Split"),  # tensors without elements
 }
 
 
@@ -78,6 +77,7 @@ def test_constants_fold_to_the_published_answer(cases):
             for info, expected in zip(graph.outputs, case.outputs, strict=True):
                 # float16 and float64 are read as float32, so that types may differ here
                 found = graph.constants[info.name].astype(np.float64)
-                np.testing.assert_allclose(found, expected.astype(np.float64), 1e-3, 1e-6, err_msg=case.name)
+                rtol = 4e-3 if expected.dtype == np.float16 else 1e-3
+                np.testing.assert_allclose(found, expected.astype(np.float64), rtol, 1e-6, err_msg=case.name)
             folded.append(case.name)
     assert len(folded) >= FOLDED, (len(folded), folded)

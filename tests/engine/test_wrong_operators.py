@@ -13,7 +13,7 @@ from powerlab.engine.passes import optimise
 
 # (operator, inputs, attributes, constants, opset, shape of x, what the sentence says)
 WRONG = {
-    "unknown operator": ("Round", ["x"], {}, {}, 13, IMAGE, "Round node 'n' uses an operator the engine does not have"),
+    "unknown operator": ("Det", ["x"], {}, {}, 13, IMAGE, "Det node 'n' uses an operator the engine does not have"),
     "resize kind": ("Resize", ["x", "", "f"], {"mode": "best"}, {"f": FACTORS}, 13, IMAGE, "mode 'best'; known are"),
     "resize scales": ("Resize", ["x", "", "f"], {}, {"f": FACTORS[:2]}, 13, IMAGE, "resizes 4 axes by the scales"),
     "resize rounding": (
@@ -26,7 +26,7 @@ WRONG = {
         "nearest_mode 'up'",
     ),
     "resize computed": ("Resize", ["x", "", "x"], {}, {}, 13, IMAGE, "to be a constant"),
-    "gelu by tanh": ("Gelu", ["x"], {"approximate": "tanh"}, {}, 20, IMAGE, "exact function only"),
+    "gelu by tanh": ("Gelu", ["x"], {"approximate": "sine"}, {}, 20, IMAGE, "approximates by 'sine'"),
     "channels": ("Conv", ["x", "w"], {}, {"w": floats(3, 5, 3, 3)}, 11, IMAGE, "Conv node 'n' .*do not fit"),
     "group": ("Conv", ["x", "w"], {"group": 0}, {"w": floats(3, 4, 3, 3)}, 11, IMAGE, "group 0"),
     "bias": (
@@ -57,7 +57,6 @@ WRONG = {
     "norm size": ("BatchNormalization", ["x", *"sbmv"], {}, NORM, 9, (1, 5, 2, 2), "needs 5 values in input 2"),
     "pool pads": ("MaxPool", ["x"], {"kernel_shape": [2, 2], "pads": [2, 0, 0, 0]}, {}, 12, IMAGE, "as large as"),
     "pool kernel": ("MaxPool", ["x"], {}, {}, 12, IMAGE, "kernel_shape"),
-    "reduce": ("ReduceMean", ["x"], {"axes": [1]}, {}, 13, IMAGE, "averages axes"),
     "add shapes": ("Add", ["x", "c"], {}, {"c": floats(5, 1, 1)}, 13, IMAGE, "do not fit"),
     "add types": ("Add", ["x", "c"], {}, {"c": ints(1)}, 13, IMAGE, "float32 and int64"),
     "gemm sizes": ("Gemm", ["x", "w"], {}, {"w": floats(5, 6)}, 11, (3, 6), "do not fit"),
@@ -70,16 +69,6 @@ WRONG = {
     "squeeze": ("Squeeze", ["x", "a"], {}, {"a": ints(1)}, 13, IMAGE, "not all of which are 1"),
     "unsqueeze twice": ("Unsqueeze", ["x", "a"], {}, {"a": ints(1, 1)}, 13, IMAGE, "names an axis twice"),
     "perm": ("Transpose", ["x"], {"perm": [0, 0, 1, 2]}, {}, 13, IMAGE, "is no order of 4 axes"),
-    "pad alone": ("Pad", ["x", "p"], {}, {"p": ints(0, 0, 1, 1, 0, 0, 1, 1)}, 13, IMAGE, "Pad node 'n' is left"),
-    "pad reflect": (
-        "Pad",
-        ["x", "p"],
-        {"mode": "reflect"},
-        {"p": ints(0, 0, 1, 1, 0, 0, 1, 1)},
-        13,
-        IMAGE,
-        "plain zeros",
-    ),
     "lrn size": ("LRN", ["x"], {"size": 0}, {}, 13, IMAGE, "size 0"),
     "clip nan": ("Clip", ["x", "c"], {}, {"c": np.float32(np.nan)}, 13, IMAGE, "NaN"),
     "cast": ("Cast", ["x"], {"to": 8}, {}, 13, IMAGE, "element type 8"),
@@ -103,7 +92,6 @@ WRONG = {
         IMAGE,
         "do not fit together",
     ),
-    "slice of x": ("Slice", ["x", "a", "b"], {}, {"a": ints(0), "b": ints(1)}, 13, IMAGE, "left after all passes"),
     "negative fill": ("ConstantOfShape", ["a"], {}, {"a": ints(-1)}, 13, IMAGE, "impossible shape"),
     "huge fill": ("ConstantOfShape", ["a"], {}, {"a": ints(2**40)}, 13, IMAGE, "impossible shape"),
     "many axes": ("ConstantOfShape", ["a"], {}, {"a": ints(*[1] * 65)}, 13, IMAGE, "impossible shape"),

@@ -9,7 +9,12 @@ import pytest
 from engine_native.kernel_program import arm_options, build, require_compiler
 from requires import require_program
 
-COMPUTING = {"memcpy", "memmove", "memset", "expf", "powf", "logf", "erff", "tanhf", "_GLOBAL_OFFSET_TABLE_"}
+COMPUTING = {
+    *("memcpy", "memmove", "memset", "_GLOBAL_OFFSET_TABLE_"),
+    *("exp", "expf", "expm1f", "log", "logf", "log1pf", "pow", "powf", "fmodf", "erff"),
+    *("sinf", "cosf", "tanf", "asinf", "acosf", "atanf"),
+    *("sinhf", "coshf", "tanhf", "asinhf", "acoshf", "atanhf"),
+}
 
 ARM_CORES = ("cortex-a57", "cortex-a72", "cortex-a76", "neoverse-n1", "max")
 """Of ARMv8.0 (Jetson Nano), 8.2 (Xavier, Altra), and everything the emulator knows, SVE among it."""

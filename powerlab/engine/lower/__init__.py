@@ -26,10 +26,18 @@ from powerlab.engine.lower.convolutions import (
 )
 from powerlab.engine.lower.convolutions.choosing import cheapest
 from powerlab.engine.lower.elementwise import lower_add, lower_clamp, lower_multiply, lower_scale_shift
-from powerlab.engine.lower.functions import KERNELS, lower_function
+from powerlab.engine.lower.functions import lower_function
 from powerlab.engine.lower.gemm import lower_gemm
 from powerlab.engine.lower.general import lower_elementwise, lower_general
+from powerlab.engine.lower.indexed import (
+    lower_gather,
+    lower_gather_elements,
+    lower_gather_nd,
+    lower_scatter_elements,
+    lower_scatter_nd,
+)
 from powerlab.engine.lower.joining import find_places, with_common_halos
+from powerlab.engine.lower.moving import lower_expand, lower_pad, lower_slice, lower_tile
 from powerlab.engine.lower.normalise import lower_lrn
 from powerlab.engine.lower.norms import lower_group_norm, lower_norm
 from powerlab.engine.lower.phases import transposed_halo
@@ -38,28 +46,36 @@ from powerlab.engine.lower.preactivations import find_preactivations
 from powerlab.engine.lower.product import lower_product
 from powerlab.engine.lower.recurrence import lower_recurrence
 from powerlab.engine.lower.recurrent import lower_lstm
+from powerlab.engine.lower.reducing import lower_arg_most, lower_reduce, lower_running_sum, lower_top
 from powerlab.engine.lower.resize import lower_interpolate, lower_resize
 from powerlab.engine.lower.rows import lower_hardmax, lower_log_softmax, lower_row_norm, lower_softmax
 from powerlab.engine.lower.shape import lower_concat, lower_reshape
 from powerlab.engine.lower.transpose import lower_transpose
 from powerlab.engine.machine import this_machine
+from powerlab.engine.operators.functions import KERNELS
 from powerlab.engine.program import Program
 from powerlab.engine.tiers import Tier
 
 LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
     **dict.fromkeys(KERNELS, lower_function),
     "Add": lower_add,
+    "ArgMost": lower_arg_most,
     "AveragePool": lower_average_pool,
     "Chain": lower_chain,
     "Clamp": lower_clamp,
     "Concat": lower_concat,
+    "CumSum": lower_running_sum,
     "Elementwise": lower_elementwise,
+    "Expand": lower_expand,
     "FusedConv": lower_conv,
     "FusedConvTranspose": lower_conv_transpose,
     "FusedGemm": lower_gemm,
     "FusedLstm": lower_lstm,
     "FusedVolumeConv": lower_conv_volume,
     "General": lower_general,
+    "Gather": lower_gather,
+    "GatherElements": lower_gather_elements,
+    "GatherND": lower_gather_nd,
     "GlobalAveragePool": lower_global_average_pool,
     "GroupNorm": lower_group_norm,
     "Interpolate": lower_interpolate,
@@ -69,14 +85,21 @@ LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
     "MaxPool": lower_max_pool,
     "Multiply": lower_multiply,
     "Norm": lower_norm,
+    "Pad": lower_pad,
     "Pool": lower_pool,
     "Recurrence": lower_recurrence,
     "Product": lower_product,
+    "Reduce": lower_reduce,
     "Reshape": lower_reshape,
     "Resize": lower_resize,
     "RowNorm": lower_row_norm,
     "ScaleShift": lower_scale_shift,
+    "ScatterElements": lower_scatter_elements,
+    "ScatterND": lower_scatter_nd,
+    "Slice": lower_slice,
     "Softmax": lower_softmax,
+    "Tile": lower_tile,
+    "TopK": lower_top,
     "Transpose": lower_transpose,
 }
 

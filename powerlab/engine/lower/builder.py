@@ -88,6 +88,10 @@ class Builder:
         storage = self._storage(Space.ARENA, 0, math.prod(sizes))
         return Operand(storage, Element.FLOAT, sizes, compact_strides(sizes))
 
+    def whole_room(self, sizes: tuple[int, ...]) -> Operand:
+        """Return room for whole numbers that follow on each other, likewise."""
+        return self._compact(Space.ARENA, 0, sizes)
+
     def is_whole(self, name: str) -> bool:
         """Tell whether a tensor holds whole numbers or bools: such lie in no layout but the general one."""
         return element_of(self.graph.tensors[name].dtype) is Element.INT
@@ -115,6 +119,10 @@ class Builder:
     def is_blocked(self, name: str) -> bool:
         """Tell whether ``name`` already lies in the blocked layout."""
         return name in self._blocked
+
+    def is_planar(self, name: str) -> bool:
+        """Tell whether ``name`` already lies in the planar layout."""
+        return name in self._planar
 
     @property
     def steps(self) -> int:
@@ -235,24 +243,21 @@ class Builder:
             operands: what it writes, then what it reads.
             numbers: what the kernel's file says.
             fields: others of the native step.
+
+        Raises:
+            PowerlabError: an operand has more axes than a kernel takes.
         """
+        axes = max(len(operand.sizes) for operand in operands)
+        if axes > MOST_AXES:
+            raise PowerlabError(f"{node} works on {axes} axes, and the built-in engine goes up to {MOST_AXES}.")
         label = node if isinstance(node, str) else node.name or node.outputs[0]
         self._steps.append(Step(family, label, operands=tuple(operands), settings={"numbers": list(numbers), **fields}))
 
     def emit_each(
         self, family: str, node: Node | str, out: Operand, *operands: Operand, numbers: Sequence[int] = ()
     ) -> None:
-        """Append a step that goes element by element; what it reads is broadcast to what it writes.
-
-        Raises:
-            PowerlabError: the operands have more axes than a kernel takes.
-        """
-        every = joined((out, *(operand.broadcast(out.sizes) for operand in operands)))
-        if len(every[0].sizes) > MOST_AXES:
-            raise PowerlabError(
-                f"{node} works on {len(out.sizes)} axes, and the built-in engine goes up to {MOST_AXES}."
-            )
-        self.emit_general(family, node, every, numbers)
+        """Append a step that goes element by element; what it reads is broadcast to what it writes."""
+        self.emit_general(family, node, joined((out, *(one.broadcast(out.sizes) for one in operands))), numbers)
 
     def copy(self, node: Node | str, out: Operand, source: Operand) -> None:
         """Append a step that copies a general tensor, broadcast where it is smaller."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from powerlab.engine.graph import Node
-from powerlab.engine.layout import Layout, divide_up, shape4
+from powerlab.engine.layout import Layout, divide_up
 from powerlab.engine.lower.attributes import clamp_fields
 from powerlab.engine.lower.builder import Builder
 from powerlab.engine.pack import fill_channels
+
+_IMAGE_AXES = 4
 
 
 def lower_add(builder: Builder, node: Node) -> None:
@@ -52,13 +54,13 @@ def lower_scale_shift(builder: Builder, node: Node) -> None:
 
 
 def _prefers_blocks(builder: Builder, node: Node) -> bool:
-    """Tell whether to work in blocks: an operand lies so, or the result is going to be wanted so."""
-    return any(builder.is_blocked(name) for name in node.inputs) or shape4(builder.graph.shape(node.outputs[0]))[
-        2:
-    ] != (
-        1,
-        1,
-    )
+    """Tell whether to work in blocks: an operand lies so, or nothing lies anywhere and the result may be wanted so."""
+    if any(builder.is_blocked(name) for name in node.inputs):
+        return True
+    if any(builder.is_planar(name) for name in node.inputs):
+        return False
+    shape = builder.graph.shape(node.outputs[0])
+    return len(shape) == _IMAGE_AXES and shape[2:] != (1, 1)
 
 
 def _vectors(layout: Layout, width: int) -> Layout:

@@ -8,19 +8,7 @@ from powerlab.engine.graph import Node
 from powerlab.engine.lower.attributes import number
 from powerlab.engine.lower.builder import Builder
 from powerlab.engine.lower.elementwise import emit_alike
-
-KERNELS = {
-    "Elu": "elu",
-    "Erf": "erf",
-    "Exp": "exp",
-    "Gelu": "gelu",
-    "HardSigmoid": "hard_sigmoid",
-    "HardSwish": "hard_swish",
-    "Sigmoid": "sigmoid",
-    "Silu": "silu",
-    "Tanh": "tanh",
-}
-"""Operator → family of kernels."""
+from powerlab.engine.operators.functions import KERNELS
 
 
 def lower_function(builder: Builder, node: Node) -> None:

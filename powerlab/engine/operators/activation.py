@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from typing import cast
 
-from powerlab.engine.graph import Node
+import numpy as np
+
+from powerlab.engine.graph import Array, Node
 from powerlab.engine.operators.base import Operator, same_as_input
 from powerlab.engine.operators.view import NodeView, Spec
 
@@ -48,6 +50,12 @@ def _bound(view: NodeView, index: int, name: str, default: float) -> float:
 
 
 def _relu(view: NodeView) -> Spec:
+    if view.dtype(0).kind not in "fiu":
+        view.fail(f"does not take {view.dtype(0)} tensors")
+    return view.shape(0), view.dtype(0)
+
+
+def _leaky_relu(view: NodeView) -> Spec:
     return view.floats(0), view.dtype(0)
 
 
@@ -56,9 +64,40 @@ def leak(view: NodeView) -> float:
     return view.number("alpha", 0.01)
 
 
+def has_known_bounds(view: NodeView) -> bool:
+    """Say whether the bounds of a Clip node do not depend on a run."""
+    return all(not view.has(index) or view.constant(index) is not None for index in (1, 2))
+
+
 def _clip(view: NodeView) -> Spec:
-    clip_bounds(view)
+    if view.dtype(0).kind == "f" and has_known_bounds(view):
+        clip_bounds(view)
+    for index in (1, 2):
+        if view.has(index) and (view.dtype(index) != view.dtype(0) or math.prod(view.shape(index)) != 1):
+            view.fail(f"needs one number of its own type as input {index + 1}")
     return _relu(view)
+
+
+def _clipped(view: NodeView) -> Array:
+    value = view.value(0)
+    if value.dtype.kind == "f":
+        low, high = clip_bounds(view)
+        return np.minimum(np.maximum(value, np.float32(low)), np.float32(high))
+    for index, function in ((1, np.maximum), (2, np.minimum)):
+        if view.has(index):
+            value = function(value, view.value(index).reshape(()))
+    return value
+
+
+def _leaked(view: NodeView) -> Array:
+    return np.where(view.value(0) < 0, view.value(0) * np.float32(leak(view)), view.value(0))
+
+
+def _soft_maximum(view: NodeView) -> Array:
+    value, axis = view.value(0), softmax_axis(view)
+    axes = tuple(range(axis, value.ndim)) if view.integer("flattens", 0) else axis
+    power = np.exp(value - np.max(value, axes, keepdims=True))
+    return np.asarray(power / np.sum(power, axes, keepdims=True))
 
 
 def softmax_axis(view: NodeView) -> int:
@@ -71,7 +110,7 @@ def _softmax(view: NodeView) -> Spec:
     return same_as_input(view)
 
 
-RELU = Operator(_relu)
-LEAKY_RELU = Operator(_relu)
-CLIP = Operator(_clip)
-SOFTMAX = Operator(_softmax)
+RELU = Operator(_relu, lambda view: np.maximum(view.value(0), view.dtype(0).type(0)))
+LEAKY_RELU = Operator(_leaky_relu, _leaked)
+CLIP = Operator(_clip, _clipped)
+SOFTMAX = Operator(_softmax, _soft_maximum)

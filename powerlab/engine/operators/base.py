@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from powerlab.engine.graph import Array, TensorInfo
@@ -14,12 +14,12 @@ class Operator:
     """``infer`` gives the shape and type of the output, or raises PowerlabError naming the node.
 
     ``infer_more`` gives those of the outputs after the first, for the few operators that make several.
-    ``evaluate`` gives the value when all inputs are known (``of_shape``: when their shapes are, as for Shape);
-    ``infer`` has been asked before, so shapes are sound.
+    ``evaluate`` gives the value when all inputs are known (``of_shape``: when their shapes are, as for Shape), or the
+    values of all outputs; ``infer`` has been asked before, so shapes are sound.
     """
 
     infer: Callable[[NodeView], Spec]
-    evaluate: Callable[[NodeView], Array] | None = None
+    evaluate: Callable[[NodeView], Array | tuple[Array, ...]] | None = None
     of_shape: bool = False
     infer_more: Callable[[NodeView], tuple[Spec, ...]] = lambda _view: ()
 
@@ -27,9 +27,9 @@ class Operator:
         """Say whether the value of the node's output can be told without a run."""
         return self.evaluate is not None and (self.of_shape or view.is_constant())
 
-    def folded(self, view: NodeView, made: TensorInfo) -> Array | None:
-        """Return the value of the node's output ``made``, or None where only a run can tell."""
-        return view.evaluated(self.evaluate, made) if self.evaluate is not None and self.folds(view) else None
+    def folded(self, view: NodeView, made: Sequence[TensorInfo]) -> dict[str, Array]:
+        """Return the values of the node's outputs ``made`` by their names; none where only a run can tell."""
+        return view.evaluated(self.evaluate, made) if self.evaluate is not None and self.folds(view) else {}
 
 
 def same_as_input(view: NodeView) -> Spec:

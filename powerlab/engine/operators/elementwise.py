@@ -96,11 +96,15 @@ def _shift_direction(view: NodeView) -> str:
 
 
 def _shifted(view: NodeView) -> Array:
+    """Shift; by too many bits, or by fewer than none, the sign alone is left to the right, nothing to the left."""
     left = _shift_direction(view) == "shift_left"
-    value, bits = _values(view)
-    past = bits >= 8 * value.dtype.itemsize
-    moved = np.left_shift(value, bits) if left else np.right_shift(value, bits)
-    return np.where(past, np.zeros_like(value), moved)
+    value, given = np.broadcast_arrays(*_values(view))
+    width = 8 * value.dtype.itemsize
+    past = (given < 0) | (given >= width)
+    bits = np.where(past, value.dtype.type(width - 1), given)
+    if left:
+        return np.asarray(np.where(past, value.dtype.type(0), np.left_shift(value, bits)))
+    return np.asarray(np.where(past & (value >= 0), value.dtype.type(0), np.right_shift(value, bits)))
 
 
 def _infinities(view: NodeView) -> tuple[int, int]:
@@ -120,7 +124,7 @@ def _parametric_relu(value: Array, slope: Array) -> Array:
 ELEMENTWISE: dict[str, Function] = {
     "Add": Function("add", _by(np.add), NUMBERS),
     "And": Function("bit_and", _by(np.logical_and), LOGICAL),
-    "BitShift": Function(_shift_direction, _shifted, "u"),
+    "BitShift": Function(_shift_direction, _shifted, WHOLE),
     "BitwiseAnd": Function("bit_and", _by(np.bitwise_and), WHOLE),
     "BitwiseNot": Function("bit_not", _by(np.bitwise_not), WHOLE, most=1),
     "BitwiseOr": Function("bit_or", _by(np.bitwise_or), WHOLE),

@@ -1,4 +1,4 @@
-"""Pools of windows, of whole images, and ReduceMean."""
+"""Pools of windows and of whole images."""
 
 from __future__ import annotations
 
@@ -47,22 +47,6 @@ def _global_lp_pool(view: NodeView) -> Spec:
     return _global_pool(view)
 
 
-def reduced_axes(view: NodeView) -> tuple[int, ...]:
-    """Return the axes a ReduceMean node averages over (attribute before opset 18, input since)."""
-    rank = len(view.floats(0))
-    axes = view.int_values(1) if view.has(1) else view.integers("axes", ())
-    if not axes and not view.integer("noop_with_empty_axes", 0):
-        axes = tuple(range(rank))
-    return view.axes(axes, rank)
-
-
-def _reduce_mean(view: NodeView) -> Spec:
-    shape, axes = view.floats(0), reduced_axes(view)
-    if view.integer("keepdims", 1):
-        return tuple(1 if axis in axes else size for axis, size in enumerate(shape)), FLOAT32
-    return tuple(size for axis, size in enumerate(shape) if axis not in axes), FLOAT32
-
-
 def _places(view: NodeView) -> tuple[Spec, ...]:
     """Return Indices of a MaxPool: where each maximum stood."""
     return ((_pool(view)[0], INT64),)
@@ -107,4 +91,3 @@ MAX_UNPOOL = Operator(_max_unpool)
 LP_POOL = Operator(_lp_pool)
 GLOBAL_POOL = Operator(_global_pool)
 GLOBAL_LP_POOL = Operator(_global_lp_pool)
-REDUCE_MEAN = Operator(_reduce_mean)

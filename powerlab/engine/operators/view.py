@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -162,17 +162,24 @@ class NodeView:
             self.fail(f"names an axis twice in {values}")
         return axes
 
-    def evaluated(self, evaluate: Callable[[NodeView], Array], made: TensorInfo) -> Array:
-        """Return what the node makes from known values, in the type and shape that was inferred.
+    def evaluated(
+        self, evaluate: Callable[[NodeView], Array | tuple[Array, ...]], made: Sequence[TensorInfo]
+    ) -> dict[str, Array]:
+        """Return what the node makes from known values, by name, in the types and shapes that were inferred.
 
         Raises:
             PowerlabError: the values do not allow it, as an index that is out of range.
         """
         try:
             with np.errstate(all="ignore"):
-                result = np.asarray(evaluate(self))
+                values = evaluate(self)
         except (ValueError, IndexError, OverflowError) as error:
             self.fail(f"cannot be computed ({error})")
-        if result.shape != made.shape:
-            self.fail(f"makes the shape {result.shape} where {made.shape} was expected")
-        return result.astype(made.dtype, copy=False)
+        results = {}
+        for info, value in zip(made, values if isinstance(values, tuple) else (values,), strict=False):
+            result = np.asarray(value)
+            if result.shape != info.shape:
+                self.fail(f"makes the shape {result.shape} where {info.shape} was expected")
+            results[info.name] = result.astype(info.dtype, copy=False)
+        results.pop("", None)
+        return results

@@ -25,9 +25,11 @@ from powerlab.engine.passes.lower_convolutions import lower_convolutions
 from powerlab.engine.passes.lower_elementwise import lower_elementwise
 from powerlab.engine.passes.lower_functions import lower_functions
 from powerlab.engine.passes.lower_matrices import lower_matrices
+from powerlab.engine.passes.lower_moves import lower_moves
 from powerlab.engine.passes.lower_norms import lower_norms
 from powerlab.engine.passes.lower_pools import lower_pools
 from powerlab.engine.passes.lower_recurrences import lower_recurrences
+from powerlab.engine.passes.lower_reductions import lower_reductions
 from powerlab.engine.passes.lower_resizes import lower_resizes
 from powerlab.engine.passes.lower_row_norms import lower_row_norms
 from powerlab.engine.passes.lower_sampling import lower_sampling
@@ -54,6 +56,8 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
     lower_elementwise,
     lower_convolutions,
     lower_matrices,
+    lower_reductions,
+    lower_moves,
     sink_views,
     simplify_views,
     fuse_transposes,

@@ -4,57 +4,65 @@ from __future__ import annotations
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.graph import Graph
+from powerlab.engine.operators.functions import KERNELS
 from powerlab.engine.operators.view import FLOAT32
+
+GENERAL = frozenset(
+    {
+        "ArgMost",
+        "Concat",
+        "CumSum",
+        "Elementwise",
+        "Expand",
+        "Gather",
+        "GatherElements",
+        "GatherND",
+        "General",
+        "GroupNorm",
+        "Norm",
+        "Pad",
+        "Product",
+        "Reduce",
+        "Reshape",
+        "RowNorm",
+        "ScatterElements",
+        "ScatterND",
+        "Slice",
+        "Tile",
+        "TopK",
+        "Transpose",
+    }
+)
+"""Operators of the native core that take tensors of any shape and type, computed or constant."""
 
 LOWERED = frozenset(
     {
+        *GENERAL,
+        *KERNELS,
         "Add",
         "AveragePool",
         "Chain",
         "Clamp",
-        "Concat",
-        "Elementwise",
-        "Elu",
-        "Erf",
-        "Exp",
         "FusedConv",
         "FusedConvTranspose",
         "FusedGemm",
         "FusedLstm",
         "FusedVolumeConv",
-        "Gelu",
-        "General",
         "GlobalAveragePool",
         "Hardmax",
-        "GroupNorm",
-        "HardSigmoid",
-        "HardSwish",
         "Interpolate",
         "LRN",
         "LogSoftmax",
         "MaxPool",
         "Multiply",
-        "Norm",
         "Pool",
         "Recurrence",
-        "Product",
-        "Reshape",
         "Resize",
-        "RowNorm",
         "ScaleShift",
-        "Sigmoid",
-        "Silu",
         "Softmax",
-        "Tanh",
-        "Transpose",
     }
 )
-"""The operators of the native core."""
-
-GENERAL = frozenset(
-    {"Concat", "Elementwise", "General", "GroupNorm", "Norm", "Product", "Reshape", "RowNorm", "Transpose"}
-)
-"""Those among them that take tensors of any shape and type, computed or constant; the others compute in float32."""
+"""The operators of the native core; those that are not general compute in float32."""
 
 _WEIGHTS = {
     "Chain": range(2, 8),

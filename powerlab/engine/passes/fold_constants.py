@@ -12,6 +12,8 @@ from powerlab.engine.passes.drop_dead import drop_dead
 MAX_FOLDED_ELEMENTS = 2**29
 """All folded constants together: 2 GiB of float32, more than any network here, less than a hostile file may ask for."""
 
+_UNUSED = TensorInfo("", ())
+
 
 def fold_constants(graph: Graph) -> Graph:
     """Return the graph without the nodes that can be computed now.
@@ -25,17 +27,17 @@ def fold_constants(graph: Graph) -> Graph:
     nodes: list[Node] = []
     room = MAX_FOLDED_ELEMENTS
     for node in graph.nodes:
-        made: TensorInfo = graph.tensors[node.outputs[0]]
+        made = [graph.tensors[name] if name else _UNUSED for name in node.outputs]
         rule = OPERATORS.get(node.op_type)
         infos = tuple(graph.tensors[name] if name else None for name in node.inputs)
         view = NodeView(node, infos, tuple(constants.get(name) for name in node.inputs))
         if rule is None or not rule.folds(view):
             nodes.append(node)
             continue
-        room -= made.elements
+        room -= sum(info.elements for info in made)
         if room < 0:
             raise PowerlabError(f"{node} makes the constants of this model larger than 2 GiB; give a smaller model.")
-        value = rule.folded(view, made)
-        if value is not None:
-            constants[made.name] = folded[made.name] = value
+        values = rule.folded(view, made)
+        constants.update(values)
+        folded.update(values)
     return graph.rewritten(nodes, constants=folded)

@@ -8,8 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from powerlab.engine.graph import Graph, Node
-from powerlab.engine.operators.activation import NO_CLAMP, Clamp, clip_bounds, leak, softmax_axis
-from powerlab.engine.operators.view import NodeView
+from powerlab.engine.operators.activation import NO_CLAMP, Clamp, clip_bounds, has_known_bounds, leak, softmax_axis
+from powerlab.engine.operators.casting import whole_range
+from powerlab.engine.operators.view import FLOAT32, NodeView
+from powerlab.engine.passes.lower_elementwise import each, strided
 from powerlab.engine.passes.lower_views import view_node
 from powerlab.engine.passes.rewriting import Rewriter, rewrite_nodes
 
@@ -20,7 +22,11 @@ def _clamp(view: NodeView, bounds: Clamp) -> Sequence[Node]:
     return [Node("Clamp", node.name, node.inputs[:1], node.outputs, {"clamp": (min(low, high), high)})]
 
 
-def _relu(view: NodeView, _rewriter: Rewriter) -> Sequence[Node]:
+def _relu(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
+    node, dtype = view.node, view.dtype(0)
+    if dtype != FLOAT32:
+        zero = rewriter.constant(f"{node.outputs[0]}.zero", np.zeros((), dtype))
+        return [each(node.name, strided("max", dtype), (node.inputs[0], zero), node.outputs[0], dtype)]
     return _clamp(view, (0.0, math.inf))
 
 
@@ -29,8 +35,14 @@ def _leaky_relu(view: NodeView, _rewriter: Rewriter) -> Sequence[Node]:
     return [Node("Clamp", node.name, node.inputs, node.outputs, {"clamp": NO_CLAMP, "slope": leak(view)})]
 
 
-def _clip(view: NodeView, _rewriter: Rewriter) -> Sequence[Node]:
-    return _clamp(view, clip_bounds(view))
+def _clip(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
+    if view.dtype(0) == FLOAT32 and has_known_bounds(view):
+        return _clamp(view, clip_bounds(view))
+    node, dtype = view.node, view.dtype(0)
+    widest = (-math.inf, math.inf) if dtype == FLOAT32 else whole_range(dtype)
+    ends = [rewriter.constant(f"{node.outputs[0]}.bound", np.asarray(bound, dtype)) for bound in widest]
+    bounds = [node.inputs[index] if view.has(index) else end for index, end in enumerate(ends, start=1)]
+    return [each(node.name, strided("clip", dtype), (node.inputs[0], *bounds), node.outputs[0], dtype)]
 
 
 def _softmax(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:

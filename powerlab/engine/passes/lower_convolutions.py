@@ -17,7 +17,7 @@ from powerlab.engine.constants import derived
 from powerlab.engine.graph import Array, Graph, Node
 from powerlab.engine.operators.activation import NO_CLAMP
 from powerlab.engine.operators.convolution import conv_windows, image_shape, transposed_windows
-from powerlab.engine.operators.indexing import padding
+from powerlab.engine.operators.moving import padding, pads_zeros
 from powerlab.engine.operators.view import NodeView
 from powerlab.engine.passes.general_nodes import VOLUME_AXES, as_volume, from_volume, general, numbers
 from powerlab.engine.passes.lower_views import view_node
@@ -94,8 +94,9 @@ def _by_general_kernel(view: NodeView, rewriter: Rewriter, kernel: str, steps: S
 def _without_pad(source: str, rewriter: Rewriter) -> tuple[str, tuple[int, int, int, int]]:
     """Return the tensor before a Pad of height and width, and its (top, left, bottom, right)."""
     pad = rewriter.producer(source)
-    if pad is not None and pad.op_type == "Pad":
-        batch, channels, (top, bottom), (left, right) = padding(NodeView.of(rewriter.graph, pad))
+    view = NodeView.of(rewriter.graph, pad) if pad is not None and pad.op_type == "Pad" else None
+    if pad is not None and view is not None and pads_zeros(view):
+        batch, channels, (top, bottom), (left, right) = padding(view)
         if batch == channels == (0, 0):
             return pad.inputs[0], (top, left, bottom, right)
     return source, (0, 0, 0, 0)

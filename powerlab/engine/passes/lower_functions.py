@@ -5,15 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from powerlab.engine.graph import Graph, Node
-from powerlab.engine.operators.functions import PARAMETERS
-from powerlab.engine.operators.view import NodeView
+from powerlab.engine.operators.functions import FUNCTIONS, approximates_by_tanh
+from powerlab.engine.operators.view import FLOAT32, NodeView
+from powerlab.engine.passes.lower_elementwise import each, strided
 from powerlab.engine.passes.rewriting import Rewriter, Sole, fuse_into_producers, rewrite_nodes
 
 
-def _with_numbers(view: NodeView, _rewriter: Rewriter) -> Sequence[Node]:
+def _with_numbers(view: NodeView, _rewriter: Rewriter) -> Sequence[Node] | None:
+    node, function = view.node, FUNCTIONS[view.node.op_type]
+    if view.dtype(0) != FLOAT32:
+        kernel = strided(function.kernel, view.dtype(0))
+        return [each(node.name, kernel, node.inputs, node.outputs[0], view.dtype(0))]
+    if node.attributes.keys() == function.numbers.keys():
+        return None
+    return [Node(node.op_type, node.name, node.inputs, node.outputs, function.given(view))]
+
+
+def _gelu(view: NodeView, _rewriter: Rewriter) -> Sequence[Node]:
     node = view.node
-    numbers = {name: view.number(name, usual) for name, usual in PARAMETERS[node.op_type].items()}
-    return [Node(node.op_type, node.name, node.inputs, node.outputs, numbers)]
+    return [Node("GeluTanh" if approximates_by_tanh(view) else "Gelu", node.name, node.inputs, node.outputs)]
 
 
 def _silu(node: Node, sole: Sole, _rewriter: Rewriter) -> tuple[Node, Node] | None:
@@ -29,4 +39,5 @@ def _silu(node: Node, sole: Sole, _rewriter: Rewriter) -> tuple[Node, Node] | No
 
 def lower_functions(graph: Graph) -> Graph:
     """Return the graph with functions in the form the native core takes; before arithmetic is lowered."""
-    return fuse_into_producers(rewrite_nodes(graph, dict.fromkeys(PARAMETERS, _with_numbers)), _silu)
+    rules = {**dict.fromkeys(FUNCTIONS, _with_numbers), "Gelu": _gelu}
+    return fuse_into_producers(rewrite_nodes(graph, rules), _silu)

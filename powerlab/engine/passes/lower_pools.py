@@ -11,14 +11,17 @@ from dataclasses import dataclass
 
 from powerlab.engine.graph import Graph, Node
 from powerlab.engine.operators.convolution import image_shape
-from powerlab.engine.operators.pooling import lp_power, pool_windows, reduced_axes
-from powerlab.engine.operators.view import NodeView
+from powerlab.engine.operators.pooling import lp_power, pool_windows
+from powerlab.engine.operators.reducing import reduced_axes
+from powerlab.engine.operators.view import FLOAT32, NodeView
 from powerlab.engine.operators.windows import Windows
 from powerlab.engine.passes.general_nodes import VOLUME_AXES, as_volume, from_volume, general, numbers
 from powerlab.engine.passes.lower_views import view_node
 from powerlab.engine.passes.rewriting import Rewriter, rewrite_nodes
 
 _KINDS = {"AveragePool": "average", "GlobalLpPool": "lp", "GlobalMaxPool": "max", "LpPool": "lp", "MaxPool": "max"}
+
+_IMAGE_AXES = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,10 +156,11 @@ def _global_average(view: NodeView, rewriter: Rewriter) -> Sequence[Node] | None
     return None if len(shape) == 4 else _average_of(view, rewriter, shape)
 
 
-def _reduce_mean(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
-    shape = view.floats(0)
-    if len(shape) < 3 or reduced_axes(view) != tuple(range(2, len(shape))):
-        view.fail(f"averages axes {reduced_axes(view)} of {shape}; the engine averages the pixels of images only")
+def _reduce_mean(view: NodeView, rewriter: Rewriter) -> Sequence[Node] | None:
+    """Average the pixels of images; the axes of sequences, and all others, are left to Reduce."""
+    shape = view.shape(0)
+    if len(shape) < _IMAGE_AXES or view.dtype(0) != FLOAT32 or reduced_axes(view) != tuple(range(2, len(shape))):
+        return None
     return _average_of(view, rewriter, shape)
 
 

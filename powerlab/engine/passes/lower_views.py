@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from powerlab.engine.graph import Graph, Node
-from powerlab.engine.operators.indexing import concat_axis
+from powerlab.engine.operators.moving import concat_axis
 from powerlab.engine.operators.view import NodeView
 from powerlab.engine.operators.views import permutation
 from powerlab.engine.passes.rewriting import Rewriter, rewrite_nodes

@@ -10,12 +10,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from powerlab.engine.graph import Graph, Node
+from powerlab.engine.operators.functions import KERNELS
 from powerlab.engine.passes.lower_views import view_node
 from powerlab.engine.passes.rewriting import Rewriter
 
-_OF_ONE = frozenset(
-    {"Clamp", "Elu", "Erf", "Exp", "Gelu", "HardSigmoid", "HardSwish", "ScaleShift", "Sigmoid", "Silu", "Tanh"}
-)
+_OF_ONE = KERNELS.keys() | {"Clamp", "ScaleShift"}
 _OF_SEVERAL = frozenset({"Add", "Concat", "Multiply"})
 
 
@@ -31,7 +30,9 @@ def sink_views(graph: Graph) -> Graph:
         output = node.outputs[0]
         shapes = [rewriter.shape(name) for name in sources]
         channels = graph.shape(output)[1]
-        inner = rewriter.tensor(f"{output}.inner", (shapes[0][0], channels, *shapes[0][2:]))
+        inner = rewriter.tensor(
+            f"{output}.inner", (shapes[0][0], channels, *shapes[0][2:]), graph.tensors[output].dtype
+        )
         made[inner] = replace(node, inputs=(*sources, *node.inputs[len(sources) :]), outputs=(inner,))
         made[output] = view_node(f"{node.name}.view", inner, output)
     return rewriter.finish(tuple(made.values()))

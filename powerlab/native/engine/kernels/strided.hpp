@@ -27,14 +27,19 @@ struct Line {
 
 static inline std::int64_t element_bytes(Element element) { return element == Element::kInt ? 8 : 4; }
 
+// How many elements the axes from .. to - 1 have together.
+static inline std::int64_t elements(const Strided& v, std::int32_t from, std::int32_t to) {
+  std::int64_t product = 1;
+  for (std::int32_t axis = from; axis < to; ++axis) product *= v.size[axis];
+  return product;
+}
+
 // Calls `line` for each piece of a line of the first operand that falls to this thread.
 static void for_lines(const Step& s, int thread, int threads, void (*line)(const Numbers&, const Line&)) {
   const Strided& out = s.operands[0];
   const int last = out.rank - 1, operands = s.operand_count;
   const std::int64_t length = out.size[last], pieces = (length + kPiece - 1) / kPiece;
-  std::int64_t lines = 1;
-  for (int axis = 0; axis < last; ++axis) lines *= out.size[axis];
-  const Range range = share(lines * pieces, thread, threads);
+  const Range range = share(elements(out, 0, last) * pieces, thread, threads);
   const Numbers numbers{{s.numbers[0], s.numbers[1], s.numbers[2], s.numbers[3]}, s.fault};
   for (std::int64_t unit = range.begin; unit < range.end; ++unit) {
     const std::int64_t first = unit % pieces * kPiece;
@@ -59,7 +64,9 @@ static void for_lines(const Step& s, int thread, int threads, void (*line)(const
   }
 }
 
-// A whole line by F(numbers, element of the second operand, of the third, ...).
+// A whole line by F(numbers, element of the second operand, of the third, ...). Without a name of its own, so that no
+// tier shares it with another.
+namespace {
 template <auto F>
 struct Each;
 
@@ -114,6 +121,8 @@ struct Each<F> {
     }
   }
 };
+
+}  // namespace
 
 template <auto F>
 static void each(const Step& s, int thread, int threads) {

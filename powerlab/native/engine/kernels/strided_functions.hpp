@@ -82,13 +82,12 @@ static inline Int bit_and_i(const Numbers&, Int x, Int y) { return x & y; }
 static inline Int bit_or_i(const Numbers&, Int x, Int y) { return x | y; }
 static inline Int bit_xor_i(const Numbers&, Int x, Int y) { return x ^ y; }
 static inline Int bit_not_i(const Numbers& k, Int x) { return wrapped(k, ~bits_of(x)); }
-// Shifts of unsigned numbers; by more bits than there are, nothing is left.
+// Shifts; by more bits than there are, or fewer than none, the sign alone is left to the right, and nothing to the
+// left.
 static inline Int shift_left_i(const Numbers& k, Int x, Int y) {
   return y < 0 || y > 63 ? 0 : wrapped(k, bits_of(x) << y);
 }
-static inline Int shift_right_i(const Numbers&, Int x, Int y) {
-  return y < 0 || y > 63 ? 0 : static_cast<Int>(bits_of(x) >> y);
-}
+static inline Int shift_right_i(const Numbers&, Int x, Int y) { return x >> (y < 0 || y > 63 ? 63 : y); }
 
 template <typename T>
 static inline Int equal_of(const Numbers&, T x, T y) {

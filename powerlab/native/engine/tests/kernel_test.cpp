@@ -57,6 +57,7 @@ int run(const char* tier) {
     if (!all && table != &find_tier(tier)) continue;
     const int before = report.checked();
     check_kernels(*table, report);
+    check_general(*table, report);
     check_threads(*table, report);
     check_plan(*table, report);
     check_rounds(*table, report);

@@ -99,6 +99,70 @@ void check_bounds(const KernelTable& table, Report& report) {
   }
 }
 
+// A general operand is refused where it reaches outside the arena, backwards too, or is none that a kernel takes.
+void check_general_bounds(const KernelTable& table, Report& report) {
+  Random random(6);
+  Plan plan(table.tier, 1, kArenaFloats, 0);
+  const std::string name = std::string(table.tier) + " plan, a general operand ";
+  for (int round = 0; round < 200; ++round) {
+    Strided tensor{};
+    tensor.element = random.coin() ? Element::kInt : Element::kFloat;
+    tensor.rank = random.whole(1, 3);
+    const std::int64_t floats = tensor.element == Element::kInt ? 2 : 1;
+    std::int64_t first = 0, last = 0;
+    for (std::int32_t axis = 0; axis < tensor.rank; ++axis) {
+      tensor.size[axis] = random.whole(1, 5);
+      tensor.stride[axis] = random.whole(-20, 20);
+      const std::int64_t reach = (tensor.size[axis] - 1) * tensor.stride[axis];
+      (reach < 0 ? first : last) += reach;
+    }
+    const std::int64_t begin = -first * floats, end = kArenaFloats - (last + 1) * floats;
+    const auto refused = [&](const Strided& one, std::int64_t offset) {
+      return refuses<std::invalid_argument>(
+          [&] { plan.add("copy_strided_f32", "", {}, {}, {}, {}, {}, -1, -1, {}, {{one, arena(offset)}}); });
+    };
+    report.check(name + "at the start", refused(tensor, begin), 0);
+    report.check(name + "at the end", refused(tensor, end), 0);
+    report.check(name + "before the start", !refused(tensor, begin - floats), 0);
+    report.check(name + "past the end", !refused(tensor, end + floats), 0);
+    if (floats == 2) report.check(name + "between two floats", !refused(tensor, begin + 1), 0);
+    Strided wrong = tensor;
+    wrong.size[0] = 0;
+    report.check(name + "of no elements", !refused(wrong, begin), 0);
+    wrong = tensor;
+    wrong.rank = random.coin() ? 0 : kMostAxes + 1;
+    report.check(name + "of no or too many axes", !refused(wrong, begin), 0);
+  }
+}
+
+// What a step cannot compute with ends the run with its label, and the next run is sound.
+void check_faulty_run(const KernelTable& table, Report& report) {
+  const std::string name = std::string(table.tier) + " plan, ";
+  Strided number{};
+  number.element = Element::kInt;
+  number.rank = 1;
+  number.size[0] = number.stride[0] = 1;
+  Plan plan(table.tier, 2, 16, 0);
+  const Place x{Place::Space::kInput, 0, 0}, y{Place::Space::kInput, 0, 1}, out{Place::Space::kOutput, 0, 0};
+  plan.add("div_strided_i64", "quotient", {}, {}, {}, {}, {}, -1, -1, {}, {{number, out}, {number, x}, {number, y}});
+  std::int64_t dividend = 7, divisor = 0, quotient = 0;
+  const auto floats = [](std::int64_t& value) { return reinterpret_cast<float*>(&value); };
+  const std::array<const float*, 2> inputs{floats(dividend), floats(divisor)};
+  const std::array<float*, 1> outputs{floats(quotient)};
+  std::string said;
+  try {
+    plan.run(inputs, outputs);
+  } catch (const std::runtime_error& error) {
+    said = error.what();
+  }
+  report.check(name + "a fault is told", said.find("'quotient' divides a whole number by 0") == std::string::npos, 0);
+  report.check(name + "in a timed run too",
+               refuses<std::runtime_error>([&] { plan.run_timed(inputs, outputs); }) ? 0 : 1, 0);
+  divisor = 2;
+  plan.run(inputs, outputs);
+  report.check(name + "the run after a fault", quotient == 3 ? 0 : 1, 0);
+}
+
 void check_refusals(const KernelTable& table, Report& report) {
   const std::string name = std::string(table.tier) + " plan, ";
   const auto refused = [&](const std::string& what, bool was) { report.check(name + what, was ? 0 : 1, 0); };
@@ -245,6 +309,8 @@ void check_callers(const KernelTable& table, Report& report) {
 
 void check_plan_bounds(const KernelTable& table, Report& report) {
   check_bounds(table, report);
+  check_general_bounds(table, report);
+  check_faulty_run(table, report);
   check_refusals(table, report);
   check_external_places(table, report);
   check_loop(table, report);

@@ -9,9 +9,11 @@
 #include "kernels/functions.hpp"
 #include "kernels/gemv.hpp"
 #include "kernels/group_norm.hpp"
+#include "kernels/indexed.hpp"
 #include "kernels/interpolate.hpp"
 #include "kernels/lstm.hpp"
 #include "kernels/matmul.hpp"
+#include "kernels/more_functions.hpp"
 #include "kernels/norm_strided.hpp"
 #include "kernels/normalise.hpp"
 #include "kernels/normalise_rows.hpp"
@@ -19,6 +21,7 @@
 #include "kernels/pool.hpp"
 #include "kernels/pool_any.hpp"
 #include "kernels/recurrence.hpp"
+#include "kernels/reduce.hpp"
 #include "kernels/reorder.hpp"
 #include "kernels/resize.hpp"
 #include "kernels/sample_strided.hpp"
@@ -63,6 +66,35 @@ static const Kernel kKernels[] = {
     POWERLAB_KERNEL("hard_sigmoid", "hard_sigmoid_f32", function<hard_sigmoid_of>),
     POWERLAB_KERNEL("hard_swish", "hard_swish_f32", function<hard_swish_of>),
     POWERLAB_KERNEL("elu", "elu_f32", function<elu_of>),
+    POWERLAB_KERNEL("abs", "abs_f32", function<abs_of>),
+    POWERLAB_KERNEL("acos", "acos_f32", function<acos_of>),
+    POWERLAB_KERNEL("acosh", "acosh_f32", function<acosh_of>),
+    POWERLAB_KERNEL("asin", "asin_f32", function<asin_of>),
+    POWERLAB_KERNEL("asinh", "asinh_f32", function<asinh_of>),
+    POWERLAB_KERNEL("atan", "atan_f32", function<atan_of>),
+    POWERLAB_KERNEL("atanh", "atanh_f32", function<atanh_of>),
+    POWERLAB_KERNEL("ceil", "ceil_f32", function<ceil_of>),
+    POWERLAB_KERNEL("celu", "celu_f32", function<celu_of>),
+    POWERLAB_KERNEL("cos", "cos_f32", function<cos_of>),
+    POWERLAB_KERNEL("cosh", "cosh_f32", function<cosh_of>),
+    POWERLAB_KERNEL("floor", "floor_f32", function<floor_of>),
+    POWERLAB_KERNEL("gelu_tanh", "gelu_tanh_f32", function<gelu_tanh_of>),
+    POWERLAB_KERNEL("log", "log_f32", function<log_of>),
+    POWERLAB_KERNEL("mish", "mish_f32", function<mish_of>),
+    POWERLAB_KERNEL("neg", "neg_f32", function<neg_of>),
+    POWERLAB_KERNEL("reciprocal", "reciprocal_f32", function<reciprocal_of>),
+    POWERLAB_KERNEL("round", "round_f32", function<round_of>),
+    POWERLAB_KERNEL("selu", "selu_f32", function<selu_of>),
+    POWERLAB_KERNEL("shrink", "shrink_f32", function<shrink_of>),
+    POWERLAB_KERNEL("sign", "sign_f32", function<sign_of>),
+    POWERLAB_KERNEL("sin", "sin_f32", function<sin_of>),
+    POWERLAB_KERNEL("sinh", "sinh_f32", function<sinh_of>),
+    POWERLAB_KERNEL("softplus", "softplus_f32", function<softplus_of>),
+    POWERLAB_KERNEL("softsign", "softsign_f32", function<softsign_of>),
+    POWERLAB_KERNEL("sqrt", "sqrt_f32", function<sqrt_of>),
+    POWERLAB_KERNEL("swish", "swish_f32", function<swish_of>),
+    POWERLAB_KERNEL("tan", "tan_f32", function<tan_of>),
+    POWERLAB_KERNEL("thresholded_relu", "thresholded_relu_f32", function<thresholded_relu_of>),
     POWERLAB_KERNEL("lrn", "lrn_f32", lrn),
     POWERLAB_KERNEL("lstm", "lstm_f32", lstm),
     POWERLAB_KERNEL("recurrence_rnn", "recurrence_rnn_f32", recurrence<RnnCell>),
@@ -144,6 +176,33 @@ static const Kernel kKernels[] = {
     POWERLAB_GENERAL("softmax_rows_f32", softmax_rows),
     POWERLAB_GENERAL("log_softmax_rows_f32", log_softmax_rows),
     POWERLAB_GENERAL("hardmax_rows_f32", hardmax_rows),
+    POWERLAB_GENERAL("reduce_sum_f32", reduce<SumF>),
+    POWERLAB_GENERAL("reduce_mean_f32", reduce<MeanF>),
+    POWERLAB_GENERAL("reduce_log_sum_f32", reduce<LogSumF>),
+    POWERLAB_GENERAL("reduce_l1_f32", reduce<L1F>),
+    POWERLAB_GENERAL("reduce_l2_f32", reduce<L2F>),
+    POWERLAB_GENERAL("reduce_squares_f32", reduce<SquaresF>),
+    POWERLAB_GENERAL("reduce_product_f32", reduce<ProductF>),
+    POWERLAB_GENERAL("reduce_max_f32", reduce<MaxF>),
+    POWERLAB_GENERAL("reduce_min_f32", reduce<MinF>),
+    POWERLAB_GENERAL("reduce_sum_i64", reduce<SumI>),
+    POWERLAB_GENERAL("reduce_mean_i64", reduce<MeanI>),
+    POWERLAB_GENERAL("reduce_l1_i64", reduce<L1I>),
+    POWERLAB_GENERAL("reduce_squares_i64", reduce<SquaresI>),
+    POWERLAB_GENERAL("reduce_product_i64", reduce<ProductI>),
+    POWERLAB_GENERAL("reduce_max_i64", reduce<MaxI>),
+    POWERLAB_GENERAL("reduce_min_i64", reduce<MinI>),
+    POWERLAB_GENERAL("reduce_log_sum_exp_f32", reduce_log_sum_exp),
+    POWERLAB_GENERAL("arg_most_f32", arg_most<float>),
+    POWERLAB_GENERAL("running_sum_f32", running_sum<float, double>),
+    POWERLAB_GENERAL("top_f32", top<float>),
+    POWERLAB_GENERAL("take_f32", take<float>),
+    POWERLAB_GENERAL("put_f32", put<float>),
+    POWERLAB_GENERAL("arg_most_i64", arg_most<Int>),
+    POWERLAB_GENERAL("running_sum_i64", running_sum<Int, Bits>),
+    POWERLAB_GENERAL("top_i64", top<Int>),
+    POWERLAB_GENERAL("take_i64", take<Int>),
+    POWERLAB_GENERAL("put_i64", put<Int>),
     POWERLAB_KERNEL("peak", "peak_f32_12", peak),
 };
 

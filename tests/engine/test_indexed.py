@@ -1,0 +1,157 @@
+"""Gather and Scatter in all their forms, against ONNX Runtime; a place outside the data ends the run."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from engine_models import load_bytes
+from general_models import alike, check_by_ort, model_bytes, node_bytes, run_engine
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from onnx import helper
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine import Session
+from powerlab.engine.passes import optimise
+
+GENERATOR = np.random.default_rng(5)
+
+
+def made(shape, dtype="float32"):
+    return GENERATOR.integers(-50, 50, shape).astype(dtype)
+
+
+@settings(max_examples=80)
+@given(
+    st.lists(st.integers(1, 5), min_size=1, max_size=4),
+    st.lists(st.integers(1, 4), max_size=3),
+    st.sampled_from(["float32", "int64", "uint8"]),
+    st.sampled_from(["int32", "int64"]),
+    st.data(),
+)
+def test_gather_along_any_axis(shape, picked, dtype, index_dtype, data):
+    axis = data.draw(st.integers(0, len(shape) - 1))
+    inputs = {"x": made(shape, dtype), "i": GENERATOR.integers(-shape[axis], shape[axis], picked).astype(index_dtype)}
+    inputs["i"] = np.asarray(inputs["i"])
+    found = run_engine(node_bytes("Gather", inputs, axis=axis), inputs)
+    alike(found, {"y": np.take(inputs["x"], inputs["i"], axis)})
+
+
+@settings(max_examples=60)
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=4), st.sampled_from(["float32", "int32"]), st.data())
+def test_gather_elements(shape, dtype, data):
+    axis = data.draw(st.integers(0, len(shape) - 1))
+    own = [data.draw(st.integers(1, size)) for size in shape]
+    own[axis] = data.draw(st.integers(1, 6))
+    inputs = {"x": made(shape, dtype), "i": GENERATOR.integers(-shape[axis], shape[axis], own)}
+    seen = inputs["x"][tuple(slice(None) if at == axis else slice(size) for at, size in enumerate(own))]
+    expected = np.take_along_axis(seen, inputs["i"] % shape[axis], axis)
+    alike(run_engine(node_bytes("GatherElements", inputs, axis=axis), inputs), {"y": expected})
+
+
+@pytest.mark.parametrize(
+    ("shape", "indices", "batch"),
+    [((4, 5), (3, 2), 0), ((4, 5, 6), (2, 3, 1), 0), ((2, 3, 4), (2, 5, 1), 1), ((2, 3, 4, 5), (2, 3, 2, 2), 2)],
+)
+def test_gather_by_tuples(shape, indices, batch):
+    named = shape[batch : batch + indices[-1]]
+    places = np.stack([GENERATOR.integers(-size, size, indices[:-1]) for size in named], -1)
+    inputs = {"x": made(shape), "i": places}
+    check_by_ort(node_bytes("GatherND", inputs, batch_dims=batch), inputs)
+
+
+@pytest.mark.parametrize("reduction", ["none", "add", "mul", "min", "max"])
+@pytest.mark.parametrize("dtype", ["float32", "int64", "int32"])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_scatter_elements(reduction, dtype, axis):
+    shape, own = (4, 5, 3), (2, 5, 3) if axis == 0 else (4, 2, 3) if axis == 1 else (4, 5, 2)
+    if reduction == "none":  # each place once: else ONNX leaves open which update wins
+        index = np.argsort(GENERATOR.random(shape), axis)[tuple(slice(size) for size in own)]
+    else:
+        index = GENERATOR.integers(-shape[axis], shape[axis], own)
+    inputs = {"x": made(shape, dtype), "i": index, "u": made(own, dtype)}
+    check_by_ort(node_bytes("ScatterElements", inputs, axis=axis, reduction=reduction), inputs)
+
+
+@pytest.mark.parametrize("reduction", ["none", "add", "mul", "min", "max"])
+@pytest.mark.parametrize(("shape", "tuples", "named"), [((6, 5), (3,), 1), ((4, 5, 6), (2, 2), 2), ((4, 5), (7,), 2)])
+def test_scatter_by_tuples(reduction, shape, tuples, named):
+    count = int(np.prod(tuples))
+    flat = GENERATOR.permutation(int(np.prod(shape[:named])))[:count]
+    index = np.stack(np.unravel_index(flat, shape[:named]), -1).reshape(*tuples, named).astype(np.int64)
+    inputs = {"x": made(shape), "i": index, "u": made((*tuples, *shape[named:]))}
+    check_by_ort(node_bytes("ScatterND", inputs, reduction=reduction), inputs)
+
+
+def test_updates_of_one_place_are_made_in_order():
+    inputs = {"x": np.zeros((3, 2), np.float32), "i": np.int64([[1], [1], [1]]), "u": made((3, 2))}
+    found = run_engine(node_bytes("ScatterND", inputs), inputs)["y"]
+    np.testing.assert_array_equal(found[1], inputs["u"][-1])
+
+
+@pytest.mark.parametrize("axis", [-1, 0, 1])
+@pytest.mark.parametrize("dtype", ["int64", "int32", "float32"])
+def test_one_hot(axis, dtype):
+    inputs = {"x": np.array([[1, -2, 4], [9, 0, -9]], dtype), "v": np.float32([2, 5])}
+    data = node_bytes("OneHot", inputs, constants={"d": np.int64([5])}, order=["x", "d", "v"], axis=axis)
+    classes = np.expand_dims(inputs["x"], axis)
+    ladder = np.arange(5).reshape([5 if at == axis % 3 else 1 for at in range(3)])
+    expected = np.where(np.where(classes < 0, classes + 5, classes) == ladder, np.float32(5), np.float32(2))
+    alike(run_engine(data, inputs), {"y": expected})
+
+
+def test_an_embedding_of_tokens():
+    nodes = [
+        helper.make_node("Gather", ["table", "ids"], ["words"]),
+        helper.make_node("Shape", ["ids"], ["s"]),
+        helper.make_node("Gather", ["s", "one"], ["n"]),
+        helper.make_node("Range", ["zero", "n", "step"], ["places"]),
+        helper.make_node("Gather", ["positions", "places"], ["order"]),
+        helper.make_node("Add", ["words", "order"], ["y"]),
+    ]
+    constants = {
+        "table": made((1000, 32)),
+        "positions": made((16, 32)),
+        "one": np.int64(1),
+        "zero": np.int64(0),
+        "step": np.int64(1),
+    }
+    inputs = {"ids": GENERATOR.integers(0, 1000, (2, 7))}
+    check_by_ort(model_bytes(nodes, inputs, constants=constants), inputs)
+
+
+@pytest.mark.parametrize(
+    ("operator", "wrong"),
+    [
+        ("Gather", [[5]]),
+        ("Gather", [[-6]]),
+        ("GatherElements", [[5]]),
+        ("GatherND", [[5]]),
+        ("ScatterElements", [[-6]]),
+    ],
+)
+def test_a_place_outside_the_data_ends_the_run_and_the_next_one_is_sound(operator, wrong):
+    inputs = {"x": made((5, 1)), "i": np.int64([[0]])}
+    if operator.startswith("Scatter"):
+        inputs["u"] = made((1, 1))
+    data = node_bytes(operator, inputs)
+    session = Session(optimise(load_bytes(data)), threads=2)
+    sound = session.run(inputs)
+    with pytest.raises(PowerlabError, match="the node 'n' was given an index outside its data; run the model with"):
+        session.run({**inputs, "i": np.int64(wrong)})
+    alike(session.run(inputs), sound)
+
+
+@pytest.mark.parametrize(
+    ("operator", "inputs", "sentence"),
+    [
+        ("Gather", {"x": made((3,)), "i": np.float32([1])}, "whole numbers as indices"),
+        ("GatherElements", {"x": made((3, 2)), "i": np.int64([1])}, "do not fit"),
+        ("GatherND", {"x": made((3,)), "i": np.int64([[1, 1]])}, "indices of 2 axes"),
+        ("ScatterND", {"x": made((3, 2)), "i": np.int64([[1]]), "u": made((2,))}, "do not fit"),
+        ("ScatterElements", {"x": made((3,)), "i": np.int64([1]), "u": made((2,))}, "do not fit"),
+    ],
+)
+def test_what_does_not_fit_is_named(operator, inputs, sentence):
+    with pytest.raises(PowerlabError, match=sentence):
+        run_engine(node_bytes(operator, inputs), inputs)

@@ -1,0 +1,209 @@
+"""Operators that move elements and compute nothing, of every type, against numpy and ONNX Runtime."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from general_models import alike, check_by_ort, model_bytes, node_bytes, run_engine
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from onnx import helper
+
+from powerlab.domain.errors import PowerlabError
+
+DTYPES = ["float32", "int32", "uint8", "bool"]
+
+
+def counted(shape, dtype="float32"):
+    """Return a tensor whose elements tell where they were, as far as the type can."""
+    numbers = np.arange(np.prod(shape, dtype=int)).reshape(shape)
+    return (numbers % 2 == 0) if dtype == "bool" else numbers.astype(dtype)
+
+
+def ints(*values):
+    return np.array(values, np.int64)
+
+
+@settings(max_examples=60)
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=6), st.sampled_from(DTYPES), st.data())
+def test_axes_in_any_order(shape, dtype, data):
+    order = data.draw(st.permutations(range(len(shape))))
+    x = counted(shape, dtype)
+    alike(run_engine(node_bytes("Transpose", {"x": x}, perm=order), {"x": x}), {"y": x.transpose(order)})
+
+
+@settings(max_examples=60)
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=4), st.sampled_from(DTYPES), st.data())
+def test_slices_forwards_and_backwards(shape, dtype, data):
+    x, chosen = counted(shape, dtype), []
+    for size in shape:
+        step = data.draw(st.sampled_from([-3, -2, -1, 1, 2, 3]))
+        start, end = (data.draw(st.integers(-size - 2, size + 2)) for _ in range(2))
+        chosen.append((start, end, step))
+    parts = tuple(
+        slice(0 if step > 0 and start < -size else start, None if step < 0 and end < -size else end, step)
+        for (start, end, step), size in zip(chosen, shape, strict=True)
+    )
+    expected = x[parts]
+    if not expected.size:
+        return
+    starts, ends, steps = (ints(*values) for values in zip(*chosen, strict=True))
+    constants = {"s": starts, "e": ends, "a": ints(*range(len(shape))), "t": steps}
+    alike(run_engine(node_bytes("Slice", {"x": x}, constants=constants), {"x": x}), {"y": expected})
+
+
+@settings(max_examples=40)
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=4), st.sampled_from(DTYPES), st.data())
+def test_tiles(shape, dtype, data):
+    counts = [data.draw(st.integers(1, 3)) for _ in shape]
+    x = counted(shape, dtype)
+    alike(run_engine(node_bytes("Tile", {"x": x}, constants={"r": ints(*counts)}), {"x": x}), {"y": np.tile(x, counts)})
+
+
+@settings(max_examples=80)
+@given(
+    st.lists(st.integers(2, 5), min_size=1, max_size=4),
+    st.sampled_from(["constant", "edge", "reflect", "wrap"]),
+    st.sampled_from(["float32", "int64"]),
+    st.data(),
+)
+def test_pads(shape, mode, dtype, data):
+    x = counted(shape, dtype)
+    pads = [(data.draw(st.integers(-1, 3)), data.draw(st.integers(0, 3))) for _ in shape]
+    if mode == "reflect":
+        pads = [
+            (min(before, size - 1 + min(before, 0)), min(after, size - 2))
+            for (before, after), size in zip(pads, shape, strict=True)
+        ]
+    kept = x[tuple(slice(max(0, -before), None) for before, _ in pads)]
+    added = [(max(0, before), after) for before, after in pads]
+    how = {"constant_values": 7} if mode == "constant" else {}
+    expected = np.pad(kept, added, mode=mode, **how)
+    before, after = zip(*pads, strict=True)
+    constants = {"p": ints(*before, *after), "v": np.array(7, dtype)}
+    found = run_engine(node_bytes("Pad", {"x": x}, constants=constants, mode=mode, opset=19), {"x": x})
+    alike(found, {"y": expected})
+
+
+def test_pads_of_some_axes_with_a_computed_filling():
+    inputs = {"x": counted((2, 3)), "v": np.float32([5]).reshape(())}
+    data = node_bytes("Pad", inputs, constants={"p": ints(1, 2), "a": ints(-1)}, order=["x", "p", "v", "a"])
+    alike(run_engine(data, inputs), {"y": np.pad(inputs["x"], ((0, 0), (1, 2)), constant_values=5)})
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_splits_and_joins(dtype, axis):
+    x = counted((4, 5, 6), dtype)
+    size = x.shape[axis]
+    nodes = [
+        helper.make_node("Split", ["x", "s"], ["a", "b", "c"], axis=axis),
+        helper.make_node("Concat", ["c", "a", "b"], ["y"], axis=axis),
+    ]
+    data = model_bytes(nodes, {"x": x}, ["y", "b"], constants={"s": ints(1, 2, size - 3)})
+    a, b, c = np.split(x, [1, 3], axis)
+    alike(run_engine(data, {"x": x}), {"y": np.concatenate([c, a, b], axis), "b": b})
+
+
+def test_splits_into_parts_of_which_the_last_is_smaller():
+    x = counted((7, 2))
+    data = node_bytes("Split", {"x": x}, outputs=["a", "b", "c"], num_outputs=3)
+    alike(run_engine(data, {"x": x}), {"a": x[:3], "b": x[3:6], "c": x[6:]})
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_expand_repeats_axes_of_one(dtype):
+    x = counted((3, 1), dtype)
+    found = run_engine(node_bytes("Expand", {"x": x}, constants={"s": ints(2, 1, 4)}), {"x": x})
+    alike(found, {"y": np.broadcast_to(x, (2, 3, 4))})
+
+
+@pytest.mark.parametrize("mode", ["DCR", "CRD"])
+def test_channels_and_pixels_change_places(mode):
+    x = counted((2, 12, 3, 5))
+    check_by_ort(node_bytes("DepthToSpace", {"x": x}, blocksize=2, mode=mode), {"x": x})
+    image = counted((1, 3, 4, 6))
+    check_by_ort(node_bytes("SpaceToDepth", {"x": image}, blocksize=2), {"x": image})
+
+
+@pytest.mark.parametrize(("time", "batch"), [(0, 1), (1, 0)])
+def test_sequences_are_turned_round_up_to_their_length(time, batch):
+    shape = (4, 3, 2) if time == 0 else (3, 4, 2)
+    inputs = {"x": counted(shape), "l": ints(1, 4, 2)}
+    check_by_ort(node_bytes("ReverseSequence", inputs, time_axis=time, batch_axis=batch), inputs)
+
+
+@pytest.mark.parametrize("upper", [0, 1])
+@pytest.mark.parametrize("k", [-2, 0, 1])
+@pytest.mark.parametrize("dtype", ["float32", "int64", "bool"])
+def test_triangles(upper, k, dtype):
+    x = counted((2, 4, 5), dtype)
+    function = np.triu if upper else np.tril
+    found = run_engine(node_bytes("Trilu", {"x": x}, constants={"k": np.int64(k)}, upper=upper), {"x": x})
+    alike(found, {"y": function(x, k)})
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_views_of_any_type(dtype):
+    x = counted((2, 3, 4), dtype)
+    nodes = [
+        helper.make_node("Reshape", ["x", "s"], ["a"]),
+        helper.make_node("Unsqueeze", ["a", "u"], ["b"]),
+        helper.make_node("Transpose", ["b"], ["c"], perm=[2, 1, 0]),
+        helper.make_node("Flatten", ["c"], ["y"], axis=2),
+    ]
+    constants = {"s": ints(6, 4), "u": ints(1)}
+    expected = x.reshape(6, 1, 4).transpose(2, 1, 0).reshape(4, 6)
+    alike(run_engine(model_bytes(nodes, {"x": x}, constants=constants), {"x": x}), {"y": expected})
+
+
+def test_what_shapes_alone_decide_needs_no_run():
+    x = counted((2, 3))
+    nodes = [
+        helper.make_node("EyeLike", ["x"], ["e"], k=1),
+        helper.make_node("Size", ["x"], ["n"]),
+        helper.make_node("Shape", ["x"], ["s"], start=1),
+        helper.make_node("Range", ["zero", "n", "two"], ["r"]),
+    ]
+    data = model_bytes(nodes, {"x": x}, "ensr", constants={"zero": np.int64(0), "two": np.int64(2)})
+    expected = {"e": np.eye(2, 3, 1, np.float32), "n": np.array(6), "s": ints(3), "r": ints(0, 2, 4)}
+    alike(run_engine(data, {"x": x}), expected)
+
+
+def test_a_split_of_a_shape_is_followed_when_shapes_are_inferred():
+    """As exporters take a shape apart, and put it together in another way."""
+    x = counted((2, 3, 4))
+    nodes = [
+        helper.make_node("Shape", ["x"], ["s"]),
+        helper.make_node("Split", ["s"], ["a", "b", "c"], num_outputs=3),
+        helper.make_node("Mul", ["a", "b"], ["ab"]),
+        helper.make_node("Concat", ["ab", "c"], ["t"], axis=0),
+        helper.make_node("Reshape", ["x", "t"], ["y"]),
+    ]
+    alike(run_engine(model_bytes(nodes, {"x": x}), {"x": x}), {"y": x.reshape(6, 4)})
+
+
+@pytest.mark.parametrize(
+    ("operator", "inputs", "constants", "attributes", "sentence"),
+    [
+        ("Split", {"x": counted((4,))}, {"s": ints(1, 2)}, {}, "which do not fit"),
+        ("Tile", {"x": counted((4, 2))}, {"r": ints(2)}, {}, "repeats a tensor of 2 axes"),
+        (
+            "Pad",
+            {"x": counted((3,))},
+            {"p": ints(3, 0)},
+            {"mode": "reflect"},
+            "reflects 3 elements of an axis that has 3",
+        ),
+        ("Pad", {"x": counted((3,))}, {"p": ints(-2, -2)}, {}, "takes more away"),
+        ("Pad", {"x": counted((3,))}, {"p": ints(1, 1)}, {"mode": "mirror"}, "pads by 'mirror'"),
+        ("DepthToSpace", {"x": counted((1, 6, 2, 2))}, {}, {"blocksize": 2}, "spreads 6 channels"),
+        ("NonZero", {"x": counted((3,))}, {}, {}, "computed while the network runs"),
+        ("Trilu", {"x": counted((3,))}, {}, {}, "needs a matrix"),
+        ("Expand", {"x": counted((3,))}, {"s": ints(2, 4)}, {}, "do not fit"),
+    ],
+)
+def test_what_cannot_be_moved_is_named(operator, inputs, constants, attributes, sentence):
+    outputs = ["y", "z"] if operator == "Split" else ["y"]
+    with pytest.raises(PowerlabError, match=sentence):
+        run_engine(node_bytes(operator, inputs, outputs=outputs, constants=constants, **attributes), inputs)
