@@ -23,6 +23,7 @@ from onnx.backend.test.loader import load_model_tests
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
+from powerlab.engine.onnx_reader.build import OLDEST_OPSET
 
 FLOAT32 = "tensor(float)"
 
@@ -83,6 +84,8 @@ def _case(case: TestCase, plain: TestCase) -> Case:
     node = plain.model.graph.node[0]
     opset = next((one.version for one in plain.model.opset_import if one.domain == node.domain), 0)
     inputs, outputs = case.data_sets[0]
+    for one in case.model.opset_import:
+        one.version = _read_opset(node, opset) if one.domain == node.domain else one.version
     return Case(
         name=case.name,
         operator=f"{node.domain}.{node.op_type}" if node.domain else node.op_type,
@@ -94,6 +97,17 @@ def _case(case: TestCase, plain: TestCase) -> Case:
         rtol=case.rtol,
         atol=case.atol,
     )
+
+
+def _read_opset(node: onnx.NodeProto, opset: int) -> int:
+    """Return the version of the operators as which a model can be read, where its own is older than the engine reads.
+
+    An operator that has not changed until the oldest version that is read is the same in both.
+    """
+    if opset >= OLDEST_OPSET or node.domain:
+        return opset
+    now, then = (defs.get_schema(node.op_type, version, node.domain).since_version for version in (OLDEST_OPSET, opset))
+    return OLDEST_OPSET if now == then else opset
 
 
 def _array(value: Any) -> Any:

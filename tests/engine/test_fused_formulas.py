@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from engine_models import load_bytes
-from general_models import check_by_ort, model_bytes
+from general_models import alike, check_by_ort, model_bytes, run_engine
 from onnx import helper
 
 from powerlab.engine.passes import optimise
@@ -51,3 +51,59 @@ def test_a_formula_like_a_gelu_is_none(half, root):
     data = model_bytes(nodes, inputs, constants=constants)
     assert "Gelu" not in operator_counts(optimise(load_bytes(data)))
     check_by_ort(data, inputs, rtol=1e-4)
+
+
+def layer_norm(form="pow", axes=(-1,), others=(-1,), exponent=2.0):
+    node = helper.make_node
+    square = node("Pow", ["d", "two"], ["q"]) if form == "pow" else node("Mul", ["d", "d"], ["q"])
+    return [
+        node("ReduceMean", ["x"], ["m"], axes=list(axes)),
+        node("Sub", ["x", "m"], ["d"]),
+        square,
+        node("ReduceMean", ["q"], ["v"], axes=list(others)),
+        node("Add", ["v", "epsilon"], ["w"]),
+        node("Sqrt", ["w"], ["r"]),
+        node("Div", ["d", "r"], ["n"]),
+        node("Mul", ["n", "scale"], ["s"]),
+        node("Add", ["s", "shift"], ["y"]),
+    ], {
+        "two": number(exponent),
+        "epsilon": number(1e-5),
+        "scale": normal(20, seed=1),
+        "shift": normal(20, seed=2),
+    }
+
+
+@pytest.mark.parametrize("form", ["pow", "product"])
+def test_a_layer_normalisation_of_nine_operators_is_one(form):
+    nodes, constants = layer_norm(form)
+    inputs = {"x": 3 * normal(2, 7, 20) + 1}
+    data = model_bytes(nodes, inputs, constants=constants, opset=13)
+    graph = optimise(load_bytes(data))
+    assert operator_counts(graph) == {"RowNorm": 1}
+    assert len(graph.nodes[0].inputs) == 3
+    check_by_ort(data, inputs, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "options", [{"axes": (1,), "others": (-1,)}, {"axes": (1,), "others": (1,)}, {"exponent": 4.0}], ids=str
+)
+def test_a_formula_like_a_layer_normalisation_is_none(options):
+    nodes, constants = layer_norm(**options)
+    inputs = {"x": normal(2, 7, 20)}
+    data = model_bytes(nodes, inputs, constants=constants, opset=13)
+    assert "RowNorm" not in operator_counts(optimise(load_bytes(data)))
+    wide, exponent = inputs["x"].astype(np.float64), options.get("exponent", 2.0)
+    deviation = wide - wide.mean(options.get("axes", (-1,)), keepdims=True)
+    moment = (deviation**exponent).mean(options.get("others", (-1,)), keepdims=True)
+    expected = deviation / np.sqrt(moment + 1e-5) * constants["scale"] + constants["shift"]
+    alike(run_engine(data, inputs), {"y": expected.astype(np.float32)}, rtol=1e-4, atol=1e-5)
+
+
+def test_a_scale_that_is_no_row_stays_a_product():
+    nodes, constants = layer_norm()
+    constants["scale"] = normal(7, 1, seed=1)
+    inputs = {"x": normal(2, 7, 20)}
+    data = model_bytes(nodes, inputs, constants=constants, opset=13)
+    assert operator_counts(optimise(load_bytes(data))) == {"RowNorm": 1, "Elementwise": 2}
+    check_by_ort(data, inputs, rtol=1e-4, atol=1e-5)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import cast
 
-from powerlab.domain.errors import PowerlabError
 from powerlab.engine.graph import Node
 from powerlab.engine.layout import divide_up
 from powerlab.engine.lower.attributes import number
 from powerlab.engine.lower.builder import Builder
 from powerlab.engine.machine import Machine
-from powerlab.engine.operand import MOST_AXES, Operand, joined
+from powerlab.engine.operand import Operand, joined
 from powerlab.engine.tiers import Tier
 
 _FLOAT_BYTES = 4
@@ -21,25 +20,18 @@ _LONGEST_CHUNK = 512
 
 
 def lower_product(builder: Builder, node: Node) -> None:
-    """Lower a Product.
-
-    Raises:
-        PowerlabError: it has more axes than the kernel takes.
-    """
+    """Lower a Product."""
     left, right = (_side(builder, node, index) for index in (0, 1))
     out = builder.new_general(node.outputs[0])
     *batch, inner, columns = right.sizes
     packed_floats = inner * divide_up(columns, builder.tier.vector_width) * builder.tier.vector_width
     packed = builder.room((*batch, 1, packed_floats))
-    _check_axes(node, right)
     label, alpha = f"{node.name or node.outputs[0]} packed", number(node, "alpha")
     builder.emit_general("pack_matrix_f32", label, (packed, right), alpha=alpha)
     batches = out.sizes[:-2]
     sides = (out, _repeated(left, batches), _repeated(packed, batches))
     chunk, together = cut(inner, builder.tier, builder.machine)
-    operands = _joined_batches(sides)
-    _check_axes(node, operands[0])
-    builder.emit_general("matmul_f32", node, operands, (chunk, together))
+    builder.emit_general("matmul_f32", node, _joined_batches(sides), (chunk, together))
 
 
 def cut(inner: int, tier: Tier, machine: Machine) -> tuple[int, int]:
@@ -71,10 +63,3 @@ def _joined_batches(operands: tuple[Operand, ...]) -> tuple[Operand, ...]:
         replace(one, sizes=(*batch.sizes, *one.sizes[-2:]), strides=(*batch.strides, *one.strides[-2:]))
         for one, batch in zip(operands, batches, strict=True)
     )
-
-
-def _check_axes(node: Node, operand: Operand) -> None:
-    if len(operand.sizes) > MOST_AXES:
-        raise PowerlabError(
-            f"{node} works on {len(operand.sizes)} axes, and the built-in engine goes up to {MOST_AXES}."
-        )

@@ -6,12 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from powerlab.domain.errors import PowerlabError
 from powerlab.engine.graph import Node
 from powerlab.engine.lower.attributes import number
 from powerlab.engine.lower.builder import Builder
 from powerlab.engine.lower.normalise import lower_softmax as lower_softmax_across
-from powerlab.engine.operand import MOST_AXES, Operand, compact_strides, joined
+from powerlab.engine.operand import Operand, compact_strides, joined
 
 
 def lower_row_norm(builder: Builder, node: Node) -> None:
@@ -80,10 +79,6 @@ def _as_rows(operands: Sequence[Operand], axis: int) -> tuple[Operand, ...]:
     before = joined(
         [replace(one, sizes=one.sizes[:axis] or (1,), strides=one.strides[:axis] or (0,)) for one in operands]
     )
-    if len(before[0].sizes) >= MOST_AXES:
-        raise PowerlabError(
-            f"a tensor has {len(operands[0].sizes)} axes, and the built-in engine goes up to {MOST_AXES}."
-        )
     return tuple(
         replace(one, sizes=(*rows.sizes, math.prod(one.sizes[axis:])), strides=(*rows.strides, 1))
         for one, rows in zip(operands, before, strict=True)

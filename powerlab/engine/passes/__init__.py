@@ -12,11 +12,14 @@ from powerlab.engine.graph import Graph
 from powerlab.engine.passes.check_lowered import LOWERED, check_lowered
 from powerlab.engine.passes.drop_dead import drop_dead
 from powerlab.engine.passes.expand_attention import expand_attention
+from powerlab.engine.passes.expand_einsum import expand_einsum
+from powerlab.engine.passes.expand_rotary import expand_rotary
 from powerlab.engine.passes.fold_constants import fold_constants
 from powerlab.engine.passes.fold_scales import fold_scales
 from powerlab.engine.passes.fuse_chains import fuse_chains
 from powerlab.engine.passes.fuse_clamps import fuse_clamps
 from powerlab.engine.passes.fuse_gelus import fuse_gelus
+from powerlab.engine.passes.fuse_layer_norms import fuse_layer_norms
 from powerlab.engine.passes.fuse_residuals import fuse_residuals
 from powerlab.engine.passes.fuse_transposes import fuse_transposes
 from powerlab.engine.passes.lower_activations import lower_activations
@@ -40,9 +43,12 @@ from powerlab.engine.passes.simplify_views import simplify_views
 from powerlab.engine.passes.sink_views import sink_views
 
 PASSES: tuple[Callable[[Graph], Graph], ...] = (
-    fold_constants,
-    fuse_gelus,
+    expand_einsum,
     expand_attention,
+    expand_rotary,
+    fold_constants,
+    fuse_layer_norms,
+    fuse_gelus,
     lower_row_norms,
     lower_recurrences,
     lower_views,
