@@ -28,8 +28,9 @@ page anew. The engine reads opset {oldest} and newer; the column *opset* says in
 - **float32**: cases in which every tensor that the standard lets be float32 is float32; indices, shapes and conditions
   are whole numbers and truth values as the operator demands. **Other types** are the rest: float16, float64, 8-bit
   numbers, sums of whole numbers, texts, sequences.
-- **passed**: the answer is within the standard's tolerance (a thousandth of the value). Of these, **by constants**
-  passed only with some inputs given as constants of the model, because the engine fixes all shapes when it loads one.
+- **passed**: the answer is within the standard's tolerance (a thousandth of the value; in float16 two thousandths). Of
+  these, **by constants** passed only with some inputs given as constants of the model, because the engine fixes all
+  shapes when it loads one.
 - **refused**: the engine says in a sentence what it lacks. **Wrong**: another answer than the published one.
 - Most cases are there twice: as they are, and *expanded* into the simpler operators that define the operator.
 

@@ -48,6 +48,14 @@ def test_an_answer_is_right_in_numbers_shape_and_type(answer, outcome, tmp_path)
     assert run_case(relu(answer), tmp_path / "case.onnx").outcome == outcome
 
 
+@pytest.mark.parametrize(("answer", "outcome"), [(2.003, Outcome.PASSED), (2.005, Outcome.WRONG)])
+def test_in_float16_two_units_in_the_last_place_are_granted(answer, outcome, tmp_path):
+    half = onnx.TensorProto.FLOAT16
+    one = case(helper.make_node("Relu", ["x"], ["y"], "n"), [np.float16([2])], [np.float16([answer])], [half])
+    one.model.graph.output[0].type.tensor_type.elem_type = half
+    assert run_case(one, tmp_path / "case.onnx").outcome == outcome
+
+
 def test_a_crash_is_a_wrong_answer(monkeypatch, tmp_path):
     def crash(path, threads):
         raise KeyError("x")

@@ -28,6 +28,9 @@ CONSTANTS = {
     "half": np.float32(0.5),
     "row": np.ones(4, np.float32),
     "grid": np.zeros((1, 2, 3, 2), np.float32),
+    "angles": np.ones((1, 4, 2), np.float32),
+    "begin": np.array([0, 1]),
+    "end": np.array([1, 2]),
     "states": np.ones((1, 8, 2), np.float32),
 }
 CONV = "Conv x,w -> c"
@@ -41,11 +44,19 @@ SAMPLED = [
 
 # Name of the pass → nodes of the model, outputs, nodes before the pass, nodes after it.
 PICTURES = {
-    "fold_constants": (["Add two,two -> four", "Mul x,four -> y"], "y", ["Mul x,four -> y"]),
-    "fuse_gelus": (
-        ["Div x,root -> d", "Erf d -> e", "Add e,one -> a", "Mul x,a -> p", "Mul p,half -> y"],
+    "expand_einsum": (
+        ["Einsum x,x -> y"],
         "y",
-        ["Div x,root -> d", "Erf d -> e", "Add e,one -> a", "Mul x,a -> p", "Gelu x -> y"],
+        [
+            "Reshape x,y.ints -> y.reshape",
+            "Transpose x -> y.transpose",
+            "Reshape y.transpose,y.ints_1 -> y.reshape_1",
+            "Reshape y.reshape,y.ints_2 -> y.reshape_2",
+            "Reshape y.reshape_1,y.ints_3 -> y.reshape_3",
+            "MatMul y.reshape_2,y.reshape_3 -> y.matmul",
+            "Reshape y.matmul,y.ints_4 -> y.reshape_4",
+            "Reshape y.reshape_4,y.ints_5 -> y",
+        ],
     ),
     "expand_attention": (
         ["Attention x,x,x -> y"],
@@ -58,6 +69,52 @@ PICTURES = {
             "Softmax y.matmul -> y.softmax",
             "MatMul y.softmax,x -> y",
         ],
+    ),
+    "expand_rotary": (
+        ["RotaryEmbedding x,angles,angles -> y"],
+        "y",
+        [
+            "Reshape angles,y.ints -> y.reshape",
+            "Reshape angles,y.ints_1 -> y.reshape_1",
+            "Slice x,y.ints_2,y.ints_3,y.ints_4 -> y.slice",
+            "Slice x,y.ints_5,y.ints_6,y.ints_7 -> y.slice_1",
+            "Mul y.reshape,y.slice -> y.mul",
+            "Mul y.reshape_1,y.slice_1 -> y.mul_1",
+            "Sub y.mul,y.mul_1 -> y.sub",
+            "Mul y.reshape_1,y.slice -> y.mul_2",
+            "Mul y.reshape,y.slice_1 -> y.mul_3",
+            "Add y.mul_2,y.mul_3 -> y.add",
+            "Concat y.sub,y.add -> y",
+        ],
+    ),
+    "fold_constants": (["Add two,two -> four", "Mul x,four -> y"], "y", ["Mul x,four -> y"]),
+    "fuse_layer_norms": (
+        [
+            *(
+                "ReduceMean x -> i",
+                "Sub x,i -> d",
+                "Mul d,d -> j",
+                "ReduceMean j -> v",
+                "Add v,half -> e",
+                "Sqrt e -> r",
+            ),
+            *("Div d,r -> n", "Mul n,row -> y"),
+        ],
+        "y",
+        [
+            "ReduceMean x -> i",
+            "Sub x,i -> d",
+            "Mul d,d -> j",
+            "ReduceMean j -> v",
+            "Add v,half -> e",
+            "Sqrt e -> r",
+            "RowNorm x,row -> y",
+        ],
+    ),
+    "fuse_gelus": (
+        ["Div x,root -> d", "Erf d -> e", "Add e,one -> a", "Mul x,a -> p", "Mul p,half -> y"],
+        "y",
+        ["Div x,root -> d", "Erf d -> e", "Add e,one -> a", "Mul x,a -> p", "Gelu x -> y"],
     ),
     "lower_row_norms": (["LayerNormalization x,row -> y"], "y", ["RowNorm x,row -> y"]),
     "lower_recurrences": (
@@ -96,6 +153,8 @@ PICTURES = {
         "y",
         ["Reshape x -> f", "FusedGemm f,y.weight, -> y"],
     ),
+    "lower_reductions": (["ReduceSum x -> y"], "y", ["Reduce x -> y"]),
+    "lower_moves": (["Slice x,begin,end -> y"], "y", ["Slice x -> y"]),
     "sink_views": (
         ["Identity x -> i", "Flatten x -> f", "Relu i -> r", "Relu f -> z", "Sum r,i -> y"],
         "y,z",
@@ -144,7 +203,9 @@ ATTRIBUTES = {
     "AveragePool": {"kernel_shape": [2, 2], "strides": [2, 2]},
     "Concat": {"axis": 1},
     "Conv": {"auto_pad": "SAME_UPPER"},
+    "Einsum": {"equation": "abij,abkj->abik"},
     "MaxPool": {"kernel_shape": [2, 2]},
+    "ReduceMean": {"axes": [-1]},
     "Transpose": {"perm": [0, 1, 3, 2]},
 }
 KEPT = {
