@@ -11,18 +11,25 @@ namespace powerlab::engine::POWERLAB_TIER {
 
 constexpr std::int64_t kSummedAtOnce = 4096;  // in float; pieces are summed in double
 
+constexpr int kNormSums = 4;
+
 // The sum of x - less, or of its squares.
 template <bool kSquared>
 static double sum_of(const float* x, std::int64_t count, float less) {
   double sum = 0;
   for (std::int64_t first = 0; first < count; first += kSummedAtOnce) {
     const std::int64_t end = count - first < kSummedAtOnce ? count : first + kSummedAtOnce;
-    Vec part{};
+    Vec parts[kNormSums] = {};  // several, which do not wait for one another
     std::int64_t i = first;
-    for (; i + kWidth <= end; i += kWidth) {
-      const Vec v = load_unaligned(x + i) - broadcast(less);
-      part += kSquared ? v * v : v;
+    for (; i + kNormSums * kWidth <= end; i += kNormSums * kWidth) {
+      POWERLAB_UNROLL
+      for (int k = 0; k < kNormSums; ++k) {
+        const Vec v = load_unaligned(x + i + k * kWidth) - broadcast(less);
+        parts[k] += kSquared ? v * v : v;
+      }
     }
+    Vec part = parts[0];
+    for (int k = 1; k < kNormSums; ++k) part += parts[k];
     float lanes[kWidth] __attribute__((aligned(4 * kWidth)));
     store(lanes, part);
     for (const float lane : lanes) sum += static_cast<double>(lane);
