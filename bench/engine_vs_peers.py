@@ -37,14 +37,24 @@ from powerlab.engine.zoo import ZOO
 from powerlab.sweep.facts import kernel_release, memory_bytes
 from powerlab.sysroot import Sysroot
 
-MODELS = ("resnet50", "resnet152", "densenet201", "alexnet", "mobilenetv2", "yolov3", "yolov3-tiny", "lstm2")
+MODELS = (
+    "resnet50",
+    "resnet152",
+    "densenet201",
+    "alexnet",
+    "mobilenetv2",
+    "yolov3",
+    "yolov3-tiny",
+    "lstm2",
+    "vit-tiny",
+)
 CONFIGURATIONS = ((1, 1), (1, 2), (8, 2))
 """Batch size and threads."""
 
 PEERS = [engine for engine in BACKENDS if engine != "builtin"]
 
-EFFORT = Effort(cell_s=24.0, turn_s=0.06, least_rounds=5)
-QUICK = Effort(cell_s=1.2, turn_s=0.02, least_rounds=3)
+EFFORT = Effort(cell_s=22.0, turn_s=0.06, least_rounds=5)
+QUICK = Effort(cell_s=1.1, turn_s=0.02, least_rounds=3)
 
 WIDTH = 132
 """Columns of the table where the output is no terminal."""

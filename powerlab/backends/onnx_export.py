@@ -9,18 +9,18 @@ import numpy as np
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.graph import Graph, Node, TensorInfo
 
-OPSET = 14
+OPSET = 17
 IR_VERSION = 8
 _ENGINE_ONLY = frozenset({"FusedConv", "FusedGemm", "Clamp", "ScaleShift"})
 
 
 def export_onnx(graph: Graph) -> bytes:
-    """Return ``graph`` as the bytes of an ONNX file of opset 14.
+    """Return ``graph`` as the bytes of an ONNX file of opset 17.
 
     The graph must be as loaded, for the engine's own fused operators are not ONNX's. Floats are float32, shapes static.
 
     Raises:
-        PowerlabError: the onnx package is missing, or the graph is optimised or of a form older than opset 14.
+        PowerlabError: the onnx package is missing, or the graph is optimised or of a form older than opset 17.
     """
     try:
         import onnx

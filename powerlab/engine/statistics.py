@@ -23,10 +23,15 @@ _WEIGHTED = {
     "RNN": (1, 2, 3),
     "Recurrence": (1, 2, 3, 4),
     "BatchNormalization": (1, 2),
+    "LayerNormalization": (1, 2),
     "ScaleShift": (1, 2),
+    "Add": (0, 1),
+    "Concat": (0, 1),
+    "Expand": (0,),
 }
-"""Operator → inputs that are parameters when they are constants. A batch norm's mean and variance are not
-learned and not counted in papers; axes, bounds and shapes are no parameters either."""
+"""Operator → inputs that are parameters when they are constants: what is added to activations or joined with them is a
+bias or an embedding. A batch norm's mean and variance are not learned and not counted in papers; axes, bounds, shapes
+and single numbers of no axis are no parameters either."""
 
 
 _RECURRENT = ("FusedLstm", "GRU", "LSTM", "RNN", "Recurrence")
@@ -35,7 +40,8 @@ _RECURRENT = ("FusedLstm", "GRU", "LSTM", "RNN", "Recurrence")
 def parameter_count(graph: Graph) -> int:
     """Return the number of learned numbers: weights, biases, scales and shifts, each tensor once."""
     names = {node.input(index) for node in graph.nodes for index in _WEIGHTED.get(node.op_type, ())}
-    return sum(graph.tensors[name].elements for name in names if name in graph.constants)
+    learned = (graph.tensors[name] for name in names if name in graph.constants)
+    return sum(info.elements for info in learned if info.shape and info.dtype.kind == "f")
 
 
 def mac_count(graph: Graph) -> int:

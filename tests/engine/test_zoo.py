@@ -22,7 +22,8 @@ from powerlab.engine.zoo import ZOO
 # follow from the layer sizes of the paper. YOLOv3's GMAC are half of Darknet's 65.86 BFLOPs, its parameters those of
 # its well-known PyTorch ports. YOLOv3-tiny's GMAC are half of Darknet's 5.56 BFLOPs; of the 8,858,734 numbers in
 # yolov3-tiny.weights (https://pjreddie.com/darknet/yolo) 6,368 are means and variances, which are not learned. FCN-S's
-# follow from its layers, those of the LSTMs from PyTorch's nn.LSTM(256, 256, 2).
+# follow from its layers, those of the LSTMs from PyTorch's nn.LSTM(256, 256, 2). ViT-Tiny's are those of DeiT-Ti: the
+# 1.258 G that fvcore counts for it, less five for each number of its 25 layer norms.
 PUBLISHED = {
     "alexnet": (60_965_224, 0.7244e9),
     "densenet121": (7_978_856, 2.834e9),
@@ -38,6 +39,7 @@ PUBLISHED = {
     "resnet152": (60_192_808, 11.514e9),
     "squeezenet": (1_235_496, 0.3492e9),
     "vgg16": (138_357_544, 15.470e9),
+    "vit-tiny": (5_717_416, 1.258e9 - 5 * 25 * 197 * 192),
     "yolov3": (61_949_149, 32.932e9),
     "yolov3-tiny": (8_858_734 - 6_368, 5.56e9 / 2),
 }
@@ -116,6 +118,7 @@ CHECKSUMS = {
     "resnet152": 865992645,
     "squeezenet": 2852693038,
     "vgg16": 2402963543,
+    "vit-tiny": 2259373299,
     "yolov3": 3602688840,
     "yolov3-tiny": 4130448029,
 }

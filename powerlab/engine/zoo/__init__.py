@@ -24,6 +24,7 @@ from powerlab.engine.zoo import (
     resnet152,
     squeezenet,
     vgg16,
+    vit_tiny,
     yolov3,
     yolov3_tiny,
 )
@@ -58,6 +59,7 @@ ZOO: dict[str, ZooModel] = {
     "resnet152": ZooModel(resnet152.build),
     "squeezenet": ZooModel(squeezenet.build),
     "vgg16": ZooModel(vgg16.build),
+    "vit-tiny": ZooModel(vit_tiny.build),
     "yolov3": ZooModel(yolov3.build, (3, 416, 416)),
     "yolov3-tiny": ZooModel(yolov3_tiny.build, (3, 416, 416)),
 }

@@ -225,6 +225,45 @@ class Builder:
         bias = self.constant("bias", self._uniform((features,), -0.1, 0.1))
         return self.node("Gemm", (x, weight, bias), features, alpha=1.0, beta=1.0, transB=1)
 
+    def dense(self, x: str, features: int, gain: float = LINEAR_GAIN) -> str:
+        """Add a fully connected layer with bias over the last axis, as exporters write it: MatMul and Add."""
+        inputs = self._channels[x]
+        bound = math.sqrt(3.0 * gain / inputs)
+        weight = self.constant("weight", self._uniform((inputs, features), -bound, bound))
+        y = self.node("MatMul", (x, weight), features)
+        return self.node("Add", (y, self.constant("bias", self._uniform((features,), -0.1, 0.1))), features)
+
+    def layer_norm(self, x: str) -> str:
+        """Add a layer norm over the last axis (https://arxiv.org/abs/1607.06450)."""
+        features = self._channels[x]
+        scale = self.constant("gamma", self._uniform((features,), 0.8, 1.2))
+        shift = self.constant("beta", self._uniform((features,), -0.2, 0.2))
+        return self.node("LayerNormalization", (x, scale, shift), features, axis=-1, epsilon=1e-6)
+
+    def gelu(self, x: str) -> str:
+        """Add x / 2 * (1 + erf(x / sqrt(2))), as exporters write it: ONNX had no operator for it before opset 20."""
+        features = self._channels[x]
+        y = self.node("Erf", (self.node("Div", (x, self.number(math.sqrt(2))), features),), features)
+        y = self.node("Mul", (x, self.node("Add", (y, self.number(1)), features)), features)
+        return self.node("Mul", (y, self.number(0.5)), features)
+
+    def number(self, value: float) -> str:
+        """Add a scalar to the next node."""
+        return self.constant("number", np.array(value, np.float32))
+
+    def reshape(self, x: str, shape: tuple[int, ...]) -> str:
+        """Add a view of another shape: 0 keeps an axis, -1 is what is left."""
+        features = shape[-1] if shape[-1] > 0 else 0
+        return self.node("Reshape", (x, self.constant("shape", np.array(shape))), features)
+
+    def transpose(self, x: str, *axes: int, features: int = 0) -> str:
+        """Add a change of the order of axes; ``features`` is the size of the last one, where it is another."""
+        return self.node("Transpose", (x,), features or self._channels[x], perm=axes)
+
+    def embedding(self, *shape: int) -> str:
+        """Add learned numbers of their own to the next node."""
+        return self.constant("embedding", self._uniform(shape, -0.5, 0.5))
+
     def swap_first_axes(self, x: str) -> str:
         """Add the swap of sequences and time steps, numbers staying last."""
         return self.node("Transpose", (x,), self._channels[x], perm=(1, 0, 2))
