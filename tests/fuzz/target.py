@@ -65,10 +65,15 @@ def attempt(data, folder=None):
         if not {node.op_type for node in graph.nodes} - OPERATORS.keys() - {"Chain", "Reshape"}:
             _close(found, run_graph(graph, inputs), "the reference")
         _close(found, _folded(loaded, inputs), "what folding makes of it")
-        judged = JUDGE(data, inputs) if JUDGE else None
+        judged = JUDGE(data, inputs) if JUDGE and not _known_to_differ(loaded) else None
         if judged is not None:
             _close(found, judged, "ONNX Runtime")
     return tuple(kernel for kernel, _ in sessions[0].steps())
+
+
+def _known_to_differ(graph):
+    """Say whether ONNX Runtime's answer is not the published one of ONNX's own cases: resizing to aligned corners."""
+    return any(node.attributes.get("coordinate_transformation_mode") == "align_corners" for node in graph.nodes)
 
 
 def _inputs(session):
