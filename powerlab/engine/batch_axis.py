@@ -114,6 +114,25 @@ def _row_norm(graph: Graph, node: Node, axes: Axes) -> bool:
     return _each(graph, node, axes) and cast("int", axes[node.outputs[0]]) < number(node, "axis")
 
 
+def _reduce(_graph: Graph, node: Node, axes: Axes) -> bool:
+    return axes[node.inputs[0]] not in integers(node, "axes")
+
+
+def _arg_most(_graph: Graph, node: Node, axes: Axes) -> bool:
+    return axes[node.inputs[0]] != number(node, "axis")
+
+
+def _slice(graph: Graph, node: Node, axes: Axes) -> bool:
+    axis = cast("int", axes[node.outputs[0]])
+    return _each(graph, node, axes) and integers(node, "starts")[axis] == 0 and integers(node, "steps")[axis] == 1
+
+
+def _gather(_graph: Graph, node: Node, axes: Axes) -> bool:
+    """What is picked, by the same indices for every image; or rows of a table, by indices that every image has."""
+    data, indices = (axes[name] for name in node.inputs)
+    return data is None or (indices is None and data != number(node, "axis"))
+
+
 def _product(graph: Graph, node: Node, axes: Axes) -> bool:
     """Matrices in the last two axes, after each side's own are reordered; the inner axis is summed over."""
     result = cast("int", axes[node.outputs[0]]) - len(graph.shape(node.outputs[0]))
@@ -147,11 +166,15 @@ _IMAGES = ("AveragePool", "Chain", "FusedConv", "FusedConvTranspose", "FusedGemm
 
 _RULES: Mapping[str, Rule] = {
     **dict.fromkeys((*_IMAGES, "LRN", "MaxPool", "Pool", "Resize", "ScaleShift"), _first_axis),
-    **dict.fromkeys((*KERNELS, "Add", "Clamp", "Elementwise", "Multiply"), _each),
-    **dict.fromkeys(("Concat", "Hardmax", "LogSoftmax", "Softmax"), _along("axis")),
+    **dict.fromkeys((*KERNELS, "Add", "Clamp", "Elementwise", "Expand", "Multiply", "Pad"), _each),
+    **dict.fromkeys(("Concat", "CumSum", "Hardmax", "LogSoftmax", "Softmax", "TopK"), _along("axis")),
     **dict.fromkeys(("FusedLstm", "Recurrence"), _recurrence),
+    "ArgMost": _arg_most,
+    "Gather": _gather,
     "Product": _product,
+    "Reduce": _reduce,
     "Reshape": _reshape,
     "RowNorm": _row_norm,
+    "Slice": _slice,
     "Transpose": _transpose,
 }

@@ -160,7 +160,7 @@ HOSTILE = {
     "too many axes": (made_then("ConstantOfShape", {}, [1] * 65), "'maker' has the impossible shape"),
     "doubled": (doubled(20), "Concat node 'double.*' makes the constants of this model larger"),
     "doubled beyond all": (doubled(40), "Concat node 'double.*' has the impossible shape"),
-    "expand": (made_then("Expand", {}, [BIG], inputs=["shape"]), "Expand node 'maker'"),
+    "expand": (one_node("Expand", ("c", "s"), constants={"c": ones(1), "s": whole(BIG)}), "Expand node 'n'"),
     "tile": (made_then("Tile", {}, [2**40], inputs=["shape"]), "Tile node 'maker'"),
     "range": (
         made_then("Range", {}, [], inputs=["last", "one"], constants={"last": whole(2**62)[0], "one": whole(1)[0]}),
@@ -168,7 +168,7 @@ HOSTILE = {
     ),
     "pads": (pads(0, 0, 65536, 65536, 0, 0, 65536, 65536), "Pad node 'n' has the impossible shape"),
     "pads beyond all": (pads(0, 0, 2**62, 0, 0, 0, 0, 0), "Pad node 'n'"),
-    "negative pads": (pads(0, 0, -4, 0, 0, 0, -4, 0), "Pad node 'n'"),
+    "negative pads": (pads(0, 0, -5, 0, 0, 0, -5, 0), "Pad node 'n'"),
     "gathered": (
         one_node("Gather", ("c", "i"), constants={"c": ones(1), "i": whole(2**62)}),
         "Gather node 'n' cannot be computed",

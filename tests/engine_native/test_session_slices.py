@@ -145,6 +145,9 @@ def test_a_graph_has_its_batch_already():
 NUMBERS = ", ".join(
     (
         "int64[2] rows = {-1, 8}, int64[2] flat = {-1, 32}, int64[3] back = {-1, 4, 8}, int64[3] wide = {-1, 8, 8}",
+        "int64[1] zero = {0}, int64[1] one = {1}, int64[1] minus_1 = {-1}, int64[1] minus_9 = {-9}",
+        "int64 zero_0 = {0}, int64 one_0 = {1}",
+        "int64[3] three = {0, 1, 2}, int64[4] four = {3, 1, 0, 1}",
         "float[8] scale = {1, 2, 3, 4, 5, 6, 7, 8}, float[8] shift = {8, 7, 6, 5, 4, 3, 2, 1}",
     )
 )
@@ -168,6 +171,14 @@ def model_file(folder, nodes, x="float[6, 4, 8]", y="float[6, 4, 8]", constants=
             "Reshape node 'y' may mix the images",
         ),
         ("a = Sigmoid (x)  y = Concat <axis = 0> (a, x)", "float[12, 4, 8]", "Concat node 'y' may mix the images"),
+        (
+            "y = Slice (x, minus_1, minus_9, zero, minus_1)",
+            "float[6, 4, 8]",
+            "the output 'y' has no images along its first axis",
+        ),
+        ("y = CumSum (x, zero_0)", "float[6, 4, 8]", "CumSum node 'y' may mix the images"),
+        ("y = Gather <axis = 0> (x, three)", "float[3, 4, 8]", "the output 'y' has no images along its first axis"),
+        ("a = ReduceMean <axes = [0]> (x)  y = Sub (x, a)", "float[6, 4, 8]", "Reduce node 'a' may mix the images"),
         (
             "a = Transpose <perm = [1, 0, 2]> (x)  b = Transpose <perm = [1, 2, 0]> (x)  c = MatMul (a, b)  "
             "y = Transpose <perm = [1, 2, 0]> (c)",
@@ -215,8 +226,11 @@ def test_a_network_that_runs_along_its_first_axis_is_refused(tmp_path):
         "a = Transpose <perm = [1, 0, 2]> (x)  b = Tanh (a)  y = Transpose <perm = [1, 0, 2]> (b)",
         "a = Transpose <perm = [1, 2, 0]> (x)  b = Tanh (a)  c = Greater (b, a)  d = Where (c, a, b)  "
         "y = Transpose <perm = [2, 0, 1]> (d)",
+        "a = ReduceMean <axes = [1, 2]> (x)  y = Sub (x, a)",
+        "a = Gather <axis = 1> (x, four)  b = Slice (a, one, minus_1, one)  y = Concat <axis = 1> (b, b)",
         "a = Transpose <perm = [0, 2, 1]> (x)  b = MatMul (x, a)  c = Softmax <axis = -1> (b)  y = MatMul (c, x)",
         "y = LayerNormalization <axis = -1> (x, scale, shift)",
+        "a = CumSum (x, one_0)  y = Abs (a)",
         "a = Reshape (x, flat)  b = Sigmoid (a)  y = Reshape (b, back)",
         "a = Reshape (x, flat)  b = Concat <axis = 1> (a, a)  c = Softmax <axis = 1> (b)  y = Reshape (c, wide)",
     ],

@@ -52,8 +52,8 @@ from powerlab.engine.lower.rows import lower_hardmax, lower_log_softmax, lower_r
 from powerlab.engine.lower.shape import lower_concat, lower_reshape
 from powerlab.engine.lower.transpose import lower_transpose
 from powerlab.engine.machine import this_machine
-from powerlab.engine.operators.functions import KERNELS
 from powerlab.engine.memory import check_memory, weight_bytes
+from powerlab.engine.operators.functions import KERNELS
 from powerlab.engine.program import Program
 from powerlab.engine.tiers import Tier
 

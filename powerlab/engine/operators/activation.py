@@ -93,11 +93,31 @@ def _leaked(view: NodeView) -> Array:
     return np.where(view.value(0) < 0, view.value(0) * np.float32(leak(view)), view.value(0))
 
 
-def _soft_maximum(view: NodeView) -> Array:
+def _rows(view: NodeView) -> tuple[Array, int | tuple[int, ...]]:
+    """Return a Softmax node's input and the axes of one of its rows: until opset 13 all from ``axis`` on."""
     value, axis = view.value(0), softmax_axis(view)
-    axes = tuple(range(axis, value.ndim)) if view.integer("flattens", 0) else axis
+    return value, tuple(range(axis, value.ndim)) if view.integer("flattens", 0) else axis
+
+
+def _soft_maximum(view: NodeView) -> Array:
+    value, axes = _rows(view)
     power = np.exp(value - np.max(value, axes, keepdims=True))
     return np.asarray(power / np.sum(power, axes, keepdims=True))
+
+
+def _log_soft_maximum(view: NodeView) -> Array:
+    value, axes = _rows(view)
+    below = value - np.max(value, axes, keepdims=True)
+    return np.asarray(below - np.log(np.sum(np.exp(below), axes, keepdims=True)))
+
+
+def _hard_maximum(view: NodeView) -> Array:
+    """Return 1 at the first of the largest numbers of each row."""
+    value, axes = _rows(view)
+    rows = value.reshape(*value.shape[: axes[0]], -1) if isinstance(axes, tuple) else np.moveaxis(value, axes, -1)
+    hard = np.zeros_like(rows)
+    np.put_along_axis(hard, np.argmax(rows, -1, keepdims=True), 1, -1)
+    return hard.reshape(value.shape) if isinstance(axes, tuple) else np.moveaxis(hard, -1, axes)
 
 
 def softmax_axis(view: NodeView) -> int:
@@ -114,3 +134,5 @@ RELU = Operator(_relu, lambda view: np.maximum(view.value(0), view.dtype(0).type
 LEAKY_RELU = Operator(_leaky_relu, _leaked)
 CLIP = Operator(_clip, _clipped)
 SOFTMAX = Operator(_softmax, _soft_maximum)
+LOG_SOFTMAX = Operator(_softmax, _log_soft_maximum)
+HARDMAX = Operator(_softmax, _hard_maximum)

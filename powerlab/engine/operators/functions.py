@@ -37,6 +37,7 @@ class Function:
 
     def infer(self, view: NodeView) -> Spec:
         """Return the shape and type of the result."""
+        self.given(view)  # refuses what is no number
         if self.whole and view.dtype(0).kind in "iu":
             return view.shape(0), view.dtype(0)
         return view.floats(0), view.dtype(0)
