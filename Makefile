@@ -1,7 +1,7 @@
 # powerlab: "make demo" measures this machine, "make test" runs every test. Both make and reuse .venv by themselves.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench bench-engine bench-sampler lock openapi docs format clean
+.PHONY: help demo test check fuzz bench bench-engine bench-sampler lock openapi docs format clean
 
 # A Python to build .venv with, where the first one found is not the right one: make demo PYTHON=/path/to/python3
 PYTHON ?=
@@ -28,6 +28,10 @@ check: ## ruff, mypy, the import contract, clang-format, and C++ with warnings a
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python scripts/check_native.py
+
+fuzz: ## change models at random and run them, MINUTES=30 of it; SANITIZED=1: with C++ sanitizers, which needs g++
+	@scripts/setup_venv dev
+	@PYTHONPATH=tests:tests/engine $(BIN)/python -m fuzz --minutes $(or $(MINUTES),30) $(if $(SANITIZED),--sanitized)
 
 format: ## put Python and C++ into the house's layout
 	@scripts/setup_venv dev

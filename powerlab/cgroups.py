@@ -1,6 +1,7 @@
-"""Control groups that can hold processor time back: where they are mounted, which is ours, and what it allows.
+"""Control groups that can hold processor time or memory back: where they are mounted, which is ours, what it allows.
 
-Sources: proc(5), ``/proc/self/mounts``; cgroups(7), ``/proc/pid/cgroup``; kernel, admin-guide/cgroup-v2, ``cpu.max``.
+Sources: proc(5), ``/proc/self/mounts``; cgroups(7), ``/proc/pid/cgroup``; kernel, admin-guide/cgroup-v2, ``cpu.max``,
+``memory.max``, ``memory.stat``; kernel, admin-guide/cgroup-v1/memory.
 """
 
 from __future__ import annotations
@@ -90,6 +91,34 @@ def quota_cores(sysroot: Sysroot) -> float | None:
     limits = [_quota_of_version_1(sysroot, f"{place_1}{group}") for group in _up_to_the_top(group_1)]
     limits += [parse_cpu_max(_read(sysroot, f"{place_2}{group}/cpu.max")) for group in _up_to_the_top(group_2)]
     return min((limit for limit in limits if limit is not None), default=None)
+
+
+def memory_left_bytes(sysroot: Sysroot) -> int | None:
+    """Return how much more memory this process's control groups let it take; None where they set no limit.
+
+    What the kernel can give up at once, pages of files nobody read lately, counts as left.
+    """
+    mounted, group_1, group_2 = mounts(sysroot), own_group(sysroot, "memory"), own_group(sysroot, "")
+    place_1, place_2 = f"{USUAL_PLACE}/memory", mounted.version_2 or USUAL_PLACE
+    left = [
+        _memory_left(
+            sysroot, f"{place_1}{group}", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
+        )
+        for group in _up_to_the_top(group_1)
+    ]
+    left += [
+        _memory_left(sysroot, f"{place_2}{group}", "memory.max", "memory.current", "inactive_file")
+        for group in _up_to_the_top(group_2)
+    ]
+    return min((each for each in left if each is not None), default=None)
+
+
+def _memory_left(sysroot: Sysroot, group: str, limit: str, usage: str, file_pages: str) -> int | None:
+    most, used = _read(sysroot, f"{group}/{limit}"), _read(sysroot, f"{group}/{usage}")
+    if not most.isdigit() or not used.isdigit():
+        return None
+    found = re.search(rf"^{file_pages} (\d+)$", _read(sysroot, f"{group}/memory.stat"), re.MULTILINE)
+    return max(0, int(most) - int(used) + (int(found[1]) if found else 0))
 
 
 def _up_to_the_top(group: str) -> list[str]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from powerlab.engine.layout import divide_up
 from powerlab.engine.program import Step
 from powerlab.engine.storage import Space, Storage
@@ -34,10 +37,6 @@ class Lifetime:
     first: int
     last: int
 
-    def touches(self, other: Lifetime) -> bool:
-        """Tell whether both are alive in some step."""
-        return self.first <= other.last and other.first <= self.last
-
 
 def lifetimes(steps: Sequence[Step]) -> list[Lifetime]:
     """Return the lifetime of every storage of the arena, from the first step that touches it to the last.
@@ -58,15 +57,21 @@ def lifetimes(steps: Sequence[Step]) -> list[Lifetime]:
 
 def lay_out(steps: Sequence[Step]) -> Arena:
     """Place every storage, the largest first, at the lowest address free during its whole lifetime."""
-    placed: list[tuple[int, int, Lifetime]] = []
-    for lifetime in sorted(lifetimes(steps), key=lambda life: (-life.storage.floats, life.first)):
-        floats = divide_up(lifetime.storage.floats, ALIGNMENT_FLOATS) * ALIGNMENT_FLOATS
-        begin = 0
-        for other_begin, other_end, other in sorted(placed, key=lambda item: item[0]):
-            if other_begin < begin + floats and begin < other_end and lifetime.touches(other):
-                begin = other_end
-        placed.append((begin, begin + floats, lifetime))
-    return Arena(
-        floats=max((end for _, end, _ in placed), default=0),
-        offsets={lifetime.storage.number: begin for begin, _, lifetime in placed},
-    )
+    placed = np.zeros((4, 0), np.int64)  # begin, end, first and last step of each, in the order of begins
+    offsets: dict[int, int] = {}
+    for life in sorted(lifetimes(steps), key=lambda life: (-life.storage.floats, life.first)):
+        floats = divide_up(life.storage.floats, ALIGNMENT_FLOATS) * ALIGNMENT_FLOATS
+        begins, ends, firsts, lasts = placed
+        alive = (firsts <= life.last) & (lasts >= life.first)
+        begin = _lowest_gap(begins[alive], ends[alive], floats)
+        row = np.array((begin, begin + floats, life.first, life.last))
+        placed = np.insert(placed, np.searchsorted(begins, begin), row, axis=1)
+        offsets[life.storage.number] = begin
+    return Arena(floats=int(placed[1].max(initial=0)), offsets=offsets)
+
+
+def _lowest_gap(begins: NDArray[np.int64], ends: NDArray[np.int64], floats: int) -> int:
+    """Return where the lowest gap of ``floats`` begins between pieces in the order of their begins, or behind them."""
+    reached = np.maximum.accumulate(np.concatenate(([0], ends)))
+    (wide,) = np.nonzero(begins - reached[:-1] >= floats)
+    return int(reached[wide[0] if wide.size else -1])

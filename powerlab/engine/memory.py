@@ -1,13 +1,62 @@
-"""The least memory a model takes, whatever engine runs it."""
+"""The least memory a model takes, whatever engine runs it, and how much there is to take.
+
+A kernel that promises more memory than it has ends the process that uses it; so a model is refused before that.
+"""
 
 from __future__ import annotations
 
+import resource
+
+import psutil  # type: ignore[import-untyped]
+
+from powerlab.cgroups import memory_left_bytes
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine.constants import Value
 from powerlab.engine.graph import Graph
+from powerlab.sysroot import Sysroot
+
+_GIB = 2**30
+
+
+def available_bytes(sysroot: Sysroot | None = None) -> int:
+    """Return how much more memory this process may take: of the machine, its control groups and its address space.
+
+    Args:
+        sysroot: where the limits of control groups are read; None: this machine.
+    """
+    available = int(psutil.virtual_memory().available)
+    left = memory_left_bytes(sysroot or Sysroot())
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    room = None if limit == resource.RLIM_INFINITY else max(0, limit - psutil.Process().memory_info().vms)
+    return min(bound for bound in (available, left, room) if bound is not None)
+
+
+def check_memory(needed_bytes: int, what: object, why: str) -> None:
+    """Refuse what needs more memory than there is.
+
+    Args:
+        needed_bytes: what it is going to take at least.
+        what: a node or a model, as the sentence begins.
+        why: what for, in two or three words.
+
+    Raises:
+        PowerlabError: there is less.
+    """
+    if needed_bytes > (left := available_bytes()):
+        raise PowerlabError(
+            f"{what} needs {needed_bytes / _GIB:.3g} GiB for {why}, and {left / _GIB:.3g} GiB are left to this "
+            "process; use a smaller batch, smaller images or a smaller model."
+        )
+
+
+def value_bytes(value: Value) -> int:
+    """Return the bytes of a constant, whether it is there or a recipe."""
+    return value.size * value.dtype.itemsize
 
 
 def weight_bytes(graph: Graph) -> int:
     """Return the bytes of all constants."""
-    return sum(value.size * value.dtype.itemsize for value in graph.kept_constants.values())
+    return sum(map(value_bytes, graph.kept_constants.values()))
 
 
 def live_bytes(graph: Graph) -> int:

@@ -6,14 +6,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from powerlab.engine.arena import Arena, lay_out
+from powerlab.engine.arena import Arena, lay_out, lifetimes
 from powerlab.engine.layout import Layout
+from powerlab.engine.memory import check_memory
 from powerlab.engine.operand import Operand
 from powerlab.engine.pack import ALIGNMENT_BYTES, aligned_floats
 from powerlab.engine.program import Floats, Part, Program, Step, Tensor
 from powerlab.engine.storage import Space, Storage
 from powerlab.engine.tiers import Tier, native_engine
 
+_FLOAT_BYTES = 4
 _OPERANDS = ("x", "y", "out", "scratch")
 _VIEW_FIELDS = ("n", "c", "h", "w", "blocks", "pixel", "row", "plane", "image")
 _HALO_FIELDS = ("top", "left", "bottom", "right")
@@ -30,6 +32,9 @@ def build_plan(program: Program, tier: Tier, threads: int, spin_us: int) -> Any:
         tier: the kernels to use.
         threads: threads of the plan's own pool, the caller of ``run`` being one.
         spin_us: how long a waiting thread spins before it sleeps, in microseconds.
+
+    Raises:
+        PowerlabError: the arena is larger than the memory there is.
     """
     (plan,) = build_plans(program, tier, threads, spin_us, 1)
     return plan
@@ -38,7 +43,10 @@ def build_plan(program: Program, tier: Tier, threads: int, spin_us: int) -> Any:
 def build_plans(program: Program, tier: Tier, threads: int, spin_us: int, count: int) -> list[Any]:
     """Return ``count`` native plans of ``program``, which share its weights: see :func:`build_plan`."""
     native = native_engine()
+    largest = max((life.storage.floats for life in lifetimes(program.steps)), default=0)
+    check_memory(_FLOAT_BYTES * largest, "the model", "its activations")
     arena = lay_out(program.steps)
+    check_memory(_FLOAT_BYTES * arena.floats * count, "the model", "its activations")
     plans = [
         native.Plan(tier=tier.name, threads=threads, arena_floats=arena.floats, spin_ns=spin_us * 1000)
         for _ in range(count)

@@ -112,6 +112,7 @@ class Session:
         self.slices = slices
         self.inputs = {info.name: info.shape for info in graph.inputs}
         self.outputs = {info.name: info.shape for info in graph.outputs}
+        self._elements = {info.name: element_of(info.dtype) for info in graph.outputs}
         self.dtypes = {info.name: info.dtype for info in (*graph.inputs, *graph.outputs)} | dict(graph.outside)
 
     def run(self, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
@@ -171,15 +172,14 @@ class Session:
 
     def _fresh_outputs(self) -> dict[str, Floats]:
         return {
-            name: np.empty(math.prod(shape) * element_of(self.dtypes[name]).floats, np.float32)
+            name: np.empty(math.prod(shape) * self._elements[name].floats, np.float32)
             for name, shape in self.outputs.items()
         }
 
     def _returned(self, name: str, memory: Floats) -> NDArray[Any]:
         """Return what a plan wrote as the model's own type, in its shape."""
-        dtype = self.dtypes[name]
-        values = memory.view(np.int64) if element_of(dtype) is Element.INT else memory
-        return values.astype(dtype, copy=False).reshape(self.outputs[name])
+        values = memory.view(np.int64) if self._elements[name] is Element.INT else memory
+        return values.astype(self.dtypes[name], copy=False).reshape(self.outputs[name])
 
     def _checked(self, inputs: Mapping[str, Any]) -> list[Floats]:
         """Return the arrays in the plan's order, or raise PowerlabError with what was expected."""

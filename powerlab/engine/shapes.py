@@ -100,7 +100,7 @@ def infer(
             tuple(known.get(wanted) for wanted in node.inputs),
         )
         specs = (rule.infer(view), *rule.infer_more(view))
-        named = _named(node, len(specs), tensors.keys() | made_later)
+        named = _named(node, len(specs), (tensors, made_later))
         infos = [
             TensorInfo(output, checked_shape(shape, node), dtype)
             for output, (shape, dtype) in zip(named, specs, strict=False)
@@ -119,8 +119,8 @@ def infer(
     return Graph(name, tuple(done), tuple(inputs), tuple(outputs), Constants(constants), tensors)
 
 
-def _named(node: Node, count: int, taken: Collection[str]) -> tuple[str, ...]:
-    """Return at most ``count`` outputs of a node; the first gets a name not in ``taken`` where only later have one.
+def _named(node: Node, count: int, taken: Sequence[Collection[str]]) -> tuple[str, ...]:
+    """Return at most ``count`` outputs of a node; the first gets a name in none of ``taken`` where only later have one.
 
     Raises:
         PowerlabError: none of them has a name.
@@ -130,7 +130,7 @@ def _named(node: Node, count: int, taken: Collection[str]) -> tuple[str, ...]:
         raise PowerlabError(f"{node} has no output that the engine computes; export the model again.")
     if not first:
         first = f"{max(more)}.first"
-        while first in taken:
+        while any(first in names for names in taken):
             first += "_"
     return (first, *more)
 

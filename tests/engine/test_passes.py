@@ -202,7 +202,7 @@ def test_clips_whose_bounds_cross_give_the_upper_bound():
 
 def test_constants_that_would_not_fit_into_memory_are_refused(monkeypatch):
     module = importlib.import_module("powerlab.engine.passes.fold_constants")  # the package's name is the function
-    monkeypatch.setattr(module, "MAX_FOLDED_ELEMENTS", 2 * 2**13)
+    monkeypatch.setattr(module, "MAX_FOLDED_BYTES", 2 * 4 * 2**13)
     nodes = [node("ConstantOfShape", ["shape"], f"big{i}") for i in range(3)]
     nodes += [node("Sum", ["x", "big0", "big1", "big2"], "y")]
     data = onnx_bytes(nodes, {"x": (1,)}, constants={"shape": ints(2**13)})

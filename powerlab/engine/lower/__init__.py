@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.engine.graph import Graph, Node
+from powerlab.engine.graph import Graph, Node, quoted
 from powerlab.engine.image_loop import batch_size, looped_nodes
 from powerlab.engine.layout import NO_HALO, Halo
 from powerlab.engine.lower.builder import Builder, Chosen
@@ -43,6 +43,7 @@ from powerlab.engine.lower.rows import lower_hardmax, lower_log_softmax, lower_r
 from powerlab.engine.lower.shape import lower_concat, lower_reshape
 from powerlab.engine.lower.transpose import lower_transpose
 from powerlab.engine.machine import this_machine
+from powerlab.engine.memory import check_memory, weight_bytes
 from powerlab.engine.program import Program
 from powerlab.engine.tiers import Tier
 
@@ -104,8 +105,10 @@ def lower(
         algorithms: by the name of its result, the algorithm that a convolution must have, whatever the chooser says.
 
     Raises:
-        PowerlabError: an operator is not known here, or asks for more than its kernel can, or a tensor is empty.
+        PowerlabError: an operator is not known here, or asks for more than its kernel can, a tensor is empty, or the
+            weights are larger than the memory there is.
     """
+    check_memory(weight_bytes(graph), f"the model {quoted(graph.name)}", "its weights")
     for info in graph.tensors.values():
         if 0 in info.shape:
             raise PowerlabError(f"the tensor {info.name!r} has shape {list(info.shape)}: there is nothing to compute.")

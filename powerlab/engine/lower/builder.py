@@ -19,6 +19,7 @@ from powerlab.engine.layout import NO_HALO, Halo, Layout, blocked, divide_up, pl
 from powerlab.engine.lower.conv_shape import ConvShape
 from powerlab.engine.lower.joining import Place
 from powerlab.engine.machine import Machine
+from powerlab.engine.memory import available_bytes
 from powerlab.engine.operand import MOST_AXES, Element, Operand, as_floats, compact_strides, element_of, joined
 from powerlab.engine.program import Floats, Program, Step, Tensor
 from powerlab.engine.storage import Space, Storage
@@ -60,6 +61,7 @@ class Builder:
         self._steps: list[Step] = []
         self._storages = 0
         self._hidden_inputs: list[Floats] = []
+        self._weights_room = available_bytes()
         self._external: dict[str, Tensor] = {}
         self._blocked: dict[str, Tensor] = {}
         self._planar: dict[str, Tensor] = {}
@@ -132,7 +134,13 @@ class Builder:
         label = node if isinstance(node, str) else node.name or node.outputs[0]
         known = ("choice", "weights", "bias", "scratch", "parts")
         extras = {name: fields.pop(name) for name in known if name in fields}
-        self._steps.append(Step(family, label, out, x, y, settings=fields, **extras))
+        step = Step(family, label, out, x, y, settings=fields, **extras)
+        self._weights_room -= _weight_bytes(step)
+        if self._weights_room < 0:
+            raise PowerlabError(
+                f"the weights up to node {quoted(label)} are larger than the memory there is; use a smaller model."
+            )
+        self._steps.append(step)
 
     def new_blocked(self, name: str) -> Tensor:
         """Return room for ``name`` in the blocked layout, to be written by the step emitted next."""
@@ -290,6 +298,11 @@ def _strided(tensor: Tensor, shape: tuple[int, ...]) -> Operand:
     if len(shape) > 1:
         strides = (tensor.layout.image, *strides[1:])
     return Operand(tensor.storage, Element.FLOAT, shape, strides, tensor.offset)
+
+
+def _weight_bytes(step: Step) -> int:
+    packed = (step.weights, *(part.weights for part in step.parts))
+    return sum(weights.nbytes for weights in packed if weights is not None)
 
 
 def _is_also_planar(layout: Layout) -> bool:

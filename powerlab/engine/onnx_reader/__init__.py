@@ -39,3 +39,5 @@ def read_onnx(path: Path, shapes: Mapping[str, tuple[int, ...]] | None = None, b
         return parse(data, shapes or {}, batch_size, path.parent, file)
     except PowerlabError as error:
         raise PowerlabError(f"{path} cannot be loaded: {error}") from None
+    except MemoryError:
+        raise PowerlabError(f"{path} cannot be loaded: it does not fit into memory; give a smaller model.") from None

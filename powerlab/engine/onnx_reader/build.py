@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from mmap import mmap
 from pathlib import Path
@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 
 from powerlab.domain.errors import PowerlabError
+from powerlab.engine.constants import Value
 from powerlab.engine.element_types import DTYPES, engine_dtype
 from powerlab.engine.graph import Graph, Node, TensorInfo, quoted
 from powerlab.engine.onnx_reader import schema
 from powerlab.engine.onnx_reader.attributes import to_value
 from powerlab.engine.onnx_reader.file import DataFile
+from powerlab.engine.onnx_reader.signatures import check_signature
 from powerlab.engine.onnx_reader.tensors import element_type, to_constant
 from powerlab.engine.shapes import infer
 
@@ -47,21 +49,28 @@ def parse(
     if model.graph is None or not model.graph.node:
         raise PowerlabError("it holds no ONNX graph; give a file exported as ONNX.")
     opset = _opset(model)
-    constants = {tensor.name: to_constant(tensor, folder, file) for tensor in model.graph.initializer}
+    constants = _constants(model.graph.initializer, folder, file)
     inputs = _inputs(model.graph, constants, shapes, batch_size)
     nodes = tuple(_node(message, opset, folder, index) for index, message in enumerate(model.graph.node))
     outputs = list(dict.fromkeys(value.name for value in model.graph.output))
     if not outputs:
         raise PowerlabError("its graph has no outputs; export the model again.")
     graph = infer(model.graph.name or "model", nodes, inputs, outputs, constants)
-    return replace(graph, outside=_other_floats(model.graph))
+    return replace(graph, outside=_other_floats(model.graph, graph))
 
 
-def _other_floats(graph: schema.GraphMessage) -> dict[str, np.dtype[Any]]:
-    """Return the types of inputs and outputs that are floats, but not float32."""
-    kinds = {value.name: value.type.tensor_type for value in (*graph.input, *graph.output)}
+def _other_floats(message: schema.GraphMessage, graph: Graph) -> dict[str, np.dtype[Any]]:
+    """Return the types of inputs and outputs that are floats, but not float32.
+
+    A file may promise a float where it makes whole numbers, which take twice the memory: what it makes counts.
+    """
+    kinds = {value.name: value.type.tensor_type for value in (*message.input, *message.output)}
     dtypes = {name: DTYPES.get(kind.elem_type) for name, kind in kinds.items() if kind is not None}
-    return {name: dtype for name, dtype in dtypes.items() if dtype is not None and dtype != engine_dtype(dtype)}
+    return {
+        name: dtype
+        for name, dtype in dtypes.items()
+        if dtype is not None and dtype != engine_dtype(dtype) and graph.tensors[name].dtype == engine_dtype(dtype)
+    }
 
 
 def _opset(model: schema.Model) -> int:
@@ -71,19 +80,36 @@ def _opset(model: schema.Model) -> int:
     return version
 
 
+def _constants(tensors: Iterable[schema.Tensor], folder: Path | None, file: DataFile | None) -> dict[str, Value]:
+    constants: dict[str, Value] = {}
+    for tensor in tensors:
+        if tensor.name in constants:
+            raise PowerlabError(f"it holds the tensor {quoted(tensor.name)} twice; export the model again.")
+        constants[tensor.name] = to_constant(tensor, folder, file)
+    return constants
+
+
 def _node(message: schema.NodeMessage, opset: int, folder: Path | None, index: int) -> Node:
     name = message.name or next(filter(None, message.output), f"#{index}")
-    node = Node(message.op_type, name, tuple(message.input), tuple(message.output))
+    inputs = list(message.input)
+    while inputs and not inputs[-1]:
+        inputs.pop()  # an optional input at the end may be left out or be called ""
+    node = Node(message.op_type, name, tuple(inputs), tuple(message.output))
     if message.domain not in _ONNX_DOMAINS:
         raise PowerlabError(
             f"{node} comes from the domain {quoted(message.domain)}; the engine has ONNX's own operators."
         )
     if not any(message.output):
         raise PowerlabError(f"{node} has no output; export the model again.")
-    try:
-        attributes = {attribute.name: to_value(attribute, folder) for attribute in message.attribute}
-    except PowerlabError as error:
-        raise PowerlabError(f"{node}: {error}") from None
+    attributes: dict[str, object] = {}
+    for attribute in message.attribute:
+        if attribute.name in attributes:
+            raise PowerlabError(f"{node} has the attribute {quoted(attribute.name)} twice; export the model again.")
+        try:
+            attributes[attribute.name] = to_value(attribute, folder)
+        except PowerlabError as error:
+            raise PowerlabError(f"{node}: {error}") from None
+    check_signature(replace(node, attributes=attributes))
     if node.op_type in ("Hardmax", "LogSoftmax", "Softmax") and opset < 13:
         # Until opset 13 Softmax saw its input as a matrix, rows before ``axis``, columns from it on.
         attributes = {"axis": 1, **attributes, "flattens": 1}

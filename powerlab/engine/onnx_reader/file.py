@@ -14,6 +14,10 @@ import numpy as np
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.graph import Array, quoted
+from powerlab.engine.memory import check_memory
+
+_CHECKED_ELEMENTS = 2**20
+"""From so many elements on it is worth asking whether there is memory for them."""
 
 Stamp = tuple[int, int, int]
 
@@ -58,8 +62,10 @@ class DataFile:
         """Return ``count`` elements from ``offset`` bytes on.
 
         Raises:
-            PowerlabError: the file was changed since it was opened, or is gone.
+            PowerlabError: the file was changed since it was opened, is gone, or there is no memory for so much of it.
         """
+        if count >= _CHECKED_ELEMENTS:
+            check_memory(count * dtype.itemsize, f"the file {quoted(str(self.path))}", "one tensor")
         try:
             unchanged = _stamp(self.path) == self.stamp
             values = np.fromfile(self.path, dtype, count, offset=offset)

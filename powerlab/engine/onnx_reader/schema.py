@@ -10,24 +10,57 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar
 
+from powerlab.domain.errors import PowerlabError
 from powerlab.engine.onnx_reader import wire
 
-Setter = Callable[[Any, str, int, wire.Value], None]
+MAX_FIELDS = 2**21
+"""More fields than any network has, weights being one field each; one of two bytes may take some hundred of memory."""
+
+MAX_INTEGERS = 2**27
+"""The longest list of whole numbers: each takes one byte in the file and eight in memory."""
+
+
+class Budget:
+    """How many fields of a file may still be read, whatever message they are in."""
+
+    __slots__ = ("fields",)
+
+    def __init__(self) -> None:
+        self.fields = MAX_FIELDS
+
+    def take(self) -> None:
+        """Count a field.
+
+        Raises:
+            PowerlabError: there are too many.
+        """
+        self.fields -= 1
+        if self.fields < 0:
+            raise PowerlabError(f"it has more than {MAX_FIELDS} fields, which no network has; export the model again.")
+
+
+Setter = Callable[[Any, str, int, wire.Value, Budget], None]
 Message = TypeVar("Message")
 
 
-def decode(message_type: type[Message], data: memoryview) -> Message:
+def decode(message_type: type[Message], data: memoryview, budget: Budget | None = None) -> Message:
     """Return ``data`` as a message of ``message_type``.
 
+    Args:
+        message_type: one of the dataclasses below.
+        data: the bytes of the message.
+        budget: of the file the message stands in; None: it stands alone.
+
     Raises:
-        PowerlabError: the bytes are no such message.
+        PowerlabError: the bytes are no such message, or there are too many in it.
     """
-    message = message_type()
+    message, budget = message_type(), budget or Budget()
     known: Mapping[int, tuple[str, Setter]] = message_type.FIELDS  # type: ignore[attr-defined]
     for number, wire_type, value in wire.fields(data):
+        budget.take()
         if number in known:
             name, setter = known[number]
-            setter(message, name, wire_type, value)
+            setter(message, name, wire_type, value, budget)
     return message
 
 
@@ -44,40 +77,42 @@ def _text(value: wire.Value) -> str:
         raise wire.malformed("a name is not UTF-8") from None
 
 
-def _integer(message: Any, name: str, _wire_type: int, value: wire.Value) -> None:
+def _integer(message: Any, name: str, _wire_type: int, value: wire.Value, _budget: Budget) -> None:
     if not isinstance(value, int):
         raise wire.malformed("something else stands where a whole number belongs")
     setattr(message, name, wire.signed(value))
 
 
-def _float(message: Any, name: str, wire_type: int, value: wire.Value) -> None:
+def _float(message: Any, name: str, wire_type: int, value: wire.Value, _budget: Budget) -> None:
     if wire_type != wire.FIXED32:
         raise wire.malformed("something else stands where a float belongs")
     setattr(message, name, wire.float32(_payload(value)))
 
 
-def _string(message: Any, name: str, _wire_type: int, value: wire.Value) -> None:
+def _string(message: Any, name: str, _wire_type: int, value: wire.Value, _budget: Budget) -> None:
     setattr(message, name, _text(value))
 
 
-def _bytes(message: Any, name: str, _wire_type: int, value: wire.Value) -> None:
+def _bytes(message: Any, name: str, _wire_type: int, value: wire.Value, _budget: Budget) -> None:
     setattr(message, name, _payload(value))
 
 
-def _strings(message: Any, name: str, _wire_type: int, value: wire.Value) -> None:
+def _strings(message: Any, name: str, _wire_type: int, value: wire.Value, _budget: Budget) -> None:
     getattr(message, name).append(_text(value))
 
 
-def _integers(message: Any, name: str, _wire_type: int, value: wire.Value) -> None:
+def _integers(message: Any, name: str, _wire_type: int, value: wire.Value, _budget: Budget) -> None:
     numbers: array[int] = getattr(message, name)
     if isinstance(value, int):
         numbers.append(wire.signed(value))
     else:
         for block in wire.packed_varints(value):
             numbers.frombytes(block.tobytes())
+            if len(numbers) > MAX_INTEGERS:
+                raise PowerlabError(f"it has a list of more than {MAX_INTEGERS} whole numbers; export the model again.")
 
 
-def _reals(message: Any, name: str, wire_type: int, value: wire.Value) -> None:
+def _reals(message: Any, name: str, wire_type: int, value: wire.Value, _budget: Budget) -> None:
     numbers: array[float] = getattr(message, name)
     data = _payload(value)
     expected = wire.FIXED32 if numbers.itemsize == 4 else wire.FIXED64
@@ -87,15 +122,15 @@ def _reals(message: Any, name: str, wire_type: int, value: wire.Value) -> None:
 
 
 def _one(message_type: type[Any]) -> Setter:
-    def set_message(message: Any, name: str, _wire_type: int, value: wire.Value) -> None:
-        setattr(message, name, decode(message_type, _payload(value)))
+    def set_message(message: Any, name: str, _wire_type: int, value: wire.Value, budget: Budget) -> None:
+        setattr(message, name, decode(message_type, _payload(value), budget))
 
     return set_message
 
 
 def _many(message_type: type[Any]) -> Setter:
-    def add_message(message: Any, name: str, _wire_type: int, value: wire.Value) -> None:
-        getattr(message, name).append(decode(message_type, _payload(value)))
+    def add_message(message: Any, name: str, _wire_type: int, value: wire.Value, budget: Budget) -> None:
+        getattr(message, name).append(decode(message_type, _payload(value), budget))
 
     return add_message
 

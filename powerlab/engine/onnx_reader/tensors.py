@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -108,19 +109,39 @@ def _external(
     location = entries.get("location", "")
     if folder is None or not location or "\0" in location:
         raise PowerlabError(f"{owner} keeps its data in another file, but names none; export the model again.")
-    path = (folder / location).resolve()
-    if not path.is_relative_to(folder.resolve()):
-        raise PowerlabError(
-            f"{owner} keeps its data in {quoted(location)}, outside the model's folder, which is refused; "
-            "put the data file beside the model."
-        )
+    path = _beside(folder, location, owner)
+    offset, length = (_whole(entries.get(key, usual), key, owner) for key, usual in (("offset", "0"), ("length", "-1")))
     try:
-        offset = int(entries.get("offset", "0"))
         size = path.stat().st_size if path.is_file() else -1
-    except (ValueError, OSError):
-        offset, size = -1, -1
+    except OSError:
+        size = -1
     if size < 0:
         raise PowerlabError(f"{owner} keeps its data in {quoted(location)}, which is missing beside the model.")
     if offset < 0 or offset + count * dtype.itemsize > size:
         raise PowerlabError(f"{owner} reaches past the end of {quoted(location)}; export or download the model again.")
+    if "length" in entries and length != count * dtype.itemsize:
+        raise _size_error(owner, tuple(tensor.dims), length / dtype.itemsize)
     return DataFile.at(path), offset
+
+
+def _beside(folder: Path, location: str, owner: str) -> Path:
+    """Return where a data file lies, links followed; it must be inside ``folder``."""
+    try:
+        path = (folder / location).resolve()
+        inside = path.is_relative_to(folder.resolve())
+    except (OSError, RuntimeError):  # a name that is too long, links that go round in a circle
+        raise PowerlabError(
+            f"{owner} keeps its data in {quoted(location)}, which is missing beside the model."
+        ) from None
+    if not inside:
+        raise PowerlabError(
+            f"{owner} keeps its data in {quoted(location)}, outside the model's folder, which is refused; "
+            "put the data file beside the model."
+        )
+    return path
+
+
+def _whole(text: str, key: str, owner: str) -> int:
+    if not re.fullmatch(r"-?[0-9]{1,19}", text):
+        raise PowerlabError(f"{owner} has the {key} {quoted(text)}, which is no whole number; export the model again.")
+    return int(text)

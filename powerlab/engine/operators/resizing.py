@@ -9,6 +9,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from powerlab.engine.operators.base import Operator
 from powerlab.engine.operators.view import FLOAT32, NodeView, Spec
 
@@ -26,6 +28,8 @@ _MIDDLES = ("half_pixel", "asymmetric", "pytorch_half_pixel", "half_pixel_symmet
 """With whole factors all of these find the same nearest pixel; ``align_corners`` and crops do not."""
 
 _X, _ROI, _SCALES, _SIZES = range(4)
+
+_LONGEST_AXIS = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +168,11 @@ def _sizes(view: NodeView, old: Sequence[int]) -> list[tuple[int, float]]:
     if len(scales) != len(old) or not all(0 < scale < math.inf for scale in scales):
         view.fail(f"resizes {len(old)} axes by the scales {tuple(scales[:8])}; each needs one above 0")
     # Sizes are cut in float32, as the scales are given: 0.7 times 10 is 7, though 0.7 is a little less in float32.
-    return [(int(FLOAT32.type(scale) * FLOAT32.type(length)), scale) for length, scale in zip(old, scales, strict=True)]
+    with np.errstate(over="ignore"):
+        products = [FLOAT32.type(scale) * FLOAT32.type(length) for length, scale in zip(old, scales, strict=True)]
+    if not all(product <= _LONGEST_AXIS for product in products):
+        view.fail(f"resizes {tuple(old[:8])} by {tuple(scales[:8])}, which is larger than any tensor may be")
+    return [(int(product), scale) for product, scale in zip(products, scales, strict=True)]
 
 
 def _resize(view: NodeView) -> Spec:

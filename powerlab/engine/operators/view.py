@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -18,6 +19,9 @@ Spec = tuple[tuple[int, ...], np.dtype[Any]]
 FLOAT32: np.dtype[Any] = np.dtype(np.float32)
 INT64: np.dtype[Any] = np.dtype(np.int64)
 BOOL: np.dtype[Any] = np.dtype(np.bool_)
+
+_LONGEST_REASON = 1000
+"""Characters; a file may hold lists of any length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +42,9 @@ class NodeView:
         )
 
     def fail(self, reason: str) -> NoReturn:
-        """Raise PowerlabError: the node, then ``reason``, which continues the sentence."""
+        """Raise PowerlabError: the node, then ``reason``, which continues the sentence and is cut where it is long."""
+        if len(reason) > _LONGEST_REASON:
+            reason = f"{reason[:_LONGEST_REASON]} ..."
         raise PowerlabError(f"{self.node} {reason}.")
 
     def has(self, index: int) -> bool:
@@ -116,7 +122,12 @@ class NodeView:
 
     def number(self, name: str, default: float) -> float:
         """Return a float attribute."""
-        return float(self._attribute(name, (float, int), "a number")) if self.has_attribute(name) else default
+        if not self.has_attribute(name):
+            return default
+        number = float(self._attribute(name, (float, int), "a number"))
+        if math.isnan(number):
+            self.fail(f"has the attribute {name}, which is not a number (NaN)")
+        return number
 
     def text(self, name: str, default: str) -> str:
         """Return a text attribute."""

@@ -6,9 +6,10 @@ pass keeps what the graph computes, and running all of them again changes nothin
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
-from powerlab.engine.graph import Graph
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine.graph import Graph, quoted
 from powerlab.engine.passes.check_lowered import LOWERED, check_lowered
 from powerlab.engine.passes.drop_dead import drop_dead
 from powerlab.engine.passes.expand_attention import expand_attention
@@ -75,11 +76,9 @@ def optimise(graph: Graph) -> Graph:
     """Return the graph in the operators of ``LOWERED``, with the same inputs and outputs.
 
     Raises:
-        PowerlabError: the graph needs what the engine cannot do; names the node.
+        PowerlabError: the graph needs what the engine cannot do, naming the node, or more memory than there is.
     """
-    for rewrite in PASSES:
-        graph = rewrite(graph)
-    return graph
+    return _rewritten(graph, PASSES)
 
 
 def optimise_for_others(graph: Graph) -> Graph:
@@ -88,7 +87,14 @@ def optimise_for_others(graph: Graph) -> Graph:
     Raises:
         PowerlabError: as :func:`optimise` does.
     """
-    for rewrite in PASSES:
-        if rewrite is not fuse_chains:
+    return _rewritten(graph, [rewrite for rewrite in PASSES if rewrite is not fuse_chains])
+
+
+def _rewritten(graph: Graph, passes: Iterable[Callable[[Graph], Graph]]) -> Graph:
+    name = graph.name
+    try:
+        for rewrite in passes:
             graph = rewrite(graph)
+    except MemoryError:
+        raise PowerlabError(f"the model {quoted(name)} does not fit into memory; give a smaller model.") from None
     return graph

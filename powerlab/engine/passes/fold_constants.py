@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.engine.constants import Value
+from powerlab.engine.constants import Recipe, Value
 from powerlab.engine.graph import Array, Graph, Node, TensorInfo
+from powerlab.engine.memory import available_bytes, value_bytes
 from powerlab.engine.operators import OPERATORS
 from powerlab.engine.operators.view import NodeView
 from powerlab.engine.passes.drop_dead import drop_dead
 
-MAX_FOLDED_ELEMENTS = 2**29
-"""All folded constants together: 2 GiB of float32, more than any network here, less than a hostile file may ask for."""
+MAX_FOLDED_BYTES = 2**31
+"""All folded constants together: more than any network here, less than a hostile file may ask for."""
 
 
 def fold_constants(graph: Graph) -> Graph:
     """Return the graph without the nodes that can be computed now.
 
     Raises:
-        PowerlabError: the constants would not fit into memory, or cannot be computed.
+        PowerlabError: the constants do not fit into memory, or cannot be computed.
     """
     graph = drop_dead(graph)
     constants: dict[str, Value] = dict(graph.kept_constants)
     folded: dict[str, Array] = {}
     nodes: list[Node] = []
-    room = MAX_FOLDED_ELEMENTS
+    room = min(MAX_FOLDED_BYTES, available_bytes())
     for node in graph.nodes:
         made: TensorInfo = graph.tensors[node.outputs[0]]
         rule = OPERATORS.get(node.op_type)
@@ -32,9 +33,11 @@ def fold_constants(graph: Graph) -> Graph:
         if rule is None or not rule.folds(view):
             nodes.append(node)
             continue
-        room -= made.elements
-        if room < 0:
-            raise PowerlabError(f"{node} makes the constants of this model larger than 2 GiB; give a smaller model.")
+        room -= made.elements * made.dtype.itemsize
+        if room < sum(value_bytes(value) for value in view.values if isinstance(value, Recipe)):
+            raise PowerlabError(
+                f"{node} makes the constants of this model larger than memory, or than 2 GiB; give a smaller model."
+            )
         value = rule.folded(view, made)
         if value is not None:
             constants[made.name] = folded[made.name] = value

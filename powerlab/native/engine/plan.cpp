@@ -71,15 +71,27 @@ const float* Plan::constant(int number) const {
 
 void Plan::check(const View& v, const Place& place, bool written) const {
   if (place.space != Place::Space::kArena) return;
+  // Where a product may not fit into 64 bits, a size or a stride is larger than the arena: no sum overflows below.
+  const auto bounded = [this](std::int64_t sizes, std::int64_t stride) {
+    return sizes >= 0 && stride >= 0 && (stride == 0 || sizes <= arena_floats_ / stride);
+  };
+  const std::int64_t last_image = std::int64_t{v.n} - 1, last_block = std::int64_t{v.blocks} - 1;
+  const std::int64_t last_row = std::int64_t{v.h} - 1 + v.bottom, last_column = std::int64_t{v.w} - 1 + v.right;
+  const std::int64_t moves = steps_.size() < looped_ ? images_ - 1 : 0;
+  if (place.offset < 0 || place.offset > arena_floats_ || v.bottom < 0 || v.right < 0 || v.c < 0 || v.h < 1 ||
+      v.w < 1 || v.pixel > arena_floats_ || v.plane > arena_floats_ || !bounded(last_image, v.image) ||
+      !bounded(last_block, v.plane) || !bounded(last_row, v.row) || !bounded(last_column, v.pixel) ||
+      !bounded(v.top, v.row) || !bounded(v.left, v.pixel) || !bounded(moves, place.shift)) {
+    throw std::invalid_argument("a step of the plan reaches outside the arena; please report this as a bug.");
+  }
   // Where pixels lie apart, as those of one phase of a transposed convolution, they are a block of channels each.
-  const std::int64_t block = std::max<std::int64_t>(table_.vector_width, v.blocks > 0 ? (v.c - 1) / v.blocks + 1 : 0);
-  std::int64_t channels = (v.blocks - 1) * v.plane + std::min({v.pixel, v.plane, block});
+  const std::int64_t block = std::max<std::int64_t>(table_.vector_width, (v.c - 1) / v.blocks + 1);
+  std::int64_t channels = last_block * v.plane + std::min({v.pixel, v.plane, block});
   // A fully connected layer's x: channels follow on each other, and no more than there are is read.
   if (v.plane < v.pixel && !written) channels = std::min<std::int64_t>(channels, v.c);
   const std::int64_t begin = place.offset - v.top * v.row - v.left * v.pixel;
-  const std::int64_t moved = steps_.size() < looped_ ? (images_ - 1) * place.shift : 0;
-  const std::int64_t end = place.offset + moved + (v.n - 1) * v.image + (v.h - 1 + v.bottom) * v.row +
-                           (v.w - 1 + v.right) * v.pixel + channels;
+  const std::int64_t end =
+      place.offset + moves * place.shift + last_image * v.image + last_row * v.row + last_column * v.pixel + channels;
   if (begin < 0 || end > arena_floats_) {
     throw std::invalid_argument("a step of the plan reaches outside the arena; please report this as a bug.");
   }
@@ -91,10 +103,14 @@ void Plan::check(const Strided& tensor, const Place& place) const {
   };
   const std::int64_t floats = tensor.element == Element::kInt ? 2 : 1;  // of an element
   if (tensor.rank < 1 || tensor.rank > kMostAxes || place.offset % floats != 0) refuse();
+  constexpr std::int64_t kMost = std::int64_t{1} << 56;  // floats no memory has; sums of so many do not overflow
+  if (place.offset < 0 || place.offset > kMost) refuse();
   std::int64_t first = 0, last = 0;
   for (std::int32_t axis = 0; axis < tensor.rank; ++axis) {
-    if (tensor.size[axis] < 1) refuse();
-    const std::int64_t reach = (tensor.size[axis] - 1) * tensor.stride[axis];
+    const std::int64_t stride = tensor.stride[axis];
+    if (tensor.size[axis] < 1 || tensor.size[axis] > kMost || stride > kMost || stride < -kMost) refuse();
+    if (stride != 0 && tensor.size[axis] - 1 > kMost / (stride < 0 ? -stride : stride)) refuse();
+    const std::int64_t reach = (tensor.size[axis] - 1) * stride;
     (reach < 0 ? first : last) += reach;
   }
   // How long inputs and outputs are is the caller's matter; none begins before its start.

@@ -99,6 +99,55 @@ void check_bounds(const KernelTable& table, Report& report) {
   }
 }
 
+// Numbers no lowering makes, near all the limits: what is taken up lies inside the arena, computed without overflow.
+void check_wild_views(const KernelTable& table, Report& report) {
+  Random random(7);
+  Plan plan(table.tier, 1, kArenaFloats, 0);
+  constexpr std::int64_t kStrides[] = {0,
+                                       1,
+                                       2,
+                                       3,
+                                       16,
+                                       64,
+                                       1000,
+                                       kArenaFloats,
+                                       -1,
+                                       -9,
+                                       1L << 31,
+                                       1L << 62,
+                                       std::numeric_limits<std::int64_t>::max(),
+                                       std::numeric_limits<std::int64_t>::min()};
+  constexpr std::int32_t kSizes[] = {
+      1, 1, 2, 3, 4, 0, -1, 1000, std::numeric_limits<std::int32_t>::max(), std::numeric_limits<std::int32_t>::min()};
+  const auto stride = [&] { return kStrides[random.whole(0, 100) < 80 ? random.whole(0, 6) : random.whole(0, 13)]; };
+  const auto size = [&] { return kSizes[random.whole(0, 100) < 90 ? random.whole(0, 3) : random.whole(0, 9)]; };
+  const auto halo = [&] { return random.whole(0, 100) < 70 ? 0 : size(); };
+  int taken = 0, outside = 0;
+  for (int round = 0; round < 20000; ++round) {
+    View v{};
+    v.image = stride(), v.plane = stride(), v.row = stride(), v.pixel = stride();
+    v.n = size(), v.c = size(), v.h = size(), v.w = size(), v.blocks = size();
+    v.top = halo(), v.left = halo(), v.bottom = halo(), v.right = halo();
+    Place place = arena(random.whole(0, 100) < 80 ? random.whole(0, kArenaFloats) : stride());
+    try {
+      plan.add("copy", "", copy_step(View{}, v), {}, {}, place, {}, -1, -1);
+    } catch (const std::invalid_argument&) {
+      continue;
+    }
+    ++taken;
+    const std::int64_t block = std::max<std::int64_t>(table.vector_width, (v.c - 1) / std::max(v.blocks, 1) + 1);
+    const auto begin = static_cast<double>(place.offset) - static_cast<double>(v.top) * static_cast<double>(v.row) -
+                       static_cast<double>(v.left) * static_cast<double>(v.pixel);
+    const auto end =
+        static_cast<double>(place.offset) + (v.n - 1.0) * static_cast<double>(v.image) +
+        (v.blocks - 1.0) * static_cast<double>(v.plane) + (v.h - 1.0 + v.bottom) * static_cast<double>(v.row) +
+        (v.w - 1.0 + v.right) * static_cast<double>(v.pixel) + static_cast<double>(std::min({v.pixel, v.plane, block}));
+    outside += begin < 0 || end > static_cast<double>(kArenaFloats) || v.n < 1 || v.blocks < 1 || v.h < 1 || v.w < 1;
+  }
+  report.check(std::string(table.tier) + " plan, wild views outside the arena", outside, 0);
+  report.check(std::string(table.tier) + " plan, wild views inside it", taken > 200 ? 0 : 1, 0);
+}
+
 void check_refusals(const KernelTable& table, Report& report) {
   const std::string name = std::string(table.tier) + " plan, ";
   const auto refused = [&](const std::string& what, bool was) { report.check(name + what, was ? 0 : 1, 0); };
@@ -245,6 +294,7 @@ void check_callers(const KernelTable& table, Report& report) {
 
 void check_plan_bounds(const KernelTable& table, Report& report) {
   check_bounds(table, report);
+  check_wild_views(table, report);
   check_refusals(table, report);
   check_external_places(table, report);
   check_loop(table, report);

@@ -1,0 +1,124 @@
+"""What every input goes through: read, optimised, planned, run, and compared; at every step a refusal is a good end.
+
+A finding is anything else that ends it: another exception than PowerlabError, a sentence of several lines, and above
+all an answer that differs from a plain computation, from ONNX Runtime's, or from its own with other threads.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import warnings
+
+import numpy as np
+from engine_reference import OPERATORS, run_graph
+
+from fuzz.judge import Judge
+from fuzz.sandbox import NATIVE_VARIABLE
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine import Session
+from powerlab.engine.onnx_reader.build import parse
+from powerlab.engine.passes import optimise
+from powerlab.engine.passes.fold_constants import fold_constants
+from powerlab.engine.shapes import infer
+
+MAX_FLOPS = 2 * 10**7
+"""More takes too long to compute in numpy."""
+
+MAX_ELEMENTS = 10**6
+TOLERANCE = 2e-3
+"""Of the largest number; Winograd's algorithms are off by less than half of that."""
+
+LARGEST = 1e18
+"""Numbers beyond are near where float32 overflows on the way, or where whole numbers wrap."""
+
+THREADS = (1, 3)
+
+JUDGE = None if os.environ.get(NATIVE_VARIABLE) else Judge()
+"""None under sanitizers, which slow ONNX Runtime down and find faults of its own."""
+
+
+class FindingError(Exception):
+    """The engine did what it never should."""
+
+
+def attempt(data, folder=None):
+    """Take ``data`` as far as it goes; return what happened: the sentence that refused it, or the kernels it ran."""
+    try:
+        loaded = parse(data, {}, None, folder)
+        graph = optimise(loaded)
+        if sum(info.elements for info in graph.tensors.values()) > MAX_ELEMENTS:
+            return ("too large",)
+        sessions = [Session(graph, threads, spin_us=0, tuned=False) for threads in THREADS]
+    except PowerlabError as error:
+        return (_checked_sentence(str(error)),)
+    if sum(step.flops + step.bytes_moved for step in sessions[0].work) > MAX_FLOPS:
+        return ("too slow",)
+    inputs = _inputs(sessions[0])
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            found = sessions[0].run(inputs)
+        except PowerlabError as error:  # an index outside a table, say
+            return (_checked_sentence(str(error)),)
+        _check_repeatable(sessions, inputs, found)
+        if not {node.op_type for node in graph.nodes} - OPERATORS.keys() - {"Chain", "Reshape"}:
+            _close(found, run_graph(graph, inputs), "the reference")
+        _close(found, _folded(loaded, inputs), "what folding makes of it")
+        judged = JUDGE(data, inputs) if JUDGE and not _known_to_differ(loaded) else None
+        if judged is not None:
+            _close(found, judged, "ONNX Runtime")
+    return tuple(kernel for kernel, _ in sessions[0].steps())
+
+
+def _known_to_differ(graph):
+    """Say whether ONNX Runtime's answer is not the published one of ONNX's own cases: resizing to aligned corners."""
+    return any(node.attributes.get("coordinate_transformation_mode") == "align_corners" for node in graph.nodes)
+
+
+def _inputs(session):
+    generator = np.random.default_rng(0)
+    made = {}
+    for name, shape in session.inputs.items():
+        dtype = session.dtypes[name]
+        values = generator.standard_normal(shape) if dtype.kind == "f" else generator.integers(0, 4, shape)
+        made[name] = values.astype(dtype)
+    return made
+
+
+def _folded(graph, inputs):
+    """Return the outputs that constant folding can compute in numpy, where the inputs are constants."""
+    constants = {**graph.kept_constants, **{n: v.astype(graph.tensors[n].dtype) for n, v in inputs.items()}}
+    try:
+        folded = fold_constants(infer(graph.name, graph.nodes, (), [info.name for info in graph.outputs], constants))
+    except PowerlabError:  # some values are looked at only when they are known, as a divisor of whole numbers
+        return {}
+    return {info.name: folded.constants[info.name] for info in graph.outputs if info.name in folded.constants}
+
+
+def _checked_sentence(sentence):
+    if "\n" in sentence or len(sentence) > 1500 or not sentence.endswith("."):
+        raise FindingError(f"no sentence: {sentence[:500]!r}")
+    return re.sub(r"'[^']*'|\d+", "", sentence)[:80]
+
+
+def _check_repeatable(sessions, inputs, found):
+    for session in sessions:
+        session.poison()
+        again = session.run(inputs)
+        for name, values in found.items():
+            if not np.array_equal(values, again[name], equal_nan=values.dtype.kind == "f"):
+                raise FindingError(f"another answer in poisoned memory or with {session.threads} threads")
+
+
+def _close(found, expected, judge):
+    for name, values in expected.items():
+        if values.shape != found[name].shape:
+            raise FindingError(f"the shape {found[name].shape} where {judge} has {values.shape}")
+        wanted = values.astype(np.float64)
+        if not np.all(np.abs(wanted) < LARGEST):
+            continue
+        scale = float(np.abs(wanted).max(initial=0)) or 1.0
+        worst = float(np.abs(found[name].astype(np.float64) - wanted).max(initial=0)) / scale
+        if not worst < TOLERANCE:
+            raise FindingError(f"an answer {worst:.3g} of the largest number away from {judge}")
