@@ -35,7 +35,7 @@ def bench(shared_powerlab):
         "good.onnx": good,
         "truncated.onnx": good[: len(good) // 2],
         "empty.onnx": b"",
-        "einsum.onnx": one_node_model("Einsum", [4, 4], equation="ij->ji"),
+        "determinant.onnx": one_node_model("Det", [4, 4]),
         "dynamic.onnx": one_node_model("Relu", ["batch", 3, "height", "width"]),
     }.items():
         (home / name).write_bytes(content)
@@ -67,7 +67,7 @@ MODELS = [
     ("text.txt", ["no ONNX file", "export or download"]),
     ("truncated.onnx", ["not a whole one", "export or download"]),
     ("empty.onnx", ["no ONNX graph", "give a file"]),
-    ("einsum.onnx", ["Einsum node 'the_node'", "`powerlab engine operators`"]),
+    ("determinant.onnx", ["Det node 'the_node'", "`powerlab engine operators`"]),
     ("resnet51", ["'resnet51'", "alexnet, densenet121, "]),
     ("missing.onnx", ["missing.onnx", "give the path of an ONNX file"]),
     ("folder/", ["folder", "give the path of an ONNX file"]),

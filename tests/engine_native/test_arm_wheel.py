@@ -5,19 +5,19 @@ import zipfile
 import numpy as np
 import pytest
 from arm_machine import COMPILER, ArmMachine, ArmMachineError
-from powerlab.backends.inputs import seeded_inputs
 
 from powerlab.engine import Session
+from powerlab.engine.made_inputs import made_inputs
 from powerlab.measure.output_check import largest_difference
 from requires import missing, require_program
 
 MODEL = "resnet50@64"
 RUN = f"""
 import sys, numpy
-from powerlab.backends.inputs import seeded_inputs
 from powerlab.engine import Session
+from powerlab.engine.made_inputs import made_inputs
 session = Session("{MODEL}", threads=2)
-numpy.savez(sys.argv[1], **session.run(seeded_inputs(session.inputs, 0)))
+numpy.savez(sys.argv[1], **session.run(made_inputs(session.inputs, 0)))
 print(session.tier)
 """
 
@@ -55,7 +55,7 @@ def test_resnet50_computes_what_it_does_here(machine, wheel, tmp_path):
     out = tmp_path / "outputs.npz"
     assert machine.python("-c", RUN, out, core="cortex-a57").strip() == "neon"
     session = Session(MODEL, threads=1)
-    expected = session.run(seeded_inputs(session.inputs, 0))
+    expected = session.run(made_inputs(session.inputs, 0))
     with np.load(out) as found:
         assert largest_difference(dict(found), expected) < 1e-4
     assert all(np.abs(values).max() > 0.01 for values in expected.values())

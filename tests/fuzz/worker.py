@@ -2,7 +2,8 @@
 
     python -W ignore -m fuzz.worker FOLDER SEED SECONDS [RUNS]
 
-In FOLDER lie ``corpus/`` (inputs that took a new way), ``findings/`` and ``now``, the input under way.
+With a number of RUNS, they change the corpus as it is, so that they are the same on every machine. In FOLDER lie
+``corpus/`` (inputs that took a new way), ``findings/`` and ``now``, the input under way.
 """
 
 from __future__ import annotations
@@ -64,8 +65,8 @@ def keep(folder, data, name=None):
 
 
 def fuzz(folder, seed, seconds, most_runs=math.inf):
-    """Run the corpus, then change inputs of it for some seconds or runs; what takes a new way joins it."""
-    random, edges = Random(seed), Edges()
+    """Run the corpus, then change inputs of it for some seconds, where what takes a new way joins it, or runs."""
+    random, edges, learns = Random(seed), Edges(), most_runs == math.inf
     corpus_folder, findings = folder / "corpus", folder / "findings"
     now = folder / "now"
     corpus, runs, started = [], 0, time.monotonic()
@@ -99,7 +100,7 @@ def fuzz(folder, seed, seconds, most_runs=math.inf):
     while time.monotonic() - started < seconds and runs < most_runs:
         parent = random.choice(corpus[-len(corpus) // 5 :] if random.random() < 0.3 else corpus)
         data = mutated(parent, corpus, random)
-        if one(data):
+        if one(data) and learns:
             corpus.append(data)
             keep(corpus_folder, data)
         if time.monotonic() - said > 30:

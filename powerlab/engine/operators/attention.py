@@ -109,6 +109,8 @@ def _attention(view: NodeView) -> Spec:
 
 
 def _check_options(view: NodeView) -> None:
+    if view.integer("is_causal", 0) not in (0, 1):
+        view.fail(f"has is_causal {view.integer('is_causal', 0)}, which must be 0 or 1")
     if view.integer("softmax_precision", 1) not in (0, 1, 10, 11, 16):
         view.fail("computes its softmax in a type that is no float")
     if view.integer("qk_matmul_output_mode", 0) not in tuple(Qk):

@@ -94,8 +94,8 @@ def transposed_windows(view: NodeView) -> Transposed:
 
 
 def _conv_transpose(view: NodeView) -> Spec:
-    outputs = view.shape(1)[1] * view.integer("group", 1)
-    return (view.shape(0)[0], outputs, *transposed_windows(view).size), FLOAT32
+    size = transposed_windows(view).size
+    return (view.shape(0)[0], view.shape(1)[1] * view.integer("group", 1), *size), FLOAT32
 
 
 CONV = Operator(_conv)

@@ -152,6 +152,8 @@ ELEMENTWISE: dict[str, Function] = {
 
 
 def _mean(view: NodeView) -> Spec:
+    if not all(view.has(index) for index in range(max(1, len(view.infos)))):
+        view.fail("lacks an input")
     if any(view.dtype(index) != FLOAT32 for index in range(len(view.infos))):
         view.fail("averages whole numbers")
     return broadcast_shape(view), FLOAT32

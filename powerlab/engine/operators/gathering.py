@@ -6,7 +6,8 @@ import numpy as np
 
 from powerlab.engine.graph import Array
 from powerlab.engine.operators.base import Operator, same_as_input
-from powerlab.engine.operators.view import NodeView, Spec
+from powerlab.engine.operators.casting import cast_value
+from powerlab.engine.operators.view import INT64, NodeView, Spec
 
 UPDATES = {"none": 0, "add": 1, "mul": 2, "min": 3, "max": 4}
 """What a Scatter does with what is there → number in kernels/indexed.hpp."""
@@ -134,7 +135,7 @@ def _one_hot(view: NodeView) -> Spec:
 
 def _hot(view: NodeView) -> Array:
     axis, depth, (off, on) = hot_axis(view), hot_depth(view), view.value(2)
-    classes = np.expand_dims(view.value(0), axis)
+    classes = np.expand_dims(cast_value(view.value(0), INT64), axis)  # floats name their whole part
     classes = np.where(classes < 0, classes + depth, classes)
     ladder = np.arange(depth).reshape(-1, *(1,) * (classes.ndim - 1 - axis))
     return np.asarray(np.where(classes == ladder, on, off))

@@ -50,6 +50,8 @@ def slices(view: NodeView) -> tuple[slice, ...]:
         axes = view.int_values(3) if view.has(3) else tuple(range(len(starts)))
         steps = view.int_values(4) if view.has(4) else (1,) * len(starts)
     else:
+        if not view.has_attribute("starts"):
+            view.fail("lacks its starts")
         starts, ends = view.integers("starts", ()), view.integers("ends", ())
         axes, steps = view.integers("axes", tuple(range(len(starts)))), (1,) * len(starts)
     if not len(starts) == len(ends) == len(axes) == len(steps) or 0 in steps:

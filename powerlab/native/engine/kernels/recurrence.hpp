@@ -111,10 +111,11 @@ static inline void put_units(const CellTile& t, int p, Vec hidden) {
   store(t.next + p * t.scratch_row, runs(t, p) ? hidden : own_units(t, p));
 }
 
+// Always inlined: a member function of a template would be shared between tiers.
 struct RnnCell {
   static constexpr int kGates = 1, kRounds = 1;
   template <int P>
-  static void run(const CellTile& t, int) {
+  static inline __attribute__((always_inline)) void run(const CellTile& t, int) {
     Vec acc[1][P];
     cell_sums<0, 1, kGates>(acc, t);
     for (int p = 0; p < P; ++p)
@@ -130,7 +131,7 @@ static inline Vec updated(const CellTile& t, int p, Vec update, Vec candidate) {
 struct GruCell {
   static constexpr int kGates = 3, kRounds = 1;
   template <int P>
-  static void run(const CellTile& t, int) {
+  static inline __attribute__((always_inline)) void run(const CellTile& t, int) {
     Vec acc[3][P];
     cell_sums<0, 3, kGates>(acc, t);
     for (int p = 0; p < P; ++p) {
@@ -146,7 +147,7 @@ struct GruCell {
 struct GruResetCell {
   static constexpr int kGates = 3, kRounds = 2;
   template <int P>
-  static void run(const CellTile& t, int round) {
+  static inline __attribute__((always_inline)) void run(const CellTile& t, int round) {
     if (round == 0) {
       Vec acc[2][P];
       cell_sums<0, 2, kGates>(acc, t);
@@ -169,7 +170,7 @@ struct GruResetCell {
 struct LstmCell {
   static constexpr int kGates = 4, kRounds = 1;
   template <int P>
-  static void run(const CellTile& t, int) {
+  static inline __attribute__((always_inline)) void run(const CellTile& t, int) {
     Vec acc[4][P];
     cell_sums<0, 4, kGates>(acc, t);
     for (int p = 0; p < P; ++p) {
