@@ -84,14 +84,16 @@ def _case(case: TestCase, plain: TestCase) -> Case:
     node = plain.model.graph.node[0]
     opset = next((one.version for one in plain.model.opset_import if one.domain == node.domain), 0)
     inputs, outputs = case.data_sets[0]
-    for one in case.model.opset_import:
+    model = onnx.ModelProto()
+    model.CopyFrom(case.model)  # the package hands the same model to whoever asks next
+    for one in model.opset_import:
         one.version = _read_opset(node, opset) if one.domain == node.domain else one.version
     return Case(
         name=case.name,
         operator=f"{node.domain}.{node.op_type}" if node.domain else node.op_type,
         opset=opset,
-        is_float32=_is_float32(node, opset, case.model.graph),
-        model=case.model,
+        is_float32=_is_float32(node, opset, model.graph),
+        model=model,
         inputs=tuple(_array(value) for value in inputs),
         outputs=tuple(_array(value) for value in outputs),
         rtol=case.rtol,

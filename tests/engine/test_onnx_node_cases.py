@@ -47,6 +47,10 @@ def test_there_are_cases_for_every_operator(cases):
     assert not OPERATORS.keys() - {case.operator for case in cases} - HAS_NO_CASE
 
 
+def test_cases_are_the_same_whenever_they_are_loaded(cases):
+    assert [(case.name, case.opset) for case in load_cases()] == [(case.name, case.opset) for case in cases]
+
+
 def test_no_case_is_answered_wrongly(verdicts):
     wrong = [verdict for verdict in verdicts if verdict.outcome == Outcome.WRONG]
     assert not wrong, [(verdict.case.name, verdict.reason) for verdict in wrong]
