@@ -16,9 +16,12 @@ namespace powerlab::engine::POWERLAB_TIER {
 constexpr int kGemvBlocks = 4;
 constexpr int kGemvImages = 8;
 
-// How far ahead weights are fetched, in floats, and that they will not be needed again: they must not drive out of the
-// caches what will be.
+// How far ahead weights are fetched, in floats.
 constexpr int kGemvAhead = 2048;
+
+// What is said of weights that are fetched: where they do not fit into the last level they will not be there the next
+// time and must not drive out what will be; where they fit, they shall go there.
+enum class Weights { kStreamed, kKept };
 
 struct GemvUnit {
   const float* x;
@@ -30,7 +33,7 @@ struct GemvUnit {
   float slope, low, high;
 };
 
-template <int B, int P>
+template <Weights W, int B, int P>
 static __attribute__((noinline)) void gemv_unit(const GemvUnit& g) {
   Vec acc[B][P];
   POWERLAB_UNROLL
@@ -48,7 +51,7 @@ static __attribute__((noinline)) void gemv_unit(const GemvUnit& g) {
     POWERLAB_UNROLL
     for (int b = 0; b < B; ++b) {
       w[b] = load(weights + b * kWidth);
-      __builtin_prefetch(weights + kGemvAhead + b * kWidth, 0, 0);
+      __builtin_prefetch(weights + kGemvAhead + b * kWidth, 0, W == Weights::kKept ? 2 : 0);
     }
     weights += B * kWidth;
     POWERLAB_UNROLL
@@ -72,13 +75,15 @@ using GemvUnitFunction = void (*)(const GemvUnit&);
 struct GemvUnitTable {
   GemvUnitFunction at[kGemvBlocks * kGemvImages];
 };
-template <int... I>
+template <Weights W, int... I>
 constexpr GemvUnitTable make_gemv_units(Indices<I...>) {
-  return {{&gemv_unit<I / kGemvImages + 1, I % kGemvImages + 1>...}};
+  return {{&gemv_unit<W, I / kGemvImages + 1, I % kGemvImages + 1>...}};
 }
-static constexpr GemvUnitTable kGemvUnits = make_gemv_units(typename MakeIndices<kGemvBlocks * kGemvImages>::type{});
+template <Weights W>
+static constexpr GemvUnitTable kGemvUnits = make_gemv_units<W>(typename MakeIndices<kGemvBlocks * kGemvImages>::type{});
 
 // At most kGemvImages images, and unit_blocks of at most kGemvBlocks.
+template <Weights W>
 static void gemv(const Step& s, int thread, int threads) {
   const std::int64_t blocks = s.out.blocks, features = s.x.c;
   const std::int64_t units = (blocks + s.unit_blocks - 1) / s.unit_blocks;
@@ -97,7 +102,7 @@ static void gemv(const Step& s, int thread, int threads) {
     g.weights = s.weights + begin * features * kWidth;
     g.bias = s.bias + begin * kWidth;
     g.out = s.out.data + begin * s.out.plane;
-    kGemvUnits.at[(end - begin - 1) * kGemvImages + (s.out.w - 1)](g);
+    kGemvUnits<W>.at[(end - begin - 1) * kGemvImages + (s.out.w - 1)](g);
   }
 }
 
