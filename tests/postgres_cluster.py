@@ -20,7 +20,8 @@ from requires import missing
 _FAST = "-c fsync=off -c full_page_writes=off -c synchronous_commit=off -c shared_buffers=16MB -c max_connections=40"
 
 
-def _program(name: str) -> str:
+def postgres_program(name: str) -> str:
+    """Return the path of one of PostgreSQL's programs."""
     found = shutil.which(name)
     if found is not None:
         return found
@@ -45,7 +46,7 @@ def _user() -> pwd.struct_passwd | None:
 @contextmanager
 def postgres_cluster() -> Iterator[str]:
     """Yield the address of the cluster's database ``postgres``."""
-    initdb, pg_ctl = _program("initdb"), _program("pg_ctl")
+    initdb, pg_ctl = postgres_program("initdb"), postgres_program("pg_ctl")
     user = _user()
     identity = {} if user is None else {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
     with tempfile.TemporaryDirectory(prefix="powerlab-pg-") as folder:

@@ -9,7 +9,9 @@ from powerlab.protocol.messages import Problem
 from powerlab.store import Store
 from powerlab_api import problems
 from powerlab_api.guard import Guard
-from powerlab_api.routes import agents, devices, exports, health, jobs, layers, runs, sweeps, traces
+from powerlab_api.metrics import Metrics
+from powerlab_api.metrics.requests import RequestMeter
+from powerlab_api.routes import agents, devices, exports, health, jobs, layers, metrics, runs, sweeps, traces
 from powerlab_api.settings import Settings
 
 PREFIX = "/api/v1"
@@ -34,11 +36,14 @@ def create_app(store: Store, settings: Settings | None = None) -> FastAPI:
     )
     app.state.store = store
     app.state.settings = chosen
+    app.state.metrics = Metrics(store)
     problems.install(app)
     answers = {"default": {"model": Problem, "description": "RFC 9457 problem", "content": {problems.MEDIA_TYPE: {}}}}
     api = APIRouter(prefix=PREFIX, responses=answers)  # type: ignore[arg-type]
     for module in _ROUTES:
         api.include_router(module.router)
     app.include_router(api)
+    app.include_router(metrics.router)
     app.add_middleware(Guard, settings=chosen)
+    app.add_middleware(RequestMeter, metrics=app.state.metrics.requests, prefix=PREFIX)
     return app

@@ -13,6 +13,7 @@ from powerlab.store.models.devices import (
 from powerlab.store.models.layers import LayerProfileRow
 from powerlab.store.models.runs import RunMetricRow, RunRow, TraceChunkRow
 from powerlab.store.models.sweeps import JobRow, PointRow, SweepRow, WorkloadRow
+from powerlab.store.models.tallies import DeviceTallyRow
 
 __all__ = [
     "AgentTokenRow",
@@ -20,6 +21,7 @@ __all__ = [
     "Base",
     "DeviceRow",
     "DeviceSnapshotRow",
+    "DeviceTallyRow",
     "EnrolmentCodeRow",
     "JobRow",
     "LayerProfileRow",

@@ -18,6 +18,7 @@ from powerlab.store.errors import ConflictError, NotFoundError
 from powerlab.store.models import PointRow, RunMetricRow, RunRow
 from powerlab.store.traces import DatabaseTraces
 from powerlab.store.writes.jobs import held_job_of_sweep
+from powerlab.store.writes.tallies import count_run, count_samples
 
 
 def store_run(session: Session, device_id: str, upload: RunUpload, now: datetime) -> bool:
@@ -45,6 +46,7 @@ def store_run(session: Session, device_id: str, upload: RunUpload, now: datetime
         raise ConflictError(f"repeat {run.repeat} of that point is stored already, as the run {taken}.")
     _check(run, from_document(job.sweep.plan, SweepPlan))
     session.add(_to_row(run, point, sha256, now))
+    count_run(session, device_id, run.id, run.verdict)
     return True
 
 
@@ -62,7 +64,10 @@ def store_chunk(session: Session, device_id: str, run_id: str, upload: ChunkUplo
         raise NotFoundError(f"there is no run {run_id!r}; upload the run before its traces.")
     held_job_of_sweep(session, device_id, run.sweep_id, upload.fencing_token)
     check_survives(upload)
-    return DatabaseTraces(session).append(device_id, run_id, upload.chunk)
+    created = DatabaseTraces(session).append(device_id, run_id, upload.chunk)
+    if created:
+        count_samples(session, device_id, run.verdict, upload.chunk.sample_count)
+    return created
 
 
 def _check(run: Run, plan: SweepPlan) -> None:

@@ -1,0 +1,22 @@
+"""Metrics for a monitor, in the text format that it asks for."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+from prometheus_client.exposition import choose_encoder
+
+from powerlab_api.deps import OperatorOnly
+from powerlab_api.metrics import Metrics
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/metrics", dependencies=[OperatorOnly])
+def read_metrics(request: Request) -> Response:
+    """Answer with OpenMetrics 1.0 where the request accepts it, else with Prometheus' own older format.
+
+    https://github.com/prometheus/OpenMetrics/blob/v1.0.0/specification/OpenMetrics.md
+    """
+    metrics: Metrics = request.app.state.metrics
+    encode, kind = choose_encoder(request.headers.get("accept", ""))
+    return Response(encode(metrics.registry), media_type=kind)

@@ -1,0 +1,164 @@
+"""What there is to know about the whole fleet at one time, in a few queries that stay cheap however much is stored.
+
+No query reads runs or traces by the number: counts come from ``device_tally``, and the newest figures of a device by
+the identifier of its newest run. The effort grows with devices and jobs alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import func, select, text
+from sqlalchemy.orm import Session, joinedload
+
+from powerlab.domain.quantity import Metric, Provenance
+from powerlab.domain.run import Verdict
+from powerlab.domain.sweep import Point
+from powerlab.protocol.records import SweepState
+from powerlab.store.convert import to_point
+from powerlab.store.models import DeviceRow, DeviceSnapshotRow, DeviceTallyRow, JobRow, PointRow, RunMetricRow, RunRow
+
+ACCEPTED = (Verdict.VALID, Verdict.FLAGGED)
+"""Verdicts of runs whose figures may be used; the others measured nothing that counts."""
+_TIMEOUT_MS = 3000
+"""PostgreSQL gives up after that: a monitor must not add to the load of a database that is too busy."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewestRun:
+    """What a device measured last."""
+
+    point: Point
+    verdict: Verdict
+    received_at: datetime
+    metrics: tuple[Metric, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetDevice:
+    """A device with what is counted of it.
+
+    Attributes:
+        id: a UUID.
+        name: unique in the fleet.
+        board: which board it is.
+        architecture: of its processor.
+        simulated: whether it is a simulated board.
+        seen_at: when its agent last spoke to a server.
+        queued_jobs: jobs that wait for its agent.
+        running_jobs: jobs that its agent was given and has not ended.
+        runs: by verdict, runs it has ever stored.
+        sample_count: samples it has ever stored.
+        newest: the run that arrived last among those that were accepted; None where there is none.
+    """
+
+    id: str
+    name: str
+    board: str
+    architecture: str
+    simulated: bool
+    seen_at: datetime
+    queued_jobs: int
+    running_jobs: int
+    runs: Mapping[Verdict, int]
+    sample_count: int
+    newest: NewestRun | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fleet:
+    """The fleet at one time.
+
+    Attributes:
+        devices: every device, in the order of their names.
+        jobs: how many jobs are in each state.
+        expired_leases: running jobs whose agent has been silent for longer than its lease.
+        oldest_queued_at: when the job was created that has waited longest; None where none waits.
+    """
+
+    devices: tuple[FleetDevice, ...]
+    jobs: Mapping[SweepState, int]
+    expired_leases: int
+    oldest_queued_at: datetime | None
+
+
+def read_fleet(session: Session, now: datetime) -> Fleet:
+    """Return the fleet as the database has it."""
+    if session.get_bind().dialect.name == "postgresql":
+        session.execute(text(f"SET LOCAL statement_timeout = {_TIMEOUT_MS}"))
+    states = session.execute(
+        select(JobRow.device_id, JobRow.state, func.count()).group_by(JobRow.device_id, JobRow.state)
+    )
+    jobs = {(device_id, SweepState(state)): count for device_id, state, count in states}
+    totals: Counter[SweepState] = Counter()
+    for (_, state), count in jobs.items():
+        totals[state] += count
+    expired = select(func.count()).where(JobRow.state == SweepState.RUNNING.value, JobRow.deadline < now)
+    oldest = select(func.min(JobRow.created_at)).where(JobRow.state == SweepState.QUEUED.value)
+    return Fleet(
+        devices=tuple(_devices(session, jobs)),
+        jobs={state: totals[state] for state in SweepState},
+        expired_leases=session.scalar(expired) or 0,
+        oldest_queued_at=session.scalar(oldest),
+    )
+
+
+def _devices(session: Session, jobs: Mapping[tuple[str, SweepState], int]) -> list[FleetDevice]:
+    tallies: dict[str, list[DeviceTallyRow]] = {}
+    for tally in session.scalars(select(DeviceTallyRow)):
+        tallies.setdefault(tally.device_id, []).append(tally)
+    newest = _newest(session)
+    said = DeviceSnapshotRow.document["device"]
+    last = select(func.max(DeviceSnapshotRow.id)).group_by(DeviceSnapshotRow.device_id)
+    rows = session.execute(
+        select(DeviceRow, said["board"].as_string(), said["architecture"].as_string(), DeviceSnapshotRow.simulated)
+        .join(DeviceSnapshotRow, DeviceSnapshotRow.device_id == DeviceRow.id)
+        .where(DeviceSnapshotRow.id.in_(last))
+        .order_by(DeviceRow.name)
+    )
+    return [
+        FleetDevice(
+            id=row.id,
+            name=row.name,
+            board=board,
+            architecture=architecture,
+            simulated=simulated,
+            seen_at=row.seen_at,
+            queued_jobs=jobs.get((row.id, SweepState.QUEUED), 0),
+            running_jobs=jobs.get((row.id, SweepState.RUNNING), 0),
+            runs={Verdict(tally.verdict): tally.run_count for tally in tallies.get(row.id, ())},
+            sample_count=sum(tally.sample_count for tally in tallies.get(row.id, ())),
+            newest=newest.get(row.id),
+        )
+        for row, board, architecture, simulated in rows
+    ]
+
+
+def _newest(session: Session) -> dict[str, NewestRun]:
+    """Return by device the accepted run that arrived last."""
+    accepted = DeviceTallyRow.verdict.in_([verdict.value for verdict in ACCEPTED])
+    metrics: defaultdict[str, list[Metric]] = defaultdict(list)
+    for row in session.scalars(
+        select(RunMetricRow).join(DeviceTallyRow, DeviceTallyRow.newest_run_id == RunMetricRow.run_id).where(accepted)
+    ):
+        figure = Metric(
+            name=row.name, value=row.value, low=row.low, high=row.high, provenance=Provenance(row.provenance)
+        )
+        metrics[row.run_id].append(figure)
+    rows = session.execute(
+        select(DeviceTallyRow.device_id, DeviceTallyRow.verdict, RunRow.id, RunRow.received_at, PointRow)
+        .join(RunRow, RunRow.id == DeviceTallyRow.newest_run_id)
+        .join(PointRow, PointRow.id == RunRow.point_id)
+        .where(accepted)
+        .order_by(RunRow.received_at, RunRow.id)
+        .options(joinedload(PointRow.workload), joinedload(PointRow.power_mode))
+    )
+    return {
+        device_id: NewestRun(
+            point=to_point(point), verdict=Verdict(verdict), received_at=received_at, metrics=tuple(metrics[run_id])
+        )
+        for device_id, verdict, run_id, received_at, point in rows
+    }
