@@ -44,6 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     run.add_argument("--once", action="store_true", help="end when the server has nothing more to do")
     run.add_argument("--board", metavar="NAME", help="a simulated board (default: as enrolled)")
+    run.add_argument(
+        "--models-mb", type=int, default=8000, metavar="MB", help="most that fetched models may take (default: 8000)"
+    )
     for action in (enrol, run):
         action.add_argument(
             "--state",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TypeVar
 
 import urllib3
@@ -21,6 +22,7 @@ from powerlab.protocol.messages import (
     RunUpload,
     Stored,
 )
+from powerlab.protocol.model_records import ModelRecord
 from powerlab.protocol.wire import decode, encode
 
 T = TypeVar("T")
@@ -28,6 +30,7 @@ STALE_LEASE = "stale-lease"
 UNAUTHORISED = 401
 _CONNECT_S = 5.0
 _READ_S = 30.0
+_BLOCK_BYTES = 1 << 18
 
 
 class ServerUnreachableError(Exception):
@@ -93,7 +96,34 @@ class Client:
         """Upload a chunk of a trace."""
         return decode(self._send("PUT", f"/runs/{run_id}/traces/chunks", message), Stored)
 
-    def _send(self, method: str, path: str, message: object, read_s: float = _READ_S) -> bytes:
+    def model(self, sha256: str) -> ModelRecord:
+        """Ask for a model's size."""
+        return decode(self._send("GET", f"/models/{sha256}"), ModelRecord)
+
+    def model_content(self, sha256: str, start: int) -> tuple[int, Iterator[bytes]]:
+        """Return a model's bytes from ``start`` on, block by block, and where they really begin: there, or at 0.
+
+        Raises:
+            ServerUnreachableError: no answer now; the iterator raises it too, where the connection is cut.
+            RefusedError: the answer is no.
+        """
+        headers = {**self._headers, "Range": f"bytes={start}-"} if start else self._headers
+        try:
+            answer = self._pool.request(
+                "GET",
+                f"{self._base}/models/{sha256}/content",
+                headers=headers,
+                timeout=urllib3.Timeout(connect=_CONNECT_S, read=_READ_S),
+                preload_content=False,
+            )
+        except urllib3.exceptions.HTTPError as error:
+            raise ServerUnreachableError(f"{self._base} does not answer ({error})") from error
+        if answer.status >= 400:
+            data = answer.read()
+            self._check(answer.status, data, "/models")
+        return start if answer.status == 206 else 0, _blocks(answer)
+
+    def _send(self, method: str, path: str, message: object = None, read_s: float = _READ_S) -> bytes:
         """Send a message and return the answer's body.
 
         Raises:
@@ -101,19 +131,30 @@ class Client:
             RefusedError: the answer is no.
         """
         timeout = urllib3.Timeout(connect=_CONNECT_S, read=read_s)
+        body = None if message is None else encode(message)
         try:
-            answer = self._pool.request(
-                method, self._base + path, body=encode(message), headers=self._headers, timeout=timeout
-            )
+            answer = self._pool.request(method, self._base + path, body=body, headers=self._headers, timeout=timeout)
         except urllib3.exceptions.LocationValueError as error:
             raise PowerlabError(f"{self._base} is no server's address; write http://host:port.") from error
         except urllib3.exceptions.HTTPError as error:
             raise ServerUnreachableError(f"{self._base} does not answer ({error})") from error
-        if answer.status >= 500 or answer.status == 429:
-            raise ServerUnreachableError(f"{self._base}{path} answers with status {answer.status}")
-        if answer.status >= 400:
-            raise _refusal(answer.status, answer.data)
+        self._check(answer.status, answer.data, path)
         return answer.data
+
+    def _check(self, status: int, body: bytes, path: str) -> None:
+        if status >= 500 or status == 429:
+            raise ServerUnreachableError(f"{self._base}{path} answers with status {status}")
+        if status >= 400:
+            raise _refusal(status, body)
+
+
+def _blocks(answer: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
+    try:
+        yield from answer.stream(_BLOCK_BYTES)
+    except urllib3.exceptions.HTTPError as error:
+        raise ServerUnreachableError(f"the download was cut off ({error})") from error
+    finally:
+        answer.close()
 
 
 def _refusal(status: int, body: bytes) -> RefusedError:

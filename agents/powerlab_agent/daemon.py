@@ -17,6 +17,7 @@ from powerlab.sweep.host import Host
 from powerlab.sweep.runner import run_sweep
 from powerlab_agent.client import STALE_LEASE, UNAUTHORISED, Client, RefusedError, ServerUnreachableError
 from powerlab_agent.heartbeat import Heartbeat
+from powerlab_agent.models import ModelCache
 from powerlab_agent.retry import Backoff
 from powerlab_agent.spool import Spool
 from powerlab_agent.uploader import LeaseLostError, Uploader
@@ -63,6 +64,7 @@ class Daemon:
         client: the server.
         host: the device.
         spool: what was measured and not yet uploaded.
+        models: fetches the models that plans name by their SHA-256.
         once: end when there is nothing to do, instead of waiting.
         runner: carries a plan out.
         backoff: how long to wait for a server that is away.
@@ -71,6 +73,7 @@ class Daemon:
     client: Client
     host: Host
     spool: Spool
+    models: ModelCache
     once: bool = False
     runner: SweepRunner = run_sweep
     backoff: Backoff = field(default_factory=Backoff)
@@ -151,12 +154,26 @@ class Daemon:
             self._halt_sweep.set()
         with Heartbeat(self.client, lease, self._halt_sweep.set):
             try:
-                ended = self._measure(lease)
+                ended = self._fetch_models(lease) or self._measure(lease)
                 self._insist(lambda: self._uploader.upload_all(lease))
                 self._insist(lambda: self._close(lease, ended))
             except LeaseLostError as error:
                 _log.warning("the job was given to somebody else: %s", error)
         self.spool.let_go()
+
+    def _fetch_models(self, lease: Lease) -> _Ended | None:
+        """Bring the plan's models onto this device; returns how the sweep ended where they cannot be had."""
+        try:
+            files = self._insist(lambda: self.models.fetch(lease.plan.models, self._halt_sweep.is_set))
+        except RefusedError:
+            raise
+        except PowerlabError as error:
+            _log.error("the sweep cannot be carried out: %s", error)
+            return _Ended(failure=str(error))
+        if files is None:
+            return _Ended(stopped=True)
+        self.host.model_files = files
+        return None
 
     def _measure(self, lease: Lease) -> _Ended:
         """Run what is missing; every run is on disk before the next begins."""

@@ -17,6 +17,7 @@ from powerlab.sweep.opened import opened_host
 from powerlab_agent.arguments import add_arguments
 from powerlab_agent.client import Client, ServerUnreachableError
 from powerlab_agent.daemon import Daemon
+from powerlab_agent.models import ModelCache
 from powerlab_agent.spool import Spool
 from powerlab_agent.state import Identity, load_identity, only_agent, save_identity
 
@@ -59,7 +60,9 @@ def _run(args: argparse.Namespace) -> int:
         closing(Spool(state / "spool.db")) as spool,
         opened_host(args.board or identity.board, name=identity.device_name) as host,
     ):
-        daemon = Daemon(client=Client(identity.server, identity.token), host=host, spool=spool, once=args.once)
+        client = Client(identity.server, identity.token)
+        models = ModelCache(client, state / "models", args.models_mb * 1_000_000)
+        daemon = Daemon(client=client, host=host, spool=spool, models=models, once=args.once)
         heed_signals(daemon.request_stop)
         daemon.run()
         for run_id, reason in spool.refused().items():

@@ -11,11 +11,24 @@ from powerlab_api import problems
 from powerlab_api.guard import Guard
 from powerlab_api.metrics import Metrics
 from powerlab_api.metrics.requests import RequestMeter
-from powerlab_api.routes import agents, devices, exports, health, jobs, layers, metrics, runs, sweeps, traces
+from powerlab_api.routes import (
+    agents,
+    devices,
+    exports,
+    health,
+    jobs,
+    layers,
+    metrics,
+    model_uploads,
+    models,
+    runs,
+    sweeps,
+    traces,
+)
 from powerlab_api.settings import Settings
 
 PREFIX = "/api/v1"
-_ROUTES = (health, devices, agents, sweeps, jobs, runs, traces, exports, layers)
+_ROUTES = (health, devices, agents, sweeps, jobs, runs, traces, exports, layers, models, model_uploads)
 
 
 def create_app(store: Store, settings: Settings | None = None) -> FastAPI:

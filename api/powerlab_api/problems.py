@@ -13,17 +13,27 @@ from starlette.exceptions import HTTPException
 from powerlab.domain.errors import PowerlabError
 from powerlab.protocol.messages import Problem
 from powerlab.protocol.wire import encode
-from powerlab.store.errors import ConflictError, ForbiddenError, NotFoundError, StaleLeaseError, UnauthorisedError
+from powerlab.store.errors import (
+    ConflictError,
+    ForbiddenError,
+    MisplacedError,
+    NotFoundError,
+    StaleLeaseError,
+    TooLargeError,
+    UnauthorisedError,
+)
 
 MEDIA_TYPE = "application/problem+json"
 TYPE_PREFIX = "tag:powerlab,2026:problem/"
 
 _STATUS: tuple[tuple[type[PowerlabError], int, str], ...] = (
     (StaleLeaseError, 409, "stale-lease"),
+    (MisplacedError, 409, "mismatching-upload-offset"),
     (ConflictError, 409, "conflict"),
     (NotFoundError, 404, "not-found"),
     (UnauthorisedError, 401, "unauthorised"),
     (ForbiddenError, 403, "forbidden"),
+    (TooLargeError, 413, "too-large"),
     (PowerlabError, 422, "cannot-be-done"),
 )
 _log = logging.getLogger("powerlab.api")
@@ -55,7 +65,10 @@ def install(app: FastAPI) -> None:
 
 def _known(request: Request, error: Exception) -> Response:
     status, kind = next((status, kind) for wanted, status, kind in _STATUS if isinstance(error, wanted))
-    return problem(status, str(error), kind, request.url.path)
+    answer = problem(status, str(error), kind, request.url.path)
+    if isinstance(error, MisplacedError):
+        answer.headers["Upload-Offset"] = str(error.offset)
+    return answer
 
 
 def _invalid(request: Request, error: Exception) -> Response:
@@ -90,4 +103,12 @@ def _too_much(request: Request, error: Exception) -> Response:
 
 def _no_database(request: Request, error: Exception) -> Response:
     _log.error("the database failed at %s: %s", request.url.path, error)
+    if _is_full(error):
+        return problem(507, "the database has no room left; make room on its disk.", "no-room", request.url.path)
     return problem(503, "the database cannot be reached now; try again later.", "no-database", request.url.path)
+
+
+def _is_full(error: Exception) -> bool:
+    """Whether a disk is full: SQLite says so in words (SQLITE_FULL), PostgreSQL with the SQLSTATE 53100."""
+    reason = getattr(error, "orig", None)
+    return getattr(reason, "sqlstate", None) == "53100" or "disk is full" in str(reason)

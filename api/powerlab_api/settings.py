@@ -19,6 +19,7 @@ class Settings:
         lease_s: how long a job stays with an agent that says nothing.
         max_lease_wait_s: how long a lease request may wait for a job.
         max_body_bytes: larger requests are refused.
+        max_model_bytes: larger models are refused; a protobuf message, which an ONNX file is, has 2 GiB at most.
     """
 
     operator_token: str | None = None
@@ -26,6 +27,7 @@ class Settings:
     lease_s: float = LEASE_S
     max_lease_wait_s: float = 30.0
     max_body_bytes: int = 8 * 1024 * 1024
+    max_model_bytes: int = 2 * 1024 * 1024 * 1024
 
 
 LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})

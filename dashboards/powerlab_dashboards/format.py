@@ -8,6 +8,7 @@ from pathlib import PurePath
 
 from powerlab.analysis.rounding import interval_decimals, lopsided, significant_decimals
 from powerlab.domain.layers import LAYER_METRICS
+from powerlab.domain.model_name import short
 from powerlab.domain.quantity import METRICS, Metric
 
 _DIGITS_WITHOUT_INTERVAL = 3
@@ -90,8 +91,8 @@ def clock(when: str) -> str:
 
 
 def model_label(model: str) -> str:
-    """Return a model's short name: a zoo name as it is, an ONNX file without its folders."""
-    return PurePath(model).name if "/" in model else model
+    """Return a model's short name: a zoo name as it is, an ONNX file without its folders, of a digest its beginning."""
+    return PurePath(model).name if "/" in model else short(model)
 
 
 def count(number: int, noun: str) -> str:

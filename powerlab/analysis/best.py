@@ -9,6 +9,7 @@ from itertools import product
 from powerlab.analysis.comparison import Ratio, compare
 from powerlab.analysis.summary import PointSummary
 from powerlab.analysis.wording import lead_words
+from powerlab.domain.model_name import short
 from powerlab.domain.quantity import METRICS, Metric, Provenance
 from powerlab.domain.run import Run
 from powerlab.domain.sweep import Point
@@ -76,7 +77,7 @@ def best_points(summaries: Sequence[PointSummary], runs: Sequence[Run] = ()) -> 
 def work_of(point: Point) -> str:
     """Return what a point's device is asked to do, in words: the model and how it is fed."""
     load = point.workload
-    parts = [load.model]
+    parts = [short(load.model)]
     if load.scenario is not Scenario.SINGLE_STREAM:
         parts.append(load.scenario.value)
     if load.latency_bound_ms:

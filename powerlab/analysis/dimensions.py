@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from powerlab.domain.model_name import short
 from powerlab.domain.sweep import Point
 from powerlab.domain.workload import Preparation, Scenario
 
@@ -27,7 +28,7 @@ class Dimension:
 
 
 DIMENSIONS: tuple[Dimension, ...] = (
-    Dimension(title="model", read=lambda point: point.workload.model),
+    Dimension(title="model", read=lambda point: short(point.workload.model)),
     Dimension(title="engine", read=lambda point: point.workload.engine, usual="builtin"),
     Dimension(title="precision", read=lambda point: point.workload.precision, usual="fp32"),
     Dimension(title="scenario", read=lambda point: point.workload.scenario.value, usual=Scenario.SINGLE_STREAM.value),

@@ -24,6 +24,7 @@ COMMANDS = (
     "serve",
     "agent",
     "sweep",
+    "models",
     "runs",
     "audit",
     "compare",

@@ -42,6 +42,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="PATH_OR_URL",
         help="a file, or postgresql://user@host/name (default: the local database that powerlab profile writes to)",
     )
+    parser.add_argument(
+        "--max-model-mb", type=int, default=2048, metavar="MB", help="largest model that is taken (default: 2048)"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -58,4 +61,5 @@ def run(args: argparse.Namespace) -> int:
 
     address = args.database or os.environ.get("POWERLAB_DATABASE")
     store = open_store(address or new_default_store())
-    return serve(store, args.host, args.port, os.environ.get("POWERLAB_OPERATOR_TOKEN"))
+    token = os.environ.get("POWERLAB_OPERATOR_TOKEN")
+    return serve(store, args.host, args.port, token, max_model_bytes=args.max_model_mb << 20)

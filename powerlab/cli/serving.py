@@ -6,6 +6,7 @@ import ipaddress
 import signal
 import socket
 from contextlib import closing, suppress
+from dataclasses import replace
 
 import uvicorn
 from fastapi import FastAPI
@@ -22,13 +23,13 @@ from powerlab_dashboards.router import create_router
 _GRACE_S = 5
 
 
-def serve(store: Store, host: str, port: int, operator_token: str | None) -> int:
+def serve(store: Store, host: str, port: int, operator_token: str | None, *, max_model_bytes: int) -> int:
     """Serve until Ctrl-C or SIGTERM.
 
     Raises:
         PowerlabError: the address cannot be had, or is open to others without an operator's token.
     """
-    settings = _settings(host, operator_token)
+    settings = replace(_settings(host, operator_token), max_model_bytes=max_model_bytes)
     # uvicorn ends in order at SIGTERM, and then raises the signal again for whoever was there before it.
     signal.signal(signal.SIGTERM, _interrupt)
     with suppress(KeyboardInterrupt), closing(store), closing(_listen(host, port)) as listener:

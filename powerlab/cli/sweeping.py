@@ -13,10 +13,12 @@ from rich.text import Text
 from powerlab.analysis.summary import PointSummary
 from powerlab.cli import EXIT_INCOMPLETE, EXIT_OK
 from powerlab.cli.consoles import identified, plain_table, print_neatly, table_console
+from powerlab.cli.model_api import full_names
 from powerlab.cli.plans import plan_from
 from powerlab.cli.server_api import ServerApi
 from powerlab.cli.tables import sweep_table
 from powerlab.domain.errors import PowerlabError
+from powerlab.domain.model_name import short
 from powerlab.protocol.messages import SweepRequest
 from powerlab.protocol.records import DevicePage, DeviceRecord, SweepPage, SweepRecord, SweepState
 from powerlab.protocol.wire import encode
@@ -29,6 +31,7 @@ def create(args: argparse.Namespace) -> int:
     """Queue a sweep."""
     api = ServerApi(args.server)
     device = find_device(api, args.device)
+    args.models = full_names(api, tuple(args.models))
     plan = plan_from(args, device.device, device.capabilities)
     record = api.post("/sweeps", SweepRequest(device_id=device.id, plan=plan), SweepRecord)
     if args.json:
@@ -48,7 +51,7 @@ def list_all(args: argparse.Namespace) -> int:
     for one in found:
         runs = f"{one.stored_run_count}/{one.planned_run_count}"
         created = f"{one.created_at:%Y-%m-%d %H:%M} UTC"
-        name = identified(one.id, ", ".join(one.plan.models))
+        name = identified(one.id, ", ".join(map(short, one.plan.models)))
         table.add_row(name, Text(one.device_name), one.state, runs, created)
     print_neatly(table_console(), table)
     return EXIT_OK

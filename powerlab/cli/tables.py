@@ -14,6 +14,7 @@ from powerlab.analysis.best import best_points
 from powerlab.analysis.dimensions import shown
 from powerlab.analysis.rounding import interval_decimals, lopsided, significant_decimals
 from powerlab.analysis.summary import PointSummary
+from powerlab.domain.model_name import short
 from powerlab.domain.workload import Scenario
 
 ABSENT = "–"
@@ -84,7 +85,7 @@ def sweep_table(summaries: Sequence[PointSummary]) -> Table:
     terminal intervals go to a second line; figures are never cut.
     """
     models = list(dict.fromkeys(summary.point.workload.model for summary in summaries))
-    title = Text(models[0]) if len(models) == 1 else None
+    title = Text(short(models[0])) if len(models) == 1 else None
     table = Table(title=title, caption=_CAPTION, caption_justify="left", box=SIMPLE_HEAD, show_edge=False, padding=0)
     marked = {
         (best.metric.name, best.summary.point.id) for best in best_points(summaries) if best.runner_up is not None

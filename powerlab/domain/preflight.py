@@ -10,6 +10,7 @@ from powerlab.domain.choices import meant
 from powerlab.domain.device import Capabilities, Device
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import PowerMode, reboot_command
+from powerlab.domain.model_name import stored_model
 from powerlab.domain.rigour import TIMES_AND_COUNTS, Rigour, falls_short
 from powerlab.domain.sweep import SweepPlan
 from powerlab.domain.workload import MULTI_STREAM_IMAGES, Scenario
@@ -57,6 +58,8 @@ def check_plan(
         PowerlabError: the first thing that is wrong, and how to mend it.
     """
     _check_lists(plan)
+    for model in plan.models:
+        stored_model(model)
     _check_whole_numbers(plan)
     _check_numbers(plan)
     _check_rigour(plan)

@@ -60,7 +60,7 @@ class SweepPlan:
     """What a user asks for: every combination is a point, and every point is run ``repeats`` times.
 
     Attributes:
-        models: zoo names or paths of ONNX files.
+        models: zoo names, paths of ONNX files, or models that lie on the server (:mod:`powerlab.domain.model_name`).
         threads: thread counts.
         batch_sizes: images per inference.
         modes: names of power modes; ``current`` leaves the device as it is.

@@ -38,7 +38,7 @@ class Workload:
     """A model and how it is fed.
 
     Attributes:
-        model: a name of the zoo, or the path of an ONNX file.
+        model: a name of the zoo, the path of an ONNX file, or ``NAME@sha256:DIGEST`` for one that lies on the server.
         batch_size: images per inference.
         precision: ``fp32``, or what else the engine offers.
         scenario: how queries follow each other.

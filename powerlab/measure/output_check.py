@@ -68,7 +68,7 @@ def compared(point: Point) -> Workload:
     return Workload(model=load.model, batch_size=load.batch_size, precision=load.precision, engine=load.engine)
 
 
-def check_outputs(plan: SweepPlan, meter: Meter) -> OutputCheck:
+def check_outputs(plan: SweepPlan, meter: Meter, model_files: Mapping[str, str] | None = None) -> OutputCheck:
     """Compare every engine of a plan with the built-in one, each in a worker of its own.
 
     A worker that crashes here says nothing yet: its runs will be recorded as failed.
@@ -86,14 +86,15 @@ def check_outputs(plan: SweepPlan, meter: Meter) -> OutputCheck:
             continue
         try:
             if wanted not in references:
-                references[wanted] = _reference(replace(point, workload=wanted), meter, plan.seed)
+                references[wanted] = _reference(replace(point, workload=wanted), meter, plan.seed, model_files)
             reference = references[wanted]
             if reference is None:
                 unchecked[f"No outputs for {asked.model} are compared, because the built-in engine cannot run it."] = (
                     None
                 )
                 continue
-            differences[asked] = _checked(asked, _outputs(replace(point, workload=asked), meter, plan.seed), reference)
+            found = _outputs(replace(point, workload=asked), meter, plan.seed, model_files)
+            differences[asked] = _checked(asked, found, reference)
         except WorkerError:
             continue
     return OutputCheck(differences, tuple(unchecked))
@@ -127,17 +128,17 @@ def _checked(asked: Workload, found: Outputs, reference: Outputs) -> float:
     return difference
 
 
-def _reference(point: Point, meter: Meter, seed: int) -> Outputs | None:
+def _reference(point: Point, meter: Meter, seed: int, model_files: Mapping[str, str] | None) -> Outputs | None:
     """Return the built-in engine's outputs; None where it cannot run the model."""
     try:
-        return _outputs(point, meter, seed)
+        return _outputs(point, meter, seed, model_files)
     except PowerlabError:
         return None
 
 
-def _outputs(point: Point, meter: Meter, seed: int) -> Outputs:
+def _outputs(point: Point, meter: Meter, seed: int, model_files: Mapping[str, str] | None = None) -> Outputs:
     plain = replace(point, spin_us=None)
     with Worker(worker_cores(point)) as worker:
-        worker.load(load_request(plain, meter, seed))
+        worker.load(load_request(plain, meter, seed, model_files))
         (outputs,) = worker.show()
         return outputs

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from powerlab.backends.packages import installed_version
 from powerlab.backends.registry import backend_module
+from powerlab.domain.errors import PowerlabError
+from powerlab.domain.model_name import stored_model
 from powerlab.domain.power import Part, Trace
 from powerlab.domain.preflight import core_list
 from powerlab.domain.quantity import Provenance
@@ -49,6 +51,7 @@ class RunRequest:
         drifted: says what changed in the power mode since it was set; None where it held.
         like_c: how warm the first run in the same power mode began, in °C; None for that run itself.
         output_difference: how far the engine's outputs were from the built-in engine's; None where none were compared.
+        model_files: where the models lie that the plan names by their SHA-256, by the plan's word for them.
     """
 
     sweep_id: str
@@ -60,6 +63,7 @@ class RunRequest:
     drifted: Callable[[], str | None]
     like_c: float | None = None
     output_difference: float | None = None
+    model_files: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,16 +102,36 @@ SIMULATED_SPIN_US = 20
 """A thread that spins takes processor time, which a simulated board takes for work; much of it on a busy host."""
 
 
-def load_request(point: Point, meter: Meter, seed: int) -> Load:
-    """Return the message that makes a worker load a point's model."""
+def load_request(point: Point, meter: Meter, seed: int, model_files: Mapping[str, str] | None = None) -> Load:
+    """Return the message that makes a worker load a point's model.
+
+    Args:
+        point: what is to be run.
+        meter: where.
+        seed: of the inputs.
+        model_files: where the models lie that the plan names by their SHA-256, by the plan's word for them.
+
+    Raises:
+        PowerlabError: the model is named by its SHA-256 and nobody has fetched it.
+    """
     return Load(
         backend_module=backend_module(point.workload.engine),
-        workload=point.workload,
+        workload=replace(point.workload, model=_here(point.workload.model, model_files or {})),
         threads=point.threads,
         sysroot=str(meter.sysroot.base),
         seed=seed,
         spin_us=_spin_us(point, meter),
     )
+
+
+def _here(model: str, model_files: Mapping[str, str]) -> str:
+    """Return what an engine can load: a zoo name or the path of a file."""
+    if model not in model_files and stored_model(model) is not None:
+        raise PowerlabError(
+            f"{model} lies on a server; fetch it with `powerlab models download` and name the file, or sweep it on an "
+            "enrolled device."
+        )
+    return model_files.get(model, model)
 
 
 def _spin_us(point: Point, meter: Meter) -> int | None:
@@ -174,7 +198,7 @@ def _record(request: RunRequest) -> _Recorded:
     check_usable(request.point, meter.sysroot)
     with Worker(worker_cores(request.point)) as worker:
         join(meter.sysroot, worker.pid)
-        worker.load(load_request(request.point, meter, plan.seed))
+        worker.load(load_request(request.point, meter, plan.seed, request.model_files))
         start = cool_down(meter.sysroot, request.like_c, plan.cool_down_s)
         # What was recorded before the device cooled down is no baseline of what comes now.
         idle_before = (None if start.waited_s else request.idle) or idle_baseline(meter, plan.idle_s)

@@ -23,3 +23,19 @@ class UnauthorisedError(PowerlabError):
 
 class ForbiddenError(PowerlabError):
     """The token is good, but the thing belongs to another device (403)."""
+
+
+class MisplacedError(ConflictError):
+    """A part of an upload does not begin where the last one ended (409).
+
+    Attributes:
+        offset: where the upload goes on.
+    """
+
+    def __init__(self, detail: str, offset: int) -> None:
+        super().__init__(detail)
+        self.offset = offset
+
+
+class TooLargeError(PowerlabError):
+    """The thing is larger than the server takes (413)."""

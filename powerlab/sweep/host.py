@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -25,11 +25,13 @@ class Host:
         state_dir: where the mode journal lies; it must survive a crash.
         sysroot: the machine itself, or a simulated board.
         name: what people call the device; None takes the host's own name.
+        model_files: where the models lie that plans name by their SHA-256, by the plan's word for them.
     """
 
     state_dir: Path
     sysroot: Sysroot = field(default_factory=Sysroot)
     name: str | None = None
+    model_files: Mapping[str, str] = field(default_factory=dict)
     controller: ModeController = field(init=False)
 
     def __post_init__(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -62,8 +62,8 @@ def run_sweep(
         check_present(cores, host.sysroot)
     meter = choose_meter(host.sysroot, capabilities, plan.sample_period_s)
     check_until(plan, meter)
-    inference_s = check_models(plan, meter)
-    outputs = check_outputs(plan, meter)
+    inference_s = check_models(plan, meter, host.model_files)
+    outputs = check_outputs(plan, meter, host.model_files)
     order = visits(plan, done)
     sweep = _Sweep(plan=plan, sweep_id=sweep_id, host=host, meter=meter, done=done, stop=stop, outputs=outputs)
     sweep.run_count = sum(len(visit.points) for visit in order)
@@ -83,7 +83,7 @@ def run_sweep(
     yield sweep.finished()
 
 
-def check_models(plan: SweepPlan, meter: Meter) -> dict[str, float]:
+def check_models(plan: SweepPlan, meter: Meter, model_files: Mapping[str, str]) -> dict[str, float]:
     """Load every model once at every batch size, in a worker, before anything is measured, and try it.
 
     A worker that crashes here says nothing yet: its runs will be recorded as failed.
@@ -101,7 +101,7 @@ def check_models(plan: SweepPlan, meter: Meter) -> dict[str, float]:
         tried[_kind(point)] = (point.threads, 0.0)
         try:
             with Worker(worker_cores(point)) as worker:
-                worker.load(load_request(point, meter, plan.seed))
+                worker.load(load_request(point, meter, plan.seed, model_files))
                 worker.warm_up(0.0)  # the first one touches its memory for the first time
                 tried[_kind(point)] = (point.threads, worker.warm_up(0.0))
         except WorkerError:
@@ -219,6 +219,7 @@ class _Sweep:
             drifted=partial(self.host.controller.drifted, visit.mode),
             like_c=self.start_c.get(visit.mode),
             output_difference=self.outputs.of(point),
+            model_files=self.host.model_files,
         )
 
 

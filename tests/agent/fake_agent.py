@@ -19,6 +19,7 @@ from powerlab.domain.sweep import SweepPlan
 from powerlab.sweep.events import RunFinished, SweepEvent, SweepExtended, SweepFinished, SweepStarted
 from powerlab_agent.client import Client
 from powerlab_agent.daemon import Daemon
+from powerlab_agent.models import ModelCache
 from powerlab_agent.retry import Backoff
 from powerlab_agent.spool import Spool
 from powerlab_agent.state import load_identity, only_agent
@@ -82,10 +83,12 @@ def main() -> None:
     state = Path(sys.argv[1])
     identity = load_identity(state)
     with only_agent(state), closing(Spool(state / "spool.db")) as spool:
+        client = Client(identity.server, identity.token)
         daemon = Daemon(
-            client=Client(identity.server, identity.token),
+            client=client,
             host=FakeHost(identity.device_name),
             spool=spool,
+            models=ModelCache(client, state / "models", 10_000_000),
             once=True,
             runner=runner,
             backoff=Backoff(first_s=0.02, longest_s=0.2),

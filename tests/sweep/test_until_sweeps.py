@@ -62,7 +62,7 @@ def carried_out(monkeypatch, tmp_path: Path) -> Callable[..., list[SweepEvent]]:
     ) -> list[SweepEvent]:
         stop = threading.Event()
         monkeypatch.setattr(runner, "measure_run", bench.measure)
-        monkeypatch.setattr(runner, "check_models", lambda plan, meter: {})
+        monkeypatch.setattr(runner, "check_models", lambda plan, meter, files: {})
         monkeypatch.setattr(runner, "choose_meter", lambda *_: meter_of(rail("meter", "wall", 0.0)))
         monkeypatch.setattr(runner, "watched_meter", lambda meter, _: meter)
         events: list[SweepEvent] = []

@@ -17,6 +17,7 @@ from powerlab.store.audit import audit_run
 from powerlab.store.writes.runs import store_run
 from powerlab_api.cursor import from_cursor, to_cursor
 from powerlab_api.deps import AgentDevice, Cursor, Limit, ReadSession, StoreDep
+from powerlab_api.etags import matches
 
 router = APIRouter(prefix="/runs", tags=["runs"])
 
@@ -57,7 +58,7 @@ def read_run(
     """
     run = queries.run(session, queries.run_id_from(session, run_id))
     etag = f'"{digest(run)}"'
-    if if_none_match is not None and _matches(if_none_match, etag):
+    if if_none_match is not None and matches(if_none_match, etag):
         return Response(status_code=status.HTTP_304_NOT_MODIFIED, headers={"ETag": etag})
     response.headers["ETag"] = etag
     return run
@@ -70,12 +71,6 @@ def read_audit(session: ReadSession, run_id: str) -> Audit:
     ``run_id`` may be the beginning of an identifier, where no other run's begins so.
     """
     return audit_run(session, run_id)
-
-
-def _matches(if_none_match: str, etag: str) -> bool:
-    """Compare weakly, as RFC 9110 (13.1.2) wants: a proxy that compressed the answer made ``W/"..."`` of its ETag."""
-    tags = [tag.strip().removeprefix("W/") for tag in if_none_match.split(",")]
-    return etag in tags or tags == ["*"]
 
 
 @router.put("/{run_id}")

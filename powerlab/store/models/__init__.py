@@ -11,6 +11,7 @@ from powerlab.store.models.devices import (
     RailRow,
 )
 from powerlab.store.models.layers import LayerProfileRow
+from powerlab.store.models.networks import ModelPieceRow, ModelRow
 from powerlab.store.models.runs import RunMetricRow, RunRow, TraceChunkRow
 from powerlab.store.models.sweeps import JobRow, PointRow, SweepRow, WorkloadRow
 from powerlab.store.models.tallies import DeviceTallyRow
@@ -25,6 +26,8 @@ __all__ = [
     "EnrolmentCodeRow",
     "JobRow",
     "LayerProfileRow",
+    "ModelPieceRow",
+    "ModelRow",
     "PointRow",
     "PowerModeRow",
     "RailRow",

@@ -15,6 +15,7 @@ from powerlab.protocol.messages import SweepRequest
 from powerlab.protocol.records import SweepState
 from powerlab.protocol.wire import to_document
 from powerlab.store.convert import to_device
+from powerlab.store.model_queries import check_models
 from powerlab.store.models import DeviceRow, DeviceSnapshotRow, JobRow, PointRow, SweepRow, WorkloadRow
 from powerlab.store.queries import newest_snapshot
 from powerlab.store.writes.audit import record
@@ -30,6 +31,7 @@ def create_sweep(session: Session, request: SweepRequest, now: datetime) -> str:
     snapshot = newest_snapshot(session, request.device_id)
     device = to_device(session.get_one(DeviceRow, request.device_id), snapshot)
     check_plan(request.plan, device.device, device.capabilities, invented_pass=True)
+    check_models(session, request.plan.models, now)
     sweep_id = str(uuid.uuid4())
     session.add(
         SweepRow(
