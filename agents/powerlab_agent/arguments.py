@@ -20,6 +20,7 @@ examples:
   powerlab agent enrol --server http://server:8765 --code CODE --state ./xavier \\
                        --board jetson-agx-xavier
   powerlab agent run --once --state ./xavier
+  powerlab agent run --metrics-port 8766
 """
 
 
@@ -46,6 +47,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run.add_argument("--board", metavar="NAME", help="a simulated board (default: as enrolled)")
     run.add_argument(
         "--models-mb", type=int, default=8000, metavar="MB", help="most that fetched models may take (default: 8000)"
+    )
+    run.add_argument(
+        "--metrics-port",
+        type=int,
+        metavar="PORT",
+        help="show metrics for Prometheus at http://127.0.0.1:PORT/metrics (default: nowhere)",
+    )
+    run.add_argument(
+        "--metrics-host", default="127.0.0.1", metavar="ADDRESS", help="show them at this address (default: 127.0.0.1)"
     )
     for action in (enrol, run):
         action.add_argument(

@@ -24,6 +24,7 @@ from powerlab.protocol.messages import (
 )
 from powerlab.protocol.model_records import ModelRecord
 from powerlab.protocol.wire import decode, encode
+from powerlab_agent.contact import Contact, WatchedPool
 
 T = TypeVar("T")
 STALE_LEASE = "stale-lease"
@@ -52,7 +53,11 @@ class RefusedError(PowerlabError):
 
 
 class Client:
-    """Speaks to one server; may be used by several threads."""
+    """Speaks to one server; may be used by several threads.
+
+    Attributes:
+        contact: whether the server answers.
+    """
 
     def __init__(self, server: str, token: str | None = None) -> None:
         if not server.startswith(("http://", "https://")):
@@ -61,7 +66,8 @@ class Client:
         self._headers = {"Content-Type": "application/json"}
         if token is not None:
             self._headers["Authorization"] = f"Bearer {token}"
-        self._pool = urllib3.PoolManager(retries=False, maxsize=2)
+        self.contact = Contact()
+        self._pool = WatchedPool(self.contact, retries=False, maxsize=2)
 
     def enrol(self, message: EnrolRequest) -> EnrolReply:
         """Turn a code into an identity."""

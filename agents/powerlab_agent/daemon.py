@@ -20,6 +20,7 @@ from powerlab_agent.heartbeat import Heartbeat
 from powerlab_agent.models import ModelCache
 from powerlab_agent.retry import Backoff
 from powerlab_agent.spool import Spool
+from powerlab_agent.status import Status
 from powerlab_agent.uploader import LeaseLostError, Uploader
 
 _log = logging.getLogger("powerlab.agent")
@@ -68,6 +69,7 @@ class Daemon:
         once: end when there is nothing to do, instead of waiting.
         runner: carries a plan out.
         backoff: how long to wait for a server that is away.
+        status: what it does now, for whoever shows it.
     """
 
     client: Client
@@ -77,12 +79,13 @@ class Daemon:
     once: bool = False
     runner: SweepRunner = run_sweep
     backoff: Backoff = field(default_factory=Backoff)
+    status: Status = field(default_factory=Status)
     _stop: threading.Event = field(default_factory=threading.Event)
     _halt_sweep: threading.Event = field(default_factory=threading.Event)
     _uploader: Uploader = field(init=False)
 
     def __post_init__(self) -> None:
-        self._uploader = Uploader(self.client, self.spool, self.backoff)
+        self._uploader = Uploader(self.client, self.spool, self.backoff, status=self.status)
 
     def request_stop(self) -> None:
         """End soon: the run in progress is finished and uploaded, and the job given back. May be called anywhere."""
@@ -154,7 +157,10 @@ class Daemon:
             self._halt_sweep.set()
         with Heartbeat(self.client, lease, self._halt_sweep.set):
             try:
-                ended = self._fetch_models(lease) or self._measure(lease)
+                ended = self._fetch_models(lease)
+                if ended is None:
+                    with self.status.job():
+                        ended = self._measure(lease)
                 self._insist(lambda: self._uploader.upload_all(lease))
                 self._insist(lambda: self._close(lease, ended))
             except LeaseLostError as error:
@@ -183,6 +189,7 @@ class Daemon:
                 self.runner(lease.plan, lease.sweep_id, self.host, self._done(lease), self._halt_sweep)
             ) as events:
                 for event in events:
+                    self.status.note(event)
                     if isinstance(event, SweepStarted) and event.advice:
                         _log.warning("%s", event.advice)
                     if isinstance(event, SweepExtended):

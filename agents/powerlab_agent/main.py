@@ -7,7 +7,7 @@ import logging
 import signal
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 
 from powerlab.domain.errors import PowerlabError
@@ -64,10 +64,24 @@ def _run(args: argparse.Namespace) -> int:
         models = ModelCache(client, state / "models", args.models_mb * 1_000_000)
         daemon = Daemon(client=client, host=host, spool=spool, models=models, once=args.once)
         heed_signals(daemon.request_stop)
-        daemon.run()
+        with _metrics_shown(args, daemon, state / "spool.db"):
+            daemon.run()
         for run_id, reason in spool.refused().items():
             sys.stderr.write(f"powerlab: the run {run_id} stays in {state} because the server refused it: {reason}\n")
     return 0
+
+
+def _metrics_shown(args: argparse.Namespace, daemon: Daemon, spool: Path) -> AbstractContextManager[object]:
+    """Show metrics meanwhile, if asked to; only then is loaded what that takes."""
+    if args.metrics_port is None:
+        return nullcontext()
+    from powerlab_agent.metrics import AgentCollector, served
+    from powerlab_agent.spool_size import SpoolSize
+
+    collector = AgentCollector(
+        status=daemon.status, contact=daemon.client.contact, spool=SpoolSize(spool), host=daemon.host
+    )
+    return served(collector, args.metrics_host, args.metrics_port)
 
 
 def heed_signals(request_stop: Callable[[], None]) -> None:

@@ -10,6 +10,7 @@ from powerlab.protocol.messages import ChunkUpload, Lease, RunUpload
 from powerlab_agent.client import STALE_LEASE, UNAUTHORISED, Client, RefusedError, ServerUnreachableError
 from powerlab_agent.retry import Backoff
 from powerlab_agent.spool import Spool, Spooled
+from powerlab_agent.status import AgentState, Status
 
 _log = logging.getLogger("powerlab.agent")
 
@@ -22,13 +23,19 @@ class Uploader:
     """Empties the spool into the server."""
 
     def __init__(
-        self, client: Client, spool: Spool, backoff: Backoff | None = None, clock: Callable[[], float] = time.monotonic
+        self,
+        client: Client,
+        spool: Spool,
+        backoff: Backoff | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        status: Status | None = None,
     ) -> None:
         self._client = client
         self._spool = spool
         self._backoff = backoff or Backoff()
         self._clock = clock
         self._not_before_s = 0.0
+        self._status = status or Status()
 
     def upload_if_due(self, lease: Lease) -> None:
         """Send everything, unless the server was away a moment ago; a server that is away is no error here."""
@@ -57,7 +64,8 @@ class Uploader:
             held = lease is not None and lease.sweep_id == spooled.run.sweep_id
             token = lease.fencing_token if lease is not None and held else spooled.fencing_token
             try:
-                self._send(spooled, token)
+                with self._status.during(AgentState.UPLOADING):
+                    self._send(spooled, token)
             except RefusedError as error:
                 if error.status == UNAUTHORISED:
                     raise

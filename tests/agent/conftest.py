@@ -121,14 +121,14 @@ def sweep_id(server: Server, identity: Identity) -> str:
 class FakeAgent:
     """``fake_agent.py`` as a process, in lockstep with the test."""
 
-    def __init__(self, state: Path) -> None:
+    def __init__(self, state: Path, **environment: str) -> None:
         self.process = subprocess.Popen(
             [sys.executable, str(TESTS / "agent" / "fake_agent.py"), str(state)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env={**os.environ, "PYTHONPATH": str(TESTS)},
+            env={**os.environ, "PYTHONPATH": str(TESTS), **environment},
         )
 
     def wait_for_run(self) -> bool:
@@ -162,8 +162,8 @@ class FakeAgent:
 def start_agent(state: Path) -> Iterator[object]:
     agents: list[FakeAgent] = []
 
-    def start() -> FakeAgent:
-        agents.append(FakeAgent(state))
+    def start(**environment: str) -> FakeAgent:
+        agents.append(FakeAgent(state, **environment))
         return agents[-1]
 
     yield start

@@ -6,24 +6,29 @@ Everything but the measuring is the real daemon; run as a script with the state 
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Generator
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from typing import Any
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.sweep import SweepPlan
-from powerlab.sweep.events import RunFinished, SweepEvent, SweepExtended, SweepFinished, SweepStarted
+from powerlab.sweep.events import RunFinished, RunStarted, SweepEvent, SweepExtended, SweepFinished, SweepStarted
 from powerlab_agent.client import Client
 from powerlab_agent.daemon import Daemon
+from powerlab_agent.metrics import AgentCollector, served
 from powerlab_agent.models import ModelCache
 from powerlab_agent.retry import Backoff
 from powerlab_agent.spool import Spool
+from powerlab_agent.spool_size import SpoolSize
 from powerlab_agent.state import load_identity, only_agent
 from server_examples import capabilities, device, make_run, make_trace
+from zone_tree import ZoneTree
 
 
 class FakeController:
@@ -36,8 +41,9 @@ class FakeHost:
 
     controller = FakeController()
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, tree: Path) -> None:
         self._device = device(name)
+        self.sysroot = ZoneTree(tree, ("cpu-thermal", "41500"), ("gpu-thermal", "39000")).sysroot
 
     def device(self) -> Any:
         return self._device
@@ -64,6 +70,7 @@ def runner(
             return
         if repeat == plan.repeats:
             yield SweepExtended(run_count=len(missing), detail="Once more.")
+        yield RunStarted(point=point, repeat=repeat, index=index, run_count=len(missing))
         run = make_run(sweep_id, point, repeat)
         yield RunFinished(run=run, traces=(make_trace(count=20),), index=index, run_count=len(missing))
         sys.stdout.write(f"measured {index}\n")
@@ -86,7 +93,7 @@ def main() -> None:
         client = Client(identity.server, identity.token)
         daemon = Daemon(
             client=client,
-            host=FakeHost(identity.device_name),
+            host=FakeHost(identity.device_name, Path(tempfile.mkdtemp(dir=state))),
             spool=spool,
             models=ModelCache(client, state / "models", 10_000_000),
             once=True,
@@ -94,7 +101,17 @@ def main() -> None:
             backoff=Backoff(first_s=0.02, longest_s=0.2),
         )
         signal.signal(signal.SIGTERM, lambda *_: daemon.request_stop())
-        daemon.run()
+        with shown(daemon, state):
+            daemon.run()
+
+
+def shown(daemon: Daemon, state: Path) -> AbstractContextManager[object]:
+    port = os.environ.get("METRICS_PORT")
+    if port is None:
+        return nullcontext()
+    size = SpoolSize(state / "spool.db")
+    collector = AgentCollector(status=daemon.status, contact=daemon.client.contact, spool=size, host=daemon.host)
+    return served(collector, "127.0.0.1", int(port))
 
 
 if __name__ == "__main__":

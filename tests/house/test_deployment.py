@@ -40,7 +40,7 @@ def composed(root: Path) -> dict[str, Any]:
 
 
 def test_compose_accepts_the_file(composed: dict[str, Any]) -> None:
-    for service in ("database:", "server:", "agent:"):
+    for service in ("database:", "server:", "agent:", "prometheus:", "grafana:"):
         assert f"  {service}" in composed["text"]
 
 
@@ -90,15 +90,31 @@ def _known(words: tuple[str, ...]) -> bool:
     return False
 
 
-UNITS = ("powerlab-agent.service", "powerlab-helper.service", "powerlab-helper.socket", "powerlab-restore.service")
-MOST_EXPOSED = {"powerlab-agent.service": 2.2, "powerlab-helper.service": 2.2, "powerlab-restore.service": 1.0}
+DEVICE_UNITS = (
+    "powerlab-agent.service",
+    "powerlab-helper.service",
+    "powerlab-helper.socket",
+    "powerlab-restore.service",
+)
+SERVER_UNIT = "powerlab-server.service"
+UNITS = (*DEVICE_UNITS, SERVER_UNIT)
+MOST_EXPOSED = {
+    "powerlab-agent.service": 2.2,
+    "powerlab-helper.service": 2.2,
+    "powerlab-restore.service": 1.0,
+    "powerlab-server.service": 1.2,
+}
 """Of 10 (systemd-analyze security): below 2.5 few services of a distribution come."""
+
+
+def _file(root: Path, name: str) -> Path:
+    return root / ("api" if name == SERVER_UNIT else "agents") / name
 
 
 def _unit(root: Path, name: str) -> dict[str, list[str]]:
     """Return a unit's settings, each with all its lines."""
     settings: dict[str, list[str]] = {}
-    for line in (root / "agents" / name).read_text(encoding="utf-8").splitlines():
+    for line in _file(root, name).read_text(encoding="utf-8").splitlines():
         if "=" in line and not line.startswith("#"):
             key, _, value = line.partition("=")
             settings.setdefault(key, []).append(value)
@@ -107,7 +123,7 @@ def _unit(root: Path, name: str) -> dict[str, list[str]]:
 
 def test_the_services_call_commands_that_exist(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     started = [
-        line for name in UNITS for key, lines in _unit(root, name).items() if key[:4] == "Exec" for line in lines
+        line for name in DEVICE_UNITS for key, lines in _unit(root, name).items() if key[:4] == "Exec" for line in lines
     ]
     commands = _commands_in("\n".join(started))
     assert commands == {("agent", "run"), ("modes", "restore")}
@@ -122,12 +138,28 @@ def test_the_services_call_commands_that_exist(root: Path, capsys: pytest.Captur
 def test_only_the_helper_is_root(root: Path) -> None:
     users = {name: _unit(root, name).get("User") for name in UNITS if name.endswith(".service")}
     assert users == {
+        "powerlab-server.service": ["powerlab-server"],
         "powerlab-agent.service": ["powerlab"],
         "powerlab-helper.service": ["root"],
         "powerlab-restore.service": ["powerlab"],
     }
-    for name in ("powerlab-agent.service", "powerlab-restore.service"):
+    for name in ("powerlab-agent.service", "powerlab-restore.service", SERVER_UNIT):
         assert _unit(root, name)["CapabilityBoundingSet"] == [""]
+
+
+def test_the_server_s_unit_starts_a_server_with_a_database_that_it_can_write(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    unit = _unit(root, SERVER_UNIT)
+    (command,) = unit["ExecStart"]
+    assert command == "/opt/powerlab/bin/powerlab serve $SERVE_OPTIONS"
+    assert _known(("serve",))
+    shown = capsys.readouterr().out
+    for option in re.findall(r"SERVE_OPTIONS=(--\S+) \S+ (--\S+)", _file(root, SERVER_UNIT).read_text())[0]:
+        assert option in shown
+    (folder,) = unit["StateDirectory"]
+    assert unit["Environment"] == [f"POWERLAB_DATABASE=/var/lib/{folder}/powerlab.db"]
+    assert "POWERLAB_DATABASE" in shown
 
 
 def test_the_units_agree_on_who_asks_whom_where(root: Path) -> None:
@@ -172,7 +204,7 @@ def units(root: Path, tmp_path: Path) -> Path:
     """The units in a folder, with a program that is there."""
     there = shutil.which("true") or ""
     for name in UNITS:
-        text = (root / "agents" / name).read_text(encoding="utf-8")
+        text = _file(root, name).read_text(encoding="utf-8")
         (tmp_path / name).write_text(re.sub(r"/opt/powerlab/bin/powerlab[a-z-]*", there, text), encoding="utf-8")
     return tmp_path
 
