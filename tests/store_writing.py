@@ -23,9 +23,11 @@ def upload(store: Store, device_id: str, held: Lease, run: Run) -> bool:
         return store_run(session, device_id, RunUpload(fencing_token=held.fencing_token, run=run), store.clock())
 
 
-def upload_trace(store: Store, device_id: str, held: Lease, run_id: str, trace: Trace) -> list[bool]:
+def upload_trace(
+    store: Store, device_id: str, held: Lease, run_id: str, trace: Trace, *, max_samples: int = 300
+) -> list[bool]:
     with store.write() as session:
         return [
             store_chunk(session, device_id, run_id, ChunkUpload(fencing_token=held.fencing_token, chunk=chunk))
-            for chunk in split(trace, 300)
+            for chunk in split(trace, max_samples)
         ]

@@ -5,41 +5,89 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
 
 from powerlab.domain.quantity import METRICS
 from powerlab.domain.run import Run
 from powerlab.protocol.wire import encode
 
-CSV_COLUMNS = (
-    *("run_id", "sweep_id", "started_at", "engine", "model", "precision", "scenario", "batch_size", "threads", "mode"),
-    *("slices", "preparation", "latency_bound_ms", "spin_us", "cores"),
-    *("repeat", "verdict", "inference_count", "metric", "value", "unit", "low", "high", "provenance", "power_scope"),
-)
+Cell = str | int | float | None
 
 
-def csv_lines(runs: Iterable[Run]) -> Iterator[str]:
-    """Yield a header and one line a figure; a run without figures has one line that leaves them empty.
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table that is exported.
 
-    Floats are written so that they are read back exactly.
+    Attributes:
+        name: in every format.
+        kind: its type, in the words of Arrow and Parquet; CSV has text alone.
+        words: what it says, for the documentation.
+        nullable: whether a row may have nothing there: an empty cell in CSV, null in Parquet.
     """
-    yield _line(CSV_COLUMNS)
+
+    name: str
+    kind: Literal["string", "int64", "double"]
+    words: str
+    nullable: bool = False
+
+
+FIGURE_COLUMNS = (
+    Column("run_id", "string", "the run's identifier"),
+    Column("sweep_id", "string", "that of its sweep"),
+    Column("started_at", "string", "when it began, ISO 8601, as its device said"),
+    Column("engine", "string", "what ran the model"),
+    Column("model", "string", "zoo name, path, or NAME@sha256:DIGEST"),
+    Column("precision", "string", "number format"),
+    Column("scenario", "string", "how queries followed each other"),
+    Column("batch_size", "int64", "images per inference"),
+    Column("threads", "int64", "threads that computed"),
+    Column("mode", "string", "power mode"),
+    Column("slices", "int64", "parts of a batch that ran at the same time"),
+    Column("preparation", "string", "whether input preparation was timed: outside, inside"),
+    Column("latency_bound_ms", "double", "bound of the server scenario; 0 in others"),
+    Column("spin_us", "int64", "how long idle threads spun", nullable=True),
+    Column("cores", "string", "list of cores; empty: the first ones"),
+    Column("repeat", "int64", "counted from 0"),
+    Column("verdict", "string", "valid, flagged, void, failed"),
+    Column("inference_count", "int64", "timed inferences"),
+    Column("metric", "string", "the figure's name; nothing where a run has none", nullable=True),
+    Column("value", "double", "the figure", nullable=True),
+    Column("unit", "string", "its unit", nullable=True),
+    Column("low", "double", "lower end of its 95 % interval", nullable=True),
+    Column("high", "double", "upper end", nullable=True),
+    Column("provenance", "string", "measured, estimated, simulated", nullable=True),
+    Column("power_scope", "string", "what the board's power includes; empty where none was read"),
+)
+CSV_COLUMNS = tuple(column.name for column in FIGURE_COLUMNS)
+
+
+def figure_rows(runs: Iterable[Run]) -> Iterator[tuple[Cell, ...]]:
+    """Yield a row a figure, in the order of :data:`FIGURE_COLUMNS`; a run without figures has one row."""
     for run in runs:
         load = run.point.workload
         point = run.point
-        spin_us = "" if point.spin_us is None else point.spin_us
         start = (
             *(run.id, run.sweep_id, run.started_at, load.engine, load.model, load.precision, load.scenario.value),
             *(load.batch_size, point.threads, point.mode),
-            *(load.slices, load.preparation.value, load.latency_bound_ms, spin_us, point.cores),
+            *(load.slices, load.preparation.value, load.latency_bound_ms, point.spin_us, point.cores),
             *(run.repeat, run.verdict.value, run.inference_count),
         )
         scope = "" if run.total is None else run.total.scope
         if not run.metrics:
-            yield _line((*start, "", "", "", "", "", "", scope))
+            yield (*start, None, None, None, None, None, None, scope)
         for metric in run.metrics:
-            interval = ("", "") if metric.low is None else (metric.low, metric.high)
             unit = METRICS[metric.name].unit
-            yield _line((*start, metric.name, metric.value, unit, *interval, metric.provenance.value, scope))
+            yield (*start, metric.name, metric.value, unit, metric.low, metric.high, metric.provenance.value, scope)
+
+
+def csv_lines(runs: Iterable[Run]) -> Iterator[str]:
+    """Yield a header and one line a figure.
+
+    Floats are written so that they are read back exactly.
+    """
+    yield csv_line(CSV_COLUMNS)
+    yield from map(csv_line, figure_rows(runs))
 
 
 def ndjson_lines(runs: Iterable[Run]) -> Iterator[str]:
@@ -48,7 +96,8 @@ def ndjson_lines(runs: Iterable[Run]) -> Iterator[str]:
         yield encode(run).decode() + "\n"
 
 
-def _line(cells: Iterable[object]) -> str:
+def csv_line(cells: Iterable[Cell]) -> str:
+    """Return a line of CSV; None is an empty cell."""
     buffer = io.StringIO()
     csv.writer(buffer, lineterminator="\n").writerow(cells)
     return buffer.getvalue()

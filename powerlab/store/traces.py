@@ -20,6 +20,9 @@ from powerlab.store.decimate import Bucket, decimate
 from powerlab.store.errors import ConflictError
 from powerlab.store.models import RailRow, TraceChunkRow
 
+_CHUNKS = 4
+"""Chunks fetched at a time where a run's are streamed; each is up to a megabyte."""
+
 
 class TraceStore(Protocol):
     """A home for traces."""
@@ -104,7 +107,8 @@ class DatabaseTraces:
         Raises:
             PowerlabError: the samples were moved away.
         """
-        return (_to_chunk(row) for row in self._session.scalars(self._rows(run_id)))
+        rows = self._rows(run_id).execution_options(yield_per=_CHUNKS)
+        return (_to_chunk(row) for row in self._session.scalars(rows))
 
     def _rows(self, run_id: str) -> Select[TraceChunkRow]:
         return (

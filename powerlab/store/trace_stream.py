@@ -1,0 +1,40 @@
+"""Every sample of a sweep or a run, chunk by chunk, for exports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.protocol.trace_export import RecordedChunk
+from powerlab.store import queries
+from powerlab.store.models import RunRow
+from powerlab.store.traces import DatabaseTraces
+
+
+def chosen_run(session: Session, sweep_id: str | None, run_id: str | None) -> str | None:
+    """Return the whole id of the run whose traces are wanted; None where a sweep's are.
+
+    Raises:
+        NotFoundError: there is no such sweep or run.
+        PowerlabError: neither is named, or several runs begin so.
+    """
+    if sweep_id is None and run_id is None:
+        raise PowerlabError("all traces at once would be too many; name a run with run_id, or a sweep with sweep_id.")
+    if sweep_id is not None:
+        queries.sweep(session, sweep_id)
+    return None if run_id is None else queries.run_id_from(session, run_id)
+
+
+def stream_chunks(session: Session, sweep_id: str | None, run_id: str | None) -> Iterator[RecordedChunk]:
+    """Yield chunks, a few in memory at a time: runs in the order in which they arrived, rails by name, then by time."""
+    wanted = select(RunRow.id, RunRow.sweep_id).order_by(RunRow.received_at, RunRow.id)
+    if sweep_id is not None:
+        wanted = wanted.where(RunRow.sweep_id == sweep_id)
+    if run_id is not None:
+        wanted = wanted.where(RunRow.id == run_id)
+    for run, sweep in session.execute(wanted).all():
+        for chunk in DatabaseTraces(session).chunks(run):
+            yield RecordedChunk(run_id=run, sweep_id=sweep, chunk=chunk)
