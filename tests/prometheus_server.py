@@ -67,9 +67,9 @@ class Prometheus:
             return [({}, float(data["result"][1]))]
         return [(series["metric"], float(series["value"][1])) for series in data["result"]]
 
-    def wait_for(self, expression: str) -> list[tuple[dict[str, str], float]]:
+    def wait_for(self, expression: str, patience_s: float = _PATIENCE_S) -> list[tuple[dict[str, str], float]]:
         """Ask until there is an answer."""
-        deadline = time.monotonic() + _PATIENCE_S
+        deadline = time.monotonic() + patience_s
         while time.monotonic() < deadline:
             found = self.query(expression)
             if found:
