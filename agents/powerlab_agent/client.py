@@ -15,6 +15,7 @@ from powerlab.protocol.messages import (
     EnrolRequest,
     Fence,
     Finish,
+    JobStanding,
     Lease,
     LeaseReply,
     LeaseRequest,
@@ -23,6 +24,7 @@ from powerlab.protocol.messages import (
     Stored,
 )
 from powerlab.protocol.model_records import ModelRecord
+from powerlab.protocol.records import SweepState
 from powerlab.protocol.wire import decode, encode
 from powerlab_agent.contact import Contact, WatchedPool
 
@@ -82,13 +84,15 @@ class Client:
         data = self._send("POST", "/jobs/lease", LeaseRequest(wait_s=wait_s), read_s=_READ_S + wait_s)
         return decode(data, LeaseReply).lease
 
-    def heartbeat(self, job_id: str, fencing_token: int) -> None:
-        """Hold a job."""
-        self._send("POST", f"/jobs/{job_id}/heartbeat", Fence(fencing_token=fencing_token))
+    def heartbeat(self, job_id: str, fencing_token: int) -> SweepState:
+        """Hold a job; returns where it stands, for it may have been paused or cancelled."""
+        data = self._send("POST", f"/jobs/{job_id}/heartbeat", Fence(fencing_token=fencing_token))
+        return decode(data, JobStanding).state
 
-    def release(self, job_id: str, fencing_token: int) -> None:
-        """Give a job back."""
-        self._send("POST", f"/jobs/{job_id}/release", Fence(fencing_token=fencing_token))
+    def release(self, job_id: str, fencing_token: int) -> SweepState:
+        """Give a job back; returns what became of it."""
+        data = self._send("POST", f"/jobs/{job_id}/release", Fence(fencing_token=fencing_token))
+        return decode(data, JobStanding).state
 
     def finish(self, job_id: str, message: Finish) -> None:
         """End a job."""

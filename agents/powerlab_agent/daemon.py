@@ -12,6 +12,7 @@ from typing import Literal, Protocol, TypeVar
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.sweep import SweepPlan
 from powerlab.protocol.messages import Description, Finish, Lease
+from powerlab.protocol.records import OVER, SweepState
 from powerlab.sweep.events import RunFinished, SweepEvent, SweepExtended, SweepFinished, SweepStarted
 from powerlab.sweep.host import Host
 from powerlab.sweep.runner import run_sweep
@@ -132,12 +133,16 @@ class Daemon:
         if held is None:
             return None
         try:
-            self._insist(lambda: self.client.heartbeat(held.job_id, held.fencing_token))
+            state = self._insist(lambda: self.client.heartbeat(held.job_id, held.fencing_token))
         except RefusedError as error:
             if error.status == UNAUTHORISED:
                 raise
             _log.warning("the job of the last time is over: %s", error)
             self.spool.let_go()
+            return None
+        if state is not SweepState.RUNNING:
+            _log.info("the sweep %s was %s meanwhile", held.sweep_id, state)
+            self._see_through(held, lambda: _Ended(stopped=True))
             return None
         return held
 
@@ -156,15 +161,23 @@ class Daemon:
         if self._stop.is_set():
             self._halt_sweep.set()
         with Heartbeat(self.client, lease, self._halt_sweep.set):
-            try:
-                ended = self._fetch_models(lease)
-                if ended is None:
-                    with self.status.job():
-                        ended = self._measure(lease)
-                self._insist(lambda: self._uploader.upload_all(lease))
-                self._insist(lambda: self._close(lease, ended))
-            except LeaseLostError as error:
-                _log.warning("the job was given to somebody else: %s", error)
+            self._see_through(lease, lambda: self._fetched_and_measured(lease))
+
+    def _fetched_and_measured(self, lease: Lease) -> _Ended:
+        ended = self._fetch_models(lease)
+        if ended is None:
+            with self.status.job():
+                ended = self._measure(lease)
+        return ended
+
+    def _see_through(self, lease: Lease, measure: Callable[[], _Ended]) -> None:
+        """Measure, upload everything, say how it ended, and let go of the job."""
+        try:
+            ended = measure()
+            self._insist(lambda: self._uploader.upload_all(lease))
+            self._insist(lambda: self._close(lease, ended))
+        except LeaseLostError as error:
+            _log.warning("the job was given to somebody else: %s", error)
         self.spool.let_go()
 
     def _fetch_models(self, lease: Lease) -> _Ended | None:
@@ -222,8 +235,10 @@ class Daemon:
         wanted = {(point.id, repeat) for point in lease.plan.points() for repeat in range(lease.plan.repeats)}
         try:
             if ended.failure is None and (ended.stopped or not wanted <= self._done(lease)):
-                self.client.release(lease.job_id, lease.fencing_token)
-                _log.info("sweep %s is given back unfinished", lease.sweep_id)
+                left = self.client.release(lease.job_id, lease.fencing_token)
+                _log.info("sweep %s is given back unfinished, and is %s", lease.sweep_id, left)
+                if left in OVER:
+                    self.spool.forget_done(lease.sweep_id)
                 return
             state: Literal["done", "failed"] = "done" if ended.failure is None else "failed"
             message = Finish(fencing_token=lease.fencing_token, state=state, detail=ended.failure or "")

@@ -8,18 +8,23 @@ from collections.abc import Callable
 from types import TracebackType
 
 from powerlab.protocol.messages import Lease
+from powerlab.protocol.records import SweepState
 from powerlab_agent.client import Client, RefusedError, ServerUnreachableError
 
 _log = logging.getLogger("powerlab.agent")
 
 
 class Heartbeat:
-    """A thread that says "still here" every third of the lease, and calls ``on_lost`` where the server says no."""
+    """A thread that says "still here" every third of the lease, and calls ``on_end`` where measuring is to end.
 
-    def __init__(self, client: Client, lease: Lease, on_lost: Callable[[], None]) -> None:
+    That is where the job was taken away, paused or cancelled. Of the last two the agent still has runs to hand in, so
+    that it goes on holding the job.
+    """
+
+    def __init__(self, client: Client, lease: Lease, on_end: Callable[[], None]) -> None:
         self._client = client
         self._lease = lease
-        self._on_lost = on_lost
+        self._on_end = on_end
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
 
@@ -38,11 +43,15 @@ class Heartbeat:
     def _beat(self) -> None:
         while not self._over.wait(self._lease.lease_s / 3):
             try:
-                self._client.heartbeat(self._lease.job_id, self._lease.fencing_token)
+                state = self._client.heartbeat(self._lease.job_id, self._lease.fencing_token)
             except ServerUnreachableError as error:
                 # The fencing token, not the deadline, decides who may write: measuring goes on.
                 _log.warning("no heartbeat: %s", error)
             except RefusedError as error:
                 _log.warning("the job was taken away: %s", error)
-                self._on_lost()
+                self._on_end()
                 return
+            else:
+                if state is not SweepState.RUNNING:
+                    self._on_end()
+                    _log.info("the sweep was %s; it ends after the run in progress", state)

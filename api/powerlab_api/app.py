@@ -22,13 +22,14 @@ from powerlab_api.routes import (
     model_uploads,
     models,
     runs,
+    sweep_life,
     sweeps,
     traces,
 )
 from powerlab_api.settings import Settings
 
 PREFIX = "/api/v1"
-_ROUTES = (health, devices, agents, sweeps, jobs, runs, traces, exports, layers, models, model_uploads)
+_ROUTES = (health, devices, agents, sweep_life, sweeps, jobs, runs, traces, exports, layers, models, model_uploads)
 
 
 def create_app(store: Store, settings: Settings | None = None) -> FastAPI:

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from powerlab.store import Store
 from powerlab.store.errors import UnauthorisedError
 from powerlab.store.writes.devices import authenticate
+from powerlab.store.writes.sweeps import OPERATOR
 from powerlab_api.settings import Settings
 
 _bearer = HTTPBearer(auto_error=False, description="An agent's token from its enrolment, or the operator's token.")
@@ -45,6 +46,10 @@ def _agent(store: StoreDep, bearer: BearerDep) -> str:
         return authenticate(session, bearer.credentials, store.clock())
 
 
+def _submitter() -> str:
+    return OPERATOR
+
+
 def _operator(settings: SettingsDep, bearer: BearerDep) -> None:
     if settings.operator_token is None:
         return
@@ -57,5 +62,7 @@ ReadSession = Annotated[Session, Depends(_session)]
 AgentDevice = Annotated[str, Depends(_agent)]
 """The id of the device whose agent asks."""
 OperatorOnly = Depends(_operator)
+Submitter = Annotated[str, Depends(_submitter)]
+"""The name of whoever asks for something."""
 Limit = Annotated[int, Query(ge=1, le=500, description="items on a page")]
 Cursor = Annotated[str | None, Query(description="next_cursor of the page before")]

@@ -23,20 +23,20 @@ from powerlab.cli.tables import format_figure
 from powerlab.domain.device import Device
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import CURRENT_MODE_NAME
+from powerlab.domain.order import visits
 from powerlab.domain.preflight import check_plan
 from powerlab.domain.quantity import Metric, Provenance
 from powerlab.domain.rigour import Rigour
 from powerlab.domain.sweep import SweepPlan
+from powerlab.measure.expected import expected_s
 from powerlab.studies.latex import latex_document
 from powerlab.studies.page import html_document
 from powerlab.studies.planning import Planned, plan_study
 from powerlab.studies.registry import STUDIES, find_study
 from powerlab.studies.study import NotRepeated, Study
 from powerlab.studies.table import NOTHING, Repeated, Row, column_title, compared, figure_text, rows
-from powerlab.sweep.expected import expected_s
 from powerlab.sweep.host import Host
 from powerlab.sweep.meter import choose_meter
-from powerlab.sweep.order import visits
 
 
 def list_all(args: argparse.Namespace) -> int:

@@ -20,11 +20,10 @@ from powerlab.cli.tables import sweep_table
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.model_name import short
 from powerlab.protocol.messages import SweepRequest
-from powerlab.protocol.records import DevicePage, DeviceRecord, SweepPage, SweepRecord, SweepState
+from powerlab.protocol.records import OVER, DevicePage, DeviceRecord, SweepPage, SweepRecord, SweepState
 from powerlab.protocol.wire import encode
 
 _POLL_S = 1.0
-_OVER = (SweepState.DONE, SweepState.FAILED)
 
 
 def create(args: argparse.Namespace) -> int:
@@ -124,7 +123,7 @@ def follow(api: ServerApi, sweep_id: str, still_going: Callable[[], None] = lamb
             progress.update(
                 task, completed=record.stored_run_count, description=f"{record.device_name}: {record.state}"
             )
-            if record.state in _OVER:
+            if record.state in OVER:
                 return record
             still_going()
             time.sleep(_POLL_S)

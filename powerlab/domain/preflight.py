@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from powerlab.domain.choices import meant
 from powerlab.domain.device import Capabilities, Device
@@ -44,7 +44,26 @@ def check_plan(
     engines: Sequence[str] = ENGINES,
     invented_pass: bool = False,
 ) -> None:
-    """Refuse a plan the device cannot carry out.
+    """Refuse a plan the device cannot carry out; arguments as of :func:`complaints`.
+
+    Raises:
+        PowerlabError: the first thing that is wrong, and how to mend it.
+    """
+    found = complaints(plan, device, capabilities, engines, invented_pass)
+    if found:
+        raise PowerlabError(found[0])
+
+
+def complaints(
+    plan: SweepPlan,
+    device: Device,
+    capabilities: Capabilities,
+    engines: Sequence[str] = ENGINES,
+    invented_pass: bool = False,
+) -> tuple[str, ...]:
+    """Return all that keeps a device from carrying out a plan, in sentences that say how to mend it.
+
+    Where a list is empty or a number is too large to reckon with, that alone is said.
 
     Args:
         plan: what is asked for.
@@ -53,28 +72,32 @@ def check_plan(
         engines: names a plan's engine may have.
         invented_pass: let a mode pass that is not listed but made of parts such as ``cores=3``: only the device itself
             can tell whether it can set it.
-
-    Raises:
-        PowerlabError: the first thing that is wrong, and how to mend it.
     """
-    _check_lists(plan)
-    for model in plan.models:
-        stored_model(model)
-    _check_whole_numbers(plan)
-    _check_numbers(plan)
-    _check_rigour(plan)
+    return (
+        tuple(_lists(plan)) or tuple(_sizes(plan)) or tuple(_others(plan, device, capabilities, engines, invented_pass))
+    )
+
+
+def _others(
+    plan: SweepPlan, device: Device, capabilities: Capabilities, engines: Sequence[str], invented_pass: bool
+) -> Iterator[str]:
+    if plan.repeats < MIN_REPEATS:
+        yield f"{plan.repeats} repeats cannot show the scatter between runs; ask for at least {MIN_REPEATS}."
+    yield from _models(plan)
+    yield from _numbers(plan)
+    yield from _rigour(plan)
     for engine in plan.engines:
         if engine not in engines:
-            raise PowerlabError(f"the engine {engine!r} is not known; choose one of: {', '.join(engines)}.")
-    _check_scenarios(plan)
-    _check_slices(plan)
-    for cores in plan.cores:
-        _check_cores(cores, plan)
-    _check_threads(plan, device)
-    _check_modes(plan, device, capabilities, invented_pass)
+            yield f"the engine {engine!r} is not known; choose one of: {', '.join(engines)}."
+    yield from _scenarios(plan)
+    yield from _slices(plan)
+    for cores in filter(None, plan.cores):
+        yield from _cores(cores, plan)
+    yield from _threads(plan, device)
+    yield from _modes(plan, device, capabilities, invented_pass)
 
 
-def _check_lists(plan: SweepPlan) -> None:
+def _lists(plan: SweepPlan) -> Iterator[str]:
     lists: tuple[tuple[str, tuple[object, ...]], ...] = (
         ("models", plan.models),
         ("threads", plan.threads),
@@ -89,13 +112,21 @@ def _check_lists(plan: SweepPlan) -> None:
     )
     for title, values in lists:
         if not values:
-            raise PowerlabError(f"the plan has no {title}; name at least one.")
+            yield f"the plan has no {title}; name at least one."
         duplicate = next((value for index, value in enumerate(values) if value in values[:index]), None)
         if duplicate is not None:
-            raise PowerlabError(f"{duplicate} stands twice among the {title}; name every value once.")
+            yield f"{duplicate} stands twice among the {title}; name every value once."
 
 
-def _check_numbers(plan: SweepPlan) -> None:
+def _models(plan: SweepPlan) -> Iterator[str]:
+    for model in plan.models:
+        try:
+            stored_model(model)
+        except PowerlabError as error:
+            yield str(error)
+
+
+def _numbers(plan: SweepPlan) -> Iterator[str]:
     def positive(value: float) -> bool:
         return math.isfinite(value) and value > 0
 
@@ -120,72 +151,64 @@ def _check_numbers(plan: SweepPlan) -> None:
     for title, values, good, wanted in checks:
         for value in values:
             if not good(value):
-                raise PowerlabError(f"the {title} is {value:g}; give {wanted}.")
+                yield f"the {title} is {value:g}; give {wanted}."
 
 
-def _check_whole_numbers(plan: SweepPlan) -> None:
+def _sizes(plan: SweepPlan) -> Iterator[str]:
     spins = (us for us in plan.spin_us if us is not None)
     whole = (*plan.threads, *plan.batch_sizes, *plan.slices, *spins, plan.min_inferences, abs(plan.seed))
     if max(whole) > LARGEST_NUMBER:
-        raise PowerlabError(f"the plan holds the number {max(whole)}; give whole numbers up to {LARGEST_NUMBER}.")
-    if plan.repeats < MIN_REPEATS:
-        raise PowerlabError(
-            f"{plan.repeats} repeats cannot show the scatter between runs; ask for at least {MIN_REPEATS}."
-        )
+        yield f"the plan holds the number {max(whole)}; give whole numbers up to {LARGEST_NUMBER}."
     dimensions = (plan.models, plan.modes, plan.batch_sizes, plan.threads, plan.engines, plan.precisions)
     more = (plan.scenarios, plan.slices, plan.spin_us, plan.cores)
     run_count = plan.repeats * math.prod(len(values) for values in (*dimensions, *more))
     if run_count > MOST_RUNS:
-        raise PowerlabError(f"the plan asks for {run_count} runs; a sweep has at most {MOST_RUNS}, so ask for less.")
+        yield f"the plan asks for {run_count} runs; a sweep has at most {MOST_RUNS}, so ask for less."
 
 
-def _check_rigour(plan: SweepPlan) -> None:
+def _rigour(plan: SweepPlan) -> Iterator[str]:
     """A level's name stands for its times: a plan with less is refused, and not renamed behind its user's back."""
     given = {name: getattr(plan, name) for name in TIMES_AND_COUNTS}
     short = falls_short(plan.rigour, given)
     if short:
-        raise PowerlabError(
+        yield (
             f"the plan calls itself {plan.rigour}, but {short}; give at least that, or ask for the rigour "
             f"{Rigour.QUICK}."
         )
 
 
-def _check_scenarios(plan: SweepPlan) -> None:
+def _scenarios(plan: SweepPlan) -> Iterator[str]:
     server = Scenario.SERVER in plan.scenarios
     if server and plan.latency_bound_ms <= 0:
-        raise PowerlabError(
-            "the server scenario needs a bound on its latency; give one, such as --latency-bound-ms 15."
-        )
+        yield ("the server scenario needs a bound on its latency; give one, such as --latency-bound-ms 15.")
     if not server and plan.latency_bound_ms > 0:
-        raise PowerlabError("a latency bound is for the server scenario alone; add --scenario server, or leave it out.")
-    uneven = [batch_size for batch_size in plan.batch_sizes if MULTI_STREAM_IMAGES % batch_size]
+        yield "a latency bound is for the server scenario alone; add --scenario server, or leave it out."
+    uneven = [batch_size for batch_size in plan.batch_sizes if batch_size > 0 and MULTI_STREAM_IMAGES % batch_size]
     if Scenario.MULTI_STREAM in plan.scenarios and uneven:
-        raise PowerlabError(
+        yield (
             f"a query of the multi-stream scenario holds {MULTI_STREAM_IMAGES} images, which batches of "
             f"{', '.join(map(str, uneven))} cannot share evenly; ask for batches of 1, 2, 4 or {MULTI_STREAM_IMAGES}."
         )
 
 
-def _check_slices(plan: SweepPlan) -> None:
+def _slices(plan: SweepPlan) -> Iterator[str]:
     """A slice needs a thread and an image of its own, and all slices are alike."""
-    for slices in plan.slices:
+    for slices in (slices for slices in plan.slices if slices > 1):
         for title, values in (("threads", plan.threads), ("a batch", plan.batch_sizes)):
             uneven = [value for value in values if value % slices]
             if uneven:
-                raise PowerlabError(
+                yield (
                     f"{title} of {', '.join(map(str, uneven))} cannot be shared evenly by {slices} slices; "
                     f"ask for multiples of {slices}."
                 )
 
 
-def _check_cores(cores: str, plan: SweepPlan) -> None:
-    if not cores:
-        return
+def _cores(cores: str, plan: SweepPlan) -> Iterator[str]:
     numbers = core_list(cores)
     if numbers is None:
-        raise PowerlabError(f"{cores!r} is no list of cores; write it as 0-3 or 0,2,4.")
-    if len(numbers) < max(plan.threads):
-        raise PowerlabError(
+        yield f"{cores!r} is no list of cores; write it as 0-3 or 0,2,4."
+    elif len(numbers) < max(plan.threads):
+        yield (
             f"the cores {cores} are {len(numbers)}, too few for {max(plan.threads)} threads; name more cores or "
             "ask for fewer threads."
         )
@@ -202,32 +225,33 @@ def core_list(text: str) -> frozenset[int] | None:
     return frozenset(cores)
 
 
-def _check_threads(plan: SweepPlan, device: Device) -> None:
+def _threads(plan: SweepPlan, device: Device) -> Iterator[str]:
     too_many = [threads for threads in plan.threads if threads > device.core_count]
     if too_many:
         cores = "1 core" if device.core_count == 1 else f"{device.core_count} cores"
-        raise PowerlabError(
+        yield (
             f"{device.name} lets a sweep use {cores}, but the plan asks for {', '.join(map(str, too_many))} threads; "
             f"ask for at most {device.core_count}."
         )
 
 
-def _check_modes(plan: SweepPlan, device: Device, capabilities: Capabilities, invented_pass: bool) -> None:
+def _modes(plan: SweepPlan, device: Device, capabilities: Capabilities, invented_pass: bool) -> Iterator[str]:
     known = {mode.name: mode for mode in capabilities.modes}
     for name in plan.modes:
         if invented_pass and name not in known and "=" in name:
             continue
         if name not in known:
-            raise PowerlabError(
+            yield (
                 f"{device.name} has no power mode {name!r} that can be set now"
                 f"{meant(name, list(known))}; choose from: {', '.join(known)}."
             )
-        _check_mode(plan, known[name])
+        else:
+            yield from _mode(plan, known[name])
 
 
-def _check_mode(plan: SweepPlan, mode: PowerMode) -> None:
+def _mode(plan: SweepPlan, mode: PowerMode) -> Iterator[str]:
     if mode.requires_reboot:
-        raise PowerlabError(
+        yield (
             f"the power mode {mode.name!r} takes effect only after a reboot; set it with `{reboot_command(mode)}`, "
             "reboot, and then sweep the mode 'current'."
         )
@@ -235,7 +259,7 @@ def _check_mode(plan: SweepPlan, mode: PowerMode) -> None:
         return
     too_many = [threads for threads in plan.threads if threads > mode.online_cores]
     if too_many:
-        raise PowerlabError(
+        yield (
             f"the power mode {mode.name!r} has {mode.online_cores} cores online, so {', '.join(map(str, too_many))} "
             f"threads are impossible in it; leave out the mode or ask for at most {mode.online_cores} threads."
         )

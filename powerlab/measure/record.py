@@ -14,13 +14,11 @@ from powerlab.measure.background import BackgroundLoad
 from powerlab.measure.clocks import suspended_since_boot_s
 from powerlab.measure.energy.total import TotalEnergy
 from powerlab.measure.evidence import Evidence
+from powerlab.measure.margins import margin_s
 from powerlab.measure.validity import judge, usable_energy
 from powerlab.power.recorder import Recorder
 from powerlab.sysroot import Sysroot
 from powerlab.throttling.guard import Guard
-
-MIN_MARGIN_S = 0.1
-MAX_MARGIN_S = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,13 +43,7 @@ class Meter:
     @property
     def margin_s(self) -> float:
         """How long to record before and after a window: enough updates of the slowest rail to find its edges."""
-        slowest_s = max((_reach_s(rail) for rail in self.rails), default=0.0)
-        return min(MAX_MARGIN_S, max(MIN_MARGIN_S, 3 * self.sample_period_s, slowest_s))
-
-
-def _reach_s(rail: Rail) -> float:
-    """Return how far from an end of the window a reading may lie that tells of it: two updates, or the lag and one."""
-    return rail.update_period_s + max(rail.update_period_s, rail.lag_s + 2 * rail.lag_error_s)
+        return margin_s(self.rails, self.sample_period_s)
 
 
 class Recording:

@@ -6,21 +6,29 @@ A job's life::
        ^                 |
        +--release, or a lease that ran out and was given out again--+
 
+    queued | running --pause--> paused --resume--> queued, or running while its agent still holds it
+    queued | running | paused --cancel--> cancelled
+
 Every lease carries a fencing token that is larger than the one before; a write with an older token is refused, so an
 agent that was away for too long cannot disturb its successor. What it had uploaded before stays.
+
+Pausing and cancelling leave the fencing token as it is: who holds the job learns of it from the answer to its
+heartbeat, ends the run in progress, hands in what it has measured under the same token, and lets go. So late runs of a
+paused job are taken until it is given out again, and those of a cancelled one always, each once.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 from powerlab.domain.device import Capabilities, Device
 from powerlab.domain.power import Part, Rail
 from powerlab.domain.run import Run
 from powerlab.domain.sweep import SweepPlan
 from powerlab.protocol import PROTOCOL_VERSION
+from powerlab.protocol.records import SweepState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +119,13 @@ class Fence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JobStanding:
+    """Where a job stands after a heartbeat or a release; a holder goes on where it is ``running``, and ends else."""
+
+    state: SweepState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Finish:
     """The job is over; ``detail`` says why it failed."""
 
@@ -166,10 +181,26 @@ class Stored:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepRequest:
-    """Asks for a sweep on a device."""
+    """Asks for a sweep on a device; of those that wait, the one with the highest priority comes first."""
 
     device_id: str
     plan: SweepPlan
+    priority: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CloneRequest:
+    """Asks for a sweep once more.
+
+    Attributes:
+        device_id: another device; None takes the same one.
+        changes: fields of the plan that are to be others, by name.
+        priority: another priority; None takes the same one.
+    """
+
+    device_id: str | None = None
+    changes: dict[str, Any] = field(default_factory=dict)
+    priority: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

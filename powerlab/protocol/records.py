@@ -9,16 +9,22 @@ from enum import StrEnum
 from powerlab.domain.device import Capabilities, Device
 from powerlab.domain.layers import LayerProfile
 from powerlab.domain.run import Run
-from powerlab.domain.sweep import SweepPlan
+from powerlab.domain.sweep import Point, SweepPlan
 
 
 class SweepState(StrEnum):
-    """Where a sweep stands: queued -> running -> done or failed; a lost or returned lease leads back to queued."""
+    """Where a sweep and its job stand; :mod:`powerlab.protocol.messages` draws how one leads to the other."""
 
     QUEUED = "queued"
     RUNNING = "running"
+    PAUSED = "paused"
+    CANCELLED = "cancelled"
     DONE = "done"
     FAILED = "failed"
+
+
+OVER = (SweepState.DONE, SweepState.FAILED, SweepState.CANCELLED)
+"""States that nothing leads out of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,12 +56,17 @@ class SweepRecord:
         device_name: that device's name.
         simulated: whether that device is a simulated board.
         plan: what was asked for.
-        state: queued, running, done or failed.
-        detail: why it failed; empty otherwise.
+        state: where it stands.
+        detail: why it failed, or who paused or cancelled it; empty otherwise.
         created_at: UTC.
         finished_at: UTC; None while it is not over.
         planned_run_count: points x repeats; as many as have arrived where a plan goes on until it knows enough.
         stored_run_count: runs that have arrived, whatever their verdict.
+        priority: of those that wait for a device, the highest comes first.
+        submitter: who asked for it.
+        held_until: until when an agent holds it, UTC, unless it says more; None while nobody does. A paused or
+            cancelled sweep is held until the run in progress is over.
+        cloned_from: the sweep it repeats; None for one of its own.
     """
 
     id: str
@@ -69,6 +80,80 @@ class SweepRecord:
     finished_at: datetime | None
     planned_run_count: int
     stored_run_count: int
+    priority: int = 0
+    submitter: str = ""
+    held_until: datetime | None = None
+    cloned_from: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRecord:
+    """A sweep's place in its device's queue.
+
+    Attributes:
+        id: a UUID.
+        sweep_id: the sweep that it carries out.
+        device_id: where.
+        device_name: that device's name.
+        state: where it stands.
+        priority: the highest comes first.
+        submitter: who asked for it; among equal priorities the one who was served longest ago comes first.
+        detail: why it failed, or who paused or cancelled it; empty otherwise.
+        created_at: UTC.
+        leased_at: when it was given out last, UTC; None where it never was.
+        held_until: until when an agent holds it, UTC, unless it says more; None while nobody does.
+        finished_at: UTC; None while it is not over.
+    """
+
+    id: str
+    sweep_id: str
+    device_id: str
+    device_name: str
+    state: SweepState
+    priority: int
+    submitter: str
+    detail: str
+    created_at: datetime
+    leased_at: datetime | None
+    held_until: datetime | None
+    finished_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepPreview:
+    """What a plan would ask of a device; nothing is stored.
+
+    Attributes:
+        device_id: the device.
+        device_name: its name.
+        simulated: whether it is a simulated board.
+        point_count: combinations of the plan's dimensions.
+        points: the first of them, in the plan's order.
+        run_count: points x repeats; more where the plan goes on until it knows enough.
+        expected_s: how long the runs take, about; None where the plan cannot be carried out.
+        longest_s: the same where every warm-up and every cool-down lasts as long as it may.
+        basis: what the two times are worked out from.
+        complaints: why the device cannot carry out the plan, a sentence each; empty where it can.
+    """
+
+    device_id: str
+    device_name: str
+    simulated: bool
+    point_count: int
+    points: tuple[Point, ...]
+    run_count: int
+    expected_s: float | None
+    longest_s: float | None
+    basis: str
+    complaints: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobPage:
+    """Some jobs, newest first; ``next_cursor`` asks for those after them, None at the end."""
+
+    items: tuple[JobRecord, ...]
+    next_cursor: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

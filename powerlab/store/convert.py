@@ -8,9 +8,9 @@ from powerlab.domain.run import Conditions, Contribution, Finding, Run, Verdict
 from powerlab.domain.sweep import Point, SweepPlan
 from powerlab.domain.workload import Preparation, Scenario, Workload
 from powerlab.protocol.messages import Description
-from powerlab.protocol.records import DeviceRecord, SweepRecord, SweepState
+from powerlab.protocol.records import DeviceRecord, JobRecord, SweepRecord, SweepState
 from powerlab.protocol.wire import from_document
-from powerlab.store.models import DeviceRow, DeviceSnapshotRow, PointRow, RailRow, RunRow, SweepRow
+from powerlab.store.models import DeviceRow, DeviceSnapshotRow, JobRow, PointRow, RailRow, RunRow, SweepRow
 
 
 def to_point(row: PointRow) -> Point:
@@ -100,4 +100,26 @@ def to_sweep(row: SweepRow, stored_run_count: int) -> SweepRecord:
         finished_at=row.job.finished_at,
         planned_run_count=max(len(plan.points()) * plan.repeats, stored_run_count),
         stored_run_count=stored_run_count,
+        priority=row.job.priority,
+        submitter=row.submitter,
+        held_until=row.job.deadline,
+        cloned_from=row.cloned_from,
+    )
+
+
+def to_job(row: JobRow) -> JobRecord:
+    """Return a job's place in the queue."""
+    return JobRecord(
+        id=row.id,
+        sweep_id=row.sweep_id,
+        device_id=row.device_id,
+        device_name=row.sweep.device.name,
+        state=SweepState(row.state),
+        priority=row.priority,
+        submitter=row.sweep.submitter,
+        detail=row.detail,
+        created_at=row.created_at,
+        leased_at=row.leased_at,
+        held_until=row.deadline,
+        finished_at=row.finished_at,
     )

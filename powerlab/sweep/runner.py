@@ -12,11 +12,13 @@ from functools import partial
 from powerlab.analysis.precision import percent_text
 from powerlab.backends.registry import BACKENDS
 from powerlab.domain.errors import PowerlabError
+from powerlab.domain.order import ModeVisit, visits, visits_again
 from powerlab.domain.preflight import check_plan
 from powerlab.domain.run import Run, Verdict
 from powerlab.domain.sweep import Point, SweepPlan
 from powerlab.domain.workload import Workload
 from powerlab.measure.cores import check_present
+from powerlab.measure.expected import expected_s, longest_s
 from powerlab.measure.output_check import OutputCheck, check_outputs
 from powerlab.measure.process import Worker, WorkerError
 from powerlab.measure.record import IdleBaseline, Meter
@@ -24,10 +26,8 @@ from powerlab.measure.run import Measured, RunRequest, failed_run, load_request,
 from powerlab.measure.steady.temperature import Zones
 from powerlab.sweep.advice import advice
 from powerlab.sweep.events import RunFinished, RunStarted, SweepEvent, SweepExtended, SweepFinished, SweepStarted
-from powerlab.sweep.expected import expected_s, longest_s
 from powerlab.sweep.host import Host
 from powerlab.sweep.meter import calibrated_meter, choose_meter, watch_s, watched_meter
-from powerlab.sweep.order import ModeVisit, visits, visits_again
 from powerlab.sweep.until import check_until, still_wide, widest_percent
 
 

@@ -51,7 +51,7 @@ def test_a_sweep_from_plan_to_table(client: TestClient, agent: Any, sweep_id: st
     runs = runs_of(sweep_id)
     for run in runs:
         assert upload(agent, lease, run).status_code == 201
-    assert agent.send("POST", f"/jobs/{lease.job_id}/heartbeat", Fence(fencing_token=1)).status_code == 204
+    assert agent.send("POST", f"/jobs/{lease.job_id}/heartbeat", Fence(fencing_token=1)).status_code == 200
     over = Finish(fencing_token=lease.fencing_token, state="done")
     assert agent.send("POST", f"/jobs/{lease.job_id}/finish", over).status_code == 204
     record = get(client, f"/sweeps/{sweep_id}", SweepRecord)
@@ -152,7 +152,7 @@ def test_an_agent_describes_its_device_anew(client: TestClient, agent: Any) -> N
 def test_a_job_is_given_back(agent: Any, lease: Lease) -> None:
     assert agent.lease() is None
     fence = Fence(fencing_token=lease.fencing_token)
-    assert agent.send("POST", f"/jobs/{lease.job_id}/release", fence).status_code == 204
+    assert agent.send("POST", f"/jobs/{lease.job_id}/release", fence).json() == {"state": "queued"}
     assert agent.lease().fencing_token == 2
 
 

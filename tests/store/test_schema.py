@@ -14,13 +14,15 @@ from sqlalchemy.exc import IntegrityError
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.protocol.chunks import split
-from powerlab.protocol.messages import ChunkUpload, RunUpload
+from powerlab.protocol.messages import ChunkUpload, RunUpload, SweepRequest
 from powerlab.store import Store, open_store, queries
 from powerlab.store.engine import changing_tables
 from powerlab.store.models import Base, DeviceRow, RunRow, SweepRow
 from powerlab.store.schema import alembic_config
+from powerlab.store.writes import control, jobs
 from powerlab.store.writes.jobs import lease
 from powerlab.store.writes.runs import store_chunk, store_run
+from powerlab.store.writes.sweeps import create_sweep
 from server_examples import PLAN, make_trace, runs_of
 
 
@@ -70,6 +72,31 @@ def test_runs_and_their_traces_survive_a_change_of_their_tables(store: Store, de
         assert queries.run(session, run.id) == run
         (trace,) = queries.recorded(session, run.id)
     assert trace.value.tolist() == make_trace().value.tolist()
+
+
+def test_sweeps_that_older_tables_do_not_know_become_failed_ones(store: Store, device_id: str) -> None:
+    """A paused sweep must not be begun by an older powerlab, which knows no pause; every other one stays as it was."""
+    states = {}
+    for number, change in enumerate((None, control.pause, control.cancel, control.pause)):
+        with store.write() as session:
+            request = SweepRequest(device_id=device_id, plan=PLAN, priority=number)
+            sweep_id = create_sweep(session, request, store.clock(), key=f"key {number}")
+            session.flush()
+            if number == 3:  # paused while it is held
+                jobs.lease_sweep(session, sweep_id, store.clock(), 60.0)
+            if change is not None:
+                change(session, sweep_id, "ada", store.clock())
+        states[sweep_id] = "queued" if change is None else "failed"
+    with changing_tables(store.engine) as connection:
+        command.downgrade(alembic_config(connection), "0006")
+        rows = connection.execute(text("SELECT sweep_id, state, deadline FROM job")).all()
+        assert {sweep_id: state for sweep_id, state, _ in rows} == states
+        assert {deadline for _, _, deadline in rows} == {None}
+        command.upgrade(alembic_config(connection), "head")
+    with store.session() as session:
+        found = queries.list_sweeps(session)
+    assert {one.id: one.state for one in found} == states
+    assert {(one.priority, one.submitter, one.cloned_from) for one in found} == {(0, "operator", None)}
 
 
 def test_a_change_that_leaves_a_row_without_the_one_it_refers_to_is_undone(store: Store, sweep_id: str) -> None:
@@ -177,6 +204,11 @@ def test_sqlite_is_set_up_as_promised(tmp_path: Path) -> None:
         "INSERT INTO agent_token (id, device_id, sha256, created_at) VALUES (1, 'nobody', 'x', '2026-01-01 00:00:00')",
         "UPDATE job SET state = 'asleep'",
         "UPDATE job SET deadline = '2026-01-01 00:00:00'",
+        "UPDATE job SET state = 'running'",
+        "UPDATE job SET state = 'cancelled'",
+        "UPDATE job SET finished_at = '2026-01-01 00:00:00'",
+        "UPDATE job SET priority = 1001",
+        "UPDATE sweep SET cloned_from = 'nothing'",
         "UPDATE point SET threads = 0",
         "UPDATE power_mode SET origin = 'rumour'",
         "UPDATE point SET position = 0",

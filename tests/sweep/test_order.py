@@ -7,9 +7,9 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
+from powerlab.domain.order import visits
 from powerlab.domain.sweep import SweepPlan
-from powerlab.sweep.expected import expected_s
-from powerlab.sweep.order import visits
+from powerlab.measure.expected import expected_s
 
 plans = st.builds(
     SweepPlan,

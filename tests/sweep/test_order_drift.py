@@ -9,9 +9,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from powerlab.domain.order import visits
 from powerlab.domain.statistics import student_95
 from powerlab.domain.sweep import Point, SweepPlan
-from powerlab.sweep.order import visits
 
 PLAN = SweepPlan(models=("m",), threads=(1, 2, 3, 4), modes=("A",), repeats=3)
 DRIFT_PER_RUN = 0.01

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from powerlab.domain.order import visits
 from powerlab.domain.rigour import Rigour
 from powerlab.domain.sweep import SweepPlan
 from powerlab.domain.workload import Scenario
-from powerlab.sweep.expected import expected_s, longest_s
-from powerlab.sweep.order import visits
+from powerlab.measure.expected import expected_s, longest_s
 
 PLAN = SweepPlan(models=("m",), threads=(1, 2, 4, 8), modes=("A", "B"), repeats=3)
 DRAWS = 600

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.domain.preflight import check_plan
+from powerlab.domain.preflight import check_plan, complaints
 from powerlab.domain.workload import Scenario
 
 
@@ -60,3 +60,29 @@ def test_what_is_wrong_is_said_in_one_sentence(make_plan, xavier, capabilities, 
         check_plan(make_plan(**changes), xavier, capabilities)
     assert str(caught.value).startswith(sentence)
     assert str(caught.value).endswith(".")
+
+
+def test_everything_that_is_wrong_is_said_at_once(make_plan, xavier, capabilities):
+    wrong = {
+        "repeats": 2,
+        "duration_s": 0.0,
+        "engines": ("abacus",),
+        "batch_sizes": (0, 3),
+        "slices": (2,),
+        "cores": ("x", "0-1"),
+        "threads": (9,),
+        "modes": ("TURBO", "MODE_10W"),
+    }
+    words = ("2 repeats", "batch size is 0", "duration is 0", "'abacus'", "threads of 9", "a batch of 3", "'x'")
+    words += ("cores 0-1 are 2", "8 cores", "'TURBO'", "after a reboot", "cores online")
+    found = complaints(make_plan(**wrong), xavier, capabilities)
+    assert [word for word, sentence in zip(words, found, strict=True) if word not in sentence] == []
+
+
+def test_a_plan_without_complaints_has_none(make_plan, xavier, capabilities):
+    assert complaints(make_plan(), xavier, capabilities) == ()
+
+
+@pytest.mark.parametrize("wrong", [{"threads": ()}, {"batch_sizes": (10**400,)}, {"repeats": 10**30}])
+def test_what_cannot_be_reckoned_with_is_said_alone(make_plan, xavier, capabilities, wrong):
+    assert len(complaints(make_plan(**wrong, modes=("TURBO",)), xavier, capabilities)) == 1

@@ -1,4 +1,4 @@
-"""Leases of jobs, for agents."""
+"""The queue of jobs: read by everybody, leased by agents."""
 
 from __future__ import annotations
 
@@ -10,14 +10,49 @@ from fastapi import APIRouter, status
 from fastapi.concurrency import run_in_threadpool
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.protocol.messages import Fence, Finish, Lease, LeaseReply, LeaseRequest
+from powerlab.protocol.messages import Fence, Finish, JobStanding, Lease, LeaseReply, LeaseRequest
+from powerlab.protocol.records import JobPage, JobRecord, SweepState
+from powerlab.store.job_queries import JobFilter, job, list_jobs
 from powerlab.store.writes import jobs
-from powerlab_api.deps import AgentDevice, SettingsDep, StoreDep
+from powerlab_api.cursor import from_cursor, to_cursor
+from powerlab_api.deps import AgentDevice, Cursor, Limit, ReadSession, SettingsDep, StoreDep
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
 
 _POLL_S = 0.5
 """How often a waiting lease request looks; any server process may have created the job, so it asks the database."""
+
+
+@router.get("")
+def read_queue(
+    session: ReadSession,
+    *,
+    state: SweepState | None = None,
+    device_id: str | None = None,
+    sweep_id: str | None = None,
+    submitter: str | None = None,
+    limit: Limit = 100,
+    cursor: Cursor = None,
+) -> JobPage:
+    """Return jobs, newest first."""
+    wish = JobFilter(
+        state=state,
+        device_id=device_id,
+        sweep_id=sweep_id,
+        submitter=submitter,
+        limit=limit + 1,
+        after=from_cursor(cursor),
+    )
+    found = list_jobs(session, wish)
+    items = found[:limit]
+    more = to_cursor(items[-1].created_at, items[-1].id) if len(found) > limit else None
+    return JobPage(items=tuple(items), next_cursor=more)
+
+
+@router.get("/{job_id}")
+def read_job(session: ReadSession, job_id: str) -> JobRecord:
+    """Return one job."""
+    return job(session, job_id)
 
 
 @router.post("/lease")
@@ -47,18 +82,22 @@ async def lease_job(
         await asyncio.sleep(min(_POLL_S, remaining))
 
 
-@router.post("/{job_id}/heartbeat", status_code=status.HTTP_204_NO_CONTENT)
-def hold_job(store: StoreDep, settings: SettingsDep, device_id: AgentDevice, job_id: str, fence: Fence) -> None:
-    """Hold a job for another lease."""
+@router.post("/{job_id}/heartbeat")
+def hold_job(store: StoreDep, settings: SettingsDep, device_id: AgentDevice, job_id: str, fence: Fence) -> JobStanding:
+    """Hold a job for another lease, and learn whether it is still wanted.
+
+    Where the state is not ``running`` the agent ends the run in progress, uploads what it has, and releases the job.
+    """
     with store.write() as session:
-        jobs.heartbeat(session, device_id, job_id, fence.fencing_token, store.clock(), lease_s=settings.lease_s)
+        state = jobs.heartbeat(session, device_id, job_id, fence.fencing_token, store.clock(), lease_s=settings.lease_s)
+        return JobStanding(state=state)
 
 
-@router.post("/{job_id}/release", status_code=status.HTTP_204_NO_CONTENT)
-def release_job(store: StoreDep, device_id: AgentDevice, job_id: str, fence: Fence) -> None:
-    """Give a job back unfinished."""
+@router.post("/{job_id}/release")
+def release_job(store: StoreDep, device_id: AgentDevice, job_id: str, fence: Fence) -> JobStanding:
+    """Let go of a job that is not finished; the answer says what became of it."""
     with store.write() as session:
-        jobs.release(session, device_id, job_id, fence.fencing_token, store.clock())
+        return JobStanding(state=jobs.release(session, device_id, job_id, fence.fencing_token, store.clock()))
 
 
 @router.post("/{job_id}/finish", status_code=status.HTTP_204_NO_CONTENT)

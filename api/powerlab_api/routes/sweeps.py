@@ -1,28 +1,71 @@
-"""Sweeps and the summaries of their points."""
+"""Sweeps: asked for, listed, read, with the summaries of their points."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response, status
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Response, status
 
 from powerlab.analysis.summary import PointSummary, summarise
 from powerlab.protocol.messages import SweepRequest
 from powerlab.protocol.records import SweepPage, SweepRecord
 from powerlab.store import queries
-from powerlab.store.writes.sweeps import create_sweep
+from powerlab.store.writes.sweeps import submit_sweep
 from powerlab_api.cursor import from_cursor, to_cursor
-from powerlab_api.deps import Cursor, Limit, OperatorOnly, ReadSession, StoreDep
+from powerlab_api.deps import Cursor, Limit, OperatorOnly, ReadSession, StoreDep, Submitter
 
 router = APIRouter(prefix="/sweeps", tags=["sweeps"])
 
 
-@router.post("", status_code=status.HTTP_201_CREATED, dependencies=[OperatorOnly])
-def post_sweep(store: StoreDep, request: SweepRequest, response: Response) -> SweepRecord:
-    """Queue a plan for a device, if the device can carry it out."""
+IdempotencyKey = Annotated[
+    str | None,
+    Header(description="any text of up to 200 characters; the same request again under it makes no second sweep"),
+]
+
+
+@router.post(
+    "",
+    status_code=status.HTTP_201_CREATED,
+    dependencies=[OperatorOnly],
+    responses={200: {"description": "there already, under this Idempotency-Key", "model": SweepRecord}},
+)
+def post_sweep(
+    store: StoreDep,
+    submitter: Submitter,
+    request: SweepRequest,
+    response: Response,
+    idempotency_key: IdempotencyKey = None,
+) -> SweepRecord:
+    """Queue a plan for a device, if the device can carry it out.
+
+    With an ``Idempotency-Key`` the same request again is answered with the same sweep and 200, and another request
+    under the same key with 409. Keys belong to whoever sends them.
+    """
     with store.write() as session:
-        sweep_id = create_sweep(session, request, store.clock())
+        sweep_id, created = submit_sweep(session, request, store.clock(), by=submitter, key=idempotency_key)
         session.flush()
-        record = queries.sweep(session, sweep_id)
-    response.headers["Location"] = f"/api/v1/sweeps/{sweep_id}"
+        return answer(response, queries.sweep(session, sweep_id), created=created)
+
+
+@router.put(
+    "/{sweep_id}",
+    dependencies=[OperatorOnly],
+    responses={201: {"description": "queued", "model": SweepRecord}},
+)
+def put_sweep(
+    store: StoreDep, submitter: Submitter, sweep_id: str, request: SweepRequest, response: Response
+) -> SweepRecord:
+    """Queue a plan under an identifier that the client chose, a UUID: 201 where it is new, 200 where it is there."""
+    with store.write() as session:
+        _, created = submit_sweep(session, request, store.clock(), by=submitter, sweep_id=sweep_id)
+        session.flush()
+        return answer(response, queries.sweep(session, sweep_id), created=created)
+
+
+def answer(response: Response, record: SweepRecord, *, created: bool) -> SweepRecord:
+    """Say where a sweep is and whether it was made now."""
+    response.status_code = status.HTTP_201_CREATED if created else status.HTTP_200_OK
+    response.headers["Location"] = f"/api/v1/sweeps/{record.id}"
     return record
 
 

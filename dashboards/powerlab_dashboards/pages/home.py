@@ -5,15 +5,17 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from powerlab.domain.device import Capabilities
-from powerlab.protocol.records import SweepState
+from powerlab.protocol.records import OVER, SweepState
 from powerlab.store import Store, queries
 from powerlab_dashboards.render import page
 
 SWEEP_LIMIT = 200
-UNFINISHED = (SweepState.QUEUED, SweepState.RUNNING)
+UNFINISHED = tuple(state for state in SweepState if state not in OVER)
 STATE_WORDS = {
     SweepState.QUEUED: "waiting for the device",
     SweepState.RUNNING: "running",
+    SweepState.PAUSED: "paused",
+    SweepState.CANCELLED: "cancelled",
     SweepState.DONE: "finished",
     SweepState.FAILED: "failed",
 }

@@ -48,16 +48,22 @@ class WorkloadRow(Base):
 
 
 class SweepRow(Base):
-    """A plan for a device, checked against one of its snapshots."""
+    """A plan for a device, checked against one of its snapshots.
+
+    ``request_key`` is what its submitter sent as Idempotency-Key, so that asking again makes no second sweep.
+    """
 
     __tablename__ = "sweep"
-    __table_args__ = (Index(None, "created_at", "id"),)
+    __table_args__ = (UniqueConstraint("submitter", "request_key"), Index(None, "created_at", "id"))
 
     id: Mapped[str] = mapped_column(Uuid, primary_key=True)
     device_id: Mapped[str] = mapped_column(Uuid, ForeignKey("device.id"), index=True)
     snapshot_id: Mapped[int] = mapped_column(BigKey, ForeignKey("device_snapshot.id"))
     plan: Mapped[dict[str, Any]] = mapped_column(Json)
     created_at: Mapped[datetime]
+    submitter: Mapped[str] = mapped_column(String(200))
+    request_key: Mapped[str | None] = mapped_column(String(200))
+    cloned_from: Mapped[str | None] = mapped_column(Uuid, ForeignKey("sweep.id"))
     device: Mapped[DeviceRow] = relationship()
     snapshot: Mapped[DeviceSnapshotRow] = relationship()
     job: Mapped[JobRow] = relationship(back_populates="sweep")
@@ -89,15 +95,22 @@ class PointRow(Base):
 class JobRow(Base):
     """A sweep on its way to its device.
 
-    ``fencing_token`` grows with every lease; only the holder of the newest may write. ``deadline`` says when a leased
-    job may be given out again.
+    ``fencing_token`` grows with every lease; only the holder of the newest may write. ``deadline`` says until when the
+    holder is waited for; a job that was paused or cancelled meanwhile keeps it until its holder lets go.
     """
 
     __tablename__ = "job"
     __table_args__ = (
         CheckConstraint(one_of("state", SweepState), name="state"),
-        CheckConstraint("(state = 'running') = (deadline IS NOT NULL)", name="deadline"),
+        CheckConstraint(
+            "(state <> 'running' OR deadline IS NOT NULL) "
+            "AND (deadline IS NULL OR state IN ('running', 'paused', 'cancelled'))",
+            name="deadline",
+        ),
+        CheckConstraint("(finished_at IS NOT NULL) = (state IN ('done', 'failed', 'cancelled'))", name="finished_at"),
+        CheckConstraint("priority BETWEEN -1000 AND 1000", name="priority"),
         Index(None, "device_id", "state"),
+        Index(None, "created_at", "id"),
     )
 
     id: Mapped[str] = mapped_column(Uuid, primary_key=True)
@@ -106,7 +119,9 @@ class JobRow(Base):
     state: Mapped[str] = mapped_column(String(20))
     fencing_token: Mapped[int] = mapped_column(BigInteger)
     deadline: Mapped[datetime | None]
+    priority: Mapped[int]
     detail: Mapped[str]
     created_at: Mapped[datetime]
+    leased_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]
     sweep: Mapped[SweepRow] = relationship(back_populates="job")

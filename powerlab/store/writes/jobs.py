@@ -4,45 +4,34 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, and_, or_, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from powerlab.domain.sweep import SweepPlan
 from powerlab.protocol.messages import DoneRun, Finish, Lease
-from powerlab.protocol.records import SweepState
+from powerlab.protocol.records import OVER, SweepState
 from powerlab.protocol.wire import from_document
 from powerlab.store.errors import ForbiddenError, NotFoundError, StaleLeaseError
 from powerlab.store.models import JobRow, PointRow, RunRow
+from powerlab.store.queue import next_job, waiting
 from powerlab.store.writes.audit import record
 
 LEASE_S = 60.0
 """How long a job stays with an agent that says nothing."""
 
 
-def _waiting(device_id: str, now: datetime) -> tuple[ColumnElement[bool], ...]:
-    queued = JobRow.state == SweepState.QUEUED.value
-    ran_out = and_(JobRow.state == SweepState.RUNNING.value, JobRow.deadline < now)
-    return JobRow.device_id == device_id, or_(queued, ran_out)
-
-
 def is_waiting(session: Session, device_id: str, now: datetime) -> bool:
     """Return whether :func:`lease` would find a job; takes no lock."""
-    return session.scalar(select(JobRow.id).where(*_waiting(device_id, now)).limit(1)) is not None
+    return session.scalar(select(JobRow.id).where(waiting(device_id, now)).limit(1)) is not None
 
 
 def lease(session: Session, device_id: str, now: datetime, lease_s: float = LEASE_S) -> Lease | None:
-    """Give the device's oldest waiting job out, or one whose lease ran out; None where there is none.
+    """Give the device's next waiting job out, or one whose lease ran out; None where there is none.
 
     On PostgreSQL the row is locked and rows that others hold are skipped; on SQLite the write transaction that the
     session runs in lets nobody else in.
     """
-    job = session.scalar(
-        select(JobRow)
-        .where(*_waiting(device_id, now))
-        .order_by(JobRow.created_at, JobRow.id)
-        .limit(1)
-        .with_for_update(skip_locked=True)
-    )
+    job = session.scalar(next_job(device_id, now).with_for_update(of=JobRow, skip_locked=True))
     return None if job is None else _give_out(session, job, f"device {device_id}", now, lease_s)
 
 
@@ -57,6 +46,7 @@ def lease_sweep(session: Session, sweep_id: str, now: datetime, lease_s: float) 
 def _give_out(session: Session, job: JobRow, actor: str, now: datetime, lease_s: float) -> Lease:
     job.state = SweepState.RUNNING.value
     job.fencing_token += 1
+    job.leased_at = now
     job.deadline = now + timedelta(seconds=lease_s)
     done = session.execute(
         select(PointRow.key, RunRow.repeat)
@@ -76,30 +66,48 @@ def _give_out(session: Session, job: JobRow, actor: str, now: datetime, lease_s:
 
 def heartbeat(
     session: Session, device_id: str, job_id: str, fencing_token: int, now: datetime, *, lease_s: float = LEASE_S
-) -> None:
+) -> SweepState:
     """Hold a job for another ``lease_s`` seconds; also after the deadline, as long as nobody else was given the job.
 
+    Returns:
+        where the job stands; a holder of one that is not running any more ends its run and gives it back.
+
     Raises:
+        StaleLeaseError: nobody holds it now.
         StaleLeaseError, NotFoundError, ForbiddenError: see :func:`held_job`.
     """
     job = held_job(session, device_id, job_id, fencing_token)
-    if job.state != SweepState.RUNNING.value:
+    if job.deadline is None:
         raise StaleLeaseError(f"the job {job_id} is {job.state}, not running; ask for a new lease.")
     job.deadline = now + timedelta(seconds=lease_s)
+    return SweepState(job.state)
 
 
-def release(session: Session, device_id: str, job_id: str, fencing_token: int, now: datetime) -> None:
-    """Give a running job back unfinished, so that it can be given out again at once; raises as :func:`held_job`."""
+def release(session: Session, device_id: str, job_id: str, fencing_token: int, now: datetime) -> SweepState:
+    """Let go of a job that is not finished, so that it can be given out again at once unless it was paused.
+
+    Returns:
+        where the job stands now.
+
+    Raises as :func:`held_job`.
+    """
     job = held_job(session, device_id, job_id, fencing_token)
-    if job.state == SweepState.RUNNING.value:
-        job.state, job.deadline = SweepState.QUEUED.value, None
+    if job.deadline is not None:
+        if job.state == SweepState.RUNNING.value:
+            job.state = SweepState.QUEUED.value
+        job.deadline = None
         record(session, now, f"device {device_id}", "release", job_id)
+    return SweepState(job.state)
 
 
 def finish(session: Session, device_id: str, job_id: str, message: Finish, now: datetime) -> None:
-    """End a job; saying it again changes nothing. Raises as :func:`held_job`."""
+    """End a job, also a paused one: all of it was measured. A cancelled one stays cancelled, and is let go.
+
+    Saying it again changes nothing. Raises as :func:`held_job`.
+    """
     job = held_job(session, device_id, job_id, message.fencing_token)
-    if job.state in (SweepState.DONE.value, SweepState.FAILED.value):
+    if job.state in OVER:
+        job.deadline = None
         return
     job.state, job.detail, job.deadline, job.finished_at = message.state, message.detail, None, now
     record(session, now, f"device {device_id}", "finish", job_id, state=message.state)

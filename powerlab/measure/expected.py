@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from powerlab.domain.order import ModeVisit
 from powerlab.domain.rigour import least_inferences
 from powerlab.domain.sweep import Point, SweepPlan
 from powerlab.domain.workload import Scenario
 from powerlab.measure.server_search import USUAL_LOAD, expected_search_s
-from powerlab.sweep.order import ModeVisit
 
 LOAD_S = 2.0
 """Starting a worker and loading a model of ResNet-50's size."""

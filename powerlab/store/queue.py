@@ -1,0 +1,40 @@
+"""Which of a device's jobs comes next: the highest priority, then everybody in turn, then the oldest."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import ColumnElement, Select, and_, func, or_, select
+from sqlalchemy.orm import aliased
+
+from powerlab.protocol.records import SweepState
+from powerlab.store.models import JobRow, SweepRow
+
+
+def waiting(device_id: str, now: datetime) -> ColumnElement[bool]:
+    """Return what is true of a device's jobs that may be given out: nobody holds them, or not long enough ago."""
+    ran_out = and_(JobRow.state == SweepState.RUNNING.value, JobRow.deadline < now)
+    return and_(JobRow.device_id == device_id, or_(JobRow.state == SweepState.QUEUED.value, ran_out))
+
+
+def next_job(device_id: str, now: datetime) -> Select[JobRow]:
+    """Return the query for the job that a device is given next.
+
+    Among equal priorities it is the turn of the submitter to whom this device was given longest ago, so that nobody
+    waits for all the sweeps of somebody who asked for many; of one submitter's jobs the oldest comes first.
+    """
+    earlier, theirs = aliased(JobRow), aliased(SweepRow)
+    served_at = (
+        select(func.max(earlier.leased_at))
+        .join(theirs, theirs.id == earlier.sweep_id)
+        .where(earlier.device_id == device_id, theirs.submitter == SweepRow.submitter)
+        .correlate(SweepRow)
+        .scalar_subquery()
+    )
+    return (
+        select(JobRow)
+        .join(SweepRow, SweepRow.id == JobRow.sweep_id)
+        .where(waiting(device_id, now))
+        .order_by(JobRow.priority.desc(), served_at.asc().nulls_first(), JobRow.created_at, JobRow.id)
+        .limit(1)
+    )
