@@ -1,7 +1,7 @@
 """How fast the built-in engine is against its peers on this machine, in this run: paired ratios, nothing absolute.
 
     python bench/engine_vs_peers.py                                   # all models, about 15 minutes
-    python bench/engine_vs_peers.py --quick                           # the same cells, about 2 minutes
+    python bench/engine_vs_peers.py --quick                           # one image, two threads: about 2 minutes
     python bench/engine_vs_peers.py resnet50 --threads 2 --batch 1 --peers onnxruntime
 
 Every engine runs the same weights in a process of its own. They take turns, and never compute at the same time; each
@@ -53,16 +53,19 @@ CONFIGURATIONS = ((1, 1), (1, 2), (8, 2))
 
 PEERS = [engine for engine in BACKENDS if engine != "builtin"]
 
-EFFORT = Effort(cell_s=22.0, turn_s=0.06, least_rounds=5)
+EFFORT = Effort(cell_s=16.0, turn_s=0.06, least_rounds=5)
 QUICK = Effort(cell_s=1.1, turn_s=0.02, least_rounds=3)
 
 WIDTH = 132
 """Columns of the table where the output is no terminal."""
 
 
-def cells(models: Sequence[str], batch: int | None, threads: int | None) -> list[Cell]:
-    """Return every model in every configuration, or in the one that was asked for."""
-    one = ((batch or 1, threads or 2),) if batch or threads else CONFIGURATIONS
+def cells(models: Sequence[str], batch: int | None, threads: int | None, *, quick: bool = False) -> list[Cell]:
+    """Return every model in every configuration, or in the one that was asked for, or that is enough for a quick look.
+
+    A cell costs some seconds whatever its rounds: every engine loads the model.
+    """
+    one = ((batch or 1, threads or 2),) if batch or threads or quick else CONFIGURATIONS
     return [Cell(model=model, batch_size=size, threads=count) for model in models for size, count in one]
 
 
@@ -100,7 +103,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--batch", type=int, metavar="N", help="one configuration: images per inference (default: 1)")
     parser.add_argument("--threads", type=int, metavar="N", help="one configuration: threads (default: 2)")
     parser.add_argument("--peers", nargs="+", choices=PEERS, help="default: all that are installed")
-    parser.add_argument("--quick", action="store_true", help="fewer rounds a cell: about 2 minutes for everything")
+    parser.add_argument("--quick", action="store_true", help="one configuration and few rounds: about 2 minutes")
     parser.add_argument("--seconds", type=float, metavar="S", help="seconds a cell, without loading")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything that was seen to FILE")
     return parser.parse_args()
@@ -117,7 +120,7 @@ def main() -> None:
     effort = QUICK if options.quick else EFFORT
     if options.seconds is not None:
         effort = Effort(cell_s=options.seconds, turn_s=effort.turn_s, least_rounds=effort.least_rounds)
-    about, wanted = facts(peers, effort), cells(options.models, options.batch, options.threads)
+    about, wanted = facts(peers, effort), cells(options.models, options.batch, options.threads, quick=options.quick)
     measured = []
     for number, cell in enumerate(wanted, 1):
         measured.append(measure_processes(cell, peers, effort))

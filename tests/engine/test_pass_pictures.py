@@ -27,6 +27,7 @@ CONSTANTS = {
     "one": np.float32(1),
     "half": np.float32(0.5),
     "row": np.ones(4, np.float32),
+    "square": np.ones((4, 4), np.float32),
     "grid": np.zeros((1, 2, 3, 2), np.float32),
     "angles": np.ones((1, 4, 2), np.float32),
     "begin": np.array([0, 1]),
@@ -188,6 +189,16 @@ PICTURES = {
             "ScaleShift y.fusedconv,d.scale,d.shift -> y",
         ],
     ),
+    "fold_row_biases": (
+        ["MatMul x,square -> p", "Add row,p -> y"],
+        "y",
+        ["Reshape x -> p.rows", "FusedGemm p.rows,p.weight,y.bias -> y.rows", "Reshape y.rows -> y"],
+    ),
+    "fold_factors": (
+        ["Relu x -> r", "Mul r,half -> h", "MatMul x,h -> p", "Mul two,p -> y"],
+        "y",
+        ["Clamp x -> r", "Product x,r -> y"],
+    ),
     "fold_scales": (
         [CONV, "BatchNormalization c,s,b,b,s -> y"],
         "y",
@@ -211,6 +222,8 @@ ATTRIBUTES = {
 KEPT = {
     # What another reader or a promised output forbids: the pass must leave the graph as it is.
     "fold_scales": ([CONV, "BatchNormalization c,s,b,b,s -> y", "Relu c -> z"], "y,z"),
+    "fold_row_biases": (["MatMul x,square -> p", "Add row,p -> y"], "y,p"),
+    "fold_factors": (["MatMul x,x -> p", "Mul two,p -> y"], "y,p"),
     "nest_concats": (["Concat x,x -> c", "Concat x,x -> d", "Sum c,d -> y"], "y"),
     "pool_first": (["Conv x,q -> c", "AveragePool c -> y"], "y,c"),
     "fuse_residuals": ([CONV, "Add x,c -> y"], "y,c"),

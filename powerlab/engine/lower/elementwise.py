@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from powerlab.engine.graph import Node
 from powerlab.engine.layout import Layout, divide_up
 from powerlab.engine.lower.attributes import clamp_fields
 from powerlab.engine.lower.builder import Builder
+from powerlab.engine.operators.activation import is_linear
 from powerlab.engine.pack import fill_channels
 
 _IMAGE_AXES = 4
+
+_ROWS_A_THREAD = 16
+"""Then a row more or less than another thread is little."""
 
 
 def lower_add(builder: Builder, node: Node) -> None:
@@ -38,19 +44,36 @@ def emit_alike(builder: Builder, node: Node, family: str, *, in_blocks: bool = F
     planar = [builder.planar(name) for name in node.inputs]
     width = builder.tier.vector_width
     out, *operands = (
-        tensor.seen_as(_vectors(tensor.layout, width)) for tensor in (builder.new_planar(node.outputs[0]), *planar)
+        tensor.seen_as(_vectors(tensor.layout, width, builder.threads))
+        for tensor in (builder.new_planar(node.outputs[0]), *planar)
     )
     builder.emit(family, node, out, *operands, **fields)
 
 
 def lower_scale_shift(builder: Builder, node: Node) -> None:
     """Lower a ScaleShift: one factor and one summand a channel."""
+    if builder.is_planar(node.inputs[0]) and not builder.is_blocked(node.inputs[0]) and is_linear(node):
+        _scale_planes(builder, node)
+        return
     x = builder.blocked(node.inputs[0])
     out = builder.new_blocked(node.outputs[0])
     channels, blocks, width = out.layout.c, out.layout.blocks, builder.tier.vector_width
     scale = fill_channels(builder.constant(node.inputs[1]), channels, blocks, width)
     shift = fill_channels(builder.constant(node.inputs[2]), channels, blocks, width)
     builder.emit("scale_shift", node, out, x, weights=scale, bias=shift, **clamp_fields(node))
+
+
+def _scale_planes(builder: Builder, node: Node) -> None:
+    """Multiply and add where the tensor lies: a way into blocks and back would cost more than it saves."""
+    x = builder.general(node.inputs[0])
+    neutral = {"mul": 1.0, "add": 0.0}
+    values = dict(zip(neutral, node.inputs[1:], strict=True))
+    stems = [stem for stem, name in values.items() if np.any(builder.constant(name) != neutral[stem])] or ["mul"]
+    for stem in stems:
+        a_channel = builder.general(values[stem]).split(0, (x.sizes[1], *(1,) * (len(x.sizes) - 2)))
+        out = builder.new_general(node.outputs[0]) if stem == stems[-1] else builder.room(x.sizes)
+        builder.emit_each(f"{stem}_strided_f32", node, out, x, a_channel, numbers=(0, 0, 0, 0))
+        x = out
 
 
 def _prefers_blocks(builder: Builder, node: Node) -> bool:
@@ -63,7 +86,16 @@ def _prefers_blocks(builder: Builder, node: Node) -> bool:
     return len(shape) == _IMAGE_AXES and shape[2:] != (1, 1)
 
 
-def _vectors(layout: Layout, width: int) -> Layout:
-    """Return a planar layout as one row of whole vectors an image; the last may reach into the filling."""
+def _vectors(layout: Layout, width: int, threads: int) -> Layout:
+    """Return a planar layout as rows of whole vectors, which threads share; the last may reach into the filling."""
     vectors = divide_up(layout.c * layout.h * layout.w, width)
-    return Layout(layout.n, width, 1, vectors, 1, width, vectors * width, vectors * width, layout.image)
+    rows = _shared_rows(vectors, threads)
+    row = vectors // rows * width
+    return Layout(layout.n, width, rows, vectors // rows, 1, width, row, vectors * width, layout.image)
+
+
+def _shared_rows(vectors: int, threads: int) -> int:
+    """Return how many rows of one length ``vectors`` are: so many that each thread has about as much to do."""
+    if threads == 1:
+        return 1
+    return next((rows for rows in range(_ROWS_A_THREAD * threads, 1, -1) if vectors % rows == 0), 1)

@@ -91,7 +91,10 @@ def _emit_convolution(builder: Builder, node: Node) -> None:
         columns=conv.out.layout.w,
         x_bytes=4 * features * conv.out.layout.w,
     )
-    cut = partition(work, builder.tier, builder.threads, builder.machine.caches)
+    caches = builder.machine.caches
+    # Where every thread may keep all weights, threads share rows, as those that read the result do.
+    split = 1 if 2 * weights.nbytes <= caches.l2_bytes else None
+    cut = partition(work, builder.tier, builder.threads, caches, split)
     emit_direct(builder, node, conv, Choice(algorithm="direct", **asdict(cut)))
 
 

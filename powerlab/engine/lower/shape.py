@@ -14,7 +14,7 @@ from powerlab.engine.operand import compact_strides
 
 
 def lower_reshape(builder: Builder, node: Node) -> None:
-    """Lower a Reshape: another view where images keep their size, else a copy."""
+    """Lower a Reshape: another view where images keep their size or follow on each other, else a copy."""
     if builder.is_whole(node.inputs[0]):
         sizes = builder.graph.shape(node.outputs[0])
         held = builder.general(node.inputs[0])
@@ -27,6 +27,9 @@ def lower_reshape(builder: Builder, node: Node) -> None:
         builder.alias_planar(node.outputs[0], x.seen_as(replace(compact, image=x.layout.image)))
         return
     size = x.layout.c * x.layout.h * x.layout.w
+    if x.layout.image == size and padded == compact:
+        builder.alias_planar(node.outputs[0], x.seen_as(padded))
+        return
     if x.layout.image != size:
         whole = builder.in_arena(replace(compact, n=1, image=x.layout.n * size))
         builder.emit(

@@ -16,6 +16,8 @@ from powerlab.engine.passes.expand_attention import expand_attention
 from powerlab.engine.passes.expand_einsum import expand_einsum
 from powerlab.engine.passes.expand_rotary import expand_rotary
 from powerlab.engine.passes.fold_constants import fold_constants
+from powerlab.engine.passes.fold_factors import fold_factors
+from powerlab.engine.passes.fold_row_biases import fold_row_biases
 from powerlab.engine.passes.fold_scales import fold_scales
 from powerlab.engine.passes.fuse_chains import fuse_chains
 from powerlab.engine.passes.fuse_clamps import fuse_clamps
@@ -70,6 +72,8 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
     fuse_transposes,
     nest_concats,
     pool_first,
+    fold_row_biases,
+    fold_factors,
     fold_scales,
     fuse_residuals,
     fuse_clamps,
