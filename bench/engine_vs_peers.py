@@ -53,7 +53,7 @@ CONFIGURATIONS = ((1, 1), (1, 2), (8, 2))
 
 PEERS = [engine for engine in BACKENDS if engine != "builtin"]
 
-EFFORT = Effort(cell_s=16.0, turn_s=0.06, least_rounds=5)
+EFFORT = Effort(cell_s=20.0, turn_s=0.06, least_rounds=5)
 QUICK = Effort(cell_s=1.1, turn_s=0.02, least_rounds=3)
 
 WIDTH = 132

@@ -28,6 +28,9 @@ def test_one_configuration_can_be_asked_for(batch, threads, expected):
 
 
 def test_the_quick_form_takes_less_of_everything():
+    assert [(cell.model, cell.batch_size, cell.threads) for cell in cells(MODELS, None, None, quick=True)] == [
+        (model, 1, 2) for model in MODELS
+    ]
     assert QUICK.cell_s < EFFORT.cell_s
     assert QUICK.turn_s < EFFORT.turn_s
     assert 2 <= QUICK.least_rounds < EFFORT.least_rounds
