@@ -7,6 +7,7 @@ import signal
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 
 def pytest_configure() -> None:
@@ -14,6 +15,8 @@ def pytest_configure() -> None:
 
     A shell starts background jobs with SIGINT ignored, nohup with SIGHUP; children inherit "ignored", but not handlers.
     """
+    settings.register_profile("untimed", deadline=None)  # a busy machine is no fault
+    settings.load_profile("untimed")
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
         signal.signal(signal.SIGHUP, lambda number, frame: None)
