@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 import signal
 import socket
 from contextlib import closing, suppress
@@ -17,6 +18,7 @@ from powerlab.protocol.messages import EnrolmentCodeRequest
 from powerlab.store import Store
 from powerlab.store.writes.devices import make_enrolment_code
 from powerlab_api.app import create_app
+from powerlab_api.metrics.pushing import pushed
 from powerlab_api.settings import LOOPBACK_NAMES, Settings
 from powerlab_dashboards.router import create_router
 
@@ -38,12 +40,12 @@ def serve(store: Store, host: str, port: int, operator_token: str | None, *, max
             code = make_enrolment_code(session, EnrolmentCodeRequest(), store.clock()).code
         print(f"powerlab serves {store.address} at {address}", flush=True)
         print(f"enrol a device within the hour: powerlab agent enrol --server {address} --code {code}", flush=True)
+        app = compose(store, settings)
         server = uvicorn.Server(
-            uvicorn.Config(
-                compose(store, settings), log_level="warning", timeout_graceful_shutdown=_GRACE_S, lifespan="off"
-            )
+            uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=_GRACE_S, lifespan="off")
         )
-        server.run(sockets=[listener])
+        with pushed(app.state.metrics.registry, os.environ):
+            server.run(sockets=[listener])
     return EXIT_OK
 
 

@@ -37,7 +37,9 @@ class FleetCollector(Collector):
         """Yield the figures; without a database only that there is none."""
         fleet = self._kept()
         yield GaugeMetricFamily(
-            "powerlab_database_up", "1 where the database answered a moment ago, else 0.", value=fleet is not None
+            "powerlab_database_up",
+            "1 where the database answered a moment ago, else 0.",
+            value=float(fleet is not None),
         )
         if fleet is not None:
             yield from _jobs(fleet, self._store.clock().timestamp())
