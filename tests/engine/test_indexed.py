@@ -51,13 +51,21 @@ def test_gather_elements(shape, dtype, data):
 
 @pytest.mark.parametrize(
     ("shape", "indices", "batch"),
-    [((4, 5), (3, 2), 0), ((4, 5, 6), (2, 3, 1), 0), ((2, 3, 4), (2, 5, 1), 1), ((2, 3, 4, 5), (2, 3, 2, 2), 2)],
+    [
+        ((4, 5), (2,), 0),
+        ((4, 5), (3, 2), 0),
+        ((4, 5, 6), (2, 3, 1), 0),
+        ((2, 3, 4), (2, 5, 1), 1),
+        ((2, 3, 4, 5), (2, 3, 2, 2), 2),
+    ],
 )
 def test_gather_by_tuples(shape, indices, batch):
     named = shape[batch : batch + indices[-1]]
     places = np.stack([GENERATOR.integers(-size, size, indices[:-1]) for size in named], -1)
     inputs = {"x": made(shape), "i": places}
     check_by_ort(node_bytes("GatherND", inputs, batch_dims=batch), inputs)
+    known = node_bytes("GatherND", {}, constants=inputs, order=["x", "i"], batch_dims=batch)
+    alike(run_engine(known, {}), run_engine(node_bytes("GatherND", inputs, batch_dims=batch), inputs))
 
 
 @pytest.mark.parametrize("reduction", ["none", "add", "mul", "min", "max"])

@@ -200,6 +200,7 @@ def test_a_split_of_a_shape_is_followed_when_shapes_are_inferred():
         ("DepthToSpace", {"x": counted((1, 6, 2, 2))}, {}, {"blocksize": 2}, "spreads 6 channels"),
         ("NonZero", {"x": counted((3,))}, {}, {}, "computed while the network runs"),
         ("Trilu", {"x": counted((3,))}, {}, {}, "needs a matrix"),
+        ("ReverseSequence", {"x": counted((4, 2)), "n": counted((2,))}, {}, {}, "needs lengths of type int64"),
         ("Expand", {"x": counted((3,))}, {"s": ints(2, 4)}, {}, "do not fit"),
     ],
 )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from engine_models import load_bytes
-from general_models import alike, check_by_ort, node_bytes, run_engine
+from general_models import alike, check_by_ort, model_bytes, node_bytes, run_engine
+from onnx import helper
 
 from powerlab.domain.errors import PowerlabError
 
@@ -47,6 +48,19 @@ def test_layer_normalisation_of_every_axis(shape, bias, known):
             epsilon=1e-3,
         )
         check_by_ort(data, inputs, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (2, 5, 3), (16, 16)], ids=str)
+@pytest.mark.parametrize("axis", [0, 1])
+def test_scale_and_bias_may_be_made_while_the_network_runs(shape, axis):
+    """Images of what a step makes may lie apart, each filled up to whole vectors."""
+    inputs = {name: normal(*(shape if name == "x" else shape[axis:]), seed=seed) for seed, name in enumerate("xsb")}
+    nodes = [
+        helper.make_node("Relu", ["s"], ["scale"]),
+        helper.make_node("Relu", ["b"], ["bias"]),
+        helper.make_node("LayerNormalization", ["x", "scale", "bias"], ["y"], axis=axis),
+    ]
+    check_by_ort(model_bytes(nodes, inputs), inputs, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("scale", [(1,), (4, 5), (3, 1, 1), (2, 3, 4, 5), (4, 1), (3, 4, 5)], ids=str)

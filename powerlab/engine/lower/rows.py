@@ -15,7 +15,7 @@ from powerlab.engine.operand import Operand, compact_strides, joined
 
 def lower_row_norm(builder: Builder, node: Node) -> None:
     """Lower a RowNorm."""
-    vectors = [builder.general(name) for name in node.inputs[1:] if name]
+    vectors = [_in_a_run(builder, node, builder.general(name), 0) for name in node.inputs[1:] if name]
     flat = [replace(one, sizes=(math.prod(one.sizes),), strides=(1,)) for one in vectors]
     _emit(builder, node, f"{node.attributes['kernel']}_f32", flat, alpha=number(node, "epsilon"))
 
@@ -54,15 +54,20 @@ def _emit(
 ) -> None:
     """Append a step over rows; the rows are made to follow on each other where they do not."""
     axis = int(number(node, "axis"))
-    x, out = builder.general(node.inputs[0]), builder.new_general(node.outputs[0])
-    if not _has_rows(x, axis):
-        whole = builder.room(x.sizes)
-        builder.copy(f"{node.name or node.outputs[0]} rows", whole, x)
-        x = whole
+    x, out = _in_a_run(builder, node, builder.general(node.inputs[0]), axis), builder.new_general(node.outputs[0])
     made = out if _has_rows(out, axis) else builder.room(out.sizes)
     builder.emit_general(family, node, (*_as_rows((made, x), axis), *vectors), numbers, alpha=alpha)
     if made is not out:
         builder.copy(f"{node.name or node.outputs[0]} out", out, made)
+
+
+def _in_a_run(builder: Builder, node: Node, operand: Operand, axis: int) -> Operand:
+    """Return an operand whose axes from ``axis`` on are one run: a copy where they are not."""
+    if _has_rows(operand, axis):
+        return operand
+    whole = builder.room(operand.sizes)
+    builder.copy(f"{node.name or node.outputs[0]} rows", whole, operand)
+    return whole
 
 
 def _has_rows(operand: Operand, axis: int) -> bool:

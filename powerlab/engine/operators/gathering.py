@@ -73,7 +73,7 @@ def _gathered_nd(view: NodeView) -> Array:
     outer = value.shape[:batch]
     flat, wanted = value.reshape(-1, *value.shape[batch:]), indices.reshape(-1, *indices.shape[batch:])
     picked = [one[tuple(np.moveaxis(at, -1, 0))] for one, at in zip(flat, wanted, strict=True)]
-    return np.stack(picked).reshape(*outer, *picked[0].shape)
+    return np.stack(picked).reshape((*outer, *picked[0].shape))
 
 
 def update_kind(view: NodeView) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from powerlab.engine.graph import Array
 from powerlab.engine.operators.base import Operator, same_as_input
 from powerlab.engine.operators.broadcasting import broadcast_shapes
-from powerlab.engine.operators.view import NodeView, Spec
+from powerlab.engine.operators.view import INT64, NodeView, Spec
 
 PAD_MODES = {"constant": "constant", "edge": "edge", "reflect": "reflect", "wrap": "wrap"}
 MOST_PADDING = 65536
@@ -238,6 +238,8 @@ def sequence_axes(view: NodeView) -> tuple[int, int]:
 
 def _reverse(view: NodeView) -> Spec:
     sequence_axes(view)
+    if view.dtype(1) != INT64:
+        view.fail(f"needs lengths of type int64, but they are {view.dtype(1)}")
     return same_as_input(view)
 
 

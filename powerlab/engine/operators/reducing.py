@@ -50,11 +50,16 @@ def reduced_axes(view: NodeView) -> tuple[int, ...]:
     return view.axes(axes, rank)
 
 
+def _keeps_axes(view: NodeView) -> bool:
+    """Say whether reduced axes stay, of size 1; ONNX Runtime takes every number but 1 for no."""
+    return view.integer("keepdims", 1) == 1
+
+
 def _reduce(view: NodeView) -> Spec:
     shape, axes = view.shape(0), reduced_axes(view)
     if view.dtype(0).kind == "b" and view.node.op_type not in ("ReduceMax", "ReduceMin"):
         view.fail("does not take bool tensors")
-    if view.integer("keepdims", 1):
+    if _keeps_axes(view):
         return tuple(1 if axis in axes else size for axis, size in enumerate(shape)), view.dtype(0)
     return tuple(size for axis, size in enumerate(shape) if axis not in axes), view.dtype(0)
 
@@ -62,7 +67,7 @@ def _reduce(view: NodeView) -> Spec:
 def _reduced(view: NodeView) -> Array:
     _, function = REDUCTIONS[view.node.op_type]
     axes, value = reduced_axes(view), view.value(0)
-    return np.asarray(function(value, axis=axes, keepdims=bool(view.integer("keepdims", 1))))
+    return np.asarray(function(value, axis=axes, keepdims=_keeps_axes(view)))
 
 
 def only_axis(view: NodeView, usual: int) -> int:
@@ -72,14 +77,14 @@ def only_axis(view: NodeView, usual: int) -> int:
 
 def _arg(view: NodeView) -> Spec:
     axis, shape = only_axis(view, 0), view.shape(0)
-    kept = (1,) if view.integer("keepdims", 1) else ()
+    kept = (1,) if _keeps_axes(view) else ()
     return (*shape[:axis], *kept, *shape[axis + 1 :]), INT64
 
 
 def _argument(view: NodeView) -> Array:
     axis, value = only_axis(view, 0), view.value(0)
     function = np.argmax if view.node.op_type == "ArgMax" else np.argmin
-    keep = bool(view.integer("keepdims", 1))
+    keep = _keeps_axes(view)
     if not view.integer("select_last_index", 0):
         return np.asarray(function(value, axis=axis, keepdims=keep))
     return np.asarray(value.shape[axis] - 1 - function(np.flip(value, axis), axis=axis, keepdims=keep))
