@@ -187,6 +187,7 @@ def test_a_split_of_a_shape_is_followed_when_shapes_are_inferred():
     ("operator", "inputs", "constants", "attributes", "sentence"),
     [
         ("Split", {"x": counted((4,))}, {"s": ints(1, 2)}, {}, "which do not fit"),
+        ("Split", {"x": counted((4,))}, {}, {"num_outputs": 2**31 - 1}, "has 2 outputs"),
         ("Tile", {"x": counted((4, 2))}, {"r": ints(2)}, {}, "repeats a tensor of 2 axes"),
         (
             "Pad",

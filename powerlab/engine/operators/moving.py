@@ -79,8 +79,9 @@ def split_sizes(view: NodeView) -> tuple[int, ...]:
     if view.has(1) or view.has_attribute("split"):
         sizes = view.int_values(1) if view.has(1) else view.integers("split", ())
     else:
-        parts = view.integer("num_outputs", parts)
-        most = -(-size // parts) if parts > 0 else 0
+        if view.integer("num_outputs", parts) != parts:
+            view.fail(f"splits into {view.integer('num_outputs', parts)} parts and has {parts} outputs")
+        most = -(-size // parts)
         sizes = tuple(min(most, max(0, size - most * index)) for index in range(parts))
     if len(sizes) != len(view.node.outputs) or sum(sizes) != size or any(part < 0 for part in sizes):
         view.fail(f"splits an axis of {size} into parts of {sizes[:8]}, which do not fit")
