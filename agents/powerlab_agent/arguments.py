@@ -8,6 +8,11 @@ from pathlib import Path
 _EPILOG = """\
 exit status: 0 stopped as asked; 2 the request cannot be carried out, one sentence on standard error says why
 
+`check` says a sentence for each thing it looks at, and ends with 0 where all is well, else with the number of the first
+that is not: 10 the state directory cannot be written, 11 little room on its disk, 12 the server does not answer, 13 it
+does not take the token, 14 the clocks differ by more than a second, 15 no power sensor can be read, 16 a power mode was
+not put back, 17 no privileged helper listens and this user is not root. `run` checks the same and tells the server.
+
 What was measured lies below --state until the server has stored it. SIGTERM, SIGHUP and Ctrl-C let the run in progress
 end, upload it and give the job back; a killed agent goes on where it was when it is started again.
 
@@ -21,6 +26,7 @@ examples:
                        --board jetson-agx-xavier
   powerlab agent run --once --state ./xavier
   powerlab agent run --metrics-port 8766
+  powerlab agent check --state ./xavier
 """
 
 
@@ -37,14 +43,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     enrol.add_argument("--server", required=True, metavar="URL", help="for example http://server:8765")
     enrol.add_argument("--code", required=True, help="the one-time code the server gave")
     enrol.add_argument("--name", help="what people call the device (default: the host name)")
-    enrol.add_argument("--board", metavar="NAME", help="a simulated board instead of this machine")
+    _add_where(enrol, "a simulated board instead of this machine")
     run = actions.add_parser(
         "run",
         help="take and run sweeps until stopped",
         description="Take sweeps from the server, run them and upload the runs, until SIGTERM or Ctrl-C.",
     )
     run.add_argument("--once", action="store_true", help="end when the server has nothing more to do")
-    run.add_argument("--board", metavar="NAME", help="a simulated board (default: as enrolled)")
+    run.add_argument(
+        "--spool-size",
+        type=int,
+        default=2048,
+        metavar="MIB",
+        help="what is measured may take so much disk until the server has it; above that, traces of the oldest runs are"
+        " thrown away, and runs never (default: 2048)",
+    )
     run.add_argument(
         "--models-mb", type=int, default=8000, metavar="MB", help="most that fetched models may take (default: 8000)"
     )
@@ -57,10 +70,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run.add_argument(
         "--metrics-host", default="127.0.0.1", metavar="ADDRESS", help="show them at this address (default: 127.0.0.1)"
     )
-    for action in (enrol, run):
+    check = actions.add_parser(
+        "check",
+        help="say whether this agent has what it needs",
+        description="Look at the state directory, its disk, the server, the token, the clock, the sensors, the modes.",
+    )
+    check.add_argument("--json", action="store_true", help="for programs")
+    for action in (run, check):
+        _add_where(action, "a simulated board (default: as enrolled)")
+    for action in (enrol, run, check):
         action.add_argument(
             "--state",
             type=Path,
             metavar="DIR",
             help="where the agent keeps its token and what it measured (default: agent/ in the state directory)",
         )
+
+
+def _add_where(action: argparse.ArgumentParser, board: str) -> None:
+    which = action.add_mutually_exclusive_group()
+    which.add_argument("--board", metavar="NAME", help=board)
+    which.add_argument("--sysroot", metavar="DIR", type=Path, help="read sensors and set modes below DIR instead of /")

@@ -21,15 +21,17 @@ from powerlab.protocol.messages import (
     LeaseRequest,
     Problem,
     RunUpload,
+    ServerTime,
     Stored,
 )
 from powerlab.protocol.model_records import ModelRecord
-from powerlab.protocol.records import SweepState
+from powerlab.protocol.records import DeviceRecord, SweepState
 from powerlab.protocol.wire import decode, encode
 from powerlab_agent.contact import Contact, WatchedPool
 
 T = TypeVar("T")
 STALE_LEASE = "stale-lease"
+CONFLICT = "conflict"
 UNAUTHORISED = 401
 _CONNECT_S = 5.0
 _READ_S = 30.0
@@ -73,26 +75,34 @@ class Client:
 
     def enrol(self, message: EnrolRequest) -> EnrolReply:
         """Turn a code into an identity."""
-        return decode(self._send("POST", "/agents", message), EnrolReply)
+        return self._ask("POST", "/agents", message, EnrolReply)
+
+    def who_am_i(self) -> DeviceRecord:
+        """Ask what the server knows of this agent's device."""
+        return self._ask("GET", "/agents/me", None, DeviceRecord)
 
     def describe(self, message: Description) -> None:
         """Say what the device is and can do."""
         self._send("PUT", "/agents/me", message)
 
+    def time(self) -> ServerTime:
+        """Ask for the server's clock."""
+        return self._ask("GET", "/time", None, ServerTime)
+
     def lease(self, wait_s: float) -> Lease | None:
         """Ask for a job."""
-        data = self._send("POST", "/jobs/lease", LeaseRequest(wait_s=wait_s), read_s=_READ_S + wait_s)
-        return decode(data, LeaseReply).lease
+        message = LeaseRequest(wait_s=wait_s)
+        return self._ask("POST", "/jobs/lease", message, LeaseReply, read_s=_READ_S + wait_s).lease
 
     def heartbeat(self, job_id: str, fencing_token: int) -> SweepState:
         """Hold a job; returns where it stands, for it may have been paused or cancelled."""
-        data = self._send("POST", f"/jobs/{job_id}/heartbeat", Fence(fencing_token=fencing_token))
-        return decode(data, JobStanding).state
+        fence = Fence(fencing_token=fencing_token)
+        return self._ask("POST", f"/jobs/{job_id}/heartbeat", fence, JobStanding).state
 
     def release(self, job_id: str, fencing_token: int) -> SweepState:
         """Give a job back; returns what became of it."""
-        data = self._send("POST", f"/jobs/{job_id}/release", Fence(fencing_token=fencing_token))
-        return decode(data, JobStanding).state
+        fence = Fence(fencing_token=fencing_token)
+        return self._ask("POST", f"/jobs/{job_id}/release", fence, JobStanding).state
 
     def finish(self, job_id: str, message: Finish) -> None:
         """End a job."""
@@ -100,15 +110,25 @@ class Client:
 
     def put_run(self, message: RunUpload) -> Stored:
         """Upload a run."""
-        return decode(self._send("PUT", f"/runs/{message.run.id}", message), Stored)
+        return self._ask("PUT", f"/runs/{message.run.id}", message, Stored)
 
     def put_chunk(self, run_id: str, message: ChunkUpload) -> Stored:
         """Upload a chunk of a trace."""
-        return decode(self._send("PUT", f"/runs/{run_id}/traces/chunks", message), Stored)
+        return self._ask("PUT", f"/runs/{run_id}/traces/chunks", message, Stored)
+
+    def _ask(self, method: str, path: str, message: object, kind: type[T], read_s: float = _READ_S) -> T:
+        """Send a message and return the answer; raises as :meth:`_send`, and where the answer is something else."""
+        data = self._send(method, path, message, read_s)
+        try:
+            return decode(data, kind)
+        except PowerlabError as error:
+            raise ServerUnreachableError(
+                f"{self._base}{path} answers, but not as a powerlab server does ({error})"
+            ) from error
 
     def model(self, sha256: str) -> ModelRecord:
         """Ask for a model's size."""
-        return decode(self._send("GET", f"/models/{sha256}"), ModelRecord)
+        return self._ask("GET", f"/models/{sha256}", None, ModelRecord)
 
     def model_content(self, sha256: str, start: int) -> tuple[int, Iterator[bytes]]:
         """Return a model's bytes from ``start`` on, block by block, and where they really begin: there, or at 0.
@@ -155,7 +175,7 @@ class Client:
         if status >= 500 or status == 429:
             raise ServerUnreachableError(f"{self._base}{path} answers with status {status}")
         if status >= 400:
-            raise _refusal(status, body)
+            raise _refusal(self._base + path, status, body)
 
 
 def _blocks(answer: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
@@ -167,11 +187,12 @@ def _blocks(answer: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
         answer.close()
 
 
-def _refusal(status: int, body: bytes) -> RefusedError:
+def _refusal(address: str, status: int, body: bytes) -> RefusedError | ServerUnreachableError:
+    """Return what a refusal means; one without a reason is somebody else's, a proxy's perhaps, and no answer."""
     try:
         problem = decode(body, Problem)
     except PowerlabError:
-        return RefusedError(
-            f"the server answers with status {status} and no reason; give a powerlab server's address.", "", status
+        return ServerUnreachableError(
+            f"{address} answers with status {status} and no reason, so that is no powerlab server"
         )
     return RefusedError(problem.detail, problem.type.rpartition("/")[2], status)

@@ -6,20 +6,24 @@ import logging
 import threading
 from collections.abc import Callable, Generator
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Literal, Protocol, TypeVar
 
+from powerlab.domain.device import SelfCheck
+from powerlab.domain.device_state import ClockOffset
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.sweep import SweepPlan
 from powerlab.protocol.messages import Description, Finish, Lease
 from powerlab.protocol.records import OVER, SweepState
-from powerlab.sweep.events import RunFinished, SweepEvent, SweepExtended, SweepFinished, SweepStarted
+from powerlab.sweep.events import RunFinished, RunStarted, SweepEvent, SweepExtended, SweepFinished, SweepStarted
 from powerlab.sweep.host import Host
-from powerlab.sweep.runner import run_sweep
-from powerlab_agent.client import STALE_LEASE, UNAUTHORISED, Client, RefusedError, ServerUnreachableError
+from powerlab_agent.client import CONFLICT, STALE_LEASE, UNAUTHORISED, Client, RefusedError, ServerUnreachableError
+from powerlab_agent.clock import ServerClock
 from powerlab_agent.heartbeat import Heartbeat
 from powerlab_agent.models import ModelCache
 from powerlab_agent.retry import Backoff
+from powerlab_agent.room import SpoolUnwritableError
 from powerlab_agent.spool import Spool
 from powerlab_agent.status import Status
 from powerlab_agent.uploader import LeaseLostError, Uploader
@@ -46,8 +50,25 @@ class SweepRunner(Protocol):
         ...
 
 
+def _run_sweep(
+    plan: SweepPlan, sweep_id: str, host: Host, done: frozenset[tuple[str, int]], stop: threading.Event | None
+) -> Generator[SweepEvent, None, None]:
+    """Load what measures when there is something to measure: an idle agent has no need of numpy and the engine."""
+    from powerlab.sweep.runner import run_sweep
+
+    return run_sweep(plan, sweep_id, host, done, stop)
+
+
 class _StoppedError(Exception):
-    """Told to stop while the server was away; everything is on disk for the next life."""
+    """Told to stop while something had to be waited for; everything is on disk for the next life."""
+
+
+class _NoRoomError(Exception):
+    """A run was measured and cannot be put on disk now."""
+
+    def __init__(self, why: str, finished: RunFinished) -> None:
+        super().__init__(why)
+        self.finished = finished
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +92,7 @@ class Daemon:
         runner: carries a plan out.
         backoff: how long to wait for a server that is away.
         status: what it does now, for whoever shows it.
+        checks: says what the agent needs and whether it is there; asked once, for the description.
     """
 
     client: Client
@@ -78,15 +100,19 @@ class Daemon:
     spool: Spool
     models: ModelCache
     once: bool = False
-    runner: SweepRunner = run_sweep
+    runner: SweepRunner = _run_sweep
     backoff: Backoff = field(default_factory=Backoff)
     status: Status = field(default_factory=Status)
+    checks: Callable[[], tuple[SelfCheck, ...]] = tuple
+    _described: bool = False
     _stop: threading.Event = field(default_factory=threading.Event)
     _halt_sweep: threading.Event = field(default_factory=threading.Event)
     _uploader: Uploader = field(init=False)
+    _clock: ServerClock = field(init=False)
 
     def __post_init__(self) -> None:
         self._uploader = Uploader(self.client, self.spool, self.backoff, status=self.status)
+        self._clock = ServerClock(self.client.time)
 
     def request_stop(self) -> None:
         """End soon: the run in progress is finished and uploaded, and the job given back. May be called anywhere."""
@@ -101,9 +127,7 @@ class Daemon:
         """
         for setting in self.host.controller.recover():
             _log.warning("put back %s %s, which a killed process had left changed", setting.knob, setting.target)
-        said = Description(device=self.host.device(), capabilities=self.host.capabilities())
         try:
-            self._insist(lambda: self.client.describe(said))
             while not self._stop.is_set():
                 lease = self._held_lease() or self._new_lease()
                 if lease is not None:
@@ -111,34 +135,41 @@ class Daemon:
                 elif self.once:
                     return
         except _StoppedError as stopped:
-            _log.warning("stopped while the server was away (%s); the next start goes on from here", stopped)
+            _log.warning("stopped while %s; the next start goes on from here", stopped)
 
     def _insist(self, action: Callable[[], T]) -> T:
-        """Do it until the server answers; once told to stop, one try is enough."""
+        """Do it until the server answers and the disk has room; once told to stop, one try is enough."""
         while True:
             try:
                 result = action()
-            except ServerUnreachableError as error:
+            except (ServerUnreachableError, SpoolUnwritableError) as error:
                 wait_s = self.backoff.failed()
-                _log.warning("%s; trying again in %.1f s", error, wait_s)
+                _log.warning("%s Trying again in %.1f s.", _sentence(error), wait_s)
                 if self._stop.wait(wait_s):
-                    raise _StoppedError(str(error)) from error
+                    what = "there was no room" if isinstance(error, SpoolUnwritableError) else "the server was away"
+                    raise _StoppedError(f"{what} ({error})") from error
             else:
                 self.backoff.worked()
                 return result
 
     def _held_lease(self) -> Lease | None:
-        """Return the job that an earlier life of this agent held, if it is still this agent's."""
+        """Return the job that an earlier life of this agent held, unless the server says that it is over.
+
+        A server that is away says nothing, and the fencing token decides in the end who may write: measuring goes on.
+        """
         held = self.spool.held()
         if held is None:
             return None
         try:
-            state = self._insist(lambda: self.client.heartbeat(held.job_id, held.fencing_token))
+            state = self.client.heartbeat(held.job_id, held.fencing_token)
+        except ServerUnreachableError as error:
+            _log.warning("%s The job of the last time goes on.", _sentence(error))
+            return held
         except RefusedError as error:
             if error.status == UNAUTHORISED:
                 raise
             _log.warning("the job of the last time is over: %s", error)
-            self.spool.let_go()
+            self._insist(self.spool.let_go)
             return None
         if state is not SweepState.RUNNING:
             _log.info("the sweep %s was %s meanwhile", held.sweep_id, state)
@@ -146,7 +177,17 @@ class Daemon:
             return None
         return held
 
+    def _describe(self) -> None:
+        checks = self.checks()
+        device, capabilities = self.host.device(), self.host.capabilities()
+        self.client.describe(Description(device=device, capabilities=capabilities, checks=checks))
+        for one in checks:
+            _log.log(logging.INFO if one.passed else logging.WARNING, "check %s: %s", one.name, one.detail)
+
     def _new_lease(self) -> Lease | None:
+        if not self._described:
+            self._insist(self._describe)
+            self._described = True
         wait_s = 0.0 if self.once else _LEASE_WAIT_S
         lease = self._insist(lambda: self.client.lease(wait_s))
         if lease is None:
@@ -156,7 +197,8 @@ class Daemon:
 
     def _carry_out(self, lease: Lease) -> None:
         _log.info("sweep %s begins", lease.sweep_id)
-        self.spool.hold(lease)
+        self._insist(lambda: self.spool.hold(lease))
+        self._clock.refresh_if_due()
         self._halt_sweep = threading.Event()
         if self._stop.is_set():
             self._halt_sweep.set()
@@ -178,7 +220,7 @@ class Daemon:
             self._insist(lambda: self._close(lease, ended))
         except LeaseLostError as error:
             _log.warning("the job was given to somebody else: %s", error)
-        self.spool.let_go()
+        self._insist(self.spool.let_go)
 
     def _fetch_models(self, lease: Lease) -> _Ended | None:
         """Bring the plan's models onto this device; returns how the sweep ended where they cannot be had."""
@@ -195,8 +237,29 @@ class Daemon:
         return None
 
     def _measure(self, lease: Lease) -> _Ended:
+        """Run what is missing; where the disk has no room for another run, stop measuring until it has."""
+        while True:
+            try:
+                return self._measure_on(lease)
+            except _NoRoomError as no_room:
+                # The sweep was left, so the device has its own power mode back while this waits.
+                _log.error("Measuring stops. %s", _sentence(no_room))
+                self._insist(partial(self._upload_and_keep, no_room.finished, lease))
+                _log.info("there is room again, and measuring goes on")
+
+    def _upload_and_keep(self, finished: RunFinished, lease: Lease) -> None:
+        self._uploader.upload_if_due(lease)  # what the server takes makes room
+        self._keep(finished, lease)
+
+    def _keep(self, finished: RunFinished, lease: Lease) -> None:
+        """Put a run on disk."""
+        for complaint in self.spool.add(finished, lease.fencing_token):
+            _log.error("run %s: %s", finished.run.id, complaint)
+        _log.info("run %d of %d: %s", finished.index, finished.run_count, finished.run.verdict)
+
+    def _measure_on(self, lease: Lease) -> _Ended:
         """Run what is missing; every run is on disk before the next begins."""
-        stopped = False
+        stopped, offset = False, None
         try:
             with closing(
                 self.runner(lease.plan, lease.sweep_id, self.host, self._done(lease), self._halt_sweep)
@@ -209,12 +272,13 @@ class Daemon:
                         _log.info("%s", event.detail)
                     if isinstance(event, SweepFinished):
                         stopped = event.stopped
+                    if isinstance(event, RunStarted):
+                        offset = self._clock.offset()
                     if isinstance(event, RunFinished):
-                        for complaint in self.spool.add(event, lease.fencing_token):
-                            _log.error("run %s: %s", event.run.id, complaint)
-                        _log.info("run %d of %d: %s", event.index, event.run_count, event.run.verdict)
+                        self._keep_or_stop(_with_clock(event, offset), lease)
                         self._uploader.upload_if_due(lease)
-        except (LeaseLostError, RefusedError):
+                        self._clock.refresh_if_due()
+        except (LeaseLostError, RefusedError, _NoRoomError):
             raise
         except PowerlabError as error:
             _log.error("the sweep cannot be carried out: %s", error)
@@ -226,6 +290,12 @@ class Daemon:
                 "the rest."
             )
         return _Ended(stopped=stopped)
+
+    def _keep_or_stop(self, finished: RunFinished, lease: Lease) -> None:
+        try:
+            self._keep(finished, lease)
+        except SpoolUnwritableError as error:
+            raise _NoRoomError(str(error), finished) from error
 
     def _done(self, lease: Lease) -> frozenset[tuple[str, int]]:
         return self.spool.done(lease.sweep_id) | {(run.point_id, run.repeat) for run in lease.done}
@@ -240,8 +310,9 @@ class Daemon:
                 if left in OVER:
                     self.spool.forget_done(lease.sweep_id)
                 return
-            state: Literal["done", "failed"] = "done" if ended.failure is None else "failed"
-            message = Finish(fencing_token=lease.fencing_token, state=state, detail=ended.failure or "")
+            failure = ended.failure or self._not_taken(lease)
+            state: Literal["done", "failed"] = "done" if failure is None else "failed"
+            message = Finish(fencing_token=lease.fencing_token, state=state, detail=failure or "")
             self.client.finish(lease.job_id, message)
         except RefusedError as error:
             if error.kind != STALE_LEASE:
@@ -249,3 +320,26 @@ class Daemon:
             raise LeaseLostError(str(error)) from error
         self.spool.forget_done(lease.sweep_id)
         _log.info("sweep %s is %s", lease.sweep_id, state)
+
+    def _not_taken(self, lease: Lease) -> str | None:
+        """Say which runs of a sweep the server did not take; what it has already, from another agent, is none."""
+        reasons = [
+            refused.reason
+            for refused in self.spool.refused().values()
+            if refused.sweep_id == lease.sweep_id and refused.kind != CONFLICT
+        ]
+        runs = "1 run" if len(reasons) == 1 else f"{len(reasons)} runs"
+        return f"the server did not take {runs}, which the agent keeps: {reasons[0]}" if reasons else None
+
+
+def _with_clock(finished: RunFinished, offset: ClockOffset | None) -> RunFinished:
+    """Put into a run how the device's clock stood to the server's when it began; a failed run has no conditions."""
+    conditions = finished.run.conditions
+    if conditions is None:
+        return finished
+    return replace(finished, run=replace(finished.run, conditions=replace(conditions, clock_offset=offset)))
+
+
+def _sentence(error: Exception) -> str:
+    text = str(error).rstrip(".")
+    return f"{text[:1].upper()}{text[1:]}."

@@ -12,12 +12,16 @@ from pathlib import Path
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.protocol.messages import EnrolRequest
+from powerlab.protocol.wire import encode
 from powerlab.state_dir import state_dir
+from powerlab.sweep.host import Host
 from powerlab.sweep.opened import opened_host
 from powerlab_agent.arguments import add_arguments
 from powerlab_agent.client import Client, ServerUnreachableError
 from powerlab_agent.daemon import Daemon
 from powerlab_agent.models import ModelCache
+from powerlab_agent.room import MIB, Limits
+from powerlab_agent.self_check import CHECKS, Checked, check_self
 from powerlab_agent.spool import Spool
 from powerlab_agent.state import Identity, load_identity, only_agent, save_identity
 
@@ -25,7 +29,7 @@ from powerlab_agent.state import Identity, load_identity, only_agent, save_ident
 def run(args: argparse.Namespace) -> int:
     """Carry out a parsed command and return the exit status; raises PowerlabError."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
-    return _enrol(args) if args.action == "enrol" else _run(args)
+    return {"enrol": _enrol, "run": _run, "check": _check}[args.action](args)
 
 
 def _own_state(args: argparse.Namespace) -> Path:
@@ -33,7 +37,7 @@ def _own_state(args: argparse.Namespace) -> Path:
 
 
 def _enrol(args: argparse.Namespace) -> int:
-    with opened_host(args.board, name=args.name) as host:
+    with opened_host(args.board, args.sysroot or Path("/"), name=args.name) as host:
         device = host.device()
         request = EnrolRequest(code=args.code, device=device, capabilities=host.capabilities())
     try:
@@ -46,6 +50,7 @@ def _enrol(args: argparse.Namespace) -> int:
         device_name=device.name,
         token=reply.token,
         board=args.board,
+        sysroot=None if args.sysroot is None else str(args.sysroot.absolute()),
     )
     save_identity(_own_state(args), identity)
     sys.stdout.write(f"{device.name} is enrolled as {reply.device_id}; start its agent with: powerlab agent run\n")
@@ -55,19 +60,29 @@ def _enrol(args: argparse.Namespace) -> int:
 def _run(args: argparse.Namespace) -> int:
     state = _own_state(args)
     identity = load_identity(state)
+    limits = Limits(spool_bytes=args.spool_size * MIB)
     with (
         only_agent(state),
-        closing(Spool(state / "spool.db")) as spool,
-        opened_host(args.board or identity.board, name=identity.device_name) as host,
+        closing(Spool(state / "spool.db", limits)) as spool,
+        _own_host(args, identity) as host,
     ):
         client = Client(identity.server, identity.token)
-        models = ModelCache(client, state / "models", args.models_mb * 1_000_000)
-        daemon = Daemon(client=client, host=host, spool=spool, models=models, once=args.once)
+        checked = Checked(state=state, limits=limits, client=client, host=host)
+        daemon = Daemon(
+            client=client,
+            host=host,
+            spool=spool,
+            models=ModelCache(client, state / "models", args.models_mb * 1_000_000),
+            once=args.once,
+            checks=lambda: tuple(check_self(checked)),
+        )
         heed_signals(daemon.request_stop)
         with _metrics_shown(args, daemon, state / "spool.db"):
             daemon.run()
-        for run_id, reason in spool.refused().items():
-            sys.stderr.write(f"powerlab: the run {run_id} stays in {state} because the server refused it: {reason}\n")
+        for run_id, refused in spool.refused().items():
+            sys.stderr.write(
+                f"powerlab: the run {run_id} stays in {state} because the server refused it: {refused.reason}\n"
+            )
     return 0
 
 
@@ -82,6 +97,27 @@ def _metrics_shown(args: argparse.Namespace, daemon: Daemon, spool: Path) -> Abs
         status=daemon.status, contact=daemon.client.contact, spool=SpoolSize(spool), host=daemon.host
     )
     return served(collector, args.metrics_host, args.metrics_port)
+
+
+def _check(args: argparse.Namespace) -> int:
+    state = _own_state(args)
+    identity = load_identity(state)
+    with _own_host(args, identity) as host:
+        client = Client(identity.server, identity.token)
+        found = tuple(check_self(Checked(state=state, limits=Limits(), client=client, host=host)))
+    if args.json:
+        sys.stdout.write(encode(found).decode() + "\n")
+    else:
+        for one in found:
+            sys.stdout.write(f"{'ok' if one.passed else 'NOT OK':7} {one.name:8} {one.detail}\n")
+    return next((CHECKS[one.name][0] for one in found if not one.passed), 0)
+
+
+def _own_host(args: argparse.Namespace, identity: Identity) -> AbstractContextManager[Host]:
+    """Return the device the agent was enrolled for, or the one that the command line names instead."""
+    if args.board or args.sysroot:
+        return opened_host(args.board, args.sysroot or Path("/"), name=identity.device_name)
+    return opened_host(identity.board, Path(identity.sysroot or "/"), name=identity.device_name)
 
 
 def heed_signals(request_stop: Callable[[], None]) -> None:

@@ -17,13 +17,14 @@ _IDENTITY = "identity.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """Which server the agent belongs to, and how it proves it."""
+    """Which server the agent belongs to, how it proves it, and whom it speaks for: this machine, or what is named."""
 
     server: str
     device_id: str
     device_name: str
     token: str
     board: str | None = None
+    sysroot: str | None = None
 
 
 def save_identity(directory: Path, identity: Identity) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from powerlab.protocol.messages import ChunkUpload, Lease, RunUpload
 from powerlab_agent.client import STALE_LEASE, UNAUTHORISED, Client, RefusedError, ServerUnreachableError
 from powerlab_agent.retry import Backoff
+from powerlab_agent.room import SpoolUnwritableError
 from powerlab_agent.spool import Spool, Spooled
 from powerlab_agent.status import AgentState, Status
 
@@ -38,12 +39,12 @@ class Uploader:
         self._status = status or Status()
 
     def upload_if_due(self, lease: Lease) -> None:
-        """Send everything, unless the server was away a moment ago; a server that is away is no error here."""
+        """Send everything, unless that failed a moment ago; a server that is away or a full disk is no error here."""
         if self._clock() < self._not_before_s:
             return
         try:
             self.upload_all(lease)
-        except ServerUnreachableError as error:
+        except (ServerUnreachableError, SpoolUnwritableError) as error:
             _log.warning("what was measured waits on disk: %s", error)
             self._not_before_s = self._clock() + self._backoff.failed()
         else:
@@ -59,6 +60,7 @@ class Uploader:
             ServerUnreachableError: the server does not answer.
             LeaseLostError: the lease is over.
             RefusedError: the server does not know this agent.
+            SpoolUnwritableError: what was sent cannot be noted; it will be sent again, which changes nothing.
         """
         while (spooled := self._spool.next()) is not None:
             held = lease is not None and lease.sweep_id == spooled.run.sweep_id
@@ -72,11 +74,20 @@ class Uploader:
                 if held and error.kind == STALE_LEASE:
                     raise LeaseLostError(str(error)) from error
                 _log.error("the server refuses the run %s, which stays on disk: %s", spooled.run.id, error)
-                self._spool.set_aside(spooled.run.id, str(error))
+                self._spool.set_aside(spooled.run.id, error.kind, str(error))
             else:
                 self._spool.remove(spooled.run.id)
 
     def _send(self, spooled: Spooled, token: int) -> None:
+        """Send a run and what of its traces the server does not have; what it has by then is not sent again."""
+        run_id = spooled.run.id
+        self._spool.begin(run_id)
         self._client.put_run(RunUpload(fencing_token=token, run=spooled.run))
-        for chunk in spooled.chunks:
-            self._client.put_chunk(spooled.run.id, ChunkUpload(fencing_token=token, chunk=chunk))
+        sent: list[int] = []
+        try:
+            for number in spooled.chunks:
+                self._client.put_chunk(run_id, ChunkUpload(fencing_token=token, chunk=self._spool.chunk(number)))
+                sent.append(number)
+        except (ServerUnreachableError, RefusedError):
+            self._spool.sent(sent)
+            raise

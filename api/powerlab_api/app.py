@@ -13,6 +13,7 @@ from powerlab_api.metrics import Metrics
 from powerlab_api.metrics.requests import RequestMeter
 from powerlab_api.routes import (
     agents,
+    clock,
     devices,
     exports,
     health,
@@ -29,7 +30,10 @@ from powerlab_api.routes import (
 from powerlab_api.settings import Settings
 
 PREFIX = "/api/v1"
-_ROUTES = (health, devices, agents, sweep_life, sweeps, jobs, runs, traces, exports, layers, models, model_uploads)
+_ROUTES = (
+    *(health, clock, devices, agents, sweep_life, sweeps, jobs, runs, traces, exports, layers),
+    *(models, model_uploads),
+)
 
 
 def create_app(store: Store, settings: Settings | None = None) -> FastAPI:

@@ -10,6 +10,7 @@ import msgspec
 from powerlab.analysis.budget import RULE, SHOWN, Cell, limit, rows_by_source
 from powerlab.analysis.carbon import Factors, costs
 from powerlab.analysis.dimensions import in_words
+from powerlab.analysis.surroundings import surroundings
 from powerlab.cli import EXIT_OK
 from powerlab.cli.consoles import identified, plain_table, print_neatly, table_console
 from powerlab.cli.factors import factors_from
@@ -61,6 +62,10 @@ def show(args: argparse.Namespace) -> int:
     print("power: none" if run.total is None else f"power: {' + '.join(run.total.rails)}, {run.total.scope}")
     for line in in_words_of(asked):
         print(line)
+    if run.conditions is not None and run.conditions.traces_shed:
+        print(f"traces: {run.conditions.traces_shed}")
+    for title, text in surroundings(run):
+        print(f"{title}: {text}")
     if run.budget:
         print_budget(run.budget)
     return EXIT_OK

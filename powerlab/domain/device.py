@@ -46,3 +46,18 @@ class Capabilities:
     sources: tuple[SourceProbe, ...]
     total: TotalFormula | None
     modes: tuple[PowerMode, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelfCheck:
+    """One thing an agent looked at when it checked itself.
+
+    Attributes:
+        name: what it looked at.
+        passed: whether it is as it should be.
+        detail: what was found, in one sentence; where it did not pass, how to mend it.
+    """
+
+    name: str
+    passed: bool
+    detail: str

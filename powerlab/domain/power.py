@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from powerlab.domain.quantity import Provenance
+
+if TYPE_CHECKING:  # an idle agent knows these words, and has no room for numpy
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class Availability(StrEnum):

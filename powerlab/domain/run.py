@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from powerlab.domain.device_state import ClockOffset, DeviceState
 from powerlab.domain.power import TotalFormula
 from powerlab.domain.quantity import Metric
 from powerlab.domain.sweep import Point
@@ -82,6 +83,9 @@ class Conditions:
         engine_version: the version of the engine that ran the model; empty where nobody knows.
         output_difference: the largest difference between the engine's outputs and those of the built-in engine in
             fp32, for the same inputs, as a share of the largest output; None where nothing was compared.
+        device_state: the device's software, clocks and fans; None in runs of an older powerlab.
+        clock_offset: how the device's wall clock stood to its server's; None where no server was asked.
+        traces_shed: in a sentence, why the run's traces were thrown away on the device; empty where they were not.
     """
 
     sample_period_s: float
@@ -105,6 +109,9 @@ class Conditions:
     measured_with: str = ""
     engine_version: str = ""
     output_difference: float | None = None
+    device_state: DeviceState | None = None
+    clock_offset: ClockOffset | None = None
+    traces_shed: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

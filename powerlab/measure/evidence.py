@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 from powerlab import __version__
+from powerlab.domain.device_state import ClockOffset, DeviceState
 from powerlab.domain.power import TotalFormula, Trace
 from powerlab.domain.run import Conditions
 from powerlab.domain.workload import Workload
@@ -52,6 +53,9 @@ class Evidence:
         measured_with: the version of powerlab that measures.
         engine_version: the version of the engine that runs the model; empty where nobody knows.
         output_difference: how far its outputs were from the built-in engine's; None where nothing was compared.
+        device_state: the device's software, clocks and fans.
+        clock_offset: how the device's wall clock stood to its server's; the agent adds it, who knows the server.
+        traces_shed: why the traces were thrown away on the device; there is no evidence then, beside this sentence.
     """
 
     window_ns: tuple[int, int]
@@ -85,6 +89,9 @@ class Evidence:
     measured_with: str = __version__
     engine_version: str = ""
     output_difference: float | None = None
+    device_state: DeviceState | None = None
+    clock_offset: ClockOffset | None = None
+    traces_shed: str = ""
 
     @property
     def window_s(self) -> float:

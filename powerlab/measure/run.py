@@ -22,6 +22,7 @@ from powerlab.domain.sweep import Point, SweepPlan
 from powerlab.measure.background import BackgroundLoad, background_limit_cores
 from powerlab.measure.clocks import read_clocks
 from powerlab.measure.cores import check_usable
+from powerlab.measure.device_state import read_device_state
 from powerlab.measure.evidence import Evidence
 from powerlab.measure.figures import figures_of
 from powerlab.measure.latency import TimedInferences, latency_trace
@@ -204,6 +205,7 @@ def _record(request: RunRequest) -> _Recorded:
         idle_before = (None if start.waited_s else request.idle) or idle_baseline(meter, plan.idle_s)
         warmed = warm_up(worker, meter, plan, workload)
         window = scenario.ready(worker.measure, workload, _window(request))
+        state = read_device_state(meter.sysroot)
         background = None if meter.sysroot.simulated else BackgroundLoad(worker.pid)
         with (
             Guard(meter.sysroot) as guard,
@@ -251,6 +253,7 @@ def _record(request: RunRequest) -> _Recorded:
         unsteady=(*start.sentences, *warmed.unsteady),
         engine_version=installed_version(workload.engine) or "",
         output_difference=request.output_difference,
+        device_state=state,
     )
     return _Recorded(timed=timed, evidence=evidence, idle_after=idle_after, start_c=start.celsius)
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from powerlab.domain.device import Capabilities, Device
+from powerlab.domain.device import Capabilities, Device, SelfCheck
 from powerlab.domain.power import Part, Rail
 from powerlab.domain.run import Run
 from powerlab.domain.sweep import SweepPlan
@@ -70,11 +70,20 @@ class EnrolReply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Description:
-    """An agent says, when it starts, what its device is and can do now."""
+    """An agent says, when it starts, what its device is and can do now, and what it found when it checked itself."""
 
     device: Device
     capabilities: Capabilities
     protocol: int = PROTOCOL_VERSION
+    checks: tuple[SelfCheck, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerTime:
+    """The server's clock, in ns since 1970-01-01 UTC: when it got the question and when it answered (RFC 5905)."""
+
+    received_ns: int
+    sent_ns: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

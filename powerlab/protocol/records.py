@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from powerlab.domain.device import Capabilities, Device
+from powerlab.domain.device import Capabilities, Device, SelfCheck
 from powerlab.domain.layers import LayerProfile
 from powerlab.domain.run import Run
 from powerlab.domain.sweep import Point, SweepPlan
@@ -37,6 +37,7 @@ class DeviceRecord:
         capabilities: what it can measure and set.
         enrolled_at: UTC.
         seen_at: when its agent last spoke to the server, UTC.
+        checks: what its agent found when it checked itself at its last start.
     """
 
     id: str
@@ -44,6 +45,7 @@ class DeviceRecord:
     capabilities: Capabilities
     enrolled_at: datetime
     seen_at: datetime
+    checks: tuple[SelfCheck, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -82,6 +82,7 @@ def to_device(row: DeviceRow, snapshot: DeviceSnapshotRow) -> DeviceRecord:
         capabilities=said.capabilities,
         enrolled_at=row.enrolled_at,
         seen_at=row.seen_at,
+        checks=said.checks,
     )
 
 

@@ -175,7 +175,7 @@ def test_a_job_given_to_somebody_else_is_left_alone(
     assert len(server.runs(sweep_id)) == 2
     with closing(Spool(state / "spool.db")) as spool:
         (reason,) = spool.refused().values()
-    assert "given out again" in reason
+    assert "given out again" in reason.reason
     with closing(open_store(server.database)) as store, store.session() as session:
         assert session.scalars(select(JobRow.fencing_token).where(JobRow.sweep_id == sweep_id)).one() == 2
 

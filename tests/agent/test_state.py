@@ -68,7 +68,7 @@ def test_the_spool_survives_being_closed(tmp_path: Path) -> None:
         assert spool.done("s") == {(run.point.id, 2)}
         spooled = spool.next()
         assert (spooled.run, spooled.fencing_token) == (run, 7)
-        assert np.array_equal(join(spooled.chunks).value, trace.value)
+        assert np.array_equal(join([spool.chunk(number) for number in spooled.chunks]).value, trace.value)
         spool.remove(run.id)
         spool.let_go()
     with closing(Spool(tmp_path / "spool.db")) as spool:

@@ -84,7 +84,7 @@ def test_a_refused_run_is_set_aside_and_the_next_one_sent(
         for run in (stray, good):
             spool.add(RunFinished(run=run, traces=(), index=1, run_count=2), lease.fencing_token)
         Uploader(Client(identity.server, identity.token), spool).upload_all(lease)
-        assert "no-such-sweep" in spool.refused()[stray.id]
+        assert "no-such-sweep" in spool.refused()[stray.id].reason
     assert server.runs(lease.sweep_id) == [good]
     with closing(Spool(tmp_path / "spool.db")) as spool:
         assert list(spool.refused()) == [stray.id]

@@ -5,8 +5,10 @@ from __future__ import annotations
 from fastapi import APIRouter, status
 
 from powerlab.protocol.messages import Description, EnrolmentCode, EnrolmentCodeRequest, EnrolReply, EnrolRequest
+from powerlab.protocol.records import DeviceRecord
+from powerlab.store import queries
 from powerlab.store.writes import devices
-from powerlab_api.deps import AgentDevice, OperatorOnly, StoreDep
+from powerlab_api.deps import AgentDevice, OperatorOnly, ReadSession, StoreDep
 
 router = APIRouter(tags=["agents"])
 
@@ -23,6 +25,12 @@ def enrol_agent(store: StoreDep, request: EnrolRequest) -> EnrolReply:
     """Turn an enrolment code into a device and its agent's token."""
     with store.write() as session:
         return devices.enrol(session, request, store.clock())
+
+
+@router.get("/agents/me")
+def read_own_device(session: ReadSession, device_id: AgentDevice) -> DeviceRecord:
+    """Return what the server knows of the agent's device; an agent that checks itself learns that its token is good."""
+    return queries.device(session, device_id)
 
 
 @router.put("/agents/me", status_code=status.HTTP_204_NO_CONTENT)

@@ -9,6 +9,7 @@ import numpy as np
 from fastapi import APIRouter, Response
 
 from powerlab.analysis.budget import RULE, SHOWN, Row, limit, rows_by_rail, rows_by_source
+from powerlab.analysis.surroundings import surroundings
 from powerlab.domain.power import Rail, RailQuantity, Trace
 from powerlab.domain.quantity import METRICS, POWER_FIGURES, Metric, MetricKind
 from powerlab.domain.run import Contribution, Run
@@ -48,6 +49,7 @@ def add_routes(router: APIRouter, store: Store) -> None:
             rails=rail_rows(run, traces),
             charts=RUN_CHARTS.values(),
             budget=budget_table(run.budget),
+            surroundings=surroundings(run),
         )
 
     @router.get("/runs/{run_id}/charts/{name}")

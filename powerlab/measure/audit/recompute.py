@@ -32,6 +32,8 @@ def recompute(run: Run, traces: Sequence[Trace]) -> tuple[TimedInferences, Evide
             f"run {run.id} was measured by an older powerlab, which did not keep what its rules looked at; "
             "measure it again to audit it."
         )
+    if run.conditions.traces_shed:
+        raise PowerlabError(f"run {run.id} cannot be audited: {run.conditions.traces_shed}")
     latencies = [trace for trace in traces if trace.rail.quantity is RailQuantity.LATENCY]
     if not latencies:
         raise PowerlabError(f"the latencies of run {run.id} are not stored; audit it where its traces are.")

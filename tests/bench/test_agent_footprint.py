@@ -1,0 +1,13 @@
+"""An idle agent is small; how little processor time it takes, ``bench/agent_footprint.py`` measures over a minute."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from agent_footprint import BOUND_MB, idle_agent, memory_mb
+
+
+def test_an_idle_agent_fits_into_its_bound(tmp_path: Path) -> None:
+    with idle_agent(tmp_path) as agent:
+        memory = memory_mb(agent)
+    assert 5 < memory["pss"] <= memory["rss"] <= BOUND_MB

@@ -1,0 +1,69 @@
+"""An agent is killed at every call that changes a disk or sends, half of them in the middle of a write.
+
+``POWERLAB_FAULT_KILLS=1000 .venv/bin/pytest tests/faults -k killed_at -s`` makes a campaign of as many kills and
+prints what was killed where.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from faults.lives import NEVER, PLAN
+from powerlab.domain.errors import PowerlabError
+from powerlab_agent.state import load_identity
+
+KILLS = int(os.environ.get("POWERLAB_FAULT_KILLS", "14"))
+
+
+def steps(calls: int, kills: int) -> Iterator[tuple[int, bool]]:
+    """Yield the calls to be killed at: spread over all of them, each whole and torn, then any."""
+    any_of_them = random.Random(1)
+    for number in range(kills):
+        if kills <= 2 * calls:
+            yield number * calls // kills, bool(number % 2)
+        elif number < 2 * calls:
+            yield number // 2, bool(number % 2)
+        else:
+            yield any_of_them.randrange(calls), bool(any_of_them.randrange(2))
+
+
+def test_an_agent_that_is_killed_at_any_call_delivers_every_run_once(server: Any, stored: Any, lives: Any) -> None:
+    whole = server.create_sweep(lives.identity, PLAN)
+    status, calls, _ = lives.live(step=NEVER)
+    assert (status, calls > 50) == (0, True)
+    lives.check(stored, whole)
+    killed: Counter[str] = Counter()
+    for step, torn in steps(calls, KILLS):
+        sweep_id = server.create_sweep(lives.identity, PLAN)
+        status, _, name = lives.live(step=step, torn=torn)
+        killed[name if status == -9 else "ended before"] += 1
+        again = lives.finish(stored, sweep_id)
+        try:
+            lives.check(stored, sweep_id)
+        except AssertionError as error:
+            raise AssertionError(
+                f"killed at call {step} ({name}, torn: {torn}), {again} lives after: {error}"
+            ) from error
+    assert killed["ended before"] <= KILLS // 4
+    sys.stdout.write(f"{KILLS} kills over {calls} calls: {dict(killed.most_common())}\n")
+
+
+def test_a_token_is_kept_whole_or_not_at_all(lives: Any) -> None:
+    _, calls, _ = lives.live("enrol", NEVER)
+    killed = 0
+    for step in range(calls):
+        for torn in (False, True):
+            before = load_identity(lives.state)
+            status, _, _ = lives.live("enrol", step, torn)
+            killed += status == -9
+            try:
+                after = load_identity(lives.state)
+            except PowerlabError as error:
+                raise AssertionError(f"killed at call {step}: {error}") from error
+            assert after.token in {before.token, f"{before.token}x"}
+    assert killed == 2 * calls
