@@ -5,14 +5,17 @@ from __future__ import annotations
 from fastapi import APIRouter, FastAPI
 
 from powerlab import __version__
+from powerlab.access.authority import Authority
 from powerlab.protocol.messages import Problem
 from powerlab.store import Store
 from powerlab_api import problems
 from powerlab_api.guard import Guard
 from powerlab_api.metrics import Metrics
 from powerlab_api.metrics.requests import RequestMeter
+from powerlab_api.needs import check_needs
 from powerlab_api.routes import (
     agents,
+    audit_events,
     clock,
     devices,
     exports,
@@ -25,6 +28,7 @@ from powerlab_api.routes import (
     runs,
     sweep_life,
     sweeps,
+    tokens,
     traces,
 )
 from powerlab_api.settings import Settings
@@ -32,7 +36,7 @@ from powerlab_api.settings import Settings
 PREFIX = "/api/v1"
 _ROUTES = (
     *(health, clock, devices, agents, sweep_life, sweeps, jobs, runs, traces, exports, layers),
-    *(models, model_uploads),
+    *(models, model_uploads, tokens, audit_events),
 )
 
 
@@ -55,12 +59,20 @@ def create_app(store: Store, settings: Settings | None = None) -> FastAPI:
     app.state.store = store
     app.state.settings = chosen
     app.state.metrics = Metrics(store)
+    app.state.authority = Authority(
+        store=store,
+        configured_token=chosen.operator_token,
+        login_needed=chosen.login_needed or chosen.operator_token is not None,
+        limits=chosen.limits,
+    )
     problems.install(app)
     answers = {"default": {"model": Problem, "description": "RFC 9457 problem", "content": {problems.MEDIA_TYPE: {}}}}
     api = APIRouter(prefix=PREFIX, responses=answers)  # type: ignore[arg-type]
     for module in _ROUTES:
+        check_needs(module.router)
         api.include_router(module.router)
     app.include_router(api)
+    check_needs(metrics.router)
     app.include_router(metrics.router)
     app.add_middleware(Guard, settings=chosen)
     app.add_middleware(RequestMeter, metrics=app.state.metrics.requests, prefix=PREFIX)

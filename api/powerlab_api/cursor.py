@@ -27,3 +27,14 @@ def from_cursor(cursor: str | None) -> tuple[datetime, str] | None:
         return at.astimezone(UTC), identifier
     except (binascii.Error, ValueError, OverflowError) as error:
         raise PowerlabError("the cursor is not one that this server gave; start again without it.") from error
+
+
+def from_counted_cursor(cursor: str | None) -> tuple[datetime, int] | None:
+    """Do as :func:`from_cursor` where items are counted instead of named."""
+    found = from_cursor(cursor)
+    if found is None:
+        return None
+    at, identifier = found
+    if not identifier.isdecimal() or not identifier.isascii():
+        raise PowerlabError("the cursor is not one of this list; start again without it.")
+    return at, int(identifier)

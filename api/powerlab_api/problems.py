@@ -10,6 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from sqlalchemy.exc import DataError, IntegrityError, OperationalError
 from starlette.exceptions import HTTPException
 
+from powerlab.access.limits import TooManyRequestsError
 from powerlab.domain.errors import PowerlabError
 from powerlab.protocol.messages import Problem
 from powerlab.protocol.wire import encode
@@ -34,6 +35,7 @@ _STATUS: tuple[tuple[type[PowerlabError], int, str], ...] = (
     (UnauthorisedError, 401, "unauthorised"),
     (ForbiddenError, 403, "forbidden"),
     (TooLargeError, 413, "too-large"),
+    (TooManyRequestsError, 429, "too-many-requests"),
     (PowerlabError, 422, "cannot-be-done"),
 )
 _log = logging.getLogger("powerlab.api")
@@ -68,6 +70,8 @@ def _known(request: Request, error: Exception) -> Response:
     answer = problem(status, str(error), kind, request.url.path)
     if isinstance(error, MisplacedError):
         answer.headers["Upload-Offset"] = str(error.offset)
+    if isinstance(error, TooManyRequestsError):
+        answer.headers["Retry-After"] = str(error.retry_after_s)
     return answer
 
 

@@ -11,6 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from powerlab_dashboards import format as form
 from powerlab_dashboards.assets import plotly_name
+from powerlab_dashboards.visitor import visitor
 
 # Plotly sets style attributes on what it draws, which only 'unsafe-inline' allows; scripts stay strict.
 _POLICY = "; ".join(
@@ -21,7 +22,7 @@ _POLICY = "; ".join(
         "img-src 'self' data:",
         "connect-src 'self'",
         "base-uri 'none'",
-        "form-action 'none'",
+        "form-action 'self'",
         "frame-ancestors 'none'",
     )
 )
@@ -55,7 +56,7 @@ def _environment() -> Environment:
 
 def page(template: str, *, status: int = 200, **context: Any) -> HTMLResponse:
     """Return a page; every value in ``context`` is escaped where the template prints it."""
-    html = _environment().get_template(template).render(plotly_name=plotly_name(), **context)
+    html = _environment().get_template(template).render(plotly_name=plotly_name(), visitor=visitor.get(), **context)
     return HTMLResponse(html, status_code=status, headers=HEADERS)
 
 

@@ -22,6 +22,7 @@ COMMANDS = (
     "calibrate",
     "engine",
     "serve",
+    "tokens",
     "agent",
     "sweep",
     "models",

@@ -58,7 +58,7 @@ def demonstrate(args: argparse.Namespace) -> int:
                 "serve", "--host", "127.0.0.1", "--port", str(_port(args.port)), "--database", database
             )
             server = stack.enter_context(child(words, server_log))
-            api = ServerApi(_address(server, server_log))
+            api = ServerApi(_address(server, server_log), os.environ.get("POWERLAB_OPERATOR_TOKEN"))
         with phases.phase("enrolment"):
             name = _enrol(api, state, args.board)
             agent_log = state / "agent.log"

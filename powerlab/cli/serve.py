@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import argparse
 import os
+from pathlib import Path
 
 _DESCRIPTION = """\
 Serve the REST API under /api/v1 and the dashboards under /, over a database that is made where it is missing. Bound to
-loopback it asks nobody for a login. Bound to anything else it needs POWERLAB_OPERATOR_TOKEN in its environment, which
-clients must send to create sweeps and enrolment codes; reading stays open, so put a proxy with TLS and a login in
-front. Agents always prove themselves with the token of their enrolment.
+loopback, without POWERLAB_OPERATOR_TOKEN and without --behind-proxy, it asks nobody for a token. Everywhere else
+everybody needs one, to read too; the first admin is whoever holds POWERLAB_OPERATOR_TOKEN, or a token that
+`powerlab tokens create` made with --database.
 """
 
 _EPILOG = """\
-exit status: 0 stopped by Ctrl-C or SIGTERM; 2 the port is taken, the database cannot be used, or the
-server extra is missing
+exit status: 0 stopped by Ctrl-C or SIGTERM; 2 the port is taken, the database or the certificate cannot
+be used, nobody could log in, or the server extra is missing
 
 environment:
   POWERLAB_DATABASE         the database, unless --database says so
-  POWERLAB_OPERATOR_TOKEN   what clients must send to create sweeps and enrolment codes
+  POWERLAB_OPERATOR_TOKEN   an admin's token, beside those in the database
 
 examples:
   powerlab serve
-  powerlab serve --database postgresql://powerlab@db/powerlab --host 0.0.0.0
+  powerlab tokens create alice --role admin --database postgresql://powerlab@db/powerlab
+  powerlab serve --database postgresql://powerlab@db/powerlab --host 0.0.0.0 \\
+                 --tls-cert server.pem --tls-key server.key
+  powerlab serve --behind-proxy 127.0.0.1
 """
 DEFAULT_PORT = 8765
 
@@ -45,6 +49,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--max-model-mb", type=int, default=2048, metavar="MB", help="largest model that is taken (default: 2048)"
     )
+    parser.add_argument("--tls-cert", type=Path, metavar="FILE", help="speak TLS with this certificate, chain included")
+    parser.add_argument("--tls-key", type=Path, metavar="FILE", help="the certificate's private key")
+    parser.add_argument(
+        "--behind-proxy",
+        metavar="ADDRESSES",
+        help="addresses or networks of proxies, joined with commas: X-Forwarded-For and -Proto are believed from these",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -55,11 +66,14 @@ def run(args: argparse.Namespace) -> int:
 
     if importlib.util.find_spec("fastapi") is None:
         raise PowerlabError("a server needs the server extra; install it with `pip install 'powerlab[server]'`.")
+    from powerlab.cli.exposure import Exposure
     from powerlab.cli.local_store import new_default_store
     from powerlab.cli.serving import serve
     from powerlab.store import open_store
 
+    exposure = Exposure.from_arguments(
+        args.host, args.tls_cert, args.tls_key, args.behind_proxy, os.environ.get("POWERLAB_OPERATOR_TOKEN") or None
+    )
     address = args.database or os.environ.get("POWERLAB_DATABASE")
     store = open_store(address or new_default_store())
-    token = os.environ.get("POWERLAB_OPERATOR_TOKEN")
-    return serve(store, args.host, args.port, token, max_model_bytes=args.max_model_mb << 20)
+    return serve(store, exposure, args.port, max_model_bytes=args.max_model_mb << 20)

@@ -46,7 +46,7 @@ class StatusError(PowerlabError):
 class ServerApi:
     """Asks a server; every method raises PowerlabError where it does not answer or says no."""
 
-    def __init__(self, server: str) -> None:
+    def __init__(self, server: str, token: str | None = None) -> None:
         import urllib3
 
         if not server.startswith(("http://", "https://")):
@@ -54,7 +54,7 @@ class ServerApi:
         self.server = server.rstrip("/")
         self._pool = urllib3.PoolManager(retries=False)
         self._headers = {"Content-Type": "application/json"}
-        token = os.environ.get("POWERLAB_OPERATOR_TOKEN")
+        token = token or os.environ.get("POWERLAB_TOKEN")
         if token:
             self._headers["Authorization"] = f"Bearer {token}"
 
@@ -70,6 +70,10 @@ class ServerApi:
         from powerlab.protocol.wire import decode, encode
 
         return decode(self.send("POST", path, encode(message)), kind)
+
+    def delete(self, path: str) -> None:
+        """Remove what the server has there."""
+        self.send("DELETE", path, None)
 
     def send(
         self,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import signal
 import socket
@@ -13,9 +12,11 @@ import uvicorn
 from fastapi import FastAPI
 
 from powerlab.cli import EXIT_OK
+from powerlab.cli.exposure import Exposure
 from powerlab.domain.errors import PowerlabError
 from powerlab.protocol.messages import EnrolmentCodeRequest
 from powerlab.store import Store
+from powerlab.store.token_queries import has_admin
 from powerlab.store.writes.devices import make_enrolment_code
 from powerlab_api.app import create_app
 from powerlab_api.metrics.pushing import pushed
@@ -25,27 +26,24 @@ from powerlab_dashboards.router import create_router
 _GRACE_S = 5
 
 
-def serve(store: Store, host: str, port: int, operator_token: str | None, *, max_model_bytes: int) -> int:
+def serve(store: Store, exposure: Exposure, port: int, *, max_model_bytes: int) -> int:
     """Serve until Ctrl-C or SIGTERM.
 
     Raises:
-        PowerlabError: the address cannot be had, or is open to others without an operator's token.
+        PowerlabError: the address cannot be had, or is open to others while nobody has an admin's token.
     """
-    settings = replace(_settings(host, operator_token), max_model_bytes=max_model_bytes)
     # uvicorn ends in order at SIGTERM, and then raises the signal again for whoever was there before it.
     signal.signal(signal.SIGTERM, _interrupt)
-    with suppress(KeyboardInterrupt), closing(store), closing(_listen(host, port)) as listener:
-        address = _address(listener)
-        with store.write() as session:
-            code = make_enrolment_code(session, EnrolmentCodeRequest(), store.clock()).code
-        print(f"powerlab serves {store.address} at {address}", flush=True)
-        print(f"enrol a device within the hour: powerlab agent enrol --server {address} --code {code}", flush=True)
-        app = compose(store, settings)
-        server = uvicorn.Server(
-            uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=_GRACE_S, lifespan="off")
-        )
-        with pushed(app.state.metrics.registry, os.environ):
-            server.run(sockets=[listener])
+    with suppress(KeyboardInterrupt), closing(store):
+        _check_somebody_can_log_in(store, exposure)
+        with closing(_listen(exposure.host, port)) as listener:
+            address = _address(listener, "http" if exposure.tls is None else "https")
+            print(f"powerlab serves {store.address} at {address}", flush=True)
+            print(_what_next(store, exposure, address), flush=True)
+            settings = replace(settings_of(exposure), max_model_bytes=max_model_bytes)
+            app = compose(store, settings)
+            with pushed(app.state.metrics.registry, os.environ):
+                uvicorn.Server(_configured(app, exposure)).run(sockets=[listener])
     return EXIT_OK
 
 
@@ -56,26 +54,55 @@ def _interrupt(*_: object) -> None:
 def compose(store: Store, settings: Settings) -> FastAPI:
     """Return the API and, behind it, the dashboards."""
     app = create_app(store, settings)
-    app.include_router(create_router(store))
+    app.include_router(create_router(store, app.state.authority))
     return app
 
 
-def _settings(host: str, operator_token: str | None) -> Settings:
-    if _is_loopback(host):
-        return Settings(operator_token=operator_token, allowed_hosts=LOOPBACK_NAMES)
-    if not operator_token:
-        raise PowerlabError(
-            f"{host} can be reached by others; set POWERLAB_OPERATOR_TOKEN to a secret that clients must send to "
-            "create sweeps, or listen on 127.0.0.1."
-        )
-    return Settings(operator_token=operator_token)
+def settings_of(exposure: Exposure) -> Settings:
+    """Return how a server behaves that can be reached like this."""
+    return Settings(
+        operator_token=exposure.operator_token,
+        login_needed=exposure.login_needed,
+        # A server on loopback answers to its own names only, so that no page of another site gets at it by a name of
+        # its own; behind a proxy it is asked by the proxy's name, and asks everybody for a token.
+        allowed_hosts=LOOPBACK_NAMES if exposure.local else frozenset(),
+    )
 
 
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+def _configured(app: FastAPI, exposure: Exposure) -> uvicorn.Config:
+    certificate, key = exposure.tls or (None, None)
+    return uvicorn.Config(
+        app,
+        log_level="warning",
+        timeout_graceful_shutdown=_GRACE_S,
+        lifespan="off",
+        server_header=False,
+        proxy_headers=bool(exposure.proxies),
+        forwarded_allow_ips=list(exposure.proxies),
+        ssl_certfile=certificate,
+        ssl_keyfile=key,
+    )
+
+
+def _check_somebody_can_log_in(store: Store, exposure: Exposure) -> None:
+    if exposure.local or exposure.operator_token is not None:
+        return
+    with store.session() as session:
+        if has_admin(session, store.clock()):
+            return
+    raise PowerlabError(
+        f"{exposure.host} can be reached by others, and nobody has an admin's token yet; make one with `powerlab "
+        "tokens create NAME --role admin --database DATABASE`, set POWERLAB_OPERATOR_TOKEN, or listen on 127.0.0.1."
+    )
+
+
+def _what_next(store: Store, exposure: Exposure, address: str) -> str:
+    """Return how to go on; a code stands there only where nobody else can use it, for the output may be a log."""
+    if exposure.login_needed:
+        return f"log in at {address}/login; enrolment codes for devices come from: powerlab tokens code"
+    with store.write() as session:
+        code = make_enrolment_code(session, EnrolmentCodeRequest(), store.clock()).code
+    return f"enrol a device within the hour: powerlab agent enrol --server {address} --code {code}"
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -95,6 +122,6 @@ def _listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _address(listener: socket.socket) -> str:
+def _address(listener: socket.socket, scheme: str) -> str:
     host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"

@@ -22,7 +22,7 @@ class UnauthorisedError(PowerlabError):
 
 
 class ForbiddenError(PowerlabError):
-    """The token is good, but the thing belongs to another device (403)."""
+    """The token is good, but its role is not enough, or the thing belongs to another device (403)."""
 
 
 class MisplacedError(ConflictError):

@@ -12,8 +12,8 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.domain.model_name import StoredModelName, stored_model
 from powerlab.protocol.model_records import ModelRecord
 from powerlab.store import Store
-from powerlab.store.errors import NotFoundError
-from powerlab.store.models import ModelPieceRow, ModelRow
+from powerlab.store.errors import ForbiddenError, NotFoundError
+from powerlab.store.models import ModelPieceRow, ModelRow, PointRow, SweepRow, WorkloadRow
 from powerlab.store.models.networks import PIECE_BYTES
 
 
@@ -96,6 +96,22 @@ def check_models(session: Session, models: tuple[str, ...], now: datetime) -> No
         row = complete_model(session, named.sha256, now)
         if row.name != named.name:
             raise PowerlabError(f"the model sha256:{named.sha256} is named {row.name!r} here, not {named.name!r}.")
+
+
+def check_asked_of(session: Session, device_id: str, sha256: str) -> None:
+    """Refuse a device what no sweep asks it to measure.
+
+    Raises:
+        ForbiddenError: no sweep of the device names that model.
+    """
+    asked = (
+        select(PointRow.id)
+        .join(SweepRow, SweepRow.id == PointRow.sweep_id)
+        .join(WorkloadRow, WorkloadRow.id == PointRow.workload_id)
+        .where(SweepRow.device_id == device_id, WorkloadRow.model.endswith(f"@sha256:{sha256}", autoescape=True))
+    )
+    if session.scalar(asked.limit(1)) is None:
+        raise ForbiddenError("no sweep of this agent's device asks for that model.")
 
 
 def read_bytes(store: Store, sha256: str, start: int, stop: int) -> Iterator[bytes]:

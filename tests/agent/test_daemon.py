@@ -17,7 +17,7 @@ from sqlalchemy import select
 
 from powerlab.protocol.records import SweepState
 from powerlab.store import open_store
-from powerlab.store.models import AgentTokenRow, JobRow
+from powerlab.store.models import JobRow, TokenRow
 from powerlab.store.writes.jobs import lease
 from powerlab_agent.spool import Spool
 from powerlab_agent.state import Identity
@@ -193,7 +193,7 @@ def test_a_sweep_that_cannot_be_carried_out_fails_with_its_reason(
 
 def test_a_revoked_token_ends_the_agent_with_a_sentence(server: Any, identity: Identity, state: Path) -> None:
     with closing(open_store(server.database)) as store, store.write() as session:
-        mine = select(AgentTokenRow).where(AgentTokenRow.device_id == identity.device_id)
+        mine = select(TokenRow).where(TokenRow.device_id == identity.device_id)
         session.scalars(mine).one().revoked_at = store.clock()
     command = [sys.executable, "-m", "powerlab.cli", "agent", "run", "--once", "--state", str(state)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)

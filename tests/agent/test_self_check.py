@@ -18,7 +18,7 @@ from powerlab.domain.power import TOO_LOW
 from powerlab.protocol.messages import ServerTime
 from powerlab.protocol.wire import decode
 from powerlab.store import open_store, queries
-from powerlab.store.models import AgentTokenRow
+from powerlab.store.models import TokenRow
 from powerlab.sweep.host import Host
 from powerlab.sysroot import Sysroot
 from powerlab_agent import room, self_check
@@ -83,7 +83,7 @@ def test_a_server_that_is_away(identity: Identity, state: Path, tree: Path, caps
 
 def test_a_token_that_was_revoked(server: Any, checked: Checked, identity: Identity) -> None:
     with closing(open_store(server.database)) as store, store.write() as session:
-        session.query(AgentTokenRow).filter_by(device_id=identity.device_id).one().revoked_at = store.clock()
+        session.query(TokenRow).filter_by(device_id=identity.device_id).one().revoked_at = store.clock()
     assert "enrol the device again" in failed(checked)["token"]
 
 

@@ -170,13 +170,14 @@ def test_a_server_on_loopback_answers_to_its_own_names_only(store: Store) -> Non
     check(TestClient(app).get("/api/v1/health", headers={"Host": "evil.example"}), 421, "evil.example")
 
 
-def test_an_operators_token_is_asked_for(store: Store) -> None:
+def test_the_configured_token_is_asked_for(store: Store) -> None:
     client = TestClient(create_app(store, Settings(operator_token="s3cret-word")))
-    assert client.get("/api/v1/sweeps").status_code == 200
+    assert client.get("/api/v1/health").status_code == 200
+    check(client.get("/api/v1/sweeps"), 401, "POWERLAB_TOKEN", "unauthorised")
     plan = {"device_id": "x", "plan": {"models": ["resnet50"], "threads": [1]}}
     for path, message in (("/enrolment-codes", {}), ("/sweeps", plan)):
-        check(client.post(f"/api/v1{path}", json=message), 401, "operator's token", "unauthorised")
+        check(client.post(f"/api/v1{path}", json=message), 401, "token", "unauthorised")
         wrong = {"Authorization": "Bearer s3cret"}
-        check(client.post(f"/api/v1{path}", json=message, headers=wrong), 401, "operator's token")
+        check(client.post(f"/api/v1{path}", json=message, headers=wrong), 401, "this token is unknown")
     right = {"Authorization": "Bearer s3cret-word"}
     assert client.post("/api/v1/enrolment-codes", json={}, headers=right).status_code == 201

@@ -201,7 +201,13 @@ def test_sqlite_is_set_up_as_promised(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "statement",
     [
-        "INSERT INTO agent_token (id, device_id, sha256, created_at) VALUES (1, 'nobody', 'x', '2026-01-01 00:00:00')",
+        "UPDATE token SET device_id = 'nobody'",
+        "UPDATE token SET device_id = NULL",
+        "UPDATE token SET role = 'viewer'",
+        "UPDATE token SET role = 'king', device_id = NULL",
+        "UPDATE token SET expires_at = created_at",
+        "UPDATE token SET sha256 = 'short'",
+        "UPDATE token SET name = ''",
         "UPDATE job SET state = 'asleep'",
         "UPDATE job SET deadline = '2026-01-01 00:00:00'",
         "UPDATE job SET state = 'running'",

@@ -7,11 +7,12 @@ import time
 from fastapi import APIRouter
 
 from powerlab.protocol.messages import ServerTime
+from powerlab_api.needs import Needs
 
 router = APIRouter(tags=["health"])
 
 
-@router.get("/time")
+@router.get("/time", dependencies=[Needs.nobody])
 async def read_time() -> ServerTime:
     """Tell when the question came and when the answer goes (RFC 5905, section 8).
 

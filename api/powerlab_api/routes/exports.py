@@ -14,6 +14,7 @@ from powerlab.protocol.trace_export import trace_csv_lines, trace_ndjson_lines
 from powerlab.store import Store, queries
 from powerlab.store.trace_stream import chosen_run, stream_chunks
 from powerlab_api.deps import ReadSession, StoreDep
+from powerlab_api.needs import Needs
 
 router = APIRouter(prefix="/exports", tags=["exports"])
 
@@ -33,7 +34,7 @@ _MEDIA_TYPES = {
 }
 
 
-@router.get("/runs", response_class=StreamingResponse)
+@router.get("/runs", dependencies=[Needs.viewer], response_class=StreamingResponse)
 def export_runs(
     store: StoreDep,
     session: ReadSession,
@@ -51,7 +52,7 @@ def export_runs(
     return _attachment(_runs(store, wish, format), "runs", format)
 
 
-@router.get("/traces", response_class=StreamingResponse)
+@router.get("/traces", dependencies=[Needs.viewer], response_class=StreamingResponse)
 def export_traces(
     store: StoreDep,
     session: ReadSession,

@@ -10,6 +10,7 @@ from sqlalchemy import text
 from powerlab import __version__
 from powerlab.protocol import PROTOCOL_VERSION
 from powerlab_api.deps import ReadSession
+from powerlab_api.needs import Needs
 
 router = APIRouter(tags=["health"])
 
@@ -23,7 +24,7 @@ class Health:
     protocol: int
 
 
-@router.get("/health")
+@router.get("/health", dependencies=[Needs.nobody])
 def read_health(session: ReadSession) -> Health:
     """Answer if the database does."""
     session.execute(text("SELECT 1"))

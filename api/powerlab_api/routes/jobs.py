@@ -15,7 +15,8 @@ from powerlab.protocol.records import JobPage, JobRecord, SweepState
 from powerlab.store.job_queries import JobFilter, job, list_jobs
 from powerlab.store.writes import jobs
 from powerlab_api.cursor import from_cursor, to_cursor
-from powerlab_api.deps import AgentDevice, Cursor, Limit, ReadSession, SettingsDep, StoreDep
+from powerlab_api.deps import Cursor, Limit, ReadSession, SettingsDep, StoreDep
+from powerlab_api.needs import AgentDevice, Needs
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
 
@@ -23,7 +24,7 @@ _POLL_S = 0.5
 """How often a waiting lease request looks; any server process may have created the job, so it asks the database."""
 
 
-@router.get("")
+@router.get("", dependencies=[Needs.viewer])
 def read_queue(
     session: ReadSession,
     *,
@@ -49,13 +50,13 @@ def read_queue(
     return JobPage(items=tuple(items), next_cursor=more)
 
 
-@router.get("/{job_id}")
+@router.get("/{job_id}", dependencies=[Needs.viewer])
 def read_job(session: ReadSession, job_id: str) -> JobRecord:
     """Return one job."""
     return job(session, job_id)
 
 
-@router.post("/lease")
+@router.post("/lease", dependencies=[Needs.agent])
 async def lease_job(
     store: StoreDep, settings: SettingsDep, device_id: AgentDevice, request: LeaseRequest
 ) -> LeaseReply:
@@ -82,7 +83,7 @@ async def lease_job(
         await asyncio.sleep(min(_POLL_S, remaining))
 
 
-@router.post("/{job_id}/heartbeat")
+@router.post("/{job_id}/heartbeat", dependencies=[Needs.agent])
 def hold_job(store: StoreDep, settings: SettingsDep, device_id: AgentDevice, job_id: str, fence: Fence) -> JobStanding:
     """Hold a job for another lease, and learn whether it is still wanted.
 
@@ -93,14 +94,14 @@ def hold_job(store: StoreDep, settings: SettingsDep, device_id: AgentDevice, job
         return JobStanding(state=state)
 
 
-@router.post("/{job_id}/release")
+@router.post("/{job_id}/release", dependencies=[Needs.agent])
 def release_job(store: StoreDep, device_id: AgentDevice, job_id: str, fence: Fence) -> JobStanding:
     """Let go of a job that is not finished; the answer says what became of it."""
     with store.write() as session:
         return JobStanding(state=jobs.release(session, device_id, job_id, fence.fencing_token, store.clock()))
 
 
-@router.post("/{job_id}/finish", status_code=status.HTTP_204_NO_CONTENT)
+@router.post("/{job_id}/finish", dependencies=[Needs.agent], status_code=status.HTTP_204_NO_CONTENT)
 def finish_job(store: StoreDep, device_id: AgentDevice, job_id: str, message: Finish) -> None:
     """End a job."""
     with store.write() as session:

@@ -9,11 +9,12 @@ from powerlab.protocol.records import LayerProfilePage
 from powerlab.store.layer_queries import layer_profile, list_layer_profiles
 from powerlab_api.cursor import from_cursor, to_cursor
 from powerlab_api.deps import Cursor, Limit, ReadSession
+from powerlab_api.needs import Needs
 
 router = APIRouter(prefix="/layers", tags=["layers"])
 
 
-@router.get("")
+@router.get("", dependencies=[Needs.viewer])
 def list_layers(
     session: ReadSession, *, device_id: str | None = None, limit: Limit = 100, cursor: Cursor = None
 ) -> LayerProfilePage:
@@ -24,7 +25,7 @@ def list_layers(
     return LayerProfilePage(items=tuple(profile for _, profile in items), next_cursor=more)
 
 
-@router.get("/{profile_id}")
+@router.get("/{profile_id}", dependencies=[Needs.viewer])
 def read_layers(session: ReadSession, profile_id: str) -> LayerProfile:
     """Return one layer profile."""
     return layer_profile(session, profile_id)

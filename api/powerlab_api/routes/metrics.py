@@ -5,13 +5,13 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 from prometheus_client.exposition import choose_encoder
 
-from powerlab_api.deps import OperatorOnly
 from powerlab_api.metrics import Metrics
+from powerlab_api.needs import Needs
 
 router = APIRouter(include_in_schema=False)
 
 
-@router.get("/metrics", dependencies=[OperatorOnly])
+@router.get("/metrics", dependencies=[Needs.viewer])
 def read_metrics(request: Request) -> Response:
     """Answer with OpenMetrics 1.0 where the request accepts it, else with Prometheus' own older format.
 

@@ -15,12 +15,12 @@ from powerlab.protocol.model_records import ModelRecord, ModelUpload
 from powerlab.store.model_queries import model_row, to_model
 from powerlab.store.model_uploads import finish_upload
 from powerlab.store.writes.models import append, begin_upload
-from powerlab_api.deps import OperatorOnly, ReadSession, SettingsDep, StoreDep
+from powerlab_api.deps import ReadSession, SettingsDep, StoreDep
+from powerlab_api.needs import Caller, Needs
 
 router = APIRouter(prefix="/models", tags=["models"])
 
 PART_TYPE = "application/partial-upload"
-_ACTOR = "operator"
 
 
 async def _raw(request: Request) -> bytes:
@@ -32,7 +32,7 @@ RawBody = Annotated[bytes, Depends(_raw)]
 
 @router.put(
     "/{sha256}",
-    dependencies=[OperatorOnly],
+    dependencies=[Needs.operator],
     responses={201: {"description": "announced", "model": ModelRecord}, 200: {"description": "known before"}},
 )
 def announce_model(
@@ -48,7 +48,7 @@ def announce_model(
     return record
 
 
-@router.head("/{sha256}", status_code=status.HTTP_204_NO_CONTENT)
+@router.head("/{sha256}", dependencies=[Needs.operator], status_code=status.HTTP_204_NO_CONTENT)
 def ask_offset(store: StoreDep, session: ReadSession, settings: SettingsDep, sha256: str, response: Response) -> None:
     """Say in headers where an upload goes on."""
     _say(response, to_model(model_row(session, sha256, store.clock()), settings.max_body_bytes))
@@ -56,7 +56,7 @@ def ask_offset(store: StoreDep, session: ReadSession, settings: SettingsDep, sha
 
 @router.patch(
     "/{sha256}",
-    dependencies=[OperatorOnly],
+    dependencies=[Needs.operator],
     openapi_extra={
         "requestBody": {"content": {PART_TYPE: {"schema": {"type": "string", "format": "binary"}}}, "required": True}
     },
@@ -65,6 +65,7 @@ def append_part(
     *,
     store: StoreDep,
     settings: SettingsDep,
+    caller: Caller,
     sha256: str,
     response: Response,
     upload_offset: Annotated[int, Header(ge=0)],
@@ -78,7 +79,7 @@ def append_part(
         row = append(session, sha256, upload_offset, data, store.clock())
         whole = row.uploaded_bytes == row.byte_count
     if whole:
-        finish_upload(store, sha256, _ACTOR)
+        finish_upload(store, sha256, caller.name)
     with store.session() as session:
         record = to_model(model_row(session, sha256, store.clock()), settings.max_body_bytes)
     _say(response, record)

@@ -8,10 +8,11 @@ from fastapi import APIRouter, Header, Response, status
 from fastapi.responses import StreamingResponse
 
 from powerlab.protocol.model_records import ModelPage, ModelRecord
-from powerlab.store.model_queries import complete_model, list_models, model_row, read_bytes, to_model
+from powerlab.store.model_queries import check_asked_of, complete_model, list_models, model_row, read_bytes, to_model
 from powerlab_api.cursor import from_cursor, to_cursor
 from powerlab_api.deps import Cursor, Limit, ReadSession, SettingsDep, StoreDep
 from powerlab_api.etags import matches
+from powerlab_api.needs import Caller, Needs
 from powerlab_api.problems import problem
 from powerlab_api.ranges import byte_range
 
@@ -21,7 +22,7 @@ MEDIA_TYPE = "application/octet-stream"
 _WHOLE = {"content": {MEDIA_TYPE: {"schema": {"type": "string", "format": "binary"}}}}
 
 
-@router.get("")
+@router.get("", dependencies=[Needs.viewer])
 def list_stored_models(
     session: ReadSession,
     settings: SettingsDep,
@@ -39,14 +40,20 @@ def list_stored_models(
     return ModelPage(items=items, next_cursor=more)
 
 
-@router.get("/{sha256}")
-def read_model(store: StoreDep, session: ReadSession, settings: SettingsDep, sha256: str) -> ModelRecord:
+@router.get("/{sha256}", dependencies=[Needs.viewer_or_agent])
+def read_model(
+    store: StoreDep, session: ReadSession, settings: SettingsDep, caller: Caller, sha256: str
+) -> ModelRecord:
     """Return what is known of one model, complete or on its way: ``uploaded_bytes`` says where an upload goes on."""
-    return to_model(model_row(session, sha256, store.clock()), settings.max_body_bytes)
+    row = model_row(session, sha256, store.clock())
+    if caller.device_id is not None:
+        check_asked_of(session, caller.device_id, sha256)
+    return to_model(row, settings.max_body_bytes)
 
 
 @router.get(
     "/{sha256}/content",
+    dependencies=[Needs.viewer_or_agent],
     response_class=StreamingResponse,
     responses={
         200: {"description": "the whole file", **_WHOLE},
@@ -58,6 +65,7 @@ def download_model(
     *,
     store: StoreDep,
     session: ReadSession,
+    caller: Caller,
     sha256: str,
     range_: Annotated[str | None, Header(alias="Range")] = None,
     if_range: Annotated[str | None, Header()] = None,
@@ -65,6 +73,8 @@ def download_model(
 ) -> Response:
     """Stream a complete model's file, or one part of it (RFC 9110, section 14). Its ETag is its SHA-256."""
     row = complete_model(session, sha256, store.clock())
+    if caller.device_id is not None:
+        check_asked_of(session, caller.device_id, sha256)
     etag = f'"{sha256}"'
     headers = {"ETag": etag, "Accept-Ranges": "bytes", "Cache-Control": "private, max-age=31536000, immutable"}
     if if_none_match is not None and matches(if_none_match, etag):

@@ -16,13 +16,14 @@ from powerlab.store import queries
 from powerlab.store.audit import audit_run
 from powerlab.store.writes.runs import store_run
 from powerlab_api.cursor import from_cursor, to_cursor
-from powerlab_api.deps import AgentDevice, Cursor, Limit, ReadSession, StoreDep
+from powerlab_api.deps import Cursor, Limit, ReadSession, StoreDep
 from powerlab_api.etags import matches
+from powerlab_api.needs import AgentDevice, Needs
 
 router = APIRouter(prefix="/runs", tags=["runs"])
 
 
-@router.get("")
+@router.get("", dependencies=[Needs.viewer])
 def list_runs(
     session: ReadSession,
     *,
@@ -48,7 +49,7 @@ def list_runs(
     return RunPage(items=tuple(run for _, run in items), next_cursor=more)
 
 
-@router.get("/{run_id}", response_model=Run, responses={304: {"description": "unchanged"}})
+@router.get("/{run_id}", dependencies=[Needs.viewer], response_model=Run, responses={304: {"description": "unchanged"}})
 def read_run(
     session: ReadSession, run_id: str, response: Response, if_none_match: Annotated[str | None, Header()] = None
 ) -> Run | Response:
@@ -64,7 +65,7 @@ def read_run(
     return run
 
 
-@router.get("/{run_id}/audit")
+@router.get("/{run_id}/audit", dependencies=[Needs.viewer])
 def read_audit(session: ReadSession, run_id: str) -> Audit:
     """Work out everything a run says of itself again, from its samples, and ask MLPerf Power's rules.
 
@@ -73,7 +74,7 @@ def read_audit(session: ReadSession, run_id: str) -> Audit:
     return audit_run(session, run_id)
 
 
-@router.put("/{run_id}")
+@router.put("/{run_id}", dependencies=[Needs.agent])
 def put_run(store: StoreDep, device_id: AgentDevice, run_id: str, upload: RunUpload, response: Response) -> Stored:
     """Store a run under its own identifier: 201 where it is new, 200 where it is there already."""
     if upload.run.id != run_id:

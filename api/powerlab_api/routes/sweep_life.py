@@ -15,34 +15,35 @@ from powerlab.store.cloning import cloned
 from powerlab.store.previews import preview
 from powerlab.store.writes import control
 from powerlab.store.writes.sweeps import submit_sweep
-from powerlab_api.deps import OperatorOnly, ReadSession, StoreDep, Submitter
+from powerlab_api.deps import ReadSession, StoreDep
+from powerlab_api.needs import Needs, Submitter
 from powerlab_api.routes.sweeps import IdempotencyKey, answer
 
 router = APIRouter(prefix="/sweeps", tags=["sweeps"])
 
 
-@router.post("/preview")
+@router.post("/preview", dependencies=[Needs.viewer])
 def preview_sweep(store: StoreDep, session: ReadSession, request: SweepRequest) -> SweepPreview:
     """Say what a sweep would be: its points and runs, how long it takes, and all that speaks against it.
 
-    Nothing is stored, so that nobody needs a token for it.
+    Nothing is stored, so that it needs no more than reading does.
     """
     return preview(session, request, store.clock())
 
 
-@router.post("/{sweep_id}/pause", dependencies=[OperatorOnly])
+@router.post("/{sweep_id}/pause", dependencies=[Needs.operator])
 def pause_sweep(store: StoreDep, submitter: Submitter, sweep_id: str) -> SweepRecord:
     """Stop a sweep until it is resumed; an agent that carries it out ends the run in progress first."""
     return _changed(store, sweep_id, submitter, control.pause)
 
 
-@router.post("/{sweep_id}/resume", dependencies=[OperatorOnly])
+@router.post("/{sweep_id}/resume", dependencies=[Needs.operator])
 def resume_sweep(store: StoreDep, submitter: Submitter, sweep_id: str) -> SweepRecord:
     """Let a paused sweep go on; only what is missing is measured."""
     return _changed(store, sweep_id, submitter, control.resume)
 
 
-@router.post("/{sweep_id}/cancel", dependencies=[OperatorOnly])
+@router.post("/{sweep_id}/cancel", dependencies=[Needs.operator])
 def cancel_sweep(store: StoreDep, submitter: Submitter, sweep_id: str) -> SweepRecord:
     """End a sweep for good; the runs that it has, and the one in progress, stay."""
     return _changed(store, sweep_id, submitter, control.cancel)
@@ -51,7 +52,7 @@ def cancel_sweep(store: StoreDep, submitter: Submitter, sweep_id: str) -> SweepR
 @router.post(
     "/{sweep_id}/clone",
     status_code=status.HTTP_201_CREATED,
-    dependencies=[OperatorOnly],
+    dependencies=[Needs.operator],
     responses={200: {"description": "there already, under this Idempotency-Key", "model": SweepRecord}},
 )
 def clone_sweep(  # noqa: PLR0917 - what FastAPI fills in

@@ -12,7 +12,8 @@ from powerlab.protocol.records import SweepPage, SweepRecord
 from powerlab.store import queries
 from powerlab.store.writes.sweeps import submit_sweep
 from powerlab_api.cursor import from_cursor, to_cursor
-from powerlab_api.deps import Cursor, Limit, OperatorOnly, ReadSession, StoreDep, Submitter
+from powerlab_api.deps import Cursor, Limit, ReadSession, StoreDep
+from powerlab_api.needs import Needs, Submitter
 
 router = APIRouter(prefix="/sweeps", tags=["sweeps"])
 
@@ -26,7 +27,7 @@ IdempotencyKey = Annotated[
 @router.post(
     "",
     status_code=status.HTTP_201_CREATED,
-    dependencies=[OperatorOnly],
+    dependencies=[Needs.operator],
     responses={200: {"description": "there already, under this Idempotency-Key", "model": SweepRecord}},
 )
 def post_sweep(
@@ -49,7 +50,7 @@ def post_sweep(
 
 @router.put(
     "/{sweep_id}",
-    dependencies=[OperatorOnly],
+    dependencies=[Needs.operator],
     responses={201: {"description": "queued", "model": SweepRecord}},
 )
 def put_sweep(
@@ -69,7 +70,7 @@ def answer(response: Response, record: SweepRecord, *, created: bool) -> SweepRe
     return record
 
 
-@router.get("")
+@router.get("", dependencies=[Needs.viewer])
 def list_sweeps(session: ReadSession, limit: Limit = 50, cursor: Cursor = None) -> SweepPage:
     """Return sweeps, newest first."""
     found = queries.list_sweeps(session, limit=limit + 1, after=from_cursor(cursor))
@@ -78,13 +79,13 @@ def list_sweeps(session: ReadSession, limit: Limit = 50, cursor: Cursor = None) 
     return SweepPage(items=tuple(items), next_cursor=more)
 
 
-@router.get("/{sweep_id}")
+@router.get("/{sweep_id}", dependencies=[Needs.viewer])
 def read_sweep(session: ReadSession, sweep_id: str) -> SweepRecord:
     """Return one sweep."""
     return queries.sweep(session, sweep_id)
 
 
-@router.get("/{sweep_id}/points")
+@router.get("/{sweep_id}/points", dependencies=[Needs.viewer])
 def list_points(session: ReadSession, sweep_id: str) -> tuple[PointSummary, ...]:
     """Return one summary for each point that has runs: medians with their intervals, and what the rules said."""
     return summarise(queries.runs_of_sweep(session, sweep_id))

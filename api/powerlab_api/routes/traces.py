@@ -13,7 +13,8 @@ from powerlab.store import queries
 from powerlab.store.decimate import Bucket
 from powerlab.store.traces import DatabaseTraces
 from powerlab.store.writes.runs import store_chunk
-from powerlab_api.deps import AgentDevice, ReadSession, StoreDep
+from powerlab_api.deps import ReadSession, StoreDep
+from powerlab_api.needs import AgentDevice, Needs
 
 router = APIRouter(prefix="/runs/{run_id}/traces", tags=["traces"])
 
@@ -42,7 +43,7 @@ def _view(trace: Trace) -> TraceView:
     )
 
 
-@router.get("")
+@router.get("", dependencies=[Needs.viewer])
 def read_traces(
     session: ReadSession,
     run_id: str,
@@ -54,7 +55,7 @@ def read_traces(
     return tuple(_view(trace) for trace in DatabaseTraces(session).decimate(run_id, points, bucket))
 
 
-@router.put("/chunks")
+@router.put("/chunks", dependencies=[Needs.agent])
 def put_chunk(store: StoreDep, device_id: AgentDevice, run_id: str, upload: ChunkUpload, response: Response) -> Stored:
     """Store a chunk in its rail's place: 201 where it is new, 200 where it is there already."""
     with store.write() as session:

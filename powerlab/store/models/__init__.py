@@ -1,8 +1,8 @@
 """The tables, typed. The Alembic migrations and these models must agree; a test compares them."""
 
+from powerlab.store.models.access import ServerKeyRow, TokenRow
 from powerlab.store.models.base import Base
 from powerlab.store.models.devices import (
-    AgentTokenRow,
     AuditEventRow,
     DeviceRow,
     DeviceSnapshotRow,
@@ -17,7 +17,6 @@ from powerlab.store.models.sweeps import JobRow, PointRow, SweepRow, WorkloadRow
 from powerlab.store.models.tallies import DeviceTallyRow
 
 __all__ = [
-    "AgentTokenRow",
     "AuditEventRow",
     "Base",
     "DeviceRow",
@@ -33,7 +32,9 @@ __all__ = [
     "RailRow",
     "RunMetricRow",
     "RunRow",
+    "ServerKeyRow",
     "SweepRow",
+    "TokenRow",
     "TraceChunkRow",
     "WorkloadRow",
 ]

@@ -1,4 +1,4 @@
-"""Devices, what they can do, and who may speak for them."""
+"""Devices, what they can do, and how they come to be known."""
 
 from __future__ import annotations
 
@@ -99,18 +99,6 @@ class RailRow(Base):
     offset: Mapped[float] = mapped_column("offset_bound")
     lag_s: Mapped[float]
     lag_error_s: Mapped[float]
-
-
-class AgentTokenRow(Base):
-    """The SHA-256 of an agent's bearer token; the token itself is known to the agent alone."""
-
-    __tablename__ = "agent_token"
-
-    id: Mapped[int] = mapped_column(BigKey, primary_key=True)
-    device_id: Mapped[str] = mapped_column(Uuid, ForeignKey("device.id"), index=True)
-    sha256: Mapped[str] = mapped_column(String(64), unique=True)
-    created_at: Mapped[datetime]
-    revoked_at: Mapped[datetime | None]
 
 
 class EnrolmentCodeRow(Base):

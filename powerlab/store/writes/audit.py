@@ -9,6 +9,9 @@ from sqlalchemy.orm import Session
 
 from powerlab.store.models import AuditEventRow
 
+COMMAND_LINE = "command line"
+"""Who acts where a command works on the database itself, without a server."""
+
 
 def record(session: Session, now: datetime, actor: str, action: str, subject: str, **detail: Any) -> None:
     """Write down one event; it is stored or undone together with what it describes."""

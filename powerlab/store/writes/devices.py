@@ -1,13 +1,11 @@
-"""Enrolment: how a device comes to be known, and how its agent proves later who it is."""
+"""Enrolment: how a device comes to be known, and what its agent says about it later."""
 
 from __future__ import annotations
 
-import hashlib
-import secrets
 import uuid
 from datetime import datetime, timedelta
 
-from sqlalchemy import select, update
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from powerlab.domain.errors import PowerlabError
@@ -21,18 +19,17 @@ from powerlab.protocol.messages import (
 )
 from powerlab.protocol.wire import check_survives, to_document
 from powerlab.store.errors import ConflictError, NotFoundError, UnauthorisedError
-from powerlab.store.models import AgentTokenRow, DeviceRow, DeviceSnapshotRow, EnrolmentCodeRow, PowerModeRow
-from powerlab.store.writes.audit import record
+from powerlab.store.models import DeviceRow, DeviceSnapshotRow, EnrolmentCodeRow, PowerModeRow
+from powerlab.store.secrets import new_code, sha256
+from powerlab.store.writes.audit import COMMAND_LINE, record
+from powerlab.store.writes.tokens import agent_name, issue_agent_token
 
 _MAX_VALID_S = 7 * 24 * 3600
 
 
-def sha256(secret: str) -> str:
-    """Return the hash under which a secret is stored; secrets have 128 random bits or more, so no salt is needed."""
-    return hashlib.sha256(secret.encode()).hexdigest()
-
-
-def make_enrolment_code(session: Session, request: EnrolmentCodeRequest, now: datetime) -> EnrolmentCode:
+def make_enrolment_code(
+    session: Session, request: EnrolmentCodeRequest, now: datetime, *, actor: str = COMMAND_LINE
+) -> EnrolmentCode:
     """Make a code for one enrolment.
 
     Raises:
@@ -43,12 +40,12 @@ def make_enrolment_code(session: Session, request: EnrolmentCodeRequest, now: da
         raise PowerlabError(f"an enrolment code is valid for 1 to {_MAX_VALID_S} seconds, not {request.valid_s}.")
     if request.device_id is not None and session.get(DeviceRow, request.device_id) is None:
         raise NotFoundError(f"there is no device {request.device_id!r} to make a code for.")
-    code = secrets.token_hex(16)
+    code = new_code()
     expires_at = now + timedelta(seconds=request.valid_s)
     session.add(
         EnrolmentCodeRow(sha256=sha256(code), device_id=request.device_id, created_at=now, expires_at=expires_at)
     )
-    record(session, now, "operator", "make enrolment code", request.device_id or "new device")
+    record(session, now, actor, "make enrolment code", request.device_id or "new device")
     return EnrolmentCode(code=code, expires_at=expires_at)
 
 
@@ -77,26 +74,11 @@ def enrol(session: Session, request: EnrolRequest, now: datetime) -> EnrolReply:
         session.add(device)
     device.name, device.seen_at, code.used_at = request.device.name, now, now
     session.flush()
-    session.execute(
-        update(AgentTokenRow)
-        .where(AgentTokenRow.device_id == device.id, AgentTokenRow.revoked_at.is_(None))
-        .values(revoked_at=now)
-    )
-    token = secrets.token_urlsafe(32)
-    session.add(AgentTokenRow(device_id=device.id, sha256=sha256(token), created_at=now))
+    token = issue_agent_token(session, device.id, now)
     said = Description(device=request.device, capabilities=request.capabilities)
     _snapshot(session, device.id, said, now)
-    record(session, now, f"agent of {device.name}", "enrol", device.id)
+    record(session, now, agent_name(device.id), "enrol", device.id, name=device.name)
     return EnrolReply(device_id=device.id, token=token)
-
-
-def authenticate(session: Session, token: str, now: datetime) -> str:
-    """Return the id of the device a token belongs to; raises UnauthorisedError."""
-    row = session.scalar(select(AgentTokenRow).where(AgentTokenRow.sha256 == sha256(token)))
-    if row is None or row.revoked_at is not None:
-        raise UnauthorisedError("the agent's token is unknown or was revoked; enrol the device again.")
-    session.execute(update(DeviceRow).where(DeviceRow.id == row.device_id).values(seen_at=now))
-    return row.device_id
 
 
 def describe(session: Session, device_id: str, said: Description, now: datetime) -> None:

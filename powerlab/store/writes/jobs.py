@@ -14,7 +14,7 @@ from powerlab.protocol.wire import from_document
 from powerlab.store.errors import ForbiddenError, NotFoundError, StaleLeaseError
 from powerlab.store.models import JobRow, PointRow, RunRow
 from powerlab.store.queue import next_job, waiting
-from powerlab.store.writes.audit import record
+from powerlab.store.writes.audit import COMMAND_LINE, record
 
 LEASE_S = 60.0
 """How long a job stays with an agent that says nothing."""
@@ -40,7 +40,7 @@ def lease_sweep(session: Session, sweep_id: str, now: datetime, lease_s: float) 
     job = session.scalar(select(JobRow).where(JobRow.sweep_id == sweep_id).with_for_update())
     if job is None:
         raise NotFoundError(f"there is no sweep {sweep_id!r}.")
-    return _give_out(session, job, "command line", now, lease_s)
+    return _give_out(session, job, COMMAND_LINE, now, lease_s)
 
 
 def _give_out(session: Session, job: JobRow, actor: str, now: datetime, lease_s: float) -> Lease:

@@ -22,9 +22,8 @@ from powerlab.store.errors import ConflictError
 from powerlab.store.model_queries import check_models
 from powerlab.store.models import DeviceRow, DeviceSnapshotRow, JobRow, PointRow, PowerModeRow, SweepRow, WorkloadRow
 from powerlab.store.queries import newest_snapshot
-from powerlab.store.writes.audit import record
+from powerlab.store.writes.audit import COMMAND_LINE, record
 
-OPERATOR = "operator"
 HIGHEST_PRIORITY = 1000
 """Priorities go from this number's negative to it."""
 LONGEST_KEY = 200
@@ -96,7 +95,7 @@ def create_sweep(
     request: SweepRequest,
     now: datetime,
     *,
-    by: str = OPERATOR,
+    by: str = COMMAND_LINE,
     sweep_id: str | None = None,
     key: str | None = None,
     cloned_from: str | None = None,

@@ -1,0 +1,59 @@
+"""Who looks at a page, from the door to the template."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from contextvars import ContextVar
+from typing import Any
+from urllib.parse import quote
+
+from fastapi import Request, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import RedirectResponse
+from fastapi.routing import APIRoute
+
+from powerlab.access.authority import Asking, Authority
+from powerlab.access.principal import Principal
+from powerlab.protocol.access import Role
+from powerlab.store.errors import ForbiddenError, UnauthorisedError
+
+visitor: ContextVar[Principal | None] = ContextVar("visitor", default=None)
+"""Whoever logged in; None where nobody has to, and on the page where one does."""
+
+_Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+def guarded_route(authority: Authority, open_paths: frozenset[str]) -> type[APIRoute]:
+    """Return the class of routes that let nobody in but viewers; a browser is sent to the login instead.
+
+    Args:
+        authority: knows who asks.
+        open_paths: routes that everybody may open.
+    """
+
+    class _GuardedRoute(APIRoute):
+        def get_route_handler(self) -> _Handler:
+            handler = super().get_route_handler()
+            if self.path in open_paths:
+                return handler
+
+            async def guarded(request: Request) -> Response:
+                try:
+                    found = await run_in_threadpool(authority.identify, Asking.of(request))
+                except UnauthorisedError:
+                    if "text/html" not in request.headers.get("accept", ""):
+                        raise
+                    return RedirectResponse(_login_for(request), status_code=303)
+                if not found.may_act_as(Role.VIEWER):
+                    raise ForbiddenError("pages are for people; an agent's token opens none.")
+                visitor.set(found if authority.login_needed else None)
+                return await handler(request)
+
+            return guarded
+
+    return _GuardedRoute
+
+
+def _login_for(request: Request) -> str:
+    wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    return "/login" if wanted == "/" else f"/login?next={quote(wanted, safe='')}"
