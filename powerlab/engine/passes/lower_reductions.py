@@ -36,7 +36,7 @@ def _argument(view: NodeView, _rewriter: Rewriter) -> Sequence[Node]:
     node = view.node
     attributes = {
         "axis": only_axis(view, 0),
-        "last": view.integer("select_last_index", 0),
+        "last": int(view.integer("select_last_index", 0) != 0),
         "largest": int(node.op_type == "ArgMax"),
     }
     return [Node("ArgMost", node.name, node.inputs, node.outputs, attributes)]
@@ -48,8 +48,8 @@ def _running(view: NodeView, _rewriter: Rewriter) -> Sequence[Node] | None:
         return None
     attributes = {
         "axis": running_axis(view),
-        "exclusive": view.integer("exclusive", 0),
-        "reverse": view.integer("reverse", 0),
+        "exclusive": int(view.integer("exclusive", 0) != 0),
+        "reverse": int(view.integer("reverse", 0) != 0),
         "wrapping": wrapping(view.dtype(0)),
     }
     return [Node("CumSum", node.name, node.inputs[:1], node.outputs, attributes)]
