@@ -130,6 +130,11 @@ class ServerApi:
             return self._pool.request(
                 method, address, body=body, headers=said, timeout=timeout, preload_content=preload
             )
+        except urllib3.exceptions.SSLError as error:
+            raise PowerlabError(
+                f"TLS with {self.server} fails ({error}); where the certificate is your own authority's, set "
+                "SSL_CERT_FILE to that authority's."
+            ) from error
         except urllib3.exceptions.HTTPError as error:
             raise self._away() from error
 

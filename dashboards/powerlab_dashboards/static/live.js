@@ -22,6 +22,7 @@ const exchange = (part, incoming) => {
 
 const refresh = async () => {
   const response = await fetch(window.location.href, { headers: { accept: "text/html" } });
+  if (response.redirected) window.location.reload(); // the login is over: its page leads back here
   if (!response.ok) return true;
   const page = new DOMParser().parseFromString(await response.text(), "text/html");
   for (const part of document.querySelectorAll("[data-live]")) {

@@ -1,0 +1,29 @@
+"""An application behind a real socket, for as long as a test needs it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI
+
+
+@contextmanager
+def served(app: FastAPI, scheme: str = "http", **options: Any) -> Iterator[str]:
+    """Serve on a free port of loopback and yield the address; ``options`` are uvicorn's."""
+    config = uvicorn.Config(
+        app, host="127.0.0.1", port=0, log_level="error", lifespan="off", timeout_graceful_shutdown=2, **options
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        thread.join(0.02)
+        assert thread.is_alive(), "the server did not start"
+    port = server.servers[0].sockets[0].getsockname()[1]
+    yield f"{scheme}://127.0.0.1:{port}"
+    server.should_exit = True
+    thread.join()
