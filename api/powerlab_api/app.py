@@ -25,6 +25,7 @@ from powerlab_api.routes import (
     metrics,
     model_uploads,
     models,
+    points,
     runs,
     sweep_life,
     sweeps,
@@ -36,7 +37,7 @@ from powerlab_api.settings import Settings
 PREFIX = "/api/v1"
 _ROUTES = (
     *(health, clock, devices, agents, sweep_life, sweeps, jobs, runs, traces, exports, layers),
-    *(models, model_uploads, tokens, audit_events),
+    *(points, models, model_uploads, tokens, audit_events),
 )
 
 

@@ -6,7 +6,6 @@ import argparse
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from urllib.parse import quote
 
 import msgspec
 from rich.console import RenderableType
@@ -19,7 +18,7 @@ from powerlab.analysis.dimensions import in_words
 from powerlab.cli import EXIT_INCOMPLETE, EXIT_OK
 from powerlab.cli.consoles import plain_table, print_neatly, table_console
 from powerlab.cli.run_source import open_existing
-from powerlab.cli.server_api import ServerApi
+from powerlab.cli.servers import connect
 from powerlab.domain.errors import PowerlabError
 from powerlab.measure.audit.audit import Audit
 from powerlab.measure.audit.compare import Compared
@@ -54,7 +53,7 @@ def audit(args: argparse.Namespace) -> int:
 
 def _found(args: argparse.Namespace) -> Audit:
     if args.server is not None:
-        return ServerApi(args.server).get(f"/runs/{quote(args.run_id, safe='')}/audit", Audit)
+        return connect(args.server).audit(args.run_id)
     opened = open_existing(args.database)
     from powerlab.store.audit import audit_run
 

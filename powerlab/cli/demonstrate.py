@@ -20,12 +20,12 @@ from powerlab.cli.children import check_alive, child, powerlab_command
 from powerlab.cli.demo_plan import demo_plan
 from powerlab.cli.report import answer, notes
 from powerlab.cli.serve import DEFAULT_PORT
-from powerlab.cli.server_api import ServerApi
+from powerlab.cli.servers import connect
 from powerlab.cli.sweeping import find_device, follow, print_sweep
+from powerlab.client import Client
 from powerlab.domain.errors import PowerlabError
-from powerlab.domain.run import Run
-from powerlab.protocol.messages import EnrolmentCode, EnrolmentCodeRequest, SweepRequest
-from powerlab.protocol.records import DevicePage, RunPage, SweepRecord, SweepState
+from powerlab.protocol.messages import EnrolmentCodeRequest, SweepRequest
+from powerlab.protocol.records import SweepState
 
 
 @dataclass(slots=True)
@@ -58,7 +58,7 @@ def demonstrate(args: argparse.Namespace) -> int:
                 "serve", "--host", "127.0.0.1", "--port", str(_port(args.port)), "--database", database
             )
             server = stack.enter_context(child(words, server_log))
-            api = ServerApi(_address(server, server_log), os.environ.get("POWERLAB_OPERATOR_TOKEN"))
+            api = connect(_address(server, server_log), os.environ.get("POWERLAB_OPERATOR_TOKEN"))
         with phases.phase("enrolment"):
             name = _enrol(api, state, args.board)
             agent_log = state / "agent.log"
@@ -68,12 +68,12 @@ def demonstrate(args: argparse.Namespace) -> int:
         with phases.phase("sweep"):
             check_alive(agent, "agent", agent_log)
             plan = demo_plan(device, args.model, args.seconds)
-            record = api.post("/sweeps", SweepRequest(device_id=device.id, plan=plan), SweepRecord)
+            record = api.submit(SweepRequest(device_id=device.id, plan=plan))
             console.print(f"{record.planned_run_count} runs on {name}", highlight=False)
             record = follow(api, record.id, lambda: check_alive(agent, "agent", agent_log))
         with phases.phase("table"):
             print_sweep(api, record, as_json=False)
-            runs = _runs(api, record.id)
+            runs = list(api.runs(sweep_id=record.id))
             for line in (*answer(runs), *notes(runs, device.capabilities.total, plan)):
                 console.print(line, highlight=False, soft_wrap=True)
         console.print(f"\nphases: {phases}", highlight=False)
@@ -126,12 +126,12 @@ def _address(server: subprocess.Popen[str], log: Path) -> str:
     return line.split()[-1]
 
 
-def _enrol(api: ServerApi, state: Path, board: str | None) -> str:
+def _enrol(api: Client, state: Path, board: str | None) -> str:
     """Enrol the agent, again where the database knows the device, and return the device's name."""
     name = f"simulated-{board}" if board else socket.gethostname()
-    known = [device.id for device in api.get("/devices", DevicePage).items if device.device.name == name]
+    known = [device.id for device in api.devices(name=name) if device.device.name == name]
     wish = EnrolmentCodeRequest(device_id=known[0] if known else None)
-    code = api.post("/enrolment-codes", wish, EnrolmentCode).code
+    code = api.enrolment_code(wish).code
     words = ["agent", "enrol", "--server", api.server, "--code", code, "--state", str(state / "agent"), "--name", name]
     if board:
         words += ["--board", board]
@@ -139,17 +139,6 @@ def _enrol(api: ServerApi, state: Path, board: str | None) -> str:
     if done.returncode != 0:
         raise PowerlabError(done.stderr.strip().rpartition("\n")[2].removeprefix("powerlab: "))
     return name
-
-
-def _runs(api: ServerApi, sweep_id: str) -> list[Run]:
-    runs: list[Run] = []
-    fields: dict[str, str | int] = {"sweep_id": sweep_id, "limit": 500}
-    while True:
-        page = api.get("/runs", RunPage, **fields)
-        runs.extend(page.items)
-        if page.next_cursor is None:
-            return runs
-        fields["cursor"] = page.next_cursor
 
 
 def _wait(server: subprocess.Popen[str], log: Path) -> None:

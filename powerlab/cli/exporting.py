@@ -12,7 +12,7 @@ from typing import BinaryIO, TypeVar
 from urllib.parse import urlencode
 
 from powerlab.cli.run_source import open_existing, stored_runs
-from powerlab.cli.server_api import ServerApi
+from powerlab.cli.servers import connect
 from powerlab.domain.errors import PowerlabError
 
 _BLOCK_BYTES = 1 << 16
@@ -61,7 +61,7 @@ def _from_server(args: argparse.Namespace) -> Iterator[bytes]:
     chosen |= {"model": args.model, "verdict": args.verdict}
     fields = urlencode({name: value for name, value in chosen.items() if value is not None})
     what = "traces" if args.traces else "runs"
-    _, blocks = ServerApi(args.server).stream(f"/exports/{what}?{fields}", 0, _BLOCK_BYTES)
+    _, blocks = connect(args.server).transport.stream(f"/exports/{what}?{fields}", 0, _BLOCK_BYTES)
     return blocks
 
 

@@ -16,7 +16,7 @@ from powerlab.cli import EXIT_OK
 from powerlab.cli.consoles import plain_table, print_neatly, table_console
 from powerlab.cli.model_api import ModelApi, Moved
 from powerlab.cli.model_file import check_model_file, default_name
-from powerlab.cli.server_api import ServerApi
+from powerlab.cli.servers import connect
 from powerlab.protocol.model_records import ModelRecord
 from powerlab.protocol.wire import encode
 
@@ -28,13 +28,13 @@ def upload(args: argparse.Namespace) -> int:
     if note is not None:
         print(f"powerlab: {note}", file=sys.stderr)
     with _progress(path.name) as moved:
-        record = ModelApi(ServerApi(args.server)).upload(path, args.name or default_name(path), moved)
+        record = ModelApi(connect(args.server).transport).upload(path, args.name or default_name(path), moved)
     return _print(record, args)
 
 
 def list_all(args: argparse.Namespace) -> int:
     """List the models of a server."""
-    found = list(ModelApi(ServerApi(args.server)).all(name=args.name))
+    found = list(ModelApi(connect(args.server).transport).all(name=args.name))
     if args.json:
         print(encode(found).decode())
         return EXIT_OK
@@ -47,12 +47,12 @@ def list_all(args: argparse.Namespace) -> int:
 
 def show(args: argparse.Namespace) -> int:
     """Show one model."""
-    return _print(ModelApi(ServerApi(args.server)).find(args.model), args)
+    return _print(ModelApi(connect(args.server).transport).find(args.model), args)
 
 
 def download(args: argparse.Namespace) -> int:
     """Fetch a model's file."""
-    api = ModelApi(ServerApi(args.server))
+    api = ModelApi(connect(args.server).transport)
     record = api.find(args.model)
     path = Path(args.output or f"{record.name}.onnx")
     with _progress(path.name) as moved:

@@ -8,7 +8,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from powerlab.cli.server_api import ServerApi, ServerAwayError, StatusError
+from powerlab.client.errors import ServerAwayError, StatusError
+from powerlab.client.transport import Transport
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.model_name import StoredModelName, stored_model
 from powerlab.protocol.model_records import ModelPage, ModelRecord, ModelUpload
@@ -46,7 +47,7 @@ class _Patience:
 class ModelApi:
     """Uploads, finds and downloads models."""
 
-    def __init__(self, api: ServerApi) -> None:
+    def __init__(self, api: Transport) -> None:
         self._api = api
 
     def upload(self, path: Path, name: str, moved: Moved) -> ModelRecord:
@@ -163,7 +164,7 @@ class ModelApi:
                 patience.failed(error)
 
 
-def full_names(api: ServerApi, words: tuple[str, ...]) -> tuple[str, ...]:
+def full_names(api: Transport, words: tuple[str, ...]) -> tuple[str, ...]:
     """Return a plan's models, those of the server with their whole names: ``detector@sha256:ab12`` is enough to type.
 
     Raises:

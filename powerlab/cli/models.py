@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from powerlab.cli.server_api import add_server_argument
+from powerlab.cli.servers import add_server_argument
 
 _DESCRIPTION = """\
 Upload ONNX files to a server, list them, and fetch them. A file is known by the SHA-256 of its bytes; a sweep names it

@@ -6,13 +6,11 @@ import argparse
 from collections.abc import Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 from powerlab.cli.local_store import default_store
-from powerlab.cli.server_api import ServerApi
+from powerlab.cli.servers import connect
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.run import Run, Verdict
-from powerlab.protocol.records import RunPage
 
 if TYPE_CHECKING:
     from powerlab.store import Store
@@ -21,13 +19,13 @@ if TYPE_CHECKING:
 def stored_runs(args: argparse.Namespace) -> Iterator[Run]:
     """Yield the runs that ``--sweep``, ``--model`` and ``--verdict`` choose, in the order in which they arrived."""
     if args.server is not None:
-        yield from _from_server(ServerApi(args.server), args)
+        verdict = Verdict(args.verdict) if args.verdict else None
+        yield from connect(args.server).runs(sweep_id=args.sweep, model=args.model, verdict=verdict)
         return
     from powerlab.store import queries
+    from powerlab.store.filters import RunFilter
 
-    wish = queries.RunFilter(
-        sweep_id=args.sweep, model=args.model, verdict=Verdict(args.verdict) if args.verdict else None
-    )
+    wish = RunFilter(sweep_id=args.sweep, model=args.model, verdict=Verdict(args.verdict) if args.verdict else None)
     with closing(open_existing(args.database)) as store, store.session() as session:
         if args.sweep is not None:
             queries.sweep(session, args.sweep)
@@ -38,7 +36,7 @@ def stored_runs(args: argparse.Namespace) -> Iterator[Run]:
 def stored_run(args: argparse.Namespace) -> Run:
     """Return the run ``args.run_id``; raises PowerlabError where there is none."""
     if args.server is not None:
-        return ServerApi(args.server).get(f"/runs/{quote(args.run_id, safe='')}", Run)
+        return connect(args.server).run(args.run_id)
     from powerlab.store import queries
 
     with closing(open_existing(args.database)) as store, store.session() as session:
@@ -58,15 +56,3 @@ def open_existing(address: str | None) -> Store:
     if "://" not in chosen and not Path(chosen).exists():
         raise PowerlabError(f"there is no database {chosen}; `powerlab profile` makes one, or give --database.")
     return open_store(chosen)
-
-
-def _from_server(api: ServerApi, args: argparse.Namespace) -> Iterator[Run]:
-    chosen = {"sweep_id": args.sweep, "model": args.model, "verdict": args.verdict}
-    fields: dict[str, str | int] = {name: value for name, value in chosen.items() if value is not None}
-    fields["limit"] = 500
-    while True:
-        page = api.get("/runs", RunPage, **fields)
-        yield from page.items
-        if page.next_cursor is None:
-            return
-        fields["cursor"] = page.next_cursor

@@ -14,7 +14,7 @@ from powerlab.cli import sweeping
 from powerlab.cli.local_store import default_store
 from powerlab.cli.report import in_plan_order
 from powerlab.cli.run_source import open_existing, stored_runs
-from powerlab.cli.server_api import ServerApi
+from powerlab.cli.servers import connect
 from powerlab.domain.device import Device
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.run import Run
@@ -64,7 +64,7 @@ def find_sweep(word: str, args: argparse.Namespace) -> SweepRuns:
     if Path(word).is_file():
         return _from_file(Path(word))
     if args.server is not None:
-        return _from_record(sweeping.find_sweep(ServerApi(args.server), word), args)
+        return _from_record(sweeping.find_sweep(connect(args.server), word), args)
     kept = state_dir() / "sweeps" / f"{Path(word).name}.ndjson"
     has_database = importlib.util.find_spec("sqlalchemy") is not None and default_store().is_file()
     if args.database is None and kept.is_file() and not has_database:

@@ -10,17 +10,17 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from powerlab.analysis.summary import PointSummary
 from powerlab.cli import EXIT_INCOMPLETE, EXIT_OK
 from powerlab.cli.consoles import identified, plain_table, print_neatly, table_console
 from powerlab.cli.model_api import full_names
 from powerlab.cli.plans import plan_from
-from powerlab.cli.server_api import ServerApi
+from powerlab.cli.servers import connect
 from powerlab.cli.tables import sweep_table
+from powerlab.client import Client
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.model_name import short
 from powerlab.protocol.messages import SweepRequest
-from powerlab.protocol.records import OVER, DevicePage, DeviceRecord, SweepPage, SweepRecord, SweepState
+from powerlab.protocol.records import OVER, DeviceRecord, SweepRecord, SweepState
 from powerlab.protocol.wire import encode
 
 _POLL_S = 1.0
@@ -28,11 +28,8 @@ _POLL_S = 1.0
 
 def create(args: argparse.Namespace) -> int:
     """Queue a sweep."""
-    api = ServerApi(args.server)
-    device = find_device(api, args.device)
-    args.models = full_names(api, tuple(args.models))
-    plan = plan_from(args, device.device, device.capabilities)
-    record = api.post("/sweeps", SweepRequest(device_id=device.id, plan=plan), SweepRecord)
+    api = connect(args.server)
+    record = api.submit(request_from(args, api))
     if args.json:
         print(encode(record).decode())
     else:
@@ -40,9 +37,20 @@ def create(args: argparse.Namespace) -> int:
     return EXIT_OK
 
 
+def request_from(args: argparse.Namespace, api: Client) -> SweepRequest:
+    """Return what the words of the command line ask for."""
+    device = find_device(api, args.device)
+    args.models = full_names(api.transport, tuple(args.models))
+    plan = plan_from(args, device.device, device.capabilities)
+    return SweepRequest(device_id=device.id, plan=plan, priority=args.priority or 0)
+
+
 def list_all(args: argparse.Namespace) -> int:
-    """List every sweep."""
-    found = list(all_sweeps(ServerApi(args.server)))
+    """List sweeps."""
+    api = connect(args.server)
+    device_id = None if args.device is None else find_device(api, args.device).id
+    state = None if args.state is None else SweepState(args.state)
+    found = list(api.sweeps(device_id=device_id, state=state, model=args.model))
     if args.json:
         print(encode(found).decode())
         return EXIT_OK
@@ -58,21 +66,21 @@ def list_all(args: argparse.Namespace) -> int:
 
 def show(args: argparse.Namespace) -> int:
     """Show a sweep's state and table."""
-    api = ServerApi(args.server)
+    api = connect(args.server)
     return print_sweep(api, find_sweep(api, args.sweep), as_json=args.json)
 
 
 def watch(args: argparse.Namespace) -> int:
     """Follow a sweep until it is over."""
-    api = ServerApi(args.server)
+    api = connect(args.server)
     record = follow(api, find_sweep(api, args.sweep).id)
     print_sweep(api, record, as_json=args.json)
     return EXIT_OK if record.state is SweepState.DONE else EXIT_INCOMPLETE
 
 
-def find_device(api: ServerApi, wanted: str | None) -> DeviceRecord:
+def find_device(api: Client, wanted: str | None) -> DeviceRecord:
     """Return the device of that name or id; without one, the only device there is."""
-    devices = api.get("/devices", DevicePage).items
+    devices = list(api.devices())
     if not devices:
         raise PowerlabError("the server knows no device; enrol one with `powerlab agent enrol`.")
     names = ", ".join(device.device.name for device in devices)
@@ -86,21 +94,9 @@ def find_device(api: ServerApi, wanted: str | None) -> DeviceRecord:
     raise PowerlabError(f"the server knows no device {wanted!r}; it knows: {names}.")
 
 
-def all_sweeps(api: ServerApi) -> list[SweepRecord]:
-    """Return every sweep, newest first."""
-    found: list[SweepRecord] = []
-    cursor: str | None = None
-    while True:
-        page = api.get("/sweeps", SweepPage, limit=500, **({"cursor": cursor} if cursor else {}))
-        found.extend(page.items)
-        cursor = page.next_cursor
-        if cursor is None:
-            return found
-
-
-def find_sweep(api: ServerApi, wanted: str) -> SweepRecord:
+def find_sweep(api: Client, wanted: str) -> SweepRecord:
     """Return the sweep whose id begins with these digits."""
-    return only_sweep(all_sweeps(api), wanted)
+    return only_sweep(list(api.sweeps()), wanted)
 
 
 def only_sweep(sweeps: Sequence[SweepRecord], wanted: str) -> SweepRecord:
@@ -113,11 +109,11 @@ def only_sweep(sweeps: Sequence[SweepRecord], wanted: str) -> SweepRecord:
     return found[0]
 
 
-def follow(api: ServerApi, sweep_id: str, still_going: Callable[[], None] = lambda: None) -> SweepRecord:
+def follow(api: Client, sweep_id: str, still_going: Callable[[], None] = lambda: None) -> SweepRecord:
     """Show a progress bar on standard error until a sweep is over, and return it; ``still_going`` may object."""
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True)) as progress:
-        record = api.get(f"/sweeps/{sweep_id}", SweepRecord)
+        record = api.sweep(sweep_id)
         task = progress.add_task(record.state, total=record.planned_run_count)
         while True:
             progress.update(
@@ -127,12 +123,12 @@ def follow(api: ServerApi, sweep_id: str, still_going: Callable[[], None] = lamb
                 return record
             still_going()
             time.sleep(_POLL_S)
-            record = api.get(f"/sweeps/{sweep_id}", SweepRecord)
+            record = api.sweep(sweep_id)
 
 
-def print_sweep(api: ServerApi, record: SweepRecord, *, as_json: bool) -> int:
+def print_sweep(api: Client, record: SweepRecord, *, as_json: bool) -> int:
     """Print a sweep's state and the table of its points."""
-    summaries = api.get(f"/sweeps/{record.id}/points", tuple[PointSummary, ...])
+    summaries = api.summaries(record.id)
     if as_json:
         print(encode({"sweep": record, "summaries": summaries}).decode())
         return EXIT_OK

@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from powerlab.cli.server_api import ServerApi
+from powerlab.cli.servers import connect
 from powerlab.domain.errors import PowerlabError
 from powerlab.protocol.access import NewToken, TokenPage, TokenRecord, TokenRequest
 from powerlab.protocol.messages import EnrolmentCode, EnrolmentCodeRequest
@@ -41,7 +41,7 @@ class ServerTokens:
     """Asks a server."""
 
     def __init__(self, server: str) -> None:
-        self._api = ServerApi(server)
+        self._api = connect(server).transport
 
     def create(self, request: TokenRequest) -> NewToken:
         """Make a token."""

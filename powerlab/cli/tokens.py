@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from powerlab.cli.server_api import add_server_argument
+from powerlab.cli.servers import add_server_argument
 
 _DESCRIPTION = """\
 Make, list and revoke the tokens of a server: a viewer reads, an operator also asks for sweeps and enrols devices, an

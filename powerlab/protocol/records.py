@@ -8,8 +8,11 @@ from enum import StrEnum
 
 from powerlab.domain.device import Capabilities, Device, SelfCheck
 from powerlab.domain.layers import LayerProfile
-from powerlab.domain.run import Run
+from powerlab.domain.power import Part, Rail
+from powerlab.domain.quantity import Metric
+from powerlab.domain.run import Run, Verdict
 from powerlab.domain.sweep import Point, SweepPlan
+from powerlab.domain.workload import Workload
 
 
 class SweepState(StrEnum):
@@ -160,9 +163,94 @@ class JobPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DevicePage:
-    """Every device, in the order of their names."""
+    """Some devices, in the order of their names; ``next_cursor`` asks for those after them, None at the end."""
 
     items: tuple[DeviceRecord, ...]
+    next_cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadRecord:
+    """A workload that was asked for at least once, its number, and how many runs of it are stored."""
+
+    id: int
+    workload: Workload
+    stored_run_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadPage:
+    """Some workloads, the first asked for first; ``next_cursor`` asks for those after them, None at the end."""
+
+    items: tuple[WorkloadRecord, ...]
+    next_cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PointRecord:
+    """A point of a sweep.
+
+    Attributes:
+        number: grows with every point that is asked for.
+        id: depends on the point's content alone: the same point has it in every sweep.
+        sweep_id: the sweep.
+        device_id: where that runs.
+        point: what is run.
+        stored_run_count: runs that have arrived, whatever their verdict.
+    """
+
+    number: int
+    id: str
+    sweep_id: str
+    device_id: str
+    point: Point
+    stored_run_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PointPage:
+    """Some points, the first asked for first; ``next_cursor`` asks for those after them, None at the end."""
+
+    items: tuple[PointRecord, ...]
+    next_cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FigureRecord:
+    """One figure of a run, with what it was measured on; ``unit`` is that of the figure."""
+
+    run_id: str
+    sweep_id: str
+    device_id: str
+    device_name: str
+    point: Point
+    repeat: int
+    verdict: Verdict
+    received_at: datetime
+    metric: Metric
+    unit: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FigurePage:
+    """Some figures, as their runs arrived; ``next_cursor`` asks for those after them, None at the end."""
+
+    items: tuple[FigureRecord, ...]
+    next_cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceView:
+    """A rail's trace in one part of the run: ``time_ns`` on the device's CLOCK_MONOTONIC, ``value`` as the rail says.
+
+    That is W, J of a counter, s of a query's latency at the time of its issue, or °C.
+    """
+
+    rail: Rail
+    time_ns: tuple[int, ...]
+    value: tuple[float, ...]
+    read_cost_ns: int
+    part: Part
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

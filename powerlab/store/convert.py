@@ -10,22 +10,26 @@ from powerlab.domain.workload import Preparation, Scenario, Workload
 from powerlab.protocol.messages import Description
 from powerlab.protocol.records import DeviceRecord, JobRecord, SweepRecord, SweepState
 from powerlab.protocol.wire import from_document
-from powerlab.store.models import DeviceRow, DeviceSnapshotRow, JobRow, PointRow, RailRow, RunRow, SweepRow
+from powerlab.store.models import DeviceRow, DeviceSnapshotRow, JobRow, PointRow, RailRow, RunRow, SweepRow, WorkloadRow
+
+
+def to_workload(row: WorkloadRow) -> Workload:
+    """Return what a workload row says."""
+    return Workload(
+        model=row.model,
+        batch_size=row.batch_size,
+        precision=row.precision,
+        scenario=Scenario(row.scenario),
+        engine=row.engine,
+        slices=row.slices,
+        preparation=Preparation(row.preparation),
+        latency_bound_ms=row.latency_bound_ms,
+    )
 
 
 def to_point(row: PointRow) -> Point:
     """Return what a point row says."""
-    load = row.workload
-    workload = Workload(
-        model=load.model,
-        batch_size=load.batch_size,
-        precision=load.precision,
-        scenario=Scenario(load.scenario),
-        engine=load.engine,
-        slices=load.slices,
-        preparation=Preparation(load.preparation),
-        latency_bound_ms=load.latency_bound_ms,
-    )
+    workload = to_workload(row.workload)
     return Point(workload=workload, threads=row.threads, mode=row.power_mode.name, spin_us=row.spin_us, cores=row.cores)
 
 

@@ -22,7 +22,8 @@ class Bucket(StrEnum):
 def decimate(trace: Trace, points: int, bucket: Bucket = Bucket.MINMAX) -> Trace:
     """Return a trace of at most ``points`` samples; a shorter one is returned as it is.
 
-    Buckets hold equally many samples, not equal times: every sample counts once in a mean.
+    Buckets hold equally many samples, not equal times: every sample counts once in a mean. With extremes the first and
+    the last sample stay as well, from four points on.
 
     Args:
         trace: n samples.
@@ -34,11 +35,11 @@ def decimate(trace: Trace, points: int, bucket: Bucket = Bucket.MINMAX) -> Trace
     count = len(trace.time_ns)
     if count <= points:
         return trace
-    buckets = points // 2 if bucket is Bucket.MINMAX else points
-    starts = (np.arange(buckets) * count) // buckets
     if bucket is Bucket.MEAN:
-        return _means(trace, starts)
-    chosen = _extremes(trace.value, starts)
+        return _means(trace, (np.arange(points) * count) // points)
+    ends = points >= 4
+    buckets = (points - 2) // 2 if ends else 1
+    chosen = _extremes(trace.value, (np.arange(buckets) * count) // buckets, (0, count - 1) if ends else ())
     return replace(trace, time_ns=trace.time_ns[chosen], value=trace.value[chosen])
 
 
@@ -49,9 +50,9 @@ def _means(trace: Trace, starts: NDArray[np.int64]) -> Trace:
     return replace(trace, time_ns=time_ns, value=np.add.reduceat(trace.value, starts) / sizes)
 
 
-def _extremes(value: NDArray[np.float64], starts: NDArray[np.int64]) -> NDArray[np.intp]:
+def _extremes(value: NDArray[np.float64], starts: NDArray[np.int64], more: tuple[int, ...]) -> NDArray[np.intp]:
     edges = [*starts.tolist(), len(value)]
-    chosen: set[int] = set()
+    chosen = set(more)
     for start, end in pairwise(edges):
         part = value[start:end]
         chosen.update((start + int(part.argmin()), start + int(part.argmax())))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Select, func, select, tuple_
@@ -11,11 +10,12 @@ from sqlalchemy.orm import Session, joinedload, selectinload
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.power import POWER_QUANTITIES, Part, Trace
-from powerlab.domain.run import Run, Verdict
+from powerlab.domain.run import Run
 from powerlab.protocol.records import DeviceRecord, SweepRecord
 from powerlab.store.convert import to_device, to_run, to_sweep
 from powerlab.store.errors import NotFoundError
-from powerlab.store.models import DeviceRow, DeviceSnapshotRow, PointRow, RunRow, SweepRow, WorkloadRow
+from powerlab.store.filters import DeviceFilter, RunFilter, SweepFilter
+from powerlab.store.models import DeviceRow, DeviceSnapshotRow, PointRow, RunRow, SweepRow
 from powerlab.store.traces import DatabaseTraces
 
 _BATCH = 200
@@ -36,16 +36,18 @@ def newest_snapshot(session: Session, device_id: str) -> DeviceSnapshotRow:
     return row
 
 
-def list_devices(session: Session) -> list[DeviceRecord]:
-    """Return every device, in the order of their names."""
+def list_devices(session: Session, wish: DeviceFilter | None = None) -> list[DeviceRecord]:
+    """Return devices, in the order of their names."""
+    chosen = wish or DeviceFilter()
     newest = select(func.max(DeviceSnapshotRow.id)).group_by(DeviceSnapshotRow.device_id)
-    rows = session.execute(
+    wanted = (
         select(DeviceRow, DeviceSnapshotRow)
         .join(DeviceSnapshotRow, DeviceSnapshotRow.device_id == DeviceRow.id)
         .where(DeviceSnapshotRow.id.in_(newest))
-        .order_by(DeviceRow.name)
+        .order_by(DeviceRow.name, DeviceRow.id)
+        .limit(chosen.limit)
     )
-    return [to_device(row, snapshot) for row, snapshot in rows]
+    return [to_device(row, snapshot) for row, snapshot in session.execute(chosen.narrow(wanted))]
 
 
 def device(session: Session, device_id: str) -> DeviceRecord:
@@ -62,10 +64,15 @@ def _sweeps() -> Select[SweepRow, int]:
 
 
 def list_sweeps(
-    session: Session, *, limit: int | None = None, after: tuple[datetime, str] | None = None
+    session: Session,
+    wish: SweepFilter | None = None,
+    *,
+    limit: int | None = None,
+    after: tuple[datetime, str] | None = None,
 ) -> list[SweepRecord]:
-    """Return the sweeps, newest first; ``after`` is the (created_at, id) of the last one seen."""
-    wanted = _sweeps().order_by(SweepRow.created_at.desc(), SweepRow.id.desc()).limit(limit)
+    """Return sweeps, newest first; ``after`` is the (created_at, id) of the last one seen."""
+    chosen = wish or SweepFilter()
+    wanted = chosen.narrow(_sweeps()).order_by(SweepRow.created_at.desc(), SweepRow.id.desc()).limit(limit)
     if after is not None:
         wanted = wanted.where(tuple_(SweepRow.created_at, SweepRow.id) < after)
     return [to_sweep(row, count) for row, count in session.execute(wanted)]
@@ -98,31 +105,9 @@ def runs_of_sweep(session: Session, sweep_id: str) -> list[Run]:
     return [to_run(row) for row in session.scalars(wanted)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunFilter:
-    """Which runs are wanted; None asks for all. ``after`` is the (received_at, id) of the last one seen."""
-
-    sweep_id: str | None = None
-    device_id: str | None = None
-    verdict: Verdict | None = None
-    model: str | None = None
-    limit: int | None = None
-    after: tuple[datetime, str] | None = None
-
-
 def stream_runs(session: Session, wish: RunFilter) -> Iterator[tuple[datetime, Run]]:
     """Yield runs with the time each arrived, in that order, fetching a few rows at a time."""
-    wanted = _runs().order_by(RunRow.received_at, RunRow.id).limit(wish.limit)
-    if wish.sweep_id is not None:
-        wanted = wanted.where(RunRow.sweep_id == wish.sweep_id)
-    if wish.device_id is not None:
-        wanted = wanted.join(SweepRow, SweepRow.id == RunRow.sweep_id).where(SweepRow.device_id == wish.device_id)
-    if wish.verdict is not None:
-        wanted = wanted.where(RunRow.verdict == wish.verdict.value)
-    if wish.model is not None:
-        wanted = wanted.join(PointRow.workload).where(WorkloadRow.model == wish.model)
-    if wish.after is not None:
-        wanted = wanted.where(tuple_(RunRow.received_at, RunRow.id) > wish.after)
+    wanted = wish.narrow(_runs()).order_by(RunRow.received_at, RunRow.id).limit(wish.limit)
     for row in session.scalars(wanted.execution_options(yield_per=_BATCH)):
         yield row.received_at, to_run(row)
 

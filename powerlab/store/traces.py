@@ -20,6 +20,7 @@ from powerlab.store.decimate import Bucket, decimate
 from powerlab.store.errors import ConflictError
 from powerlab.store.models import RailRow, TraceChunkRow
 
+_FOREVER_NS = 2**63 - 1
 _CHUNKS = 4
 """Chunks fetched at a time where a run's are streamed; each is up to a megabyte."""
 
@@ -35,8 +36,10 @@ class TraceStore(Protocol):
         """Yield the part of each rail's trace that lies in a window, both ends included."""
         ...
 
-    def decimate(self, run_id: str, points: int, bucket: Bucket) -> Iterator[Trace]:
-        """Yield each rail's trace with at most that many points."""
+    def decimate(
+        self, run_id: str, points: int, bucket: Bucket, start_ns: int | None = None, end_ns: int | None = None
+    ) -> Iterator[Trace]:
+        """Yield each rail's trace with at most that many points, of a window where one is given."""
         ...
 
     def scan(self, run_id: str) -> Iterator[Trace]:
@@ -93,9 +96,12 @@ class DatabaseTraces:
                     part=trace.part,
                 )
 
-    def decimate(self, run_id: str, points: int, bucket: Bucket) -> Iterator[Trace]:
-        """Yield each rail's trace with at most that many points."""
-        return (decimate(trace, points, bucket) for trace in self._traces(run_id))
+    def decimate(
+        self, run_id: str, points: int, bucket: Bucket, start_ns: int | None = None, end_ns: int | None = None
+    ) -> Iterator[Trace]:
+        """Yield each rail's trace with at most that many points, of a window where one is given."""
+        first, last = 0 if start_ns is None else start_ns, _FOREVER_NS if end_ns is None else end_ns
+        return (decimate(trace, points, bucket) for trace in self.window(run_id, first, last))
 
     def scan(self, run_id: str) -> Iterator[Trace]:
         """Yield each rail's trace, whole."""

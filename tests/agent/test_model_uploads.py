@@ -19,7 +19,7 @@ from onnx_bytes import sha256
 from powerlab import cli
 from powerlab.cli import model_api
 from powerlab.cli.model_api import ModelApi
-from powerlab.cli.server_api import ServerApi
+from powerlab.client.transport import Transport
 from powerlab.domain.errors import PowerlabError
 from small_network import write_small_network
 
@@ -28,12 +28,12 @@ UPLOAD_AND_DIE = f"""
 import os, signal, sys
 from pathlib import Path
 from powerlab.cli import model_api
-from powerlab.cli.server_api import ServerApi
+from powerlab.client.transport import Transport
 model_api.PART_BYTES = 100_000
 def moved(done, total):
     if done >= {KILLED_AT}:
         os.kill(os.getpid(), signal.SIGKILL)
-model_api.ModelApi(ServerApi(sys.argv[1])).upload(Path(sys.argv[2]), "net", moved)
+model_api.ModelApi(Transport(sys.argv[1])).upload(Path(sys.argv[2]), "net", moved)
 """
 
 
@@ -88,11 +88,11 @@ def test_a_killed_upload_goes_on_where_it_was(server: Any, tmp_path: Path, monke
     assert died.returncode == -9
     moves: list[int] = []
     monkeypatch.setattr(model_api, "PART_BYTES", 100_000)
-    record = ModelApi(ServerApi(server.url)).upload(path, "net", lambda done, _: moves.append(done))
+    record = ModelApi(Transport(server.url)).upload(path, "net", lambda done, _: moves.append(done))
     assert record.complete
     assert moves[0] == KILLED_AT
     again: list[int] = []
-    ModelApi(ServerApi(server.url)).upload(path, "net", lambda done, _: again.append(done))
+    ModelApi(Transport(server.url)).upload(path, "net", lambda done, _: again.append(done))
     assert again == [path.stat().st_size]
     reply = urllib3.request("GET", f"{server.url}/api/v1/models/{record.sha256}/content")
     assert reply.data == path.read_bytes()
@@ -109,7 +109,7 @@ def test_a_server_that_is_killed_meanwhile_costs_a_wait(server: Any, tmp_path: P
             starting.append(threading.Thread(target=server.start))
             starting[0].start()
 
-    record = ModelApi(ServerApi(server.url)).upload(path, "net", moved)
+    record = ModelApi(Transport(server.url)).upload(path, "net", moved)
     starting[0].join()
     assert record.complete
     reply = urllib3.request("GET", f"{server.url}/api/v1/models/{record.sha256}/content")
@@ -120,7 +120,7 @@ def test_a_server_that_stays_away_is_a_sentence(tmp_path: Path, monkeypatch: Any
     monkeypatch.setattr(model_api, "_FIRST_WAIT_S", 0.001)
     path = write_small_network(tmp_path / "net.onnx")
     with pytest.raises(PowerlabError, match="no powerlab server answers"):
-        ModelApi(ServerApi("http://127.0.0.1:9")).upload(path, "net", lambda *_: None)
+        ModelApi(Transport("http://127.0.0.1:9")).upload(path, "net", lambda *_: None)
 
 
 def test_a_file_that_changes_meanwhile_is_a_sentence(server: Any, tmp_path: Path, monkeypatch: Any) -> None:
@@ -133,7 +133,7 @@ def test_a_file_that_changes_meanwhile_is_a_sentence(server: Any, tmp_path: Path
                 path.write_bytes(change)
 
         with pytest.raises(PowerlabError, match=words):
-            ModelApi(ServerApi(server.url)).upload(path, "net", moved)
+            ModelApi(Transport(server.url)).upload(path, "net", moved)
 
 
 def test_files_that_are_no_models_are_not_sent(server: Any, tmp_path: Path, capsys: Any) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from powerlab import cli
 from powerlab.cli import auditing
-from powerlab.cli.server_api import ServerApi
+from powerlab.client.transport import Transport
 from powerlab.domain.run import Verdict
 from powerlab.measure.audit.audit import Audit, audit, audit_of_damaged
 from powerlab.measure.audit.compare import Compared
@@ -22,12 +22,12 @@ def answered(monkeypatch):
     asked: list[str] = []
 
     def install(found: Audit) -> list[str]:
-        def get(self: ServerApi, path: str, kind: type[Audit], **_: object) -> Audit:
+        def get(self: Transport, path: str, kind: type[Audit], **_: object) -> Audit:
             assert kind is Audit
             asked.append(path)
             return found
 
-        monkeypatch.setattr(ServerApi, "get", get)
+        monkeypatch.setattr(Transport, "get", get)
         return asked
 
     return install

@@ -2,27 +2,57 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from typing import Annotated
 
+from fastapi import APIRouter, Query
+
+from powerlab.domain.device import Capabilities
 from powerlab.domain.mode import PowerMode
 from powerlab.protocol.records import DevicePage, DeviceRecord
 from powerlab.store import queries
-from powerlab_api.deps import ReadSession
+from powerlab.store.filters import DeviceFilter
+from powerlab_api.deps import Cursor, Limit, ReadSession
 from powerlab_api.needs import Needs
+from powerlab_api.paging import cut, place_of
+from powerlab_api.run_wishes import Moment
 
 router = APIRouter(prefix="/devices", tags=["devices"])
 
 
 @router.get("", dependencies=[Needs.viewer])
-def list_devices(session: ReadSession) -> DevicePage:
-    """Return every device with its capabilities."""
-    return DevicePage(items=tuple(queries.list_devices(session)))
+def list_devices(
+    session: ReadSession,
+    *,
+    name: Annotated[str | None, Query(description="a part of the name, in capitals or not")] = None,
+    board: Annotated[str | None, Query(description="as `powerlab boards` names it")] = None,
+    simulated: bool | None = None,
+    seen_since: Moment = None,
+    limit: Limit = 100,
+    cursor: Cursor = None,
+) -> DevicePage:
+    """Return devices with their capabilities, in the order of their names."""
+    wish = DeviceFilter(
+        name=name,
+        board=board,
+        simulated=simulated,
+        seen_since=seen_since,
+        limit=limit + 1,
+        after=place_of(cursor, tuple[str, str]),
+    )
+    items, more = cut(queries.list_devices(session, wish), limit, lambda one: (one.device.name, one.id))
+    return DevicePage(items=items, next_cursor=more)
 
 
 @router.get("/{device_id}", dependencies=[Needs.viewer])
 def read_device(session: ReadSession, device_id: str) -> DeviceRecord:
     """Return one device with its capabilities."""
     return queries.device(session, device_id)
+
+
+@router.get("/{device_id}/capabilities", dependencies=[Needs.viewer])
+def read_capabilities(session: ReadSession, device_id: str) -> Capabilities:
+    """Return what a device can measure and be set to."""
+    return queries.device(session, device_id).capabilities
 
 
 @router.get("/{device_id}/modes", dependencies=[Needs.viewer])

@@ -12,6 +12,7 @@ from powerlab.domain.run import Verdict
 from powerlab.protocol.export import FIGURE_COLUMNS, csv_lines, figure_rows, ndjson_lines
 from powerlab.protocol.trace_export import trace_csv_lines, trace_ndjson_lines
 from powerlab.store import Store, queries
+from powerlab.store.filters import RunFilter
 from powerlab.store.trace_stream import chosen_run, stream_chunks
 from powerlab_api.deps import ReadSession, StoreDep
 from powerlab_api.needs import Needs
@@ -48,7 +49,7 @@ def export_runs(
     """Stream runs in the order in which they arrived: a row a figure (CSV, Parquet), or a document a run (NDJSON)."""
     if sweep_id is not None:
         queries.sweep(session, sweep_id)
-    wish = queries.RunFilter(sweep_id=sweep_id, device_id=device_id, model=model, verdict=verdict)
+    wish = RunFilter(sweep_id=sweep_id, device_id=device_id, model=model, verdict=verdict)
     return _attachment(_runs(store, wish, format), "runs", format)
 
 
@@ -75,7 +76,7 @@ def _attachment(parts: Iterator[str] | Iterator[bytes], name: str, format_: Form
     return StreamingResponse(parts, media_type=_MEDIA_TYPES[format_], headers=headers)
 
 
-def _runs(store: Store, wish: queries.RunFilter, format_: Format) -> Iterator[str] | Iterator[bytes]:
+def _runs(store: Store, wish: RunFilter, format_: Format) -> Iterator[str] | Iterator[bytes]:
     with store.session() as session:
         runs = (run for _, run in queries.stream_runs(session, wish))
         match format_:

@@ -14,9 +14,10 @@ from powerlab.protocol.messages import Fence, Finish, JobStanding, Lease, LeaseR
 from powerlab.protocol.records import JobPage, JobRecord, SweepState
 from powerlab.store.job_queries import JobFilter, job, list_jobs
 from powerlab.store.writes import jobs
-from powerlab_api.cursor import from_cursor, to_cursor
+from powerlab_api.cursor import from_cursor
 from powerlab_api.deps import Cursor, Limit, ReadSession, SettingsDep, StoreDep
 from powerlab_api.needs import AgentDevice, Needs
+from powerlab_api.paging import cut
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
 
@@ -44,10 +45,8 @@ def read_queue(
         limit=limit + 1,
         after=from_cursor(cursor),
     )
-    found = list_jobs(session, wish)
-    items = found[:limit]
-    more = to_cursor(items[-1].created_at, items[-1].id) if len(found) > limit else None
-    return JobPage(items=tuple(items), next_cursor=more)
+    items, more = cut(list_jobs(session, wish), limit, lambda one: (one.created_at, one.id))
+    return JobPage(items=items, next_cursor=more)
 
 
 @router.get("/{job_id}", dependencies=[Needs.viewer])

@@ -2,67 +2,46 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import replace
 
-from fastapi import APIRouter, Header, Response, status
+from fastapi import APIRouter, Response, status
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.domain.run import Run, Verdict
+from powerlab.domain.run import Run
 from powerlab.measure.audit.audit import Audit
 from powerlab.protocol.messages import RunUpload, Stored
 from powerlab.protocol.records import RunPage
-from powerlab.protocol.wire import digest
 from powerlab.store import queries
 from powerlab.store.audit import audit_run
 from powerlab.store.writes.runs import store_run
-from powerlab_api.cursor import from_cursor, to_cursor
+from powerlab_api.cursor import from_cursor
 from powerlab_api.deps import Cursor, Limit, ReadSession, StoreDep
-from powerlab_api.etags import matches
+from powerlab_api.etags import UNCHANGED, IfNoneMatch, fresh
 from powerlab_api.needs import AgentDevice, Needs
+from powerlab_api.paging import cut
+from powerlab_api.run_wishes import RunWish
 
 router = APIRouter(prefix="/runs", tags=["runs"])
 
 
 @router.get("", dependencies=[Needs.viewer])
-def list_runs(
-    session: ReadSession,
-    *,
-    sweep_id: str | None = None,
-    device_id: str | None = None,
-    model: str | None = None,
-    verdict: Verdict | None = None,
-    limit: Limit = 100,
-    cursor: Cursor = None,
-) -> RunPage:
+def list_runs(session: ReadSession, runs: RunWish, *, limit: Limit = 100, cursor: Cursor = None) -> RunPage:
     """Return runs in the order in which they arrived."""
-    wish = queries.RunFilter(
-        sweep_id=sweep_id,
-        device_id=device_id,
-        model=model,
-        verdict=verdict,
-        limit=limit + 1,
-        after=from_cursor(cursor),
-    )
-    found = list(queries.stream_runs(session, wish))
-    items = found[:limit]
-    more = to_cursor(items[-1][0], items[-1][1].id) if len(found) > limit else None
+    wish = replace(runs, limit=limit + 1, after=from_cursor(cursor))
+    items, more = cut(list(queries.stream_runs(session, wish)), limit, lambda one: (one[0], one[1].id))
     return RunPage(items=tuple(run for _, run in items), next_cursor=more)
 
 
-@router.get("/{run_id}", dependencies=[Needs.viewer], response_model=Run, responses={304: {"description": "unchanged"}})
+@router.get("/{run_id}", dependencies=[Needs.viewer], response_model=Run, responses=UNCHANGED)
 def read_run(
-    session: ReadSession, run_id: str, response: Response, if_none_match: Annotated[str | None, Header()] = None
+    session: ReadSession, run_id: str, response: Response, if_none_match: IfNoneMatch = None
 ) -> Run | Response:
     """Return one run. Runs never change, so that its ETag holds for ever.
 
     ``run_id`` may be the beginning of an identifier, where no other run's begins so.
     """
     run = queries.run(session, queries.run_id_from(session, run_id))
-    etag = f'"{digest(run)}"'
-    if if_none_match is not None and matches(if_none_match, etag):
-        return Response(status_code=status.HTTP_304_NOT_MODIFIED, headers={"ETag": etag})
-    response.headers["ETag"] = etag
-    return run
+    return fresh(run, response, if_none_match)
 
 
 @router.get("/{run_id}/audit", dependencies=[Needs.viewer])

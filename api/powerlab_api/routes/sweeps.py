@@ -8,12 +8,16 @@ from fastapi import APIRouter, Header, Response, status
 
 from powerlab.analysis.summary import PointSummary, summarise
 from powerlab.protocol.messages import SweepRequest
-from powerlab.protocol.records import SweepPage, SweepRecord
+from powerlab.protocol.records import SweepPage, SweepRecord, SweepState
 from powerlab.store import queries
+from powerlab.store.filters import SweepFilter
 from powerlab.store.writes.sweeps import submit_sweep
-from powerlab_api.cursor import from_cursor, to_cursor
+from powerlab_api.cursor import from_cursor
 from powerlab_api.deps import Cursor, Limit, ReadSession, StoreDep
+from powerlab_api.etags import UNCHANGED, IfNoneMatch, fresh
 from powerlab_api.needs import Needs, Submitter
+from powerlab_api.paging import cut
+from powerlab_api.run_wishes import Moment
 
 router = APIRouter(prefix="/sweeps", tags=["sweeps"])
 
@@ -71,21 +75,53 @@ def answer(response: Response, record: SweepRecord, *, created: bool) -> SweepRe
 
 
 @router.get("", dependencies=[Needs.viewer])
-def list_sweeps(session: ReadSession, limit: Limit = 50, cursor: Cursor = None) -> SweepPage:
+def list_sweeps(
+    session: ReadSession,
+    *,
+    device_id: str | None = None,
+    state: SweepState | None = None,
+    model: str | None = None,
+    submitter: str | None = None,
+    created_from: Moment = None,
+    created_to: Moment = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> SweepPage:
     """Return sweeps, newest first."""
-    found = queries.list_sweeps(session, limit=limit + 1, after=from_cursor(cursor))
-    items = found[:limit]
-    more = to_cursor(items[-1].created_at, items[-1].id) if len(found) > limit else None
-    return SweepPage(items=tuple(items), next_cursor=more)
+    wish = SweepFilter(
+        device_id=device_id,
+        state=state,
+        model=model,
+        submitter=submitter,
+        created_from=created_from,
+        created_to=created_to,
+    )
+    found = queries.list_sweeps(session, wish, limit=limit + 1, after=from_cursor(cursor))
+    items, more = cut(found, limit, lambda one: (one.created_at, one.id))
+    return SweepPage(items=items, next_cursor=more)
 
 
-@router.get("/{sweep_id}", dependencies=[Needs.viewer])
-def read_sweep(session: ReadSession, sweep_id: str) -> SweepRecord:
+@router.get(
+    "/{sweep_id}",
+    dependencies=[Needs.viewer],
+    response_model=SweepRecord,
+    responses=UNCHANGED,
+)
+def read_sweep(
+    session: ReadSession, sweep_id: str, response: Response, if_none_match: IfNoneMatch = None
+) -> SweepRecord | Response:
     """Return one sweep."""
-    return queries.sweep(session, sweep_id)
+    return fresh(queries.sweep(session, sweep_id), response, if_none_match)
 
 
-@router.get("/{sweep_id}/points", dependencies=[Needs.viewer])
-def list_points(session: ReadSession, sweep_id: str) -> tuple[PointSummary, ...]:
+@router.get(
+    "/{sweep_id}/points",
+    dependencies=[Needs.viewer],
+    response_model=tuple[PointSummary, ...],
+    responses=UNCHANGED,
+)
+def list_points(
+    session: ReadSession, sweep_id: str, response: Response, if_none_match: IfNoneMatch = None
+) -> tuple[PointSummary, ...] | Response:
     """Return one summary for each point that has runs: medians with their intervals, and what the rules said."""
-    return summarise(queries.runs_of_sweep(session, sweep_id))
+    return fresh(summarise(queries.runs_of_sweep(session, sweep_id)), response, if_none_match)

@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response, status
 
-from powerlab.domain.power import Part, Rail, Trace
+from powerlab.domain.power import Trace
 from powerlab.protocol.messages import ChunkUpload, Stored
+from powerlab.protocol.records import TraceView
 from powerlab.store import queries
 from powerlab.store.decimate import Bucket
 from powerlab.store.traces import DatabaseTraces
 from powerlab.store.writes.runs import store_chunk
 from powerlab_api.deps import ReadSession, StoreDep
+from powerlab_api.etags import UNCHANGED, IfNoneMatch, fresh
 from powerlab_api.needs import AgentDevice, Needs
 
 router = APIRouter(prefix="/runs/{run_id}/traces", tags=["traces"])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TraceView:
-    """A rail's trace in one part of the run: ``time_ns`` on the device's CLOCK_MONOTONIC, ``value`` as the rail says.
-
-    That is W, J of a counter, s of a query's latency at the time of its issue, or °C.
-    """
-
-    rail: Rail
-    time_ns: tuple[int, ...]
-    value: tuple[float, ...]
-    read_cost_ns: int
-    part: Part
 
 
 def _view(trace: Trace) -> TraceView:
@@ -43,16 +30,29 @@ def _view(trace: Trace) -> TraceView:
     )
 
 
-@router.get("", dependencies=[Needs.viewer])
+Nanoseconds = Annotated[int | None, Query(ge=0, le=2**63 - 1, description="on the device's CLOCK_MONOTONIC")]
+
+
+@router.get("", dependencies=[Needs.viewer], response_model=tuple[TraceView, ...], responses=UNCHANGED)
 def read_traces(
     session: ReadSession,
     run_id: str,
+    response: Response,
+    *,
+    from_ns: Nanoseconds = None,
+    to_ns: Nanoseconds = None,
     points: Annotated[int, Query(ge=2, le=100_000, description="samples of each rail at most")] = 1000,
     bucket: Annotated[Bucket, Query(description="extremes of neighbouring samples, or their mean")] = Bucket.MINMAX,
-) -> tuple[TraceView, ...]:
-    """Return all that was recorded with a run: one trace a rail and part of the run."""
+    if_none_match: IfNoneMatch = None,
+) -> tuple[TraceView, ...] | Response:
+    """Return what was recorded with a run, whole or within a window: one trace a rail and part of the run.
+
+    Both ends of the window belong to it. Of a trace that is longer than ``points`` neighbours are drawn together; with
+    their extremes the first and the last sample stay, so that windows beside each other leave no gap.
+    """
     queries.run(session, run_id)
-    return tuple(_view(trace) for trace in DatabaseTraces(session).decimate(run_id, points, bucket))
+    found = DatabaseTraces(session).decimate(run_id, points, bucket, from_ns, to_ns)
+    return fresh(tuple(map(_view, found)), response, if_none_match)
 
 
 @router.put("/chunks", dependencies=[Needs.agent])

@@ -45,6 +45,7 @@ class PowerModeRow(Base):
     __tablename__ = "power_mode"
     __table_args__ = (
         UniqueConstraint("snapshot_id", "name"),
+        Index(None, "name"),
         CheckConstraint(one_of("origin", ModeOrigin), name="origin"),
     )
 

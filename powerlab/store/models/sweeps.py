@@ -34,6 +34,7 @@ class WorkloadRow(Base):
         CheckConstraint("latency_bound_ms >= 0", name="latency_bound"),
         CheckConstraint(one_of("preparation", Preparation), name="preparation"),
         CheckConstraint(one_of("scenario", Scenario), name="scenario"),
+        Index(None, "model"),
     )
 
     id: Mapped[int] = mapped_column(BigKey, primary_key=True)
@@ -81,10 +82,10 @@ class PointRow(Base):
 
     id: Mapped[int] = mapped_column(BigKey, primary_key=True)
     sweep_id: Mapped[str] = mapped_column(Uuid, ForeignKey("sweep.id"))
-    key: Mapped[str] = mapped_column(String(16))
+    key: Mapped[str] = mapped_column(String(16), index=True)
     position: Mapped[int]
-    workload_id: Mapped[int] = mapped_column(BigKey, ForeignKey("workload.id"))
-    power_mode_id: Mapped[int] = mapped_column(BigKey, ForeignKey("power_mode.id"))
+    workload_id: Mapped[int] = mapped_column(BigKey, ForeignKey("workload.id"), index=True)
+    power_mode_id: Mapped[int] = mapped_column(BigKey, ForeignKey("power_mode.id"), index=True)
     threads: Mapped[int]
     spin_us: Mapped[int | None]
     cores: Mapped[str] = mapped_column(String(200))
@@ -110,6 +111,7 @@ class JobRow(Base):
         CheckConstraint("(finished_at IS NOT NULL) = (state IN ('done', 'failed', 'cancelled'))", name="finished_at"),
         CheckConstraint("priority BETWEEN -1000 AND 1000", name="priority"),
         Index(None, "device_id", "state"),
+        Index(None, "state"),
         Index(None, "created_at", "id"),
     )
 

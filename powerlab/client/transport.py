@@ -1,79 +1,59 @@
-"""The server as the command line sees it."""
+"""Requests and answers over HTTP, with errors as sentences."""
 
 from __future__ import annotations
 
-import argparse
-import os
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import TypeVar
+from urllib.parse import urlencode
 
+import urllib3
+
+from powerlab.client.errors import ServerAwayError, StatusError
+from powerlab.client.patience import patiently
 from powerlab.domain.errors import PowerlabError
-
-if TYPE_CHECKING:
-    import urllib3
+from powerlab.protocol.messages import Problem
+from powerlab.protocol.wire import decode, encode
 
 T = TypeVar("T")
 DEFAULT_SERVER = "http://127.0.0.1:8765"
 _CONNECT_S, _READ_S = 5.0, 30.0
 
 
-def add_server_argument(parser: argparse.ArgumentParser) -> None:
-    """Add ``--server``."""
-    parser.add_argument(
-        "--server",
-        metavar="URL",
-        default=os.environ.get("POWERLAB_SERVER", DEFAULT_SERVER),
-        help=f"the server's address (default: POWERLAB_SERVER, or {DEFAULT_SERVER})",
-    )
+class Transport:
+    """Asks one server; every method raises PowerlabError where it does not answer or says no.
 
-
-class ServerAwayError(PowerlabError):
-    """No answer, or one that says "later" (5xx, 429): trying again may help."""
-
-
-class StatusError(PowerlabError):
-    """The server said no.
-
-    Attributes:
-        kind: the last part of the problem's type, for example ``not-found``.
+    May be used by several threads.
     """
 
-    def __init__(self, detail: str, kind: str) -> None:
-        super().__init__(detail)
-        self.kind = kind
-
-
-class ServerApi:
-    """Asks a server; every method raises PowerlabError where it does not answer or says no."""
-
     def __init__(self, server: str, token: str | None = None) -> None:
-        import urllib3
-
         if not server.startswith(("http://", "https://")):
             raise PowerlabError(f"{server!r} is no server's address; give one like {DEFAULT_SERVER} with --server.")
         self.server = server.rstrip("/")
         self._pool = urllib3.PoolManager(retries=False)
         self._headers = {"Content-Type": "application/json"}
-        token = token or os.environ.get("POWERLAB_TOKEN")
         if token:
             self._headers["Authorization"] = f"Bearer {token}"
 
-    def get(self, path: str, kind: type[T], **fields: str | int) -> T:
-        """Return what the server has under ``/api/v1`` + path."""
-        from powerlab.protocol.wire import decode
-
-        given = {name: str(value) for name, value in fields.items()}
-        return decode(self.send("GET", path, None, fields=given), kind)
+    def get(self, path: str, kind: type[T], **fields: object) -> T:
+        """Return what the server has under ``/api/v1`` + path, again where it is away; None leaves a field out."""
+        given = {name: _word(value) for name, value in fields.items() if value is not None}
+        return decode(patiently(lambda: self.send("GET", path, None, fields=given)), kind)
 
     def post(self, path: str, message: object, kind: type[T]) -> T:
-        """Send a message and return the answer."""
-        from powerlab.protocol.wire import decode, encode
-
+        """Send a message once and return the answer."""
         return decode(self.send("POST", path, encode(message)), kind)
 
     def delete(self, path: str) -> None:
         """Remove what the server has there."""
         self.send("DELETE", path, None)
+
+    def repeat(
+        self, method: str, path: str, message: object, kind: type[T], headers: Mapping[str, str] | None = None
+    ) -> T:
+        """Send a message that means the same however often it comes, trying again where the server is away."""
+        body = encode(message)
+        return decode(patiently(lambda: self.send(method, path, body, dict(headers or {}))), kind)
 
     def send(
         self,
@@ -92,7 +72,7 @@ class ServerApi:
             StatusError: the answer is no.
         """
         answer = self._ask(method, path, body, headers or {}, fields, read_s=read_s)
-        _check(answer.status, answer.data)
+        _check(answer, answer.data)
         return answer.data
 
     def stream(self, path: str, start: int, block_bytes: int) -> tuple[int, Iterator[bytes]]:
@@ -105,7 +85,7 @@ class ServerApi:
         headers = {"Range": f"bytes={start}-"} if start else {}
         answer = self._ask("GET", path, None, headers, None, preload=False)
         if answer.status >= 400:
-            _check(answer.status, answer.read())
+            _check(answer, answer.read())
         return start if answer.status == 206 else 0, self._blocks(answer, block_bytes)
 
     def _ask(
@@ -119,10 +99,6 @@ class ServerApi:
         preload: bool = True,
         read_s: float = _READ_S,
     ) -> urllib3.BaseHTTPResponse:
-        from urllib.parse import urlencode
-
-        import urllib3
-
         address = f"{self.server}/api/v1{path}" + (f"?{urlencode(fields)}" if fields else "")
         said = {**self._headers, **headers}
         timeout = urllib3.Timeout(connect=_CONNECT_S, read=read_s)
@@ -139,8 +115,6 @@ class ServerApi:
             raise self._away() from error
 
     def _blocks(self, answer: urllib3.BaseHTTPResponse, block_bytes: int) -> Iterator[bytes]:
-        import urllib3
-
         try:
             yield from answer.stream(block_bytes)
         except urllib3.exceptions.HTTPError as error:
@@ -154,19 +128,24 @@ class ServerApi:
         )
 
 
-def _check(status: int, body: bytes) -> None:
-    """Raise what a status of 400 or more means."""
-    from powerlab.protocol.messages import Problem
-    from powerlab.protocol.wire import decode
+def _word(value: object) -> str:
+    """Return a query parameter: booleans as JSON writes them, times as ISO 8601, the rest as it is."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value.isoformat() if isinstance(value, datetime) else str(value)
 
-    if status < 400:
+
+def _check(answer: urllib3.BaseHTTPResponse, body: bytes) -> None:
+    """Raise what a status of 400 or more means."""
+    if answer.status < 400:
         return
     try:
         problem = decode(body, Problem)
         detail, kind = problem.detail, problem.type.rpartition("/")[2]
     except PowerlabError:
-        detail = f"the server answers with status {status}; give the address of a powerlab server with --server."
+        detail = f"the server answers with status {answer.status}; give the address of a powerlab server with --server."
         kind = ""
-    if status >= 500 or status == 429:
-        raise ServerAwayError(detail)
-    raise StatusError(detail, kind)
+    if answer.status >= 500 or answer.status == 429:
+        after = answer.headers.get("Retry-After", "")
+        raise ServerAwayError(detail, float(after) if after.isdigit() else None)
+    raise StatusError(detail, kind, answer.status)

@@ -1,0 +1,29 @@
+"""``--server``: which server a command asks, and with what token."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from powerlab.client import Client
+
+DEFAULT_SERVER = "http://127.0.0.1:8765"
+
+
+def add_server_argument(parser: argparse.ArgumentParser) -> None:
+    """Add ``--server``."""
+    parser.add_argument(
+        "--server",
+        metavar="URL",
+        default=os.environ.get("POWERLAB_SERVER", DEFAULT_SERVER),
+        help=f"the server's address (default: POWERLAB_SERVER, or {DEFAULT_SERVER})",
+    )
+
+
+def connect(server: str, token: str | None = None) -> Client:
+    """Return a client that sends a token: this one, or POWERLAB_TOKEN where the environment has it."""
+    from powerlab.client import Client
+
+    return Client(server, token or os.environ.get("POWERLAB_TOKEN"))

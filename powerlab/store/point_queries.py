@@ -1,0 +1,141 @@
+"""What readers ask of workloads, points and single figures, across sweeps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session, contains_eager, joinedload
+
+from powerlab.domain.quantity import Metric, Provenance
+from powerlab.domain.run import Verdict
+from powerlab.protocol.records import FigureRecord, PointRecord, WorkloadRecord
+from powerlab.store.convert import to_point, to_workload
+from powerlab.store.filters import RunFilter
+from powerlab.store.models import PointRow, RunMetricRow, RunRow, SweepRow, WorkloadRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FigureFilter:
+    """Which figures: of that metric, within these bounds (both included), of these runs."""
+
+    name: str
+    low: float | None = None
+    high: float | None = None
+    runs: RunFilter
+
+
+def list_workloads(
+    session: Session,
+    *,
+    model: str | None = None,
+    engine: str | None = None,
+    limit: int | None = None,
+    after: int | None = None,
+) -> list[WorkloadRecord]:
+    """Return workloads in the order in which they were first asked for; ``after`` is the last number seen."""
+    counted = select(func.count()).select_from(RunRow).join(RunRow.point)
+    stored = counted.where(PointRow.workload_id == WorkloadRow.id).scalar_subquery()
+    wanted = select(WorkloadRow, stored).order_by(WorkloadRow.id).limit(limit)
+    if model is not None:
+        wanted = wanted.where(WorkloadRow.model == model)
+    if engine is not None:
+        wanted = wanted.where(WorkloadRow.engine == engine)
+    if after is not None:
+        wanted = wanted.where(WorkloadRow.id > after)
+    return [
+        WorkloadRecord(id=row.id, workload=to_workload(row), stored_run_count=count)
+        for row, count in session.execute(wanted)
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PointFilter:
+    """Which points; None asks for all. ``after`` is the last number seen."""
+
+    sweep_id: str | None = None
+    device_id: str | None = None
+    point_id: str | None = None
+    model: str | None = None
+    threads: int | None = None
+    limit: int | None = None
+    after: int | None = None
+
+
+def list_points(session: Session, wish: PointFilter) -> list[PointRecord]:
+    """Return points in the order in which they were asked for."""
+    stored = select(func.count()).where(RunRow.point_id == PointRow.id).scalar_subquery()
+    wanted = (
+        select(PointRow, SweepRow.device_id, stored)
+        .join(SweepRow, SweepRow.id == PointRow.sweep_id)
+        .join(PointRow.workload)
+        .options(contains_eager(PointRow.workload), joinedload(PointRow.power_mode))
+        .order_by(PointRow.id)
+        .limit(wish.limit)
+    )
+    if wish.sweep_id is not None:
+        wanted = wanted.where(PointRow.sweep_id == wish.sweep_id)
+    if wish.device_id is not None:
+        wanted = wanted.where(SweepRow.device_id == wish.device_id)
+    if wish.point_id is not None:
+        wanted = wanted.where(PointRow.key == wish.point_id)
+    if wish.model is not None:
+        wanted = wanted.where(WorkloadRow.model == wish.model)
+    if wish.threads is not None:
+        wanted = wanted.where(PointRow.threads == wish.threads)
+    if wish.after is not None:
+        wanted = wanted.where(PointRow.id > wish.after)
+    return [
+        PointRecord(
+            number=row.id,
+            id=row.key,
+            sweep_id=row.sweep_id,
+            device_id=device_id,
+            point=to_point(row),
+            stored_run_count=count,
+        )
+        for row, device_id, count in session.execute(wanted)
+    ]
+
+
+def list_figures(session: Session, wish: FigureFilter) -> list[FigureRecord]:
+    """Return figures of one metric, in the order in which their runs arrived."""
+    wanted = (
+        select(RunMetricRow, RunRow, SweepRow)
+        .join(RunRow, RunRow.id == RunMetricRow.run_id)
+        .join(RunRow.point)
+        .join(SweepRow, SweepRow.id == RunRow.sweep_id)
+        .options(
+            contains_eager(RunRow.point).options(joinedload(PointRow.workload), joinedload(PointRow.power_mode)),
+            joinedload(SweepRow.device),
+        )
+        .where(RunMetricRow.name == wish.name)
+        .order_by(RunRow.received_at, RunRow.id)
+        .limit(wish.runs.limit)
+    )
+    if wish.low is not None:
+        wanted = wanted.where(RunMetricRow.value >= wish.low)
+    if wish.high is not None:
+        wanted = wanted.where(RunMetricRow.value <= wish.high)
+    return [_to_figure(*row) for row in session.execute(wish.runs.narrow(wanted))]
+
+
+def _to_figure(figure: RunMetricRow, run: RunRow, sweep: SweepRow) -> FigureRecord:
+    return FigureRecord(
+        run_id=run.id,
+        sweep_id=run.sweep_id,
+        device_id=sweep.device_id,
+        device_name=sweep.device.name,
+        point=to_point(run.point),
+        repeat=run.repeat,
+        verdict=Verdict(run.verdict),
+        received_at=run.received_at,
+        metric=Metric(
+            name=figure.name,
+            value=figure.value,
+            low=figure.low,
+            high=figure.high,
+            provenance=Provenance(figure.provenance),
+        ),
+        unit=figure.unit,
+    )
