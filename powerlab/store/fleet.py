@@ -23,7 +23,7 @@ from powerlab.store.models import DeviceRow, DeviceSnapshotRow, DeviceTallyRow, 
 
 ACCEPTED = (Verdict.VALID, Verdict.FLAGGED)
 """Verdicts of runs whose figures may be used; the others measured nothing that counts."""
-_TIMEOUT_MS = 3000
+_TIMEOUT_MS = 5000
 """PostgreSQL gives up after that: a monitor must not add to the load of a database that is too busy."""
 
 

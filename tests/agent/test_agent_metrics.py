@@ -220,6 +220,6 @@ def test_a_spool_is_counted_without_being_touched(tmp_path: Path) -> None:
         before = size.size_bytes()
         assert before >= path.stat().st_size
         spool.remove(runs[0].id)
-        spool.set_aside(runs[1].id, "no")
+        spool.set_aside(runs[1].id, "cannot-be-done", "no")
         assert size.run_counts() == (2, 1)
     assert size.run_counts() == (2, 1)
