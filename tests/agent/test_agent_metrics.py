@@ -100,7 +100,7 @@ def test_promtool_and_the_page_agree_with_what_is_shown(server: Any, sweep_id: s
     text = scrape(port)
     families = [family for family in read_openmetrics(text) if family.name.startswith("powerlab_")]
     names = {family.name + ("_info" if family.type == "info" else "") for family in families}
-    table = PAGE.read_text(encoding="utf-8").partition("### Metrics of an agent\n")[2].partition("\n## ")[0]
+    table = PAGE.read_text(encoding="utf-8").partition("### Metrics of an agent\n")[2].partition("\n##")[0]
     rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
     assert {name for row in rows for name in re.findall(r"`(\w+)`", row)} == names
     for family in families:
