@@ -16,7 +16,8 @@ class Limits:
     """What the spool may take.
 
     Attributes:
-        spool_bytes: the spool's file; 2 GiB hold a week of runs, about 3 kB a second of sampling.
+        spool_bytes: the spool's file; six rails sampled 100 times a second take some 5 kB a second while they are
+            recorded, so 2 GiB hold 5 days of nothing but recording.
         reserve_bytes: what the spool's traces leave free on its disk, for summaries of runs and for everybody else.
     """
 

@@ -13,8 +13,13 @@ import pytest
 from starlette.testclient import TestClient
 
 from powerlab.analysis.summary import summarise
+from powerlab.domain.device import SelfCheck
+from powerlab.domain.device_state import ClockOffset, DeviceState, Fan
 from powerlab.domain.mode import PowerMode, Setting
-from powerlab.domain.run import Finding, Verdict
+from powerlab.domain.run import Conditions, Finding, Verdict
+from powerlab.protocol.messages import Description
+from powerlab.store import queries
+from powerlab.store.writes.devices import describe
 from powerlab_api.app import create_app
 from powerlab_dashboards.charts.registry import RUN_CHARTS, SWEEP_CHARTS
 from powerlab_dashboards.format import shown
@@ -214,6 +219,42 @@ class TestSweep:
         assert "Power was not measured on this device; the devices page says why" in text
         assert "0.00 W" not in text
         assert not re.search(r'data-key="0(\.0)?"[^>]*title', html)
+
+    def test_a_run_says_what_its_device_was_and_where_its_traces_are(self, shelf: Shelf, client: TestClient) -> None:
+        plan = plausible.plan(modes=("current",), batch_sizes=(1,))
+        kept = Conditions(
+            sample_period_s=0.01,
+            device_state=DeviceState(kernel="5.10.120-tegra", fans=(Fan(name="pwmfan 1", pwm=77),)),
+            clock_offset=ClockOffset(offset_s=0.25, uncertainty_s=0.001, age_s=3.0),
+            traces_shed="its traces were shed on the device.",
+        )
+        runs = [
+            dataclasses.replace(run, conditions=kept) for run in plausible.runs(plausible.laptop(), plan, "to be set")
+        ]
+        sweep = shelf.add_sweep(plausible.laptop(), plan, made=runs)
+        page = words(client.get(f"/runs/{sweep.runs[0].id}").text)
+        assert "this run cannot be audited: its traces were shed on the device." in page
+        for said in (
+            "Kernel 5.10.120-tegra",
+            "L4T release unknown",
+            "Fans pwmfan 1: PWM 77 of 255",
+            "250 ms behind the server's, to within 1 ms",
+        ):
+            assert said in page
+
+    def test_a_device_says_what_its_agent_found(self, shelf: Shelf, client: TestClient) -> None:
+        sweep = shelf.add_sweep(plausible.laptop(), plausible.plan(modes=("current",)))
+        with shelf.store.write() as session:
+            record = queries.device(session, sweep.device_id)
+            checks = (
+                SelfCheck(name="disk", passed=False, detail="there is little room."),
+                SelfCheck(name="clock", passed=True, detail="the clocks agree."),
+            )
+            said = Description(device=record.device, capabilities=record.capabilities, checks=checks)
+            describe(session, sweep.device_id, said, shelf.store.clock())
+        page = words(client.get("/devices").text)
+        assert "not ok: disk: there is little room." in page
+        assert " ok: clock: the clocks agree." in page
 
     def test_failed_and_flagged_runs_say_why(self, shelf: Shelf, client: TestClient) -> None:
         plan = plausible.plan(modes=("current",), batch_sizes=(1,))

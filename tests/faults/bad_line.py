@@ -20,7 +20,7 @@ class BadLine:
 
     Attributes:
         target: the server's port.
-        seed: of chance.
+        seed: of chance; the first connection's fate goes round with it.
         badness: how likely a connection is no good.
         fates: how many connections had which.
     """
@@ -46,6 +46,8 @@ class BadLine:
                 caller, _ = self._listener.accept()
                 bad = self._chance.random() < self.badness
                 fate = self._chance.choice(FATES[1:]) if bad else FATES[0]
+                if not self.fates:
+                    fate = FATES[1 + self.seed % (len(FATES) - 1)]
                 self.fates[fate] += 1
                 limit = self._chance.randrange(1, 900)
                 thread = threading.Thread(target=self._carry, args=(caller, fate, limit))

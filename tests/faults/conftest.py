@@ -23,7 +23,7 @@ def shim(tmp_path_factory: pytest.TempPathFactory) -> Shim:
     return Shim(library)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server whose leases run out in 0.4 s."""
     database = tmp_path_factory.mktemp("server") / "powerlab.db"
@@ -33,14 +33,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     server.kill()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def stored(server: Server) -> Iterator[Store]:
     """The server's database, seen from beside it."""
     with closing(open_store(server.database)) as store:
         yield store
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def lives(shim: Shim, server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lives]:
     with start_lives(shim, server.enrol(), tmp_path_factory.mktemp("agent")) as started:
         yield started

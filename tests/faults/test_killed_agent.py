@@ -17,7 +17,7 @@ from faults.lives import NEVER, PLAN
 from powerlab.domain.errors import PowerlabError
 from powerlab_agent.state import load_identity
 
-KILLS = int(os.environ.get("POWERLAB_FAULT_KILLS", "14"))
+KILLS = int(os.environ.get("POWERLAB_FAULT_KILLS", "8"))
 
 
 def steps(calls: int, kills: int) -> Iterator[tuple[int, bool]]:

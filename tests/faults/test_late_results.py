@@ -25,7 +25,7 @@ from powerlab_agent.spool import Spool
 from powerlab_agent.uploader import LeaseLostError, Uploader
 from server_examples import make_run, make_trace
 
-FREEZES = int(os.environ.get("POWERLAB_FAULT_FREEZES", "4"))
+FREEZES = int(os.environ.get("POWERLAB_FAULT_FREEZES", "2"))
 
 
 def spooled(spool: Spool, sweep_id: str, token: int) -> list[Run]:

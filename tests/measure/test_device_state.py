@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from powerlab.boards.registry import BOARDS
 from powerlab.boards.simulator.tree import create_tree
 from powerlab.domain.device_state import Clock, DeviceState, Fan
 from powerlab.measure.device_state import parse_l4t_release, read_device_state
@@ -109,7 +110,16 @@ def test_releases_of_l4t(text: str, release: str) -> None:
 def test_a_simulated_board_says_what_its_files_say(tmp_path: Path) -> None:
     create_tree("jetson-agx-xavier", tmp_path, 5)
     state = read_device_state(Sysroot(tmp_path))
-    assert (state.kernel, len(state.cpu_clocks)) == ("5.10.120-tegra", 4)
+    assert (state.kernel, state.l4t_release, len(state.cpu_clocks)) == ("5.10.120-tegra", "R35.4.1", 4)
     assert {clock.governor for clock in state.cpu_clocks} == {"schedutil"}
     assert all(clock.low_hz <= clock.now_hz <= clock.high_hz for clock in state.cpu_clocks)
-    assert state.fans == ()
+    assert (state.fans, state.firmware) == ((), ""), "no file says anything of them"
+
+
+@pytest.mark.parametrize("name", [name for name, board in BOARDS.items() if board.simulatable])
+def test_every_simulated_board_tells_its_kernel_and_its_clocks(tmp_path: Path, name: str) -> None:
+    create_tree(name, tmp_path)
+    state = read_device_state(Sysroot(tmp_path))
+    assert state.kernel
+    assert all(clock.high_hz for clock in state.cpu_clocks)
+    assert bool(state.l4t_release) == name.startswith("jetson")

@@ -186,6 +186,13 @@ def test_what_comes_of_rounding_is_no_difference():
         (RECORDED.but(verdict=Verdict.FAILED), "failed and has no figures"),
         (RECORDED.but(conditions=None), "measured by an older powerlab"),
         (replace(RECORDED, traces=()), "latencies of run"),
+        (
+            replace(
+                RECORDED.but(conditions=replace(RECORDED.run.conditions, traces_shed="its traces were shed.")),
+                traces=(),
+            ),
+            "cannot be audited: its traces were shed.",
+        ),
     ],
 )
 def test_a_record_that_is_not_enough_is_refused_in_one_sentence(recorded, words):

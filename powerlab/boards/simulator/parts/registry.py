@@ -16,6 +16,7 @@ from powerlab.boards.simulator.parts.hwmon_chips import HwmonChips
 from powerlab.boards.simulator.parts.ina3221 import Ina3221
 from powerlab.boards.simulator.parts.ipmi import Ipmi
 from powerlab.boards.simulator.parts.jetson_clocks import JetsonClocks
+from powerlab.boards.simulator.parts.l4t import L4t
 from powerlab.boards.simulator.parts.nvml import Nvml
 from powerlab.boards.simulator.parts.nvpmodel import NvpmodelProgram
 from powerlab.boards.simulator.parts.platform_profile import PlatformProfile
@@ -33,6 +34,7 @@ PARTS: Mapping[str, type[Part]] = {
     "soctherm_oc": SocthermOc,
     "nvpmodel": NvpmodelProgram,
     "jetson_clocks": JetsonClocks,
+    "l4t": L4t,
     "ina3221": Ina3221,
     "tegrastats": TegrastatsProgram,
     "ipmi": Ipmi,
