@@ -15,9 +15,9 @@ from typing import Any
 
 from faults.lives import NEVER, PLAN
 from powerlab.domain.errors import PowerlabError
-from powerlab_agent.state import load_identity
+from powerlab_agent.state import load_identity, save_identity
 
-KILLS = int(os.environ.get("POWERLAB_FAULT_KILLS", "8"))
+KILLS = int(os.environ.get("POWERLAB_FAULT_KILLS", "6"))
 
 
 def steps(calls: int, kills: int) -> Iterator[tuple[int, bool]]:
@@ -66,4 +66,5 @@ def test_a_token_is_kept_whole_or_not_at_all(lives: Any) -> None:
             except PowerlabError as error:
                 raise AssertionError(f"killed at call {step}: {error}") from error
             assert after.token in {before.token, f"{before.token}x"}
+    save_identity(lives.state, lives.identity)
     assert killed == 2 * calls

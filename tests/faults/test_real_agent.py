@@ -157,10 +157,10 @@ def test_a_whole_agent_that_is_killed_anywhere(
 ) -> None:
     """Killed at calls that chance chooses, most of them while a worker runs and the board is in another power mode."""
     report = board.state / "killed-at"
-    chance, killed = random.Random(4), Counter[str]()
+    chance, killed = random.Random(7), Counter[str]()
     for number in range(KILLS):
         sweep_id = server.create_sweep(board.identity, PLAN)
-        step = (number * calls + chance.randrange(calls)) // KILLS
+        step = int(calls * (number + chance.random()) / KILLS)
         report.unlink(missing_ok=True)
         status = board.run(shim.environment(kill_at=step, torn=bool(number % 2), report=report))
         killed[report.read_text() if status == -9 else "ended before"] += 1
