@@ -113,6 +113,13 @@ def board(server: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Boa
         yield board
 
 
+def set_clock(file: Path, shift_ns: int) -> None:
+    """Shift the agent's wall clock; in place, for the agent has the file mapped and must not find it empty."""
+    handle = os.open(file, os.O_WRONLY | os.O_CREAT)
+    os.pwrite(handle, struct.pack("=q", shift_ns), 0)
+    os.close(handle)
+
+
 @pytest.fixture(scope="module")
 def calls(server: Any, stored: Store, shim: Shim, board: Board, tmp_path_factory: pytest.TempPathFactory) -> int:
     """Carry out a sweep whose agent's wall clock is set a day back, then a year ahead, while it measures.
@@ -122,7 +129,7 @@ def calls(server: Any, stored: Store, shim: Shim, board: Board, tmp_path_factory
     """
     folder = tmp_path_factory.mktemp("clock")
     clock, report = folder / "clock", folder / "report"
-    clock.write_bytes(struct.pack("=q", 0))
+    set_clock(clock, 0)
     sweep_id = server.create_sweep(board.identity, PLAN)
     environment = shim.environment(kill_at=NEVER, report=report, clock=clock)
     log, jumps = [], iter((-DAY_NS, 365 * DAY_NS))
@@ -130,7 +137,7 @@ def calls(server: Any, stored: Store, shim: Shim, board: Board, tmp_path_factory
         while line := agent.stderr.readline():
             log.append(line)
             if "begins" in line or " of 3: " in line:
-                clock.write_bytes(struct.pack("=q", next(jumps, 365 * DAY_NS)))
+                set_clock(clock, next(jumps, 365 * DAY_NS))
     assert agent.returncode == 0, "".join(log)
     board.clock_runs = board.check(stored, sweep_id)
     return int(report.read_text())
