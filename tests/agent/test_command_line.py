@@ -35,10 +35,12 @@ def powerlab(*words: str, status: int = 0) -> subprocess.CompletedProcess[str]:
 
 def _run_here(*words: str) -> subprocess.CompletedProcess[str]:
     before = signal.getsignal(signal.SIGTERM)
-    with redirect_stdout(io.StringIO()) as output, redirect_stderr(io.StringIO()) as errors:
+    bytes_too = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="")
+    with redirect_stdout(bytes_too) as output, redirect_stderr(io.StringIO()) as errors:
         status = main(words)
+        output.flush()
     signal.signal(signal.SIGTERM, before)
-    return subprocess.CompletedProcess(words, status, output.getvalue(), errors.getvalue())
+    return subprocess.CompletedProcess(words, status, output.buffer.getvalue().decode(), errors.getvalue())
 
 
 def refusal(*words: str) -> str:
