@@ -13,7 +13,7 @@ from enum import Enum
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from powerlab.engine.storage import Storage
 
@@ -43,9 +43,14 @@ def element_of(dtype: np.dtype[Any]) -> Element:
     return Element.FLOAT if dtype.kind == "f" else Element.INT
 
 
+def readable(values: NDArray[Any], dtype: DTypeLike = np.float32) -> NDArray[Any]:
+    """Return values one behind the other, each at an address that its type may have: in a file they lie anywhere."""
+    return np.require(np.ascontiguousarray(values, dtype), requirements=["ALIGNED"])
+
+
 def as_floats(values: NDArray[Any]) -> NDArray[np.float32]:
     """Return whole numbers or bools as a plan carries them: int64, two floats an element, in one row."""
-    return np.ascontiguousarray(values, np.int64).reshape(-1).view(np.float32)
+    return readable(values, np.int64).reshape(-1).view(np.float32)
 
 
 def compact_strides(sizes: Sequence[int]) -> tuple[int, ...]:

@@ -17,7 +17,7 @@ from powerlab.engine.graph import Graph
 from powerlab.engine.lower import chosen_algorithms, lower
 from powerlab.engine.lower.convolutions import Chooser
 from powerlab.engine.machine import this_machine
-from powerlab.engine.operand import Element, as_floats, element_of
+from powerlab.engine.operand import Element, as_floats, element_of, readable
 from powerlab.engine.plan import build_plan
 from powerlab.engine.program import Floats
 from powerlab.engine.slices import SlicedPlan, check_slices, doubled_shapes, slice_shapes
@@ -202,9 +202,7 @@ class Session:
                 raise PowerlabError(f"the input {name!r} has shape {list(array.shape)}; the model takes {expected}.")
             if dtype == np.uint64 and np.max(array, initial=0) > np.iinfo(np.int64).max:
                 raise PowerlabError(f"the input {name!r} holds a number above 2^63 - 1, the largest the engine has.")
-            arrays.append(
-                as_floats(array) if element_of(dtype) is Element.INT else np.ascontiguousarray(array, np.float32)
-            )
+            arrays.append(as_floats(array) if element_of(dtype) is Element.INT else readable(array))
         return [*arrays, *self._hidden_inputs]
 
 

@@ -62,16 +62,18 @@ def _worker(folder, seed, seconds, environment):
         str(seed),
         str(seconds),
     ]
+    now = folder / "now"
+    now.unlink(missing_ok=True)  # of an earlier run, it would look like an input that hangs
     with (folder / "errors").open("w+") as errors, subprocess.Popen(command, stderr=errors, env=environment) as worker:
         while worker.poll() is None:
             time.sleep(1)
-            now = folder / "now"
             if now.exists() and time.time() - now.stat().st_mtime > HANGS_AFTER_SECONDS:
                 worker.kill()
                 worker.wait()
         if worker.returncode != 0:
             name = f"crash{worker.returncode}-{seed}"
-            shutil.copy(folder / "now", folder / "findings" / f"{name}.onnx")
+            now.touch()  # a worker may end before it began
+            shutil.copy(now, folder / "findings" / f"{name}.onnx")
             errors.seek(0)
             (folder / "findings" / f"{name}.txt").write_text(errors.read())
             print(f"finding {name}", flush=True)

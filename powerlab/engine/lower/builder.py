@@ -20,7 +20,16 @@ from powerlab.engine.lower.conv_shape import ConvShape
 from powerlab.engine.lower.joining import Place
 from powerlab.engine.machine import Machine
 from powerlab.engine.memory import available_bytes
-from powerlab.engine.operand import MOST_AXES, Element, Operand, as_floats, compact_strides, element_of, joined
+from powerlab.engine.operand import (
+    MOST_AXES,
+    Element,
+    Operand,
+    as_floats,
+    compact_strides,
+    element_of,
+    joined,
+    readable,
+)
 from powerlab.engine.program import Floats, Program, Step, Tensor
 from powerlab.engine.storage import Space, Storage
 
@@ -100,7 +109,7 @@ class Builder:
 
     def constant(self, name: str) -> Floats:
         """Return a constant's value."""
-        return np.ascontiguousarray(self.graph.constants[name], np.float32)
+        return readable(self.graph.constants[name])
 
     def optional_constant(self, name: str) -> Floats | None:
         """Return a constant's value, or None for an absent input."""
