@@ -137,3 +137,17 @@ def test_changing_sweeps_needs_the_operators_token(tmp_path: Any) -> None:
         wish = {"device_id": "x", "plan": to_document(PLAN)}
         assert client.put(f"/api/v1/sweeps/{uuid.uuid4()}", json=wish).status_code == 401
     store.close()
+
+
+def test_the_examples_of_the_description_are_understood(client: TestClient, agent: Any, sweep_id: str) -> None:
+    """A device that is named in an example is not there: everything else about it is right."""
+    paths = client.get("/api/v1/openapi.json").json()["paths"]
+    for path in ("/api/v1/sweeps", "/api/v1/sweeps/preview", "/api/v1/sweeps/{sweep_id}/clone"):
+        examples = paths[path]["post"]["requestBody"]["content"]["application/json"]["examples"]
+        for example in examples.values():
+            reply = client.post(path.format(sweep_id=sweep_id), json=example["value"])
+            if "device_id" in example["value"]:
+                assert (reply.status_code, "there is no device" in reply.text) == (404, True)
+            else:
+                assert reply.status_code in (201, 422), reply.text
+                assert reply.status_code == 201 or "4 cores" in reply.text

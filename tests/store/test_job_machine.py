@@ -11,7 +11,7 @@ from job_machine import JobMachine
 from powerlab.store import Store
 from server_examples import Clock
 
-LIVES = int(os.environ.get("POWERLAB_JOB_LIVES", "25"))
+LIVES = int(os.environ.get("POWERLAB_JOB_LIVES", "15"))
 """Random lives on SQLite; on PostgreSQL, where a step takes longer, a third as many."""
 
 

@@ -8,7 +8,6 @@ from datetime import datetime
 from fastapi import APIRouter, Response, status
 from sqlalchemy.orm import Session
 
-from powerlab.protocol.messages import CloneRequest, SweepRequest
 from powerlab.protocol.records import SweepPreview, SweepRecord
 from powerlab.store import Store, queries
 from powerlab.store.cloning import cloned
@@ -16,6 +15,7 @@ from powerlab.store.previews import preview
 from powerlab.store.writes import control
 from powerlab.store.writes.sweeps import submit_sweep
 from powerlab_api.deps import ReadSession, StoreDep
+from powerlab_api.examples import CloneBody, SweepBody
 from powerlab_api.needs import Needs, Submitter
 from powerlab_api.routes.sweeps import IdempotencyKey, answer
 
@@ -23,7 +23,7 @@ router = APIRouter(prefix="/sweeps", tags=["sweeps"])
 
 
 @router.post("/preview", dependencies=[Needs.viewer])
-def preview_sweep(store: StoreDep, session: ReadSession, request: SweepRequest) -> SweepPreview:
+def preview_sweep(store: StoreDep, session: ReadSession, request: SweepBody) -> SweepPreview:
     """Say what a sweep would be: its points and runs, how long it takes, and all that speaks against it.
 
     Nothing is stored, so that it needs no more than reading does.
@@ -59,7 +59,7 @@ def clone_sweep(  # noqa: PLR0917 - what FastAPI fills in
     store: StoreDep,
     submitter: Submitter,
     sweep_id: str,
-    wish: CloneRequest,
+    wish: CloneBody,
     response: Response,
     idempotency_key: IdempotencyKey = None,
 ) -> SweepRecord:

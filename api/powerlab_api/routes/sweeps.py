@@ -7,7 +7,6 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Response, status
 
 from powerlab.analysis.summary import PointSummary, summarise
-from powerlab.protocol.messages import SweepRequest
 from powerlab.protocol.records import SweepPage, SweepRecord, SweepState
 from powerlab.store import queries
 from powerlab.store.filters import SweepFilter
@@ -15,6 +14,7 @@ from powerlab.store.writes.sweeps import submit_sweep
 from powerlab_api.cursor import from_cursor
 from powerlab_api.deps import Cursor, Limit, ReadSession, StoreDep
 from powerlab_api.etags import UNCHANGED, IfNoneMatch, fresh
+from powerlab_api.examples import SweepBody
 from powerlab_api.needs import Needs, Submitter
 from powerlab_api.paging import cut
 from powerlab_api.run_wishes import Moment
@@ -37,7 +37,7 @@ IdempotencyKey = Annotated[
 def post_sweep(
     store: StoreDep,
     submitter: Submitter,
-    request: SweepRequest,
+    request: SweepBody,
     response: Response,
     idempotency_key: IdempotencyKey = None,
 ) -> SweepRecord:
@@ -58,7 +58,7 @@ def post_sweep(
     responses={201: {"description": "queued", "model": SweepRecord}},
 )
 def put_sweep(
-    store: StoreDep, submitter: Submitter, sweep_id: str, request: SweepRequest, response: Response
+    store: StoreDep, submitter: Submitter, sweep_id: str, request: SweepBody, response: Response
 ) -> SweepRecord:
     """Queue a plan under an identifier that the client chose, a UUID: 201 where it is new, 200 where it is there."""
     with store.write() as session:

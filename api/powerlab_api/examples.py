@@ -1,0 +1,46 @@
+"""Bodies that the description of the API shows."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Body
+from fastapi.openapi.models import Example
+
+from powerlab.protocol.messages import CloneRequest, SweepRequest
+
+_DEVICE = "0b7a1e0c-3f57-4a53-9d0e-2a51a4f6d3c1"
+
+SweepBody = Annotated[
+    SweepRequest,
+    Body(
+        openapi_examples={
+            "threads and modes": Example(
+                summary="one model over threads and power modes",
+                value={
+                    "device_id": _DEVICE,
+                    "plan": {"models": ["resnet50"], "threads": [1, 2, 4], "modes": ["MAXN", "MODE_15W"]},
+                },
+            ),
+            "urgent": Example(
+                summary="a minute a run, before everything else that waits",
+                value={
+                    "device_id": _DEVICE,
+                    "priority": 10,
+                    "plan": {"models": ["mobilenetv2"], "threads": [4], "duration_s": 60, "batch_sizes": [1, 8]},
+                },
+            ),
+        }
+    ),
+]
+CloneBody = Annotated[
+    CloneRequest,
+    Body(
+        openapi_examples={
+            "as it was": Example(summary="the same once more", value={}),
+            "longer": Example(
+                summary="other threads, longer runs", value={"changes": {"threads": [8], "duration_s": 60}}
+            ),
+        }
+    ),
+]
