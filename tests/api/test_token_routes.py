@@ -20,6 +20,13 @@ def world(tmp_path: Path) -> Iterator[World]:
         yield made
 
 
+@pytest.fixture(scope="module")
+def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """A world for requests that are all refused."""
+    with access_world(tmp_path_factory.mktemp("unchanged")) as made:
+        yield made
+
+
 def create(world: World, **wish: Any) -> NewToken:
     reply = world.ask("admin", "POST", "/tokens", json=wish)
     assert reply.status_code == 201, reply.text
@@ -96,15 +103,15 @@ def test_a_list_tells_no_secret_and_comes_in_pages(world: World) -> None:
         ({}, 422, "name"),
     ],
 )
-def test_what_is_no_token(world: World, wish: dict[str, Any], status_code: int, words: str) -> None:
-    reply = world.ask("admin", "POST", "/tokens", json=wish)
+def test_what_is_no_token(unchanged: World, wish: dict[str, Any], status_code: int, words: str) -> None:
+    reply = unchanged.ask("admin", "POST", "/tokens", json=wish)
     assert reply.status_code == status_code
     assert words in reply.json()["detail"]
 
 
 @pytest.mark.parametrize(("wanted", "status_code"), [("4711", 404), ("x", 422), (str(10**30), 422), ("-1", 404)])
-def test_there_is_no_such_token(world: World, wanted: str, status_code: int) -> None:
-    assert world.ask("admin", "DELETE", f"/tokens/{wanted}").status_code == status_code
+def test_there_is_no_such_token(unchanged: World, wanted: str, status_code: int) -> None:
+    assert unchanged.ask("admin", "DELETE", f"/tokens/{wanted}").status_code == status_code
 
 
 def test_a_name_is_free_again_once_its_token_is_revoked(world: World) -> None:
@@ -178,13 +185,13 @@ def test_events_of_a_time_and_in_pages(world: World) -> None:
     "wish",
     [{"since": "yesterday"}, {"since": "2026-01-02T03:04:05"}, {"limit": 0}, {"cursor": "WyIyMDI2Il0="}],
 )
-def test_what_is_no_question(world: World, wish: dict[str, Any]) -> None:
-    assert world.ask("admin", "GET", "/audit-events", params=wish).status_code == 422
+def test_what_is_no_question(unchanged: World, wish: dict[str, Any]) -> None:
+    assert unchanged.ask("admin", "GET", "/audit-events", params=wish).status_code == 422
 
 
-def test_a_cursor_of_another_list_is_refused(world: World) -> None:
+def test_a_cursor_of_another_list_is_refused(unchanged: World) -> None:
     from powerlab_api.cursor import to_cursor
 
-    cursor = to_cursor(world.clock(), world.ids["sweep_id"])
-    reply = world.ask("admin", "GET", "/audit-events", params={"cursor": cursor})
+    cursor = to_cursor(unchanged.clock(), unchanged.ids["sweep_id"])
+    reply = unchanged.ask("admin", "GET", "/audit-events", params={"cursor": cursor})
     assert (reply.status_code, "not one of this list" in reply.json()["detail"]) == (422, True)
