@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from agent_server import PLAN
 from onnx_bytes import onnx_like, sha256
 from powerlab.domain.errors import PowerlabError
 from powerlab_agent.client import Client, RefusedError, ServerUnreachableError
@@ -142,6 +144,7 @@ def test_from_a_real_server_that_is_killed_meanwhile(server: Any, identity: Any,
     url = f"{server.url}/api/v1/models/{sha256(FILE)}"
     request("PUT", url, json={"name": "net", "byte_count": len(FILE)})
     assert request("PATCH", url, body=FILE, headers={"Upload-Offset": "0"}).status == 200
+    server.create_sweep(identity, replace(PLAN, models=(word(FILE),)))  # an agent gets what its sweeps name
     client = Client(server.url, identity.token)
     begin, blocks = client.model_content(sha256(FILE), 650_000)
     assert (begin, b"".join(blocks)) == (650_000, FILE[650_000:])

@@ -15,8 +15,8 @@ from powerlab.engine.pack import fill_channels
 
 _IMAGE_AXES = 4
 
-_ROWS_A_THREAD = 16
-"""Then a row more or less than another thread is little."""
+_MOST_ROWS = 64
+"""Many enough for any threads to have about as much to do each, and long enough to be worth a call."""
 
 
 def lower_add(builder: Builder, node: Node) -> None:
@@ -44,8 +44,7 @@ def emit_alike(builder: Builder, node: Node, family: str, *, in_blocks: bool = F
     planar = [builder.planar(name) for name in node.inputs]
     width = builder.tier.vector_width
     out, *operands = (
-        tensor.seen_as(_vectors(tensor.layout, width, builder.threads))
-        for tensor in (builder.new_planar(node.outputs[0]), *planar)
+        tensor.seen_as(_vectors(tensor.layout, width)) for tensor in (builder.new_planar(node.outputs[0]), *planar)
     )
     builder.emit(family, node, out, *operands, **fields)
 
@@ -86,16 +85,9 @@ def _prefers_blocks(builder: Builder, node: Node) -> bool:
     return len(shape) == _IMAGE_AXES and shape[2:] != (1, 1)
 
 
-def _vectors(layout: Layout, width: int, threads: int) -> Layout:
+def _vectors(layout: Layout, width: int) -> Layout:
     """Return a planar layout as rows of whole vectors, which threads share; the last may reach into the filling."""
     vectors = divide_up(layout.c * layout.h * layout.w, width)
-    rows = _shared_rows(vectors, threads)
+    rows = next(count for count in range(min(_MOST_ROWS, vectors), 0, -1) if vectors % count == 0)
     row = vectors // rows * width
     return Layout(layout.n, width, rows, vectors // rows, 1, width, row, vectors * width, layout.image)
-
-
-def _shared_rows(vectors: int, threads: int) -> int:
-    """Return how many rows of one length ``vectors`` are: so many that each thread has about as much to do."""
-    if threads == 1:
-        return 1
-    return next((rows for rows in range(_ROWS_A_THREAD * threads, 1, -1) if vectors % rows == 0), 1)
