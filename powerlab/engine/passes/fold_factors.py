@@ -64,7 +64,9 @@ def _scaled(node: Node, rewriter: Rewriter) -> tuple[str, float] | None:
     for tensor, constant in (node.inputs, node.inputs[::-1]) if not over else (node.inputs,):
         if constant not in rewriter.graph.constants or rewriter.shape(tensor) != rewriter.shape(node.outputs[0]):
             continue
-        value = rewriter.value(constant)
-        if value.size == 1 and (not over or value.item() != 0):
-            return tensor, 1 / value.item() if over else value.item()
+        if rewriter.kept(constant).size != 1:  # asked before a large one is made for nothing
+            continue
+        value = rewriter.value(constant).item()
+        if not over or value != 0:
+            return tensor, 1 / value if over else value
     return None
