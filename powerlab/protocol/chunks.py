@@ -11,7 +11,8 @@ import base64
 import binascii
 import hashlib
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,23 @@ MAX_SAMPLES = 65_536
 """Samples in one chunk at most: 1 MiB before compression."""
 MAX_VALUE = 1e15
 """In W or J; beyond it sums lose their meaning."""
+
+
+class Summary(Protocol):
+    """What is said of a chunk's samples, wherever they are."""
+
+    @property
+    def sample_count(self) -> int: ...  # noqa: D102
+    @property
+    def t_first_ns(self) -> int: ...  # noqa: D102
+    @property
+    def t_last_ns(self) -> int: ...  # noqa: D102
+    @property
+    def value_min(self) -> float: ...  # noqa: D102
+    @property
+    def value_max(self) -> float: ...  # noqa: D102
+    @property
+    def value_sum(self) -> float: ...  # noqa: D102
 
 
 def _pack(column: NDArray[np.int64]) -> bytes:
@@ -85,9 +103,14 @@ def payload_of(chunk: TraceChunk) -> bytes:
         payload = base64.b64decode(chunk.payload_base64, validate=True)
     except (binascii.Error, ValueError) as error:
         raise PowerlabError(f"the chunk's payload is not base64 ({error}); send it again.") from error
-    if hashlib.sha256(payload).hexdigest() != chunk.sha256:
-        raise PowerlabError("the chunk's payload does not match its sha256; send it again.")
+    check_digest(payload, chunk.sha256)
     return payload
+
+
+def check_digest(payload: bytes, sha256: str) -> None:
+    """Raise PowerlabError where a payload is not what its SHA-256 says."""
+    if hashlib.sha256(payload).hexdigest() != sha256:
+        raise PowerlabError("the chunk's payload does not match its sha256; send it again.")
 
 
 def unpack(payload: bytes, codec: str, sample_count: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -111,27 +134,26 @@ def unpack(payload: bytes, codec: str, sample_count: int) -> tuple[NDArray[np.in
 
 def check(chunk: TraceChunk) -> bytes:
     """Return the payload of a chunk whose summary agrees with its samples; raises PowerlabError otherwise."""
-    if not 1 <= chunk.sample_count <= MAX_SAMPLES:
-        raise PowerlabError(f"a chunk holds 1 to {MAX_SAMPLES} samples, this one claims {chunk.sample_count}.")
     payload = payload_of(chunk)
-    time_ns, value = unpack(payload, chunk.codec, chunk.sample_count)
-    if np.any(np.diff(time_ns) <= 0) or not _plausible(value):
-        raise PowerlabError("the chunk's times do not increase or its values are impossible; it cannot be stored.")
-    said = (chunk.t_first_ns, chunk.t_last_ns, chunk.value_min, chunk.value_max)
-    if said != (int(time_ns[0]), int(time_ns[-1]), float(value.min()), float(value.max())):
-        raise PowerlabError("the chunk's times or extremes do not match its samples; send it again.")
-    if not np.isclose(chunk.value_sum, value.sum(), rtol=1e-9, atol=1e-9):
-        raise PowerlabError("the chunk's sum does not match its samples; send it again.")
+    samples_of(chunk, payload, chunk.codec)
     return payload
 
 
-def join(chunks: Sequence[TraceChunk]) -> Trace:
-    """Put the chunks of one rail together again; they must be in order and at least one."""
-    parts = [unpack(payload_of(chunk), chunk.codec, chunk.sample_count) for chunk in chunks]
-    return Trace(
-        rail=chunks[0].rail,
-        time_ns=np.concatenate([time_ns for time_ns, _ in parts]),
-        value=np.concatenate([value for _, value in parts]),
-        read_cost_ns=chunks[0].read_cost_ns,
-        part=chunks[0].part,
-    )
+def samples_of(said: Summary, payload: bytes, codec: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return a payload's times in ns and values; raises PowerlabError where they are not what is said of them."""
+    if not 1 <= said.sample_count <= MAX_SAMPLES:
+        raise PowerlabError(f"a chunk holds 1 to {MAX_SAMPLES} samples, this one claims {said.sample_count}.")
+    time_ns, value = unpack(payload, codec, said.sample_count)
+    check_summary(said, time_ns, value)
+    return time_ns, value
+
+
+def check_summary(said: Summary, time_ns: NDArray[np.int64], value: NDArray[np.float64]) -> None:
+    """Raise PowerlabError where samples, at least one, are impossible or not what is said of them."""
+    if np.any(np.diff(time_ns) <= 0) or not _plausible(value):
+        raise PowerlabError("the chunk's times do not increase or its values are impossible; it cannot be stored.")
+    extremes = (said.t_first_ns, said.t_last_ns, said.value_min, said.value_max)
+    if extremes != (int(time_ns[0]), int(time_ns[-1]), float(value.min()), float(value.max())):
+        raise PowerlabError("the chunk's times or extremes do not match its samples; send it again.")
+    if not np.isclose(said.value_sum, value.sum(), rtol=1e-9, atol=1e-9):
+        raise PowerlabError("the chunk's sum does not match its samples; send it again.")

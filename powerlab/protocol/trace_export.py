@@ -8,10 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from powerlab.domain.power import RailQuantity
-from powerlab.protocol.chunks import payload_of, unpack
+from powerlab.domain.power import Part, Rail, RailQuantity
 from powerlab.protocol.export import Cell, Column, csv_line
-from powerlab.protocol.messages import TraceChunk
 from powerlab.protocol.wire import encode
 
 TRACE_COLUMNS = (
@@ -36,45 +34,42 @@ _LINES = 4096
 """Samples that become one string at a time."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordedChunk:
-    """Consecutive samples of one rail, and whose they are."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Recorded:
+    """Consecutive samples of one rail, and whose they are: times in ns and values, both of shape (n,)."""
 
     run_id: str
     sweep_id: str
-    chunk: TraceChunk
+    rail: Rail
+    part: Part
+    time_ns: NDArray[np.int64]
+    value: NDArray[np.float64]
 
     @property
     def start(self) -> tuple[str, ...]:
         """What every sample's row begins with, in the order of :data:`TRACE_COLUMNS`."""
-        rail = self.chunk.rail
+        rail = self.rail
         return (
-            *(self.run_id, self.sweep_id, self.chunk.part.value, rail.source, rail.name, rail.quantity.value),
+            *(self.run_id, self.sweep_id, self.part.value, rail.source, rail.name, rail.quantity.value),
             *(UNITS[rail.quantity], rail.provenance.value),
         )
 
-    def samples(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return times in ns and values; raises PowerlabError where the chunk is damaged."""
-        return unpack(payload_of(self.chunk), self.chunk.codec, self.chunk.sample_count)
 
-
-def trace_csv_lines(chunks: Iterable[RecordedChunk]) -> Iterator[str]:
+def trace_csv_lines(recorded: Iterable[Recorded]) -> Iterator[str]:
     """Yield a header, and lines of samples, some thousand at a time; floats are read back exactly."""
     yield csv_line(column.name for column in TRACE_COLUMNS)
-    for chunk in chunks:
-        start: tuple[Cell, ...] = chunk.start
+    for one in recorded:
+        start: tuple[Cell, ...] = one.start
         begin = csv_line(start).removesuffix("\n")
-        times, values = chunk.samples()
-        for first in range(0, len(times), _LINES):
+        for first in range(0, len(one.time_ns), _LINES):
             part = slice(first, first + _LINES)
-            pairs = zip(times[part].tolist(), values[part].tolist(), strict=True)
+            pairs = zip(one.time_ns[part].tolist(), one.value[part].tolist(), strict=True)
             yield "".join(f"{begin},{time_ns},{value!r}\n" for time_ns, value in pairs)
 
 
-def trace_ndjson_lines(chunks: Iterable[RecordedChunk]) -> Iterator[str]:
+def trace_ndjson_lines(recorded: Iterable[Recorded]) -> Iterator[str]:
     """Yield a JSON document a chunk: the columns, ``time_ns`` and ``value`` being lists."""
     names = [column.name for column in TRACE_COLUMNS]
-    for chunk in chunks:
-        times, values = chunk.samples()
-        cells = (*chunk.start, times.tolist(), values.tolist())
+    for one in recorded:
+        cells = (*one.start, one.time_ns.tolist(), one.value.tolist())
         yield encode(dict(zip(names, cells, strict=True))).decode() + "\n"

@@ -12,12 +12,10 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.domain.run import Conditions, Run
 from powerlab.measure.audit.audit import Audit, audit, audit_of_damaged
 from powerlab.measure.audit.compare import Compared
-from powerlab.protocol.chunks import check
-from powerlab.protocol.messages import TraceChunk
 from powerlab.protocol.wire import digest
 from powerlab.store import queries
 from powerlab.store.models import RunRow
-from powerlab.store.traces import DatabaseTraces
+from powerlab.store.traces.base import Piece, trace_store
 
 
 def audit_run(session: Session, run_id: str) -> Audit:
@@ -32,7 +30,7 @@ def audit_run(session: Session, run_id: str) -> Audit:
         PowerlabError: several runs begin so, or the record is not enough to audit the run, with what is missing.
     """
     found = queries.run_id_from(session, run_id)
-    run, chunks = queries.run(session, found), list(DatabaseTraces(session).chunks(found))
+    run, chunks = queries.run(session, found), list(trace_store(session).scan(session, found))
     of_run = tuple(_run_is_as_sent(session.get_one(RunRow, found), run))
     of_chunks = tuple(_chunks_are_whole(chunks))
     if not all(one.equal for one in of_chunks):
@@ -60,7 +58,7 @@ def _run_is_as_sent(row: RunRow, run: Run) -> Iterator[Compared]:
     )
 
 
-def _chunks_are_whole(chunks: Sequence[TraceChunk]) -> Iterator[Compared]:
+def _chunks_are_whole(chunks: Sequence[Piece]) -> Iterator[Compared]:
     """Read every chunk of samples again, and look for chunks that are gone."""
     damaged = False
     for (key, part), of_trace in groupby(chunks, key=lambda chunk: (chunk.rail.key, chunk.part.value)):
@@ -78,12 +76,12 @@ def _chunks_are_whole(chunks: Sequence[TraceChunk]) -> Iterator[Compared]:
         yield Compared(what="samples", stored=f"{len(chunks)} chunks", recomputed="all whole", equal=True)
 
 
-def _complaint(chunk: TraceChunk, position: int) -> str:
+def _complaint(chunk: Piece, position: int) -> str:
     """Say what is wrong with a chunk; empty where nothing is."""
     if chunk.position != position:
         return f"chunk {position} is missing"
     try:
-        check(chunk)
+        chunk.samples()
     except PowerlabError as error:
         return f"chunk {position}: {str(error).partition(';')[0].rstrip('.')}"
     return ""

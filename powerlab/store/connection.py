@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,6 +15,9 @@ from sqlalchemy.orm import Session
 from powerlab.domain.errors import PowerlabError
 from powerlab.store.engine import WRITE_OPTION, changing_tables, make_engine
 from powerlab.store.schema import bring_up_to_date
+from powerlab.store.traces.base import TraceStore
+from powerlab.store.traces.database import DatabaseTraceStore
+from powerlab.store.traces.registry import open_traces
 
 
 def utc_now() -> datetime:
@@ -30,41 +33,49 @@ class Store:
         engine: SQLAlchemy's pool of connections.
         address: where the database is, for people; without a password.
         clock: tells the time, UTC; tests bring their own.
+        traces: where samples lie; sessions carry it.
     """
 
     engine: Engine
     address: str
     clock: Callable[[], datetime] = utc_now
+    traces: TraceStore = field(default_factory=DatabaseTraceStore)
 
     @contextmanager
     def session(self) -> Iterator[Session]:
         """Open a session for reading."""
-        with Session(self.engine) as session:
+        with self._opened() as session:
             yield session
 
     @contextmanager
     def write(self) -> Iterator[Session]:
         """Open a session for writing: it commits at the end, and undoes everything where an exception leaves it."""
-        with Session(self.engine) as session, session.begin():
+        with self._opened() as session, session.begin():
             session.connection(execution_options={WRITE_OPTION: True})
             yield session
+
+    def _opened(self) -> Session:
+        return Session(self.engine, info={"traces": self.traces})
 
     def close(self) -> None:
         """Close every connection."""
         self.engine.dispose()
 
 
-def open_store(url_or_path: str | Path, clock: Callable[[], datetime] = utc_now) -> Store:
+def open_store(url_or_path: str | Path, clock: Callable[[], datetime] = utc_now, *, traces: str | None = None) -> Store:
     """Open a database and bring its tables up to date.
 
     Args:
         url_or_path: the path of an SQLite file (made where it is missing), or ``postgresql://user@host/name``.
         clock: tells the time, UTC.
+        traces: where samples lie, as :func:`~powerlab.store.traces.registry.open_traces` understands it; in the
+            database where it is None.
 
     Raises:
-        PowerlabError: the path cannot be written, the file is no database, the server cannot be reached, or the
-            tables were made by a newer powerlab.
+        PowerlabError: traces cannot lie there, the path cannot be written, the file is no database, the server cannot
+            be reached, or the tables were made by a newer powerlab.
     """
+    home = open_traces(traces)
     engine = make_engine(str(url_or_path))
     address = str(url_or_path) if engine.dialect.name == "sqlite" else _without_password(engine)
     try:
@@ -76,7 +87,7 @@ def open_store(url_or_path: str | Path, clock: Callable[[], datetime] = utc_now)
     except PowerlabError as error:
         engine.dispose()
         raise PowerlabError(f"{address}: {error}") from error
-    return Store(engine=engine, address=address, clock=clock)
+    return Store(engine=engine, address=address, clock=clock, traces=home)
 
 
 def _without_password(engine: Engine) -> str:

@@ -13,7 +13,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from pyarrow import parquet
 
 from powerlab.protocol.export import Cell, Column
-from powerlab.protocol.trace_export import TRACE_COLUMNS, RecordedChunk
+from powerlab.protocol.trace_export import TRACE_COLUMNS, Recorded
 
 _ROWS = 20_000
 """Figures of one row group."""
@@ -64,32 +64,31 @@ def rows_as_parquet(columns: Sequence[Column], rows: Iterable[tuple[Cell, ...]])
     return _written(schema, map(batch_of, iter(lambda: list(islice(waiting, _ROWS)), [])))
 
 
-def traces_as_parquet(chunks: Iterable[RecordedChunk]) -> Iterator[bytes]:
+def traces_as_parquet(chunks: Iterable[Recorded]) -> Iterator[bytes]:
     """Do so with a row a sample."""
     schema = schema_of(TRACE_COLUMNS)
     return _written(schema, (_samples(schema, some) for some in _enough(chunks)))
 
 
-def _enough(chunks: Iterable[RecordedChunk]) -> Iterator[list[RecordedChunk]]:
+def _enough(chunks: Iterable[Recorded]) -> Iterator[list[Recorded]]:
     """Yield chunks in groups with samples enough for a row group."""
-    group: list[RecordedChunk] = []
+    group: list[Recorded] = []
     for chunk in chunks:
         group.append(chunk)
-        if sum(one.chunk.sample_count for one in group) >= _SAMPLES:
+        if sum(len(one.time_ns) for one in group) >= _SAMPLES:
             yield group
             group = []
     if group:
         yield group
 
 
-def _samples(schema: pa.Schema, chunks: Sequence[RecordedChunk]) -> pa.RecordBatch:
-    counts = [one.chunk.sample_count for one in chunks]
-    samples = [one.samples() for one in chunks]
+def _samples(schema: pa.Schema, chunks: Sequence[Recorded]) -> pa.RecordBatch:
+    counts = [len(one.time_ns) for one in chunks]
     which = np.repeat(np.arange(len(chunks)), counts)
     starts = zip(*(one.start for one in chunks), strict=True)
     arrays = [pa.array(words, pa.string()).take(pa.array(which)) for words in starts]
-    arrays.append(pa.array(np.concatenate([times for times, _ in samples])))
-    arrays.append(pa.array(np.concatenate([values for _, values in samples])))
+    arrays.append(pa.array(np.concatenate([one.time_ns for one in chunks])))
+    arrays.append(pa.array(np.concatenate([one.value for one in chunks])))
     return pa.record_batch(arrays, schema=schema)
 
 

@@ -16,7 +16,7 @@ from powerlab.store.convert import to_device, to_run, to_sweep
 from powerlab.store.errors import NotFoundError
 from powerlab.store.filters import DeviceFilter, RunFilter, SweepFilter
 from powerlab.store.models import DeviceRow, DeviceSnapshotRow, PointRow, RunRow, SweepRow
-from powerlab.store.traces import DatabaseTraces
+from powerlab.store.traces.base import trace_store, whole
 
 _BATCH = 200
 """Rows fetched at a time where a result is streamed."""
@@ -144,7 +144,7 @@ def recorded(session: Session, run_id: str) -> list[Trace]:
         NotFoundError: there is no such run.
     """
     run(session, run_id)
-    return list(DatabaseTraces(session).scan(run_id))
+    return list(whole(trace_store(session).scan(session, run_id)))
 
 
 def power_traces(session: Session, run_id: str) -> list[Trace]:

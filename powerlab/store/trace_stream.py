@@ -8,10 +8,10 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.protocol.trace_export import RecordedChunk
+from powerlab.protocol.trace_export import Recorded
 from powerlab.store import queries
 from powerlab.store.models import RunRow
-from powerlab.store.traces import DatabaseTraces
+from powerlab.store.traces.base import trace_store
 
 
 def chosen_run(session: Session, sweep_id: str | None, run_id: str | None) -> str | None:
@@ -28,7 +28,7 @@ def chosen_run(session: Session, sweep_id: str | None, run_id: str | None) -> st
     return None if run_id is None else queries.run_id_from(session, run_id)
 
 
-def stream_chunks(session: Session, sweep_id: str | None, run_id: str | None) -> Iterator[RecordedChunk]:
+def stream_chunks(session: Session, sweep_id: str | None, run_id: str | None) -> Iterator[Recorded]:
     """Yield chunks, a few in memory at a time: runs in the order in which they arrived, rails by name, then by time."""
     wanted = select(RunRow.id, RunRow.sweep_id).order_by(RunRow.received_at, RunRow.id)
     if sweep_id is not None:
@@ -36,5 +36,6 @@ def stream_chunks(session: Session, sweep_id: str | None, run_id: str | None) ->
     if run_id is not None:
         wanted = wanted.where(RunRow.id == run_id)
     for run, sweep in session.execute(wanted).all():
-        for chunk in DatabaseTraces(session).chunks(run):
-            yield RecordedChunk(run_id=run, sweep_id=sweep, chunk=chunk)
+        for piece in trace_store(session).scan(session, run):
+            time_ns, value = piece.samples()
+            yield Recorded(run_id=run, sweep_id=sweep, rail=piece.rail, part=piece.part, time_ns=time_ns, value=value)

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from chunk_joining import join
 from powerlab.domain.errors import PowerlabError
-from powerlab.protocol.chunks import join
 from powerlab.protocol.messages import Lease
 from powerlab.sweep.events import RunFinished
 from powerlab_agent.main import main

@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from chunk_joining import join
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.power import Trace
-from powerlab.protocol.chunks import check, join, split, unpack
+from powerlab.protocol.chunks import check, split, unpack
 from powerlab.protocol.messages import TraceChunk
 from powerlab.protocol.wire import decode, encode
 from server_examples import RAIL, make_trace

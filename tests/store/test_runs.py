@@ -14,7 +14,7 @@ from powerlab.domain.run import Run, Verdict
 from powerlab.store import Store, queries
 from powerlab.store.decimate import Bucket
 from powerlab.store.errors import ConflictError, NotFoundError
-from powerlab.store.traces import DatabaseTraces
+from powerlab.store.traces.base import trace_store
 from server_examples import COUNTER, PLAN, RAIL, Clock, make_run, make_trace, runs_of
 from store_writing import take, upload, upload_trace
 
@@ -126,10 +126,10 @@ def test_a_window_and_a_short_version(store: Store, device_id: str, sweep_id: st
     upload_trace(store, device_id, held, run.id, trace)
     start, end = int(trace.time_ns[350]), int(trace.time_ns[620])
     with store.session() as session:
-        traces = DatabaseTraces(session)
-        (part,) = traces.window(run.id, start, end)
-        (short,) = traces.decimate(run.id, 50, Bucket.MINMAX)
-        assert list(traces.window(run.id, -10, -5)) == []
+        traces = trace_store(session)
+        (part,) = traces.window(session, run.id, start, end)
+        (short,) = traces.decimate(session, run.id, 50, Bucket.MINMAX)
+        assert list(traces.window(session, run.id, -10, -5)) == []
     assert np.array_equal(part.value, trace.value[350:621])
     assert len(short.value) <= 50
     assert short.value.max() == trace.value.max()

@@ -11,7 +11,7 @@ from powerlab.protocol.messages import ChunkUpload, Stored
 from powerlab.protocol.records import TraceView
 from powerlab.store import queries
 from powerlab.store.decimate import Bucket
-from powerlab.store.traces import DatabaseTraces
+from powerlab.store.traces.base import trace_store
 from powerlab.store.writes.runs import store_chunk
 from powerlab_api.deps import ReadSession, StoreDep
 from powerlab_api.etags import UNCHANGED, IfNoneMatch, fresh
@@ -51,7 +51,7 @@ def read_traces(
     their extremes the first and the last sample stay, so that windows beside each other leave no gap.
     """
     queries.run(session, run_id)
-    found = DatabaseTraces(session).decimate(run_id, points, bucket, from_ns, to_ns)
+    found = trace_store(session).decimate(session, run_id, points, bucket, start_ns=from_ns, end_ns=to_ns)
     return fresh(tuple(map(_view, found)), response, if_none_match)
 
 

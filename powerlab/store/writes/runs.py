@@ -16,7 +16,7 @@ from powerlab.protocol.messages import ChunkUpload, RunUpload
 from powerlab.protocol.wire import check_survives, digest, from_document, to_document
 from powerlab.store.errors import ConflictError, NotFoundError
 from powerlab.store.models import PointRow, RunMetricRow, RunRow
-from powerlab.store.traces import DatabaseTraces
+from powerlab.store.traces.base import trace_store
 from powerlab.store.writes.jobs import held_job_of_sweep
 from powerlab.store.writes.tallies import count_run, count_samples
 
@@ -64,7 +64,7 @@ def store_chunk(session: Session, device_id: str, run_id: str, upload: ChunkUplo
         raise NotFoundError(f"there is no run {run_id!r}; upload the run before its traces.")
     held_job_of_sweep(session, device_id, run.sweep_id, upload.fencing_token)
     check_survives(upload)
-    created = DatabaseTraces(session).append(device_id, run_id, upload.chunk)
+    created = trace_store(session).append(session, device_id, run_id, upload.chunk)
     if created:
         count_samples(session, device_id, run.verdict, upload.chunk.sample_count)
     return created
