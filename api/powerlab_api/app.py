@@ -21,6 +21,7 @@ from powerlab_api.routes import (
     exports,
     health,
     jobs,
+    labels,
     layers,
     metrics,
     model_uploads,
@@ -36,7 +37,7 @@ from powerlab_api.settings import Settings
 
 PREFIX = "/api/v1"
 _ROUTES = (
-    *(health, clock, devices, agents, sweep_life, sweeps, jobs, runs, traces, exports, layers),
+    *(health, clock, devices, labels, agents, sweep_life, sweeps, jobs, runs, traces, exports, layers),
     *(points, models, model_uploads, tokens, audit_events),
 )
 

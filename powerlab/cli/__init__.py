@@ -24,6 +24,7 @@ COMMANDS = (
     "serve",
     "tokens",
     "agent",
+    "devices",
     "sweep",
     "models",
     "runs",

@@ -14,6 +14,7 @@ from powerlab.domain.device import Capabilities
 from powerlab.domain.layers import LayerProfile
 from powerlab.domain.quantity import Provenance
 from powerlab.domain.run import Run, Verdict
+from powerlab.domain.selector import Selector
 from powerlab.domain.workload import Scenario
 from powerlab.measure.audit.audit import Audit
 from powerlab.protocol.messages import CloneRequest, EnrolmentCode, EnrolmentCodeRequest, SweepRequest
@@ -75,9 +76,12 @@ class Client:
         board: str | None = None,
         simulated: bool | None = None,
         seen_since: datetime | None = None,
+        selector: Selector | None = None,
     ) -> Iterator[DeviceRecord]:
-        """Yield devices in the order of their names; ``name`` is a part of it."""
-        return self._all("/devices", DevicePage, name=name, board=board, simulated=simulated, seen_since=seen_since)
+        """Yield devices in the order of their names; ``name`` is a part of it, a board of the selector's goes first."""
+        chosen = selector or Selector()
+        wish = {"name": name, "board": chosen.board or board, "simulated": simulated, "seen_since": seen_since}
+        return self._all("/devices", DevicePage, **wish, label=chosen.labels, group=chosen.group or None)
 
     def device(self, device_id: str) -> DeviceRecord:
         """Return one device."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TypeVar
 from urllib.parse import urlencode
@@ -36,8 +36,16 @@ class Transport:
             self._headers["Authorization"] = f"Bearer {token}"
 
     def get(self, path: str, kind: type[T], **fields: object) -> T:
-        """Return what the server has under ``/api/v1`` + path, again where it is away; None leaves a field out."""
-        given = {name: _word(value) for name, value in fields.items() if value is not None}
+        """Return what the server has under ``/api/v1`` + path, again where it is away.
+
+        None leaves a field out, a tuple repeats it.
+        """
+        given = [
+            (name, _word(value))
+            for name, values in fields.items()
+            for value in (values if isinstance(values, tuple) else (values,))
+            if value is not None
+        ]
         return decode(patiently(lambda: self.send("GET", path, None, fields=given)), kind)
 
     def post(self, path: str, message: object, kind: type[T]) -> T:
@@ -62,7 +70,7 @@ class Transport:
         body: bytes | None,
         headers: dict[str, str] | None = None,
         *,
-        fields: dict[str, str] | None = None,
+        fields: Sequence[tuple[str, str]] = (),
         read_s: float = _READ_S,
     ) -> bytes:
         """Return the answer's body.
@@ -83,7 +91,7 @@ class Transport:
             StatusError: the answer is no.
         """
         headers = {"Range": f"bytes={start}-"} if start else {}
-        answer = self._ask("GET", path, None, headers, None, preload=False)
+        answer = self._ask("GET", path, None, headers, (), preload=False)
         if answer.status >= 400:
             _check(answer, answer.read())
         return start if answer.status == 206 else 0, self._blocks(answer, block_bytes)
@@ -94,7 +102,7 @@ class Transport:
         path: str,
         body: bytes | None,
         headers: dict[str, str],
-        fields: dict[str, str] | None,
+        fields: Sequence[tuple[str, str]],
         *,
         preload: bool = True,
         read_s: float = _READ_S,

@@ -41,6 +41,7 @@ class DeviceRecord:
         enrolled_at: UTC.
         seen_at: when its agent last spoke to the server, UTC.
         checks: what its agent found when it checked itself at its last start.
+        labels: what its lab says of it, ``key=value`` or a word, in the order of the keys.
     """
 
     id: str
@@ -49,6 +50,7 @@ class DeviceRecord:
     enrolled_at: datetime
     seen_at: datetime
     checks: tuple[SelfCheck, ...] = ()
+    labels: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

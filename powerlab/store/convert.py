@@ -5,6 +5,7 @@ from __future__ import annotations
 from powerlab.domain.power import Rail, RailQuantity, TotalFormula
 from powerlab.domain.quantity import Metric, Provenance
 from powerlab.domain.run import Conditions, Contribution, Finding, Run, Verdict
+from powerlab.domain.selector import Label
 from powerlab.domain.sweep import Point, SweepPlan
 from powerlab.domain.workload import Preparation, Scenario, Workload
 from powerlab.protocol.messages import Description
@@ -87,6 +88,7 @@ def to_device(row: DeviceRow, snapshot: DeviceSnapshotRow) -> DeviceRecord:
         enrolled_at=row.enrolled_at,
         seen_at=row.seen_at,
         checks=said.checks,
+        labels=tuple(str(Label(key=label.key, value=label.value)) for label in row.labels),
     )
 
 

@@ -12,6 +12,7 @@ from sqlalchemy.orm import aliased
 
 from powerlab.domain.quantity import POWER_FIGURES, Provenance
 from powerlab.domain.run import Verdict
+from powerlab.domain.selector import Selector
 from powerlab.domain.workload import Scenario
 from powerlab.protocol.records import SweepState
 from powerlab.store.models import (
@@ -25,18 +26,23 @@ from powerlab.store.models import (
     SweepRow,
     WorkloadRow,
 )
+from powerlab.store.selection import conditions
 
 _Rows = TypeVarTuple("_Rows")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceFilter:
-    """Which devices; ``name`` is a part of the name, in capitals or not; ``after`` is a (name, id)."""
+    """Which devices; ``name`` is a part of the name, in capitals or not; ``after`` is a (name, id).
+
+    All of ``selectors`` hold, none of which names a group.
+    """
 
     name: str | None = None
     board: str | None = None
     simulated: bool | None = None
     seen_since: datetime | None = None
+    selectors: tuple[Selector, ...] = ()
     limit: int | None = None
     after: tuple[str, str] | None = None
 
@@ -50,6 +56,8 @@ class DeviceFilter:
             wanted = wanted.where(DeviceSnapshotRow.simulated == self.simulated)
         if self.seen_since is not None:
             wanted = wanted.where(DeviceRow.seen_at >= self.seen_since)
+        for selector in self.selectors:
+            wanted = wanted.where(*conditions(selector))
         if self.after is not None:
             wanted = wanted.where(tuple_(DeviceRow.name, DeviceRow.id) > self.after)
         return wanted

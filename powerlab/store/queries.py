@@ -46,6 +46,7 @@ def list_devices(session: Session, wish: DeviceFilter | None = None) -> list[Dev
         .where(DeviceSnapshotRow.id.in_(newest))
         .order_by(DeviceRow.name, DeviceRow.id)
         .limit(chosen.limit)
+        .options(selectinload(DeviceRow.labels))
     )
     return [to_device(row, snapshot) for row, snapshot in session.execute(chosen.narrow(wanted))]
 

@@ -8,9 +8,11 @@ from fastapi import APIRouter, Query
 
 from powerlab.domain.device import Capabilities
 from powerlab.domain.mode import PowerMode
+from powerlab.domain.selector import Selector
 from powerlab.protocol.records import DevicePage, DeviceRecord
 from powerlab.store import queries
 from powerlab.store.filters import DeviceFilter
+from powerlab.store.selection import expanded
 from powerlab_api.deps import Cursor, Limit, ReadSession
 from powerlab_api.needs import Needs
 from powerlab_api.paging import cut, place_of
@@ -27,6 +29,8 @@ def list_devices(
     board: Annotated[str | None, Query(description="as `powerlab boards` names it")] = None,
     simulated: bool | None = None,
     seen_since: Moment = None,
+    label: Annotated[list[str] | None, Query(description="key=value, or a key alone; may be repeated")] = None,
+    group: Annotated[str, Query(description="a group's name")] = "",
     limit: Limit = 100,
     cursor: Cursor = None,
 ) -> DevicePage:
@@ -36,6 +40,7 @@ def list_devices(
         board=board,
         simulated=simulated,
         seen_since=seen_since,
+        selectors=expanded(session, Selector(labels=tuple(label or ()), group=group)),
         limit=limit + 1,
         after=place_of(cursor, tuple[str, str]),
     )

@@ -10,6 +10,7 @@ from powerlab.store.models.devices import (
     PowerModeRow,
     RailRow,
 )
+from powerlab.store.models.labs import DeviceGroupRow, DeviceLabelRow
 from powerlab.store.models.layers import LayerProfileRow
 from powerlab.store.models.networks import ModelPieceRow, ModelRow
 from powerlab.store.models.runs import RunMetricRow, RunRow, TraceChunkRow
@@ -19,6 +20,8 @@ from powerlab.store.models.tallies import DeviceTallyRow
 __all__ = [
     "AuditEventRow",
     "Base",
+    "DeviceGroupRow",
+    "DeviceLabelRow",
     "DeviceRow",
     "DeviceSnapshotRow",
     "DeviceTallyRow",

@@ -12,6 +12,7 @@ from powerlab.domain.mode import ModeOrigin
 from powerlab.domain.power import RailQuantity
 from powerlab.domain.quantity import Provenance
 from powerlab.store.models.base import Base, BigKey, Json, Uuid, one_of
+from powerlab.store.models.labs import DeviceLabelRow
 
 
 class DeviceRow(Base):
@@ -23,6 +24,7 @@ class DeviceRow(Base):
     name: Mapped[str] = mapped_column(String(200), unique=True)
     enrolled_at: Mapped[datetime]
     seen_at: Mapped[datetime]
+    labels: Mapped[list[DeviceLabelRow]] = relationship(order_by=DeviceLabelRow.key, viewonly=True)
 
 
 class DeviceSnapshotRow(Base):

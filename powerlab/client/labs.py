@@ -1,0 +1,53 @@
+"""What a lab says of its devices, as a server knows it: labels and groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from powerlab.client.transport import Transport
+from powerlab.domain.selector import Label, Selector
+from powerlab.protocol.labs import Group, GroupPage, LabelValue
+from powerlab.protocol.records import DeviceRecord
+
+PAGE = 500
+"""Items asked for at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Labs:
+    """Asks one server, through ``Client(...).transport``; every method raises what :class:`Client`'s raise."""
+
+    transport: Transport
+
+    def label(self, device_id: str, label: Label) -> DeviceRecord:
+        """Give a device a label, in place of one with the same key."""
+        path = f"/devices/{_safe(device_id)}/labels/{_safe(label.key)}"
+        return self.transport.repeat("PUT", path, LabelValue(value=label.value), DeviceRecord)
+
+    def unlabel(self, device_id: str, key: str) -> None:
+        """Take a label from a device."""
+        self.transport.delete(f"/devices/{_safe(device_id)}/labels/{_safe(key)}")
+
+    def groups(self) -> Iterator[Group]:
+        """Yield groups in the order of their names."""
+        cursor: str | None = None
+        while True:
+            page = self.transport.get("/groups", GroupPage, limit=PAGE, cursor=cursor)
+            yield from page.items
+            cursor = page.next_cursor
+            if cursor is None:
+                return
+
+    def put_group(self, name: str, selector: Selector) -> Group:
+        """Name a selector, in place of what had the name before."""
+        return self.transport.repeat("PUT", f"/groups/{_safe(name)}", selector, Group)
+
+    def remove_group(self, name: str) -> None:
+        """Forget a group."""
+        self.transport.delete(f"/groups/{_safe(name)}")
+
+
+def _safe(word: str) -> str:
+    return quote(word, safe="")

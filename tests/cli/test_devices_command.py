@@ -1,0 +1,86 @@
+"""``powerlab devices``: labels and groups through a server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from powerlab import cli
+from powerlab.protocol.messages import EnrolmentCodeRequest, EnrolRequest
+from powerlab.store import Store
+from powerlab.store.writes.devices import enrol, make_enrolment_code
+from quick_server import quick_server
+from server_examples import capabilities, device
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Store]]:
+    with quick_server(tmp_path_factory.mktemp("devices") / "powerlab.db") as (url, store):
+        for name in ("nano-1", "nano-2", "xavier-1"):
+            with store.write() as session:
+                code = make_enrolment_code(session, EnrolmentCodeRequest(), store.clock()).code
+                session.flush()
+                enrol(session, EnrolRequest(code=code, device=device(name), capabilities=capabilities()), store.clock())
+        yield url, store
+
+
+@pytest.fixture(autouse=True)
+def server(served: tuple[str, Store], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("powerlab.cli.servers.DEFAULT_SERVER", served[0])
+    monkeypatch.delenv("POWERLAB_SERVER", raising=False)
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> str:
+    assert cli.main(["devices", *words]) == status
+    out, err = capsys.readouterr()
+    assert (err == "") == (status == 0)
+    return out or err
+
+
+def names(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
+    return [one["device"]["name"] for one in json.loads(run(capsys, "list", "--json", *words))]
+
+
+def test_labels_choose_devices(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "label", "nano-1", "rack=3", "fan") == "nano-1 has the labels: fan rack=3\n"
+    assert run(capsys, "label", "nano-2", "rack=3") == "nano-2 has the labels: rack=3\n"
+    assert names(capsys, "--label", "rack=3") == ["nano-1", "nano-2"]
+    assert names(capsys, "--label", "rack", "--label", "fan", "--board", "generic") == ["nano-1"]
+    assert "fan rack=3" in run(capsys, "list")
+    assert run(capsys, "unlabel", "nano-1", "fan", "rack") == "nano-1 has the labels: none\n"
+    assert names(capsys, "--label", "rack") == ["nano-2"]
+
+
+def test_groups_have_names(capsys: pytest.CaptureFixture[str]) -> None:
+    run(capsys, "label", "xavier-1", "big")
+    said = run(capsys, "group", "large", "--board", "generic", "--label", "big")
+    assert said == "the group large is board generic, label big; now: xavier-1\n"
+    assert names(capsys, "--group", "large") == ["xavier-1"]
+    assert names(capsys, "--group", "large", "--board", "jetson-tx2") == []
+    assert "large" in run(capsys, "groups")
+    assert json.loads(run(capsys, "groups", "--json"))[0]["selector"]["labels"] == ["big"]
+    assert run(capsys, "ungroup", "large") == "the group large is forgotten\n"
+    assert json.loads(run(capsys, "groups", "--json")) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("label", "nano-1", "rack 3"), "'rack 3' is no label's key"),
+        (("label", "nano-1", "rack="), "'' is no label's value"),
+        (("label", "nobody", "rack"), "knows no device 'nobody'"),
+        (("unlabel", "nano-1", "nothing"), "has no label 'nothing'"),
+        (("group", "all"), "chooses every device"),
+        (("group", "a/b", "--label", "x"), "there is nothing at"),
+        (("ungroup", "nothing"), "there is no group 'nothing'"),
+        (("list", "--group", "nothing"), "there is no group 'nothing'"),
+    ],
+)
+def test_what_cannot_be_done_is_one_sentence(
+    capsys: pytest.CaptureFixture[str], words: tuple[str, ...], sentence: str
+) -> None:
+    said = run(capsys, *words, status=2)
+    assert sentence in said
+    assert said.count("\n") == 1
