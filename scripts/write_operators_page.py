@@ -13,7 +13,7 @@ import onnx
 
 from node_cases import Outcome, Verdict, load_cases, run_cases
 from powerlab.engine.onnx_reader.build import OLDEST_OPSET
-from powerlab.engine.operators import OPERATORS
+from powerlab.engine.operators import SUPPORTED
 
 _PAGE = Path(__file__).resolve().parent.parent / "docs" / "operators.md"
 
@@ -59,18 +59,18 @@ _REASONS = (
 
 def page(verdicts: Sequence[Verdict]) -> str:
     """Return the text of the page for what became of all cases."""
-    of_operator: dict[str, list[Verdict]] = {name: [] for name in sorted(OPERATORS)}
+    of_operator: dict[str, list[Verdict]] = {name: [] for name in sorted(SUPPORTED)}
     for verdict in verdicts:
         of_operator.setdefault(verdict.case.operator, []).append(verdict)
     head = _HEAD.format(version=onnx.__version__, oldest=OLDEST_OPSET)
-    known = [_row(name, found) for name, found in of_operator.items() if name in OPERATORS]
-    total = _row("**all of them**", [v for v in verdicts if v.case.operator in OPERATORS])
+    known = [_row(name, found) for name, found in of_operator.items() if name in SUPPORTED]
+    total = _row("**all of them**", [v for v in verdicts if v.case.operator in SUPPORTED])
     rule = ("---", *["--:"] * (len(_COLUMNS) - 2), "---")
     return head + "".join((_line(_COLUMNS), _line(rule), *known, total, *_unknown(of_operator, verdicts)))
 
 
 def _unknown(of_operator: dict[str, list[Verdict]], verdicts: Sequence[Verdict]) -> Iterator[str]:
-    missing = {name: found for name, found in of_operator.items() if name not in OPERATORS}
+    missing = {name: found for name, found in of_operator.items() if name not in SUPPORTED}
     yield "\n## What the engine does not have\n\n"
     yield "Operators whose every case is refused, with the number of their cases:\n"
     yield ", ".join(f"{name} ({len(found)})" for name, found in sorted(missing.items())) + ".\n"

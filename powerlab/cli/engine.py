@@ -175,9 +175,9 @@ def _print_info(document: dict[str, object]) -> None:
 
 
 def _operators(args: argparse.Namespace) -> int:
-    from powerlab.engine.operators import OPERATORS
+    from powerlab.engine.operators import SUPPORTED
 
-    print(json.dumps(sorted(OPERATORS)) if args.json else "\n".join(sorted(OPERATORS)))
+    print(json.dumps(sorted(SUPPORTED)) if args.json else "\n".join(sorted(SUPPORTED)))
     return 0
 
 

@@ -59,9 +59,56 @@ class Node:
         """Return the name of input ``index``, or ``""`` where the node leaves it out."""
         return self.inputs[index] if index < len(self.inputs) else ""
 
+    def captured(self) -> frozenset[str]:
+        """Return the names of the tensors that its bodies read and that are none of its inputs."""
+        bodies = [value for value in self.attributes.values() if isinstance(value, Subgraph)]
+        return frozenset().union(*(body.captured() for body in bodies))
+
+    def renamed(self, names: Mapping[str, str], name: str) -> Node:
+        """Return the node with another name and tensors called by ``names`` where these have them."""
+        attributes = {
+            key: value._with_captured(names) if isinstance(value, Subgraph) else value
+            for key, value in self.attributes.items()
+        }
+        inputs, outputs = (tuple(names.get(one, one) for one in side) for side in (self.inputs, self.outputs))
+        return Node(self.op_type, name, inputs, outputs, attributes)
+
     def __str__(self) -> str:
         """Return how an error message names this node."""
         return f"{quoted(self.op_type)[1:-1]} node {quoted(self.name or next(iter(self.outputs), ''))}"
+
+
+@dataclass(frozen=True, slots=True)
+class Subgraph:
+    """The body of a Loop or a branch of an If; it reads its ``inputs``, its ``constants``, and tensors around it."""
+
+    nodes: tuple[Node, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    constants: Mapping[str, Value]
+
+    def made(self) -> frozenset[str]:
+        """Return the names of the tensors that its nodes make."""
+        return frozenset(name for node in self.nodes for name in node.outputs if name)
+
+    def captured(self) -> frozenset[str]:
+        """Return the names of the tensors around it that it reads, itself or in a body of its own."""
+        read = {name for node in self.nodes for name in (*node.inputs, *node.captured()) if name}
+        return frozenset({*read, *self.outputs} - self.made() - {*self.inputs, *self.constants})
+
+    def renamed(self, names: Mapping[str, str], where: str) -> tuple[Node, ...]:
+        """Return its nodes with tensors called by ``names`` where these have them, and nodes named after ``where``."""
+        return tuple(node.renamed(names, f"{where}/{node.name}"[:160]) for node in self.nodes)
+
+    def _with_captured(self, names: Mapping[str, str]) -> Subgraph:
+        """Return it with the tensors around it called by ``names``."""
+        own = {*self.made(), *self.inputs, *self.constants}
+        outer = {name: new for name, new in names.items() if name not in own}
+        return replace(
+            self,
+            nodes=tuple(node.renamed(outer, node.name) for node in self.nodes),
+            outputs=tuple(outer.get(name, name) for name in self.outputs),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.constants import Constants, Value, value_of
-from powerlab.engine.graph import MAX_AXES, Graph, Node, TensorInfo, quoted
-from powerlab.engine.operators import NodeView, operator
+from powerlab.engine.graph import MAX_AXES, Array, Graph, Node, TensorInfo, quoted
+from powerlab.engine.operators import CONTROL, NodeView, operator
+from powerlab.engine.operators.control import MAX_INLINED_NODES
 
 MAX_ELEMENTS = 2**31 - 1
 """The largest tensor: more than any network here needs, and it keeps a hostile file from asking for all memory."""
@@ -45,7 +47,7 @@ def sorted_nodes(nodes: Sequence[Node], available: Iterable[str]) -> tuple[Node,
             if name in makers or name in made:
                 raise PowerlabError(f"{node} makes the tensor {quoted(name)}, which is already there.")
             makers[name] = index
-    waiting = [{name for name in node.inputs if name and name not in made} for node in nodes]
+    waiting = [{name for name in (*node.inputs, *node.captured()) if name and name not in made} for node in nodes]
     readers: dict[int, list[int]] = {}
     for index, names in enumerate(waiting):
         for name in names:
@@ -77,60 +79,104 @@ def infer(
     output_names: Sequence[str],
     constants: Mapping[str, Value],
 ) -> Graph:
-    """Return the graph with the shape and type of every tensor.
+    """Return the graph with the shape and type of every tensor; If and Loop are resolved on the way.
 
     Raises:
         PowerlabError: an operator is unknown, or shapes, types or attributes do not fit together; it names the node.
     """
-    known = {key: value_of(value) for key, value in constants.items() if value.size <= _MAX_TRACKED_ELEMENTS}
-    tensors = {key: TensorInfo(key, value.shape, value.dtype) for key, value in constants.items()}
-    for info in inputs:
-        checked_shape(info.shape, f"the input {quoted(info.name)}")
-        tensors[info.name] = info
-    done: list[Node] = []
-    made_later = {output for node in nodes for output in node.outputs}
-    for node in sorted_nodes(nodes, tensors):
-        for wanted in filter(None, node.inputs):
-            if wanted not in tensors:
+    found = _Inference(nodes, inputs, constants)
+    left = deque(sorted_nodes(nodes, found.tensors))
+    while left:
+        left.extendleft(reversed(found.add(left.popleft())))
+    outputs = []
+    for wanted in output_names:
+        if wanted not in found.tensors:
+            raise _unmade_output(nodes, wanted)
+        outputs.append(found.tensors[wanted])
+    return Graph(name, tuple(found.nodes), tuple(inputs), tuple(outputs), Constants(found.constants), found.tensors)
+
+
+class _Inference:
+    """What is known of a graph's tensors while its nodes are looked at in order.
+
+    Attributes:
+        nodes: those looked at.
+        constants: those of the model, and of the bodies of If and Loop.
+        tensors: of constants, inputs, and what the nodes make.
+    """
+
+    def __init__(self, nodes: Sequence[Node], inputs: Sequence[TensorInfo], constants: Mapping[str, Value]) -> None:
+        self.nodes: list[Node] = []
+        self.constants: dict[str, Value] = {}
+        self.tensors: dict[str, TensorInfo] = {}
+        self._known: dict[str, Array] = {}
+        self._taken = {output for node in nodes for output in node.outputs}
+        self._inlined = 0
+        self._add_constants(constants)
+        for info in inputs:
+            checked_shape(info.shape, f"the input {quoted(info.name)}")
+            self.tensors[info.name] = info
+        self._taken |= self.tensors.keys()
+
+    def _add_constants(self, constants: Mapping[str, Value]) -> None:
+        for key, value in constants.items():
+            self.constants[key] = value
+            self.tensors[key] = TensorInfo(key, value.shape, value.dtype)
+            if value.size <= _MAX_TRACKED_ELEMENTS:
+                self._known[key] = value_of(value)
+
+    def add(self, node: Node) -> tuple[Node, ...]:
+        """Look at a node whose inputs are known; return the nodes to look at next, where others stand in its place."""
+        for wanted in filter(None, (*node.inputs, *node.captured())):
+            if wanted not in self.tensors:
                 raise PowerlabError(f"{node} reads {quoted(wanted)}, an extra output that the engine does not compute.")
-        rule = operator(node)
         view = NodeView(
             node,
-            tuple(tensors[wanted] if wanted else None for wanted in node.inputs),
-            tuple(known.get(wanted) for wanted in node.inputs),
+            tuple(self.tensors[wanted] if wanted else None for wanted in node.inputs),
+            tuple(self._known.get(wanted) for wanted in node.inputs),
         )
+        if node.op_type in CONTROL:
+            return self._inline(view)
+        rule = operator(node)
         specs = (rule.infer(view), *rule.infer_more(view))
-        named = _named(node, len(specs), (tensors, made_later))
+        named = self._named(node, len(specs))
         infos = [
             TensorInfo(output, checked_shape(shape, node), dtype)
             for output, (shape, dtype) in zip(named, specs, strict=False)
         ]
-        tensors.update((info.name, info) for info in infos if info.name)
-        done.append(replace(node, outputs=named))
+        self.tensors.update((info.name, info) for info in infos if info.name)
+        self.nodes.append(replace(node, outputs=named))
         if sum(info.elements for info in infos) <= _MAX_TRACKED_ELEMENTS:
-            known.update(rule.folded(view, infos))
-    outputs = []
-    for wanted in output_names:
-        if wanted not in tensors:
-            raise _unmade_output(nodes, wanted)
-        outputs.append(tensors[wanted])
-    return Graph(name, tuple(done), tuple(inputs), tuple(outputs), Constants(constants), tensors)
+            self._known.update(rule.folded(view, infos))
+        return ()
 
+    def _inline(self, view: NodeView) -> tuple[Node, ...]:
+        body = CONTROL[view.node.op_type](view, self._fresh)
+        self._inlined += 1 + len(body.nodes)
+        if self._inlined > MAX_INLINED_NODES:
+            view.fail(f"makes more than {MAX_INLINED_NODES} nodes; export the model without control flow")
+        self._add_constants(body.constants)
+        return body.nodes
 
-def _named(node: Node, count: int, taken: Sequence[Collection[str]]) -> tuple[str, ...]:
-    """Return at most ``count`` outputs of a node; the first gets a name in none of ``taken`` where only later have one.
+    def _fresh(self, wish: str) -> str:
+        """Return ``wish``, or ``wish`` with a number, so that no tensor has the name; it is taken from now on."""
+        name, number = wish, 1
+        while name in self._taken:
+            name = f"{wish}_{number}"
+            number += 1
+        self._taken.add(name)
+        return name
 
-    Raises:
-        PowerlabError: none of them has a name.
-    """
-    first, *more = node.outputs[:count]
-    if not any((first, *more)):
-        raise PowerlabError(f"{node} has no output that the engine computes; export the model again.")
-    if not first:
-        first = f"{max(more)}.first"
-        while any(first in names for names in taken):
-            first += "_"
-    return (first, *more)
+    def _named(self, node: Node, count: int) -> tuple[str, ...]:
+        """Return at most ``count`` outputs of a node; the first gets a name of its own where only later have one.
+
+        Raises:
+            PowerlabError: none of them has a name.
+        """
+        first, *more = node.outputs[:count]
+        if not any((first, *more)):
+            raise PowerlabError(f"{node} has no output that the engine computes; export the model again.")
+        return (first or self._fresh(f"{max(more)}.first"), *more)
 
 
 def _unmade_output(nodes: Sequence[Node], wanted: str) -> PowerlabError:

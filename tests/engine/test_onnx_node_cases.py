@@ -11,7 +11,7 @@ from engine_models import load_bytes
 import write_operators_page
 from node_cases import Outcome, frozen, load_cases, run_cases
 from powerlab.domain.errors import PowerlabError
-from powerlab.engine.operators import OPERATORS
+from powerlab.engine.operators import SUPPORTED
 from powerlab.engine.passes.fold_constants import fold_constants
 
 FOLDED = 870
@@ -19,15 +19,6 @@ FOLDED = 870
 
 ENOUGH = 0.9
 """The share of an operator's float32 cases that pass."""
-
-EXCEPTIONS = {
-    **dict.fromkeys(("BatchNormalization", "Dropout"), "half of the cases train"),
-    **dict.fromkeys(("ReduceLogSumExp", "ReduceMax", "ReduceMin", "Split"), "a case without elements is one of few"),
-    "AffineGrid": "half of the cases are written with If",
-    "Range": "one of the two cases is written as a loop",
-    "Slice": "a case computes axes while it runs",
-}
-"""Operators of which fewer pass, and why."""
 
 HAS_NO_CASE = {"GlobalLpPool"}
 """Operators that ONNX tests nowhere itself."""
@@ -44,7 +35,7 @@ def verdicts(cases, tmp_path_factory):
 
 
 def test_there_are_cases_for_every_operator(cases):
-    assert not OPERATORS.keys() - {case.operator for case in cases} - HAS_NO_CASE
+    assert not SUPPORTED - {case.operator for case in cases} - HAS_NO_CASE
 
 
 def test_cases_are_the_same_whenever_they_are_loaded(cases):
@@ -72,8 +63,8 @@ def test_of_every_operator_enough_float32_cases_pass(verdicts):
     floats = [verdict for verdict in verdicts if verdict.case.is_float32]
     total = Counter(verdict.case.operator for verdict in floats)
     refused = Counter(verdict.case.operator for verdict in floats if verdict.outcome == Outcome.REFUSED)
-    too_few = {name for name in OPERATORS if total[name] - refused[name] < ENOUGH * total[name]}
-    assert too_few <= EXCEPTIONS.keys()
+    too_few = {name for name in SUPPORTED if total[name] - refused[name] < ENOUGH * total[name]}
+    assert not too_few
 
 
 def test_constants_fold_to_the_published_answer(cases):

@@ -26,6 +26,7 @@ CONSTANTS = {
     "root": np.float32(np.sqrt(2)),
     "one": np.float32(1),
     "half": np.float32(0.5),
+    "true": np.array(True),
     "row": np.ones(4, np.float32),
     "square": np.ones((4, 4), np.float32),
     "grid": np.zeros((1, 2, 3, 2), np.float32),
@@ -87,6 +88,11 @@ PICTURES = {
             "Add y.mul_2,y.mul_3 -> y.add",
             "Concat y.sub,y.add -> y",
         ],
+    ),
+    "expand_training": (
+        ["Dropout x,half,true -> y,kept"],
+        "y,kept",
+        ["Identity kept.kept -> kept", "Mul x,y.floats -> y"],
     ),
     "fold_constants": (["Add two,two -> four", "Mul x,four -> y"], "y", ["Mul x,four -> y"]),
     "fuse_layer_norms": (
@@ -214,6 +220,7 @@ ATTRIBUTES = {
     "AveragePool": {"kernel_shape": [2, 2], "strides": [2, 2]},
     "Concat": {"axis": 1},
     "Conv": {"auto_pad": "SAME_UPPER"},
+    "Dropout": {"seed": 1},
     "Einsum": {"equation": "abij,abkj->abik"},
     "MaxPool": {"kernel_shape": [2, 2]},
     "ReduceMean": {"axes": [-1]},
@@ -238,7 +245,7 @@ def loaded(lines, outputs):
     for line in lines:
         operator, inputs, _, output = line.split(" ")
         attributes = {**ATTRIBUTES.get(operator, {}), **({"group": 2} if "dw" in inputs else {})}
-        nodes.append(helper.make_node(operator, inputs.split(","), [output], output, **attributes))
+        nodes.append(helper.make_node(operator, inputs.split(","), output.split(","), output, **attributes))
     return load_bytes(onnx_bytes(nodes, {"x": IMAGE}, outputs.split(","), constants=CONSTANTS))
 
 

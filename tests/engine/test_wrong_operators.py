@@ -53,7 +53,7 @@ WRONG = {
         IMAGE,
         "group, which must be",
     ),
-    "training": ("BatchNormalization", ["x", *"sbmv"], {"training_mode": 1}, NORM, 15, IMAGE, "training"),
+    "norm of pixels": ("BatchNormalization", ["x", *"sbmv"], {"spatial": 0}, NORM, 7, IMAGE, "spatial is 0"),
     "norm size": ("BatchNormalization", ["x", *"sbmv"], {}, NORM, 9, (1, 5, 2, 2), "needs 5 values in input 2"),
     "pool pads": ("MaxPool", ["x"], {"kernel_shape": [2, 2], "pads": [2, 0, 0, 0]}, {}, 12, IMAGE, "as large as"),
     "pool kernel": ("MaxPool", ["x"], {}, {}, 12, IMAGE, "kernel_shape"),
@@ -97,7 +97,15 @@ WRONG = {
     "many axes": ("ConstantOfShape", ["a"], {}, {"a": ints(*[1] * 65)}, 13, IMAGE, "impossible shape"),
     "flatten": ("Flatten", ["x"], {"axis": 5}, {}, 13, IMAGE, "names the axis 5"),
     "norm of a vector": ("BatchNormalization", ["x", *"sbmv"], {}, NORM, 9, (4,), "channels on its second axis"),
-    "dropout trains": ("Dropout", ["x", "", "t"], {}, {"t": np.array(True)}, 13, IMAGE, "training mode"),
+    "dropout trains": (
+        "Dropout",
+        ["x", "", "t"],
+        {},
+        {"t": np.array(True)},
+        13,
+        IMAGE,
+        "draws other numbers in every run",
+    ),
     "input missing": ("Add", ["x"], {}, {}, 13, IMAGE, "has 1 inputs"),
 }
 

@@ -14,7 +14,7 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError
 from onnx import numpy_helper
 
-from powerlab.engine.operators import OPERATORS
+from powerlab.engine.operators import SUPPORTED
 
 MAX_BYTES = 16 * 1024
 
@@ -47,7 +47,7 @@ _TEXTS += (
     "\n",
 )
 _TEXTS += ("ai.onnx", "é", "x" * 300)
-_OPERATORS = tuple(OPERATORS)
+_OPERATORS = tuple(sorted(SUPPORTED))
 _INTEGERS = {
     FieldDescriptor.CPPTYPE_INT32,
     FieldDescriptor.CPPTYPE_INT64,

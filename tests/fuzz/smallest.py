@@ -14,7 +14,7 @@ from google.protobuf.message import DecodeError
 
 from fuzz.edges import Edges
 from fuzz.target import attempt
-from powerlab.engine.operators import OPERATORS
+from powerlab.engine.operators import SUPPORTED
 
 MAX_KEPT_BYTES = 3000
 
@@ -44,7 +44,7 @@ def operators(data):
         model = onnx.ModelProto.FromString(data)
     except DecodeError:
         return set()
-    return {node.op_type for node in model.graph.node} & OPERATORS.keys()
+    return {node.op_type for node in model.graph.node} & SUPPORTED
 
 
 if __name__ == "__main__":

@@ -132,9 +132,11 @@ def lower(
             weights are larger than the memory there is.
     """
     check_memory(weight_bytes(graph), f"the model {quoted(graph.name)}", "its weights")
-    for info in graph.tensors.values():
-        if 0 in info.shape:
-            raise PowerlabError(f"the tensor {info.name!r} has shape {list(info.shape)}: there is nothing to compute.")
+    for name in (name for node in graph.nodes for name in (*node.inputs, *node.outputs) if name):
+        if 0 in graph.shape(name):
+            raise PowerlabError(
+                f"the tensor {name!r} has shape {list(graph.shape(name))}: there is nothing to compute."
+            )
     machine = this_machine(tier, threads)
     choose = chooser or by_cost(machine)
     halos: dict[str, Halo] = {}

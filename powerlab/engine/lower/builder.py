@@ -293,6 +293,8 @@ class Builder:
     def finish(self) -> Program:
         """Write the graph's outputs and return the program."""
         for index, info in enumerate(self.graph.outputs):
+            if info.elements == 0:
+                continue
             if self.is_whole(info.name):
                 self.copy(f"{info.name} out", self._compact(Space.OUTPUT, index, info.shape), self.general(info.name))
                 continue

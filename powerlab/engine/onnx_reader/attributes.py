@@ -1,4 +1,4 @@
-"""AttributeProto to plain Python: int, float, str, tuples of them, or an array."""
+"""AttributeProto to plain Python: int, float, str, tuples of them, or an array; graphs are read by :mod:`build`."""
 
 from __future__ import annotations
 
@@ -26,12 +26,11 @@ def to_value(attribute: Attribute, folder: Path | None) -> object:
     """Return the attribute's value.
 
     Raises:
-        PowerlabError: it is a subgraph, a sparse tensor, or refers to a function's attribute.
+        PowerlabError: it is a sparse tensor, a list of graphs, or refers to a function's attribute.
     """
     read = _READERS.get(attribute.type)
     if read is None or attribute.ref_attr_name:
         raise PowerlabError(
-            f"the attribute {quoted(attribute.name)} is a subgraph or another kind the engine does not read; "
-            "export the model without control flow."
+            f"the attribute {quoted(attribute.name)} is of a kind the engine does not read; export the model again."
         )
     return read(attribute, folder)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from mmap import mmap
 from pathlib import Path
 from typing import Any
@@ -13,16 +13,19 @@ import numpy as np
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.constants import Value
 from powerlab.engine.element_types import DTYPES, engine_dtype
-from powerlab.engine.graph import Graph, Node, TensorInfo, quoted
+from powerlab.engine.graph import Graph, Node, Subgraph, TensorInfo, quoted
 from powerlab.engine.onnx_reader import schema
 from powerlab.engine.onnx_reader.attributes import to_value
 from powerlab.engine.onnx_reader.file import DataFile
 from powerlab.engine.onnx_reader.signatures import check_signature
 from powerlab.engine.onnx_reader.tensors import element_type, to_constant
-from powerlab.engine.shapes import infer
+from powerlab.engine.shapes import infer, sorted_nodes
 
 OLDEST_OPSET = 7
 _ONNX_DOMAINS = ("", "ai.onnx")
+
+_GRAPH = 5
+"""AttributeProto.AttributeType of a graph."""
 
 _HOW_IN_A_SWEEP = "a sweep gives the batch size alone, so export the model with its other sizes fixed"
 
@@ -51,7 +54,7 @@ def parse(
     opset = _opset(model)
     constants = _constants(model.graph.initializer, folder, file)
     inputs = _inputs(model.graph, constants, shapes, batch_size)
-    nodes = tuple(_node(message, opset, folder, index) for index, message in enumerate(model.graph.node))
+    nodes = _Nodes(opset, folder, file).read(model.graph.node)
     outputs = list(dict.fromkeys(value.name for value in model.graph.output))
     if not outputs:
         raise PowerlabError("its graph has no outputs; export the model again.")
@@ -89,34 +92,60 @@ def _constants(tensors: Iterable[schema.Tensor], folder: Path | None, file: Data
     return constants
 
 
-def _node(message: schema.NodeMessage, opset: int, folder: Path | None, index: int) -> Node:
-    name = message.name or next(filter(None, message.output), f"#{index}")
-    inputs = list(message.input)
-    while inputs and not inputs[-1]:
-        inputs.pop()  # an optional input at the end may be left out or be called ""
-    node = Node(message.op_type, name, tuple(inputs), tuple(message.output))
-    if message.domain not in _ONNX_DOMAINS:
-        raise PowerlabError(
-            f"{node} comes from the domain {quoted(message.domain)}; the engine has ONNX's own operators."
-        )
-    if not any(message.output):
-        raise PowerlabError(f"{node} has no output; export the model again.")
-    attributes: dict[str, object] = {}
-    for attribute in message.attribute:
-        if attribute.name in attributes:
-            raise PowerlabError(f"{node} has the attribute {quoted(attribute.name)} twice; export the model again.")
-        try:
-            attributes[attribute.name] = to_value(attribute, folder)
-        except PowerlabError as error:
-            raise PowerlabError(f"{node}: {error}") from None
-    check_signature(replace(node, attributes=attributes))
-    if node.op_type in ("Hardmax", "LogSoftmax", "Softmax") and opset < 13:
-        # Until opset 13 Softmax saw its input as a matrix, rows before ``axis``, columns from it on.
-        attributes = {"axis": 1, **attributes, "flattens": 1}
-    if node.op_type == "RoiAlign" and opset < 16:
-        # Until opset 16 regions began at the corners of pixels.
-        attributes = {**attributes, "coordinate_transformation_mode": "output_half_pixel"}
-    return Node(node.op_type, name, node.inputs, node.outputs, attributes)
+@dataclass(frozen=True, slots=True)
+class _Nodes:
+    """Reads nodes of one file.
+
+    Attributes:
+        opset: version of ONNX's operators.
+        folder: where external data lie.
+        file: as :func:`parse` got it.
+    """
+
+    opset: int
+    folder: Path | None
+    file: DataFile | None
+
+    def read(self, messages: Iterable[schema.NodeMessage]) -> tuple[Node, ...]:
+        return tuple(self._node(message, index) for index, message in enumerate(messages))
+
+    def _node(self, message: schema.NodeMessage, index: int) -> Node:
+        name = message.name or next(filter(None, message.output), f"#{index}")
+        inputs = list(message.input)
+        while inputs and not inputs[-1]:
+            inputs.pop()  # an optional input at the end may be left out or be called ""
+        node = Node(message.op_type, name, tuple(inputs), tuple(message.output))
+        if message.domain not in _ONNX_DOMAINS:
+            raise PowerlabError(
+                f"{node} comes from the domain {quoted(message.domain)}; the engine has ONNX's own operators."
+            )
+        if not any(message.output):
+            raise PowerlabError(f"{node} has no output; export the model again.")
+        attributes: dict[str, object] = {}
+        for attribute in message.attribute:
+            if attribute.name in attributes:
+                raise PowerlabError(f"{node} has the attribute {quoted(attribute.name)} twice; export the model again.")
+            try:
+                attributes[attribute.name] = self._value(attribute)
+            except PowerlabError as error:
+                raise PowerlabError(f"{node}: {error}") from None
+        check_signature(replace(node, attributes=attributes))
+        if node.op_type in ("Hardmax", "LogSoftmax", "Softmax") and self.opset < 13:
+            # Until opset 13 Softmax saw its input as a matrix, rows before ``axis``, columns from it on.
+            attributes = {"axis": 1, **attributes, "flattens": 1}
+        if node.op_type == "RoiAlign" and self.opset < 16:
+            # Until opset 16 regions began at the corners of pixels.
+            attributes = {**attributes, "coordinate_transformation_mode": "output_half_pixel"}
+        return Node(node.op_type, name, node.inputs, node.outputs, attributes)
+
+    def _value(self, attribute: schema.Attribute) -> object:
+        if attribute.type != _GRAPH or attribute.g is None or attribute.ref_attr_name:
+            return to_value(attribute, self.folder)
+        message = attribute.g
+        constants = _constants(message.initializer, self.folder, self.file)
+        inputs = tuple(value.name for value in message.input)
+        body = Subgraph(self.read(message.node), inputs, tuple(value.name for value in message.output), constants)
+        return replace(body, nodes=sorted_nodes(body.nodes, {*inputs, *constants, *body.captured()}))
 
 
 def _inputs(

@@ -20,13 +20,18 @@ MAX_INTEGERS = 2**27
 """The longest list of whole numbers: each takes one byte in the file and eight in memory."""
 
 
-class Budget:
-    """How many fields of a file may still be read, whatever message they are in."""
+MAX_DEPTH = 64
+"""Messages within messages; a body of a node within another is three."""
 
-    __slots__ = ("fields",)
+
+class Budget:
+    """How many fields of a file may still be read, whatever message they are in, and how deep that one lies."""
+
+    __slots__ = ("depth", "fields")
 
     def __init__(self) -> None:
         self.fields = MAX_FIELDS
+        self.depth = 0
 
     def take(self) -> None:
         """Count a field.
@@ -55,12 +60,16 @@ def decode(message_type: type[Message], data: memoryview, budget: Budget | None 
         PowerlabError: the bytes are no such message, or there are too many in it.
     """
     message, budget = message_type(), budget or Budget()
+    budget.depth += 1
+    if budget.depth > MAX_DEPTH:
+        raise PowerlabError(f"its messages lie more than {MAX_DEPTH} deep in each other; export the model again.")
     known: Mapping[int, tuple[str, Setter]] = message_type.FIELDS  # type: ignore[attr-defined]
     for number, wire_type, value in wire.fields(data):
         budget.take()
         if number in known:
             name, setter = known[number]
             setter(message, name, wire_type, value, budget)
+    budget.depth -= 1
     return message
 
 
@@ -178,7 +187,7 @@ class Tensor:
 
 @dataclass(slots=True)
 class Attribute:
-    """AttributeProto: ``type`` says which member holds the value; subgraphs stay unread."""
+    """AttributeProto: ``type`` says which member holds the value."""
 
     FIELDS: ClassVar = {
         1: ("name", _string),
@@ -197,6 +206,7 @@ class Attribute:
     i: int = 0
     s: memoryview = field(default_factory=lambda: memoryview(b""))
     t: Tensor = field(default_factory=Tensor)
+    g: GraphMessage | None = None
     floats: array[float] = field(default_factory=lambda: array("f"))
     ints: array[int] = field(default_factory=_int64s)
     strings: list[str] = field(default_factory=list)
@@ -283,6 +293,9 @@ class GraphMessage:
     initializer: list[Tensor] = field(default_factory=list)
     input: list[ValueInfo] = field(default_factory=list)
     output: list[ValueInfo] = field(default_factory=list)
+
+
+Attribute.FIELDS[6] = ("g", _one(GraphMessage))  # here, because graphs hold nodes, and these attributes
 
 
 @dataclass(slots=True)

@@ -31,6 +31,7 @@ from powerlab.engine.operators import (
     views,
 )
 from powerlab.engine.operators.base import Operator
+from powerlab.engine.operators.control import CONTROL
 from powerlab.engine.operators.view import NodeView
 
 OPERATORS: dict[str, Operator] = {
@@ -88,7 +89,10 @@ OPERATORS: dict[str, Operator] = {
 }
 """Operator name → rule."""
 
-__all__ = ["OPERATORS", "NodeView", "Operator", "operator"]
+SUPPORTED = frozenset({*OPERATORS, *CONTROL})
+"""The operators that a model may have."""
+
+__all__ = ["CONTROL", "OPERATORS", "SUPPORTED", "NodeView", "Operator", "operator"]
 
 
 def operator(node: Node) -> Operator:

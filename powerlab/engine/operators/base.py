@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from powerlab.engine.graph import Array, TensorInfo
 from powerlab.engine.operators.view import NodeView, Spec
 
@@ -23,13 +25,20 @@ class Operator:
     of_shape: bool = False
     infer_more: Callable[[NodeView], tuple[Spec, ...]] = lambda _view: ()
 
-    def folds(self, view: NodeView) -> bool:
-        """Say whether the value of the node's output can be told without a run."""
-        return self.evaluate is not None and (self.of_shape or view.is_constant())
+    def folds(self, view: NodeView, made: Sequence[TensorInfo]) -> bool:
+        """Say whether the values of the node's outputs ``made`` can be told without a run."""
+        return _empty(made) or (self.evaluate is not None and (self.of_shape or view.is_constant()))
 
     def folded(self, view: NodeView, made: Sequence[TensorInfo]) -> dict[str, Array]:
         """Return the values of the node's outputs ``made`` by their names; none where only a run can tell."""
-        return view.evaluated(self.evaluate, made) if self.evaluate is not None and self.folds(view) else {}
+        if _empty(made):
+            return {info.name: np.zeros(info.shape, info.dtype) for info in made if info.name}
+        return view.evaluated(self.evaluate, made) if self.evaluate is not None and self.folds(view, made) else {}
+
+
+def _empty(made: Sequence[TensorInfo]) -> bool:
+    """Say whether tensors have no elements, so that their values are known whatever their node computes."""
+    return all(info.elements == 0 for info in made if info.name)
 
 
 def same_as_input(view: NodeView) -> Spec:

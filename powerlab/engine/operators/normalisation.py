@@ -1,22 +1,28 @@
-"""BatchNormalization (inference form), LRN, and normalisation of a tensor by its own mean, variance or norm."""
+"""BatchNormalization, LRN, and normalisation of a tensor by its own mean, variance or norm."""
 
 from __future__ import annotations
 
 from powerlab.engine.operators.base import Operator, same_as_input
 from powerlab.engine.operators.convolution import image_shape
-from powerlab.engine.operators.view import NodeView, Spec
+from powerlab.engine.operators.view import FLOAT32, NodeView, Spec
 
 
 def _batch_norm(view: NodeView) -> Spec:
     shape = view.floats(0)
     if len(shape) < 2:
         view.fail(f"needs an input with channels on its second axis, but it has the shape {shape}")
-    if view.integer("training_mode", 0) or not view.integer("spatial", 1):
-        view.fail("is in training or non-spatial mode; export the model for inference (model.eval())")
+    if not view.integer("spatial", 1):
+        view.fail("normalises every pixel by itself (spatial is 0), which no opset after 8 knows; export it again")
     for index in range(1, 5):
         if view.floats(index) != (shape[1],):
             view.fail(f"needs {shape[1]} values in input {index + 1}, but it has the shape {view.shape(index)}")
     return same_as_input(view)
+
+
+def _moved_statistics(view: NodeView) -> tuple[Spec, ...]:
+    """Return the running mean and variance, which a BatchNormalization that trains moves towards the batch's."""
+    moved = ((view.shape(0)[1],), FLOAT32)
+    return (moved, moved) if view.integer("training_mode", 0) else ()
 
 
 def _lrn(view: NodeView) -> Spec:
@@ -64,5 +70,5 @@ def _over_axes(view: NodeView) -> Spec:
 
 GROUP_NORMALISATION = Operator(_group_norm)
 OVER_AXES = Operator(_over_axes)
-BATCH_NORMALISATION = Operator(_batch_norm)
+BATCH_NORMALISATION = Operator(_batch_norm, infer_more=_moved_statistics)
 LRN = Operator(_lrn)

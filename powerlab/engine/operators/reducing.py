@@ -12,8 +12,23 @@ from powerlab.engine.operators.base import Operator, same_as_input
 from powerlab.engine.operators.view import INT64, NodeView, Spec
 
 
+def _extremes(dtype: np.dtype[Any]) -> tuple[Any, Any]:
+    """Return the least and the greatest value of a type: the maximum and the minimum of no values at all."""
+    if dtype.kind in "iu":
+        return np.iinfo(dtype).min, np.iinfo(dtype).max
+    return (False, True) if dtype.kind == "b" else (-np.inf, np.inf)
+
+
+def _max(x: Array, **how: Any) -> Any:
+    return np.max(x, initial=_extremes(x.dtype)[0], **how)
+
+
+def _min(x: Array, **how: Any) -> Any:
+    return np.min(x, initial=_extremes(x.dtype)[1], **how)
+
+
 def _log_sum_exp(x: Array, **how: Any) -> Array:
-    most = np.max(x, **{**how, "keepdims": True})
+    most = _max(x, **{**how, "keepdims": True})
     most = np.where(np.isfinite(most), most, 0)
     total = np.log(np.sum(np.exp(x - most), **how))
     return np.asarray(total + most.reshape(total.shape))
@@ -31,9 +46,9 @@ REDUCTIONS: dict[str, tuple[str, Callable[..., Any]]] = {
     "ReduceL2": ("l2", lambda x, **how: np.sqrt(np.sum(np.square(x, dtype=np.float64), **how))),
     "ReduceLogSum": ("log_sum", lambda x, **how: np.log(np.sum(x, **how))),
     "ReduceLogSumExp": ("log_sum_exp", _log_sum_exp),
-    "ReduceMax": ("max", np.max),
+    "ReduceMax": ("max", _max),
     "ReduceMean": ("mean", _mean),
-    "ReduceMin": ("min", np.min),
+    "ReduceMin": ("min", _min),
     "ReduceProd": ("product", np.prod),
     "ReduceSum": ("sum", np.sum),
     "ReduceSumSquare": ("squares", lambda x, **how: np.sum(np.square(x), **how)),

@@ -18,6 +18,10 @@ PADDINGS = ("zeros", "border", "reflection")
 """What stands for pixels outside, in the order of the kernel's numbers."""
 
 
+MAX_SAMPLING_RATIO = 256
+"""Networks have 2 or 4; as many samples are taken as the square of it for each bin."""
+
+
 def one_of(view: NodeView, name: str, usual: str, known: tuple[str, ...]) -> int:
     """Return which of the known texts an attribute is."""
     text = view.text(name, usual)
@@ -34,8 +38,11 @@ def _roi_align(view: NodeView) -> Spec:
             f"has regions of the shape {regions} and images of the shape {view.shape(2)}; it needs 4 numbers each"
         )
     size = (view.integer("output_height", 1), view.integer("output_width", 1))
-    if min(size) < 1 or view.integer("sampling_ratio", 0) < 0:
-        view.fail(f"has the output size {size} and sampling_ratio {view.integer('sampling_ratio', 0)}")
+    if min(size) < 1 or not 0 <= view.integer("sampling_ratio", 0) <= MAX_SAMPLING_RATIO:
+        view.fail(
+            f"has the output size {size} and sampling_ratio {view.integer('sampling_ratio', 0)}; "
+            f"it may have up to {MAX_SAMPLING_RATIO} samples along each side of a bin"
+        )
     one_of(view, "mode", "avg", ROI_MODES)
     one_of(view, "coordinate_transformation_mode", "half_pixel", ROI_COORDINATES)
     return (regions[0], channels, *size), FLOAT32

@@ -8,7 +8,7 @@ import numpy as np
 
 from powerlab.engine.graph import MAX_AXES, Array
 from powerlab.engine.operators.base import Operator, same_as_input
-from powerlab.engine.operators.view import NodeView, Spec
+from powerlab.engine.operators.view import BOOL, NodeView, Spec
 
 
 def _first(view: NodeView) -> Array:
@@ -19,10 +19,39 @@ def _reshaped(view: NodeView) -> Array:
     return view.value(0).reshape(OPERATOR_SHAPES[view.node.op_type](view)[0])
 
 
+def drops(view: NodeView) -> bool:
+    """Say whether a Dropout node is in training mode."""
+    return view.has(2) and bool(np.any(view.value(2)))
+
+
 def _dropout(view: NodeView) -> Spec:
-    if view.has(2) and bool(np.any(view.value(2))):
-        view.fail("is in training mode; export the model for inference (model.eval())")
+    if drops(view):
+        if not view.has_attribute("seed"):
+            view.fail("draws other numbers in every run; export the model for inference (model.eval()), or give a seed")
+        if not 0 <= drop_ratio(view) < 1:
+            view.fail(f"drops {drop_ratio(view)} of its input, which must be 0 or more and less than 1")
     return same_as_input(view)
+
+
+def drop_ratio(view: NodeView) -> float:
+    """Return which part of its input a Dropout node drops while it trains."""
+    ratio = view.value(1) if view.has(1) else np.asarray(0.5)
+    if ratio.size != 1:
+        view.fail(f"needs one ratio, but it has {ratio.size}")
+    return float(ratio.reshape(-1)[0])
+
+
+def kept_elements(view: NodeView) -> Array:
+    """Return what a Dropout node keeps: everything, or what the standard's reference does for the same seed."""
+    if not drops(view):
+        return np.ones(view.shape(0), np.bool_)
+    seed = view.integer("seed", 0) % 2**32
+    return np.asarray(np.random.RandomState(seed).uniform(0, 1, view.shape(0)) >= drop_ratio(view))
+
+
+def _dropped(view: NodeView) -> tuple[Array, ...]:
+    kept, value = kept_elements(view), view.value(0)
+    return (value * kept / (1 - drop_ratio(view)) if drops(view) else value), kept
 
 
 def _flatten(view: NodeView) -> Spec:
@@ -91,7 +120,7 @@ def _transpose(view: NodeView) -> Spec:
 OPERATOR_SHAPES = {"Flatten": _flatten, "Reshape": _reshape, "Squeeze": _squeeze, "Unsqueeze": _unsqueeze}
 
 IDENTITY = Operator(same_as_input, _first)
-DROPOUT = Operator(_dropout, _first)
+DROPOUT = Operator(_dropout, _dropped, infer_more=lambda view: ((view.shape(0), BOOL),))
 FLATTEN = Operator(_flatten, _reshaped)
 RESHAPE = Operator(_reshape, _reshaped)
 SQUEEZE = Operator(_squeeze, _reshaped)

@@ -15,6 +15,7 @@ from powerlab.engine.passes.drop_dead import drop_dead
 from powerlab.engine.passes.expand_attention import expand_attention
 from powerlab.engine.passes.expand_einsum import expand_einsum
 from powerlab.engine.passes.expand_rotary import expand_rotary
+from powerlab.engine.passes.expand_training import expand_training
 from powerlab.engine.passes.fold_constants import fold_constants
 from powerlab.engine.passes.fold_factors import fold_factors
 from powerlab.engine.passes.fold_row_biases import fold_row_biases
@@ -49,6 +50,7 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
     expand_einsum,
     expand_attention,
     expand_rotary,
+    expand_training,
     fold_constants,
     fuse_layer_norms,
     fuse_gelus,

@@ -32,7 +32,7 @@ def fold_constants(graph: Graph) -> Graph:
         rule = OPERATORS.get(node.op_type)
         infos = tuple(graph.tensors[name] if name else None for name in node.inputs)
         view = NodeView(node, infos, tuple(constants.get(name) for name in node.inputs))
-        if rule is None or not rule.folds(view):
+        if rule is None or not rule.folds(view, made):
             nodes.append(node)
             continue
         room -= sum(info.elements * info.dtype.itemsize for info in made)
