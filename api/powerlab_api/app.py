@@ -9,6 +9,7 @@ from powerlab.access.authority import Authority
 from powerlab.protocol.messages import Problem
 from powerlab.store import Store
 from powerlab_api import problems
+from powerlab_api.event_stream import Streams
 from powerlab_api.guard import Guard
 from powerlab_api.metrics import Metrics
 from powerlab_api.metrics.requests import RequestMeter
@@ -18,6 +19,7 @@ from powerlab_api.routes import (
     audit_events,
     clock,
     devices,
+    events,
     exports,
     health,
     jobs,
@@ -38,7 +40,7 @@ from powerlab_api.settings import Settings
 PREFIX = "/api/v1"
 _ROUTES = (
     *(health, clock, devices, labels, agents, sweep_life, sweeps, jobs, runs, traces, exports, layers),
-    *(points, models, model_uploads, tokens, audit_events),
+    *(points, models, model_uploads, events, tokens, audit_events),
 )
 
 
@@ -60,6 +62,7 @@ def create_app(store: Store, settings: Settings | None = None) -> FastAPI:
     )
     app.state.store = store
     app.state.settings = chosen
+    app.state.event_streams = Streams(chosen.max_event_streams)
     app.state.metrics = Metrics(store)
     app.state.authority = Authority(
         store=store,

@@ -31,6 +31,7 @@ def _session(store: StoreDep) -> Iterator[Session]:
         yield session
 
 
-ReadSession = Annotated[Session, Depends(_session)]
+ReadSession = Annotated[Session, Depends(_session, scope="function")]
+"""Closed before the answer is sent: a stream must not hold a connection that it does not use."""
 Limit = Annotated[int, Query(ge=1, le=500, description="items on a page")]
 Cursor = Annotated[str | None, Query(description="next_cursor of the page before")]

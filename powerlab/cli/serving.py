@@ -7,6 +7,7 @@ import signal
 import socket
 from contextlib import closing, suppress
 from dataclasses import replace
+from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
@@ -19,6 +20,7 @@ from powerlab.store import Store
 from powerlab.store.token_queries import has_admin
 from powerlab.store.writes.devices import make_enrolment_code
 from powerlab_api.app import create_app
+from powerlab_api.event_stream import Streams
 from powerlab_api.metrics.pushing import pushed
 from powerlab_api.settings import LOOPBACK_NAMES, Settings
 from powerlab_dashboards.router import create_router
@@ -43,8 +45,21 @@ def serve(store: Store, exposure: Exposure, port: int, *, max_model_bytes: int) 
             settings = replace(settings_of(exposure), max_model_bytes=max_model_bytes)
             app = compose(store, settings)
             with pushed(app.state.metrics.registry, os.environ):
-                uvicorn.Server(_configured(app, exposure)).run(sockets=[listener])
+                _Server(_configured(app, exposure), app.state.event_streams).run(sockets=[listener])
     return EXIT_OK
+
+
+class _Server(uvicorn.Server):
+    """Ends streams of events in order when it is told to end; their readers would keep it waiting."""
+
+    def __init__(self, config: uvicorn.Config, streams: Streams) -> None:
+        super().__init__(config)
+        self._streams = streams
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Do as uvicorn does, and let every stream come to its end."""
+        self._streams.closing = True
+        super().handle_exit(sig, frame)
 
 
 def _interrupt(*_: object) -> None:

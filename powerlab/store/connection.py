@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from sqlalchemy import Engine
+from sqlalchemy import Engine, event
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.store.engine import WRITE_OPTION, changing_tables, make_engine
+from powerlab.store.events import note_changes, publish
 from powerlab.store.schema import bring_up_to_date
 from powerlab.store.traces.base import TraceStore
 from powerlab.store.traces.database import DatabaseTraceStore
@@ -49,10 +50,15 @@ class Store:
 
     @contextmanager
     def write(self) -> Iterator[Session]:
-        """Open a session for writing: it commits at the end, and undoes everything where an exception leaves it."""
+        """Open a session for writing: it commits at the end, and undoes everything where an exception leaves it.
+
+        What rows did becomes events (:mod:`powerlab.store.events`).
+        """
         with self._opened() as session, session.begin():
             session.connection(execution_options={WRITE_OPTION: True})
+            event.listen(session, "after_flush", note_changes)
             yield session
+            publish(session, self.clock())
 
     def _opened(self) -> Session:
         return Session(self.engine, info={"traces": self.traces})

@@ -64,6 +64,8 @@ def ask(world: World, who: str, method: str, path: str, **more: Any) -> Any:
     schema = schema_of(method, path)
     if schema is not None:
         more["json"] = world.bodies.get(schema, {})
+    if path == "/api/v1/events":
+        more["params"] = {"after": -1}  # refused by whoever lets the caller in: the answer itself would never end
     return world.ask(who, method, filled, **more)
 
 

@@ -131,6 +131,27 @@ def test_a_sweep_in_progress_fills_up_without_being_reloaded(site: Site, open_pa
     expect(page.locator("#efficiency-heatmap .heatmap-label")).to_have_count(2)
 
 
+def test_events_alone_bring_a_page_up_to_date(site: Site, browser_page: Page) -> None:
+    plan = plausible.plan(modes=("current",), batch_sizes=(1,))
+    sweep = site.shelf.add_sweep(plausible.laptop(), plan, stored=3, seed=22)
+    browser_page.add_init_script(
+        "const wait = setTimeout; window.setTimeout = (what, ms) => (ms < 3000 ? wait(what, ms) : 0);"
+    )  # nothing is asked by the clock
+    browser_page.goto(f"{site.url}/sweeps/{sweep.id}")
+    site.shelf.finish(sweep)
+    expect(browser_page.locator("#progress")).to_contain_text("6 of 6 runs done", timeout=15_000)
+    expect(browser_page.locator("main")).not_to_have_attribute("data-unfinished", "", timeout=15_000)
+
+
+def test_a_server_that_streams_to_nobody_more_is_asked_every_few_seconds(site: Site, browser_page: Page) -> None:
+    plan = plausible.plan(modes=("current",), batch_sizes=(1,))
+    sweep = site.shelf.add_sweep(plausible.laptop(), plan, stored=3, seed=23)
+    browser_page.route("**/api/v1/events*", lambda route: route.fulfill(status=503, body=""))
+    browser_page.goto(f"{site.url}/sweeps/{sweep.id}")
+    site.shelf.finish(sweep)
+    expect(browser_page.locator("#progress")).to_contain_text("6 of 6 runs done", timeout=15_000)
+
+
 def test_the_browser_refuses_a_script_from_elsewhere(site: Site, browser_page: Page) -> None:
     refused: list[str] = []
     browser_page.on("console", lambda message: refused.append(message.text))

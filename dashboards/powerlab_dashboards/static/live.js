@@ -1,10 +1,13 @@
-// A sweep in progress: the page is fetched again every few seconds and its [data-live] parts are exchanged, until the
-// server no longer marks it as unfinished. A part with the focus or unchanged text is left alone or put back as it was.
+// A sweep in progress: the page is fetched again and its [data-live] parts are exchanged, until the server no longer marks
+// it as unfinished. The server's stream of events says when; where it cannot be had, the page asks every few seconds.
+// A part with the focus or unchanged text is left alone or put back as it was.
 
 import { drawAll } from "./charts.js";
 import { makeSortable, restoreSort, sortState } from "./tables.js";
 
-const PERIOD_MS = 3000;
+const PERIOD_MS = 3000; // between two questions without a stream
+const CALM_MS = 30000; // and with one
+const SETTLE_MS = 300; // events that come together are one question
 const seen = new Map();
 
 const exchange = (part, incoming) => {
@@ -33,17 +36,63 @@ const refresh = async () => {
   return page.querySelector("main[data-unfinished]") !== null;
 };
 
+let source = null;
+let timer = 0;
+let soon = false;
+
+const plan = (wait, urgent = false) => {
+  if (soon) return;
+  soon = urgent;
+  clearTimeout(timer);
+  timer = setTimeout(loop, wait);
+};
+
+const close = () => {
+  source?.close();
+  source = null;
+};
+
+const open = () => {
+  if (document.hidden || source !== null) return;
+  const sweep = /^\/sweeps\/([^/]+)/.exec(window.location.pathname);
+  source = new EventSource(`/api/v1/events${sweep ? `?sweep_id=${sweep[1]}` : ""}`);
+  source.onopen = () => plan(SETTLE_MS, true);
+  source.onmessage = () => plan(SETTLE_MS, true);
+  source.onerror = () => {
+    if (source?.readyState === EventSource.CLOSED) close(); // refused; a cut one comes back by itself
+    plan(PERIOD_MS);
+  };
+};
+
+const turn = () => {
+  // A browser has few connections to a server; a page that nobody sees gives its own back.
+  if (document.hidden) close();
+  else {
+    open();
+    plan(0, true);
+  }
+};
+
 const loop = async () => {
+  soon = false;
   let unfinished = true;
   try {
     if (!document.hidden) unfinished = await refresh();
   } catch {
     unfinished = true; // the server may be restarting: ask again
   }
-  if (unfinished) setTimeout(loop, PERIOD_MS);
-  else document.querySelector("main").removeAttribute("data-unfinished");
+  if (unfinished) {
+    plan(source?.readyState === EventSource.OPEN ? CALM_MS : PERIOD_MS);
+    return;
+  }
+  close();
+  document.removeEventListener("visibilitychange", turn);
+  document.querySelector("main").removeAttribute("data-unfinished");
 };
 
 export const follow = () => {
-  if (document.querySelector("main[data-unfinished]")) setTimeout(loop, PERIOD_MS);
+  if (!document.querySelector("main[data-unfinished]")) return;
+  document.addEventListener("visibilitychange", turn);
+  open();
+  plan(PERIOD_MS);
 };

@@ -10,6 +10,7 @@ from powerlab.store.models.devices import (
     PowerModeRow,
     RailRow,
 )
+from powerlab.store.models.events import EventRow
 from powerlab.store.models.labs import DeviceGroupRow, DeviceLabelRow
 from powerlab.store.models.layers import LayerProfileRow
 from powerlab.store.models.networks import ModelPieceRow, ModelRow
@@ -26,6 +27,7 @@ __all__ = [
     "DeviceSnapshotRow",
     "DeviceTallyRow",
     "EnrolmentCodeRow",
+    "EventRow",
     "JobRow",
     "LayerProfileRow",
     "ModelPieceRow",

@@ -19,6 +19,7 @@ from powerlab.protocol.messages import (
 )
 from powerlab.protocol.wire import check_survives, to_document
 from powerlab.store.errors import ConflictError, NotFoundError, UnauthorisedError
+from powerlab.store.events import note_device_seen
 from powerlab.store.models import DeviceRow, DeviceSnapshotRow, EnrolmentCodeRow, PowerModeRow
 from powerlab.store.secrets import new_code, sha256
 from powerlab.store.writes.audit import COMMAND_LINE, record
@@ -93,6 +94,7 @@ def describe(session: Session, device_id: str, said: Description, now: datetime)
     if named is not None and named.id != device_id:
         raise ConflictError(f"another device is named {said.device.name!r}; give this one another name.")
     device.name = said.device.name
+    note_device_seen(session, device_id)
     newest = (
         select(DeviceSnapshotRow)
         .where(DeviceSnapshotRow.device_id == device_id)

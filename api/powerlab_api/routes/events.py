@@ -1,0 +1,52 @@
+"""What happens on the server, live."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Query, Request
+from fastapi.responses import Response, StreamingResponse
+
+from powerlab.store.event_queries import EventFilter, newest_event
+from powerlab_api.deps import ReadSession, StoreDep
+from powerlab_api.event_stream import Streams, stream
+from powerlab_api.needs import Needs
+from powerlab_api.problems import problem
+
+router = APIRouter(prefix="/events", tags=["events"])
+
+MEDIA_TYPE = "text/event-stream"
+_BIGGEST = 2**63 - 1
+
+
+@router.get(
+    "",
+    dependencies=[Needs.viewer],
+    response_class=StreamingResponse,
+    responses={200: {"description": "server-sent events", "content": {MEDIA_TYPE: {"schema": {"type": "string"}}}}},
+)
+def follow_events(
+    *,
+    request: Request,
+    store: StoreDep,
+    session: ReadSession,
+    sweep_id: str | None = None,
+    device_id: str | None = None,
+    after: Annotated[int | None, Query(ge=0, le=_BIGGEST, description="begin behind this id; 0: tell all")] = None,
+    last_event_id: Annotated[int | None, Header(ge=0, le=_BIGGEST, description="the last id a reader saw")] = None,
+) -> Response:
+    """Stream events as they happen, none of them twice and none left out; a comment now and then where nothing does.
+
+    A reader that was cut off sends the last id it saw as ``Last-Event-ID`` and is told what it missed. Without that,
+    and without ``after``, the stream begins with what happens next.
+    """
+    streams: Streams = request.app.state.event_streams
+    if streams.full:
+        refusal = problem(503, f"this server follows events for {streams.most} readers already; ask again later.")
+        refusal.headers["Retry-After"] = "30"
+        return refusal
+    start = last_event_id if last_event_id is not None else after
+    start = newest_event(session) if start is None else start
+    wish = EventFilter(sweep_id=sweep_id, device_id=device_id)
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(stream(store, streams, start, wish), media_type=MEDIA_TYPE, headers=headers)

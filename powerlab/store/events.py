@@ -1,0 +1,72 @@
+"""Events are what rows did: every write that goes through ``Store.write`` leaves them, and none can forget to.
+
+A reader remembers the last id that it saw and asks for larger ones. That works only if a smaller id never becomes
+visible after a larger one. PostgreSQL gives ids out when rows are inserted, not when they are committed; so the events
+of a transaction are inserted as its very last statements, under a lock that is kept until the commit is visible
+(https://www.postgresql.org/docs/current/explicit-locking.html, 13.3.5: a transaction's advisory lock is released at its
+end). It can be part of no deadlock: after it a transaction waits for nothing but the rows its events refer to, devices,
+sweeps and runs, which nobody locks for update or deletes. SQLite has one writer at a time anyway.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import inspect, text
+from sqlalchemy.orm import Session
+
+from powerlab.protocol.events import EventKind
+from powerlab.store.models import DeviceRow, EventRow, JobRow, RunRow, SweepRow
+
+_LOCK_KEY = 0x706F7765_6576656E
+"""PostgreSQL's advisory lock for the order of events: "poweeven" in ASCII."""
+_NOTED = "powerlab_events"
+_OF_STATE = {
+    "queued": EventKind.SWEEP_QUEUED,
+    "running": EventKind.SWEEP_STARTED,
+    "paused": EventKind.SWEEP_PAUSED,
+    "cancelled": EventKind.SWEEP_CANCELLED,
+    "done": EventKind.SWEEP_FINISHED,
+    "failed": EventKind.SWEEP_FAILED,
+}
+
+
+def note_changes(session: Session, _flush: object) -> None:
+    """Note what a flush has just written; a listener of ``after_flush``, where old values are still known."""
+    for row in session.new:
+        if isinstance(row, SweepRow):
+            _note(session, EventKind.SWEEP_CREATED, device_id=row.device_id, sweep_id=row.id)
+        elif isinstance(row, RunRow):
+            _note(session, EventKind.RUN_STORED, sweep_id=row.sweep_id, run_id=row.id, detail=row.verdict)
+        elif isinstance(row, DeviceRow):
+            _note(session, EventKind.DEVICE_ENROLLED, device_id=row.id, detail=row.name)
+    for row in session.dirty:
+        if isinstance(row, JobRow) and inspect(row).attrs.state.history.has_changes():
+            kind = _OF_STATE[row.state]
+            _note(session, kind, device_id=row.device_id, sweep_id=row.sweep_id, detail=row.detail)
+
+
+def note_device_seen(session: Session, device_id: str) -> None:
+    """Note that a device's agent has started; that alone changes no row that says so."""
+    _note(session, EventKind.DEVICE_SEEN, device_id=device_id)
+
+
+def publish(session: Session, now: datetime) -> None:
+    """Write down what was noted, as the last thing before the commit."""
+    session.flush()
+    noted: list[dict[str, Any]] = session.info.pop(_NOTED, [])
+    if not noted:
+        return
+    for one in noted:
+        if "device_id" not in one:
+            one["device_id"] = session.get_one(SweepRow, one["sweep_id"]).device_id
+    if session.get_bind().dialect.name == "postgresql":
+        session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK_KEY})
+    for one in noted:
+        session.add(EventRow(at=now, **one))
+        session.flush()  # one by one: their ids follow the order in which things happened
+
+
+def _note(session: Session, kind: EventKind, *, detail: str = "", **ids: str) -> None:
+    session.info.setdefault(_NOTED, []).append({"kind": kind.value, "detail": detail, **ids})

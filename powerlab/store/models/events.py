@@ -1,0 +1,26 @@
+"""What happened, for readers that follow it live."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import CheckConstraint, ForeignKey, String
+from sqlalchemy.orm import Mapped, mapped_column
+
+from powerlab.protocol.events import EventKind
+from powerlab.store.models.base import Base, BigKey, Uuid, one_of
+
+
+class EventRow(Base):
+    """One event; never changed. Ids grow in the order of commits: :mod:`powerlab.store.events` sees to that."""
+
+    __tablename__ = "event"
+    __table_args__ = (CheckConstraint(one_of("kind", EventKind), name="kind"),)
+
+    id: Mapped[int] = mapped_column(BigKey, primary_key=True)
+    at: Mapped[datetime]
+    kind: Mapped[str] = mapped_column(String(40))
+    device_id: Mapped[str] = mapped_column(Uuid, ForeignKey("device.id"))
+    sweep_id: Mapped[str | None] = mapped_column(Uuid, ForeignKey("sweep.id"))
+    run_id: Mapped[str | None] = mapped_column(Uuid, ForeignKey("run.id"))
+    detail: Mapped[str]
