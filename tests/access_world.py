@@ -68,7 +68,7 @@ def new_token(store: Store, name: str, role: Role = Role.VIEWER, valid_s: int | 
 def access_world(folder: Path) -> Iterator[World]:
     clock = Clock()
     store = open_store(folder / "powerlab.db", clock)
-    chosen = Settings(operator_token=CONFIGURED, limits=PATIENT, max_lease_wait_s=0.0)
+    chosen = Settings(operator_token=CONFIGURED, limits=PATIENT, max_lease_wait_s=0.0, max_event_stream_s=0.0)
     with TestClient(create_app(store, chosen), raise_server_exceptions=False) as client:
         yield _populated(client, store, clock)
     store.close()

@@ -62,7 +62,7 @@ def create_app(store: Store, settings: Settings | None = None) -> FastAPI:
     )
     app.state.store = store
     app.state.settings = chosen
-    app.state.event_streams = Streams(chosen.max_event_streams)
+    app.state.event_streams = Streams(most=chosen.max_event_streams, lasting_s=chosen.max_event_stream_s)
     app.state.metrics = Metrics(store)
     app.state.authority = Authority(
         store=store,

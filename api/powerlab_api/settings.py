@@ -22,6 +22,7 @@ class Settings:
         max_lease_wait_s: how long a lease request may wait for a job.
         max_body_bytes: larger requests are refused.
         max_event_streams: readers of live events that one process serves at the same time.
+        max_event_stream_s: how long a stream lasts; then its reader asks again, and whether it still may is looked at.
         max_model_bytes: larger models are refused; a protobuf message, which an ONNX file is, has 2 GiB at most.
         limits: how often somebody may ask; each server counts its own.
     """
@@ -33,6 +34,7 @@ class Settings:
     max_lease_wait_s: float = 30.0
     max_body_bytes: int = 8 * 1024 * 1024
     max_event_streams: int = 100
+    max_event_stream_s: float = 300.0
     max_model_bytes: int = 2 * 1024 * 1024 * 1024
     limits: Limits = field(default_factory=Limits)
 

@@ -19,6 +19,7 @@ from powerlab.protocol.access import Role
 from powerlab.store import open_store
 from powerlab_api.app import create_app
 from powerlab_api.needs import Needs, check_needs
+from powerlab_api.settings import Settings
 
 OPENAPI = json.loads((Path(__file__).parents[2] / "api" / "openapi.json").read_text(encoding="utf-8"))
 OPERATIONS = [(method.upper(), path) for path, methods in OPENAPI["paths"].items() for method in methods]
@@ -64,8 +65,6 @@ def ask(world: World, who: str, method: str, path: str, **more: Any) -> Any:
     schema = schema_of(method, path)
     if schema is not None:
         more["json"] = world.bodies.get(schema, {})
-    if path == "/api/v1/events":
-        more["params"] = {"after": -1}  # refused by whoever lets the caller in: the answer itself would never end
     return world.ask(who, method, filled, **more)
 
 
@@ -164,7 +163,7 @@ def test_a_token_does_not_work_by_its_hash_or_its_id(world: World) -> None:
 
 def test_on_loopback_everybody_is_an_admin_but_nobody_an_agent(tmp_path: Path) -> None:
     store = open_store(tmp_path / "powerlab.db")
-    with TestClient(create_app(store)) as client:
+    with TestClient(create_app(store, Settings(max_event_stream_s=0.0))) as client:
         for method, path in OPERATIONS:
             filled = re.sub(r"{(\w+)}", "7", path)
             body = {} if schema_of(method, path) is None else {"json": {}}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request
-from fastapi.responses import Response, StreamingResponse
+from fastapi.responses import Response
 
 from powerlab.store.event_queries import EventFilter, newest_event
 from powerlab_api.deps import ReadSession, StoreDep
-from powerlab_api.event_stream import Streams, stream
+from powerlab_api.event_stream import EventStream, Streams, stream
 from powerlab_api.needs import Needs
 from powerlab_api.problems import problem
 
@@ -22,7 +22,7 @@ _BIGGEST = 2**63 - 1
 @router.get(
     "",
     dependencies=[Needs.viewer],
-    response_class=StreamingResponse,
+    response_class=EventStream,
     responses={200: {"description": "server-sent events", "content": {MEDIA_TYPE: {"schema": {"type": "string"}}}}},
 )
 def follow_events(
@@ -37,8 +37,9 @@ def follow_events(
 ) -> Response:
     """Stream events as they happen, none of them twice and none left out; a comment now and then where nothing does.
 
-    A reader that was cut off sends the last id it saw as ``Last-Event-ID`` and is told what it missed. Without that,
-    and without ``after``, the stream begins with what happens next.
+    A stream lasts for some minutes. Its reader asks again, as browsers do by themselves, sends the last id it saw as
+    ``Last-Event-ID`` and is told what it missed. Without that, and without ``after``, the stream begins with what
+    happens next.
     """
     streams: Streams = request.app.state.event_streams
     if streams.full:
@@ -49,4 +50,4 @@ def follow_events(
     start = newest_event(session) if start is None else start
     wish = EventFilter(sweep_id=sweep_id, device_id=device_id)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(stream(store, streams, start, wish), media_type=MEDIA_TYPE, headers=headers)
+    return EventStream(stream(store, streams, start, wish), media_type=MEDIA_TYPE, headers=headers)

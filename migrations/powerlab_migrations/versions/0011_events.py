@@ -29,11 +29,15 @@ def upgrade() -> None:
         sa.Column("run_id", sa.String(length=36), nullable=True),
         sa.Column("detail", sa.String(), nullable=False),
         sa.CheckConstraint(f"kind IN ({', '.join(map(repr, KINDS))})", name=op.f("ck_event_kind")),
-        sa.ForeignKeyConstraint(["device_id"], ["device.id"], name=op.f("fk_event_device_id_device")),
-        sa.ForeignKeyConstraint(["sweep_id"], ["sweep.id"], name=op.f("fk_event_sweep_id_sweep")),
-        sa.ForeignKeyConstraint(["run_id"], ["run.id"], name=op.f("fk_event_run_id_run")),
+        sa.ForeignKeyConstraint(
+            ["device_id"], ["device.id"], name=op.f("fk_event_device_id_device"), ondelete="CASCADE"
+        ),
+        sa.ForeignKeyConstraint(["sweep_id"], ["sweep.id"], name=op.f("fk_event_sweep_id_sweep"), ondelete="CASCADE"),
+        sa.ForeignKeyConstraint(["run_id"], ["run.id"], name=op.f("fk_event_run_id_run"), ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_event")),
     )
+    op.create_index(op.f("ix_event_sweep_id"), "event", ["sweep_id"])
+    op.create_index(op.f("ix_event_run_id"), "event", ["run_id"])
 
 
 def downgrade() -> None:

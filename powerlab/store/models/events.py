@@ -12,7 +12,10 @@ from powerlab.store.models.base import Base, BigKey, Uuid, one_of
 
 
 class EventRow(Base):
-    """One event; never changed. Ids grow in the order of commits: :mod:`powerlab.store.events` sees to that."""
+    """One event; never changed, and gone with what it tells of.
+
+    Ids grow in the order of commits: :mod:`powerlab.store.events` sees to that.
+    """
 
     __tablename__ = "event"
     __table_args__ = (CheckConstraint(one_of("kind", EventKind), name="kind"),)
@@ -20,7 +23,7 @@ class EventRow(Base):
     id: Mapped[int] = mapped_column(BigKey, primary_key=True)
     at: Mapped[datetime]
     kind: Mapped[str] = mapped_column(String(40))
-    device_id: Mapped[str] = mapped_column(Uuid, ForeignKey("device.id"))
-    sweep_id: Mapped[str | None] = mapped_column(Uuid, ForeignKey("sweep.id"))
-    run_id: Mapped[str | None] = mapped_column(Uuid, ForeignKey("run.id"))
+    device_id: Mapped[str] = mapped_column(Uuid, ForeignKey("device.id", ondelete="CASCADE"))
+    sweep_id: Mapped[str | None] = mapped_column(Uuid, ForeignKey("sweep.id", ondelete="CASCADE"), index=True)
+    run_id: Mapped[str | None] = mapped_column(Uuid, ForeignKey("run.id", ondelete="CASCADE"), index=True)
     detail: Mapped[str]
