@@ -22,6 +22,7 @@ from powerlab.store.errors import (
     StaleLeaseError,
     TooLargeError,
     UnauthorisedError,
+    UnavailableError,
 )
 
 MEDIA_TYPE = "application/problem+json"
@@ -36,6 +37,7 @@ _STATUS: tuple[tuple[type[PowerlabError], int, str], ...] = (
     (ForbiddenError, 403, "forbidden"),
     (TooLargeError, 413, "too-large"),
     (TooManyRequestsError, 429, "too-many-requests"),
+    (UnavailableError, 503, "no-traces"),
     (PowerlabError, 422, "cannot-be-done"),
 )
 _log = logging.getLogger("powerlab.api")

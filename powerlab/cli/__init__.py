@@ -32,6 +32,7 @@ COMMANDS = (
     "compare",
     "study",
     "export",
+    "traces",
     "tegrastats",
 )
 """Names of the modules in this package, in the order ``--help`` shows them."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from powerlab.cli.trace_home import trace_home
 from powerlab.domain.device import Capabilities, Device
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.layers import LayerProfile
@@ -64,7 +65,7 @@ def open_local(address: str | None) -> Store | None:
         )
     from powerlab.store import open_store
 
-    return open_store(address or new_default_store())
+    return open_store(address or new_default_store(), traces=trace_home())
 
 
 @dataclass(slots=True, kw_only=True)

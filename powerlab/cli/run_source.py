@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from powerlab.cli.local_store import default_store
 from powerlab.cli.servers import connect
+from powerlab.cli.trace_home import trace_home
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.run import Run, Verdict
 
@@ -55,4 +56,4 @@ def open_existing(address: str | None) -> Store:
     chosen = address or str(default_store())
     if "://" not in chosen and not Path(chosen).exists():
         raise PowerlabError(f"there is no database {chosen}; `powerlab profile` makes one, or give --database.")
-    return open_store(chosen)
+    return open_store(chosen, traces=trace_home())

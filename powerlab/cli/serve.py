@@ -19,6 +19,8 @@ be used, nobody could log in, or the server extra is missing
 
 environment:
   POWERLAB_DATABASE         the database, unless --database says so
+  POWERLAB_TRACES           where traces lie, unless --traces says so
+  POWERLAB_TRACES_QUERY     who reads files: duckdb (the default) or clickhouse://USER:PASSWORD@HOST
   POWERLAB_OPERATOR_TOKEN   an admin's token, beside those in the database
 
 examples:
@@ -47,6 +49,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="a file, or postgresql://user@host/name (default: the local database that powerlab profile writes to)",
     )
     parser.add_argument(
+        "--traces",
+        metavar="URL",
+        help="where traces lie: database (the default), file:///FOLDER or s3://BUCKET/PREFIX?endpoint=URL&region=NAME",
+    )
+    parser.add_argument(
         "--max-model-mb", type=int, default=2048, metavar="MB", help="largest model that is taken (default: 2048)"
     )
     parser.add_argument("--tls-cert", type=Path, metavar="FILE", help="speak TLS with this certificate, chain included")
@@ -69,11 +76,12 @@ def run(args: argparse.Namespace) -> int:
     from powerlab.cli.exposure import Exposure
     from powerlab.cli.local_store import new_default_store
     from powerlab.cli.serving import serve
+    from powerlab.cli.trace_home import trace_home
     from powerlab.store import open_store
 
     exposure = Exposure.from_arguments(
         args.host, args.tls_cert, args.tls_key, args.behind_proxy, os.environ.get("POWERLAB_OPERATOR_TOKEN") or None
     )
     address = args.database or os.environ.get("POWERLAB_DATABASE")
-    store = open_store(address or new_default_store())
+    store = open_store(address or new_default_store(), traces=trace_home(args.traces))
     return serve(store, exposure, args.port, max_model_bytes=args.max_model_mb << 20)

@@ -18,6 +18,7 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.protocol.messages import EnrolmentCodeRequest
 from powerlab.store import Store
 from powerlab.store.token_queries import has_admin
+from powerlab.store.traces.keeping import kept_compact
 from powerlab.store.writes.devices import make_enrolment_code
 from powerlab_api.app import create_app
 from powerlab_api.event_stream import Streams
@@ -44,7 +45,7 @@ def serve(store: Store, exposure: Exposure, port: int, *, max_model_bytes: int) 
             print(_what_next(store, exposure, address), flush=True)
             settings = replace(settings_of(exposure), max_model_bytes=max_model_bytes)
             app = compose(store, settings)
-            with pushed(app.state.metrics.registry, os.environ):
+            with pushed(app.state.metrics.registry, os.environ), kept_compact(store):
                 _Server(_configured(app, exposure), app.state.event_streams).run(sockets=[listener])
     return EXIT_OK
 

@@ -18,7 +18,6 @@ from powerlab.store.events import note_changes, publish
 from powerlab.store.schema import bring_up_to_date
 from powerlab.store.traces.base import TraceStore
 from powerlab.store.traces.database import DatabaseTraceStore
-from powerlab.store.traces.registry import open_traces
 
 
 def utc_now() -> datetime:
@@ -68,20 +67,21 @@ class Store:
         self.engine.dispose()
 
 
-def open_store(url_or_path: str | Path, clock: Callable[[], datetime] = utc_now, *, traces: str | None = None) -> Store:
+def open_store(
+    url_or_path: str | Path, clock: Callable[[], datetime] = utc_now, *, traces: TraceStore | None = None
+) -> Store:
     """Open a database and bring its tables up to date.
 
     Args:
         url_or_path: the path of an SQLite file (made where it is missing), or ``postgresql://user@host/name``.
         clock: tells the time, UTC.
-        traces: where samples lie, as :func:`~powerlab.store.traces.registry.open_traces` understands it; in the
-            database where it is None.
+        traces: where samples lie, from :func:`~powerlab.store.traces.registry.open_traces`; in the database where it
+            is None.
 
     Raises:
-        PowerlabError: traces cannot lie there, the path cannot be written, the file is no database, the server cannot
-            be reached, or the tables were made by a newer powerlab.
+        PowerlabError: the path cannot be written, the file is no database, the server cannot be reached, or the
+            tables were made by a newer powerlab.
     """
-    home = open_traces(traces)
     engine = make_engine(str(url_or_path))
     address = str(url_or_path) if engine.dialect.name == "sqlite" else _without_password(engine)
     try:
@@ -93,7 +93,7 @@ def open_store(url_or_path: str | Path, clock: Callable[[], datetime] = utc_now,
     except PowerlabError as error:
         engine.dispose()
         raise PowerlabError(f"{address}: {error}") from error
-    return Store(engine=engine, address=address, clock=clock, traces=home)
+    return Store(engine=engine, address=address, clock=clock, traces=traces or DatabaseTraceStore())
 
 
 def _without_password(engine: Engine) -> str:

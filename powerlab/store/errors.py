@@ -37,5 +37,9 @@ class MisplacedError(ConflictError):
         self.offset = offset
 
 
+class UnavailableError(PowerlabError):
+    """Where traces lie cannot be reached now; later it may (503)."""
+
+
 class TooLargeError(PowerlabError):
     """The thing is larger than the server takes (413)."""

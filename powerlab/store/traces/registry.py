@@ -11,22 +11,40 @@ from powerlab.store.traces.database import DatabaseTraceStore
 DATABASE = "database"
 
 
-def _database(_address: str) -> TraceStore:
+def _database(_address: str, query: str | None) -> TraceStore:
+    if query is not None:
+        raise PowerlabError(f"{query!r} is for traces in files; say with --traces where they lie.")
     return DatabaseTraceStore()
 
 
-HOMES: dict[str, Callable[[str], TraceStore]] = {DATABASE: _database}
-"""By scheme; each makes a home of an address."""
+def _parquet(address: str, query: str | None) -> TraceStore:
+    from powerlab.store.traces.engines import open_engine
+    from powerlab.store.traces.objects import open_objects
+    from powerlab.store.traces.parquet import ParquetTraceStore
+
+    objects = open_objects(address)
+    return ParquetTraceStore(objects, open_engine(query, objects))
 
 
-def open_traces(address: str | None) -> TraceStore:
-    """Return the home of traces at an address; the database itself where there is none.
+HOMES: dict[str, Callable[[str, str | None], TraceStore]] = {DATABASE: _database, "file": _parquet, "s3": _parquet}
+"""By scheme; each makes a home of an address and of who answers questions."""
+
+
+def open_traces(address: str | None, query: str | None = None) -> TraceStore:
+    """Return the home of traces at an address.
+
+    Args:
+        address: ``database`` (so it is where nothing is given), ``file:///folder``, or
+            ``s3://bucket/prefix?endpoint=URL&region=NAME``.
+        query: who answers questions about files: ``duckdb`` within this process, or ``clickhouse://host:8123``.
 
     Raises:
-        PowerlabError: no home has such an address, or it cannot be used.
+        PowerlabError: there is no such home, or it cannot be used.
     """
     chosen = address or DATABASE
     make = HOMES.get(chosen.partition(":")[0])
     if make is None:
-        raise PowerlabError(f"traces cannot lie at {chosen!r}; give one of: {', '.join(HOMES)}.")
-    return make(chosen)
+        raise PowerlabError(
+            f"traces cannot lie at {chosen!r}; write database, file:///FOLDER or s3://BUCKET/PREFIX?endpoint=URL."
+        )
+    return make(chosen, query or None)
