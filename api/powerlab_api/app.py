@@ -17,6 +17,7 @@ from powerlab_api.needs import check_needs
 from powerlab_api.routes import (
     agents,
     audit_events,
+    campaigns,
     clock,
     devices,
     events,
@@ -39,7 +40,7 @@ from powerlab_api.settings import Settings
 
 PREFIX = "/api/v1"
 _ROUTES = (
-    *(health, clock, devices, labels, agents, sweep_life, sweeps, jobs, runs, traces, exports, layers),
+    *(health, clock, devices, labels, agents, sweep_life, sweeps, campaigns, jobs, runs, traces, exports, layers),
     *(points, models, model_uploads, events, tokens, audit_events),
 )
 

@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import Body
 from fastapi.openapi.models import Example
 
+from powerlab.protocol.labs import CampaignRequest
 from powerlab.protocol.messages import CloneRequest, SweepRequest
 
 _DEVICE = "0b7a1e0c-3f57-4a53-9d0e-2a51a4f6d3c1"
@@ -28,6 +29,28 @@ SweepBody = Annotated[
                     "device_id": _DEVICE,
                     "priority": 10,
                     "plan": {"models": ["mobilenetv2"], "threads": [4], "duration_s": 60, "batch_sizes": [1, 8]},
+                },
+            ),
+            "any of several": Example(
+                summary="on the first board of a kind that is free",
+                value={
+                    "any_of": {"board": "jetson-orin-nano", "labels": ["rack=3"]},
+                    "plan": {"models": ["resnet50"], "threads": [1, 2, 4]},
+                },
+            ),
+        }
+    ),
+]
+CampaignBody = Annotated[
+    CampaignRequest,
+    Body(
+        openapi_examples={
+            "one of each board": Example(
+                summary="one sweep for each kind of board among the devices with a label",
+                value={
+                    "each": "board",
+                    "of": {"labels": ["rack=3"]},
+                    "plan": {"models": ["resnet50"], "threads": [1, 2, 4]},
                 },
             ),
         }

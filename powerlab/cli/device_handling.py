@@ -8,21 +8,13 @@ from rich.text import Text
 
 from powerlab.cli import EXIT_OK
 from powerlab.cli.consoles import plain_table, print_neatly, table_console
+from powerlab.cli.selecting import selector_from
 from powerlab.cli.servers import connect
 from powerlab.cli.sweeping import find_device
 from powerlab.client.labs import Labs
 from powerlab.domain.selector import Selector, parse_label
 from powerlab.protocol.records import DeviceRecord
 from powerlab.protocol.wire import encode
-
-
-def selector_from(args: argparse.Namespace) -> Selector:
-    """Return the selector that the words of the command line make; raises PowerlabError where a label is none."""
-    return Selector(
-        board=args.board,
-        labels=tuple(str(parse_label(word)) for word in args.label or ()),
-        group=getattr(args, "group", ""),
-    )
 
 
 def list_all(args: argparse.Namespace) -> int:

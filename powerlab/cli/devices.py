@@ -52,8 +52,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         action.add_argument("--json", action="store_true", help="print JSON for machines")
 
 
-def add_selector_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the words of which :func:`powerlab.cli.device_handling.selector_from` makes a selector."""
+def add_selector_arguments(parser: argparse._ActionsContainer) -> None:
+    """Add the words of which :func:`powerlab.cli.selecting.selector_from` makes a selector."""
     parser.add_argument("--board", metavar="BOARD", default="", help="only of this board, as powerlab boards names it")
     parser.add_argument("--label", metavar="LABEL", action="append", help="only with KEY=VALUE or KEY; may be repeated")
     parser.add_argument("--group", metavar="NAME", default="", help="only of this group")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from powerlab.cli.devices import add_selector_arguments
 from powerlab.cli.plans import add_plan_arguments
 from powerlab.cli.servers import add_server_argument
 
@@ -14,6 +15,8 @@ request cannot be carried out, one sentence says why
 examples:
   powerlab sweep preview resnet50 --device xavier-3 --threads 1,2,4 --modes MAXN,MODE_15W
   powerlab sweep create resnet50 --device xavier-3 --threads 1,2,4 --modes MAXN,MODE_15W
+  powerlab sweep create resnet50 --any --board jetson-orin-nano --label rack=3
+  powerlab sweep create resnet50 --each board --group nightly
   powerlab sweep list --state running
   powerlab sweep watch SWEEP
   powerlab sweep pause SWEEP
@@ -58,10 +61,15 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     for action in (create, preview):
         add_plan_arguments(action, _MODEL)
         action.add_argument("--device", metavar="NAME", help="the device's name or id (default: the only one there is)")
+        several = action.add_argument_group("instead of --device, several of those that these words choose")
+        several.add_argument("--any", action="store_true", help="one sweep, on the first of them that is free")
+        several.add_argument("--each", choices=("board", "device"), help="one sweep on each, or on one of each board")
+        add_selector_arguments(several)
     listed = actions.add_parser("list", help="newest first", description="List sweeps, the newest first.")
     listed.add_argument("--device", metavar="NAME", help="only this device's")
     listed.add_argument("--state", choices=_STATES, help="only those that stand so")
     listed.add_argument("--model", help="only those of this model")
+    listed.add_argument("--campaign", metavar="ID", help="only those of this campaign")
     one = {name: actions.add_parser(name, help=words[0], description=words[1]) for name, words in _ONE.items()}
     for action in one.values():
         action.add_argument("sweep", metavar="SWEEP", help="a sweep's id, or its first digits")

@@ -9,7 +9,9 @@ from typing import Any
 from powerlab.cli import EXIT_INCOMPLETE, EXIT_OK
 from powerlab.cli.servers import connect
 from powerlab.cli.sweeping import find_device, find_sweep, request_from
+from powerlab.client.labs import Labs
 from powerlab.domain.errors import PowerlabError
+from powerlab.protocol.labs import CampaignRequest
 from powerlab.protocol.messages import CloneRequest
 from powerlab.protocol.records import SweepPreview, SweepRecord
 from powerlab.protocol.wire import encode
@@ -18,18 +20,27 @@ from powerlab.protocol.wire import encode
 def preview(args: argparse.Namespace) -> int:
     """Look at a sweep beforehand; the exit status says whether the device can carry it out."""
     api = connect(args.server)
-    seen = api.preview(request_from(args, api))
+    asked = request_from(args, api)
+    if isinstance(asked, CampaignRequest):
+        return _say_previews(args, Labs(api.transport).preview_campaign(asked))
+    return _say_previews(args, api.preview(asked))
+
+
+def _say_previews(args: argparse.Namespace, found: SweepPreview | tuple[SweepPreview, ...]) -> int:
+    seen = found if isinstance(found, tuple) else (found,)
     if args.json:
-        print(encode(seen).decode())
+        print(encode(found).decode())
     else:
-        for line in _in_words(seen):
+        for line in (line for one in seen for line in _in_words(one)):
             print(line)
-    return EXIT_INCOMPLETE if seen.complaints else EXIT_OK
+    return EXIT_INCOMPLETE if any(one.complaints for one in seen) else EXIT_OK
 
 
 def _in_words(seen: SweepPreview) -> list[str]:
     kind = ", a simulated board" if seen.simulated else ""
-    first = f"{seen.run_count} runs of {seen.point_count} points on {seen.device_name}{kind}"
+    others = [one.device_name for one in seen.candidates if one.device_id != seen.device_id]
+    instead = f" (the slowest) or {', '.join(others)}" if others else ""
+    first = f"{seen.run_count} runs of {seen.point_count} points on {seen.device_name}{kind}{instead}"
     if seen.expected_s is None or seen.longest_s is None:
         return [f"{first} cannot be made:", *(f"  {sentence}" for sentence in seen.complaints)]
     span = f"about {_duration(seen.expected_s)}, at most {_duration(seen.longest_s)}"
@@ -88,5 +99,5 @@ def _say(args: argparse.Namespace, record: SweepRecord) -> int:
         return EXIT_OK
     runs = f"{record.stored_run_count}/{record.planned_run_count} runs"
     held = "; its device ends the run in progress" if record.held_until and record.state != "running" else ""
-    print(f"{record.id} on {record.device_name} is {record.state}, {runs}{held}")
+    print(f"{record.id} on {record.place} is {record.state}, {runs}{held}")
     return EXIT_OK

@@ -14,11 +14,14 @@ from powerlab.cli import EXIT_INCOMPLETE, EXIT_OK
 from powerlab.cli.consoles import identified, plain_table, print_neatly, table_console
 from powerlab.cli.model_api import full_names
 from powerlab.cli.plans import plan_from
+from powerlab.cli.selecting import found_devices, in_common, several_from
 from powerlab.cli.servers import connect
 from powerlab.cli.tables import sweep_table
 from powerlab.client import Client
+from powerlab.client.labs import Labs
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.model_name import short
+from powerlab.protocol.labs import CampaignRecord, CampaignRequest, Each
 from powerlab.protocol.messages import SweepRequest
 from powerlab.protocol.records import OVER, DeviceRecord, SweepRecord, SweepState
 from powerlab.protocol.wire import encode
@@ -29,20 +32,42 @@ _POLL_S = 1.0
 def create(args: argparse.Namespace) -> int:
     """Queue a sweep."""
     api = connect(args.server)
-    record = api.submit(request_from(args, api))
+    asked = request_from(args, api)
+    if isinstance(asked, CampaignRequest):
+        return _say_campaign(args, Labs(api.transport).submit_campaign(asked))
+    record = api.submit(asked)
     if args.json:
         print(encode(record).decode())
     else:
-        print(f"{record.id}: {record.planned_run_count} runs queued for {record.device_name}")
+        print(_queued(record))
     return EXIT_OK
 
 
-def request_from(args: argparse.Namespace, api: Client) -> SweepRequest:
+def _say_campaign(args: argparse.Namespace, campaign: CampaignRecord) -> int:
+    if args.json:
+        print(encode(campaign).decode())
+        return EXIT_OK
+    print(f"campaign {campaign.id}:")
+    for record in campaign.sweeps:
+        print(f"  {_queued(record)}")
+    return EXIT_OK
+
+
+def _queued(record: SweepRecord) -> str:
+    return f"{record.id}: {record.planned_run_count} runs queued for {record.place}"
+
+
+def request_from(args: argparse.Namespace, api: Client) -> SweepRequest | CampaignRequest:
     """Return what the words of the command line ask for."""
-    device = find_device(api, args.device)
+    selector = several_from(args)
+    devices = [find_device(api, args.device)] if selector is None else found_devices(api, selector)
     args.models = full_names(api.transport, tuple(args.models))
-    plan = plan_from(args, device.device, device.capabilities)
-    return SweepRequest(device_id=device.id, plan=plan, priority=args.priority or 0)
+    plan, priority = plan_from(args, *in_common(devices)), args.priority or 0
+    if selector is None:
+        return SweepRequest(device_id=devices[0].id, plan=plan, priority=priority)
+    if args.each is None:
+        return SweepRequest(any_of=selector, plan=plan, priority=priority)
+    return CampaignRequest(each=Each(args.each), of=selector, plan=plan, priority=priority)
 
 
 def list_all(args: argparse.Namespace) -> int:
@@ -50,7 +75,7 @@ def list_all(args: argparse.Namespace) -> int:
     api = connect(args.server)
     device_id = None if args.device is None else find_device(api, args.device).id
     state = None if args.state is None else SweepState(args.state)
-    found = list(api.sweeps(device_id=device_id, state=state, model=args.model))
+    found = list(api.sweeps(device_id=device_id, state=state, model=args.model, campaign_id=args.campaign))
     if args.json:
         print(encode(found).decode())
         return EXIT_OK
@@ -59,7 +84,7 @@ def list_all(args: argparse.Namespace) -> int:
         runs = f"{one.stored_run_count}/{one.planned_run_count}"
         created = f"{one.created_at:%Y-%m-%d %H:%M} UTC"
         name = identified(one.id, ", ".join(map(short, one.plan.models)))
-        table.add_row(name, Text(one.device_name), one.state, runs, created)
+        table.add_row(name, Text(one.place), one.state, runs, created)
     print_neatly(table_console(), table)
     return EXIT_OK
 
@@ -116,9 +141,7 @@ def follow(api: Client, sweep_id: str, still_going: Callable[[], None] = lambda:
         record = api.sweep(sweep_id)
         task = progress.add_task(record.state, total=record.planned_run_count)
         while True:
-            progress.update(
-                task, completed=record.stored_run_count, description=f"{record.device_name}: {record.state}"
-            )
+            progress.update(task, completed=record.stored_run_count, description=f"{record.place}: {record.state}")
             if record.state in OVER:
                 return record
             still_going()
@@ -133,7 +156,7 @@ def print_sweep(api: Client, record: SweepRecord, *, as_json: bool) -> int:
         print(encode({"sweep": record, "summaries": summaries}).decode())
         return EXIT_OK
     state = f"{record.state}: {record.detail}" if record.detail else record.state
-    print(f"{record.id} on {record.device_name}, {state}, {record.stored_run_count}/{record.planned_run_count} runs")
+    print(f"{record.id} on {record.place}, {state}, {record.stored_run_count}/{record.planned_run_count} runs")
     if summaries:
         print_neatly(table_console(), sweep_table(summaries))
     return EXIT_OK

@@ -120,11 +120,13 @@ class Client:
         state: SweepState | None = None,
         model: str | None = None,
         submitter: str | None = None,
+        campaign_id: str | None = None,
         created_from: datetime | None = None,
         created_to: datetime | None = None,
     ) -> Iterator[SweepRecord]:
         """Yield sweeps, newest first."""
         wish = {"device_id": device_id, "state": state, "model": model, "submitter": submitter}
+        wish["campaign_id"] = campaign_id
         return self._all("/sweeps", SweepPage, **wish, created_from=created_from, created_to=created_to)
 
     def sweep(self, sweep_id: str) -> SweepRecord:

@@ -1,15 +1,16 @@
-"""What a lab says of its devices, as a server knows it: labels and groups."""
+"""What a lab says of its devices, as a server knows it: labels, groups, and campaigns over them."""
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import quote
 
 from powerlab.client.transport import Transport
 from powerlab.domain.selector import Label, Selector
-from powerlab.protocol.labs import Group, GroupPage, LabelValue
-from powerlab.protocol.records import DeviceRecord
+from powerlab.protocol.labs import CampaignRecord, CampaignRequest, Group, GroupPage, LabelValue
+from powerlab.protocol.records import DeviceRecord, SweepPreview
 
 PAGE = 500
 """Items asked for at a time."""
@@ -47,6 +48,19 @@ class Labs:
     def remove_group(self, name: str) -> None:
         """Forget a group."""
         self.transport.delete(f"/groups/{_safe(name)}")
+
+    def preview_campaign(self, request: CampaignRequest) -> tuple[SweepPreview, ...]:
+        """Look at each sweep of a campaign before it is asked for."""
+        return self.transport.repeat("POST", "/campaigns/preview", request, tuple[SweepPreview, ...])
+
+    def submit_campaign(self, request: CampaignRequest, key: str | None = None) -> CampaignRecord:
+        """Ask for a campaign, once; ``key`` is the Idempotency-Key, None takes a new one."""
+        headers = {"Idempotency-Key": key or str(uuid.uuid4())}
+        return self.transport.repeat("POST", "/campaigns", request, CampaignRecord, headers)
+
+    def campaign(self, campaign_id: str) -> CampaignRecord:
+        """Return one campaign with its sweeps."""
+        return self.transport.get(f"/campaigns/{_safe(campaign_id)}", CampaignRecord)
 
 
 def _safe(word: str) -> str:

@@ -1,10 +1,14 @@
-"""What people and server say to each other about the devices of a lab: their labels and groups."""
+"""What people and server say to each other about the devices of a lab: labels, groups, and campaigns over them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
 
 from powerlab.domain.selector import Selector
+from powerlab.domain.sweep import SweepPlan
+from powerlab.protocol.records import SweepRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,3 +32,39 @@ class GroupPage:
 
     items: tuple[Group, ...]
     next_cursor: str | None = None
+
+
+class Each(StrEnum):
+    """Of what a campaign has one sweep each."""
+
+    BOARD = "board"
+    DEVICE = "device"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignRequest:
+    """Asks for a sweep of one plan on each of several devices.
+
+    Attributes:
+        each: one sweep for each device, or one for each kind of board, which the first free device of it takes.
+        of: the devices.
+        plan: what every sweep runs.
+        priority: of every sweep.
+    """
+
+    each: Each
+    of: Selector
+    plan: SweepPlan
+    priority: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignRecord:
+    """Sweeps of one plan on several devices, which were asked for together; they come in the order of their names."""
+
+    id: str
+    each: Each
+    of: Selector
+    created_at: datetime
+    submitter: str
+    sweeps: tuple[SweepRecord, ...]

@@ -26,6 +26,7 @@ from typing import Any, Literal
 from powerlab.domain.device import Capabilities, Device, SelfCheck
 from powerlab.domain.power import Part, Rail
 from powerlab.domain.run import Run
+from powerlab.domain.selector import Selector
 from powerlab.domain.sweep import SweepPlan
 from powerlab.protocol import PROTOCOL_VERSION
 from powerlab.protocol.records import SweepState
@@ -190,10 +191,14 @@ class Stored:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepRequest:
-    """Asks for a sweep on a device; of those that wait, the one with the highest priority comes first."""
+    """Asks for a sweep on a device, or on the first that is free of several: exactly one of both is given.
 
-    device_id: str
+    Of the sweeps that wait for a device, the one with the highest priority comes first.
+    """
+
     plan: SweepPlan
+    device_id: str | None = None
+    any_of: Selector | None = None
     priority: int = 0
 
 

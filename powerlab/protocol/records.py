@@ -11,6 +11,7 @@ from powerlab.domain.layers import LayerProfile
 from powerlab.domain.power import Part, Rail
 from powerlab.domain.quantity import Metric
 from powerlab.domain.run import Run, Verdict
+from powerlab.domain.selector import Selector
 from powerlab.domain.sweep import Point, SweepPlan
 from powerlab.domain.workload import Workload
 
@@ -74,6 +75,10 @@ class SweepRecord:
         held_until: until when an agent holds it, UTC, unless it says more; None while nobody does. A paused or
             cancelled sweep is held until the run in progress is over.
         cloned_from: the sweep it repeats; None for one of its own.
+        any_of: which devices could take it; None where one device was named.
+        candidates: names of the devices of which the first that is free takes it; none once it has its device. Until
+            then ``device_id`` is one of them.
+        campaign_id: the campaign it is part of.
     """
 
     id: str
@@ -91,6 +96,14 @@ class SweepRecord:
     submitter: str = ""
     held_until: datetime | None = None
     cloned_from: str | None = None
+    any_of: Selector | None = None
+    candidates: tuple[str, ...] = ()
+    campaign_id: str | None = None
+
+    @property
+    def place(self) -> str:
+        """Where it runs, in words, or which devices may take it."""
+        return f"any of {', '.join(self.candidates)}" if self.candidates else self.device_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +123,7 @@ class JobRecord:
         leased_at: when it was given out last, UTC; None where it never was.
         held_until: until when an agent holds it, UTC, unless it says more; None while nobody does.
         finished_at: UTC; None while it is not over.
+        candidates: names of the devices that may take it; none once it has its device.
     """
 
     id: str
@@ -124,11 +138,26 @@ class JobRecord:
     leased_at: datetime | None
     held_until: datetime | None
     finished_at: datetime | None
+    candidates: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CandidatePreview:
+    """What a plan would ask of one of several devices; fields as of :class:`SweepPreview`."""
+
+    device_id: str
+    device_name: str
+    simulated: bool
+    expected_s: float | None
+    longest_s: float | None
+    complaints: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepPreview:
     """What a plan would ask of a device; nothing is stored.
+
+    Of several devices it says what it would ask of the slowest, and all that speaks against any of them.
 
     Attributes:
         device_id: the device.
@@ -141,6 +170,7 @@ class SweepPreview:
         longest_s: the same where every warm-up and every cool-down lasts as long as it may.
         basis: what the two times are worked out from.
         complaints: why the device cannot carry out the plan, a sentence each; empty where it can.
+        candidates: each of several devices; none where one was named.
     """
 
     device_id: str
@@ -153,6 +183,7 @@ class SweepPreview:
     longest_s: float | None
     basis: str
     complaints: tuple[str, ...]
+    candidates: tuple[CandidatePreview, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,8 +26,10 @@ def cloned(session: Session, sweep_id: str, wish: CloneRequest) -> SweepRequest:
     for name in wish.changes:
         if name not in names:
             raise PowerlabError(f"a plan has no {name!r}{meant(name, names)}; it has: {', '.join(names)}.")
+    device_id = wish.device_id or (None if original.any_of else original.device_id)
     return SweepRequest(
-        device_id=wish.device_id or original.device_id,
+        device_id=device_id,
+        any_of=None if device_id else original.any_of,
         plan=from_document({**to_document(original.plan), **wish.changes}, SweepPlan),
         priority=original.priority if wish.priority is None else wish.priority,
     )

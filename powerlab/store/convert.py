@@ -5,7 +5,7 @@ from __future__ import annotations
 from powerlab.domain.power import Rail, RailQuantity, TotalFormula
 from powerlab.domain.quantity import Metric, Provenance
 from powerlab.domain.run import Conditions, Contribution, Finding, Run, Verdict
-from powerlab.domain.selector import Label
+from powerlab.domain.selector import Label, Selector
 from powerlab.domain.sweep import Point, SweepPlan
 from powerlab.domain.workload import Preparation, Scenario, Workload
 from powerlab.protocol.messages import Description
@@ -111,6 +111,9 @@ def to_sweep(row: SweepRow, stored_run_count: int) -> SweepRecord:
         submitter=row.submitter,
         held_until=row.job.deadline,
         cloned_from=row.cloned_from,
+        any_of=None if row.any_of is None else from_document(row.any_of, Selector),
+        candidates=_candidates(row),
+        campaign_id=row.campaign_id,
     )
 
 
@@ -129,4 +132,9 @@ def to_job(row: JobRow) -> JobRecord:
         leased_at=row.leased_at,
         held_until=row.deadline,
         finished_at=row.finished_at,
+        candidates=_candidates(row.sweep),
     )
+
+
+def _candidates(row: SweepRow) -> tuple[str, ...]:
+    return tuple(sorted(candidate.device.name for candidate in row.candidates))

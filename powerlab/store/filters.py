@@ -71,6 +71,7 @@ class SweepFilter:
     state: SweepState | None = None
     model: str | None = None
     submitter: str | None = None
+    campaign_id: str | None = None
     created_from: datetime | None = None
     created_to: datetime | None = None
 
@@ -85,6 +86,8 @@ class SweepFilter:
             wanted = wanted.where(SweepRow.id.in_(own))
         if self.submitter is not None:
             wanted = wanted.where(SweepRow.submitter == self.submitter)
+        if self.campaign_id is not None:
+            wanted = wanted.where(SweepRow.campaign_id == self.campaign_id)
         return wanted.where(*_between(SweepRow.created_at, self.created_from, self.created_to))
 
 

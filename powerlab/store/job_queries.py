@@ -11,9 +11,13 @@ from sqlalchemy.orm import Session, joinedload
 from powerlab.protocol.records import JobRecord, SweepState
 from powerlab.store.convert import to_job
 from powerlab.store.errors import NotFoundError
-from powerlab.store.models import JobRow, SweepRow
+from powerlab.store.models import JobRow, SweepCandidateRow, SweepRow
+from powerlab.store.queue import of_device
 
-_JOBS = select(JobRow).options(joinedload(JobRow.sweep).joinedload(SweepRow.device))
+_JOBS = select(JobRow).options(
+    joinedload(JobRow.sweep).joinedload(SweepRow.device),
+    joinedload(JobRow.sweep).selectinload(SweepRow.candidates).joinedload(SweepCandidateRow.device),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +38,7 @@ def list_jobs(session: Session, wish: JobFilter) -> list[JobRecord]:
     if wish.state is not None:
         wanted = wanted.where(JobRow.state == wish.state.value)
     if wish.device_id is not None:
-        wanted = wanted.where(JobRow.device_id == wish.device_id)
+        wanted = wanted.where(of_device(wish.device_id))
     if wish.sweep_id is not None:
         wanted = wanted.where(JobRow.sweep_id == wish.sweep_id)
     if wish.submitter is not None:

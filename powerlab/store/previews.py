@@ -3,97 +3,100 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from powerlab.domain.device import Capabilities
 from powerlab.domain.errors import PowerlabError
-from powerlab.domain.order import visits
-from powerlab.domain.power import Availability, Rail
 from powerlab.domain.preflight import complaints
-from powerlab.domain.sweep import Point, SweepPlan
-from powerlab.measure.expected import expected_s, longest_s
-from powerlab.measure.margins import margin_s
+from powerlab.domain.sweep import SweepPlan
 from powerlab.protocol.messages import SweepRequest
-from powerlab.protocol.records import DeviceRecord, SweepPreview
-from powerlab.store import queries
+from powerlab.protocol.records import CandidatePreview, DeviceRecord, SweepPreview
+from powerlab.store.candidates import chosen
+from powerlab.store.estimates import Estimate, estimate
 from powerlab.store.model_queries import check_models
-from powerlab.store.models import PointRow, RunMetricRow, RunRow, SweepRow, WorkloadRow
 from powerlab.store.writes.sweeps import priority_complaint
 
 MOST_POINTS = 500
 """Points that a preview shows."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Seen:
+    """What a request asks of one device; there is an estimate where nothing speaks against it."""
+
+    known: DeviceRecord
+    complaints: tuple[str, ...]
+    estimate: Estimate | None
+
+
 def preview(session: Session, request: SweepRequest, now: datetime) -> SweepPreview:
-    """Say what a request would ask of its device.
+    """Say what a request would ask of its device, or of those it may go to.
 
     Raises:
-        NotFoundError: there is no such device.
+        NotFoundError: there is no such device or group.
+        PowerlabError: the request names no device at all, or chooses none.
     """
-    known = queries.device(session, request.device_id)
-    plan = request.plan
-    against = _complaints(session, request, known, now)
-    points = () if against else plan.points()
-    inference_s = _inference_s(session, request, points)
-    order, margin = () if against else visits(plan), margin_s(_rails(known.capabilities), plan.sample_period_s)
+    plan, always = request.plan, _of_any_device(session, request, now)
+    devices = [_seen(session, candidate.record, plan, always) for candidate in chosen(session, request)]
+    against = _complaints(devices, several=request.any_of is not None)
+    slowest = max(devices, key=lambda one: 0.0 if one.estimate is None else one.estimate.expected_s)
+    found = None if against else slowest.estimate
     return SweepPreview(
-        device_id=known.id,
-        device_name=known.device.name,
-        simulated=known.device.simulated,
+        device_id=slowest.known.id,
+        device_name=slowest.known.device.name,
+        simulated=slowest.known.device.simulated,
         point_count=_point_count(plan),
-        points=points[:MOST_POINTS],
+        points=() if against else plan.points()[:MOST_POINTS],
         run_count=_point_count(plan) * plan.repeats,
-        expected_s=None if against else expected_s(plan, order, margin, inference_s),
-        longest_s=None if against else longest_s(plan, order, margin, inference_s),
-        basis="" if against else _basis(plan, len(inference_s), len(points)),
+        expected_s=None if found is None else found.expected_s,
+        longest_s=None if found is None else found.longest_s,
+        basis="" if found is None else _basis(plan, found.known_count, _point_count(plan)),
         complaints=against,
+        candidates=() if request.any_of is None else tuple(map(_candidate, devices)),
     )
 
 
-def _complaints(session: Session, request: SweepRequest, known: DeviceRecord, now: datetime) -> tuple[str, ...]:
-    found = [*complaints(request.plan, known.device, known.capabilities, invented_pass=True)]
+def _seen(session: Session, known: DeviceRecord, plan: SweepPlan, always: tuple[str, ...]) -> _Seen:
+    against = (*complaints(plan, known.device, known.capabilities, invented_pass=True), *always)
+    found = None if against else estimate(session, known.id, known.capabilities, plan)
+    return _Seen(known=known, complaints=tuple(dict.fromkeys(against)), estimate=found)
+
+
+def _candidate(seen: _Seen) -> CandidatePreview:
+    return CandidatePreview(
+        device_id=seen.known.id,
+        device_name=seen.known.device.name,
+        simulated=seen.known.device.simulated,
+        expected_s=None if seen.estimate is None else seen.estimate.expected_s,
+        longest_s=None if seen.estimate is None else seen.estimate.longest_s,
+        complaints=seen.complaints,
+    )
+
+
+def _complaints(devices: list[_Seen], *, several: bool) -> tuple[str, ...]:
+    if not several:
+        return devices[0].complaints
+    named = (f"{one.known.device.name}: {sentence}" for one in devices for sentence in one.complaints)
+    return tuple(named)
+
+
+def _of_any_device(session: Session, request: SweepRequest, now: datetime) -> tuple[str, ...]:
+    """Return what speaks against a request wherever it would go."""
+    found = []
     for model in request.plan.models:
         try:
             check_models(session, (model,), now)
         except PowerlabError as error:
             found.append(str(error))
-    found += filter(None, [priority_complaint(request.priority)])
-    return tuple(dict.fromkeys(found))
+    return (*found, *filter(None, [priority_complaint(request.priority)]))
 
 
 def _point_count(plan: SweepPlan) -> int:
     """Return the number of combinations without making them: a plan that is refused may have far too many."""
     lists = (plan.models, plan.engines, plan.precisions, plan.scenarios, plan.modes, plan.batch_sizes, plan.slices)
     return math.prod(map(len, (*lists, plan.threads, plan.spin_us, plan.cores)))
-
-
-def _rails(capabilities: Capabilities) -> list[Rail]:
-    """Return the rails of the board's total."""
-    keys = () if capabilities.total is None else capabilities.total.rails
-    offered = (probe for probe in capabilities.sources if probe.availability is Availability.AVAILABLE)
-    return [rail for probe in offered for rail in probe.rails if rail.key in keys]
-
-
-def _inference_s(session: Session, request: SweepRequest, points: tuple[Point, ...]) -> dict[str, float]:
-    """Return by point id how long a query took, in s, in the stored runs of these points on that device."""
-    rows = session.execute(
-        select(PointRow.key, func.avg(RunMetricRow.value))
-        .join(RunRow, RunRow.id == RunMetricRow.run_id)
-        .join(PointRow, PointRow.id == RunRow.point_id)
-        .join(SweepRow, SweepRow.id == RunRow.sweep_id)
-        .join(WorkloadRow, WorkloadRow.id == PointRow.workload_id)
-        .where(
-            RunMetricRow.name == "latency_p50_ms",
-            SweepRow.device_id == request.device_id,
-            WorkloadRow.model.in_(request.plan.models if points else ()),
-        )
-        .group_by(PointRow.key)
-    )
-    wanted = {point.id for point in points}
-    return {key: latency_ms / 1000 for key, latency_ms in rows if key in wanted}
 
 
 def _basis(plan: SweepPlan, known: int, count: int) -> str:

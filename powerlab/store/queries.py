@@ -15,7 +15,7 @@ from powerlab.protocol.records import DeviceRecord, SweepRecord
 from powerlab.store.convert import to_device, to_run, to_sweep
 from powerlab.store.errors import NotFoundError
 from powerlab.store.filters import DeviceFilter, RunFilter, SweepFilter
-from powerlab.store.models import DeviceRow, DeviceSnapshotRow, PointRow, RunRow, SweepRow
+from powerlab.store.models import DeviceRow, DeviceSnapshotRow, PointRow, RunRow, SweepCandidateRow, SweepRow
 from powerlab.store.traces.base import trace_store, whole
 
 _BATCH = 200
@@ -60,7 +60,10 @@ def device(session: Session, device_id: str) -> DeviceRecord:
 def _sweeps() -> Select[SweepRow, int]:
     stored = select(func.count()).where(RunRow.sweep_id == SweepRow.id).scalar_subquery()
     return select(SweepRow, stored).options(
-        joinedload(SweepRow.device), joinedload(SweepRow.snapshot), joinedload(SweepRow.job)
+        joinedload(SweepRow.device),
+        joinedload(SweepRow.snapshot),
+        joinedload(SweepRow.job),
+        selectinload(SweepRow.candidates).joinedload(SweepCandidateRow.device),
     )
 
 

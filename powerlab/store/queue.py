@@ -8,13 +8,19 @@ from sqlalchemy import ColumnElement, Select, and_, func, or_, select
 from sqlalchemy.orm import aliased
 
 from powerlab.protocol.records import SweepState
-from powerlab.store.models import JobRow, SweepRow
+from powerlab.store.models import JobRow, SweepCandidateRow, SweepRow
+
+
+def of_device(device_id: str) -> ColumnElement[bool]:
+    """Return what is true of the jobs that a device has or may take."""
+    candidate = select(SweepCandidateRow.sweep_id).where(SweepCandidateRow.device_id == device_id)
+    return or_(JobRow.device_id == device_id, JobRow.sweep_id.in_(candidate))
 
 
 def waiting(device_id: str, now: datetime) -> ColumnElement[bool]:
     """Return what is true of a device's jobs that may be given out: nobody holds them, or not long enough ago."""
     ran_out = and_(JobRow.state == SweepState.RUNNING.value, JobRow.deadline < now)
-    return and_(JobRow.device_id == device_id, or_(JobRow.state == SweepState.QUEUED.value, ran_out))
+    return and_(of_device(device_id), or_(JobRow.state == SweepState.QUEUED.value, ran_out))
 
 
 def next_job(device_id: str, now: datetime) -> Select[JobRow]:

@@ -84,3 +84,42 @@ def test_what_cannot_be_done_is_one_sentence(
     said = run(capsys, *words, status=2)
     assert sentence in said
     assert said.count("\n") == 1
+
+
+def sweep(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> str:
+    assert cli.main(["sweep", *words]) == status
+    out, err = capsys.readouterr()
+    return out or err
+
+
+def test_a_sweep_for_any_and_for_each(capsys: pytest.CaptureFixture[str]) -> None:
+    said = sweep(capsys, "create", "resnet50", "--threads", "1", "--any", "--board", "generic")
+    assert said.endswith("3 runs queued for any of nano-1, nano-2, xavier-1\n")
+    assert "any of nano-1, nano-2, xavier-1" in sweep(capsys, "list")
+    previewed = sweep(capsys, "preview", "resnet50", "--threads", "1", "--any")
+    assert "(the slowest) or" in previewed
+    made = sweep(capsys, "create", "resnet50", "--threads", "1", "--each", "device", "--json")
+    campaign = json.loads(made)
+    listed = json.loads(sweep(capsys, "list", "--campaign", campaign["id"], "--json"))
+    assert sorted(one["device_name"] for one in listed) == ["nano-1", "nano-2", "xavier-1"]
+    boards = sweep(capsys, "preview", "resnet50", "--threads", "1", "--each", "board")
+    assert boards.count(" runs of ") == 1
+    said = sweep(capsys, "create", "resnet50", "--threads", "1", "--each", "board")
+    assert said.startswith("campaign ")
+    assert said.endswith("queued for any of nano-1, nano-2, xavier-1\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--any", "--each", "board"), "give one of both"),
+        (("--any", "--device", "nano-1"), "give one of these"),
+        (("--label", "rack"), "add --any, or --each"),
+        (("--any", "--board", "jetson-tx2"), "no device is chosen by board jetson-tx2"),
+        (("--any", "--modes", "TURBO"), "but: nano-1 has no power mode 'TURBO'"),
+    ],
+)
+def test_words_that_contradict_each_other(
+    capsys: pytest.CaptureFixture[str], words: tuple[str, ...], sentence: str
+) -> None:
+    assert sentence in sweep(capsys, "create", "resnet50", "--threads", "1", *words, status=2)

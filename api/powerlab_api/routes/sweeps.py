@@ -41,7 +41,7 @@ def post_sweep(
     response: Response,
     idempotency_key: IdempotencyKey = None,
 ) -> SweepRecord:
-    """Queue a plan for a device, if the device can carry it out.
+    """Queue a plan for a device, or for the first that is free of several, if each of them can carry it out.
 
     With an ``Idempotency-Key`` the same request again is answered with the same sweep and 200, and another request
     under the same key with 409. Keys belong to whoever sends them.
@@ -82,6 +82,7 @@ def list_sweeps(
     state: SweepState | None = None,
     model: str | None = None,
     submitter: str | None = None,
+    campaign_id: str | None = None,
     created_from: Moment = None,
     created_to: Moment = None,
     limit: Limit = 50,
@@ -93,6 +94,7 @@ def list_sweeps(
         state=state,
         model=model,
         submitter=submitter,
+        campaign_id=campaign_id,
         created_from=created_from,
         created_to=created_to,
     )

@@ -74,7 +74,7 @@ def add_routes(router: APIRouter, store: Store) -> None:
 
 def sweep_title(record: SweepRecord) -> str:
     """Return ``resnet50, alexnet on bench-1``."""
-    return f"{', '.join(model_label(model) for model in record.plan.models)} on {record.device_name}"
+    return f"{', '.join(model_label(model) for model in record.plan.models)} on {record.place}"
 
 
 def answers_by_work(summaries: Sequence[PointSummary], runs: Sequence[Run]) -> list[tuple[str, tuple[Best, ...]]]:

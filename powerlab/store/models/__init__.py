@@ -15,12 +15,13 @@ from powerlab.store.models.labs import DeviceGroupRow, DeviceLabelRow
 from powerlab.store.models.layers import LayerProfileRow
 from powerlab.store.models.networks import ModelPieceRow, ModelRow
 from powerlab.store.models.runs import RunMetricRow, RunRow, TraceChunkRow
-from powerlab.store.models.sweeps import JobRow, PointRow, SweepRow, WorkloadRow
+from powerlab.store.models.sweeps import CampaignRow, JobRow, PointRow, SweepCandidateRow, SweepRow, WorkloadRow
 from powerlab.store.models.tallies import DeviceTallyRow
 
 __all__ = [
     "AuditEventRow",
     "Base",
+    "CampaignRow",
     "DeviceGroupRow",
     "DeviceLabelRow",
     "DeviceRow",
@@ -38,6 +39,7 @@ __all__ = [
     "RunMetricRow",
     "RunRow",
     "ServerKeyRow",
+    "SweepCandidateRow",
     "SweepRow",
     "TokenRow",
     "TraceChunkRow",

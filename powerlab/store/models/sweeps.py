@@ -48,10 +48,39 @@ class WorkloadRow(Base):
     latency_bound_ms: Mapped[float]
 
 
+class CampaignRow(Base):
+    """Sweeps of one plan on several devices; ``request`` is what was asked for, ``request_key`` as a sweep's."""
+
+    __tablename__ = "campaign"
+    __table_args__ = (UniqueConstraint("submitter", "request_key"),)
+
+    id: Mapped[str] = mapped_column(Uuid, primary_key=True)
+    request: Mapped[dict[str, Any]] = mapped_column(Json)
+    created_at: Mapped[datetime]
+    submitter: Mapped[str] = mapped_column(String(200))
+    request_key: Mapped[str | None] = mapped_column(String(200))
+
+
+class SweepCandidateRow(Base):
+    """A device that may take a sweep, with the snapshot that the plan was checked against.
+
+    There are such rows as long as the sweep waits for any of several devices; whoever takes it removes them.
+    """
+
+    __tablename__ = "sweep_candidate"
+
+    sweep_id: Mapped[str] = mapped_column(Uuid, ForeignKey("sweep.id", ondelete="CASCADE"), primary_key=True)
+    device_id: Mapped[str] = mapped_column(Uuid, ForeignKey("device.id"), primary_key=True, index=True)
+    snapshot_id: Mapped[int] = mapped_column(BigKey, ForeignKey("device_snapshot.id"))
+    device: Mapped[DeviceRow] = relationship()
+
+
 class SweepRow(Base):
     """A plan for a device, checked against one of its snapshots.
 
     ``request_key`` is what its submitter sent as Idempotency-Key, so that asking again makes no second sweep.
+    ``any_of`` is the selector of a sweep that any of several devices could take. Until one has, ``device_id`` and the
+    points' modes are those of the first of its candidates.
     """
 
     __tablename__ = "sweep"
@@ -65,9 +94,12 @@ class SweepRow(Base):
     submitter: Mapped[str] = mapped_column(String(200))
     request_key: Mapped[str | None] = mapped_column(String(200))
     cloned_from: Mapped[str | None] = mapped_column(Uuid, ForeignKey("sweep.id"))
+    any_of: Mapped[dict[str, Any] | None] = mapped_column(Json)
+    campaign_id: Mapped[str | None] = mapped_column(Uuid, ForeignKey("campaign.id"), index=True)
     device: Mapped[DeviceRow] = relationship()
     snapshot: Mapped[DeviceSnapshotRow] = relationship()
     job: Mapped[JobRow] = relationship(back_populates="sweep")
+    candidates: Mapped[list[SweepCandidateRow]] = relationship(viewonly=True)
 
 
 class PointRow(Base):

@@ -15,6 +15,7 @@ from powerlab.store.errors import ForbiddenError, NotFoundError, StaleLeaseError
 from powerlab.store.models import JobRow, PointRow, RunRow
 from powerlab.store.queue import next_job, waiting
 from powerlab.store.writes.audit import COMMAND_LINE, record
+from powerlab.store.writes.binding import bind
 
 LEASE_S = 60.0
 """How long a job stays with an agent that says nothing."""
@@ -32,7 +33,9 @@ def lease(session: Session, device_id: str, now: datetime, lease_s: float = LEAS
     session runs in lets nobody else in.
     """
     job = session.scalar(next_job(device_id, now).with_for_update(of=JobRow, skip_locked=True))
-    return None if job is None else _give_out(session, job, f"device {device_id}", now, lease_s)
+    if job is None or not bind(session, job, device_id):
+        return None
+    return _give_out(session, job, f"device {device_id}", now, lease_s)
 
 
 def lease_sweep(session: Session, sweep_id: str, now: datetime, lease_s: float) -> Lease:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from datetime import datetime
 
 from sqlalchemy import select
@@ -10,19 +11,18 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.domain.mode import ModeOrigin
 from powerlab.domain.preflight import check_plan
+from powerlab.domain.selector import Selector
 from powerlab.domain.sweep import SweepPlan
-from powerlab.domain.workload import Workload
 from powerlab.protocol.messages import SweepRequest
 from powerlab.protocol.records import SweepState
 from powerlab.protocol.wire import from_document, to_document
-from powerlab.store.convert import to_device
+from powerlab.store.candidates import Candidate, chosen
 from powerlab.store.errors import ConflictError
 from powerlab.store.model_queries import check_models
-from powerlab.store.models import DeviceRow, DeviceSnapshotRow, JobRow, PointRow, PowerModeRow, SweepRow, WorkloadRow
-from powerlab.store.queries import newest_snapshot
+from powerlab.store.models import JobRow, SweepCandidateRow, SweepRow
 from powerlab.store.writes.audit import COMMAND_LINE, record
+from powerlab.store.writes.points import add_points, mode_ids
 
 HIGHEST_PRIORITY = 1000
 """Priorities go from this number's negative to it."""
@@ -48,8 +48,7 @@ def submit_sweep(
         ConflictError: the identifier or the key belongs to a sweep that was asked for in other words.
         NotFoundError, PowerlabError: see :func:`create_sweep`.
     """
-    if key is not None and not 1 <= len(key) <= LONGEST_KEY:
-        raise PowerlabError(f"an Idempotency-Key has 1 to {LONGEST_KEY} characters, not {len(key)}.")
+    check_key(key)
     if sweep_id is not None and not _is_uuid(sweep_id):
         raise PowerlabError(f"{sweep_id!r} is no identifier for a sweep; make a UUID, in lower case.")
     known = _known(session, request, by, sweep_id, key)
@@ -64,6 +63,12 @@ def submit_sweep(
         if known is None:
             raise
         return known, False
+
+
+def check_key(key: str | None) -> None:
+    """Raise PowerlabError where an Idempotency-Key is empty or too long."""
+    if key is not None and not 1 <= len(key) <= LONGEST_KEY:
+        raise PowerlabError(f"an Idempotency-Key has 1 to {LONGEST_KEY} characters, not {len(key)}.")
 
 
 def _is_uuid(text: str) -> bool:
@@ -85,7 +90,13 @@ def _known(session: Session, request: SweepRequest, by: str, sweep_id: str | Non
     if row is None:
         return None
     plan = from_document(row.plan, SweepPlan)
-    if SweepRequest(device_id=row.device_id, plan=plan, priority=row.job.priority) != request:
+    asked = SweepRequest(
+        device_id=None if row.any_of else row.device_id,
+        any_of=None if row.any_of is None else from_document(row.any_of, Selector),
+        plan=plan,
+        priority=row.job.priority,
+    )
+    if asked != request:
         raise ConflictError(f"the {name} belongs to another sweep ({row.id}); take a new one for other words.")
     return row.id
 
@@ -99,8 +110,9 @@ def create_sweep(
     sweep_id: str | None = None,
     key: str | None = None,
     cloned_from: str | None = None,
+    campaign_id: str | None = None,
 ) -> str:
-    """Check a plan against its device, queue it, and return the new sweep's id.
+    """Check a plan against every device that may carry it out, queue it, and return the new sweep's id.
 
     Args:
         session: a session for writing.
@@ -110,38 +122,44 @@ def create_sweep(
         sweep_id: the new sweep's identifier, a UUID; None makes one.
         key: what the submitter calls this request.
         cloned_from: the sweep that this one repeats.
+        campaign_id: the campaign that this one is part of.
 
     Raises:
-        NotFoundError: there is no such device.
-        PowerlabError: the device cannot carry out the plan, or the priority is out of bounds.
+        NotFoundError: there is no such device or group.
+        PowerlabError: no device is chosen, or one of them cannot carry out the plan, or the priority is out of bounds.
     """
     complaint = priority_complaint(request.priority)
     if complaint:
         raise PowerlabError(complaint)
-    snapshot = newest_snapshot(session, request.device_id)
-    device = to_device(session.get_one(DeviceRow, request.device_id), snapshot)
-    check_plan(request.plan, device.device, device.capabilities, invented_pass=True)
+    candidates = chosen(session, request)
+    for candidate in candidates:
+        _check_plan(request, candidate, named=campaign_id is None)
     check_models(session, request.plan.models, now)
+    first = candidates[0]
     sweep_id = sweep_id or str(uuid.uuid4())
     session.add(
         SweepRow(
             id=sweep_id,
-            device_id=device.id,
-            snapshot_id=snapshot.id,
+            device_id=first.record.id,
+            snapshot_id=first.snapshot.id,
             plan=to_document(request.plan),
             created_at=now,
             submitter=by,
             request_key=key,
             cloned_from=cloned_from,
+            any_of=None if request.any_of is None else to_document(request.any_of),
+            campaign_id=campaign_id,
         )
     )
     session.flush()
-    _add_points(session, sweep_id, request.plan, snapshot)
+    add_points(session, sweep_id, request.plan, first.snapshot)
+    if request.any_of is not None:
+        _add_candidates(session, sweep_id, request.plan, candidates)
     session.add(
         JobRow(
             id=str(uuid.uuid4()),
             sweep_id=sweep_id,
-            device_id=device.id,
+            device_id=first.record.id,
             state=SweepState.QUEUED.value,
             fencing_token=0,
             priority=request.priority,
@@ -149,8 +167,27 @@ def create_sweep(
             created_at=now,
         )
     )
-    record(session, now, by, "create sweep", sweep_id, device=device.device.name)
+    names = ", ".join(candidate.record.device.name for candidate in candidates)
+    record(session, now, by, "create sweep", sweep_id, device=names)
     return sweep_id
+
+
+def _check_plan(request: SweepRequest, candidate: Candidate, *, named: bool) -> None:
+    device, capabilities = candidate.record.device, candidate.record.capabilities
+    try:
+        check_plan(request.plan, device, capabilities, invented_pass=True)
+    except PowerlabError as error:
+        if request.any_of is None and named:
+            raise
+        raise PowerlabError(f"{device.name} is one of the devices that are chosen, but: {error}") from error
+
+
+def _add_candidates(session: Session, sweep_id: str, plan: SweepPlan, candidates: Sequence[Candidate]) -> None:
+    for candidate in candidates:
+        mode_ids(session, plan, candidate.snapshot)  # who takes the sweep finds all its modes there
+        session.add(
+            SweepCandidateRow(sweep_id=sweep_id, device_id=candidate.record.id, snapshot_id=candidate.snapshot.id)
+        )
 
 
 def priority_complaint(priority: int) -> str:
@@ -158,51 +195,3 @@ def priority_complaint(priority: int) -> str:
     if abs(priority) <= HIGHEST_PRIORITY:
         return ""
     return f"the priority is {priority}; give a whole number from -{HIGHEST_PRIORITY} to {HIGHEST_PRIORITY}."
-
-
-def _add_points(session: Session, sweep_id: str, plan: SweepPlan, snapshot: DeviceSnapshotRow) -> None:
-    modes = _mode_ids(session, plan, snapshot)
-    workloads: dict[Workload, int] = {}
-    for position, point in enumerate(plan.points()):
-        if point.workload not in workloads:
-            workloads[point.workload] = _workload_id(session, point.workload)
-        session.add(
-            PointRow(
-                sweep_id=sweep_id,
-                key=point.id,
-                position=position,
-                workload_id=workloads[point.workload],
-                power_mode_id=modes[point.mode],
-                threads=point.threads,
-                spin_us=point.spin_us,
-                cores=point.cores,
-            )
-        )
-
-
-def _mode_ids(session: Session, plan: SweepPlan, snapshot: DeviceSnapshotRow) -> dict[str, int]:
-    """Return the modes' ids by name; one that is made of parts and not listed is noted by its name."""
-    known = {mode.name: mode.id for mode in snapshot.modes}
-    for position, name in enumerate((name for name in plan.modes if name not in known), start=len(known)):
-        row = PowerModeRow(
-            position=position,
-            name=name,
-            settings=[],
-            origin=ModeOrigin.INVENTED.value,
-            requires_reboot=False,
-            description="",
-        )
-        snapshot.modes.append(row)
-        session.flush()
-        known[name] = row.id
-    return known
-
-
-def _workload_id(session: Session, workload: Workload) -> int:
-    said = {**to_document(workload)}
-    row = session.scalar(select(WorkloadRow).filter_by(**said))
-    if row is None:
-        row = WorkloadRow(**said)
-        session.add(row)
-        session.flush()
-    return row.id
