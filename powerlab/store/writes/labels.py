@@ -52,8 +52,8 @@ def remove_label(session: Session, device_id: str, key: str, by: str, now: datet
 
 
 def _lock(session: Session, device_id: str) -> None:
-    """Let nobody else change the device's labels until the transaction ends: they are counted."""
-    if session.scalar(select(DeviceRow.id).where(DeviceRow.id == device_id).with_for_update()) is None:
+    """Let nobody else change the device's labels until the transaction ends; rows that refer to the device may come."""
+    if session.scalar(select(DeviceRow.id).where(DeviceRow.id == device_id).with_for_update(key_share=True)) is None:
         raise NotFoundError(f"there is no device {device_id!r}; GET /api/v1/devices lists them.")
 
 
