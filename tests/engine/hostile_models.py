@@ -242,6 +242,7 @@ HOSTILE = {
         "Relu node 'n': the attribute 'body' is of a kind the engine does not",
     ),
     # Recurrences.
+    "no weights": (one_node("GRU", ("x", "", "r"), x=(1, 3, 2), constants={"r": ones(1, 15, 5)}), "lacks its input 2"),
     "direction": (lstm(direction="sideways"), "LSTM node 'n' has direction 'sideways'"),
     "hidden size": (lstm(hidden_size=2**40), "LSTM node 'n' has hidden_size"),
     "directions missing": (lstm(direction="bidirectional"), "LSTM node 'n' needs input 2 of the shape"),

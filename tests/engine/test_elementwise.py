@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from engine_models import load_bytes
 from general_models import alike, check_by_ort, model_bytes, node_bytes, run_engine
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,6 +12,7 @@ from onnx import helper
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.operators.casting import cast_value
+from powerlab.engine.passes.fold_constants import fold_constants
 
 FLOATS = np.dtype(np.float32)
 WHOLE = [np.dtype(name) for name in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64")]
@@ -109,6 +111,17 @@ def test_many_operands_of_several_shapes(operator, count):
 def test_powers_have_the_type_of_the_base(base, exponent):
     inputs = {"x": np.array([[1, 2, 3], [4, 5, 7]], base), "e": np.array([0, 2, 3], exponent)}
     check_by_ort(node_bytes("Pow", inputs), inputs)
+
+
+@pytest.mark.parametrize("exponent", [np.nan, np.inf, -np.inf, 40.0])
+def test_a_power_that_is_no_whole_number_is_what_a_cast_makes_of_it(exponent):
+    """ONNX leaves it open, so x86 and Arm differ where nobody decides: not-a-number is 0, the rest the nearest."""
+    base, limits = np.array([3], np.int32), np.iinfo(np.int32)
+    inputs = {"x": base, "y": np.array([exponent], np.float32)}
+    found = run_engine(node_bytes("Pow", inputs, outputs=("z",)), inputs)["z"]
+    folded = fold_constants(load_bytes(node_bytes("Pow", {}, constants=inputs, outputs=("z",)))).constants["z"]
+    expected = 0 if np.isnan(exponent) or exponent < 0 else limits.max
+    assert found.tolist() == folded.tolist() == [expected]
 
 
 @pytest.mark.parametrize("fmod", [0, 1])

@@ -16,6 +16,7 @@ import numpy as np
 from powerlab.engine.graph import Array
 from powerlab.engine.operators.base import Operator
 from powerlab.engine.operators.broadcasting import broadcast_shape
+from powerlab.engine.operators.casting import cast_value
 from powerlab.engine.operators.view import BOOL, FLOAT32, NodeView, Spec
 
 Evaluate = Callable[[NodeView], Array]
@@ -175,7 +176,7 @@ def _raised(view: NodeView) -> Array:
     base, exponent = _values(view)
     if base.dtype.kind in WHOLE and exponent.dtype.kind in WHOLE and np.any(exponent < 0):
         raise ValueError("a whole number to a negative power")
-    return np.asarray(np.power(base, exponent)).astype(base.dtype)
+    return cast_value(np.asarray(np.power(base, exponent)), base.dtype)
 
 
 OPERATORS: dict[str, Operator] = {
