@@ -8,11 +8,11 @@ from fastapi.routing import APIRoute
 from powerlab.access.authority import Authority
 from powerlab.store import Store
 from powerlab_dashboards import assets
-from powerlab_dashboards.pages import audit, devices, home, layers, login, run, studies, sweep
+from powerlab_dashboards.pages import audit, devices, home, layers, login, run, studies, sweep, sweep_actions
 from powerlab_dashboards.render import not_found
 from powerlab_dashboards.visitor import guarded_route
 
-PAGES = (home, sweep, run, layers, audit, studies, devices)
+PAGES = (home, sweep, sweep_actions, run, layers, audit, studies, devices)
 STATIC = "/static/{name}"
 OPEN = frozenset({login.LOGIN, login.LOGOUT, STATIC})
 """What everybody may open: without these nobody could log in."""
@@ -24,7 +24,7 @@ def create_router(store: Store, authority: Authority | None = None) -> APIRouter
     Include it last: its final route answers every other address outside ``/api`` with a page that says "not found".
 
     Args:
-        store: where the pages read from; they never write.
+        store: where the pages read from; only the buttons of a sweep write.
         authority: knows who asks; without one nobody has to log in.
 
     Raises:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
@@ -19,6 +20,26 @@ from powerlab.store.errors import ForbiddenError, UnauthorisedError
 
 visitor: ContextVar[Principal | None] = ContextVar("visitor", default=None)
 """Whoever logged in; None where nobody has to, and on the page where one does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """Who asks for a page, logged in or not, and what the page's forms carry."""
+
+    principal: Principal
+    form_token: str
+
+    @property
+    def may_operate(self) -> bool:
+        """Whether they may do something with sweeps."""
+        return self.principal.may_act_as(Role.OPERATOR)
+
+
+def visit_of(request: Request) -> Visit:
+    """Return the visit that a guarded route has found."""
+    visit: Visit = request.state.visit
+    return visit
+
 
 _Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -39,19 +60,25 @@ def guarded_route(authority: Authority, open_paths: frozenset[str]) -> type[APIR
 
             async def guarded(request: Request) -> Response:
                 try:
-                    found = await run_in_threadpool(authority.identify, Asking.of(request))
+                    visit = await run_in_threadpool(_visit, authority, Asking.of(request))
                 except UnauthorisedError:
                     if "text/html" not in request.headers.get("accept", ""):
                         raise
                     return RedirectResponse(_login_for(request), status_code=303)
-                if not found.may_act_as(Role.VIEWER):
+                if not visit.principal.may_act_as(Role.VIEWER):
                     raise ForbiddenError("pages are for people; an agent's token opens none.")
-                visitor.set(found if authority.login_needed else None)
+                request.state.visit = visit
+                visitor.set(visit.principal if authority.login_needed else None)
                 return await handler(request)
 
             return guarded
 
     return _GuardedRoute
+
+
+def _visit(authority: Authority, asking: Asking) -> Visit:
+    principal = authority.identify(asking)
+    return Visit(principal, authority.form_token(principal, asking))
 
 
 def _login_for(request: Request) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from powerlab.access.form_token import form_token
 from powerlab.access.limits import Limits
 from powerlab.access.origin import check_origin
 from powerlab.access.principal import CONFIGURED, LOCAL_USER, Principal, principal_of
@@ -84,6 +85,10 @@ class Authority:
             raise UnauthorisedError(_missing(asking))
         check_origin(asking.method, asking.headers, browser=False)
         return LOCAL_USER
+
+    def form_token(self, principal: Principal, asking: Asking) -> str:
+        """Return what the forms of a page carry that is made for this visitor."""
+        return form_token(self._session_key(), principal.name, asking.cookies.get(COOKIE, ""))
 
     def log_in(self, token: str, address: str) -> str:
         """Return the value of a cookie that stands for a token for a while.

@@ -97,6 +97,10 @@ class Shelf:
             for profile in profiles:
                 store_layer_profile(session, device_id, profile, START)
 
+    def upload(self, sweep: Shelved, count: int) -> None:
+        """Store the first runs of a sweep, as far as it lacks them."""
+        self._upload(sweep, sweep.runs[:count])
+
     def finish(self, sweep: Shelved) -> None:
         """Store the runs that a sweep lacks, and finish it."""
         self._upload(sweep, sweep.runs)

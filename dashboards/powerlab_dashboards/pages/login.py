@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
@@ -13,6 +13,7 @@ from powerlab.access.limits import TooManyRequestsError
 from powerlab.access.origin import check_origin
 from powerlab.access.session_cookie import COOKIE, VALID_S
 from powerlab.store.errors import ForbiddenError, UnauthorisedError
+from powerlab_dashboards.forms import fields_of
 from powerlab_dashboards.render import HEADERS, page
 
 LOGIN = "/login"
@@ -28,7 +29,7 @@ def add_routes(router: APIRouter, authority: Authority) -> None:
 
     @router.post(LOGIN)
     async def log_in(request: Request) -> Response:
-        given = _fields(await request.body())
+        given = fields_of(await request.body())
         wanted = _own_address(given.get("next", "/"))
         try:
             check_origin(request.method, request.headers, browser=True)
@@ -58,14 +59,6 @@ def _form(wanted: str, *, status: int = 200, refusal: str = "", retry_after_s: i
     if retry_after_s is not None:
         answer.headers["Retry-After"] = str(retry_after_s)
     return answer
-
-
-def _fields(body: bytes) -> dict[str, str]:
-    """Return a form's fields as a browser sends them (application/x-www-form-urlencoded), none of an odd body."""
-    try:
-        return {name: values[0] for name, values in parse_qs(body.decode(), max_num_fields=10).items()}
-    except ValueError:
-        return {}
 
 
 def _own_address(wanted: str) -> str:

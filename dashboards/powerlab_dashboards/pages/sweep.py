@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from uuid import uuid4
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 
 from powerlab.analysis.best import Best, best_points, work_of
 from powerlab.analysis.budget import limit
@@ -20,7 +21,9 @@ from powerlab_dashboards.charts.words import missing_power
 from powerlab_dashboards.format import model_label
 from powerlab_dashboards.pages.figures import figure_response, view_of
 from powerlab_dashboards.pages.home import STATE_WORDS, UNFINISHED
+from powerlab_dashboards.pages.sweep_actions import actions_of
 from powerlab_dashboards.render import not_found, page
+from powerlab_dashboards.visitor import visit_of
 
 GOAL_TITLES = {"latency": "Lowest latency", "throughput": "Highest throughput", "efficiency": "Best efficiency"}
 _LATENCY_METRICS = ("latency_p50_ms", "latency_p90_ms", "latency_p99_ms", "throughput_img_per_s")
@@ -30,7 +33,7 @@ def add_routes(router: APIRouter, store: Store) -> None:
     """Add ``/sweeps/{id}`` and the figures of its charts."""
 
     @router.get("/sweeps/{sweep_id}")
-    def sweep_page(sweep_id: str) -> Response:
+    def sweep_page(request: Request, sweep_id: str) -> Response:
         try:
             with store.session() as session:
                 record, runs = queries.sweep(session, sweep_id), queries.runs_of_sweep(session, sweep_id)
@@ -45,6 +48,9 @@ def add_routes(router: APIRouter, store: Store) -> None:
             title=sweep_title(record),
             state_words=STATE_WORDS[record.state],
             unfinished=record.state in UNFINISHED,
+            visit=visit_of(request),
+            actions=actions_of(record.state),
+            clone_key=f"button {uuid4()}",
             summaries=summaries,
             dimensions=[one for one in shown(summary.point for summary in summaries) if one.usual is not None],
             answers=answers,

@@ -92,6 +92,7 @@ const loop = async () => {
 
 export const follow = () => {
   if (!document.querySelector("main[data-unfinished]")) return;
+  for (const part of document.querySelectorAll("[data-live]")) seen.set(part.id, part.innerHTML);
   document.addEventListener("visibilitychange", turn);
   open();
   plan(PERIOD_MS);
