@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from powerlab.domain.choices import meant
@@ -12,6 +13,7 @@ from powerlab.domain.sweep import SweepPlan
 from powerlab.protocol.messages import CloneRequest, SweepRequest
 from powerlab.protocol.wire import from_document, to_document
 from powerlab.store import queries
+from powerlab.store.models import SweepRow
 
 
 def cloned(session: Session, sweep_id: str, wish: CloneRequest) -> SweepRequest:
@@ -33,3 +35,9 @@ def cloned(session: Session, sweep_id: str, wish: CloneRequest) -> SweepRequest:
         plan=from_document({**to_document(original.plan), **wish.changes}, SweepPlan),
         priority=original.priority if wish.priority is None else wish.priority,
     )
+
+
+def newest_clone(session: Session, sweep_id: str) -> str | None:
+    """Return the sweep that was cloned last from a sweep, None where none was."""
+    wanted = select(SweepRow.id).where(SweepRow.cloned_from == sweep_id)
+    return session.scalar(wanted.order_by(SweepRow.created_at.desc(), SweepRow.id.desc()).limit(1))

@@ -118,9 +118,18 @@ def test_there_is_one_main_part_and_a_first_link_that_skips_to_it(page: Element)
 
 
 def test_every_link_button_and_control_has_a_name(page: Element) -> None:
-    for element in page.all("a", "button", "summary", "progress", "input", "select"):
+    for element in page.all("a", "button", "summary", "progress", "select", "textarea"):
         assert name_of(element, page), element
-    assert not list(page.all("input", "select", "textarea", "form"))  # the pages only read
+    for field in page.all("input"):
+        assert field.attributes["type"] == "hidden" or name_of(field, page), field
+
+
+def test_every_form_is_posted_to_this_server_with_the_word_of_its_page(page: Element) -> None:
+    for form in page.all("form"):
+        assert form.attributes["method"] == "post"
+        assert form.attributes["action"].startswith("/sweeps/")
+        assert "form_token" in {field.attributes["name"] for field in form.all("input")}
+        assert len(list(form.all("button"))) == 1
 
 
 def test_every_region_has_a_name_of_its_own_heading_or_label(page: Element) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from uuid import uuid4
 
 from fastapi import APIRouter, Request, Response
 
@@ -15,6 +14,7 @@ from powerlab.analysis.summary import PointSummary, summarise
 from powerlab.domain.run import Run
 from powerlab.protocol.records import SweepRecord
 from powerlab.store import Store, queries
+from powerlab.store.cloning import newest_clone
 from powerlab.store.errors import NotFoundError
 from powerlab_dashboards.charts.registry import SWEEP_CHARTS
 from powerlab_dashboards.charts.words import missing_power
@@ -37,6 +37,7 @@ def add_routes(router: APIRouter, store: Store) -> None:
         try:
             with store.session() as session:
                 record, runs = queries.sweep(session, sweep_id), queries.runs_of_sweep(session, sweep_id)
+                newest = newest_clone(session, sweep_id)
         except NotFoundError as error:
             return not_found(str(error))
         summaries = summarise(runs)
@@ -50,7 +51,7 @@ def add_routes(router: APIRouter, store: Store) -> None:
             unfinished=record.state in UNFINISHED,
             visit=visit_of(request),
             actions=actions_of(record.state),
-            clone_key=f"button {uuid4()}",
+            clone_key=f"button of {sweep_id}, after {newest}",
             summaries=summaries,
             dimensions=[one for one in shown(summary.point for summary in summaries) if one.usual is not None],
             answers=answers,
