@@ -59,6 +59,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " thrown away, and runs never (default: 2048)",
     )
     run.add_argument(
+        "--allow-reboot",
+        action="store_true",
+        help="reboot this device for power modes that need it, and back at the end of the sweep (default: never)",
+    )
+    run.add_argument(
         "--models-mb", type=int, default=8000, metavar="MB", help="most that fetched models may take (default: 8000)"
     )
     run.add_argument(

@@ -20,6 +20,7 @@ from powerlab.protocol.messages import (
     LeaseReply,
     LeaseRequest,
     Problem,
+    RebootNotice,
     RunUpload,
     ServerTime,
     Stored,
@@ -98,6 +99,10 @@ class Client:
         """Hold a job; returns where it stands, for it may have been paused or cancelled."""
         fence = Fence(fencing_token=fencing_token)
         return self._ask("POST", f"/jobs/{job_id}/heartbeat", fence, JobStanding).state
+
+    def announce_reboot(self, job_id: str, notice: RebootNotice) -> SweepState:
+        """Say that the device reboots for a job; returns where that stands, as :meth:`heartbeat` does."""
+        return self._ask("POST", f"/jobs/{job_id}/reboot", notice, JobStanding).state
 
     def release(self, job_id: str, fencing_token: int) -> SweepState:
         """Give a job back; returns what became of it."""

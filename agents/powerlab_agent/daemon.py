@@ -13,15 +13,25 @@ from typing import Literal, Protocol, TypeVar
 from powerlab.domain.device import SelfCheck
 from powerlab.domain.device_state import ClockOffset
 from powerlab.domain.errors import PowerlabError
+from powerlab.domain.order import Stage
 from powerlab.domain.sweep import SweepPlan
-from powerlab.protocol.messages import Description, Finish, Lease
+from powerlab.protocol.messages import Description, Finish, Lease, RebootNotice
 from powerlab.protocol.records import OVER, SweepState
-from powerlab.sweep.events import RunFinished, RunStarted, SweepEvent, SweepExtended, SweepFinished, SweepStarted
+from powerlab.sweep.events import (
+    RebootNeeded,
+    RunFinished,
+    RunStarted,
+    SweepEvent,
+    SweepExtended,
+    SweepFinished,
+    SweepStarted,
+)
 from powerlab.sweep.host import Host
 from powerlab_agent.client import CONFLICT, STALE_LEASE, UNAUTHORISED, Client, RefusedError, ServerUnreachableError
 from powerlab_agent.clock import ServerClock
 from powerlab_agent.heartbeat import Heartbeat
 from powerlab_agent.models import ModelCache
+from powerlab_agent.reboots import DOWN_S, RebootingError, Reboots
 from powerlab_agent.retry import Backoff
 from powerlab_agent.room import SpoolUnwritableError
 from powerlab_agent.spool import Spool
@@ -73,10 +83,11 @@ class _NoRoomError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Ended:
-    """How a sweep ended: why it failed, if it did, or that it was told to stop before its end."""
+    """How a sweep ended: why it failed, if it did, that it was told to stop before its end, or what a reboot is for."""
 
     failure: str | None = None
     stopped: bool = False
+    reboot_for: tuple[Stage, ...] = ()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -109,21 +120,26 @@ class Daemon:
     _halt_sweep: threading.Event = field(default_factory=threading.Event)
     _uploader: Uploader = field(init=False)
     _clock: ServerClock = field(init=False)
+    _reboots: Reboots = field(init=False)
 
     def __post_init__(self) -> None:
         self._uploader = Uploader(self.client, self.spool, self.backoff, status=self.status)
         self._clock = ServerClock(self.client.time)
+        self._reboots = Reboots(spool=self.spool, host=self.host, stop=self._stop)
 
     def request_stop(self) -> None:
         """End soon: the run in progress is finished and uploaded, and the job given back. May be called anywhere."""
         self._stop.set()
         self._halt_sweep.set()
 
-    def run(self) -> None:
+    def run(self) -> bool:
         """Live until told to stop, or with ``once`` until the queue is empty.
 
+        Returns:
+            whether the device has rebooted meanwhile, which only a simulated board can do without ending this process.
+
         Raises:
-            PowerlabError: the server refuses this agent.
+            PowerlabError: the server refuses this agent, or the device does not come back from a reboot.
         """
         for setting in self.host.controller.recover():
             _log.warning("put back %s %s, which a killed process had left changed", setting.knob, setting.target)
@@ -133,9 +149,14 @@ class Daemon:
                 if lease is not None:
                     self._carry_out(lease)
                 elif self.once:
-                    return
+                    return False
         except _StoppedError as stopped:
             _log.warning("stopped while %s; the next start goes on from here", stopped)
+        except RebootingError:
+            return not self._stop.is_set()
+        if away := self._reboots.away():
+            _log.warning("%s", away)
+        return False
 
     def _insist(self, action: Callable[[], T]) -> T:
         """Do it until the server answers and the disk has room; once told to stop, one try is enough."""
@@ -185,6 +206,7 @@ class Daemon:
             _log.log(logging.INFO if one.passed else logging.WARNING, "check %s: %s", one.name, one.detail)
 
     def _new_lease(self) -> Lease | None:
+        self._insist(self._reboots.go_home)
         if not self._described:
             self._insist(self._describe)
             self._described = True
@@ -202,8 +224,27 @@ class Daemon:
         self._halt_sweep = threading.Event()
         if self._stop.is_set():
             self._halt_sweep.set()
+        self._reboots.prepare(lease.sweep_id)
         with Heartbeat(self.client, lease, self._halt_sweep.set):
-            self._see_through(lease, lambda: self._fetched_and_measured(lease))
+            stages = self._see_through(lease, lambda: self._fetched_and_measured(lease))
+        if stages:  # without a heartbeat, which would shorten the time that the server grants
+            self._reboot(lease, stages)
+
+    def _reboot(self, lease: Lease, stages: tuple[Stage, ...]) -> None:
+        """Reboot into a sweep's next power modes, unless the sweep is not wanted any more; all it has is uploaded."""
+        notice = RebootNotice(fencing_token=lease.fencing_token, mode=" and ".join(stages[0].modes), down_s=DOWN_S)
+        try:
+            state = self._insist(lambda: self.client.announce_reboot(lease.job_id, notice))
+        except RefusedError as error:
+            if error.status == UNAUTHORISED:
+                raise
+            failure = str(error)
+            self._see_through(lease, lambda: _Ended(failure=failure))
+            return
+        if state is SweepState.RUNNING and not self._stop.is_set():
+            self._insist(lambda: self._reboots.go(lease.sweep_id, stages))
+        else:
+            self._see_through(lease, lambda: _Ended(stopped=True))
 
     def _fetched_and_measured(self, lease: Lease) -> _Ended:
         ended = self._fetch_models(lease)
@@ -212,15 +253,22 @@ class Daemon:
                 ended = self._measure(lease)
         return ended
 
-    def _see_through(self, lease: Lease, measure: Callable[[], _Ended]) -> None:
-        """Measure, upload everything, say how it ended, and let go of the job."""
+    def _see_through(self, lease: Lease, measure: Callable[[], _Ended]) -> tuple[Stage, ...]:
+        """Measure, upload everything, say how it ended, and let go of the job.
+
+        Returns:
+            the stages that are left and begin with a reboot, for which the job is kept; none where it is over.
+        """
         try:
             ended = measure()
             self._insist(lambda: self._uploader.upload_all(lease))
+            if ended.reboot_for:
+                return ended.reboot_for
             self._insist(lambda: self._close(lease, ended))
         except LeaseLostError as error:
             _log.warning("the job was given to somebody else: %s", error)
         self._insist(self.spool.let_go)
+        return ()
 
     def _fetch_models(self, lease: Lease) -> _Ended | None:
         """Bring the plan's models onto this device; returns how the sweep ended where they cannot be had."""
@@ -260,6 +308,7 @@ class Daemon:
     def _measure_on(self, lease: Lease) -> _Ended:
         """Run what is missing; every run is on disk before the next begins."""
         stopped, offset = False, None
+        reboot_for: tuple[Stage, ...] = ()
         try:
             with closing(
                 self.runner(lease.plan, lease.sweep_id, self.host, self._done(lease), self._halt_sweep)
@@ -272,6 +321,8 @@ class Daemon:
                         _log.info("%s", event.detail)
                     if isinstance(event, SweepFinished):
                         stopped = event.stopped
+                    if isinstance(event, RebootNeeded):
+                        reboot_for = event.stages
                     if isinstance(event, RunStarted):
                         offset = self._clock.offset()
                     if isinstance(event, RunFinished):
@@ -289,7 +340,7 @@ class Daemon:
                 failure=f"the sweep broke off by an error in powerlab ({type(error).__name__}); the agent's log has "
                 "the rest."
             )
-        return _Ended(stopped=stopped)
+        return _Ended(stopped=stopped, reboot_for=reboot_for)
 
     def _keep_or_stop(self, finished: RunFinished, lease: Lease) -> None:
         try:

@@ -66,6 +66,7 @@ def _run(args: argparse.Namespace) -> int:
         closing(Spool(state / "spool.db", limits)) as spool,
         _own_host(args, identity) as host,
     ):
+        host.may_reboot = args.allow_reboot
         client = Client(identity.server, identity.token)
         checked = Checked(state=state, limits=limits, client=client, host=host)
         daemon = Daemon(
@@ -78,7 +79,8 @@ def _run(args: argparse.Namespace) -> int:
         )
         heed_signals(daemon.request_stop)
         with _metrics_shown(args, daemon, state / "spool.db"):
-            daemon.run()
+            while daemon.run():
+                logging.getLogger("powerlab.agent").info("the simulated board has rebooted: the agent starts again")
         for run_id, refused in spool.refused().items():
             sys.stderr.write(
                 f"powerlab: the run {run_id} stays in {state} because the server refused it: {refused.reason}\n"

@@ -17,6 +17,7 @@ from powerlab.domain.run import Run
 from powerlab.protocol.messages import Lease, TraceChunk
 from powerlab.protocol.wire import decode, encode
 from powerlab.sweep.events import RunFinished
+from powerlab_agent.reboot_step import RebootStep
 from powerlab_agent.room import Limits, SpoolUnwritableError
 from powerlab_agent.shedding import BECAUSE_FULL, Shedding, without_traces
 
@@ -31,6 +32,7 @@ _TABLES = (
     """CREATE TABLE IF NOT EXISTS done (
     sweep_id TEXT NOT NULL, point_id TEXT NOT NULL, repeat INTEGER NOT NULL,
     PRIMARY KEY (sweep_id, point_id, repeat))""",
+    "CREATE TABLE IF NOT EXISTS reboot (id INTEGER PRIMARY KEY CHECK (id = 1), document BLOB NOT NULL)",
 )
 _SINCE_VERSION_1 = (
     "ALTER TABLE run ADD COLUMN begun INTEGER NOT NULL DEFAULT 0",
@@ -115,6 +117,20 @@ class Spool:
     def let_go(self) -> None:
         """Forget the job."""
         self._write("DELETE FROM lease")
+
+    def keep_reboot(self, step: RebootStep) -> None:
+        """Remember a reboot before it is asked for, so that the next boot knows what to do and the way back."""
+        with self._transaction():
+            self._db.execute("INSERT OR REPLACE INTO reboot VALUES (1, ?)", (encode(step),))
+
+    def reboot(self) -> RebootStep | None:
+        """Return the reboot that the device is on, or has not come back from."""
+        row = self._db.execute("SELECT document FROM reboot").fetchone()
+        return None if row is None else decode(row[0], RebootStep)
+
+    def forget_reboot(self) -> None:
+        """Forget it: the device is as it was."""
+        self._write("DELETE FROM reboot")
 
     def add(self, event: RunFinished, fencing_token: int) -> tuple[str, ...]:
         """Put a run and its traces on disk, whole or not at all; returns why a trace had to be left out.

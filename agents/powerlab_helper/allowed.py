@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from powerlab.modes.base import Knob
-from powerlab.modes.grants import FileGrant, ProgramGrant, SettingGrant
+from powerlab.modes.grants import FileGrant, ProgramGrant, RebootGrant, SettingGrant
 from powerlab.modes.registry import KNOBS
 
 SENSOR_FILES: tuple[str, ...] = (
@@ -33,11 +33,19 @@ number: a descriptor of ``/dev/cpu/N/msr`` would open all of them."""
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """Everything that may be asked for; what is not here is refused."""
+    """Everything that may be asked for; what is not here is refused.
+
+    Attributes:
+        knobs: their grants say what may be set.
+        sensor_files: regular expressions of what may be read.
+        registers: processors' registers that may be read.
+        reboots: whether the device may be rebooted into a power mode that needs it.
+    """
 
     knobs: Sequence[Knob] = KNOBS
     sensor_files: Sequence[str] = SENSOR_FILES
     registers: frozenset[int] = REGISTERS
+    reboots: bool = False
 
     def may_write(self, path: str) -> bool:
         """Say whether some value may be written to a file."""
@@ -59,6 +67,11 @@ class Allowed:
         """Say whether a program may be run with these arguments."""
         return any(grant.covers(program, arguments) for grant in self._program_grants())
 
+    def may_reboot_with(self, program: str, arguments: Sequence[str]) -> bool:
+        """Say whether a program may be run with these arguments to reboot the device."""
+        grants = (grant for knob in self.knobs for grant in knob.grants if isinstance(grant, RebootGrant))
+        return self.reboots and any(grant.covers(program, arguments) for grant in grants)
+
     def settable(self, knob_name: str) -> Knob | None:
         """Return the knob of that name if the helper makes any setting of it with the knob's own code."""
         return next((knob for knob in self.knobs if knob.name == knob_name and any(_setting_grants(knob))), None)
@@ -71,7 +84,7 @@ class Allowed:
         return (grant for knob in self.knobs for grant in knob.grants if isinstance(grant, FileGrant))
 
     def _program_grants(self) -> Iterator[ProgramGrant]:
-        return (grant for knob in self.knobs for grant in knob.grants if isinstance(grant, ProgramGrant))
+        return (grant for knob in self.knobs for grant in knob.grants if type(grant) is ProgramGrant)
 
 
 def _setting_grants(knob: Knob) -> Iterator[SettingGrant]:

@@ -10,7 +10,7 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import Setting
 from powerlab.modes.files import write_line
 from powerlab.modes.grants import FileGrant
-from powerlab.modes.programs import output_of
+from powerlab.modes.programs import YES, output_of
 from powerlab.privileged.protocol import (
     Done,
     Failed,
@@ -18,6 +18,7 @@ from powerlab.privileged.protocol import (
     May,
     OpenFile,
     ReadRegister,
+    Reboot,
     Refused,
     Reply,
     Request,
@@ -73,7 +74,7 @@ class Deeds:
                 return Outcome(Done())
             case OpenFile():
                 return Outcome(Done(), self._open(request.path))
-            case RunProgram():
+            case RunProgram() | Reboot():
                 return Outcome(Done(self._run(request)))
             case MakeSetting():
                 self._set(request)
@@ -117,10 +118,17 @@ class Deeds:
             raise PowerlabError(f"the privileged helper does not open {path[:200]!r}: that is not on its list.")
         return open_listed(self.sysroot, path, os.O_RDONLY)
 
-    def _run(self, request: RunProgram) -> str:
-        if not self.allowed.may_run_with(request.program, request.arguments):
+    def _run(self, request: RunProgram | Reboot) -> str:
+        reboots = isinstance(request, Reboot)
+        if reboots and not self.allowed.reboots:
+            raise PowerlabError(
+                "the privileged helper does not reboot this device; start it with --allow-reboot, as its unit says how."
+            )
+        may = self.allowed.may_reboot_with if reboots else self.allowed.may_run_with
+        if not may(request.program, request.arguments):
             words = " ".join((request.program, *request.arguments))[:200]
-            raise PowerlabError(f"the privileged helper does not run {words!r}: that is not on its list.")
+            verb = "reboot with" if reboots else "run"
+            raise PowerlabError(f"the privileged helper does not {verb} {words!r}: that is not on its list.")
         for path in (request.program, *(word for word in request.arguments if word.startswith("/"))):
             if not is_plain(path):
                 raise PowerlabError(f"{path[:100]!r} is no plain path, so it is not looked at.")
@@ -131,6 +139,7 @@ class Deeds:
             *request.arguments,
             timeout_s=_PROGRAM_TIMEOUT_S,
             environment=_ENVIRONMENT,
+            answer=YES if reboots else "",
         )
         return said[-_MAX_OUTPUT_CHARACTERS:]
 

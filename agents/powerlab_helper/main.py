@@ -14,6 +14,7 @@ from powerlab.modes.lock import prepare_lock
 from powerlab.privileged.client import be_the_helper
 from powerlab.privileged.protocol import SOCKET
 from powerlab.sysroot import Sysroot
+from powerlab_helper.allowed import Allowed
 from powerlab_helper.deeds import Deeds
 from powerlab_helper.listening import listening, only_helper
 from powerlab_helper.server import Server
@@ -35,6 +36,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--sysroot", type=Path, default=Path("/"), metavar="DIR", help="a simulated board instead of this machine"
     )
+    parser.add_argument(
+        "--allow-reboot",
+        action="store_true",
+        help="reboot the device where a power mode that the agent sets asks for it (default: never)",
+    )
     parser.add_argument("--verbose", action="store_true", help="log questions too, not only what was done")
     return parser
 
@@ -49,7 +55,8 @@ def run(args: argparse.Namespace) -> int:
     be_the_helper()
     with only_helper(path), listening(path, gid) as listener:
         prepare_lock(sysroot)
-        Server(listener, Deeds(sysroot), frozenset({0, uid})).serve()
+        allowed = Allowed(reboots=args.allow_reboot)
+        Server(listener, Deeds(sysroot, allowed), frozenset({0, uid})).serve()
     return 0
 
 

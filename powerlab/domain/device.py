@@ -41,11 +41,13 @@ class Capabilities:
         sources: one probe per known source, the absent ones too.
         total: the formula of the board's power; None where no rail can be read.
         modes: the power modes that can be set now; always holds ``current``.
+        may_reboot: its agent reboots it for a power mode that needs that.
     """
 
     sources: tuple[SourceProbe, ...]
     total: TotalFormula | None
     modes: tuple[PowerMode, ...]
+    may_reboot: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from powerlab.domain.mode import Setting
 from powerlab.domain.sweep import Point, SweepPlan
 
 
@@ -21,6 +22,19 @@ class ModeVisit:
     mode: str
     repeat: int
     points: tuple[Point, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """Modes of a plan that can be set one after the other within one boot of the device.
+
+    Attributes:
+        modes: their names.
+        reboot_into: the setting that has to be in force for them and takes a reboot; None where none is needed.
+    """
+
+    modes: tuple[str, ...]
+    reboot_into: Setting | None = None
 
 
 def visits_again(

@@ -246,14 +246,15 @@ def _modes(plan: SweepPlan, device: Device, capabilities: Capabilities, invented
                 f"{meant(name, list(known))}; choose from: {', '.join(known)}."
             )
         else:
-            yield from _mode(plan, known[name])
+            yield from _mode(plan, known[name], capabilities.may_reboot)
 
 
-def _mode(plan: SweepPlan, mode: PowerMode) -> Iterator[str]:
-    if mode.requires_reboot:
+def _mode(plan: SweepPlan, mode: PowerMode, may_reboot: bool) -> Iterator[str]:
+    if mode.requires_reboot and not may_reboot:
         yield (
             f"the power mode {mode.name!r} takes effect only after a reboot; set it with `{reboot_command(mode)}`, "
-            "reboot, and then sweep the mode 'current'."
+            "reboot, and then sweep the mode 'current', or sweep it with an agent that may reboot the device "
+            "(powerlab agent run --allow-reboot)."
         )
     if mode.online_cores is None:
         return

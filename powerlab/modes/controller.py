@@ -95,6 +95,15 @@ class ModeController:
         """
         return find_mode(self._sysroot, self._knobs, name)
 
+    def reboot_target(self, name: str) -> Setting | None:
+        """Return the setting of a mode that only takes effect at the next boot, None where all can be set now.
+
+        Raises:
+            PowerlabError: as :meth:`mode` does.
+        """
+        mode = self.mode(name)
+        return next(iter(self._board.survivors(mode.settings)), None) if mode.requires_reboot else None
+
     @contextmanager
     def applied(self, mode_name: str) -> Iterator[PowerMode]:
         """Set a mode, yield it, and put the previous settings back at the end.
@@ -198,10 +207,11 @@ class ModeController:
 
     def _settable(self, name: str) -> PowerMode:
         mode = self.mode(name)
-        if mode.requires_reboot and self._board.difference(mode.settings) is not None:
+        if mode.requires_reboot:
             raise PowerlabError(
-                f"{name} only takes effect after a reboot, which powerlab does not do; set it yourself with"
-                f" `{reboot_command(mode)}`, reboot, and sweep the mode `current`."
+                f"{name} only takes effect after a reboot, which only an agent does that was started with"
+                f" `--allow-reboot`; set it yourself with `{reboot_command(mode)}`, reboot, and sweep the mode"
+                " `current`."
             )
         return mode
 

@@ -69,4 +69,9 @@ class SettingGrant:
         return bool(re.fullmatch(self.target, target)) and bool(re.fullmatch(self.values, value))
 
 
-Grant = FileGrant | ProgramGrant | SettingGrant
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RebootGrant(ProgramGrant):
+    """A program that may be run and told to reboot the device, where the helper's owner allows that at all."""
+
+
+Grant = FileGrant | ProgramGrant | SettingGrant | RebootGrant

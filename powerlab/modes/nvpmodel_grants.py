@@ -6,7 +6,7 @@ whatever that file says.
 
 from __future__ import annotations
 
-from powerlab.modes.grants import FileGrant, Grant, ProgramGrant
+from powerlab.modes.grants import FileGrant, Grant, ProgramGrant, RebootGrant
 from powerlab.modes.nvpmodel_program import PROGRAM
 
 _NAME = r"(?!\.)[A-Za-z0-9_.:@-]{1,64}"
@@ -17,6 +17,7 @@ _HZ = r"[0-9]{1,11}"
 GRANTS: tuple[Grant, ...] = (
     ProgramGrant(program=PROGRAM, arguments=("-q",)),
     ProgramGrant(program=PROGRAM, arguments=("-m", r"[0-9]{1,3}")),
+    RebootGrant(program=PROGRAM, arguments=("-m", r"[0-9]{1,3}")),
     FileGrant(path=r"/sys/devices/system/cpu/cpu[0-9]{1,4}/online", values="[01]"),
     FileGrant(path=rf"{_DEVICE}/[a-z]{{3}}_pg_mask", values=r"[0-9]{1,5}"),
     FileGrant(path=rf"/sys/devices(/platform|/bus@0){{0,2}}/{_GPU}/power/control", values="on|auto"),

@@ -6,6 +6,7 @@ from powerlab.boards.registry import detect
 from powerlab.domain.mode import ModeOrigin, PowerMode, Setting
 from powerlab.modes.files import read_value
 from powerlab.modes.nvpmodel_conf import NvpmodelConf, PowerModel
+from powerlab.modes.nvpmodel_program import query
 from powerlab.sysroot import Sysroot
 
 KNOB, MODE_TARGET = "nvpmodel", "mode"
@@ -35,7 +36,7 @@ def _requires_reboot(sysroot: Sysroot, conf: NvpmodelConf, model: PowerModel, kn
     """Say whether a mode changes which parts of the GPU have power, which the board only takes at its next boot.
 
     The masks in the device's own table say so, compared with those in force; where none can be read, what powerlab
-    knows of the board has to do.
+    knows of the board has to do, and that the device is in the mode already.
     """
     changes = []
     for (parameter, argument), value in model.values.items():
@@ -45,7 +46,7 @@ def _requires_reboot(sysroot: Sysroot, conf: NvpmodelConf, model: PowerModel, kn
                 changes.append(int(read_value(sysroot, path), 0) != int(value, 0))
             except (OSError, ValueError):
                 continue
-    return any(changes) if changes else known
+    return any(changes) if changes else known and query(sysroot).id != model.id
 
 
 def _always_online(sysroot: Sysroot, conf: NvpmodelConf) -> int:

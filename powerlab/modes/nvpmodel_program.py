@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.modes.nvpmodel_conf import ModeNow, parse_query
-from powerlab.modes.programs import run_program
+from powerlab.modes.programs import run_program, run_to_reboot
 from powerlab.sysroot import Sysroot
 
 PROGRAM = "/usr/sbin/nvpmodel"
@@ -43,3 +43,14 @@ def set_mode(sysroot: Sysroot, mode_id: int, mode_name: str) -> None:
         said = "; ".join(lines) or "nothing"
         stays = now.name or "a mode of its own"
         raise PowerlabError(f"nvpmodel did not set {mode_name}, the device stays in {stays}; it said: {said}.")
+
+
+def reboot_into(sysroot: Sysroot, mode_id: int) -> str:
+    """Set a mode with a yes to the question whether to reboot for it; return what nvpmodel said.
+
+    It keeps the mode for the next boot and reboots; a mode that needs no reboot is set at once, and nothing is asked.
+
+    Raises:
+        PowerlabError: nvpmodel cannot be run, or the privileged helper may not reboot.
+    """
+    return run_to_reboot(sysroot, PROGRAM, "-m", str(mode_id), timeout_s=TIMEOUT_S)

@@ -14,6 +14,7 @@ from powerlab.modes.lock import held_lock
 from powerlab.privileged import client
 from powerlab.sysroot import Sysroot
 
+YES = "YES\n"
 _UMASK = 0o022
 """The usual one: a strict one of who asks would close to others the files that NVIDIA's programs leave for them."""
 
@@ -40,12 +41,31 @@ def run_program(sysroot: Sysroot, program: str, *arguments: str, timeout_s: floa
         raise PowerlabError(f"{program} cannot be run ({error.strerror}); reinstall it or run as root.") from None
 
 
+def run_to_reboot(sysroot: Sysroot, program: str, *arguments: str, timeout_s: float) -> str:
+    """Do as :func:`run_program` does, and answer the program's question whether to reboot now with yes.
+
+    The privileged helper does that only where it was started with ``--allow-reboot``.
+    """
+    try:
+        if os.geteuid() != 0 and client.is_there(sysroot):
+            return client.reboot(sysroot, program, arguments, held_lock(sysroot))
+        return output_of(sysroot, program, *arguments, timeout_s=timeout_s, answer=YES)
+    except OSError as error:
+        raise PowerlabError(f"{program} cannot be run ({error.strerror}); reinstall it or run as root.") from None
+
+
 def output_of(
-    sysroot: Sysroot, program: str, *arguments: str, timeout_s: float, environment: Mapping[str, str] | None = None
+    sysroot: Sysroot,
+    program: str,
+    *arguments: str,
+    timeout_s: float,
+    environment: Mapping[str, str] | None = None,
+    answer: str = "",
 ) -> str:
     """Do as :func:`run_program` does, in this process's own name.
 
-    The program has no standard input and no terminal, so every question is answered with no. It keeps open what is
+    The program has no terminal, and its standard input holds ``answer`` alone: without one every question is answered
+    with no. It keeps open what is
     inheritable: the lock of the process that sets modes, so that a change goes on being guarded when that process dies.
     Where it does not end, or this process is interrupted, it is ended with all that it started: what goes on working
     would undo what is put back meanwhile.
@@ -58,7 +78,7 @@ def output_of(
     try:
         done = completed(
             [str(sysroot.path(program)), *own],
-            stdin=subprocess.DEVNULL,
+            answer=answer,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             timeout=timeout_s,
@@ -73,11 +93,14 @@ def output_of(
     return done.stdout.decode("utf-8", "replace")
 
 
-def completed(arguments: list[str], *, timeout: float, **options: Any) -> subprocess.CompletedProcess[bytes]:
+def completed(
+    arguments: list[str], *, timeout: float, answer: str = "", **options: Any
+) -> subprocess.CompletedProcess[bytes]:
     """Run a program as :func:`subprocess.run` does, but end all that has its session where it has to be ended."""
-    with subprocess.Popen(arguments, **options) as process:
+    source = subprocess.PIPE if answer else subprocess.DEVNULL
+    with subprocess.Popen(arguments, stdin=source, **options) as process:
         try:
-            said, _ = process.communicate(timeout=timeout)
+            said, _ = process.communicate(answer.encode() or None, timeout=timeout)
         except BaseException:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)

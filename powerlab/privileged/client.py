@@ -20,6 +20,7 @@ from powerlab.privileged.protocol import (
     OpenFile,
     ProtocolError,
     ReadRegister,
+    Reboot,
     Refused,
     Request,
     RunProgram,
@@ -81,6 +82,11 @@ def open_file(sysroot: Sysroot, path: str) -> int:
 def run_program(sysroot: Sysroot, program: str, arguments: tuple[str, ...], guard: int | None = None) -> str:
     """Have a program run and return what it printed; raises as :func:`write_file` does."""
     return _ask(sysroot, RunProgram(program, arguments), guard)[0]
+
+
+def reboot(sysroot: Sysroot, program: str, arguments: tuple[str, ...], guard: int | None = None) -> str:
+    """Have a program run and told to reboot the device; raises as :func:`write_file` does."""
+    return _ask(sysroot, Reboot(program, arguments), guard)[0]
 
 
 def make_setting(sysroot: Sysroot, knob: str, target: str, value: str, guard: int | None = None) -> None:

@@ -42,6 +42,13 @@ class RunProgram(msgspec.Struct, frozen=True, tag="run", forbid_unknown_fields=T
     arguments: tuple[str, ...]
 
 
+class Reboot(msgspec.Struct, frozen=True, tag="reboot", forbid_unknown_fields=True):
+    """Run a program of the list that asks whether to reboot, and answer yes; the reply holds what it printed."""
+
+    program: str
+    arguments: tuple[str, ...]
+
+
 class MakeSetting(msgspec.Struct, frozen=True, tag="set", forbid_unknown_fields=True):
     """Make a setting of the list with its knob's own code."""
 
@@ -64,7 +71,7 @@ class May(msgspec.Struct, frozen=True, tag="may", forbid_unknown_fields=True):
     name: str
 
 
-Request = WriteFile | OpenFile | RunProgram | MakeSetting | ReadRegister | May
+Request = WriteFile | OpenFile | RunProgram | Reboot | MakeSetting | ReadRegister | May
 
 
 class Done(msgspec.Struct, frozen=True, tag="done", forbid_unknown_fields=True):

@@ -12,6 +12,9 @@ A job's life::
 Every lease carries a fencing token that is larger than the one before; a write with an older token is refused, so an
 agent that was away for too long cannot disturb its successor. What it had uploaded before stays.
 
+A holder that reboots its device for a power mode says so first, and is waited for until it must be back; ``detail`` of
+the job, which keeps running, names the mode.
+
 Pausing and cancelling leave the fencing token as it is: who holds the job learns of it from the answer to its
 heartbeat, ends the run in progress, hands in what it has measured under the same token, and lets go. So late runs of a
 paused job are taken until it is given out again, and those of a cancelled one always, each once.
@@ -126,6 +129,15 @@ class Fence:
     """Proves that the sender still holds the job: a heartbeat, or giving the job back."""
 
     fencing_token: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RebootNotice:
+    """The holder reboots its device for a power mode of the sweep, and says nothing for up to ``down_s`` seconds."""
+
+    fencing_token: int
+    mode: str
+    down_s: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

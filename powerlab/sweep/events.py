@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from powerlab.domain.order import Stage
 from powerlab.domain.power import Trace
 from powerlab.domain.run import Run
 from powerlab.domain.sweep import Point
@@ -71,4 +72,11 @@ class SweepFinished:
     stopped: bool = False
 
 
-SweepEvent = SweepStarted | SweepExtended | RunStarted | RunFinished | SweepFinished
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RebootNeeded:
+    """The last event of a sweep that goes on after a reboot, into the first of the stages that are left."""
+
+    stages: tuple[Stage, ...]
+
+
+SweepEvent = SweepStarted | SweepExtended | RunStarted | RunFinished | RebootNeeded | SweepFinished

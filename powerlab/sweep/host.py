@@ -10,6 +10,7 @@ from pathlib import Path
 from powerlab.boards.processor import cpu_model
 from powerlab.boards.registry import detect
 from powerlab.domain.device import Capabilities, Device
+from powerlab.domain.order import Stage
 from powerlab.modes.controller import ModeController
 from powerlab.power.registry import probe_all
 from powerlab.power.total import choose_total
@@ -26,12 +27,18 @@ class Host:
         sysroot: the machine itself, or a simulated board.
         name: what people call the device; None takes the host's own name.
         model_files: where the models lie that plans name by their SHA-256, by the plan's word for them.
+        may_reboot: whether somebody reboots the device when a sweep asks for it (:class:`RebootNeeded`).
+        stages: what is left of a sweep that an earlier boot has begun; None where none has.
+        refused: power modes that cannot be had in that sweep, and why.
     """
 
     state_dir: Path
     sysroot: Sysroot = field(default_factory=Sysroot)
     name: str | None = None
     model_files: Mapping[str, str] = field(default_factory=dict)
+    may_reboot: bool = False
+    stages: tuple[Stage, ...] | None = None
+    refused: Mapping[str, str] = field(default_factory=dict)
     controller: ModeController = field(init=False)
 
     def __post_init__(self) -> None:
@@ -72,4 +79,5 @@ class Host:
         modes += tuple(mode for mode in more if mode is not None)
         if online is not None and online < self.device().core_count:
             modes = tuple(mode if mode.online_cores else replace(mode, online_cores=online) for mode in modes)
-        return Capabilities(sources=probes, total=choose_total(probes, detect(self.sysroot)), modes=modes)
+        total = choose_total(probes, detect(self.sysroot))
+        return Capabilities(sources=probes, total=total, modes=modes, may_reboot=self.may_reboot)

@@ -12,7 +12,7 @@ from functools import partial
 from powerlab.analysis.precision import percent_text
 from powerlab.backends.registry import BACKENDS
 from powerlab.domain.errors import PowerlabError
-from powerlab.domain.order import ModeVisit, visits, visits_again
+from powerlab.domain.order import ModeVisit, Stage, visits, visits_again
 from powerlab.domain.preflight import check_plan
 from powerlab.domain.run import Run, Verdict
 from powerlab.domain.sweep import Point, SweepPlan
@@ -25,9 +25,18 @@ from powerlab.measure.record import IdleBaseline, Meter
 from powerlab.measure.run import Measured, RunRequest, failed_run, load_request, measure_run, worker_cores
 from powerlab.measure.steady.temperature import Zones
 from powerlab.sweep.advice import advice
-from powerlab.sweep.events import RunFinished, RunStarted, SweepEvent, SweepExtended, SweepFinished, SweepStarted
+from powerlab.sweep.events import (
+    RebootNeeded,
+    RunFinished,
+    RunStarted,
+    SweepEvent,
+    SweepExtended,
+    SweepFinished,
+    SweepStarted,
+)
 from powerlab.sweep.host import Host
 from powerlab.sweep.meter import calibrated_meter, choose_meter, watch_s, watched_meter
+from powerlab.sweep.stages import stages_of
 from powerlab.sweep.until import check_until, still_wide, widest_percent
 
 
@@ -39,6 +48,9 @@ def run_sweep(
     stop: threading.Event | None = None,
 ) -> Generator[SweepEvent, None, None]:
     """Carry out a plan; a run that fails is recorded and the sweep goes on.
+
+    A plan whose modes need reboots, on a host that may be rebooted, ends with ``RebootNeeded`` in the place of
+    ``SweepFinished``; after the reboot it is called again with ``done`` and the host's ``stages``.
 
     The power mode is restored when the generator ends, is closed, or raises.
 
@@ -66,6 +78,7 @@ def run_sweep(
     outputs = check_outputs(plan, meter, host.model_files)
     order = visits(plan, done)
     sweep = _Sweep(plan=plan, sweep_id=sweep_id, host=host, meter=meter, done=done, stop=stop, outputs=outputs)
+    stages = host.stages if host.stages is not None else stages_of(plan, host.controller)
     sweep.run_count = sum(len(visit.points) for visit in order)
     if sweep.run_count:
         watched = watched_meter(meter, watch_s(plan.duration_s))
@@ -78,8 +91,13 @@ def run_sweep(
         longest_s=longest_s(waiting, order, sweep.meter.margin_s, inference_s),
         advice=" ".join(filter(None, (advice(plan, sweep.meter), outputs.words))) if sweep.run_count else "",
     )
-    yield from sweep.carry_out(order)
-    yield from sweep.go_on()
+    for number, stage in enumerate(stages):
+        here = [visit for visit in order if visit.mode in stage.modes]
+        if sweep.needs_reboot(stage, here):
+            yield RebootNeeded(stages=stages[number:])
+            return
+        yield from sweep.carry_out(here)
+        yield from sweep.go_on(stage)
     yield sweep.finished()
 
 
@@ -158,10 +176,17 @@ class _Sweep:
                 return
             yield from self._visit(visit)
 
-    def go_on(self) -> Iterator[SweepExtended | RunStarted | RunFinished]:
-        """Repeat the points that are not known as well as the plan wants, block after block."""
+    def needs_reboot(self, stage: Stage, order: Sequence[ModeVisit]) -> bool:
+        """Say whether there is something to measure in a stage and it takes a reboot, which has not failed before."""
+        if stage.reboot_into is None or self.stopped() or not (order or self._wide(stage)):
+            return False
+        mode = stage.modes[0]
+        return mode not in self.host.refused and self.host.controller.reboot_target(mode) is not None
+
+    def go_on(self, stage: Stage) -> Iterator[SweepExtended | RunStarted | RunFinished]:
+        """Repeat the points of a stage that are not known as well as the plan wants, block after block."""
         for repeat in range(self.plan.repeats, self.plan.most_repeats):
-            wide = () if self.stopped() else self._wide()
+            wide = () if self.stopped() else self._wide(stage)
             if not wide:
                 return
             order = visits_again(self.plan, wide, repeat, self.done)
@@ -169,8 +194,9 @@ class _Sweep:
             yield SweepExtended(run_count=self.run_count, detail=self._why(wide, repeat))
             yield from self.carry_out(order)
 
-    def _wide(self) -> tuple[Point, ...]:
-        return still_wide(self.plan, self.runs, self.done)
+    def _wide(self, stage: Stage | None = None) -> tuple[Point, ...]:
+        wide = still_wide(self.plan, self.runs, self.done)
+        return wide if stage is None else tuple(point for point in wide if point.mode in stage.modes)
 
     def _why(self, wide: Sequence[Point], repeat: int) -> str:
         points = "1 point" if len(wide) == 1 else f"{len(wide)} points"
@@ -184,10 +210,11 @@ class _Sweep:
     def _visit(self, visit: ModeVisit) -> Iterator[RunStarted | RunFinished]:
         """Set the mode, run every point between idle baselines, restore the mode."""
         idle: IdleBaseline | None = None
-        refusal: str | None = None
+        refusal = self.host.refused.get(visit.mode)
         with ExitStack() as stack:
             try:
-                stack.enter_context(self.host.controller.applied(visit.mode))
+                if refusal is None:
+                    stack.enter_context(self.host.controller.applied(visit.mode))
             except PowerlabError as error:
                 refusal = str(error)
             for point in visit.points:

@@ -98,6 +98,9 @@ def enrol(state: Path, tree: Path) -> None:
     save_identity(state, replace(old, token=f"{old.token}x"))
 
 
+WORK = {"work": work, "enrol": enrol}
+
+
 def live(what: str, step: int, torn: int, state: Path, tree: Path) -> str:
     shim, report = ctypes.CDLL(None), state / "killed-at"
     reader, writer = os.pipe()
@@ -107,7 +110,7 @@ def live(what: str, step: int, torn: int, state: Path, tree: Path) -> str:
         status = 1
         try:
             shim.fault_arm(step, torn, os.fsencode(report))
-            {"work": work, "enrol": enrol}[what](state, tree)
+            WORK[what](state, tree)
             calls = shim.fault_counted()
             shim.fault_arm(ASLEEP, 0, b"")
             os.write(writer, str(calls).encode())

@@ -106,15 +106,16 @@ def content(tree: Path) -> dict[str, str]:
 
 
 @contextmanager
-def start_lives(shim: Shim, identity: Identity, folder: Path) -> Iterator[Lives]:
-    """An agent of an identity, with a state directory and a board of its own."""
+def start_lives(shim: Shim, identity: Identity, folder: Path, program: str = "agent_lives.py") -> Iterator[Lives]:
+    """An agent of an identity, with a state directory and a board of its own, made here unless it is there."""
     state, tree = folder / "state", folder / "tree"
     folder.mkdir(exist_ok=True)
     save_identity(state, identity)
-    create_tree("jetson-agx-xavier", tree)
+    if not tree.exists():
+        create_tree("jetson-agx-xavier", tree)
     with (folder / "log").open("w") as log:
         process = subprocess.Popen(
-            [sys.executable, str(FAULTS / "agent_lives.py"), str(state), str(tree)],
+            [sys.executable, str(FAULTS / program), str(state), str(tree)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,

@@ -5,12 +5,15 @@ from __future__ import annotations
 import threading
 
 import pytest
+from sqlalchemy import select
 
-from powerlab.protocol.messages import Finish, Lease, RunUpload
+from powerlab.domain.errors import PowerlabError
+from powerlab.protocol.messages import Finish, Lease, RebootNotice, RunUpload
 from powerlab.protocol.records import SweepState
 from powerlab.store import Store, queries
 from powerlab.store.errors import ForbiddenError, NotFoundError, StaleLeaseError
-from powerlab.store.writes import jobs
+from powerlab.store.models import AuditEventRow
+from powerlab.store.writes import control, jobs
 from powerlab.store.writes.runs import store_run
 from server_examples import PLAN, Clock, runs_of
 from store_writing import upload
@@ -126,3 +129,61 @@ def test_other_devices_jobs_are_out_of_reach(store: Store, device_id: str, sweep
 def test_an_unknown_job_is_not_found(store: Store, device_id: str) -> None:
     with pytest.raises(NotFoundError), store.write() as session:
         jobs.heartbeat(session, device_id, "nonsense", 1, store.clock())
+
+
+def notice(held: Lease, down_s: float = 900.0) -> RebootNotice:
+    return RebootNotice(fencing_token=held.fencing_token, mode="MODE_10W", down_s=down_s)
+
+
+def test_a_device_that_reboots_is_waited_for_and_no_longer_than_it_said(
+    store: Store, clock: Clock, device_id: str, sweep_id: str
+) -> None:
+    held = take(store, device_id)
+    with store.write() as session:
+        assert jobs.announce_reboot(session, device_id, held.job_id, notice(held), clock()) is SweepState.RUNNING
+    with store.session() as session:
+        record = queries.sweep(session, sweep_id)
+        (event,) = session.scalars(select(AuditEventRow).where(AuditEventRow.action == "reboot"))
+    assert (record.state, record.detail) == (SweepState.RUNNING, "rebooting into MODE_10W")
+    assert event.detail == {"mode": "MODE_10W", "down_s": 900.0}
+    clock.forward(899)
+    assert take(store, device_id) is None
+    clock.forward(2)
+    assert take(store, device_id).fencing_token == held.fencing_token + 1
+    with store.session() as session:
+        assert queries.sweep(session, sweep_id).detail == ""
+
+
+def test_a_device_that_is_back_is_waited_for_as_any_other(
+    store: Store, clock: Clock, device_id: str, sweep_id: str
+) -> None:
+    held = take(store, device_id)
+    with store.write() as session:
+        jobs.announce_reboot(session, device_id, held.job_id, notice(held), clock())
+        jobs.heartbeat(session, device_id, held.job_id, held.fencing_token, clock())
+    with store.session() as session:
+        assert queries.sweep(session, sweep_id).detail == ""
+    clock.forward(jobs.LEASE_S + 1)
+    assert take(store, device_id) is not None
+
+
+@pytest.mark.parametrize("down_s", [0.0, -1.0, 1801.0, float("inf"), float("nan")])
+def test_nobody_is_waited_for_for_ever(store: Store, device_id: str, sweep_id: str, down_s: float) -> None:
+    held = take(store, device_id)
+    with pytest.raises(PowerlabError, match="a reboot takes 1 to 1800 s"), store.write() as session:
+        jobs.announce_reboot(session, device_id, held.job_id, notice(held, down_s), store.clock())
+
+
+def test_only_the_holder_of_a_running_job_reboots(store: Store, clock: Clock, device_id: str, sweep_id: str) -> None:
+    old = take(store, device_id)
+    with store.write() as session:
+        control.pause(session, sweep_id, "somebody", clock())
+        assert jobs.announce_reboot(session, device_id, old.job_id, notice(old), clock()) is SweepState.PAUSED
+    with store.session() as session:
+        assert queries.sweep(session, sweep_id).detail == "paused by somebody"
+    with store.write() as session:
+        control.resume(session, sweep_id, "somebody", clock())
+    clock.forward(jobs.LEASE_S + 1)
+    take(store, device_id)
+    with pytest.raises(StaleLeaseError), store.write() as session:
+        jobs.announce_reboot(session, device_id, old.job_id, notice(old), clock())

@@ -10,7 +10,7 @@ from fastapi import APIRouter, status
 from fastapi.concurrency import run_in_threadpool
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.protocol.messages import Fence, Finish, JobStanding, Lease, LeaseReply, LeaseRequest
+from powerlab.protocol.messages import Fence, Finish, JobStanding, Lease, LeaseReply, LeaseRequest, RebootNotice
 from powerlab.protocol.records import JobPage, JobRecord, SweepState
 from powerlab.store.job_queries import JobFilter, job, list_jobs
 from powerlab.store.writes import jobs
@@ -91,6 +91,16 @@ def hold_job(store: StoreDep, settings: SettingsDep, device_id: AgentDevice, job
     with store.write() as session:
         state = jobs.heartbeat(session, device_id, job_id, fence.fencing_token, store.clock(), lease_s=settings.lease_s)
         return JobStanding(state=state)
+
+
+@router.post("/{job_id}/reboot", dependencies=[Needs.agent])
+def announce_reboot(store: StoreDep, device_id: AgentDevice, job_id: str, notice: RebootNotice) -> JobStanding:
+    """Hold a job while its device reboots into a power mode of the sweep, for half an hour at most.
+
+    Where the state is not ``running`` the agent does not reboot, and releases the job.
+    """
+    with store.write() as session:
+        return JobStanding(state=jobs.announce_reboot(session, device_id, job_id, notice, store.clock()))
 
 
 @router.post("/{job_id}/release", dependencies=[Needs.agent])

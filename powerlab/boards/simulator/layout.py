@@ -29,6 +29,8 @@ CLOCK_FILE = "/simulation/clock-offset"
 """How far the board's wall clock is ahead of this machine's, in s; programs in the tree that print the time add it."""
 ROOM_FILE = "/simulation/room"
 """The temperature around the board in m°C; write another to see it heat up or cool down."""
+REBOOT_FILE = "/simulation/reboot"
+"""Is there while the board was asked to reboot and has not yet."""
 SENSOR_WIDTH = 8
 """Sensor files are rewritten in place, so every text has the same width: a reader never sees half a number."""
 _READ_BYTES = 4096

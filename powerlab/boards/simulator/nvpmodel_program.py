@@ -1,8 +1,8 @@
 """The ``nvpmodel`` of a simulated board; a copy lies in each tree as ``usr/sbin/nvpmodel`` and works on that tree.
 
 It says and does what the real one was seen to do: ``-q`` prints the mode after a warning about the fan, ``-m ID``
-sets it, and a mode that changes the GPU's power-gating mask asks for a reboot. It imports nothing of powerlab, so that
-it starts fast and the tree can be moved.
+sets it, and a mode that changes the GPU's power-gating mask asks for a reboot; ``--boot`` is what the board's own
+service does at each start. It imports nothing of powerlab, so that it starts fast and the tree can be moved.
 """
 
 import os
@@ -14,6 +14,8 @@ ROOT = Path(__file__).resolve().parents[2]
 CPU = "/sys/devices/system/cpu"
 FAULTS = "/simulation/faults"
 REBOOT_FAULT = "reboot-prompt"
+REBOOT = "/simulation/reboot"
+STATUS = "/var/lib/nvpmodel/status"
 MASK_ARGUMENT = "TPC_PG_MASK"
 EXIT_ERROR = 255
 
@@ -85,7 +87,7 @@ def say(*lines: str) -> None:
 
 def present() -> int:
     """Return the number of the mode the board is in, -1 where none is set."""
-    return int(read("/var/lib/nvpmodel/status").partition(":")[2] or -1)
+    return int(read(STATUS).partition(":")[2] or -1)
 
 
 def query(modes: dict[int, tuple[str, Values]]) -> int:
@@ -113,20 +115,32 @@ def set_mode(number: int, parameters: Parameters, modes: dict[int, tuple[str, Va
             "NVPM WARN: Golden image context is already created",
             "NVPM WARN: Reboot required for changing to this power mode: 1",
             "NVPM WARN: DO YOU WANT TO REBOOT NOW? enter YES/yes to confirm:",
-            "NVPM ERROR: optMask is 1, no request for power mode",
         )
-        return EXIT_ERROR
+        if sys.stdin.readline().strip() not in {"YES", "yes"}:
+            say("NVPM ERROR: optMask is 1, no request for power mode")
+            return EXIT_ERROR
+        write(STATUS, f"pmode:{number:04d}")
+        inside(REBOOT).touch()
+        return 0
+    apply(values, parameters)
+    write(STATUS, f"pmode:{number:04d}")
+    return 0
+
+
+def apply(values: Values, parameters: Parameters) -> None:
+    """Write what a mode sets."""
     for name, argument, value in values:
         table = parameters.get((name, "FREQ_TABLE"))
         write(parameters[name, argument], nearest_not_above(table, value) if table else value)
     follow_hotplug()
-    write("/var/lib/nvpmodel/status", f"pmode:{number:04d}")
-    return 0
 
 
 def main(arguments: list[str]) -> int:
-    """Do what the real program does for ``-q`` and ``-m ID``."""
+    """Do what the real program does for ``-q`` and ``-m ID``, and its service at a start."""
     parameters, modes = parse(inside("/etc/nvpmodel.conf").read_text(encoding="utf-8"))
+    if arguments == ["--boot"]:
+        apply(modes.get(present(), ("", []))[1], parameters)
+        return 0
     if arguments == ["-q"]:
         return query(modes)
     if len(arguments) == 2 and arguments[0] == "-m" and arguments[1].isdigit():

@@ -44,7 +44,7 @@ def create_tree(board_name: str, directory: str | Path, jetpack: int | None = No
     try:
         if root.exists() and any(root.iterdir()):
             raise PowerlabError(f"{root} is not empty; give a directory that does not exist yet.")
-        for path, text in (*_files(board, simulation, jetpack), *_part_files(parts, board, simulation, jetpack)):
+        for path, text in boot_files(board, simulation, jetpack):
             _write(root, path, text)
         for path in _DIRECTORIES:
             (root / path.lstrip("/")).mkdir(parents=True, exist_ok=True)
@@ -55,6 +55,12 @@ def create_tree(board_name: str, directory: str | Path, jetpack: int | None = No
         _write(root, SIMULATION_MARKER, json.dumps(marker, indent=2))
     except OSError as error:
         raise PowerlabError(f"the tree cannot be written to {root} ({error.strerror}); choose another place.") from None
+
+
+def boot_files(board: Board, simulation: Mapping[str, Any], jetpack: int | None) -> Files:
+    """Yield every plain file of a board and what it holds when the board has booted for the first time."""
+    yield from _files(board, simulation, jetpack)
+    yield from _part_files(parts_of(board, simulation, layout.variant_of(jetpack)), board, simulation, jetpack)
 
 
 def _write(root: Path, path: str, text: str) -> None:

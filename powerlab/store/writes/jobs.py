@@ -7,8 +7,9 @@ from datetime import datetime, timedelta
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from powerlab.domain.errors import PowerlabError
 from powerlab.domain.sweep import SweepPlan
-from powerlab.protocol.messages import DoneRun, Finish, Lease
+from powerlab.protocol.messages import DoneRun, Finish, Lease, RebootNotice
 from powerlab.protocol.records import OVER, SweepState
 from powerlab.protocol.wire import from_document
 from powerlab.store.errors import ForbiddenError, NotFoundError, StaleLeaseError
@@ -19,6 +20,8 @@ from powerlab.store.writes.binding import bind
 
 LEASE_S = 60.0
 """How long a job stays with an agent that says nothing."""
+LONGEST_REBOOT_S = 1800.0
+"""How long a job stays at most with an agent whose device reboots for it."""
 
 
 def is_waiting(session: Session, device_id: str, now: datetime) -> bool:
@@ -47,7 +50,7 @@ def lease_sweep(session: Session, sweep_id: str, now: datetime, lease_s: float) 
 
 
 def _give_out(session: Session, job: JobRow, actor: str, now: datetime, lease_s: float) -> Lease:
-    job.state = SweepState.RUNNING.value
+    job.state, job.detail = SweepState.RUNNING.value, ""
     job.fencing_token += 1
     job.leased_at = now
     job.deadline = now + timedelta(seconds=lease_s)
@@ -83,7 +86,28 @@ def heartbeat(
     if job.deadline is None:
         raise StaleLeaseError(f"the job {job_id} is {job.state}, not running; ask for a new lease.")
     job.deadline = now + timedelta(seconds=lease_s)
+    _is_back(job)
     return SweepState(job.state)
+
+
+def announce_reboot(session: Session, device_id: str, job_id: str, notice: RebootNotice, now: datetime) -> SweepState:
+    """Wait for a holder whose device reboots for its sweep; a job that is not running any more is left as it is.
+
+    Returns:
+        where the job stands; a holder of one that is not running does not reboot.
+
+    Raises:
+        PowerlabError: the reboot would take no time or more than half an hour.
+        StaleLeaseError, NotFoundError, ForbiddenError: as :func:`heartbeat` does.
+    """
+    if not 1 <= notice.down_s <= LONGEST_REBOOT_S:
+        raise PowerlabError(f"a reboot takes 1 to {LONGEST_REBOOT_S:g} s, not {notice.down_s:g}.")
+    state = heartbeat(session, device_id, job_id, notice.fencing_token, now)
+    if state is SweepState.RUNNING:
+        job = held_job(session, device_id, job_id, notice.fencing_token)
+        job.detail, job.deadline = f"rebooting into {notice.mode[:200]}", now + timedelta(seconds=notice.down_s)
+        record(session, now, f"device {device_id}", "reboot", job_id, mode=notice.mode[:200], down_s=notice.down_s)
+    return state
 
 
 def release(session: Session, device_id: str, job_id: str, fencing_token: int, now: datetime) -> SweepState:
@@ -98,6 +122,7 @@ def release(session: Session, device_id: str, job_id: str, fencing_token: int, n
     if job.deadline is not None:
         if job.state == SweepState.RUNNING.value:
             job.state = SweepState.QUEUED.value
+            _is_back(job)
         job.deadline = None
         record(session, now, f"device {device_id}", "release", job_id)
     return SweepState(job.state)
@@ -114,6 +139,12 @@ def finish(session: Session, device_id: str, job_id: str, message: Finish, now: 
         return
     job.state, job.detail, job.deadline, job.finished_at = message.state, message.detail, None, now
     record(session, now, f"device {device_id}", "finish", job_id, state=message.state)
+
+
+def _is_back(job: JobRow) -> None:
+    """Forget that a device was rebooting; who paused or cancelled the job, or why it failed, stays."""
+    if job.state in {SweepState.RUNNING.value, SweepState.QUEUED.value}:
+        job.detail = ""
 
 
 def held_job(session: Session, device_id: str, job_id: str, fencing_token: int) -> JobRow:
