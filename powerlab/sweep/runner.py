@@ -78,7 +78,7 @@ def run_sweep(
     outputs = check_outputs(plan, meter, host.model_files)
     order = visits(plan, done)
     sweep = _Sweep(plan=plan, sweep_id=sweep_id, host=host, meter=meter, done=done, stop=stop, outputs=outputs)
-    stages = host.stages if host.stages is not None else stages_of(plan, host.controller)
+    stages = host.stages or (stages_of(plan, host.controller) if host.may_reboot else (Stage(modes=plan.modes),))
     sweep.run_count = sum(len(visit.points) for visit in order)
     if sweep.run_count:
         watched = watched_meter(meter, watch_s(plan.duration_s))
