@@ -42,7 +42,7 @@ class Lab:
         return upload_trace(self.store, self.device_id, self.held, self.run_ids[run], trace, max_samples=max_samples)
 
 
-def lab_with(store: Store) -> Lab:
+def lab_with(store: Store, count: int = 3) -> Lab:
     """Enrol a device, give it a sweep, and upload the sweep's runs without their traces."""
     with store.write() as session:
         code = make_enrolment_code(session, EnrolmentCodeRequest(), store.clock()).code
@@ -50,7 +50,7 @@ def lab_with(store: Store) -> Lab:
         request = EnrolRequest(code=code, device=device("board-1"), capabilities=capabilities())
         device_id = enrol(session, request, store.clock()).device_id
         sweep_id = create_sweep(session, SweepRequest(device_id=device_id, plan=PLAN), store.clock())
-    held, runs = take(store, device_id), runs_of(sweep_id)[:3]
+    held, runs = take(store, device_id), runs_of(sweep_id)[:count]
     for run in runs:
         upload(store, device_id, held, run)
     return Lab(store, device_id, held, [run.id for run in runs])

@@ -40,7 +40,7 @@ def composed(root: Path) -> dict[str, Any]:
 
 
 def test_compose_accepts_the_file(composed: dict[str, Any]) -> None:
-    for service in ("database:", "server:", "agent:", "prometheus:", "grafana:"):
+    for service in ("database:", "server:", "agent:", "prometheus:", "grafana:", "storage:", "clickhouse:"):
         assert f"  {service}" in composed["text"]
 
 

@@ -20,6 +20,7 @@ from powerlab.protocol.messages import ChunkUpload
 from powerlab.store import queries
 from powerlab.store.decimate import Bucket, decimate
 from powerlab.store.errors import ConflictError
+from powerlab.store.traces import parquet
 from powerlab.store.traces.base import whole
 from powerlab.store.traces.engines import open_engine
 from powerlab.store.traces.objects import open_objects
@@ -103,7 +104,9 @@ def test_a_window_has_both_its_ends(sent: Lab) -> None:
         same(one, other)
 
 
-def test_few_points_are_those_of_the_reference(sent: Lab) -> None:
+@pytest.mark.parametrize("few", [0, 1 << 20], ids=["by-the-engine", "here"])
+def test_few_points_are_those_of_the_reference(sent: Lab, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet, "_FEW", few)
     with sent.store.session() as session:
         for points, bucket in ((3, Bucket.MINMAX), (57, Bucket.MINMAX), (57, Bucket.MEAN), (100_000, Bucket.MEAN)):
             found = list(sent.traces.decimate(session, sent.run_ids[0], points, bucket))
@@ -113,7 +116,8 @@ def test_few_points_are_those_of_the_reference(sent: Lab) -> None:
                 np.testing.assert_allclose(one.value, wanted.value, rtol=1e-12 if bucket is Bucket.MEAN else 0)
 
 
-def test_few_points_of_a_window_see_the_window_alone(sent: Lab) -> None:
+def test_few_points_of_a_window_see_the_window_alone(sent: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet, "_FEW", 0)
     first, last = int(SENT[0].time_ns[100]), int(SENT[0].time_ns[899])
     with sent.store.session() as session:
         limits = {"start_ns": first, "end_ns": last}

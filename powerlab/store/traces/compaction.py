@@ -172,7 +172,7 @@ def _merge(store: Store, objects: Objects, folder: str, batch: dict[str, list[_C
         return done
     order = [(name, "ascending") for name in ("run_id", "rail_id", "part", "position", "time_ns")]
     key = f"{folder}/{_MERGED}{uuid.uuid4().hex}.parquet"
-    objects.put(key, as_parquet(pa.concat_tables(tables).sort_by(order)))
+    objects.put(key, as_parquet(pa.concat_tables(tables).sort_by(order), for_good=True))
     try:
         with store.write() as session:
             for file, chunks in batch.items():

@@ -68,7 +68,7 @@ def _move(store: Store, home: ParquetTraceStore, run_id: str) -> Moved:
             raise
         except PowerlabError as error:
             return Moved(run_id=run_id, chunk_count=len(rows), complaint=str(error))
-        content = as_parquet(table_of(blocks))
+        content = as_parquet(table_of(blocks), for_good=True)
         home.objects.put(key, content)
         _check(home, key, blocks)
         for row, block in zip(rows, blocks, strict=True):

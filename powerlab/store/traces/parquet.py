@@ -14,10 +14,12 @@ import re
 import uuid
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import groupby, pairwise
+from itertools import groupby
+from typing import Any
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
+from numpy.typing import NDArray
 from sqlalchemy.orm import Session
 
 from powerlab.domain.errors import PowerlabError
@@ -33,10 +35,12 @@ from powerlab.store.traces.engines import QueryEngine
 from powerlab.store.traces.objects import Objects
 from powerlab.store.traces.rows import new_row, rows_of
 from powerlab.store.traces.sql import Wanted, decimated, samples
-from powerlab.store.traces.table import Block, as_parquet, fingerprint, table_of
+from powerlab.store.traces.table import Block, as_parquet, fingerprint, groups, table_of
 
 _TOGETHER = 1 << 20
 """Samples that a scan reads at a time, or one chunk's where those are more."""
+_FEW = 1 << 20
+"""Samples that are sooner read and drawn together here than drawn together where they are read."""
 _RUN_ID = re.compile(r"[0-9A-Za-z-]{1,36}")
 _OWNER = "powerlab-database"
 """The object that says which database knows what lies here."""
@@ -89,13 +93,12 @@ class ParquetTraceStore:
         start_ns: int | None = None,
         end_ns: int | None = None,
     ) -> Iterator[Trace]:
-        """Yield each rail's trace with at most that many points; only those leave the engine."""
+        """Yield each rail's trace with at most that many points; of a long run only those leave the engine."""
         first, last = 0 if start_ns is None else start_ns, FOREVER_NS if end_ns is None else end_ns
         rows = session.scalars(rows_of(run_id, first, last)).all()
-        if any(row.uri is None for row in rows):
-            shorter = (decimate(trace, points, bucket) for trace in cut(whole(self._pieces(rows)), first, last))
-            yield from shorter
-        elif rows:
+        if any(row.uri is None for row in rows) or sum(row.sample_count for row in rows) <= _FEW:
+            yield from (decimate(trace, points, bucket) for trace in self.window(session, run_id, first, last))
+        else:
             wanted = Wanted(run_id=run_id, start_ns=first, end_ns=last)
             yield from _traces(rows, self._engine.ask(_keys(rows), decimated(wanted, points, bucket)))
 
@@ -141,16 +144,15 @@ class ParquetTraceStore:
             rail_ids=sorted({row.rail_id for row in rows}),
         )
         found = self._engine.ask(_keys(rows), samples(wanted))
-        columns = {name: found[name].to_numpy() for name in ("rail_id", "position", "time_ns", "value")}
-        part = np.asarray(found["part"].to_pylist(), dtype=object)
+        at, time_ns, value = _columns(found, "rail_id", "part", "position")
         for row in rows:
-            own = (columns["rail_id"] == row.rail_id) & (columns["position"] == row.position) & (part == row.part)
+            own = at.get((row.rail_id, row.part, row.position), slice(0))
             yield Piece(
                 rail=to_rail(row.rail),
                 part=Part(row.part),
                 position=row.position,
                 read_cost_ns=row.read_cost_ns,
-                samples=partial(_checked, row, (columns["time_ns"][own], columns["value"][own])),
+                samples=partial(_checked, row, (time_ns[own], value[own])),
             )
 
 
@@ -195,13 +197,7 @@ def _checked(row: TraceChunkRow, own: Samples) -> Samples:
 
 def _traces(rows: Sequence[TraceChunkRow], found: pa.Table) -> Iterator[Trace]:
     """Cut an answer into traces, in the order of the rows."""
-    if found.num_rows == 0:
-        return
-    rails, parts = found["rail_id"].to_numpy(), found["part"].combine_chunks().dictionary_encode()
-    new = (np.diff(rails) != 0) | (np.diff(np.asarray(parts.indices)) != 0)
-    edges = [0, *(np.flatnonzero(new) + 1).tolist(), found.num_rows]
-    time_ns, value = (found.column(number).to_numpy() for number in (-2, -1))
-    at = {(int(rails[start]), str(parts[start].as_py())): slice(start, end) for start, end in pairwise(edges)}
+    at, time_ns, value = _columns(found, "rail_id", "part")
     for key, group in groupby(rows, key=lambda row: (row.rail_id, row.part)):
         row = next(group)
         if key in at:
@@ -212,3 +208,10 @@ def _traces(rows: Sequence[TraceChunkRow], found: pa.Table) -> Iterator[Trace]:
                 read_cost_ns=row.read_cost_ns,
                 part=Part(row.part),
             )
+
+
+def _columns(
+    found: pa.Table, *names: str
+) -> tuple[dict[tuple[Any, ...], slice], NDArray[np.int64], NDArray[np.float64]]:
+    """Return where in an answer each combination of some columns is, its times and its values, which come last."""
+    return groups(found, names), found.column(-2).to_numpy(), found.column(-1).to_numpy()

@@ -34,7 +34,7 @@ class Wanted:
 def samples(wanted: Wanted) -> str:
     """Ask for every sample."""
     return (
-        "SELECT run_id, rail_id, part, position, time_ns, value FROM {source} "
+        "SELECT rail_id, part, position, time_ns, value FROM {source} "
         f"WHERE {wanted.condition()} ORDER BY rail_id, part, position, time_ns"
     )
 

@@ -1,7 +1,7 @@
 """The layout of trace files: a row a sample, which any program that reads Parquet understands.
 
 Every file says whose samples it holds, so that a folder of them can be read without powerlab's database. Times are
-delta-encoded and values dictionary-encoded where few differ, as sensors' steps make them; Zstandard does the rest. The
+delta-encoded, and Zstandard compresses everything; other encodings of values were measured to be longer. The
 encodings: https://parquet.apache.org/docs/file-format/data-pages/encodings.
 """
 
@@ -10,6 +10,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -77,15 +79,16 @@ def table_of(blocks: Sequence[Block]) -> pa.Table:
     return pa.table(columns, schema=SCHEMA)
 
 
-def as_parquet(table: pa.Table) -> bytes:
-    """Return a table of samples as the content of a file."""
+def as_parquet(table: pa.Table, *, for_good: bool = False) -> bytes:
+    """Return a table of samples as the content of a file; one that is kept for good is compressed harder."""
     sink = pa.BufferOutputStream()
     parquet.write_table(
         table,
         sink,
         compression="zstd",
+        compression_level=9 if for_good else 1,
         row_group_size=ROW_GROUP,
-        use_dictionary=[*_WORDS, "value"],
+        use_dictionary=list(_WORDS),
         column_encoding=dict.fromkeys(("rail_id", "position", "time_ns"), "DELTA_BINARY_PACKED"),
     )
     content: bytes = sink.getvalue().to_pybytes()
@@ -97,14 +100,20 @@ def parquet_of(content: bytes) -> pa.Table:
     return parquet.read_table(pa.BufferReader(content))
 
 
-def blocks_in(table: pa.Table) -> dict[tuple[str, int, str, int], slice]:
-    """Return which rows belong to each chunk, by run, rail, part and position; a chunk's rows stand together."""
+def groups(table: pa.Table, names: Sequence[str]) -> dict[tuple[Any, ...], slice]:
+    """Return which rows hold each combination of some columns' values; those of one stand together."""
     if table.num_rows == 0:
         return {}
-    codes = [np.asarray(table[name].combine_chunks().dictionary_encode().indices) for name in ("run_id", "part")]
-    codes += [table[name].to_numpy() for name in ("rail_id", "position")]
-    new = np.any([np.diff(code) != 0 for code in codes], axis=0)
+    new = np.zeros(table.num_rows - 1, dtype=bool)
+    for name in names:
+        column = table[name].combine_chunks()
+        codes = column.dictionary_encode().indices if pa.types.is_string(column.type) else column
+        new |= np.diff(codes.to_numpy()) != 0
     edges = [0, *(np.flatnonzero(new) + 1).tolist(), table.num_rows]
-    starts = table.select(["run_id", "rail_id", "part", "position"]).take(pa.array(edges[:-1]))
-    keys = zip(*(column.to_pylist() for column in starts.columns), strict=True)
-    return {key: slice(start, end) for key, start, end in zip(keys, edges[:-1], edges[1:], strict=True)}
+    keys = zip(*(column.to_pylist() for column in table.select(names).take(edges[:-1]).columns), strict=True)
+    return {key: slice(start, end) for key, (start, end) in zip(keys, pairwise(edges), strict=True)}
+
+
+def blocks_in(table: pa.Table) -> dict[tuple[str, int, str, int], slice]:
+    """Return which rows belong to each chunk, by run, rail, part and position."""
+    return groups(table, ("run_id", "rail_id", "part", "position"))
