@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from sqlalchemy import delete, select, update
+from sqlalchemy.orm import Session
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.store import Store, open_store, queries
@@ -111,6 +114,29 @@ def test_of_two_that_compact_the_second_takes_its_file_back(on_both: Lab, monkey
     assert others[1] == Compacted(merged_count=10, made_count=1)
     assert len(on_both.keys) == 11
     assert recorded(on_both) == before
+
+
+def test_files_that_were_just_replaced_are_kept_however_old_they_are(
+    filed: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(filed)
+    old = filed.keys
+    for key in old:
+        os.utime(path_of(filed, key), (1e9, 1e9))
+    chunks, others = compaction._chunks, []
+
+    def overtaken(session: Session, folder: str) -> Iterator[object]:
+        found = list(chunks(session, folder))
+        if not others:
+            others.append(folder)
+            assert compact(filed.store, filed.files) == Compacted(merged_count=10, made_count=1)
+        return iter(found)
+
+    monkeypatch.setattr(compaction, "_chunks", overtaken)
+    assert compact(filed.store, filed.files) == Compacted()  # it knew the old rows, and then found new ones
+    assert compact(filed.store, filed.files) == Compacted()
+    assert set(old) <= set(filed.keys)
+    assert len(filed.keys) == len(old) + 1
 
 
 def test_a_damaged_file_is_named_and_not_put_into_another(filed: Lab) -> None:

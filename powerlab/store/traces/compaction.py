@@ -11,8 +11,8 @@ import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from itertools import groupby
 from pathlib import PurePosixPath
+from random import SystemRandom
 from typing import Any, cast
 
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -84,9 +84,12 @@ def compact(store: Store, home: ParquetTraceStore, *, grace: timedelta = GRACE, 
     with store.session() as session:
         home.claim(session)
     total = Compacted()
-    for folder, files in groupby(home.objects.list(), key=lambda found: str(PurePosixPath(found.key).parent)):
-        if folder.startswith("month="):
-            total += _folder(store, home.objects, folder, list(files), grace=grace, fewest=fewest)
+    months = [folder for folder in home.objects.folders() if folder.startswith("month=")]
+    folders = [folder for month in months for folder in home.objects.folders(month)]
+    # Servers that compact at the same time seldom meet in a folder.
+    SystemRandom().shuffle(folders)
+    for folder in folders:
+        total += _folder(store, home.objects, folder, grace=grace, fewest=fewest)
     return total
 
 
@@ -95,11 +98,11 @@ def remove_month(home: ParquetTraceStore, month: str) -> int:
     return home.objects.delete(found.key for found in list(home.objects.list(f"month={month}/")))
 
 
-def _folder(
-    store: Store, objects: Objects, folder: str, files: Sequence[Found], *, grace: timedelta, fewest: int
-) -> Compacted:
+def _folder(store: Store, objects: Objects, folder: str, *, grace: timedelta, fewest: int) -> Compacted:
     with store.session() as session:
         chunks = list(_chunks(session, folder))
+    # Looked for after the rows were: so whatever has replaced a file that they no longer name is seen too.
+    files = list(objects.list(folder))
     of_file: dict[str, list[_Chunk]] = {}
     for chunk in chunks:
         of_file.setdefault(chunk.file, []).append(chunk)

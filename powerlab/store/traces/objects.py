@@ -77,14 +77,16 @@ class Objects:
         except OSError as error:
             raise self._unavailable(error) from error
 
+    def folders(self, folder: str = "") -> list[str]:
+        """Return the folders right below one."""
+        entries = self._entries(folder, recursive=False)
+        return [
+            str(entry.path).removeprefix(f"{self.root}/") for entry in entries if entry.type == fs.FileType.Directory
+        ]
+
     def list(self, folder: str = "") -> Iterator[Found]:
         """Yield every object below a folder, by key; none where there is no such folder."""
-        selector = fs.FileSelector(self.path(folder).rstrip("/"), allow_not_found=True, recursive=True)
-        try:
-            entries = self.filesystem.get_file_info(selector)
-        except OSError as error:
-            raise self._unavailable(error) from error
-        for entry in sorted(entries, key=lambda entry: str(entry.path)):
+        for entry in sorted(self._entries(folder, recursive=True), key=lambda entry: str(entry.path)):
             if entry.type == fs.FileType.File:
                 yield Found(
                     key=entry.path.removeprefix(f"{self.root}/"),
@@ -104,6 +106,14 @@ class Objects:
                 raise self._unavailable(error) from error
             count += 1
         return count
+
+    def _entries(self, folder: str, *, recursive: bool) -> Iterable[fs.FileInfo]:
+        selector = fs.FileSelector(self.path(folder).rstrip("/"), allow_not_found=True, recursive=recursive)
+        try:
+            entries: Iterable[fs.FileInfo] = self.filesystem.get_file_info(selector)
+        except OSError as error:
+            raise self._unavailable(error) from error
+        return entries
 
     def _unavailable(self, error: OSError) -> UnavailableError:
         reason = " ".join(str(error).split())
