@@ -69,6 +69,14 @@ def filed(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Lab]:
     store.close()
 
 
+@pytest.fixture
+def remote(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Lab]:
+    """Traces in object storage."""
+    store = opened("s3", request, tmp_path)
+    yield lab_with(store)
+    store.close()
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def on_both(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Lab]:
     """Traces in a folder, on both databases."""

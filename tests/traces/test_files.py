@@ -116,6 +116,18 @@ def test_of_two_that_compact_the_second_takes_its_file_back(on_both: Lab, monkey
     assert recorded(on_both) == before
 
 
+def test_object_storage_is_kept_as_a_folder_is(remote: Lab) -> None:
+    fill(remote)
+    before = recorded(remote)
+    assert compact(remote.store, remote.files) == Compacted(merged_count=10, made_count=1)
+    assert compact(remote.store, remote.files) == Compacted()
+    # Storage says to the second when an object was written, and its clock is not ours.
+    assert compact(remote.store, remote.files, grace=timedelta(seconds=-5)) == Compacted(removed_count=10)
+    assert recorded(remote) == before
+    assert remove_month(remote.files, "2026-01") == 1
+    assert remote.keys == []
+
+
 def test_files_that_were_just_replaced_are_kept_however_old_they_are(
     filed: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
