@@ -112,6 +112,7 @@ def _populated(client: TestClient, store: Store, clock: Clock) -> World:
         "Finish": {**fence, "state": "done"},
         "RunUpload": upload,
         "ChunkUpload": chunk,
+        "ChunksUpload": {**fence, "chunks": [chunk["chunk"]]},
         "LeaseRequest": {},
     }
     return world

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from sqlalchemy import create_engine, text
 from powerlab.store.engine import parse_address
 from requires import missing
 
-_FAST = "-c fsync=off -c full_page_writes=off -c synchronous_commit=off -c shared_buffers=16MB -c max_connections=40"
+_FAST = ("fsync=off", "full_page_writes=off", "synchronous_commit=off", "shared_buffers=16MB", "max_connections=40")
 
 
 def postgres_program(name: str) -> str:
@@ -44,8 +44,8 @@ def _user() -> pwd.struct_passwd | None:
 
 
 @contextmanager
-def postgres_cluster() -> Iterator[str]:
-    """Yield the address of the cluster's database ``postgres``."""
+def postgres_cluster(settings: Sequence[str] = _FAST) -> Iterator[str]:
+    """Yield the address of the cluster's database ``postgres``; benchmarks bring settings that lose nothing."""
     initdb, pg_ctl = postgres_program("initdb"), postgres_program("pg_ctl")
     user = _user()
     identity = {} if user is None else {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
@@ -59,7 +59,8 @@ def postgres_cluster() -> Iterator[str]:
             assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
 
         call(initdb, "-D", data, "-A", "trust", "-U", "powerlab", "--no-sync", "-E", "UTF8", "--locale=C")
-        options = f"{_FAST} -c listen_addresses='' -c unix_socket_directories={folder}"
+        chosen = (*settings, "listen_addresses=''", f"unix_socket_directories={folder}")
+        options = " ".join(f"-c {one}" for one in chosen)
         call(pg_ctl, "-D", data, "-l", f"{folder}/log", "-w", "-o", options, "start")
         try:
             yield f"postgresql://powerlab@/postgres?host={folder}"

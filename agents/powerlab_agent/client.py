@@ -9,7 +9,7 @@ import urllib3
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.protocol.messages import (
-    ChunkUpload,
+    ChunksUpload,
     Description,
     EnrolReply,
     EnrolRequest,
@@ -117,9 +117,9 @@ class Client:
         """Upload a run."""
         return self._ask("PUT", f"/runs/{message.run.id}", message, Stored)
 
-    def put_chunk(self, run_id: str, message: ChunkUpload) -> Stored:
-        """Upload a chunk of a trace."""
-        return self._ask("PUT", f"/runs/{run_id}/traces/chunks", message, Stored)
+    def post_chunks(self, run_id: str, message: ChunksUpload) -> Stored:
+        """Upload chunks of a run's traces."""
+        return self._ask("POST", f"/runs/{run_id}/traces/chunks", message, Stored)
 
     def _ask(self, method: str, path: str, message: object, kind: type[T], read_s: float = _READ_S) -> T:
         """Send a message and return the answer; raises as :meth:`_send`, and where the answer is something else."""

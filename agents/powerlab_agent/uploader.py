@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 
-from powerlab.protocol.messages import ChunkUpload, Lease, RunUpload
+from powerlab.protocol.messages import ChunksUpload, Lease, RunUpload, TraceChunk
 from powerlab_agent.client import STALE_LEASE, UNAUTHORISED, Client, RefusedError, ServerUnreachableError
 from powerlab_agent.retry import Backoff
 from powerlab_agent.room import SpoolUnwritableError
@@ -14,6 +14,8 @@ from powerlab_agent.spool import Spool, Spooled
 from powerlab_agent.status import AgentState, Status
 
 _log = logging.getLogger("powerlab.agent")
+_TOGETHER_BYTES = 512 * 1024
+"""Samples in one request: a usual run's at once, and not too much to send again where the line is cut."""
 
 
 class LeaseLostError(Exception):
@@ -85,9 +87,23 @@ class Uploader:
         self._client.put_run(RunUpload(fencing_token=token, run=spooled.run))
         sent: list[int] = []
         try:
-            for number in spooled.chunks:
-                self._client.put_chunk(run_id, ChunkUpload(fencing_token=token, chunk=self._spool.chunk(number)))
-                sent.append(number)
+            for batch in self._batches(spooled.chunks):
+                self._client.post_chunks(run_id, ChunksUpload(fencing_token=token, chunks=tuple(batch.values())))
+                sent.extend(batch)
         except (ServerUnreachableError, RefusedError):
             self._spool.sent(sent)
             raise
+
+    def _batches(self, numbers: Iterable[int]) -> Iterator[dict[int, TraceChunk]]:
+        """Yield chunks by number, as many at a time as are sent together; a larger one goes alone."""
+        batch: dict[int, TraceChunk] = {}
+        size = 0
+        for number in numbers:
+            chunk = self._spool.chunk(number)
+            if batch and size + len(chunk.payload_base64) > _TOGETHER_BYTES:
+                yield batch
+                batch, size = {}, 0
+            batch[number] = chunk
+            size += len(chunk.payload_base64)
+        if batch:
+            yield batch

@@ -9,8 +9,10 @@ from powerlab.access.authority import Authority
 from powerlab.protocol.messages import Problem
 from powerlab.store import Store
 from powerlab_api import problems
+from powerlab_api.admission import Admission
 from powerlab_api.event_stream import Streams
 from powerlab_api.guard import Guard
+from powerlab_api.job_watch import JobWatch
 from powerlab_api.metrics import Metrics
 from powerlab_api.metrics.requests import RequestMeter
 from powerlab_api.needs import check_needs
@@ -64,6 +66,7 @@ def create_app(store: Store, settings: Settings | None = None) -> FastAPI:
     app.state.store = store
     app.state.settings = chosen
     app.state.event_streams = Streams(most=chosen.max_event_streams, lasting_s=chosen.max_event_stream_s)
+    app.state.job_watch = JobWatch(store)
     app.state.metrics = Metrics(store)
     app.state.authority = Authority(
         store=store,
@@ -80,6 +83,7 @@ def create_app(store: Store, settings: Settings | None = None) -> FastAPI:
     app.include_router(api)
     check_needs(metrics.router)
     app.include_router(metrics.router)
+    app.add_middleware(Admission, prefix=PREFIX, most_waiting=chosen.most_waiting)
     app.add_middleware(Guard, settings=chosen)
     app.add_middleware(RequestMeter, metrics=app.state.metrics.requests, prefix=PREFIX)
     return app

@@ -1,4 +1,7 @@
-"""What routes ask for, as Annotated types."""
+"""What routes ask for, as Annotated types.
+
+What asks no database is ``async``: FastAPI answers it on the event loop, and everything else in a thread of the pool.
+"""
 
 from __future__ import annotations
 
@@ -9,21 +12,28 @@ from fastapi import Depends, Query, Request
 from sqlalchemy.orm import Session
 
 from powerlab.store import Store
+from powerlab_api.job_watch import JobWatch
 from powerlab_api.settings import Settings
 
 
-def _store(request: Request) -> Store:
+async def _store(request: Request) -> Store:
     store: Store = request.app.state.store
     return store
 
 
-def _settings(request: Request) -> Settings:
+async def _settings(request: Request) -> Settings:
     settings: Settings = request.app.state.settings
     return settings
 
 
+async def _job_watch(request: Request) -> JobWatch:
+    watch: JobWatch = request.app.state.job_watch
+    return watch
+
+
 StoreDep = Annotated[Store, Depends(_store)]
 SettingsDep = Annotated[Settings, Depends(_settings)]
+JobWatchDep = Annotated[JobWatch, Depends(_job_watch)]
 
 
 def _session(store: StoreDep) -> Iterator[Session]:

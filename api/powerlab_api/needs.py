@@ -26,7 +26,7 @@ _cookie = APIKeyCookie(
 )
 
 
-def _authority(request: Request) -> Authority:
+async def _authority(request: Request) -> Authority:
     authority: Authority = request.app.state.authority
     return authority
 
@@ -42,7 +42,7 @@ Caller = Annotated[Principal, Depends(_principal)]
 """Who asks."""
 
 
-def _permitted(
+async def _permitted(
     wanted: SecurityScopes,
     caller: Caller,
     # What the description shows; Caller has looked at both already.
@@ -87,7 +87,7 @@ def check_needs(router: APIRouter) -> None:
                 )
 
 
-def _agent(caller: Caller) -> str:
+async def _agent(caller: Caller) -> str:
     if caller.device_id is None:
         raise ForbiddenError("this address is for agents.")
     return caller.device_id
@@ -97,7 +97,7 @@ AgentDevice = Annotated[str, Depends(_agent)]
 """The id of the device whose agent asks."""
 
 
-def _submitter(caller: Caller) -> str:
+async def _submitter(caller: Caller) -> str:
     return caller.name
 
 

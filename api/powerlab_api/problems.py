@@ -8,6 +8,7 @@ from http import HTTPStatus
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from sqlalchemy.exc import DataError, IntegrityError, OperationalError
+from sqlalchemy.exc import TimeoutError as NoConnectionError
 from starlette.exceptions import HTTPException
 
 from powerlab.access.limits import TooManyRequestsError
@@ -63,6 +64,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(IntegrityError, _contradiction)
     app.add_exception_handler(OperationalError, _no_database)
+    app.add_exception_handler(NoConnectionError, _no_connection)
     app.add_exception_handler(DataError, _too_much)  # PostgreSQL
     app.add_exception_handler(OverflowError, _too_much)  # SQLite's driver, and Python's own
 
@@ -112,6 +114,13 @@ def _no_database(request: Request, error: Exception) -> Response:
     if _is_full(error):
         return problem(507, "the database has no room left; make room on its disk.", "no-room", request.url.path)
     return problem(503, "the database cannot be reached now; try again later.", "no-database", request.url.path)
+
+
+def _no_connection(request: Request, error: Exception) -> Response:
+    _log.error("no connection to the database was free at %s: %s", request.url.path, error)
+    answer = problem(503, "every connection to the database is in use; try again later.", "busy", request.url.path)
+    answer.headers["Retry-After"] = "2"
+    return answer
 
 
 def _is_full(error: Exception) -> bool:

@@ -20,6 +20,7 @@ class Settings:
             itself only, so that a web page elsewhere cannot reach it through a name of its own (DNS rebinding).
         lease_s: how long a job stays with an agent that says nothing.
         max_lease_wait_s: how long a lease request may wait for a job.
+        most_waiting: requests that may wait for a thread; more are told to come later.
         max_body_bytes: larger requests are refused.
         max_event_streams: readers of live events that one process serves at the same time.
         max_event_stream_s: how long a stream lasts; then its reader asks again, and whether it still may is looked at.
@@ -32,6 +33,7 @@ class Settings:
     allowed_hosts: frozenset[str] = frozenset()
     lease_s: float = LEASE_S
     max_lease_wait_s: float = 30.0
+    most_waiting: int = 100
     max_body_bytes: int = 8 * 1024 * 1024
     max_event_streams: int = 100
     max_event_stream_s: float = 300.0

@@ -31,6 +31,7 @@ examples:
   powerlab serve --behind-proxy 127.0.0.1
 """
 DEFAULT_PORT = 8765
+_LONGEST_LEASE_S = 3600
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -56,6 +57,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--max-model-mb", type=int, default=2048, metavar="MB", help="largest model that is taken (default: 2048)"
     )
+    parser.add_argument(
+        "--lease-s",
+        type=float,
+        default=60.0,
+        metavar="SECONDS",
+        help="how long a job stays with an agent that says nothing (default: 60)",
+    )
     parser.add_argument("--tls-cert", type=Path, metavar="FILE", help="speak TLS with this certificate, chain included")
     parser.add_argument("--tls-key", type=Path, metavar="FILE", help="the certificate's private key")
     parser.add_argument(
@@ -79,9 +87,11 @@ def run(args: argparse.Namespace) -> int:
     from powerlab.cli.trace_home import trace_home
     from powerlab.store import open_store
 
+    if not 1 <= args.lease_s <= _LONGEST_LEASE_S:
+        raise PowerlabError(f"--lease-s is from 1 to {_LONGEST_LEASE_S} seconds, not {args.lease_s:g}.")
     exposure = Exposure.from_arguments(
         args.host, args.tls_cert, args.tls_key, args.behind_proxy, os.environ.get("POWERLAB_OPERATOR_TOKEN") or None
     )
     address = args.database or os.environ.get("POWERLAB_DATABASE")
     store = open_store(address or new_default_store(), traces=trace_home(args.traces))
-    return serve(store, exposure, args.port, max_model_bytes=args.max_model_mb << 20)
+    return serve(store, exposure, args.port, max_model_bytes=args.max_model_mb << 20, lease_s=args.lease_s)

@@ -29,7 +29,7 @@ from powerlab_dashboards.router import create_router
 _GRACE_S = 5
 
 
-def serve(store: Store, exposure: Exposure, port: int, *, max_model_bytes: int) -> int:
+def serve(store: Store, exposure: Exposure, port: int, *, max_model_bytes: int, lease_s: float) -> int:
     """Serve until Ctrl-C or SIGTERM.
 
     Raises:
@@ -43,7 +43,7 @@ def serve(store: Store, exposure: Exposure, port: int, *, max_model_bytes: int) 
             address = _address(listener, "http" if exposure.tls is None else "https")
             print(f"powerlab serves {store.address} at {address}", flush=True)
             print(_what_next(store, exposure, address), flush=True)
-            settings = replace(settings_of(exposure), max_model_bytes=max_model_bytes)
+            settings = replace(settings_of(exposure), max_model_bytes=max_model_bytes, lease_s=lease_s)
             app = compose(store, settings)
             with pushed(app.state.metrics.registry, os.environ), kept_compact(store):
                 _Server(_configured(app, exposure), app.state.event_streams).run(sockets=[listener])

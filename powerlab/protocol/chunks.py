@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import math
 import zlib
 from collections.abc import Iterator
 from typing import Protocol
@@ -155,5 +156,5 @@ def check_summary(said: Summary, time_ns: NDArray[np.int64], value: NDArray[np.f
     extremes = (said.t_first_ns, said.t_last_ns, said.value_min, said.value_max)
     if extremes != (int(time_ns[0]), int(time_ns[-1]), float(value.min()), float(value.max())):
         raise PowerlabError("the chunk's times or extremes do not match its samples; send it again.")
-    if not np.isclose(said.value_sum, value.sum(), rtol=1e-9, atol=1e-9):
+    if not math.isclose(said.value_sum, value.sum(), rel_tol=1e-9, abs_tol=1e-9):
         raise PowerlabError("the chunk's sum does not match its samples; send it again.")

@@ -195,6 +195,14 @@ class ChunkUpload:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ChunksUpload:
+    """Several chunks of one run that was uploaded before: all of them are stored, or none."""
+
+    fencing_token: int
+    chunks: tuple[TraceChunk, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Stored:
     """What became of an upload: ``created``, or ``unchanged`` where the same bytes were there already."""
 

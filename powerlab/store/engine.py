@@ -15,6 +15,10 @@ from powerlab.domain.errors import PowerlabError
 WRITE_OPTION = "powerlab_write"
 """Execution option of a connection whose transaction will write; see :func:`_begin`."""
 
+CONNECTIONS = 16
+"""To PostgreSQL, and threads of a server that ask it: more would only wait for the interpreter and for each other."""
+_MORE_CONNECTIONS = 8
+"""For what needs a second one while it streams; given back at once."""
 _BUSY_TIMEOUT_MS = 10_000
 _CONNECT_TIMEOUT_S = 5
 _SCHEMES = {"postgresql": "postgresql+psycopg", "postgres": "postgresql+psycopg"}
@@ -54,7 +58,14 @@ def make_engine(address: str) -> Engine:
         event.listen(engine, "connect", _set_up_sqlite)
         event.listen(engine, "begin", _begin)
         return engine
-    return create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": _CONNECT_TIMEOUT_S})
+    return create_engine(
+        url,
+        pool_size=CONNECTIONS,
+        max_overflow=_MORE_CONNECTIONS,
+        pool_timeout=_CONNECT_TIMEOUT_S,
+        pool_pre_ping=True,
+        connect_args={"connect_timeout": _CONNECT_TIMEOUT_S},
+    )
 
 
 @contextmanager

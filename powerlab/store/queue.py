@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Select, and_, func, or_, select
+from sqlalchemy import ColumnElement, CompoundSelect, Select, and_, func, or_, select
 from sqlalchemy.orm import aliased
 
 from powerlab.protocol.records import SweepState
@@ -19,8 +19,22 @@ def of_device(device_id: str) -> ColumnElement[bool]:
 
 def waiting(device_id: str, now: datetime) -> ColumnElement[bool]:
     """Return what is true of a device's jobs that may be given out: nobody holds them, or not long enough ago."""
+    return and_(of_device(device_id), _to_be_given(now))
+
+
+def devices_with_jobs(now: datetime) -> CompoundSelect[str]:
+    """Return the query for all devices that have, or may take, a job which may be given out.
+
+    It begins with such jobs, which are few: those that are over cost it nothing.
+    """
+    own = select(JobRow.device_id).where(_to_be_given(now))
+    theirs = select(SweepCandidateRow.device_id).join(JobRow, JobRow.sweep_id == SweepCandidateRow.sweep_id)
+    return own.union(theirs.where(_to_be_given(now)))
+
+
+def _to_be_given(now: datetime) -> ColumnElement[bool]:
     ran_out = and_(JobRow.state == SweepState.RUNNING.value, JobRow.deadline < now)
-    return and_(of_device(device_id), or_(JobRow.state == SweepState.QUEUED.value, ran_out))
+    return or_(JobRow.state == SweepState.QUEUED.value, ran_out)
 
 
 def next_job(device_id: str, now: datetime) -> Select[JobRow]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.protocol.messages import ChunkUpload, Lease, RunUpload, Stored
+from powerlab.protocol.messages import ChunksUpload, Lease, RunUpload, Stored
 from powerlab.sweep.events import RunFinished
 from powerlab_agent.client import Client, RefusedError, ServerUnreachableError
 from powerlab_agent.retry import Backoff
@@ -32,8 +32,8 @@ class FlakyClient(Client):
     def put_run(self, message: RunUpload) -> Stored:
         return self._maybe(lambda: super(FlakyClient, self).put_run(message))
 
-    def put_chunk(self, run_id: str, message: ChunkUpload) -> Stored:
-        return self._maybe(lambda: super(FlakyClient, self).put_chunk(run_id, message))
+    def post_chunks(self, run_id: str, message: ChunksUpload) -> Stored:
+        return self._maybe(lambda: super(FlakyClient, self).post_chunks(run_id, message))
 
     def _maybe(self, send: Any) -> Stored:
         fate = next(self.fate, "fine")
@@ -73,6 +73,24 @@ def test_everything_arrives_once(  # noqa: PLR0917 - pytest's and hypothesis's o
         assert spool.next() is None
     assert [one for one in server.runs(lease.sweep_id) if one.id == run.id] == [run]
     assert set(server.trace_counts(lease.sweep_id)) == {2}
+
+
+def test_long_recordings_go_in_several_requests(server: Any, identity: Identity, lease: Lease, tmp_path: Path) -> None:
+    class Counting(Client):
+        sizes: ClassVar[list[int]] = []
+
+        def post_chunks(self, run_id: str, message: ChunksUpload) -> Stored:
+            self.sizes.append(len(message.chunks))
+            return super().post_chunks(run_id, message)
+
+    run = make_run(lease.sweep_id, PLAN.points()[0], 0)
+    traces = (make_trace(RAIL, count=60_000), make_trace(COUNTER, count=70_000))
+    with closing(Spool(tmp_path / "spool.db")) as spool:
+        spool.add(RunFinished(run=run, traces=traces, index=1, run_count=1), lease.fencing_token)
+        Uploader(Counting(identity.server, identity.token), spool).upload_all(lease)
+        assert spool.next() is None
+    assert Counting.sizes == [1, 1, 1]
+    assert server.trace_counts(lease.sweep_id) == [2]
 
 
 def test_a_refused_run_is_set_aside_and_the_next_one_sent(

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from onnx_bytes import onnx_like, sha256
 from postgres_cluster import new_database, postgres_cluster
 from powerlab.protocol.chunks import split
-from powerlab.protocol.messages import ChunkUpload, LeaseReply, RunUpload
+from powerlab.protocol.messages import ChunksUpload, ChunkUpload, LeaseReply, RunUpload
 from powerlab.store import open_store
 from powerlab_api.app import create_app
 from powerlab_api.settings import Settings
@@ -84,7 +84,9 @@ def _populated(client: TestClient) -> World:
     sent = client.patch(f"/api/v1/models/{sha256(model)}", content=model, headers={"Upload-Offset": "0"})
     assert sent.json()["complete"]
     known = [me["device_id"], sweep_id, held.job_id, run.id, other.id, sha256(model), waiting]
-    return World(client, me["token"], known, [enrolment, wish, upload, other_upload, body(chunk)])
+    chunks = ChunksUpload(fencing_token=held.fencing_token, chunks=(chunk.chunk,))
+    good = [enrolment, wish, upload, other_upload, body(chunk), body(chunks)]
+    return World(client, me["token"], known, good)
 
 
 def spoilt(draw: st.DrawFn, value: Any) -> Any:

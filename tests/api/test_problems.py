@@ -11,11 +11,11 @@ from fastapi.testclient import TestClient
 from sqlalchemy import text
 
 from powerlab.protocol.chunks import split
-from powerlab.protocol.messages import ChunkUpload, Fence, Lease, RunUpload
+from powerlab.protocol.messages import ChunksUpload, ChunkUpload, Fence, Lease, RunUpload
 from powerlab.store import Store
 from powerlab_api.app import create_app
 from powerlab_api.settings import LOOPBACK_NAMES, Settings
-from server_examples import runs_of
+from server_examples import make_trace, runs_of
 
 
 def check(reply: Any, status: int, words: str, kind: str | None = None) -> None:
@@ -111,8 +111,6 @@ def test_other_devices_rows(agent: Any, stranger: Any, sweep_id: str, lease: Lea
 
 @pytest.fixture
 def trace_of() -> Any:
-    from server_examples import make_trace
-
     return lambda lease: ChunkUpload(fencing_token=lease.fencing_token, chunk=next(split(make_trace(count=10))))
 
 
@@ -131,6 +129,15 @@ def test_a_damaged_chunk(agent: Any, sweep_id: str, lease: Lease, trace_of: Any)
     agent.send("PUT", f"/runs/{run.id}", RunUpload(fencing_token=lease.fencing_token, run=run))
     damaged = replace(message, chunk=replace(message.chunk, sha256="0" * 64))
     check(agent.send("PUT", f"/runs/{run.id}/traces/chunks", damaged), 422, "sha256")
+
+
+def test_one_damaged_chunk_among_others(client: TestClient, agent: Any, sweep_id: str, lease: Lease) -> None:
+    run = runs_of(sweep_id)[0]
+    agent.send("PUT", f"/runs/{run.id}", RunUpload(fencing_token=lease.fencing_token, run=run))
+    good, bad = split(make_trace(count=20), 10)
+    damaged = ChunksUpload(fencing_token=lease.fencing_token, chunks=(good, replace(bad, value_sum=0.0)))
+    check(agent.send("POST", f"/runs/{run.id}/traces/chunks", damaged), 422, "sum")
+    assert client.get(f"/api/v1/runs/{run.id}/traces").json() == []
 
 
 def test_an_oversized_body(client: TestClient) -> None:

@@ -16,7 +16,7 @@ from fastapi.testclient import TestClient
 from powerlab.analysis.summary import PointSummary, summarise
 from powerlab.domain.run import Run
 from powerlab.protocol.chunks import split
-from powerlab.protocol.messages import ChunkUpload, Description, Fence, Finish, Lease, RunUpload
+from powerlab.protocol.messages import ChunksUpload, ChunkUpload, Description, Fence, Finish, Lease, RunUpload
 from powerlab.protocol.records import DevicePage, RunPage, SweepPage, SweepRecord
 from powerlab.store import open_store
 from powerlab_api.app import create_app
@@ -129,6 +129,19 @@ def test_traces_are_short_enough_to_draw(
     (whole,) = client.get(f"/api/v1/runs/{run.id}/traces", params={"points": 5000}).json()
     assert np.array_equal(whole["value"], trace.value)
     assert whole["time_ns"] == trace.time_ns.tolist()
+
+
+def test_chunks_that_come_together_are_stored_once(client: TestClient, agent: Any, sweep_id: str, lease: Lease) -> None:
+    run, trace = runs_of(sweep_id)[0], make_trace()
+    upload(agent, lease, run)
+    address, chunks = f"/runs/{run.id}/traces/chunks", tuple(split(trace, 300))
+    token = lease.fencing_token
+    assert agent.send("PUT", address, ChunkUpload(fencing_token=token, chunk=chunks[1])).status_code == 201
+    for expected in (201, 200):
+        reply = agent.send("POST", address, ChunksUpload(fencing_token=token, chunks=(*chunks, chunks[0])))
+        assert reply.status_code == expected, reply.text
+    (whole,) = client.get(f"/api/v1/runs/{run.id}/traces", params={"points": 5000}).json()
+    assert (whole["time_ns"], whole["value"]) == (trace.time_ns.tolist(), trace.value.tolist())
 
 
 def test_exports(client: TestClient, agent: Any, sweep_id: str, lease: Lease) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import math
 import time
 
-from fastapi import APIRouter, status
+from fastapi import APIRouter, Request, status
 from fastapi.concurrency import run_in_threadpool
 
 from powerlab.domain.errors import PowerlabError
@@ -15,14 +15,11 @@ from powerlab.protocol.records import JobPage, JobRecord, SweepState
 from powerlab.store.job_queries import JobFilter, job, list_jobs
 from powerlab.store.writes import jobs
 from powerlab_api.cursor import from_cursor
-from powerlab_api.deps import Cursor, Limit, ReadSession, SettingsDep, StoreDep
+from powerlab_api.deps import Cursor, JobWatchDep, Limit, ReadSession, SettingsDep, StoreDep
 from powerlab_api.needs import AgentDevice, Needs
 from powerlab_api.paging import cut
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
-
-_POLL_S = 0.5
-"""How often a waiting lease request looks; any server process may have created the job, so it asks the database."""
 
 
 @router.get("", dependencies=[Needs.viewer])
@@ -56,13 +53,15 @@ def read_job(session: ReadSession, job_id: str) -> JobRecord:
 
 
 @router.post("/lease", dependencies=[Needs.agent])
-async def lease_job(
-    store: StoreDep, settings: SettingsDep, device_id: AgentDevice, request: LeaseRequest
+async def lease_job(  # noqa: PLR0917 - what FastAPI fills in
+    http: Request,
+    store: StoreDep,
+    settings: SettingsDep,
+    watch: JobWatchDep,
+    device_id: AgentDevice,
+    request: LeaseRequest,
 ) -> LeaseReply:
-    """Give the agent's device a job, waiting for one for a while.
-
-    Waits on the event loop: a hundred idle agents must not hold the threads that the other routes run in.
-    """
+    """Give the agent's device a job, waiting for one for a while."""
 
     def look() -> Lease | None:
         with store.session() as session:
@@ -74,12 +73,21 @@ async def lease_job(
     if not math.isfinite(request.wait_s):
         raise PowerlabError("wait_s must be a finite number of seconds.")
     deadline = time.monotonic() + min(max(request.wait_s, 0.0), settings.max_lease_wait_s)
-    while True:
-        lease = await run_in_threadpool(look)
-        remaining = deadline - time.monotonic()
-        if lease is not None or remaining <= 0:
-            return LeaseReply(lease=lease)
-        await asyncio.sleep(min(_POLL_S, remaining))
+    gone = asyncio.ensure_future(_disconnected(http))
+    try:
+        while True:
+            lease = await run_in_threadpool(look)
+            remaining = deadline - time.monotonic()
+            if lease is not None or remaining <= 0 or not await watch.wait(device_id, remaining, gone):
+                return LeaseReply(lease=lease)
+    finally:
+        gone.cancel()
+
+
+async def _disconnected(request: Request) -> None:
+    """Return when whoever asked has gone: nobody would hold what they were given."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 @router.post("/{job_id}/heartbeat", dependencies=[Needs.agent])

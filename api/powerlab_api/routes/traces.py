@@ -7,12 +7,12 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response, status
 
 from powerlab.domain.power import Trace
-from powerlab.protocol.messages import ChunkUpload, Stored
+from powerlab.protocol.messages import ChunksUpload, ChunkUpload, Stored
 from powerlab.protocol.records import TraceView
 from powerlab.store import queries
 from powerlab.store.decimate import Bucket
 from powerlab.store.traces.base import trace_store
-from powerlab.store.writes.runs import store_chunk
+from powerlab.store.writes.runs import store_chunk, store_chunks
 from powerlab_api.deps import ReadSession, StoreDep
 from powerlab_api.etags import UNCHANGED, IfNoneMatch, fresh
 from powerlab_api.needs import AgentDevice, Needs
@@ -60,5 +60,16 @@ def put_chunk(store: StoreDep, device_id: AgentDevice, run_id: str, upload: Chun
     """Store a chunk in its rail's place: 201 where it is new, 200 where it is there already."""
     with store.write() as session:
         created = store_chunk(session, device_id, run_id, upload)
+    response.status_code = status.HTTP_201_CREATED if created else status.HTTP_200_OK
+    return Stored(outcome="created" if created else "unchanged")
+
+
+@router.post("/chunks", dependencies=[Needs.agent])
+def post_chunks(
+    store: StoreDep, device_id: AgentDevice, run_id: str, upload: ChunksUpload, response: Response
+) -> Stored:
+    """Store several chunks at once, all or none: 201 where one of them is new, 200 where all are there already."""
+    with store.write() as session:
+        created = store_chunks(session, device_id, run_id, upload)
     response.status_code = status.HTTP_201_CREATED if created else status.HTTP_200_OK
     return Stored(outcome="created" if created else "unchanged")

@@ -5,10 +5,9 @@ from __future__ import annotations
 from sqlalchemy import Select, select
 from sqlalchemy.orm import Session, joinedload
 
-from powerlab.domain.power import Rail
 from powerlab.protocol.messages import TraceChunk
-from powerlab.store.errors import ConflictError
 from powerlab.store.models import RailRow, TraceChunkRow
+from powerlab.store.traces.places import places_of
 
 _SAID = (
     *("position", "read_cost_ns", "t_first_ns", "t_last_ns", "sample_count"),
@@ -22,23 +21,13 @@ def new_row(session: Session, device_id: str, run_id: str, chunk: TraceChunk) ->
     Raises:
         ConflictError: other bytes were stored in its place before.
     """
-    rail = rail_row(session, device_id, chunk.rail)
-    place = (
-        *(TraceChunkRow.run_id == run_id, TraceChunkRow.rail_id == rail.id),
-        *(TraceChunkRow.part == chunk.part.value, TraceChunkRow.position == chunk.position),
-    )
-    before = session.scalar(select(TraceChunkRow.sha256).where(*place))
-    if before is None:
-        row = TraceChunkRow(run_id=run_id, rail_id=rail.id, part=chunk.part.value)
-        for name in _SAID:
-            setattr(row, name, getattr(chunk, name))
-        return row
-    if before != chunk.sha256:
-        raise ConflictError(
-            f"chunk {chunk.position} of {chunk.rail.key} of run {run_id} was uploaded before with other bytes; "
-            "the first upload stays."
-        )
-    return None
+    rail_id = places_of(session, device_id, run_id).take(chunk)
+    if rail_id is None:
+        return None
+    row = TraceChunkRow(run_id=run_id, rail_id=rail_id, part=chunk.part.value)
+    for name in _SAID:
+        setattr(row, name, getattr(chunk, name))
+    return row
 
 
 def rows_of(run_id: str, start_ns: int | None = None, end_ns: int | None = None) -> Select[TraceChunkRow]:
@@ -55,26 +44,3 @@ def rows_of(run_id: str, start_ns: int | None = None, end_ns: int | None = None)
     if end_ns is not None:
         wanted = wanted.where(TraceChunkRow.t_first_ns <= end_ns)
     return wanted
-
-
-def rail_row(session: Session, device_id: str, rail: Rail) -> RailRow:
-    """Return a device's rail as it says of itself; one that says something else is a new row."""
-    said = {
-        "device_id": device_id,
-        "source": rail.source,
-        "name": rail.name,
-        "quantity": rail.quantity.value,
-        "resolution": rail.resolution,
-        "relative_error": rail.relative_error,
-        "update_period_s": rail.update_period_s,
-        "provenance": rail.provenance.value,
-        "offset": rail.offset,
-        "lag_s": rail.lag_s,
-        "lag_error_s": rail.lag_error_s,
-    }
-    row = session.scalar(select(RailRow).filter_by(**said))
-    if row is None:
-        row = RailRow(**said)
-        session.add(row)
-        session.flush()
-    return row

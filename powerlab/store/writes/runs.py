@@ -12,7 +12,7 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.domain.quantity import METRICS, Metric
 from powerlab.domain.run import Run
 from powerlab.domain.sweep import SweepPlan
-from powerlab.protocol.messages import ChunkUpload, RunUpload
+from powerlab.protocol.messages import ChunksUpload, ChunkUpload, RunUpload
 from powerlab.protocol.wire import check_survives, digest, from_document, to_document
 from powerlab.store.errors import ConflictError, NotFoundError
 from powerlab.store.models import PointRow, RunMetricRow, RunRow
@@ -51,23 +51,30 @@ def store_run(session: Session, device_id: str, upload: RunUpload, now: datetime
 
 
 def store_chunk(session: Session, device_id: str, run_id: str, upload: ChunkUpload) -> bool:
-    """Store a chunk of a run's trace; False where the same bytes are there already.
+    """Store a chunk of a run's trace; False where the same bytes are there already. Raises as :func:`store_chunks`."""
+    chunks = ChunksUpload(fencing_token=upload.fencing_token, chunks=(upload.chunk,))
+    return store_chunks(session, device_id, run_id, chunks)
+
+
+def store_chunks(session: Session, device_id: str, run_id: str, upload: ChunksUpload) -> bool:
+    """Store chunks of a run's traces; False where the same bytes of all of them are there already.
 
     Raises:
         NotFoundError: the run was not uploaded yet.
-        ConflictError: other bytes are stored in the chunk's place.
+        ConflictError: other bytes are stored in a chunk's place.
         StaleLeaseError, ForbiddenError: the sender does not hold the sweep's job.
-        PowerlabError: the chunk is damaged.
+        PowerlabError: a chunk is damaged.
     """
-    run = session.get(RunRow, run_id)
+    run = session.execute(select(RunRow.sweep_id, RunRow.verdict).where(RunRow.id == run_id)).one_or_none()
     if run is None:
         raise NotFoundError(f"there is no run {run_id!r}; upload the run before its traces.")
     held_job_of_sweep(session, device_id, run.sweep_id, upload.fencing_token)
     check_survives(upload)
-    created = trace_store(session).append(session, device_id, run_id, upload.chunk)
-    if created:
-        count_samples(session, device_id, run.verdict, upload.chunk.sample_count)
-    return created
+    traces, chunks = trace_store(session), upload.chunks
+    new_count = sum(one.sample_count for one in chunks if traces.append(session, device_id, run_id, one))
+    if new_count:
+        count_samples(session, device_id, run.verdict, new_count)
+    return new_count > 0
 
 
 def _check(run: Run, plan: SweepPlan) -> None:
