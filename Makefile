@@ -1,7 +1,7 @@
 # powerlab: "make demo" measures this machine, "make test" runs every test. Both make and reuse .venv by themselves.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check fuzz bench bench-engine bench-sampler lock openapi docs format clean
+.PHONY: help demo test check fuzz bench bench-engine bench-sampler bench-service lock openapi docs format clean
 
 # A Python to build .venv with, where the first one found is not the right one: make demo PYTHON=/path/to/python3
 PYTHON ?=
@@ -50,6 +50,11 @@ bench-engine: ## the engine against every installed peer (15 minutes; QUICK=1: 2
 bench-sampler: ## what sampling costs, beside the ways of other tools (about 3 minutes; wants a quiet machine)
 	@scripts/setup_venv dev
 	@$(BIN)/python bench/sampler_cost.py
+
+bench-service: ## simulated agents at one server, samples stored a second (4 minutes; QUICK=1: 1; wants PostgreSQL)
+	@scripts/setup_venv dev
+	@PYTHONPATH=tests:bench $(BIN)/python -m service.load $(if $(QUICK),--agents 100 --jobs 50 --over 10 --lease-s 10)
+	@PYTHONPATH=tests:bench $(BIN)/python -m service.ingest $(if $(QUICK),--seconds 3)
 
 lock: ## resolve requirements.lock anew from pyproject.toml, for every platform and Python
 	@scripts/setup_venv dev
