@@ -10,7 +10,9 @@ import tempfile
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import create_engine, text
 
@@ -43,29 +45,63 @@ def _user() -> pwd.struct_passwd | None:
     return missing("PostgreSQL refuses to run as root, and there is neither a user postgres nor nobody")
 
 
+@dataclass
+class Cluster:
+    """A cluster that may be stopped and started again.
+
+    Attributes:
+        folder: where it lies.
+        settings: what it is started with, beside its address.
+    """
+
+    folder: Path
+    settings: Sequence[str]
+    _identity: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        user = _user()
+        if user is not None:
+            os.chown(self.folder, user.pw_uid, user.pw_gid)
+            self._identity = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+        trust = ("-A", "trust", "-U", "powerlab", "--no-sync", "-E", "UTF8", "--locale=C")
+        self._call("initdb", "-D", f"{self.folder}/data", *trust)
+
+    @property
+    def address(self) -> str:
+        return f"postgresql://powerlab@/postgres?host={self.folder}"
+
+    def start(self) -> None:
+        chosen = (*self.settings, "listen_addresses=''", f"unix_socket_directories={self.folder}")
+        options = " ".join(f"-c {one}" for one in chosen)
+        self._call("pg_ctl", "-D", f"{self.folder}/data", "-l", f"{self.folder}/log", "-w", "-o", options, "start")
+
+    def stop(self) -> None:
+        """End it as a crash would: whoever is connected is cut off, and the next start recovers from the log."""
+        self._call("pg_ctl", "-D", f"{self.folder}/data", "-m", "immediate", "-w", "stop")
+
+    def _call(self, program: str, *words: str) -> None:
+        command = (postgres_program(program), *words)
+        done = subprocess.run(command, check=False, cwd=self.folder, capture_output=True, text=True, **self._identity)
+        assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+
+
+@contextmanager
+def running_cluster(settings: Sequence[str]) -> Iterator[Cluster]:
+    """Yield a cluster that runs."""
+    with tempfile.TemporaryDirectory(prefix="powerlab-pg-") as folder:
+        cluster = Cluster(Path(folder), settings)
+        cluster.start()
+        try:
+            yield cluster
+        finally:
+            cluster.stop()
+
+
 @contextmanager
 def postgres_cluster(settings: Sequence[str] = _FAST) -> Iterator[str]:
     """Yield the address of the cluster's database ``postgres``; benchmarks bring settings that lose nothing."""
-    initdb, pg_ctl = postgres_program("initdb"), postgres_program("pg_ctl")
-    user = _user()
-    identity = {} if user is None else {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
-    with tempfile.TemporaryDirectory(prefix="powerlab-pg-") as folder:
-        if user is not None:
-            os.chown(folder, user.pw_uid, user.pw_gid)
-        data = f"{folder}/data"
-
-        def call(*command: str) -> None:
-            done = subprocess.run(command, check=False, cwd=folder, capture_output=True, text=True, **identity)
-            assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
-
-        call(initdb, "-D", data, "-A", "trust", "-U", "powerlab", "--no-sync", "-E", "UTF8", "--locale=C")
-        chosen = (*settings, "listen_addresses=''", f"unix_socket_directories={folder}")
-        options = " ".join(f"-c {one}" for one in chosen)
-        call(pg_ctl, "-D", data, "-l", f"{folder}/log", "-w", "-o", options, "start")
-        try:
-            yield f"postgresql://powerlab@/postgres?host={folder}"
-        finally:
-            call(pg_ctl, "-D", data, "-m", "immediate", "-w", "stop")
+    with running_cluster(settings) as cluster:
+        yield cluster.address
 
 
 def new_database(cluster: str) -> str:
