@@ -1,7 +1,7 @@
 # powerlab: "make demo" measures this machine, "make test" runs every test. Both make and reuse .venv by themselves.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check fuzz bench bench-engine bench-sampler bench-service lock openapi docs format clean
+.PHONY: help demo test check fuzz bench bench-engine bench-sampler bench-service bench-database lock openapi docs format clean
 
 # A Python to build .venv with, where the first one found is not the right one: make demo PYTHON=/path/to/python3
 PYTHON ?=
@@ -39,9 +39,9 @@ format: ## put Python and C++ into the house's layout
 	$(BIN)/ruff format
 	$(BIN)/python scripts/check_native.py --format
 
-bench: ## run every benchmark in bench/, one after the other
+bench: ## run every benchmark in bench/ but bench-database, one after the other
 	@scripts/setup_venv dev
-	@for file in bench/*.py; do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done
+	@for file in $(filter-out bench/big_database.py,$(wildcard bench/*.py)); do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done
 
 bench-engine: ## the engine against every installed peer (15 minutes; QUICK=1: 2; wants a quiet machine)
 	@scripts/setup_venv dev
@@ -55,6 +55,10 @@ bench-service: ## simulated agents at one server, samples stored a second (4 min
 	@scripts/setup_venv dev
 	@PYTHONPATH=tests:bench $(BIN)/python -m service.load $(if $(QUICK),--agents 100 --jobs 50 --over 10 --lease-s 10)
 	@PYTHONPATH=tests:bench $(BIN)/python -m service.ingest $(if $(QUICK),--seconds 3)
+
+bench-database: ## query times over 1 M runs and 1 G samples (16 GB of disk, PostgreSQL; RUNS=50000: fewer)
+	@scripts/setup_venv dev
+	@$(BIN)/python bench/big_database.py $(if $(RUNS),--runs $(RUNS) --samples $(RUNS)000)
 
 lock: ## resolve requirements.lock anew from pyproject.toml, for every platform and Python
 	@scripts/setup_venv dev

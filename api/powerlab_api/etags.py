@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypeVar
+import hashlib
+from typing import Annotated, Any
 
 from fastapi import Header, Response, status
 
-from powerlab.protocol.wire import digest
+from powerlab.protocol.wire import encode
+from powerlab_api.answers import answer
 
-_T = TypeVar("_T")
 UNCHANGED: dict[int | str, dict[str, Any]] = {304: {"description": "unchanged"}}
 """What a route with an ETag says of its answers."""
 IfNoneMatch = Annotated[str | None, Header(description="the ETag of what the client has")]
 
 
-def fresh(found: _T, response: Response, if_none_match: str | None) -> _T | Response:
+def fresh(found: object, if_none_match: str | None) -> Response:
     """Return an answer under its ETag, or 304 where the client has it."""
-    etag = f'"{digest(found)}"'
+    body = encode(found)
+    etag = f'"{hashlib.sha256(body).hexdigest()}"'
     if if_none_match is not None and matches(if_none_match, etag):
         return Response(status_code=status.HTTP_304_NOT_MODIFIED, headers={"ETag": etag})
-    response.headers["ETag"] = etag
-    return found
+    return answer(body, {"ETag": etag})
 
 
 def matches(if_none_match: str, etag: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from dataclasses import dataclass
 from itertools import product
 
@@ -114,6 +115,12 @@ class SweepPlan:
     def most_repeats(self) -> int:
         """Runs of one point at most."""
         return self.repeats if self.until_percent == 0 else max(self.repeats, MOST_REPEATS_UNTIL)
+
+    @property
+    def point_count(self) -> int:
+        """Number of points, counted without making them: a plan that is refused may have far too many."""
+        lists = (self.models, self.engines, self.precisions, self.scenarios, self.modes, self.batch_sizes, self.slices)
+        return math.prod(map(len, (*lists, self.threads, self.spin_us, self.cores)))
 
     def points(self) -> tuple[Point, ...]:
         """Return every combination once, in reading order."""

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from powerlab.domain.power import Rail, RailQuantity, TotalFormula
-from powerlab.domain.quantity import Metric, Provenance
-from powerlab.domain.run import Conditions, Contribution, Finding, Run, Verdict
+from powerlab.domain.power import Rail, RailQuantity
+from powerlab.domain.quantity import Provenance
 from powerlab.domain.selector import Label, Selector
 from powerlab.domain.sweep import Point, SweepPlan
 from powerlab.domain.workload import Preparation, Scenario, Workload
 from powerlab.protocol.messages import Description
 from powerlab.protocol.records import DeviceRecord, JobRecord, SweepRecord, SweepState
 from powerlab.protocol.wire import from_document
-from powerlab.store.models import DeviceRow, DeviceSnapshotRow, JobRow, PointRow, RailRow, RunRow, SweepRow, WorkloadRow
+from powerlab.store.models import DeviceRow, DeviceSnapshotRow, JobRow, PointRow, RailRow, SweepRow, WorkloadRow
 
 
 def to_workload(row: WorkloadRow) -> Workload:
@@ -32,34 +31,6 @@ def to_point(row: PointRow) -> Point:
     """Return what a point row says."""
     workload = to_workload(row.workload)
     return Point(workload=workload, threads=row.threads, mode=row.power_mode.name, spin_us=row.spin_us, cores=row.cores)
-
-
-def to_run(row: RunRow) -> Run:
-    """Return the run, equal to the one that was uploaded."""
-    return Run(
-        id=row.id,
-        sweep_id=row.sweep_id,
-        point=to_point(row.point),
-        repeat=row.repeat,
-        started_at=row.started_at,
-        window_ns=(row.window_start_ns, row.window_end_ns),
-        inference_count=row.inference_count,
-        verdict=Verdict(row.verdict),
-        findings=tuple(from_document(finding, Finding) for finding in row.findings),
-        metrics=tuple(
-            Metric(
-                name=metric.name,
-                value=metric.value,
-                low=metric.low,
-                high=metric.high,
-                provenance=Provenance(metric.provenance),
-            )
-            for metric in row.metrics
-        ),
-        total=None if row.total is None else from_document(row.total, TotalFormula),
-        budget=tuple(from_document(line, Contribution) for line in row.budget),
-        conditions=None if row.conditions is None else from_document(row.conditions, Conditions),
-    )
 
 
 def to_rail(row: RailRow) -> Rail:
@@ -105,7 +76,7 @@ def to_sweep(row: SweepRow, stored_run_count: int) -> SweepRecord:
         detail=row.job.detail,
         created_at=row.created_at,
         finished_at=row.job.finished_at,
-        planned_run_count=max(len(plan.points()) * plan.repeats, stored_run_count),
+        planned_run_count=max(plan.point_count * plan.repeats, stored_run_count),
         stored_run_count=stored_run_count,
         priority=row.job.priority,
         submitter=row.submitter,

@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import msgspec
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.pool import ConnectionPoolEntry
@@ -54,7 +55,11 @@ def make_engine(address: str) -> Engine:
     url = parse_address(address)
     if url.get_backend_name() == "sqlite":
         # check_same_thread: the pool hands a connection to one thread at a time, but not always the one that made it.
-        engine = create_engine(url, connect_args={"check_same_thread": False, "timeout": _BUSY_TIMEOUT_MS / 1000})
+        engine = create_engine(
+            url,
+            connect_args={"check_same_thread": False, "timeout": _BUSY_TIMEOUT_MS / 1000},
+            json_deserializer=msgspec.json.decode,
+        )
         event.listen(engine, "connect", _set_up_sqlite)
         event.listen(engine, "begin", _begin)
         return engine
@@ -65,6 +70,7 @@ def make_engine(address: str) -> Engine:
         pool_timeout=_CONNECT_TIMEOUT_S,
         pool_pre_ping=True,
         connect_args={"connect_timeout": _CONNECT_TIMEOUT_S},
+        json_deserializer=msgspec.json.decode,
     )
 
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVarTuple
 
-from sqlalchemy import ColumnElement, Select, func, select, tuple_
-from sqlalchemy.orm import aliased
+from sqlalchemy import ColumnElement, Select, false, func, select, tuple_
+from sqlalchemy.orm import Session
 
-from powerlab.domain.quantity import POWER_FIGURES, Provenance
+from powerlab.domain.quantity import Provenance
 from powerlab.domain.run import Verdict
 from powerlab.domain.selector import Selector
 from powerlab.domain.workload import Scenario
@@ -20,8 +20,6 @@ from powerlab.store.models import (
     DeviceSnapshotRow,
     JobRow,
     PointRow,
-    PowerModeRow,
-    RunMetricRow,
     RunRow,
     SweepRow,
     WorkloadRow,
@@ -75,20 +73,20 @@ class SweepFilter:
     created_from: datetime | None = None
     created_to: datetime | None = None
 
-    def narrow(self, wanted: Select[*_Rows]) -> Select[*_Rows]:
-        """Narrow a query of sweeps."""
+    def narrow(self, session: Session, wanted: Select[*_Rows]) -> Select[*_Rows]:
+        """Narrow a query of sweeps; which workloads a model has is looked up first, as for runs."""
         if self.device_id is not None:
             wanted = wanted.where(SweepRow.device_id == self.device_id)
         if self.state is not None:
             wanted = wanted.where(SweepRow.id.in_(select(JobRow.sweep_id).where(JobRow.state == self.state.value)))
         if self.model is not None:
-            own = select(PointRow.sweep_id).join(PointRow.workload).where(WorkloadRow.model == self.model)
-            wanted = wanted.where(SweepRow.id.in_(own))
+            loads = session.scalars(select(WorkloadRow.id).where(WorkloadRow.model == self.model)).all()
+            wanted = wanted.where(SweepRow.id.in_(select(PointRow.sweep_id).where(PointRow.workload_id.in_(loads))))
         if self.submitter is not None:
             wanted = wanted.where(SweepRow.submitter == self.submitter)
         if self.campaign_id is not None:
             wanted = wanted.where(SweepRow.campaign_id == self.campaign_id)
-        return wanted.where(*_between(SweepRow.created_at, self.created_from, self.created_to))
+        return wanted.where(*between(SweepRow.created_at, self.created_from, self.created_to))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,48 +110,56 @@ class RunFilter:
     limit: int | None = None
     after: tuple[datetime, str] | None = None
 
-    def narrow(self, wanted: Select[*_Rows]) -> Select[*_Rows]:
-        """Narrow a query of runs with their points."""
-        if self.sweep_id is not None:
-            wanted = wanted.where(RunRow.sweep_id == self.sweep_id)
-        if self.verdict is not None:
-            wanted = wanted.where(RunRow.verdict == self.verdict.value)
-        if self.provenance is not None:
-            figure = aliased(RunMetricRow)
-            of_power = (figure.name.in_(POWER_FIGURES), figure.provenance == self.provenance.value)
-            wanted = wanted.where(select(figure).where(figure.run_id == RunRow.id, *of_power).exists())
-        sweeps = tuple(self._of_sweep())
-        if sweeps:
-            wanted = wanted.where(RunRow.sweep_id.in_(select(SweepRow.id).join(SweepRow.snapshot).where(*sweeps)))
-        wanted = wanted.where(*self._of_point(), *_between(RunRow.received_at, self.received_from, self.received_to))
+    def narrow(self, session: Session, wanted: Select[*_Rows]) -> Select[*_Rows]:
+        """Narrow a query of runs.
+
+        Every wish but that for a workload is a column of the run; which workloads are meant is looked up here, for
+        the planner knows how many runs a workload has, and nothing of the answers of another query.
+        """
+        given = {
+            RunRow.sweep_id: self.sweep_id,
+            RunRow.device_id: self.device_id,
+            RunRow.threads: self.threads,
+            RunRow.mode: self.mode,
+            RunRow.verdict: self.verdict and self.verdict.value,
+            RunRow.power_provenance: self.provenance and self.provenance.value,
+            RunRow.simulated: self.simulated,
+        }
+        wanted = wanted.where(*(column == value for column, value in given.items() if value is not None))
+        wanted = wanted.where(*self._of_workload(session), *between(RunRow.received_at, *self.times()))
         if self.after is not None:
             wanted = wanted.where(tuple_(RunRow.received_at, RunRow.id) > self.after)
         return wanted
 
-    def _of_sweep(self) -> Iterator[ColumnElement[bool]]:
-        if self.device_id is not None:
-            yield SweepRow.device_id == self.device_id
-        if self.simulated is not None:
-            yield DeviceSnapshotRow.simulated == self.simulated
+    def times(self) -> tuple[datetime | None, datetime | None]:
+        """Return the first and last time of arrival: what comes after a place is not earlier than the place."""
+        starts = [one for one in (self.received_from, self.after and self.after[0]) if one is not None]
+        return max(starts, default=None), self.received_to
 
-    def _of_point(self) -> Iterator[ColumnElement[bool]]:
+    def _of_workload(self, session: Session) -> Iterator[ColumnElement[bool]]:
         given = {
             WorkloadRow.model: self.model,
             WorkloadRow.engine: self.engine,
             WorkloadRow.precision: self.precision,
             WorkloadRow.batch_size: self.batch_size,
-            WorkloadRow.scenario: None if self.scenario is None else self.scenario.value,
+            WorkloadRow.scenario: self.scenario and self.scenario.value,
         }
         loads = [column == value for column, value in given.items() if value is not None]
-        if loads:
-            yield PointRow.workload_id.in_(select(WorkloadRow.id).where(*loads))
-        if self.threads is not None:
-            yield PointRow.threads == self.threads
-        if self.mode is not None:
-            yield PointRow.power_mode_id.in_(select(PowerModeRow.id).where(PowerModeRow.name == self.mode))
+        if not loads:
+            return
+        found = session.scalars(select(WorkloadRow.id).where(*loads)).all()
+        yield RunRow.workload_id.in_(found)
+        # What is found may have come late: with the time of the first of them, all that came before is passed over.
+        first = select(func.min(RunRow.received_at)).where(
+            RunRow.workload_id == WorkloadRow.id, *between(RunRow.received_at, *self.times())
+        )
+        firsts = select(first.correlate(WorkloadRow).scalar_subquery().label("first")).where(WorkloadRow.id.in_(found))
+        earliest = session.scalar(select(func.min(firsts.subquery().c.first)))
+        yield false() if earliest is None else RunRow.received_at >= earliest
 
 
-def _between(column: Any, start: datetime | None, end: datetime | None) -> Iterator[ColumnElement[bool]]:
+def between(column: Any, start: datetime | None, end: datetime | None) -> Iterator[ColumnElement[bool]]:
+    """Yield what is true of times from ``start`` on and before ``end``."""
     if start is not None:
         yield column >= start
     if end is not None:

@@ -7,7 +7,7 @@ the identifier of its newest run. The effort grows with devices and jobs alone.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -23,6 +23,8 @@ from powerlab.store.models import DeviceRow, DeviceSnapshotRow, DeviceTallyRow, 
 
 ACCEPTED = (Verdict.VALID, Verdict.FLAGGED)
 """Verdicts of runs whose figures may be used; the others measured nothing that counts."""
+_IDS = 500
+"""Identifiers in one query."""
 _TIMEOUT_MS = 5000
 """PostgreSQL gives up after that: a monitor must not add to the load of a database that is too busy."""
 
@@ -140,14 +142,6 @@ def _devices(session: Session, jobs: Mapping[tuple[str, SweepState], int]) -> li
 def _newest(session: Session) -> dict[str, NewestRun]:
     """Return by device the accepted run that arrived last."""
     accepted = DeviceTallyRow.verdict.in_([verdict.value for verdict in ACCEPTED])
-    metrics: defaultdict[str, list[Metric]] = defaultdict(list)
-    for row in session.scalars(
-        select(RunMetricRow).join(DeviceTallyRow, DeviceTallyRow.newest_run_id == RunMetricRow.run_id).where(accepted)
-    ):
-        figure = Metric(
-            name=row.name, value=row.value, low=row.low, high=row.high, provenance=Provenance(row.provenance)
-        )
-        metrics[row.run_id].append(figure)
     rows = session.execute(
         select(DeviceTallyRow.device_id, DeviceTallyRow.verdict, RunRow.id, RunRow.received_at, PointRow)
         .join(RunRow, RunRow.id == DeviceTallyRow.newest_run_id)
@@ -156,9 +150,24 @@ def _newest(session: Session) -> dict[str, NewestRun]:
         .order_by(RunRow.received_at, RunRow.id)
         .options(joinedload(PointRow.workload), joinedload(PointRow.power_mode))
     )
+    last = {row.device_id: row for row in rows}
+    metrics = _figures(session, [row.id for row in last.values()])
     return {
         device_id: NewestRun(
             point=to_point(point), verdict=Verdict(verdict), received_at=received_at, metrics=tuple(metrics[run_id])
         )
-        for device_id, verdict, run_id, received_at, point in rows
+        for device_id, verdict, run_id, received_at, point in last.values()
     }
+
+
+def _figures(session: Session, run_ids: Sequence[str]) -> Mapping[str, Sequence[Metric]]:
+    """Return the figures of runs. Their ids are named: for a join PostgreSQL would rather read all there are."""
+    metrics: defaultdict[str, list[Metric]] = defaultdict(list)
+    for start in range(0, max(1, len(run_ids)), _IDS):
+        some = run_ids[start : start + _IDS]
+        for row in session.scalars(select(RunMetricRow).where(RunMetricRow.run_id.in_(some))):
+            figure = Metric(
+                name=row.name, value=row.value, low=row.low, high=row.high, provenance=Provenance(row.provenance)
+            )
+            metrics[row.run_id].append(figure)
+    return metrics

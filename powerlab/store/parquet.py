@@ -15,10 +15,10 @@ from pyarrow import parquet
 from powerlab.protocol.export import Cell, Column
 from powerlab.protocol.trace_export import TRACE_COLUMNS, Recorded
 
-_ROWS = 20_000
-"""Figures of one row group."""
-_SAMPLES = 1 << 18
-"""Samples of one row group, at least."""
+_FIRST_ROWS, _ROWS = 1000, 20_000
+"""Figures of the first row group, and of the later ones: whoever waits soon has something."""
+_FIRST_SAMPLES, _SAMPLES = 1 << 13, 1 << 18
+"""Samples of a row group, at least, likewise."""
 _TYPES = {"string": pa.string(), "int64": pa.int64(), "double": pa.float64()}
 
 
@@ -61,7 +61,15 @@ def rows_as_parquet(columns: Sequence[Column], rows: Iterable[tuple[Cell, ...]])
         return pa.record_batch(arrays, schema=schema)
 
     waiting = iter(rows)
-    return _written(schema, map(batch_of, iter(lambda: list(islice(waiting, _ROWS)), [])))
+    sizes = _growing(_FIRST_ROWS, _ROWS)
+    return _written(schema, map(batch_of, iter(lambda: list(islice(waiting, next(sizes))), [])))
+
+
+def _growing(first: int, most: int) -> Iterator[int]:
+    """Yield the sizes of row groups: each twice the one before, up to the usual one."""
+    while True:
+        yield first
+        first = min(2 * first, most)
 
 
 def traces_as_parquet(chunks: Iterable[Recorded]) -> Iterator[bytes]:
@@ -73,11 +81,13 @@ def traces_as_parquet(chunks: Iterable[Recorded]) -> Iterator[bytes]:
 def _enough(chunks: Iterable[Recorded]) -> Iterator[list[Recorded]]:
     """Yield chunks in groups with samples enough for a row group."""
     group: list[Recorded] = []
+    sizes = _growing(_FIRST_SAMPLES, _SAMPLES)
+    enough = next(sizes)
     for chunk in chunks:
         group.append(chunk)
-        if sum(len(one.time_ns) for one in group) >= _SAMPLES:
+        if sum(len(one.time_ns) for one in group) >= enough:
             yield group
-            group = []
+            group, enough = [], next(sizes)
     if group:
         yield group
 

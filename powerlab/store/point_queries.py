@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import func, select
-from sqlalchemy.orm import Session, contains_eager, joinedload
+from sqlalchemy import and_, func, select
+from sqlalchemy.orm import Session, contains_eager, joinedload, load_only
 
 from powerlab.domain.quantity import Metric, Provenance
 from powerlab.domain.run import Verdict
 from powerlab.protocol.records import FigureRecord, PointRecord, WorkloadRecord
 from powerlab.store.convert import to_point, to_workload
-from powerlab.store.filters import RunFilter
-from powerlab.store.models import PointRow, RunMetricRow, RunRow, SweepRow, WorkloadRow
+from powerlab.store.filters import RunFilter, between
+from powerlab.store.models import DeviceRow, PointRow, RunMetricRow, RunRow, SweepRow, WorkloadRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,8 +34,7 @@ def list_workloads(
     after: int | None = None,
 ) -> list[WorkloadRecord]:
     """Return workloads in the order in which they were first asked for; ``after`` is the last number seen."""
-    counted = select(func.count()).select_from(RunRow).join(RunRow.point)
-    stored = counted.where(PointRow.workload_id == WorkloadRow.id).scalar_subquery()
+    stored = select(func.count()).where(RunRow.workload_id == WorkloadRow.id).scalar_subquery()
     wanted = select(WorkloadRow, stored).order_by(WorkloadRow.id).limit(limit)
     if model is not None:
         wanted = wanted.where(WorkloadRow.model == model)
@@ -100,16 +99,17 @@ def list_points(session: Session, wish: PointFilter) -> list[PointRecord]:
 
 def list_figures(session: Session, wish: FigureFilter) -> list[FigureRecord]:
     """Return figures of one metric, in the order in which their runs arrived."""
+    same_run = and_(RunRow.id == RunMetricRow.run_id, RunRow.received_at == RunMetricRow.received_at)
     wanted = (
-        select(RunMetricRow, RunRow, SweepRow)
-        .join(RunRow, RunRow.id == RunMetricRow.run_id)
+        select(RunMetricRow, RunRow, DeviceRow.name)
+        .join(RunRow, same_run)
         .join(RunRow.point)
-        .join(SweepRow, SweepRow.id == RunRow.sweep_id)
+        .join(DeviceRow, DeviceRow.id == RunRow.device_id)
         .options(
+            load_only(RunRow.id, RunRow.sweep_id, RunRow.device_id, RunRow.repeat, RunRow.verdict, RunRow.received_at),
             contains_eager(RunRow.point).options(joinedload(PointRow.workload), joinedload(PointRow.power_mode)),
-            joinedload(SweepRow.device),
         )
-        .where(RunMetricRow.name == wish.name)
+        .where(RunMetricRow.name == wish.name, *between(RunMetricRow.received_at, *wish.runs.times()))
         .order_by(RunRow.received_at, RunRow.id)
         .limit(wish.runs.limit)
     )
@@ -117,15 +117,15 @@ def list_figures(session: Session, wish: FigureFilter) -> list[FigureRecord]:
         wanted = wanted.where(RunMetricRow.value >= wish.low)
     if wish.high is not None:
         wanted = wanted.where(RunMetricRow.value <= wish.high)
-    return [_to_figure(*row) for row in session.execute(wish.runs.narrow(wanted))]
+    return [_to_figure(*row) for row in session.execute(wish.runs.narrow(session, wanted))]
 
 
-def _to_figure(figure: RunMetricRow, run: RunRow, sweep: SweepRow) -> FigureRecord:
+def _to_figure(figure: RunMetricRow, run: RunRow, device_name: str) -> FigureRecord:
     return FigureRecord(
         run_id=run.id,
         sweep_id=run.sweep_id,
-        device_id=sweep.device_id,
-        device_name=sweep.device.name,
+        device_id=run.device_id,
+        device_name=device_name,
         point=to_point(run.point),
         repeat=run.repeat,
         verdict=Verdict(run.verdict),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -47,12 +46,12 @@ def preview(session: Session, request: SweepRequest, now: datetime) -> SweepPrev
         device_id=slowest.known.id,
         device_name=slowest.known.device.name,
         simulated=slowest.known.device.simulated,
-        point_count=_point_count(plan),
+        point_count=plan.point_count,
         points=() if against else plan.points()[:MOST_POINTS],
-        run_count=_point_count(plan) * plan.repeats,
+        run_count=plan.point_count * plan.repeats,
         expected_s=None if found is None else found.expected_s,
         longest_s=None if found is None else found.longest_s,
-        basis="" if found is None else _basis(plan, found.known_count, _point_count(plan)),
+        basis="" if found is None else _basis(plan, found.known_count, plan.point_count),
         complaints=against,
         candidates=() if request.any_of is None else tuple(map(_candidate, devices)),
     )
@@ -91,12 +90,6 @@ def _of_any_device(session: Session, request: SweepRequest, now: datetime) -> tu
         except PowerlabError as error:
             found.append(str(error))
     return (*found, *filter(None, [priority_complaint(request.priority)]))
-
-
-def _point_count(plan: SweepPlan) -> int:
-    """Return the number of combinations without making them: a plan that is refused may have far too many."""
-    lists = (plan.models, plan.engines, plan.precisions, plan.scenarios, plan.modes, plan.batch_sizes, plan.slices)
-    return math.prod(map(len, (*lists, plan.threads, plan.spin_us, plan.cores)))
 
 
 def _basis(plan: SweepPlan, known: int, count: int) -> str:

@@ -12,14 +12,12 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.domain.power import POWER_QUANTITIES, Part, Trace
 from powerlab.domain.run import Run
 from powerlab.protocol.records import DeviceRecord, SweepRecord
-from powerlab.store.convert import to_device, to_run, to_sweep
+from powerlab.store.convert import to_device, to_sweep
 from powerlab.store.errors import NotFoundError
 from powerlab.store.filters import DeviceFilter, RunFilter, SweepFilter
 from powerlab.store.models import DeviceRow, DeviceSnapshotRow, PointRow, RunRow, SweepCandidateRow, SweepRow
+from powerlab.store.run_rows import read_runs, run_rows
 from powerlab.store.traces.base import trace_store, whole
-
-_BATCH = 200
-"""Rows fetched at a time where a result is streamed."""
 
 
 def newest_snapshot(session: Session, device_id: str) -> DeviceSnapshotRow:
@@ -61,7 +59,7 @@ def _sweeps() -> Select[SweepRow, int]:
     stored = select(func.count()).where(RunRow.sweep_id == SweepRow.id).scalar_subquery()
     return select(SweepRow, stored).options(
         joinedload(SweepRow.device),
-        joinedload(SweepRow.snapshot),
+        joinedload(SweepRow.snapshot).load_only(DeviceSnapshotRow.simulated),
         joinedload(SweepRow.job),
         selectinload(SweepRow.candidates).joinedload(SweepCandidateRow.device),
     )
@@ -76,7 +74,7 @@ def list_sweeps(
 ) -> list[SweepRecord]:
     """Return sweeps, newest first; ``after`` is the (created_at, id) of the last one seen."""
     chosen = wish or SweepFilter()
-    wanted = chosen.narrow(_sweeps()).order_by(SweepRow.created_at.desc(), SweepRow.id.desc()).limit(limit)
+    wanted = chosen.narrow(session, _sweeps()).order_by(SweepRow.created_at.desc(), SweepRow.id.desc()).limit(limit)
     if after is not None:
         wanted = wanted.where(tuple_(SweepRow.created_at, SweepRow.id) < after)
     return [to_sweep(row, count) for row, count in session.execute(wanted)]
@@ -90,38 +88,24 @@ def sweep(session: Session, sweep_id: str) -> SweepRecord:
     return to_sweep(*found)
 
 
-def _runs() -> Select[RunRow]:
-    return (
-        select(RunRow)
-        .join(RunRow.point)
-        .options(
-            joinedload(RunRow.point).joinedload(PointRow.workload),
-            joinedload(RunRow.point).joinedload(PointRow.power_mode),
-            selectinload(RunRow.metrics),
-        )
-    )
-
-
 def runs_of_sweep(session: Session, sweep_id: str) -> list[Run]:
     """Return a sweep's runs in plan order, repeats of a point in their order; raises NotFoundError."""
     sweep(session, sweep_id)
-    wanted = _runs().where(RunRow.sweep_id == sweep_id).order_by(PointRow.position, RunRow.repeat)
-    return [to_run(row) for row in session.scalars(wanted)]
+    wanted = run_rows().where(RunRow.sweep_id == sweep_id).order_by(PointRow.position, RunRow.repeat)
+    return [run for _, run in read_runs(session, wanted)]
 
 
 def stream_runs(session: Session, wish: RunFilter) -> Iterator[tuple[datetime, Run]]:
     """Yield runs with the time each arrived, in that order, fetching a few rows at a time."""
-    wanted = wish.narrow(_runs()).order_by(RunRow.received_at, RunRow.id).limit(wish.limit)
-    for row in session.scalars(wanted.execution_options(yield_per=_BATCH)):
-        yield row.received_at, to_run(row)
+    wanted = run_rows().order_by(RunRow.received_at, RunRow.id).limit(wish.limit)
+    return read_runs(session, wish.narrow(session, wanted), streamed=wish.limit is None)
 
 
 def run(session: Session, run_id: str) -> Run:
     """Return one run; raises NotFoundError."""
-    row = session.scalar(_runs().where(RunRow.id == run_id))
-    if row is None:
-        raise NotFoundError(f"there is no run {run_id!r}; `powerlab runs list` (GET /api/v1/runs) lists them.")
-    return to_run(row)
+    for _, found in read_runs(session, run_rows().where(RunRow.id == run_id)):
+        return found
+    raise NotFoundError(f"there is no run {run_id!r}; `powerlab runs list` (GET /api/v1/runs) lists them.")
 
 
 def run_id_from(session: Session, beginning: str) -> str:

@@ -57,7 +57,8 @@ def copies(store: Store, run_id: str, count: int) -> None:
 
 @pytest.mark.parametrize("format_", ["csv", "parquet"])
 def test_runs(store: Store, device_id: str, sweep_id: str, format_: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store_parquet, "_ROWS", 500)
+    for size in ("_FIRST_ROWS", "_ROWS"):
+        monkeypatch.setattr(store_parquet, size, 500)
     run = runs_of(sweep_id)[0]
     upload(store, device_id, take(store, device_id), run)
 

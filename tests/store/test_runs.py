@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import numpy as np
 import pytest
+from alembic import command
+from sqlalchemy import inspect, text
+from sqlalchemy.exc import IntegrityError
 
 from powerlab.analysis.summary import summarise
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.quantity import Metric, Provenance
 from powerlab.domain.run import Run, Verdict
+from powerlab.protocol.messages import Finish, SweepRequest
 from powerlab.store import Store, queries
 from powerlab.store.decimate import Bucket
+from powerlab.store.engine import changing_tables
 from powerlab.store.errors import ConflictError, NotFoundError
+from powerlab.store.schema import alembic_config
 from powerlab.store.traces.base import trace_store
+from powerlab.store.writes import jobs
+from powerlab.store.writes.sweeps import create_sweep
 from server_examples import COUNTER, PLAN, RAIL, Clock, make_run, make_trace, runs_of
 from store_writing import take, upload, upload_trace
 
@@ -165,3 +174,78 @@ def test_runs_are_filtered_and_paged(store: Store, clock: Clock, device_id: str,
 def test_what_is_not_there_is_said(store: Store, ask: object) -> None:
     with store.session() as session, pytest.raises(NotFoundError, match="nonsense"):
         ask(session, "nonsense")
+
+
+def test_figures_of_power_of_several_provenances_are_refused(store: Store, device_id: str, sweep_id: str) -> None:
+    mixed = (_metric(), _metric(name="energy_per_image_j", provenance=Provenance.ESTIMATED))
+    with pytest.raises(PowerlabError, match="come from one place; these are estimated and measured"):
+        upload(store, device_id, take(store, device_id), replace(runs_of(sweep_id)[0], metrics=mixed))
+
+
+COPIES = text(
+    "SELECT count(*) FROM run JOIN sweep ON sweep.id = run.sweep_id JOIN point ON point.id = run.point_id "
+    "JOIN power_mode ON power_mode.id = point.power_mode_id "
+    "JOIN device_snapshot ON device_snapshot.id = sweep.snapshot_id "
+    "WHERE run.device_id = sweep.device_id AND run.workload_id = point.workload_id AND run.threads = point.threads "
+    "AND run.mode = power_mode.name AND run.simulated = device_snapshot.simulated "
+    "AND run.power_provenance = 'measured'"
+)
+SAME_TIMES = text(
+    "SELECT count(*) FROM run_metric "
+    "JOIN run ON run.id = run_metric.run_id AND run.received_at = run_metric.received_at"
+)
+
+
+def test_what_runs_are_looked_for_by_is_what_it_was_copied_from(store: Store, device_id: str, sweep_id: str) -> None:
+    held = take(store, device_id)
+    for run in runs_of(sweep_id):
+        upload(store, device_id, held, run)
+    for again in ("0012", "head"):
+        with store.session() as session:
+            assert session.scalar(COPIES) == 24
+            assert session.scalar(SAME_TIMES) == 4 * 24
+        if again != "head":
+            with changing_tables(store.engine) as connection:
+                command.downgrade(alembic_config(connection), again)
+                assert "threads" not in {one["name"] for one in inspect(connection).get_columns("run")}
+                command.upgrade(alembic_config(connection), "head")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE run SET device_id = 'another'",
+        "UPDATE run SET threads = 77",
+        "UPDATE run SET power_provenance = 'rumour'",
+        "UPDATE run_metric SET received_at = '2020-01-01 00:00:00'",
+    ],
+)
+def test_the_database_holds_the_copies(store: Store, device_id: str, sweep_id: str, statement: str) -> None:
+    _stored(store, device_id, sweep_id)
+    with pytest.raises(IntegrityError), store.write() as session:
+        session.execute(text(statement))
+
+
+def test_runs_of_a_model_that_came_late_are_found_behind_all_others(
+    store: Store, clock: Clock, device_id: str, sweep_id: str
+) -> None:
+    held = take(store, device_id)
+    for run in runs_of(sweep_id)[:4]:
+        upload(store, device_id, held, run)
+        clock.forward(60)
+    with store.write() as session:
+        request = SweepRequest(device_id=device_id, plan=replace(PLAN, models=("alexnet",)), priority=1)
+        late_id = create_sweep(session, request, store.clock())
+    with store.write() as session:
+        jobs.finish(session, device_id, held.job_id, Finish(fencing_token=held.fencing_token, state="done"), clock())
+    held, late = take(store, device_id), runs_of(late_id, replace(PLAN, models=("alexnet",)))[:3]
+    for run in late:
+        upload(store, device_id, held, run)
+        clock.forward(60)
+    with store.session() as session:
+        wish = queries.RunFilter(model="alexnet", limit=2)
+        first = list(queries.stream_runs(session, wish))
+        assert [run for _, run in first] == late[:2]
+        rest = queries.stream_runs(session, replace(wish, after=(first[-1][0], first[-1][1].id)))
+        assert [run for _, run in rest] == late[2:]
+        assert list(queries.stream_runs(session, replace(wish, received_to=clock() - timedelta(hours=1)))) == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Response
 
 from powerlab.domain.device import Capabilities
 from powerlab.domain.mode import PowerMode
@@ -13,6 +13,7 @@ from powerlab.protocol.records import DevicePage, DeviceRecord
 from powerlab.store import queries
 from powerlab.store.filters import DeviceFilter
 from powerlab.store.selection import expanded
+from powerlab_api.answers import written
 from powerlab_api.deps import Cursor, Limit, ReadSession
 from powerlab_api.needs import Needs
 from powerlab_api.paging import cut, place_of
@@ -21,7 +22,7 @@ from powerlab_api.run_wishes import Moment
 router = APIRouter(prefix="/devices", tags=["devices"])
 
 
-@router.get("", dependencies=[Needs.viewer])
+@router.get("", dependencies=[Needs.viewer], response_model=DevicePage)
 def list_devices(
     session: ReadSession,
     *,
@@ -33,7 +34,7 @@ def list_devices(
     group: Annotated[str, Query(description="a group's name")] = "",
     limit: Limit = 100,
     cursor: Cursor = None,
-) -> DevicePage:
+) -> Response:
     """Return devices with their capabilities, in the order of their names."""
     wish = DeviceFilter(
         name=name,
@@ -45,7 +46,7 @@ def list_devices(
         after=place_of(cursor, tuple[str, str]),
     )
     items, more = cut(queries.list_devices(session, wish), limit, lambda one: (one.device.name, one.id))
-    return DevicePage(items=items, next_cursor=more)
+    return written(DevicePage(items=items, next_cursor=more))
 
 
 @router.get("/{device_id}", dependencies=[Needs.viewer])

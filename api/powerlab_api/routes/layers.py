@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 
 from powerlab.domain.layers import LayerProfile
 from powerlab.protocol.records import LayerProfilePage
 from powerlab.store.layer_queries import layer_profile, list_layer_profiles
+from powerlab_api.answers import written
 from powerlab_api.cursor import from_cursor, to_cursor
 from powerlab_api.deps import Cursor, Limit, ReadSession
 from powerlab_api.needs import Needs
@@ -14,15 +15,15 @@ from powerlab_api.needs import Needs
 router = APIRouter(prefix="/layers", tags=["layers"])
 
 
-@router.get("", dependencies=[Needs.viewer])
+@router.get("", dependencies=[Needs.viewer], response_model=LayerProfilePage)
 def list_layers(
-    session: ReadSession, *, device_id: str | None = None, limit: Limit = 100, cursor: Cursor = None
-) -> LayerProfilePage:
+    session: ReadSession, *, device_id: str | None = None, limit: Limit = 20, cursor: Cursor = None
+) -> Response:
     """Return layer profiles, newest first."""
     found = list_layer_profiles(session, device_id=device_id, limit=limit + 1, after=from_cursor(cursor))
     items = found[:limit]
     more = to_cursor(items[-1][0], items[-1][1].id) if len(found) > limit else None
-    return LayerProfilePage(items=tuple(profile for _, profile in items), next_cursor=more)
+    return written(LayerProfilePage(items=tuple(profile for _, profile in items), next_cursor=more))
 
 
 @router.get("/{profile_id}", dependencies=[Needs.viewer])

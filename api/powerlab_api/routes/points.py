@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Response
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.quantity import METRICS
 from powerlab.protocol.records import FigurePage, PointPage, WorkloadPage
 from powerlab.store.point_queries import FigureFilter, PointFilter, list_figures, list_points, list_workloads
+from powerlab_api.answers import written
 from powerlab_api.cursor import from_cursor
 from powerlab_api.deps import Cursor, Limit, ReadSession
 from powerlab_api.needs import Needs
@@ -36,7 +37,7 @@ def read_workloads(
     return WorkloadPage(items=items, next_cursor=more)
 
 
-@router.get("/points", dependencies=[Needs.viewer])
+@router.get("/points", dependencies=[Needs.viewer], response_model=PointPage)
 def read_points(
     session: ReadSession,
     *,
@@ -47,7 +48,7 @@ def read_points(
     threads: Annotated[int | None, Query(ge=1)] = None,
     limit: Limit = 100,
     cursor: Cursor = None,
-) -> PointPage:
+) -> Response:
     """Return points of sweeps, in the order in which they were asked for."""
     wish = PointFilter(
         sweep_id=sweep_id,
@@ -59,10 +60,10 @@ def read_points(
         after=place_of(cursor, int),
     )
     items, more = cut(list_points(session, wish), limit, lambda one: one.number)
-    return PointPage(items=items, next_cursor=more)
+    return written(PointPage(items=items, next_cursor=more))
 
 
-@router.get("/metrics", dependencies=[Needs.viewer])
+@router.get("/metrics", dependencies=[Needs.viewer], response_model=FigurePage)
 def read_figures(
     session: ReadSession,
     runs: RunWish,
@@ -72,11 +73,11 @@ def read_figures(
     high: Annotated[float | None, Query(description="only figures of at most this")] = None,
     limit: Limit = 100,
     cursor: Cursor = None,
-) -> FigurePage:
+) -> Response:
     """Return one metric's figures across runs, each with its interval, provenance and what it was measured on."""
     if name not in METRICS:
         raise PowerlabError(f"there is no metric {name!r}; choose one of: {', '.join(METRICS)}.")
     paged = replace(runs, limit=limit + 1, after=from_cursor(cursor))
     found = list_figures(session, FigureFilter(name=name, low=low, high=high, runs=paged))
     items, more = cut(found, limit, lambda one: (one.received_at, one.run_id))
-    return FigurePage(items=items, next_cursor=more)
+    return written(FigurePage(items=items, next_cursor=more))

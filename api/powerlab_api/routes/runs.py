@@ -14,6 +14,7 @@ from powerlab.protocol.records import RunPage
 from powerlab.store import queries
 from powerlab.store.audit import audit_run
 from powerlab.store.writes.runs import store_run
+from powerlab_api.answers import written
 from powerlab_api.cursor import from_cursor
 from powerlab_api.deps import Cursor, Limit, ReadSession, StoreDep
 from powerlab_api.etags import UNCHANGED, IfNoneMatch, fresh
@@ -24,24 +25,22 @@ from powerlab_api.run_wishes import RunWish
 router = APIRouter(prefix="/runs", tags=["runs"])
 
 
-@router.get("", dependencies=[Needs.viewer])
-def list_runs(session: ReadSession, runs: RunWish, *, limit: Limit = 100, cursor: Cursor = None) -> RunPage:
+@router.get("", dependencies=[Needs.viewer], response_model=RunPage)
+def list_runs(session: ReadSession, runs: RunWish, *, limit: Limit = 100, cursor: Cursor = None) -> Response:
     """Return runs in the order in which they arrived."""
     wish = replace(runs, limit=limit + 1, after=from_cursor(cursor))
     items, more = cut(list(queries.stream_runs(session, wish)), limit, lambda one: (one[0], one[1].id))
-    return RunPage(items=tuple(run for _, run in items), next_cursor=more)
+    return written(RunPage(items=tuple(run for _, run in items), next_cursor=more))
 
 
 @router.get("/{run_id}", dependencies=[Needs.viewer], response_model=Run, responses=UNCHANGED)
-def read_run(
-    session: ReadSession, run_id: str, response: Response, if_none_match: IfNoneMatch = None
-) -> Run | Response:
+def read_run(session: ReadSession, run_id: str, if_none_match: IfNoneMatch = None) -> Response:
     """Return one run. Runs never change, so that its ETag holds for ever.
 
     ``run_id`` may be the beginning of an identifier, where no other run's begins so.
     """
     run = queries.run(session, queries.run_id_from(session, run_id))
-    return fresh(run, response, if_none_match)
+    return fresh(run, if_none_match)
 
 
 @router.get("/{run_id}/audit", dependencies=[Needs.viewer])

@@ -11,6 +11,7 @@ from powerlab.protocol.records import SweepPage, SweepRecord, SweepState
 from powerlab.store import queries
 from powerlab.store.filters import SweepFilter
 from powerlab.store.writes.sweeps import submit_sweep
+from powerlab_api.answers import written
 from powerlab_api.cursor import from_cursor
 from powerlab_api.deps import Cursor, Limit, ReadSession, StoreDep
 from powerlab_api.etags import UNCHANGED, IfNoneMatch, fresh
@@ -74,7 +75,7 @@ def answer(response: Response, record: SweepRecord, *, created: bool) -> SweepRe
     return record
 
 
-@router.get("", dependencies=[Needs.viewer])
+@router.get("", dependencies=[Needs.viewer], response_model=SweepPage)
 def list_sweeps(
     session: ReadSession,
     *,
@@ -87,7 +88,7 @@ def list_sweeps(
     created_to: Moment = None,
     limit: Limit = 50,
     cursor: Cursor = None,
-) -> SweepPage:
+) -> Response:
     """Return sweeps, newest first."""
     wish = SweepFilter(
         device_id=device_id,
@@ -100,7 +101,7 @@ def list_sweeps(
     )
     found = queries.list_sweeps(session, wish, limit=limit + 1, after=from_cursor(cursor))
     items, more = cut(found, limit, lambda one: (one.created_at, one.id))
-    return SweepPage(items=items, next_cursor=more)
+    return written(SweepPage(items=items, next_cursor=more))
 
 
 @router.get(
@@ -109,11 +110,9 @@ def list_sweeps(
     response_model=SweepRecord,
     responses=UNCHANGED,
 )
-def read_sweep(
-    session: ReadSession, sweep_id: str, response: Response, if_none_match: IfNoneMatch = None
-) -> SweepRecord | Response:
+def read_sweep(session: ReadSession, sweep_id: str, if_none_match: IfNoneMatch = None) -> Response:
     """Return one sweep."""
-    return fresh(queries.sweep(session, sweep_id), response, if_none_match)
+    return fresh(queries.sweep(session, sweep_id), if_none_match)
 
 
 @router.get(
@@ -122,8 +121,6 @@ def read_sweep(
     response_model=tuple[PointSummary, ...],
     responses=UNCHANGED,
 )
-def list_points(
-    session: ReadSession, sweep_id: str, response: Response, if_none_match: IfNoneMatch = None
-) -> tuple[PointSummary, ...] | Response:
+def list_points(session: ReadSession, sweep_id: str, if_none_match: IfNoneMatch = None) -> Response:
     """Return one summary for each point that has runs: medians with their intervals, and what the rules said."""
-    return fresh(summarise(queries.runs_of_sweep(session, sweep_id)), response, if_none_match)
+    return fresh(summarise(queries.runs_of_sweep(session, sweep_id)), if_none_match)

@@ -37,14 +37,13 @@ Nanoseconds = Annotated[int | None, Query(ge=0, le=2**63 - 1, description="on th
 def read_traces(
     session: ReadSession,
     run_id: str,
-    response: Response,
     *,
     from_ns: Nanoseconds = None,
     to_ns: Nanoseconds = None,
     points: Annotated[int, Query(ge=2, le=100_000, description="samples of each rail at most")] = 1000,
     bucket: Annotated[Bucket, Query(description="extremes of neighbouring samples, or their mean")] = Bucket.MINMAX,
     if_none_match: IfNoneMatch = None,
-) -> tuple[TraceView, ...] | Response:
+) -> Response:
     """Return what was recorded with a run, whole or within a window: one trace a rail and part of the run.
 
     Both ends of the window belong to it. Of a trace that is longer than ``points`` neighbours are drawn together; with
@@ -52,7 +51,7 @@ def read_traces(
     """
     queries.run(session, run_id)
     found = trace_store(session).decimate(session, run_id, points, bucket, start_ns=from_ns, end_ns=to_ns)
-    return fresh(tuple(map(_view, found)), response, if_none_match)
+    return fresh(tuple(map(_view, found)), if_none_match)
 
 
 @router.put("/chunks", dependencies=[Needs.agent])

@@ -5,14 +5,22 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from powerlab.store import Store, queries
+from powerlab.store.filters import DeviceFilter
 from powerlab_dashboards.render import page
+
+LIMIT = 25
+_LAST = "~"
+"""After every identifier; names are unique."""
 
 
 def add_routes(router: APIRouter, store: Store) -> None:
     """Add ``/devices``."""
 
     @router.get("/devices")
-    def devices() -> Response:
+    def devices(after: str = "", name: str = "") -> Response:
+        """Show devices by their names: those that come after one, or one and those whose names hold its name."""
+        wish = DeviceFilter(name=name or None, after=(after, _LAST) if after else None, limit=LIMIT + 1)
         with store.session() as session:
-            records = queries.list_devices(session)
-        return page("devices.html", section="devices", devices=records)
+            records = queries.list_devices(session, wish)
+        more = records[LIMIT - 1].device.name if len(records) > LIMIT else ""
+        return page("devices.html", section="devices", devices=records[:LIMIT], chosen=after or name, more=more)

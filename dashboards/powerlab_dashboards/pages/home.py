@@ -7,9 +7,11 @@ from fastapi import APIRouter, Response
 from powerlab.domain.device import Capabilities
 from powerlab.protocol.records import OVER, SweepState
 from powerlab.store import Store, queries
+from powerlab.store.filters import DeviceFilter
 from powerlab_dashboards.render import page
 
-SWEEP_LIMIT = 200
+SWEEP_LIMIT = 100
+DEVICE_LIMIT = 50
 UNFINISHED = tuple(state for state in SweepState if state not in OVER)
 STATE_WORDS = {
     SweepState.QUEUED: "waiting for the device",
@@ -27,12 +29,14 @@ def add_routes(router: APIRouter, store: Store) -> None:
     @router.get("/")
     def home() -> Response:
         with store.session() as session:
-            sweeps, devices = queries.list_sweeps(session, limit=SWEEP_LIMIT), queries.list_devices(session)
+            sweeps = queries.list_sweeps(session, limit=SWEEP_LIMIT)
+            devices = queries.list_devices(session, DeviceFilter(limit=DEVICE_LIMIT))
         return page(
             "home.html",
             section="sweeps",
             sweeps=sweeps,
             sweep_limit=SWEEP_LIMIT,
+            device_limit=DEVICE_LIMIT,
             unfinished_states=UNFINISHED,
             state_words=STATE_WORDS,
             unfinished=any(sweep.state in UNFINISHED for sweep in sweeps),

@@ -16,7 +16,7 @@ from powerlab_dashboards.charts.registry import LAYER_CHARTS
 from powerlab_dashboards.pages.figures import figure_response, view_of
 from powerlab_dashboards.render import not_found, page
 
-LIMIT = 200
+LIMIT = 40
 
 
 def layer_findings(profile: LayerProfile) -> list[tuple[Finding, int]]:

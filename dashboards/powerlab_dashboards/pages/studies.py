@@ -18,6 +18,8 @@ from powerlab_dashboards.render import not_found, page
 
 SWEEP_LIMIT = 200
 """How many of the newest sweeps are looked through."""
+MOST_SHOWN = 8
+"""How many of them are shown at most."""
 
 
 def add_routes(router: APIRouter, store: Store) -> None:
@@ -49,14 +51,17 @@ def add_routes(router: APIRouter, store: Store) -> None:
             ratio_words=ratio_words,
             verdict_words=verdict_words,
             sweep_limit=SWEEP_LIMIT,
+            most_shown=MOST_SHOWN,
         )
 
 
 def repeated_in(session: Session, study: Study) -> list[Repeated]:
     """Return what the store has of a study, newest first: of every device, each point from its newest sweep."""
-    found = []
+    found: list[Repeated] = []
     seen: set[tuple[str, str]] = set()
     for record in queries.list_sweeps(session, limit=SWEEP_LIMIT):
+        if len(found) == MOST_SHOWN:
+            break
         points = record.plan.points()
         if not study.asked_by(points):
             continue

@@ -122,6 +122,7 @@ class AuditEventRow(Base):
     """Who did what to what, never changed afterwards."""
 
     __tablename__ = "audit_event"
+    __table_args__ = (*(Index(None, name, "at") for name in ("actor", "action", "subject")),)
 
     id: Mapped[int] = mapped_column(BigKey, primary_key=True)
     at: Mapped[datetime] = mapped_column(index=True)

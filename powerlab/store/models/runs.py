@@ -5,8 +5,17 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, LargeBinary, String, UniqueConstraint
-from sqlalchemy.orm import Mapped, mapped_column, relationship
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    LargeBinary,
+    String,
+    UniqueConstraint,
+)
+from sqlalchemy.orm import Mapped, foreign, mapped_column, relationship
 
 from powerlab.domain.power import Part
 from powerlab.domain.quantity import Provenance
@@ -15,22 +24,35 @@ from powerlab.store.models.base import Base, BigKey, Json, Uuid, one_of
 from powerlab.store.models.devices import RailRow
 from powerlab.store.models.sweeps import PointRow
 
+RUN_WISHES = ("device_id", "workload_id", "threads", "mode", "verdict", "simulated", "power_provenance")
+"""What runs are looked for by."""
+
 
 class RunRow(Base):
-    """One measured repeat of a point, under the identifier its device gave it; never changed afterwards."""
+    """One measured repeat of a point, under the identifier its device gave it; never changed afterwards.
+
+    What runs are looked for by stands in the row itself, copied from sweep, point and figures: with the time of arrival
+    behind it in an index, the next page of any wish is read where it lies, however many runs there are.
+    """
 
     __tablename__ = "run"
     __table_args__ = (
         UniqueConstraint("point_id", "repeat"),
+        UniqueConstraint("received_at", "id"),
+        ForeignKeyConstraint(["sweep_id", "device_id"], ["sweep.id", "sweep.device_id"]),
+        ForeignKeyConstraint(
+            ["point_id", "workload_id", "threads"], ["point.id", "point.workload_id", "point.threads"]
+        ),
         CheckConstraint(one_of("verdict", Verdict), name="verdict"),
+        CheckConstraint(one_of("power_provenance", Provenance), name="power_provenance"),
         CheckConstraint("repeat >= 0 AND inference_count >= 0", name="counts"),
         CheckConstraint("window_start_ns <= window_end_ns", name="window"),
-        Index(None, "received_at", "id"),
+        *(Index(None, name, "received_at") for name in RUN_WISHES),
     )
 
     id: Mapped[str] = mapped_column(Uuid, primary_key=True)
-    sweep_id: Mapped[str] = mapped_column(Uuid, ForeignKey("sweep.id"), index=True)
-    point_id: Mapped[int] = mapped_column(BigKey, ForeignKey("point.id"))
+    sweep_id: Mapped[str] = mapped_column(Uuid, index=True)
+    point_id: Mapped[int] = mapped_column(BigKey)
     repeat: Mapped[int]
     started_at: Mapped[str] = mapped_column(String(40))
     window_start_ns: Mapped[int] = mapped_column(BigInteger)
@@ -43,7 +65,13 @@ class RunRow(Base):
     conditions: Mapped[dict[str, Any] | None] = mapped_column(Json)
     sha256: Mapped[str] = mapped_column(String(64))
     received_at: Mapped[datetime]
-    point: Mapped[PointRow] = relationship()
+    device_id: Mapped[str] = mapped_column(Uuid)
+    workload_id: Mapped[int] = mapped_column(BigKey)
+    threads: Mapped[int]
+    mode: Mapped[str] = mapped_column(String(200))
+    simulated: Mapped[bool]
+    power_provenance: Mapped[str | None] = mapped_column(String(20))
+    point: Mapped[PointRow] = relationship(primaryjoin=lambda: foreign(RunRow.point_id) == PointRow.id, viewonly=True)
     metrics: Mapped[list[RunMetricRow]] = relationship(order_by="RunMetricRow.position")
 
 
@@ -52,13 +80,14 @@ class RunMetricRow(Base):
 
     __tablename__ = "run_metric"
     __table_args__ = (
+        ForeignKeyConstraint(["run_id", "received_at"], ["run.id", "run.received_at"]),
         CheckConstraint(one_of("provenance", Provenance), name="provenance"),
         CheckConstraint("(low IS NULL) = (high IS NULL)", name="interval_is_whole"),
         CheckConstraint("low IS NULL OR (low <= value AND value <= high)", name="interval_holds_value"),
-        Index(None, "name", "value"),
+        Index(None, "name", "received_at", "value"),
     )
 
-    run_id: Mapped[str] = mapped_column(Uuid, ForeignKey("run.id"), primary_key=True)
+    run_id: Mapped[str] = mapped_column(Uuid, primary_key=True)
     name: Mapped[str] = mapped_column(String(100), primary_key=True)
     position: Mapped[int]
     value: Mapped[float]
@@ -66,6 +95,7 @@ class RunMetricRow(Base):
     low: Mapped[float | None]
     high: Mapped[float | None]
     provenance: Mapped[str] = mapped_column(String(20))
+    received_at: Mapped[datetime]
 
 
 class TraceChunkRow(Base):

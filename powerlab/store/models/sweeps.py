@@ -84,7 +84,11 @@ class SweepRow(Base):
     """
 
     __tablename__ = "sweep"
-    __table_args__ = (UniqueConstraint("submitter", "request_key"), Index(None, "created_at", "id"))
+    __table_args__ = (
+        UniqueConstraint("submitter", "request_key"),
+        UniqueConstraint("id", "device_id"),
+        Index(None, "created_at", "id"),
+    )
 
     id: Mapped[str] = mapped_column(Uuid, primary_key=True)
     device_id: Mapped[str] = mapped_column(Uuid, ForeignKey("device.id"), index=True)
@@ -109,6 +113,7 @@ class PointRow(Base):
     __table_args__ = (
         UniqueConstraint("sweep_id", "key"),
         UniqueConstraint("sweep_id", "position"),
+        UniqueConstraint("id", "workload_id", "threads"),
         CheckConstraint("threads >= 1", name="threads"),
     )
 

@@ -9,13 +9,13 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.domain.quantity import METRICS, Metric
+from powerlab.domain.quantity import METRICS, POWER_FIGURES, Metric
 from powerlab.domain.run import Run
 from powerlab.domain.sweep import SweepPlan
 from powerlab.protocol.messages import ChunksUpload, ChunkUpload, RunUpload
 from powerlab.protocol.wire import check_survives, digest, from_document, to_document
 from powerlab.store.errors import ConflictError, NotFoundError
-from powerlab.store.models import PointRow, RunMetricRow, RunRow
+from powerlab.store.models import DeviceSnapshotRow, PointRow, RunMetricRow, RunRow
 from powerlab.store.traces.base import trace_store
 from powerlab.store.writes.jobs import held_job_of_sweep
 from powerlab.store.writes.tallies import count_run, count_samples
@@ -45,7 +45,8 @@ def store_run(session: Session, device_id: str, upload: RunUpload, now: datetime
     if taken is not None:
         raise ConflictError(f"repeat {run.repeat} of that point is stored already, as the run {taken}.")
     _check(run, from_document(job.sweep.plan, SweepPlan))
-    session.add(_to_row(run, point, sha256, now))
+    told = select(DeviceSnapshotRow.simulated).where(DeviceSnapshotRow.id == job.sweep.snapshot_id)
+    session.add(_to_row(run, point, device_id, simulated=bool(session.scalar(told)), sha256=sha256, now=now))
     count_run(session, device_id, run.id, run.verdict)
     return True
 
@@ -86,6 +87,9 @@ def _check(run: Run, plan: SweepPlan) -> None:
     names = sorted(metric.name for metric in run.metrics)
     if any(first == second for first, second in pairwise(names)):
         raise PowerlabError("a run has one figure of each metric; this one has some twice.")
+    if len(_power_provenances(run)) > 1:
+        words = " and ".join(sorted(_power_provenances(run)))
+        raise PowerlabError(f"a run's figures of power come from one place; these are {words}.")
     if run.repeat >= plan.most_repeats:
         raise PowerlabError(
             f"the run says repeat {run.repeat}, counted from 0, but the plan has {plan.most_repeats} repeats."
@@ -94,17 +98,27 @@ def _check(run: Run, plan: SweepPlan) -> None:
         raise PowerlabError("the run's repeat, inference count or window is impossible.")
 
 
+def _power_provenances(run: Run) -> set[str]:
+    return {metric.provenance.value for metric in run.metrics if metric.name in POWER_FIGURES}
+
+
 def _interval_holds(metric: Metric) -> bool:
     if metric.low is None or metric.high is None:
         return metric.low is metric.high
     return metric.low <= metric.value <= metric.high
 
 
-def _to_row(run: Run, point: PointRow, sha256: str, now: datetime) -> RunRow:
+def _to_row(run: Run, point: PointRow, device_id: str, *, simulated: bool, sha256: str, now: datetime) -> RunRow:
     return RunRow(
         id=run.id,
         sweep_id=run.sweep_id,
+        device_id=device_id,
+        simulated=simulated,
         point_id=point.id,
+        workload_id=point.workload_id,
+        threads=point.threads,
+        mode=run.point.mode,
+        power_provenance=next(iter(_power_provenances(run)), None),
         repeat=run.repeat,
         started_at=run.started_at,
         window_start_ns=run.window_ns[0],
@@ -126,6 +140,7 @@ def _to_row(run: Run, point: PointRow, sha256: str, now: datetime) -> RunRow:
                 low=metric.low,
                 high=metric.high,
                 provenance=metric.provenance.value,
+                received_at=now,
             )
             for position, metric in enumerate(run.metrics)
         ],
