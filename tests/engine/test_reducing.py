@@ -68,15 +68,6 @@ def test_long_axes_lose_no_digits(shape, axes):
     np.testing.assert_allclose(found, x.astype(np.float64).sum(axes), rtol=1e-7)
 
 
-@pytest.mark.parametrize("keep", [-1, 0, 1, 2])
-@pytest.mark.parametrize("operator", ["ReduceSum", "ArgMax"])
-def test_only_1_keeps_axes(operator, keep):
-    x = np.random.default_rng(1).standard_normal((3, 4), np.float32)
-    axis = {"axis": 1} if operator == "ArgMax" else {}
-    data = node_bytes(operator, {"x": x}, constants={} if axis else {"a": ints(1)}, keepdims=keep, **axis)
-    check_by_ort(data, {"x": x})
-
-
 @pytest.mark.parametrize("operator", ["ReduceSum", "ReduceMean", "ReduceMax", "ReduceL2"])
 def test_axes_may_be_an_attribute_or_all_or_none(operator):
     x = np.random.default_rng(2).standard_normal((3, 4, 5), np.float32)

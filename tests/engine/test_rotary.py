@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from engine_models import load_bytes
 from general_models import alike, node_bytes, run_engine
 from onnx.reference import ReferenceEvaluator
-
-from powerlab.domain.errors import PowerlabError
 
 
 def normal(*shape, seed=0):
@@ -30,10 +27,3 @@ def test_rotary_embedding(interleaved, part, flat, placed):
     data = node_bytes("RotaryEmbedding", inputs, opset=23, **options)
     (expected,) = ReferenceEvaluator(data).run(None, inputs)
     alike(run_engine(data, inputs), {"y": expected}, rtol=1e-4, atol=1e-5)
-
-
-def test_pairs_are_interleaved_or_not_and_nothing_else():
-    inputs = {"x": np.ones((1, 2, 3, 4), np.float32), "c": np.ones((1, 3, 2), np.float32)}
-    data = node_bytes("RotaryEmbedding", inputs, order=["x", "c", "c"], opset=23, interleaved=2)
-    with pytest.raises(PowerlabError, match="has interleaved 2, which must be 0 or 1"):
-        load_bytes(data)

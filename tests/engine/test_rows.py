@@ -15,9 +15,12 @@ def normal(*shape, seed=0):
     return np.random.default_rng(seed).standard_normal(shape, dtype=np.float32)
 
 
+SHAPES = [(7,), (3, 40), (2, 3, 5), (2, 3, 4, 17), (1, 2, 3, 2, 5), (4, 1, 1), (1, 4)]
+
+
 @pytest.mark.parametrize("operator", ["Softmax", "LogSoftmax", "Hardmax"])
 @pytest.mark.parametrize("opset", [11, 13])
-@pytest.mark.parametrize("shape", [(7,), (3, 40), (2, 3, 5), (2, 3, 4, 17), (1, 2, 3, 2, 5), (4, 1, 1)], ids=str)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_softmax_and_its_relatives_along_every_axis(operator, opset, shape):
     x = 5 * normal(*shape)
     for axis in range(-len(shape), len(shape)):

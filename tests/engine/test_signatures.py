@@ -7,8 +7,10 @@ from collections import defaultdict
 import onnx.defs
 import pytest
 
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine.graph import Node
 from powerlab.engine.onnx_reader.build import OLDEST_OPSET
-from powerlab.engine.onnx_reader.signatures import SIGNATURES
+from powerlab.engine.onnx_reader.signatures import FLAGS, SIGNATURES, check_signature
 from powerlab.engine.operators import SUPPORTED
 
 
@@ -37,3 +39,13 @@ def test_inputs_and_attributes_are_those_of_the_standard(operator):
     most, names = SIGNATURES[operator]
     assert most == max(schema.max_input for schema in SCHEMAS[operator])
     assert sorted(names.split()) == sorted({name for schema in SCHEMAS[operator] for name in schema.attributes})
+
+
+@pytest.mark.parametrize("flag", sorted(FLAGS))
+def test_what_says_yes_or_no_says_nothing_else(flag):
+    schemas = [schema for versions in SCHEMAS.values() for schema in versions if flag in schema.attributes]
+    assert {schema.attributes[flag].type for schema in schemas} == {onnx.defs.OpSchema.AttrType.INT}
+    operator = schemas[0].name
+    check_signature(Node(operator, "n", ("x",), ("y",), {flag: 1}))
+    with pytest.raises(PowerlabError, match=f"{operator} node 'n' has {flag} -1, which must be 0 or 1"):
+        check_signature(Node(operator, "n", ("x",), ("y",), {flag: -1}))

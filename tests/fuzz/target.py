@@ -76,11 +76,11 @@ def attempt(data, folder=None):
 def _known_to_differ(graph):
     """Say whether ONNX Runtime's answer is not the published one of ONNX's own cases.
 
-    It resizes to aligned corners in its own way, counts MaxUnpool's places in the size that is given, and draws what
-    Dropout drops from a generator of its own.
+    It resizes to aligned corners in its own way, copies where a resized crop is as large as the whole, counts
+    MaxUnpool's places in the size that is given, and draws what Dropout drops from a generator of its own.
     """
     return any(
-        node.attributes.get("coordinate_transformation_mode") == "align_corners"
+        node.attributes.get("coordinate_transformation_mode") in ("align_corners", "tf_crop_and_resize")
         or (node.op_type in ("Dropout", "MaxUnpool") and len(node.inputs) > 2)
         for node in graph.nodes
     )

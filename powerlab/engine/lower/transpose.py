@@ -23,11 +23,16 @@ def lower_transpose(builder: Builder, node: Node) -> None:
 
 
 def _moves_rows(builder: Builder, node: Node) -> bool:
-    """Tell whether whole rows of floats keep together."""
-    shape = builder.graph.shape(node.inputs[0])
-    moved = [axis for axis in integers(node, "perm") if shape[axis] > 1]
-    rows = len(moved) <= ROWS_AXES and bool(moved) and moved[-1] == max(moved)
-    return rows and not builder.is_whole(node.inputs[0])
+    """Tell whether whole rows of floats keep together.
+
+    The elements of the first axis may lie apart, before and after: they make no row.
+    """
+    shape, order = builder.graph.shape(node.inputs[0]), integers(node, "perm")
+    moved = [axis for axis in order if shape[axis] > 1]
+    if not moved or len(moved) > ROWS_AXES or builder.is_whole(node.inputs[0]):
+        return False
+    row = moved[-1]
+    return row == max(moved) and row != 0 != order.index(row)
 
 
 def _copy_rows(builder: Builder, node: Node) -> None:

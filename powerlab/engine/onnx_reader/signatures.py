@@ -237,6 +237,17 @@ SIGNATURES: Mapping[str, tuple[int, str]] = {
 }
 """Operator → the most inputs it takes, and the names of its attributes; of all operators."""
 
+FLAGS = frozenset(
+    (
+        *("align_corners", "allowzero", "antialias", "ceil_mode", "center_point_box", "count_include_pad"),
+        *("detect_negative", "detect_positive", "exclude_outside", "exclusive", "fmod", "input_forget", "interleaved"),
+        *("inverse", "is_causal", "keepdims", "largest", "layout", "linear_before_reset", "noop_with_empty_axes"),
+        *("onesided", "periodic", "reverse", "saturate", "select_last_index", "sorted", "spatial", "storage_order"),
+        *("training_mode", "transA", "transB", "upper"),
+    )
+)
+"""Whole-number attributes that say yes or no. Of other numbers than 0 and 1 engines make different things."""
+
 
 def check_signature(node: Node) -> None:
     """Raise PowerlabError where a node of a file has an input or attribute that its operator does not take.
@@ -248,7 +259,9 @@ def check_signature(node: Node) -> None:
     most, names = SIGNATURES[node.op_type]
     if len(node.inputs) > most:
         raise PowerlabError(f"{node} has {len(node.inputs)} inputs, but {node.op_type} takes {most} at most.")
-    for name in node.attributes:
+    for name, value in node.attributes.items():
+        if name in FLAGS and isinstance(value, int) and value not in (0, 1):
+            raise PowerlabError(f"{node} has {name} {value}, which must be 0 or 1; export the model again.")
         if name not in names.split():
             raise PowerlabError(
                 f"{node} has the attribute {quoted(name)}, which {node.op_type} does not take; export the model again."

@@ -66,7 +66,7 @@ def reduced_axes(view: NodeView) -> tuple[int, ...]:
 
 
 def _keeps_axes(view: NodeView) -> bool:
-    """Say whether reduced axes stay, of size 1; ONNX Runtime takes every number but 1 for no."""
+    """Say whether reduced axes stay, of size 1."""
     return view.integer("keepdims", 1) == 1
 
 

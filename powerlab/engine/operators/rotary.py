@@ -16,8 +16,6 @@ def rotated_width(view: NodeView) -> int:
 def _rotary(view: NodeView) -> Spec:
     batch, _, length, width = heads_shape(view, 0, "num_heads")
     rotated = rotated_width(view)
-    if view.integer("interleaved", 0) not in (0, 1):
-        view.fail(f"has interleaved {view.integer('interleaved', 0)}, which must be 0 or 1")
     for index in (1, 2):
         shape = view.floats(index, 2 if view.has(3) else 3)
         whole = shape[-1:] if view.has(3) else shape
