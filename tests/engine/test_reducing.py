@@ -138,14 +138,3 @@ def test_nobody_needs_to_read_where_the_first_were():
     x = np.float32([[3, 1, 2]])
     found = run_engine(node_bytes("TopK", {"x": x}, outputs=["v"], constants={"k": ints(2)}), {"x": x})
     alike(found, {"v": np.float32([[3, 2]])})
-
-
-@pytest.mark.parametrize(
-    ("operator", "attribute"), [("ArgMax", "select_last_index"), ("CumSum", "exclusive"), ("CumSum", "reverse")]
-)
-def test_every_number_but_0_says_yes(operator, attribute):
-    x = np.array([[1, 3, 3], [2, 2, 1]], np.float32)
-    constants = {} if operator == "ArgMax" else {"a": np.array(1)}
-    axis = {"axis": 1} if operator == "ArgMax" else {}
-    data = [node_bytes(operator, {"x": x}, constants=constants, **axis, **{attribute: yes}) for yes in (1, 2**63 - 1)]
-    alike(*(run_engine(one, {"x": x}) for one in data))
