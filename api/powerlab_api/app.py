@@ -19,6 +19,7 @@ from powerlab_api.needs import check_needs
 from powerlab_api.routes import (
     agents,
     audit_events,
+    bookings,
     campaigns,
     clock,
     devices,
@@ -43,7 +44,7 @@ from powerlab_api.settings import Settings
 PREFIX = "/api/v1"
 _ROUTES = (
     *(health, clock, devices, labels, agents, sweep_life, sweeps, campaigns, jobs, runs, traces, exports, layers),
-    *(points, models, model_uploads, events, tokens, audit_events),
+    *(points, models, model_uploads, events, tokens, audit_events, bookings),
 )
 
 

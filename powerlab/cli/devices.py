@@ -7,7 +7,8 @@ import argparse
 from powerlab.cli.servers import add_server_argument
 
 _DESCRIPTION = """\
-List the devices of a server, label them, and name groups of them: what has labels can be chosen by them.
+List the devices of a server, label them, and name groups of them: what has labels can be chosen by them. Reserve
+devices, and keep sweeps from them while they are maintained.
 """
 
 _EPILOG = """\
@@ -19,13 +20,15 @@ examples:
   powerlab devices unlabel nano-1 fan
   powerlab devices group rack-3-nanos --board jetson-orin-nano --label rack=3
   powerlab devices list --group rack-3-nanos
+  powerlab devices reserve nano-1 --from 2026-01-31T08:00 --to 2026-01-31T12:00
+  powerlab devices maintain nano-2 --to 2026-02-01T08:00 --reason "new fan"
 """
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command."""
     parser = subparsers.add_parser(
-        "devices", help="label and group the devices of a server", description=_DESCRIPTION, epilog=_EPILOG
+        "devices", help="label, group and book the devices of a server", description=_DESCRIPTION, epilog=_EPILOG
     )
     actions = parser.add_subparsers(metavar="ACTION", dest="action", required=True)
     listed = actions.add_parser("list", help="by name", description="List devices with their labels, by name.")
@@ -47,7 +50,27 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     group.add_argument("--label", metavar="LABEL", action="append", help="KEY=VALUE or a key; may be repeated")
     ungroup = actions.add_parser("ungroup", help="forget a group", description="Forget a group; its devices stay.")
     ungroup.add_argument("name", metavar="NAME", help="the group's name")
-    for action in (listed, label, unlabel, groups, group, ungroup):
+    reserve = actions.add_parser(
+        "reserve",
+        help="for somebody's sweeps alone",
+        description="Give a device to somebody's sweeps alone for a time.",
+    )
+    reserve.add_argument("--for", metavar="NAME", dest="holder", help="whose sweeps (default: your own)")
+    maintain = actions.add_parser(
+        "maintain", help="for no sweeps at all", description="Keep all sweeps from a device for a time."
+    )
+    for action in (reserve, maintain):
+        action.add_argument("device", metavar="DEVICE", help="the device's name or id")
+        action.add_argument("--from", metavar="TIME", dest="start", help="such as 2026-01-31T08:00 (default: now)")
+        action.add_argument("--to", metavar="TIME", dest="end", required=True, help="the first moment after it")
+        action.add_argument("--reason", metavar="WORDS", default="", help="for people")
+    bookings = actions.add_parser(
+        "bookings", help="reservations and maintenance", description="List bookings that are not over, the next first."
+    )
+    bookings.add_argument("--device", metavar="NAME", help="only this device's")
+    unbook = actions.add_parser("unbook", help="remove a booking", description="Remove a booking.")
+    unbook.add_argument("booking", metavar="BOOKING", type=int, help="its number")
+    for action in (listed, label, unlabel, groups, group, ungroup, reserve, maintain, bookings, unbook):
         add_server_argument(action)
         action.add_argument("--json", action="store_true", help="print JSON for machines")
 
@@ -61,7 +84,7 @@ def add_selector_arguments(parser: argparse._ActionsContainer) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from powerlab.cli import device_handling
+    from powerlab.cli import booking, device_handling
 
     actions = {
         "list": device_handling.list_all,
@@ -70,5 +93,9 @@ def run(args: argparse.Namespace) -> int:
         "groups": device_handling.list_groups,
         "group": device_handling.put_group,
         "ungroup": device_handling.remove_group,
+        "reserve": booking.reserve,
+        "maintain": booking.maintain,
+        "bookings": booking.list_bookings,
+        "unbook": booking.unbook,
     }
     return actions[args.action](args)

@@ -1,14 +1,16 @@
-"""What a lab says of its devices, as a server knows it: labels, groups, and campaigns over them."""
+"""What a lab says of its devices, as a server knows it: labels, groups, campaigns, bookings."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from urllib.parse import quote
 
 from powerlab.client.transport import Transport
 from powerlab.domain.selector import Label, Selector
+from powerlab.protocol.bookings import BookingKind, BookingPage, BookingRecord, BookingRequest
 from powerlab.protocol.labs import CampaignRecord, CampaignRequest, Group, GroupPage, LabelValue
 from powerlab.protocol.records import DeviceRecord, SweepPreview
 
@@ -61,6 +63,27 @@ class Labs:
     def campaign(self, campaign_id: str) -> CampaignRecord:
         """Return one campaign with its sweeps."""
         return self.transport.get(f"/campaigns/{_safe(campaign_id)}", CampaignRecord)
+
+    def book(self, request: BookingRequest) -> BookingRecord:
+        """Book a device; sent once, as a second booking would overlap the first."""
+        return self.transport.post("/bookings", request, BookingRecord)
+
+    def bookings(
+        self, *, device_id: str | None = None, kind: BookingKind | None = None, ends_after: datetime | None = None
+    ) -> Iterator[BookingRecord]:
+        """Yield bookings, those that begin first first."""
+        cursor: str | None = None
+        wish = {"device_id": device_id, "kind": kind, "ends_after": ends_after}
+        while True:
+            page = self.transport.get("/bookings", BookingPage, limit=PAGE, cursor=cursor, **wish)
+            yield from page.items
+            cursor = page.next_cursor
+            if cursor is None:
+                return
+
+    def unbook(self, booking_id: int) -> None:
+        """Remove a booking."""
+        self.transport.delete(f"/bookings/{booking_id}")
 
 
 def _safe(word: str) -> str:

@@ -142,7 +142,10 @@ class RebootNotice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobStanding:
-    """Where a job stands after a heartbeat or a release; a holder goes on where it is ``running``, and ends else."""
+    """Where a job stands after a heartbeat or a release; a holder goes on where it is ``running``, and ends else.
+
+    A holder whose device is booked for others now hears ``queued``.
+    """
 
     state: SweepState
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from sqlalchemy import ColumnElement, CompoundSelect, Select, and_, func, or_, select
 from sqlalchemy.orm import aliased
 
 from powerlab.protocol.records import SweepState
-from powerlab.store.models import JobRow, SweepCandidateRow, SweepRow
+from powerlab.store.bookings import let_through
+from powerlab.store.models import BookingRow, JobRow, SweepCandidateRow, SweepRow
 
 
 def of_device(device_id: str) -> ColumnElement[bool]:
@@ -17,13 +19,16 @@ def of_device(device_id: str) -> ColumnElement[bool]:
     return or_(JobRow.device_id == device_id, JobRow.sweep_id.in_(candidate))
 
 
-def waiting(device_id: str, now: datetime) -> ColumnElement[bool]:
-    """Return what is true of a device's jobs that may be given out: nobody holds them, or not long enough ago."""
-    return and_(of_device(device_id), _to_be_given(now))
+def waiting(device_id: str, now: datetime, bookings: Sequence[BookingRow]) -> ColumnElement[bool]:
+    """Return what is true of a device's jobs, joined with their sweeps, that may be given out.
+
+    Nobody holds them, or not long enough ago, and none of the device's bookings stands in their way.
+    """
+    return and_(of_device(device_id), _to_be_given(now), *let_through(bookings, now))
 
 
 def devices_with_jobs(now: datetime) -> CompoundSelect[str]:
-    """Return the query for all devices that have, or may take, a job which may be given out.
+    """Return the query for all devices that have, or may take, a job which may be given out, if no booking of theirs keeps it.
 
     It begins with such jobs, which are few: those that are over cost it nothing.
     """
@@ -37,7 +42,7 @@ def _to_be_given(now: datetime) -> ColumnElement[bool]:
     return or_(JobRow.state == SweepState.QUEUED.value, ran_out)
 
 
-def next_job(device_id: str, now: datetime) -> Select[JobRow]:
+def next_job(device_id: str, now: datetime, bookings: Sequence[BookingRow]) -> Select[JobRow]:
     """Return the query for the job that a device is given next.
 
     Among equal priorities it is the turn of the submitter to whom this device was given longest ago, so that nobody
@@ -54,7 +59,7 @@ def next_job(device_id: str, now: datetime) -> Select[JobRow]:
     return (
         select(JobRow)
         .join(SweepRow, SweepRow.id == JobRow.sweep_id)
-        .where(waiting(device_id, now))
+        .where(waiting(device_id, now, bookings))
         .order_by(JobRow.priority.desc(), served_at.asc().nulls_first(), JobRow.created_at, JobRow.id)
         .limit(1)
     )

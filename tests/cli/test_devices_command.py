@@ -123,3 +123,18 @@ def test_words_that_contradict_each_other(
     capsys: pytest.CaptureFixture[str], words: tuple[str, ...], sentence: str
 ) -> None:
     assert sentence in sweep(capsys, "create", "resnet50", "--threads", "1", *words, status=2)
+
+
+def test_devices_are_booked(capsys: pytest.CaptureFixture[str]) -> None:
+    times = ("--from", "2099-01-31T08:00+00:00", "--to", "2099-01-31T12:00+01:00")
+    said = run(capsys, "reserve", "nano-1", *times, "--for", "ada", "--reason", "night shift")
+    number = said.split()[1].rstrip(":")
+    assert said.endswith("nano-1, reservation for ada from 2099-01-31 08:00 to 2099-01-31 11:00 UTC\n")
+    assert f"(booking {number})" in run(capsys, "reserve", "nano-1", *times, status=2)
+    assert "maintenance from" in run(capsys, "maintain", "nano-1", "--to", "2099-01-31T12:00")
+    listed = run(capsys, "bookings", "--device", "nano-1")
+    assert "night shift" in listed
+    assert "maintenance from" in listed
+    assert run(capsys, "bookings", "--device", "nano-2", "--json") == "[]\n"
+    assert run(capsys, "unbook", number) == f"booking {number} is removed\n"
+    assert "'tomorrow' is no time" in run(capsys, "maintain", "nano-1", "--to", "tomorrow", status=2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Response
 
 from powerlab.store import Store, queries
+from powerlab.store.bookings import BookingFilter, list_bookings
 from powerlab.store.filters import DeviceFilter
 from powerlab_dashboards.render import page
 
@@ -22,5 +23,7 @@ def add_routes(router: APIRouter, store: Store) -> None:
         wish = DeviceFilter(name=name or None, after=(after, _LAST) if after else None, limit=LIMIT + 1)
         with store.session() as session:
             records = queries.list_devices(session, wish)
+            booked = list_bookings(session, BookingFilter(ends_after=store.clock()))
         more = records[LIMIT - 1].device.name if len(records) > LIMIT else ""
-        return page("devices.html", section="devices", devices=records[:LIMIT], chosen=after or name, more=more)
+        shown = {"devices": records[:LIMIT], "bookings": booked, "chosen": after or name, "more": more}
+        return page("devices.html", section="devices", **shown)

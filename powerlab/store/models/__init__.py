@@ -2,6 +2,7 @@
 
 from powerlab.store.models.access import ServerKeyRow, TokenRow
 from powerlab.store.models.base import Base
+from powerlab.store.models.bookings import BookingRow
 from powerlab.store.models.devices import (
     AuditEventRow,
     DeviceRow,
@@ -21,6 +22,7 @@ from powerlab.store.models.tallies import DeviceTallyRow
 __all__ = [
     "AuditEventRow",
     "Base",
+    "BookingRow",
     "CampaignRow",
     "DeviceGroupRow",
     "DeviceLabelRow",

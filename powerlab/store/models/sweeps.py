@@ -135,6 +135,7 @@ class JobRow(Base):
 
     ``fencing_token`` grows with every lease; only the holder of the newest may write. ``deadline`` says until when the
     holder is waited for; a job that was paused or cancelled meanwhile keeps it until its holder lets go.
+    ``expected_s`` is how long all of its runs take, about, on the slowest device that may take it.
     """
 
     __tablename__ = "job"
@@ -147,6 +148,7 @@ class JobRow(Base):
         ),
         CheckConstraint("(finished_at IS NOT NULL) = (state IN ('done', 'failed', 'cancelled'))", name="finished_at"),
         CheckConstraint("priority BETWEEN -1000 AND 1000", name="priority"),
+        CheckConstraint("expected_s >= 0", name="expected_s"),
         Index(None, "device_id", "state"),
         Index(None, "state"),
         Index(None, "created_at", "id"),
@@ -159,6 +161,7 @@ class JobRow(Base):
     fencing_token: Mapped[int] = mapped_column(BigInteger)
     deadline: Mapped[datetime | None]
     priority: Mapped[int]
+    expected_s: Mapped[float | None]
     detail: Mapped[str]
     created_at: Mapped[datetime]
     leased_at: Mapped[datetime | None]

@@ -12,6 +12,7 @@ from powerlab.domain.sweep import SweepPlan
 from powerlab.protocol.messages import DoneRun, Finish, Lease, RebootNotice
 from powerlab.protocol.records import OVER, SweepState
 from powerlab.protocol.wire import from_document
+from powerlab.store.bookings import bookings_ahead, must_leave
 from powerlab.store.errors import ForbiddenError, NotFoundError, StaleLeaseError
 from powerlab.store.models import JobRow, PointRow, RunRow
 from powerlab.store.queue import next_job, waiting
@@ -26,7 +27,8 @@ LONGEST_REBOOT_S = 1800.0
 
 def is_waiting(session: Session, device_id: str, now: datetime) -> bool:
     """Return whether :func:`lease` would find a job; takes no lock."""
-    return session.scalar(select(JobRow.id).where(waiting(device_id, now)).limit(1)) is not None
+    free = waiting(device_id, now, bookings_ahead(session, device_id, now))
+    return session.scalar(select(JobRow.id).join(JobRow.sweep).where(free).limit(1)) is not None
 
 
 def lease(session: Session, device_id: str, now: datetime, lease_s: float = LEASE_S) -> Lease | None:
@@ -35,7 +37,8 @@ def lease(session: Session, device_id: str, now: datetime, lease_s: float = LEAS
     On PostgreSQL the row is locked and rows that others hold are skipped; on SQLite the write transaction that the
     session runs in lets nobody else in.
     """
-    job = session.scalar(next_job(device_id, now).with_for_update(of=JobRow, skip_locked=True))
+    wanted = next_job(device_id, now, bookings_ahead(session, device_id, now))
+    job = session.scalar(wanted.with_for_update(of=JobRow, skip_locked=True))
     if job is None or not bind(session, job, device_id):
         return None
     return _give_out(session, job, f"device {device_id}", now, lease_s)
@@ -76,7 +79,8 @@ def heartbeat(
     """Hold a job for another ``lease_s`` seconds; also after the deadline, as long as nobody else was given the job.
 
     Returns:
-        where the job stands; a holder of one that is not running any more ends its run and gives it back.
+        where the job stands; a holder of one that is not running any more ends its run and gives it back. That is
+        ``queued`` where the device is booked for others now: released, it waits until they are through.
 
     Raises:
         StaleLeaseError: nobody holds it now.
@@ -87,6 +91,8 @@ def heartbeat(
         raise StaleLeaseError(f"the job {job_id} is {job.state}, not running; ask for a new lease.")
     job.deadline = now + timedelta(seconds=lease_s)
     _is_back(job)
+    if job.state == SweepState.RUNNING.value and must_leave(session, job, now):
+        return SweepState.QUEUED
     return SweepState(job.state)
 
 

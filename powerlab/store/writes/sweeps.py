@@ -19,6 +19,7 @@ from powerlab.protocol.records import SweepState
 from powerlab.protocol.wire import from_document, to_document
 from powerlab.store.candidates import Candidate, chosen
 from powerlab.store.errors import ConflictError
+from powerlab.store.estimates import estimate
 from powerlab.store.model_queries import check_models
 from powerlab.store.models import JobRow, SweepCandidateRow, SweepRow
 from powerlab.store.writes.audit import COMMAND_LINE, record
@@ -163,6 +164,7 @@ def create_sweep(
             state=SweepState.QUEUED.value,
             fencing_token=0,
             priority=request.priority,
+            expected_s=max(_expected_s(session, one, request.plan) for one in candidates),
             detail="",
             created_at=now,
         )
@@ -170,6 +172,10 @@ def create_sweep(
     names = ", ".join(candidate.record.device.name for candidate in candidates)
     record(session, now, by, "create sweep", sweep_id, device=names)
     return sweep_id
+
+
+def _expected_s(session: Session, candidate: Candidate, plan: SweepPlan) -> float:
+    return estimate(session, candidate.record.id, candidate.record.capabilities, plan).expected_s
 
 
 def _check_plan(request: SweepRequest, candidate: Candidate, *, named: bool) -> None:
