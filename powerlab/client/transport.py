@@ -35,7 +35,7 @@ class Transport:
         if token:
             self._headers["Authorization"] = f"Bearer {token}"
 
-    def get(self, path: str, kind: type[T], **fields: object) -> T:
+    def get(self, path: str, kind: type[T], /, **fields: object) -> T:
         """Return what the server has under ``/api/v1`` + path, again where it is away.
 
         None leaves a field out, a tuple repeats it.
