@@ -28,9 +28,10 @@ def waiting(device_id: str, now: datetime, bookings: Sequence[BookingRow]) -> Co
 
 
 def devices_with_jobs(now: datetime) -> CompoundSelect[str]:
-    """Return the query for all devices that have, or may take, a job which may be given out, if no booking of theirs keeps it.
+    """Return the query for all devices that have, or may take, a job which may be given out.
 
-    It begins with such jobs, which are few: those that are over cost it nothing.
+    Whether a booking of theirs stands in its way is not looked at. It begins with such jobs, which are few: those that
+    are over cost it nothing.
     """
     own = select(JobRow.device_id).where(_to_be_given(now))
     theirs = select(SweepCandidateRow.device_id).join(JobRow, JobRow.sweep_id == SweepCandidateRow.sweep_id)
