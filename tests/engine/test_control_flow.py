@@ -201,10 +201,10 @@ REFUSED = {
         lambda: a_loop(steps=[node("Magic", ["state"], ["next"])]),
         "Magic node 'again/0/make next' uses an operator the engine does not have",
     ),
-    "as many rounds as it takes": (lambda: a_loop(np.asarray(2**62, np.int64)), "makes more than 65536 nodes"),
+    "as many rounds as it takes": (lambda: a_loop(np.asarray(2**62, np.int64)), "makes more than 16384 nodes"),
     "for ever": (
         lambda: a_loop(steps=STEP, condition="b", rounds=np.asarray(2**62, np.int64)),
-        "makes more than 65536 nodes",
+        "makes more than 16384 nodes",
     ),
     "neither rounds nor condition": (
         lambda: model_bytes([loop("", STEP, CARRIED, outputs=["y"])], {"x": X}),

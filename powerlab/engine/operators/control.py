@@ -18,7 +18,7 @@ from powerlab.engine.constants import Value
 from powerlab.engine.graph import Node, Subgraph
 from powerlab.engine.operators.view import NodeView
 
-MAX_INLINED_NODES = 2**16
+MAX_INLINED_NODES = 2**14
 """Nodes and rounds of all bodies of a model together: more than exporters write, less than a hostile file asks for."""
 
 Fresh = Callable[[str], str]

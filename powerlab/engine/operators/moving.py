@@ -257,9 +257,11 @@ def triangle(view: NodeView) -> Array:
     if len(view.shape(0)) < 2:
         view.fail(f"needs a matrix, but its input has the shape {view.shape(0)}")
     rows, columns = view.shape(0)[-2:]
-    diagonal = int(view.value(1).reshape(-1)[0]) if view.has(1) else 0
+    diagonals = view.int_values(1) if view.has(1) else (0,)
+    if len(diagonals) != 1:
+        view.fail(f"needs one diagonal, but it has {len(diagonals)}")
     distance = np.arange(columns) - np.arange(rows)[:, None]
-    return np.asarray(distance >= diagonal if view.integer("upper", 1) else distance <= diagonal)
+    return np.asarray(distance >= diagonals[0] if view.integer("upper", 1) else distance <= diagonals[0])
 
 
 def _trilu(view: NodeView) -> Spec:
