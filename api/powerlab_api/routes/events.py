@@ -17,13 +17,16 @@ router = APIRouter(prefix="/events", tags=["events"])
 
 MEDIA_TYPE = "text/event-stream"
 _BIGGEST = 2**63 - 1
+_FIELD = {"type": "string"}
+_ONE_EVENT = {"type": "object", "required": ["data", "id"], "properties": {"id": _FIELD, "data": _FIELD}}
+"""The fields of one event of the stream; ``data`` is an :class:`~powerlab.protocol.events.Event` as JSON."""
 
 
 @router.get(
     "",
     dependencies=[Needs.viewer],
     response_class=EventStream,
-    responses={200: {"description": "server-sent events", "content": {MEDIA_TYPE: {"schema": {"type": "string"}}}}},
+    responses={200: {"description": "server-sent events", "content": {MEDIA_TYPE: {"schema": _ONE_EVENT}}}},
 )
 def follow_events(
     *,
