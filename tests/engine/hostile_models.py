@@ -243,10 +243,7 @@ HOSTILE = {
     ),
     # Recurrences.
     "no weights": (one_node("GRU", ("x", "", "r"), x=(1, 3, 2), constants={"r": ones(1, 15, 5)}), "lacks its input 2"),
-    "no diagonal": (
-        one_node("Trilu", ("x", "k"), x=(4, 5), constants={"k": np.zeros((0, 1), np.int64)}),
-        "one diagonal",
-    ),
+    "no diagonal": (one_node("Trilu", ("x", "k"), x=(4, 5), constants={"k": whole()}), "needs one diagonal"),
     "direction": (lstm(direction="sideways"), "LSTM node 'n' has direction 'sideways'"),
     "hidden size": (lstm(hidden_size=2**40), "LSTM node 'n' has hidden_size"),
     "directions missing": (lstm(direction="bidirectional"), "LSTM node 'n' needs input 2 of the shape"),
