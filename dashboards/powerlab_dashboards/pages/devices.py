@@ -25,5 +25,7 @@ def add_routes(router: APIRouter, store: Store) -> None:
             records = queries.list_devices(session, wish)
             booked = list_bookings(session, BookingFilter(ends_after=store.clock()))
         more = records[LIMIT - 1].device.name if len(records) > LIMIT else ""
-        shown = {"devices": records[:LIMIT], "bookings": booked, "chosen": after or name, "more": more}
-        return page("devices.html", section="devices", **shown)
+        chosen = after or name
+        return page(
+            "devices.html", section="devices", devices=records[:LIMIT], bookings=booked, chosen=chosen, more=more
+        )
