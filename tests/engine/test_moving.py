@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from engine_models import load_bytes
 from general_models import alike, check_by_ort, model_bytes, node_bytes, run_engine
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import helper
 
 from powerlab.domain.errors import PowerlabError
+from powerlab.engine.passes.fold_constants import fold_constants
 
 DTYPES = ["float32", "int32", "uint8", "bool"]
 
@@ -209,3 +211,8 @@ def test_what_cannot_be_moved_is_named(operator, inputs, constants, attributes, 
     outputs = ["y", "z"] if operator == "Split" else ["y"]
     with pytest.raises(PowerlabError, match=sentence):
         run_engine(node_bytes(operator, inputs, outputs=outputs, constants=constants, **attributes), inputs)
+
+
+def test_a_number_is_padded_nowhere():
+    data = node_bytes("Pad", {}, constants={"x": np.float32(3), "p": np.zeros(0, np.int64)})
+    assert fold_constants(load_bytes(data)).constants["y"] == 3

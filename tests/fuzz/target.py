@@ -73,17 +73,20 @@ def attempt(data, folder=None):
     return tuple(kernel for kernel, _ in sessions[0].steps())
 
 
+_CHOOSE = ("ArgMax", "ArgMin", "Hardmax", "ReduceMax", "ReduceMin", "TopK")
+
+
 def _known_to_differ(graph):
     """Say whether ONNX Runtime's answer is not the published one of ONNX's own cases.
 
     It resizes to aligned corners in its own way, copies where a resized crop is as large as the whole, counts
-    MaxUnpool's places in the size that is given, draws what Dropout drops from a generator of its own, and finds other
-    places of the largest number among computed ones that are not numbers.
+    MaxUnpool's places in the size that is given, draws what Dropout drops from a generator of its own, and chooses
+    another number among computed ones where some are not numbers or nearly alike.
     """
     return any(
         node.attributes.get("coordinate_transformation_mode") in ("align_corners", "tf_crop_and_resize")
         or (node.op_type in ("Dropout", "MaxUnpool") and len(node.inputs) > 2)
-        or (node.op_type in ("ArgMax", "ArgMin") and len(graph.nodes) > 1)
+        or (node.op_type in _CHOOSE and len(graph.nodes) > 1)
         for node in graph.nodes
     )
 

@@ -56,7 +56,7 @@ def test_ctrl_c_ends_a_program_with_all_it_started(
     noted = tmp_path / "pid"
     slow = program(board, f"sleep 1000 & echo $! > {noted}.new; mv {noted}.new {noted}; wait")
 
-    def pressed(self: object, timeout: float) -> tuple[bytes, bytes]:
+    def pressed(self: object, said: bytes | None, timeout: float) -> tuple[bytes, bytes]:
         while not noted.is_file():
             time.sleep(0.01)
         signal.raise_signal(signal.SIGINT)

@@ -176,6 +176,8 @@ def _pad(view: NodeView) -> Spec:
 
 def _padded(view: NodeView) -> Array:
     value, pads = view.value(0), padding(view)
+    if not pads:
+        return value  # a number has no ends
     ends = zip(pads, value.shape, strict=True)
     kept = tuple(slice(max(0, -before), size - max(0, -after)) for (before, after), size in ends)
     added = [(max(0, before), max(0, after)) for before, after in pads]
