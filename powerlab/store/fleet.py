@@ -165,7 +165,8 @@ def _figures(session: Session, run_ids: Sequence[str]) -> Mapping[str, Sequence[
     metrics: defaultdict[str, list[Metric]] = defaultdict(list)
     for start in range(0, max(1, len(run_ids)), _IDS):
         some = run_ids[start : start + _IDS]
-        for row in session.scalars(select(RunMetricRow).where(RunMetricRow.run_id.in_(some))):
+        wanted = select(RunMetricRow).where(RunMetricRow.run_id.in_(some))
+        for row in session.scalars(wanted.order_by(RunMetricRow.run_id, RunMetricRow.position)):
             figure = Metric(
                 name=row.name, value=row.value, low=row.low, high=row.high, provenance=Provenance(row.provenance)
             )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+import own_loop
 from access_world import access_world
 from powerlab.client.events import blocks
 from powerlab.protocol.events import Event, EventKind
@@ -41,7 +41,7 @@ def first(store: Store, count: int, streams: Streams | None = None, after: int =
         await made.aclose()
         return "".join(texts)
 
-    return asyncio.run(read())
+    return own_loop.run(read())
 
 
 def test_events_then_heartbeats(store: Store, agent: Any, sweep_id: str) -> None:
@@ -65,7 +65,7 @@ def test_a_stream_ends_when_the_server_does(store: Store) -> None:
             streams.closing = len(texts) == 3
         return texts
 
-    assert len(asyncio.run(read())) == 3
+    assert len(own_loop.run(read())) == 3
 
 
 def test_a_reader_too_many_is_asked_to_come_back(store: Store) -> None:

@@ -14,6 +14,7 @@ from sqlalchemy.exc import OperationalError
 from sqlalchemy.exc import TimeoutError as NoConnectionError
 from sqlalchemy.orm import Session
 
+import own_loop
 from powerlab.protocol.messages import (
     EnrolmentCodeRequest,
     EnrolReply,
@@ -72,7 +73,7 @@ def test_more_agents_wait_than_there_are_threads_and_each_gets_its_own_job(store
             one.cut()
 
     with served(create_app(store)) as url:
-        asyncio.run(scene(url))
+        own_loop.run(scene(url))
 
 
 def test_of_two_that_wait_for_one_device_one_gets_the_job(store: Store) -> None:
@@ -89,7 +90,7 @@ def test_of_two_that_wait_for_one_device_one_gets_the_job(store: Store) -> None:
         return sorted(answer.lease is None for answer in answers)
 
     with served(create_app(store)) as url:
-        assert asyncio.run(scene(url)) == [False, True]
+        assert own_loop.run(scene(url)) == [False, True]
 
 
 def test_a_job_is_not_given_to_an_agent_that_has_gone(store: Store) -> None:
@@ -112,7 +113,7 @@ def test_a_job_is_not_given_to_an_agent_that_has_gone(store: Store) -> None:
     app = create_app(store)
     watch = app.state.job_watch
     with served(app) as url:
-        assert asyncio.run(scene(url)).lease is not None
+        assert own_loop.run(scene(url)).lease is not None
 
 
 def test_who_waits_learns_that_the_database_failed(store: Store) -> None:
@@ -128,7 +129,7 @@ def test_who_waits_learns_that_the_database_failed(store: Store) -> None:
         never: asyncio.Future[None] = asyncio.Future()
         return await asyncio.gather(*(watch.wait(name, 30.0, never) for name in "abc"), return_exceptions=True)
 
-    assert [type(one) for one in asyncio.run(scene())] == [OperationalError] * 3
+    assert [type(one) for one in own_loop.run(scene())] == [OperationalError] * 3
 
 
 def test_nobody_looks_when_nobody_waits(store: Store) -> None:
@@ -140,7 +141,7 @@ def test_nobody_looks_when_nobody_waits(store: Store) -> None:
         never.set_result(None)
         assert not await watch.wait("nobody", 30.0, never)
 
-    asyncio.run(scene())
+    own_loop.run(scene())
 
 
 def test_a_server_whose_queue_is_full_says_when_to_come_again(store: Store) -> None:

@@ -49,7 +49,8 @@ def stored(tmp_path_factory):
     store = open_store(path)
     sweep = begin(store, device(), capabilities(), PLAN)
     rich, bare, *_ = runs_of(sweep.sweep_id)
-    rich = replace(rich, budget=BUDGET, metrics=(*rich.metrics, ENERGY))
+    simulated = (replace(figure, provenance=Provenance.SIMULATED) for figure in rich.metrics)
+    rich = replace(rich, budget=BUDGET, metrics=(*simulated, ENERGY))
     for run in (rich, bare):
         sweep.add(run, ())
     sweep.finish(None)
