@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -60,6 +61,7 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     chosen = Settings(max_lease_wait_s=0.0, max_event_stream_s=0.0)
     with TestClient(create_app(store, chosen), raise_server_exceptions=False) as client:
         yield _populated(client)
+    gc.collect()  # streams that were left in the middle give their connections back
     store.close()
 
 
