@@ -114,6 +114,13 @@ def test_a_loop_of_so_many_rounds_carries_and_gathers(rounds):
     assert sum(value.size == 1 and value.dtype == np.float32 for value in graph.constants.values()) == 1
 
 
+def test_rows_that_are_gathered_take_no_name_that_is_there():
+    nodes = [loop("n", [node("Neg", ["state"], ["next"])], {"state": ("y1/0", "next")}, ["next"])]
+    nodes = [node("Exp", ["x"], ["y1/0"]), *nodes, node("Add", ["y1/0", "y0"], ["sum"])]
+    data = model_bytes(nodes, {"x": X}, ("y0", "y1", "sum"), constants={"n": np.asarray(2, np.int64)})
+    check_by_ort(data, {"x": X})
+
+
 def test_a_loop_of_no_rounds_hands_on_what_it_got():
     nodes = [loop("n", [node("Neg", ["state"], ["next"])], {"state": ("x", "next")}, outputs=["y"])]
     found = load_and_run(model_bytes(nodes, {"x": X}, constants={"n": np.asarray(0, np.int64)}))

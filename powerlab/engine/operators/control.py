@@ -98,7 +98,7 @@ def _loop(view: NodeView, fresh: Fresh) -> Inlined:
     if not view.has(0) and not view.has(1):
         view.fail("has neither a number of rounds nor a condition")
     if not _goes_on(view, rounds.done):
-        return Inlined(_results(view, carried, rounds.gathered or ((),) * gathers))
+        return Inlined(_results(view, fresh, carried, rounds.gathered or ((),) * gathers))
     where = f"{_where(node)}/{rounds.done}"
     kept = rounds.constants or {name: fresh(f"{_where(node)}/{name}") for name in body.constants}
     constants: dict[str, Value] = {} if rounds.done else {kept[name]: value for name, value in body.constants.items()}
@@ -130,7 +130,9 @@ def _goes_on(view: NodeView, done: int) -> bool:
     return done < rounds[0]
 
 
-def _results(view: NodeView, carried: tuple[str, ...], gathered: tuple[tuple[str, ...], ...]) -> tuple[Node, ...]:
+def _results(
+    view: NodeView, fresh: Fresh, carried: tuple[str, ...], gathered: tuple[tuple[str, ...], ...]
+) -> tuple[Node, ...]:
     node = view.node
     nodes = list(_handed_on(node, list(carried), node.outputs[: len(carried)]))
     for output, names in zip(node.outputs[len(carried) :], gathered, strict=True):
@@ -138,7 +140,7 @@ def _results(view: NodeView, carried: tuple[str, ...], gathered: tuple[tuple[str
             continue
         if not names:
             view.fail("gathers what rounds make, but does none")
-        rows = tuple(f"{output}/{index}" for index in range(len(names)))
+        rows = tuple(fresh(f"{output}/{index}") for index in range(len(names)))
         nodes.extend(
             Node("Unsqueeze", f"{_where(node)}/{row}", (name,), (row,), {"axes": (0,)})
             for name, row in zip(names, rows, strict=True)
