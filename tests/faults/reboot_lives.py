@@ -10,6 +10,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from faults import agent_lives
 from powerlab.boards.simulator.reboot import asked_to_reboot
@@ -44,18 +45,15 @@ def measure_run(request: RunRequest) -> Measured:
     return Measured(run=replace(run, conditions=Conditions(sample_period_s=0.01)), traces=traces)
 
 
-def patch_measuring() -> None:
-    """Leave of a sweep what sets modes and reboots, and nothing that takes time."""
-    made: dict[str, Any] = {
-        "measure_run": measure_run,
-        "check_models": lambda plan, *_: {point.id: 0.001 for point in plan.points()},
-        "check_outputs": lambda *_: OutputCheck(),
-        "choose_meter": lambda sysroot, *_: Meter(sysroot=sysroot, total=None, rails=(), sample_period_s=0.01),
-        "watched_meter": lambda meter, *_: meter,
-        "calibrated_meter": lambda meter, *_: meter,
-    }
-    for name, stand_in in made.items():
-        setattr(runner, name, stand_in)
+MADE_UP: dict[str, Any] = {
+    "measure_run": measure_run,
+    "check_models": lambda plan, *_: {point.id: 0.001 for point in plan.points()},
+    "check_outputs": lambda *_: OutputCheck(),
+    "choose_meter": lambda sysroot, *_: Meter(sysroot=sysroot, total=None, rails=(), sample_period_s=0.01),
+    "watched_meter": lambda meter, *_: meter,
+    "calibrated_meter": lambda meter, *_: meter,
+}
+"""What leaves of a sweep what sets modes and reboots, and nothing that takes time."""
 
 
 def host_of(state: Path, tree: Path, name: str, *, may_reboot: bool = True) -> Host:
@@ -66,10 +64,13 @@ def host_of(state: Path, tree: Path, name: str, *, may_reboot: bool = True) -> H
 
 def life(state: Path, tree: Path, *, may_reboot: bool = True, goes_down: bool = True, wait_s: float = 20.0) -> Daemon:
     """Let the agent live until there is nothing to do, or its board goes down."""
-    patch_measuring()
     identity = load_identity(state)
     client = Client(identity.server, identity.token)
-    with only_agent(state), closing(Spool(state / "spool.db", agent_lives.LIMITS)) as spool:
+    with (
+        patch.multiple(runner, **MADE_UP),
+        only_agent(state),
+        closing(Spool(state / "spool.db", agent_lives.LIMITS)) as spool,
+    ):
         daemon = Daemon(
             client=client,
             models=ModelCache(client, state / "models", 1_000_000),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import closing
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from service.fleet import Load, unleash
 from service.server import a_database, running_server
 from sqlalchemy import text
 
+import own_loop
 from powerlab.store import open_store
 
 _HABITS = Habits(run_s=0.05, wait_s=5.0, death=0.02, forgets=0.3, away_s=0.2, repeats=0.2)
@@ -23,7 +23,7 @@ def test_a_fleet_outlives_the_server_and_itself(kind: str, tmp_path: Path) -> No
     load = Load(agents=30, jobs=30, over_s=2.0, habits=_HABITS)
     with a_database(kind, tmp_path) as address:
         with running_server(address, lease_s=2.0) as server:
-            ledger = asyncio.run(unleash(server, load))
+            ledger = own_loop.run(unleash(server, load))
         assert faults(address, ledger) == []
         # It happened: the server was cut off, agents died, uploads came twice, and late ones were refused.
         assert ledger.events["no answer"] > 0
