@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
 from service.http import Connection
+from sqlalchemy import delete
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.exc import TimeoutError as NoConnectionError
 from sqlalchemy.orm import Session
 
 import own_loop
+from powerlab.protocol.bookings import BookingKind
 from powerlab.protocol.messages import (
     EnrolmentCodeRequest,
     EnrolReply,
@@ -26,6 +29,8 @@ from powerlab.protocol.messages import (
 from powerlab.protocol.wire import decode
 from powerlab.store import Store, open_store
 from powerlab.store.engine import CONNECTIONS
+from powerlab.store.models import BookingRow
+from powerlab.store.writes import jobs
 from powerlab.store.writes.devices import enrol, make_enrolment_code
 from powerlab.store.writes.sweeps import create_sweep
 from powerlab_api.app import create_app
@@ -91,6 +96,59 @@ def test_of_two_that_wait_for_one_device_one_gets_the_job(store: Store) -> None:
 
     with served(create_app(store)) as url:
         assert own_loop.run(scene(url)) == [False, True]
+
+
+def test_a_booked_device_is_asked_for_less_and_less_and_has_its_job_when_the_booking_ends(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = enrolled(store, "board-1")
+    sweep_id = queue_sweep(store, agent.device_id)
+    with store.write() as session:
+        session.add(maintenance(agent.device_id, store.clock()))
+    looks: list[str] = []
+
+    def counted(session: Session, device_id: str, now: datetime) -> bool:
+        looks.append(device_id)
+        return is_waiting(session, device_id, now)
+
+    is_waiting = jobs.is_waiting
+    monkeypatch.setattr(jobs, "is_waiting", counted)
+
+    async def scene(url: str) -> None:
+        connection = Connection(url, agent.token)
+        answer = await connection.ask("POST", "/jobs/lease", LeaseRequest(wait_s=1.5))
+        assert decode(answer.body, LeaseReply).lease is None
+        # Without pauses there would be eight.
+        assert 2 <= len(looks) <= 5
+        asked = asyncio.create_task(connection.ask("POST", "/jobs/lease", LeaseRequest(wait_s=30.0)))
+        while len(looks) < 8:
+            await asyncio.sleep(0.05)
+        await asyncio.to_thread(end_bookings, store)
+        lease = decode((await asked).body, LeaseReply).lease
+        assert lease is not None
+        assert lease.sweep_id == sweep_id
+        connection.cut()
+
+    with served(create_app(store)) as url:
+        own_loop.run(scene(url))
+
+
+def maintenance(device_id: str, now: datetime) -> BookingRow:
+    return BookingRow(
+        device_id=device_id,
+        kind=BookingKind.MAINTENANCE.value,
+        starts_at=now,
+        ends_at=now + timedelta(hours=1),
+        holder=None,
+        reason="a new fan",
+        made_by="somebody",
+        made_at=now,
+    )
+
+
+def end_bookings(store: Store) -> None:
+    with store.write() as session:
+        session.execute(delete(BookingRow))
 
 
 def test_a_job_is_not_given_to_an_agent_that_has_gone(store: Store) -> None:

@@ -16,10 +16,14 @@ from powerlab.store.job_queries import JobFilter, job, list_jobs
 from powerlab.store.writes import jobs
 from powerlab_api.cursor import from_cursor
 from powerlab_api.deps import Cursor, JobWatchDep, Limit, ReadSession, SettingsDep, StoreDep
+from powerlab_api.job_watch import LOOK_EVERY_S
 from powerlab_api.needs import AgentDevice, Needs
 from powerlab_api.paging import cut
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
+
+_LONGEST_PAUSE_S = 5.0
+"""How much later a job may begin than a booking of its device ends."""
 
 
 @router.get("", dependencies=[Needs.viewer])
@@ -74,12 +78,20 @@ async def lease_job(  # noqa: PLR0917 - what FastAPI fills in
         raise PowerlabError("wait_s must be a finite number of seconds.")
     deadline = time.monotonic() + min(max(request.wait_s, 0.0), settings.max_lease_wait_s)
     gone = asyncio.ensure_future(_disconnected(http))
+    pause_s = 0.0
     try:
         while True:
             lease = await run_in_threadpool(look)
             remaining = deadline - time.monotonic()
-            if lease is not None or remaining <= 0 or not await watch.wait(device_id, remaining, gone):
+            if lease is not None or remaining <= pause_s:
                 return LeaseReply(lease=lease)
+            if pause_s:
+                await asyncio.wait((gone,), timeout=pause_s)
+            if not await watch.wait(device_id, remaining - pause_s, gone):
+                return LeaseReply(lease=None)
+            # Told of a job that may not be had yet, where a booking stands in its way, or of one that somebody was
+            # quicker to take, an agent is told of the next later and later.
+            pause_s = min(max(2 * pause_s, LOOK_EVERY_S), _LONGEST_PAUSE_S)
     finally:
         gone.cancel()
 
