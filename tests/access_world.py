@@ -12,11 +12,12 @@ from typing import Any
 import msgspec
 from fastapi.testclient import TestClient
 
+from fresh_store import fresh_store
 from powerlab.access.limits import Limit, Limits
 from powerlab.protocol.access import Role, TokenRequest
 from powerlab.protocol.chunks import split
 from powerlab.protocol.messages import ChunkUpload, LeaseReply, RunUpload
-from powerlab.store import Store, open_store
+from powerlab.store import Store
 from powerlab.store.writes.tokens import create_token, revoke_token
 from powerlab_api.app import create_app
 from powerlab_api.settings import Settings
@@ -67,7 +68,7 @@ def new_token(store: Store, name: str, role: Role = Role.VIEWER, valid_s: int | 
 @contextmanager
 def access_world(folder: Path) -> Iterator[World]:
     clock = Clock()
-    store = open_store(folder / "powerlab.db", clock)
+    store = fresh_store(folder / "powerlab.db", clock)
     chosen = Settings(operator_token=CONFIGURED, limits=PATIENT, max_lease_wait_s=0.0, max_event_stream_s=0.0)
     with TestClient(create_app(store, chosen), raise_server_exceptions=False) as client:
         yield _populated(client, store, clock)

@@ -104,11 +104,12 @@ def postgres_cluster(settings: Sequence[str] = _FAST) -> Iterator[str]:
         yield cluster.address
 
 
-def new_database(cluster: str) -> str:
-    """Make an empty database in a cluster and return its address."""
+def new_database(cluster: str, template: str | None = None) -> str:
+    """Make a database in a cluster, empty or like one that nobody is connected to, and return its address."""
     name = f"test_{uuid.uuid4().hex}"
+    like = "" if template is None else f" TEMPLATE {parse_address(template).database}"
     engine = create_engine(parse_address(cluster), isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
-        connection.execute(text(f"CREATE DATABASE {name}"))
+        connection.execute(text(f"CREATE DATABASE {name}{like}"))
     engine.dispose()
     return cluster.replace("/postgres?", f"/{name}?")

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import uvicorn
 
-from powerlab.store import Store, open_store
+from fresh_store import fresh_store
+from powerlab.store import Store
 from powerlab_api.app import create_app
 from powerlab_api.settings import Settings
 
@@ -20,7 +21,7 @@ LEASE_S = 1.0
 @contextmanager
 def quick_server(database: Path) -> Iterator[tuple[str, Store]]:
     """Yield the address of a server, and its store."""
-    with closing(open_store(database)) as store:
+    with closing(fresh_store(database)) as store:
         app = create_app(store, Settings(lease_s=LEASE_S))
         server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning", lifespan="off"))
         thread = threading.Thread(target=server.run)

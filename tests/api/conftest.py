@@ -12,8 +12,9 @@ import msgspec
 import pytest
 from fastapi.testclient import TestClient
 
+from fresh_store import fresh_store
 from powerlab.protocol.messages import Lease, LeaseReply
-from powerlab.store import Store, open_store
+from powerlab.store import Store
 from powerlab_api.app import create_app
 from powerlab_api.settings import Settings
 from server_examples import PLAN, Clock, capabilities, device
@@ -30,7 +31,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def store(tmp_path: Path, clock: Clock) -> Iterator[Store]:
-    store = open_store(tmp_path / "powerlab.db", clock)
+    store = fresh_store(tmp_path / "powerlab.db", clock)
     yield store
     store.close()
 

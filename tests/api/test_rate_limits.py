@@ -11,9 +11,10 @@ import pytest
 from fastapi.testclient import TestClient
 
 from access_world import bearer, body, new_token
+from fresh_store import fresh_store
 from powerlab.access.limits import Limit, Limits
 from powerlab.protocol.access import Role
-from powerlab.store import Store, open_store
+from powerlab.store import Store
 from powerlab_api.app import create_app
 from powerlab_api.settings import Settings
 from server_examples import capabilities, device
@@ -33,7 +34,7 @@ def seconds() -> Seconds:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    store = open_store(tmp_path / "powerlab.db")
+    store = fresh_store(tmp_path / "powerlab.db")
     yield store
     store.close()
 

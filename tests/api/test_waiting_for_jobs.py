@@ -17,6 +17,7 @@ from sqlalchemy.exc import TimeoutError as NoConnectionError
 from sqlalchemy.orm import Session
 
 import own_loop
+from fresh_store import fresh_store
 from powerlab.protocol.bookings import BookingKind
 from powerlab.protocol.messages import (
     EnrolmentCodeRequest,
@@ -27,7 +28,7 @@ from powerlab.protocol.messages import (
     SweepRequest,
 )
 from powerlab.protocol.wire import decode
-from powerlab.store import Store, open_store
+from powerlab.store import Store
 from powerlab.store.engine import CONNECTIONS
 from powerlab.store.models import BookingRow
 from powerlab.store.writes import jobs
@@ -42,7 +43,7 @@ from server_examples import PLAN, capabilities, device
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    store = open_store(tmp_path / "powerlab.db")
+    store = fresh_store(tmp_path / "powerlab.db")
     yield store
     store.close()
 

@@ -11,6 +11,7 @@ import pytest
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
+from fresh_store import fresh_store
 from powerlab.domain.layers import LayerProfile
 from powerlab.domain.run import Run
 from powerlab.domain.sweep import SweepPlan
@@ -24,7 +25,7 @@ from powerlab.protocol.messages import (
     RunUpload,
     SweepRequest,
 )
-from powerlab.store import Store, open_store
+from powerlab.store import Store
 from powerlab.store.writes import devices, jobs, runs, sweeps
 from powerlab.store.writes.layers import store_layer_profile
 from powerlab_dashboards.router import create_router
@@ -148,7 +149,7 @@ def add_recorded_run(shelf: Shelf, **changes: object) -> Run:
 
 def open_shelf(path: Path) -> Shelf:
     """Return an empty shelf in a new SQLite file."""
-    return Shelf(open_store(path, clock=lambda: START))
+    return Shelf(fresh_store(path, clock=lambda: START))
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from prometheus_client import Metric
 
-from powerlab.store import open_store
+from fresh_store import fresh_store
 from powerlab_api.app import create_app
 from powerlab_api.metrics import Metrics
 
@@ -29,7 +29,7 @@ def shown_names(families: list[Metric]) -> dict[str, set[str]]:
 @pytest.fixture
 def server_metrics(tmp_path: Path) -> dict[str, set[str]]:
     """Every metric of a server; one without a value is there too, without a series."""
-    store = open_store(tmp_path / "powerlab.db")
+    store = fresh_store(tmp_path / "powerlab.db")
     metrics: Metrics = create_app(store).state.metrics
     names = shown_names(list(metrics.registry.collect()))
     store.close()

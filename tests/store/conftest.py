@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from postgres_cluster import new_database, postgres_cluster
+from fresh_store import fresh_database, fresh_store
+from postgres_cluster import postgres_cluster
 from powerlab.protocol.messages import EnrolmentCodeRequest, EnrolRequest, SweepRequest
 from powerlab.store import Store, open_store
 from powerlab.store.writes.devices import enrol, make_enrolment_code
@@ -23,9 +24,11 @@ def cluster() -> Iterator[str]:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Return the address of a new database that has its tables."""
     if request.param == "sqlite":
+        fresh_store(tmp_path / "powerlab.db").close()
         return str(tmp_path / "powerlab.db")
-    return new_database(request.getfixturevalue("cluster"))
+    return fresh_database(request.getfixturevalue("cluster"))
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ from urllib.parse import quote
 import pytest
 
 from clickhouse_over_http import PASSWORD, USER, clickhouse_server
-from postgres_cluster import new_database, postgres_cluster
+from fresh_store import fresh_database, fresh_store
+from postgres_cluster import postgres_cluster
 from powerlab.store import Store, open_store
 from powerlab.store.traces.registry import open_traces
 from s3_server import KEYS, s3_server
@@ -50,7 +51,9 @@ def opened(kind: str, request: pytest.FixtureRequest, tmp_path: Path, database: 
     place, _, engine = kind.partition("+")
     query = request.getfixturevalue("clickhouse") if engine else None
     traces = open_traces(address_of(place, request, tmp_path), query)
-    return open_store(database or tmp_path / "powerlab.db", Clock(), traces=traces)
+    if database is None:
+        return fresh_store(tmp_path / "powerlab.db", Clock(), traces=traces)
+    return open_store(database, Clock(), traces=traces)
 
 
 @pytest.fixture(params=["database", "folder", "s3", "s3+clickhouse"])
@@ -80,7 +83,7 @@ def remote(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Lab]:
 @pytest.fixture(params=["sqlite", "postgresql"])
 def on_both(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Lab]:
     """Traces in a folder, on both databases."""
-    database = new_database(request.getfixturevalue("cluster")) if request.param == "postgresql" else None
+    database = fresh_database(request.getfixturevalue("cluster")) if request.param == "postgresql" else None
     store = opened("folder", request, tmp_path, database)
     yield lab_with(store)
     store.close()

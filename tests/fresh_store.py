@@ -1,0 +1,40 @@
+"""New databases for tests, copied from one whose tables were made once: making them takes a third of a second."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+
+from postgres_cluster import new_database
+from powerlab.store import Store, open_store
+from powerlab.store.connection import utc_now
+from powerlab.store.traces.base import TraceStore
+
+
+def fresh_store(path: Path, clock: Callable[[], datetime] = utc_now, *, traces: TraceStore | None = None) -> Store:
+    """Open a new SQLite file that has its tables already."""
+    path.write_bytes(_empty_file())
+    return open_store(path, clock, traces=traces)
+
+
+def fresh_database(cluster: str) -> str:
+    """Make a PostgreSQL database that has its tables already, and return its address."""
+    return new_database(cluster, _template(cluster))
+
+
+@cache
+def _empty_file() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "powerlab.db"
+        open_store(path).close()
+        return path.read_bytes()
+
+
+@cache
+def _template(cluster: str) -> str:
+    address = new_database(cluster)
+    open_store(address).close()
+    return address
