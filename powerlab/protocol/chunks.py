@@ -1,8 +1,7 @@
 """Power traces as compressed chunks: how they travel and how they are stored.
 
-The codec ``delta-zlib-1``: times and values each become differences of 64-bit integers (a value's IEEE 754 bits taken
-as an integer, so that nothing is rounded), the eight bytes of every difference are sorted into eight planes, and zlib
-compresses times and values together. Differences wrap around at 2**64, which makes every float come back exactly.
+What their samples become is a codec's business (:mod:`powerlab.protocol.codecs`); a chunk says which one it was, and
+beside them what a reader needs to skip it unread.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import base64
 import binascii
 import hashlib
 import math
-import zlib
 from collections.abc import Iterator
 from typing import Protocol
 
@@ -20,9 +18,9 @@ from numpy.typing import NDArray
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.power import Trace
+from powerlab.protocol.codecs import decode, encode
 from powerlab.protocol.messages import TraceChunk
 
-CODEC = "delta-zlib-1"
 MAX_SAMPLES = 65_536
 """Samples in one chunk at most: 1 MiB before compression."""
 MAX_VALUE = 1e15
@@ -44,17 +42,6 @@ class Summary(Protocol):
     def value_max(self) -> float: ...  # noqa: D102
     @property
     def value_sum(self) -> float: ...  # noqa: D102
-
-
-def _pack(column: NDArray[np.int64]) -> bytes:
-    differences = np.diff(column, prepend=np.int64(0)).astype("<i8")
-    return np.ascontiguousarray(differences.view(np.uint8).reshape(-1, 8).T).tobytes()
-
-
-def _unpack(data: bytes) -> NDArray[np.int64]:
-    planes = np.frombuffer(data, dtype=np.uint8).reshape(8, -1)
-    differences = np.ascontiguousarray(planes.T).view("<i8").reshape(-1)
-    return np.cumsum(differences, dtype=np.int64)
 
 
 def split(trace: Trace, max_samples: int = MAX_SAMPLES) -> Iterator[TraceChunk]:
@@ -79,8 +66,7 @@ def _plausible(value: NDArray[np.float64]) -> bool:
 
 
 def _encode(trace: Trace, time_ns: NDArray[np.int64], value: NDArray[np.float64], position: int) -> TraceChunk:
-    bits = np.ascontiguousarray(value, dtype=np.float64).view(np.int64)
-    payload = zlib.compress(_pack(time_ns) + _pack(bits), level=6)
+    codec, payload = encode(time_ns, value, trace.rail.resolution)
     return TraceChunk(
         rail=trace.rail,
         position=position,
@@ -91,7 +77,7 @@ def _encode(trace: Trace, time_ns: NDArray[np.int64], value: NDArray[np.float64]
         value_min=float(value.min()),
         value_max=float(value.max()),
         value_sum=float(value.sum()),
-        codec=CODEC,
+        codec=codec,
         sha256=hashlib.sha256(payload).hexdigest(),
         payload_base64=base64.b64encode(payload).decode("ascii"),
         part=trace.part,
@@ -114,25 +100,6 @@ def check_digest(payload: bytes, sha256: str) -> None:
         raise PowerlabError("the chunk's payload does not match its sha256; send it again.")
 
 
-def unpack(payload: bytes, codec: str, sample_count: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return times in ns and values, each of shape (sample_count,).
-
-    Raises:
-        PowerlabError: the codec is unknown, or the payload holds something else.
-    """
-    if codec != CODEC:
-        raise PowerlabError(f"the trace codec {codec!r} is unknown here (known: {CODEC}); update powerlab.")
-    size = 16 * sample_count
-    try:
-        # The limit keeps a small hostile payload from growing into gigabytes.
-        data = zlib.decompressobj().decompress(payload, size + 1)
-    except zlib.error as error:
-        raise PowerlabError(f"the trace chunk is damaged ({error}); upload it again.") from error
-    if len(data) != size:
-        raise PowerlabError(f"the trace chunk does not hold the {sample_count} samples it claims; upload it again.")
-    return _unpack(data[: size // 2]), _unpack(data[size // 2 :]).view(np.float64)
-
-
 def check(chunk: TraceChunk) -> bytes:
     """Return the payload of a chunk whose summary agrees with its samples; raises PowerlabError otherwise."""
     payload = payload_of(chunk)
@@ -144,7 +111,7 @@ def samples_of(said: Summary, payload: bytes, codec: str) -> tuple[NDArray[np.in
     """Return a payload's times in ns and values; raises PowerlabError where they are not what is said of them."""
     if not 1 <= said.sample_count <= MAX_SAMPLES:
         raise PowerlabError(f"a chunk holds 1 to {MAX_SAMPLES} samples, this one claims {said.sample_count}.")
-    time_ns, value = unpack(payload, codec, said.sample_count)
+    time_ns, value = decode(payload, codec, said.sample_count)
     check_summary(said, time_ns, value)
     return time_ns, value
 
