@@ -11,7 +11,8 @@ exit status: 0 stopped as asked; 2 the request cannot be carried out, one senten
 `check` says a sentence for each thing it looks at, and ends with 0 where all is well, else with the number of the first
 that is not: 10 the state directory cannot be written, 11 little room on its disk, 12 the server does not answer, 13 it
 does not take the token, 14 the clocks differ by more than a second, 15 no power sensor can be read, 16 a power mode was
-not put back, 17 no privileged helper listens and this user is not root. `run` checks the same and tells the server.
+not put back, 17 no privileged helper listens and this user is not root, 18 a limit of temperatures that nobody can
+watch. `run` checks the same and tells the server.
 
 What was measured lies below --state until the server has stored it. SIGTERM, SIGHUP and Ctrl-C let the run in progress
 end, upload it and give the job back; a killed agent goes on where it was when it is started again.
@@ -62,6 +63,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--allow-reboot",
         action="store_true",
         help="reboot this device for power modes that need it, and back at the end of the sweep (default: never)",
+    )
+    run.add_argument(
+        "--max-temperature-c",
+        type=float,
+        metavar="C",
+        help="end every run in which this device gets hotter, whatever a sweep allows (default: no limit)",
+    )
+    run.add_argument(
+        "--start-below-temperature-c",
+        type=float,
+        metavar="C",
+        help="begin a run when the device is cooler (default: 10 °C below the limit, where there is one)",
     )
     run.add_argument(
         "--models-mb", type=int, default=8000, metavar="MB", help="most that fetched models may take (default: 8000)"

@@ -9,6 +9,7 @@ import urllib3
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.protocol.messages import (
+    Beat,
     ChunksUpload,
     Description,
     EnrolReply,
@@ -95,10 +96,10 @@ class Client:
         message = LeaseRequest(wait_s=wait_s)
         return self._ask("POST", "/jobs/lease", message, LeaseReply, read_s=_READ_S + wait_s).lease
 
-    def heartbeat(self, job_id: str, fencing_token: int) -> SweepState:
-        """Hold a job; returns where it stands, for it may have been paused or cancelled."""
-        fence = Fence(fencing_token=fencing_token)
-        return self._ask("POST", f"/jobs/{job_id}/heartbeat", fence, JobStanding).state
+    def heartbeat(self, job_id: str, fencing_token: int, waits: str = "") -> SweepState:
+        """Hold a job, and say what the device waits for; returns where it stands: it may be paused or cancelled."""
+        beat = Beat(fencing_token=fencing_token, waits=waits)
+        return self._ask("POST", f"/jobs/{job_id}/heartbeat", beat, JobStanding).state
 
     def announce_reboot(self, job_id: str, notice: RebootNotice) -> SweepState:
         """Say that the device reboots for a job; returns where that stands, as :meth:`heartbeat` does."""

@@ -18,6 +18,7 @@ from powerlab.domain.sweep import SweepPlan
 from powerlab.protocol.messages import Description, Finish, Lease, RebootNotice
 from powerlab.protocol.records import OVER, SweepState
 from powerlab.sweep.events import (
+    CoolingDown,
     RebootNeeded,
     RunFinished,
     RunStarted,
@@ -116,6 +117,7 @@ class Daemon:
     status: Status = field(default_factory=Status)
     checks: Callable[[], tuple[SelfCheck, ...]] = tuple
     _described: bool = False
+    _heartbeat: Heartbeat | None = None
     _stop: threading.Event = field(default_factory=threading.Event)
     _halt_sweep: threading.Event = field(default_factory=threading.Event)
     _uploader: Uploader = field(init=False)
@@ -225,7 +227,7 @@ class Daemon:
         if self._stop.is_set():
             self._halt_sweep.set()
         self._reboots.prepare(lease.sweep_id)
-        with Heartbeat(self.client, lease, self._halt_sweep.set):
+        with Heartbeat(self.client, lease, self._halt_sweep.set, lambda: self.status.waits) as self._heartbeat:
             stages = self._see_through(lease, lambda: self._fetched_and_measured(lease))
         if stages:  # without a heartbeat, which would shorten the time that the server grants
             self._reboot(lease, stages)
@@ -314,7 +316,7 @@ class Daemon:
                 self.runner(lease.plan, lease.sweep_id, self.host, self._done(lease), self._halt_sweep)
             ) as events:
                 for event in events:
-                    self.status.note(event)
+                    self._note(event)
                     if isinstance(event, SweepStarted) and event.advice:
                         _log.warning("%s", event.advice)
                     if isinstance(event, SweepExtended):
@@ -341,6 +343,15 @@ class Daemon:
                 "the rest."
             )
         return _Ended(stopped=stopped, reboot_for=reboot_for)
+
+    def _note(self, event: SweepEvent) -> None:
+        """Keep up with a sweep; that it waits, or goes on, is told to the server at once."""
+        waited = self.status.waits
+        self.status.note(event)
+        if self.status.waits != waited and self._heartbeat is not None:
+            self._heartbeat.beat_now()
+        if isinstance(event, CoolingDown):
+            _log.warning("the sweep %s", event.detail)
 
     def _keep_or_stop(self, finished: RunFinished, lease: Lease) -> None:
         try:

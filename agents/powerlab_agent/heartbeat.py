@@ -18,14 +18,18 @@ class Heartbeat:
     """A thread that says "still here" every third of the lease, and calls ``on_end`` where measuring is to end.
 
     That is where the job was taken away, paused or cancelled. Of the last two the agent still has runs to hand in, so
-    that it goes on holding the job.
+    that it goes on holding the job. ``waits`` says what the device waits for, whenever the heart beats.
     """
 
-    def __init__(self, client: Client, lease: Lease, on_end: Callable[[], None]) -> None:
+    def __init__(
+        self, client: Client, lease: Lease, on_end: Callable[[], None], waits: Callable[[], str] = str
+    ) -> None:
         self._client = client
         self._lease = lease
         self._on_end = on_end
+        self._waits = waits
         self._over = threading.Event()
+        self._due = threading.Event()
         self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
 
     def __enter__(self) -> Heartbeat:
@@ -38,12 +42,21 @@ class Heartbeat:
     ) -> None:
         """Stop and wait for the thread."""
         self._over.set()
+        self._due.set()
         self._thread.join()
 
+    def beat_now(self) -> None:
+        """Say at once what else would be said with the next heartbeat."""
+        self._due.set()
+
     def _beat(self) -> None:
-        while not self._over.wait(self._lease.lease_s / 3):
+        while True:
+            self._due.wait(self._lease.lease_s / 3)
+            self._due.clear()
+            if self._over.is_set():
+                return
             try:
-                state = self._client.heartbeat(self._lease.job_id, self._lease.fencing_token)
+                state = self._client.heartbeat(self._lease.job_id, self._lease.fencing_token, self._waits())
             except ServerUnreachableError as error:
                 # The fencing token, not the deadline, decides who may write: measuring goes on.
                 _log.warning("no heartbeat: %s", error)

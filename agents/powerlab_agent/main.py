@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 
 from powerlab.domain.errors import PowerlabError
+from powerlab.domain.temperature import TemperatureLimits
 from powerlab.protocol.messages import EnrolRequest
 from powerlab.protocol.wire import encode
 from powerlab.state_dir import state_dir
@@ -59,14 +60,14 @@ def _enrol(args: argparse.Namespace) -> int:
 
 def _run(args: argparse.Namespace) -> int:
     state = _own_state(args)
-    identity = load_identity(state)
+    identity, temperatures = load_identity(state), _temperature_limits(args)
     limits = Limits(spool_bytes=args.spool_size * MIB)
     with (
         only_agent(state),
         closing(Spool(state / "spool.db", limits)) as spool,
         _own_host(args, identity) as host,
     ):
-        host.may_reboot = args.allow_reboot
+        host.may_reboot, host.temperature_limits = args.allow_reboot, temperatures
         client = Client(identity.server, identity.token)
         checked = Checked(state=state, limits=limits, client=client, host=host)
         daemon = Daemon(
@@ -86,6 +87,13 @@ def _run(args: argparse.Namespace) -> int:
                 f"powerlab: the run {run_id} stays in {state} because the server refused it: {refused.reason}\n"
             )
     return 0
+
+
+def _temperature_limits(args: argparse.Namespace) -> TemperatureLimits:
+    limits = TemperatureLimits(max_c=args.max_temperature_c, start_below_c=args.start_below_temperature_c)
+    for complaint in limits.complaints():
+        raise PowerlabError(complaint)
+    return limits
 
 
 def _metrics_shown(args: argparse.Namespace, daemon: Daemon, spool: Path) -> AbstractContextManager[object]:
@@ -111,7 +119,7 @@ def _check(args: argparse.Namespace) -> int:
         sys.stdout.write(encode(found).decode() + "\n")
     else:
         for one in found:
-            sys.stdout.write(f"{'ok' if one.passed else 'NOT OK':7} {one.name:8} {one.detail}\n")
+            sys.stdout.write(f"{'ok' if one.passed else 'NOT OK':7} {one.name:11} {one.detail}\n")
     return next((CHECKS[one.name][0] for one in found if not one.passed), 0)
 
 

@@ -19,8 +19,8 @@ from powerlab import __version__
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.quantity import Provenance
 from powerlab.measure.run import worker_cores
-from powerlab.measure.steady.temperature import Zones
 from powerlab.sweep.host import Host
+from powerlab.throttling.zones import Zones
 from powerlab_agent.contact import Contact
 from powerlab_agent.spool_size import SpoolSize
 from powerlab_agent.status import AgentState, Status

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 from powerlab.domain.device import SelfCheck
 from powerlab.domain.errors import PowerlabError
+from powerlab.domain.temperature import TemperatureLimits
 from powerlab.privileged import client as helper
+from powerlab.throttling.temperatures import watched_zones
 from powerlab.whole_file import write_whole
 from powerlab_agent.client import Client, ServerUnreachableError
 from powerlab_agent.clock import ServerClock
@@ -134,6 +136,22 @@ def _helper(checked: Checked) -> str:
     return "the privileged helper listens."
 
 
+def _temperature(checked: Checked) -> str:
+    zones, limits = watched_zones(checked.host.sysroot), checked.host.temperature_limits
+    if zones:
+        return f"temperatures are read from {', '.join(zones)}; {_held(limits)}."
+    if limits:
+        raise _NotPassedError(
+            f"no temperature sensor can be read, so the guard cannot watch that {limits}, and every sweep fails; start "
+            "the agent without limits of temperatures, or see `powerlab doctor`."
+        )
+    return f"no temperature sensor can be read: the guard cannot watch; {_held(limits)}."
+
+
+def _held(limits: TemperatureLimits) -> str:
+    return f"here {limits}" if limits else "this agent has no limit of its own"
+
+
 CHECKS: dict[str, tuple[int, Callable[[Checked], str]]] = {
     "state": (10, _state),
     "disk": (11, _disk),
@@ -143,5 +161,6 @@ CHECKS: dict[str, tuple[int, Callable[[Checked], str]]] = {
     "sensors": (15, _sensors),
     "modes": (16, _modes),
     "helper": (17, _helper),
+    "temperature": (18, _temperature),
 }
 """By name, the exit status of ``powerlab agent check`` where it is the first that does not pass, and what looks."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from powerlab.domain.sweep import Point
-from powerlab.sweep.events import RunFinished, RunStarted, SweepEvent, SweepExtended, SweepStarted
+from powerlab.sweep.events import CoolingDown, RunFinished, RunStarted, SweepEvent, SweepExtended, SweepStarted
 
 
 class AgentState(StrEnum):
@@ -37,11 +37,13 @@ class Status:
         doing: what it does, whether its server answers or not.
         progress: of the job in hand; None without one.
         point: what is being measured; None between runs.
+        waits: what the next run waits for, in words; empty where it waits for nothing.
     """
 
     doing: AgentState = AgentState.IDLE
     progress: Progress | None = None
     point: Point | None = None
+    waits: str = ""
 
     def state(self, *, reachable: bool) -> AgentState:
         """Return the state; measuring needs no server."""
@@ -64,9 +66,11 @@ class Status:
                 yield
         finally:
             self.progress = self.point = None
+            self.waits = ""
 
     def note(self, event: SweepEvent) -> None:
         """Keep up with a sweep."""
+        self.waits = event.detail if isinstance(event, CoolingDown) else ""
         if isinstance(event, SweepStarted):
             self.progress = Progress(sweep_id=event.sweep_id, finished=0, planned=event.run_count)
         elif isinstance(event, RunStarted):

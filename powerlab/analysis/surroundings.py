@@ -32,6 +32,8 @@ def _settings(state: DeviceState, conditions: Conditions) -> Iterator[tuple[str,
     for clock in (*state.cpu_clocks, *state.device_clocks):
         yield f"clock of {clock.name}", _clock(clock)
     yield "fans", ", ".join(map(_fan, state.fans)) or UNKNOWN
+    if conditions.temperature_guard:
+        yield "temperature guard", conditions.temperature_guard
     yield "time of day", _offset(conditions.clock_offset)
 
 

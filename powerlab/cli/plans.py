@@ -54,6 +54,19 @@ def add_plan_arguments(parser: argparse.ArgumentParser, models_help: str) -> Non
     for option, metavar, name, words in _LEVELS:
         defaults = "/".join(f"{getattr(level, name):g}" for level in LEVELS.values())
         care.add_argument(option, metavar=metavar, help=f"{words} (default: {defaults})")
+    heat = parser.add_argument_group("how hot, at most")
+    heat.add_argument("--max-temperature-c", metavar="C", help="end a run that gets hotter (default: no limit)")
+    heat.add_argument(
+        "--start-below-temperature-c",
+        metavar="C",
+        help="wait before a run until it is cooler (default: 10 °C below the limit, where there is one)",
+    )
+    heat.add_argument(
+        "--longest-cooling",
+        metavar="S",
+        default="900",
+        help="seconds to wait for that, at most; then the run fails (default: 900)",
+    )
 
 
 def _rigour_words() -> str:
@@ -103,12 +116,22 @@ def plan_from(args: argparse.Namespace, device: Device, capabilities: Capabiliti
         longest_warm_up_s=chosen("--longest-warm-up", args.longest_warm_up, float, _longest_s(level, warm_up_s)),
         idle_s=chosen("--idle", args.idle, float, level.idle_s),
         cool_down_s=chosen("--cool-down", args.cool_down, float, level.cool_down_s),
+        max_temperature_c=_celsius("--max-temperature-c", args.max_temperature_c),
+        start_below_temperature_c=_celsius("--start-below-temperature-c", args.start_below_temperature_c),
+        longest_cooling_s=_number("--longest-cooling", args.longest_cooling, float),
     )
 
 
 def _longest_s(level: Level, warm_up_s: float) -> float:
     """Return when to stop waiting for a steady state: a shorter warm-up than the level's shortens that as well."""
     return level.longest_warm_up_s * min(1.0, warm_up_s / level.warm_up_s)
+
+
+def _celsius(option: str, text: str | None) -> float | None:
+    try:
+        return None if text is None else float(text.strip())
+    except ValueError as error:
+        raise PowerlabError(f"{option} got {text!r}, but it must be a temperature in °C, such as 85.") from error
 
 
 def _percentage(option: str, text: str) -> float:

@@ -35,7 +35,8 @@ from powerlab.domain.preflight import check_plan
 from powerlab.domain.run import Run
 from powerlab.domain.sweep import Point, SweepPlan
 from powerlab.state_dir import state_dir
-from powerlab.sweep.events import RunFinished, RunStarted, SweepExtended, SweepStarted
+from powerlab.sweep.cooling import TELL_PERIOD_S
+from powerlab.sweep.events import CoolingDown, RunFinished, RunStarted, SweepExtended, SweepStarted
 from powerlab.sweep.host import Host
 from powerlab.sweep.meter import choose_meter
 from powerlab.sweep.runner import run_sweep
@@ -198,6 +199,10 @@ def _measure(plan: SweepPlan, sweep_id: str, host: Host, keeper: _Keeper, wanted
                 wanted.run_count = event.run_count
                 progress.update(task, total=event.run_count)
                 progress.print(Text(event.detail))
+            elif isinstance(event, CoolingDown):
+                progress.update(task, description=f"cooling down, {event.hottest}")
+                if event.waited_s < TELL_PERIOD_S:
+                    progress.print(Text(event.detail))
             elif isinstance(event, RunStarted):
                 progress.update(task, description=_doing(event.point, event.repeat))
             elif isinstance(event, RunFinished):

@@ -141,7 +141,8 @@ def follow(api: Client, sweep_id: str, still_going: Callable[[], None] = lambda:
         record = api.sweep(sweep_id)
         task = progress.add_task(record.state, total=record.planned_run_count)
         while True:
-            progress.update(task, completed=record.stored_run_count, description=f"{record.place}: {record.state}")
+            doing = record.detail if record.state is SweepState.RUNNING and record.detail else record.state
+            progress.update(task, completed=record.stored_run_count, description=f"{record.place}: {doing}")
             if record.state in OVER:
                 return record
             still_going()

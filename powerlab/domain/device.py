@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from powerlab.domain.mode import PowerMode
 from powerlab.domain.power import SourceProbe, TotalFormula
+from powerlab.domain.temperature import NO_LIMITS, TemperatureLimits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,12 +43,16 @@ class Capabilities:
         total: the formula of the board's power; None where no rail can be read.
         modes: the power modes that can be set now; always holds ``current``.
         may_reboot: its agent reboots it for a power mode that needs that.
+        thermal_zones: names of the zones and cards that give a temperature; None where an older agent does not say.
+        temperature_limits: what its agent holds it to, whatever a plan asks for.
     """
 
     sources: tuple[SourceProbe, ...]
     total: TotalFormula | None
     modes: tuple[PowerMode, ...]
     may_reboot: bool = False
+    thermal_zones: tuple[str, ...] | None = None
+    temperature_limits: TemperatureLimits = NO_LIMITS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

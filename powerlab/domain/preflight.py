@@ -95,6 +95,7 @@ def _others(
         yield from _cores(cores, plan)
     yield from _threads(plan, device)
     yield from _modes(plan, device, capabilities, invented_pass)
+    yield from _temperatures(plan, device, capabilities)
 
 
 def _lists(plan: SweepPlan) -> Iterator[str]:
@@ -143,6 +144,7 @@ def _numbers(plan: SweepPlan) -> Iterator[str]:
         ("longest warm-up", (plan.longest_warm_up_s,), not_negative, "0 s or more"),
         ("idle baseline", (plan.idle_s,), not_negative, "0 s or more"),
         ("cool-down", (plan.cool_down_s,), not_negative, "0 s or more"),
+        ("longest cooling", (plan.longest_cooling_s,), not_negative, "0 s or more"),
         ("count of slices", plan.slices, positive, "at least 1"),
         ("spin time", tuple(us for us in plan.spin_us if us is not None), not_negative, "0 us or more"),
         ("latency bound", (plan.latency_bound_ms,), not_negative, "a time above 0 ms"),
@@ -263,4 +265,22 @@ def _mode(plan: SweepPlan, mode: PowerMode, may_reboot: bool) -> Iterator[str]:
         yield (
             f"the power mode {mode.name!r} has {mode.online_cores} cores online, so {', '.join(map(str, too_many))} "
             f"threads are impossible in it; leave out the mode or ask for at most {mode.online_cores} threads."
+        )
+
+
+def _temperatures(plan: SweepPlan, device: Device, capabilities: Capabilities) -> Iterator[str]:
+    """A limit that nobody can watch is refused: to run without it is what its user wanted to keep from happening."""
+    limits = plan.temperature_limits.stricter(capabilities.temperature_limits)
+    yield from plan.temperature_limits.complaints()
+    if not limits or capabilities.thermal_zones:
+        return
+    if capabilities.thermal_zones is None:
+        yield (
+            f"{device.name} does not say whether it has temperature sensors, for its agent is older than limits of "
+            "temperatures; update it, or leave the limits out."
+        )
+    else:
+        yield (
+            f"{device.name} has no temperature sensor that can be read, so nobody can watch that {limits}; leave the "
+            "limits out, or see `powerlab doctor`."
         )

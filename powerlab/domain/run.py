@@ -85,6 +85,8 @@ class Conditions:
             fp32, for the same inputs, as a share of the largest output; None where nothing was compared.
         device_state: the device's software, clocks and fans; None in runs of an older powerlab.
         clock_offset: how the device's wall clock stood to its server's; None where no server was asked.
+        temperature_guard: in words, which zones the temperature guard watched, the peak and the limits; empty where the
+            run had no limit.
         traces_shed: in a sentence, why the run's traces were thrown away on the device; empty where they were not.
     """
 
@@ -111,6 +113,7 @@ class Conditions:
     output_difference: float | None = None
     device_state: DeviceState | None = None
     clock_offset: ClockOffset | None = None
+    temperature_guard: str = ""
     traces_shed: str = ""
 
 

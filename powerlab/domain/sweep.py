@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 from powerlab.domain.mode import CURRENT_MODE_NAME
 from powerlab.domain.rigour import Rigour
+from powerlab.domain.temperature import TemperatureLimits
 from powerlab.domain.workload import Preparation, Scenario, Workload
 
 MOST_REPEATS_UNTIL = 30
@@ -85,6 +86,10 @@ class SweepPlan:
         idle_s: length of the idle baseline before and after each run.
         cool_down_s: how long to wait, at most, until a run starts as warm as those before it.
         sample_period_s: time between two power samples.
+        max_temperature_c: a run is ended when a thermal zone of what computes is above it, in °C; None for no limit.
+        start_below_temperature_c: a run begins when every such zone is below it, in °C; None takes 10 °C below
+            ``max_temperature_c``, where that is given.
+        longest_cooling_s: how long a run waits for that, at most, before it fails.
     """
 
     models: tuple[str, ...]
@@ -110,6 +115,19 @@ class SweepPlan:
     idle_s: float = 2.0
     cool_down_s: float = 0.0
     sample_period_s: float = 0.01
+    max_temperature_c: float | None = None
+    start_below_temperature_c: float | None = None
+    longest_cooling_s: float = 900.0
+
+    @property
+    def temperature_limits(self) -> TemperatureLimits:
+        """How hot the device may get."""
+        return TemperatureLimits(max_c=self.max_temperature_c, start_below_c=self.start_below_temperature_c)
+
+    def held_to(self, limits: TemperatureLimits) -> SweepPlan:
+        """Return the plan with the stricter of its own limits and those of whoever owns the device."""
+        stricter = self.temperature_limits.stricter(limits)
+        return replace(self, max_temperature_c=stricter.max_c, start_below_temperature_c=stricter.start_below_c)
 
     @property
     def most_repeats(self) -> int:

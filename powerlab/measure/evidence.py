@@ -55,6 +55,7 @@ class Evidence:
         output_difference: how far its outputs were from the built-in engine's; None where nothing was compared.
         device_state: the device's software, clocks and fans.
         clock_offset: how the device's wall clock stood to its server's; the agent adds it, who knows the server.
+        temperature_guard: what the temperature guard watched and the peak; empty where the run had no limit.
         traces_shed: why the traces were thrown away on the device; there is no evidence then, beside this sentence.
     """
 
@@ -91,6 +92,7 @@ class Evidence:
     output_difference: float | None = None
     device_state: DeviceState | None = None
     clock_offset: ClockOffset | None = None
+    temperature_guard: str = ""
     traces_shed: str = ""
 
     @property

@@ -35,7 +35,7 @@ def expected_s(
 def longest_s(
     plan: SweepPlan, order: Sequence[ModeVisit], margin_s: float, inference_s: Mapping[str, float] | None = None
 ) -> float:
-    """Return the same where every warm-up and every cool-down lasts as long as it may.
+    """Return the same where every warm-up, every cool-down and every wait for a hot device lasts as long as it may.
 
     A run that is not the first one in its mode records an idle baseline of its own after a cool-down.
     """
@@ -43,6 +43,8 @@ def longest_s(
     again = _run_count(order) - len(order)
     idle_s = _idle_s(plan, margin_s) if plan.cool_down_s > 0 else 0.0
     waits_s = _run_count(order) * (longer_s + plan.cool_down_s) + again * idle_s
+    if plan.temperature_limits:  # before every run, and before every mode is set
+        waits_s += (_run_count(order) + len(order)) * plan.longest_cooling_s
     return expected_s(plan, order, margin_s, inference_s) + waits_s
 
 

@@ -92,6 +92,10 @@ class Worker:
         """The worker's process id."""
         return self._process.pid
 
+    def kill(self) -> None:
+        """End the process now, whatever it does; who waits for its answer gets a WorkerError. Any thread may do it."""
+        self._process.kill()
+
     def load(self, request: Load, timeout_s: float = LOAD_TIMEOUT_S) -> None:
         """Load a model.
 

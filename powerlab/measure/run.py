@@ -25,6 +25,7 @@ from powerlab.measure.cores import check_usable
 from powerlab.measure.device_state import read_device_state
 from powerlab.measure.evidence import Evidence
 from powerlab.measure.figures import figures_of
+from powerlab.measure.heat.guard import HeatGuard
 from powerlab.measure.latency import TimedInferences, latency_trace
 from powerlab.measure.messages import Load, Measure
 from powerlab.measure.process import Worker
@@ -145,6 +146,7 @@ def measure_run(request: RunRequest) -> Measured:
 
     Raises:
         WorkerError: the worker died, hung or answered with garbage.
+        TooHotError: the device passed the plan's highest temperature, or nobody could watch it.
         PowerlabError: the model or the device refused, for a reason the user can mend.
     """
     started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -197,7 +199,10 @@ def _record(request: RunRequest) -> _Recorded:
     workload = request.point.workload
     scenario = SCENARIOS[workload.scenario]
     check_usable(request.point, meter.sysroot)
-    with Worker(worker_cores(request.point)) as worker:
+    with (
+        Worker(worker_cores(request.point)) as worker,
+        HeatGuard(meter.sysroot, plan.temperature_limits, worker.kill) as heat_guard,
+    ):
         join(meter.sysroot, worker.pid)
         worker.load(load_request(request.point, meter, plan.seed, request.model_files))
         start = cool_down(meter.sysroot, request.like_c, plan.cool_down_s)
@@ -220,6 +225,7 @@ def _record(request: RunRequest) -> _Recorded:
             throttled = guard.finish()
             zones = thermometer.finish()
         idle_after = idle_baseline(meter, plan.idle_s)
+        watched = heat_guard.words()
     clocks_after = read_clocks()
     idles = [idle for idle in (idle_before, idle_after) if idle is not None]
     evidence = Evidence(
@@ -248,12 +254,13 @@ def _record(request: RunRequest) -> _Recorded:
         lively=meter.lively,
         throttled=throttled,
         idle_throttled=tuple(sentence for idle in idles for sentence in idle.throttled),
-        sampling_core_share=recording.core_share + guard.core_share + thermometer.core_share,
+        sampling_core_share=recording.core_share + guard.core_share + thermometer.core_share + heat_guard.core_share,
         warm_up_s=warmed.duration_s,
         unsteady=(*start.sentences, *warmed.unsteady),
         engine_version=installed_version(workload.engine) or "",
         output_difference=request.output_difference,
         device_state=state,
+        temperature_guard=watched,
     )
     return _Recorded(timed=timed, evidence=evidence, idle_after=idle_after, start_c=start.celsius)
 

@@ -10,12 +10,14 @@ from enum import StrEnum
 class EventKind(StrEnum):
     """What happened.
 
-    A sweep is *queued* again when its agent gives it back, or when it goes on after a pause. A device is *seen* when
-    its agent starts.
+    A sweep is *queued* again when its agent gives it back, or when it goes on after a pause. It is *waiting* when its
+    device cools down or reboots before the next run; with an empty detail it goes on. A device is *seen* when its agent
+    starts.
     """
 
     SWEEP_CREATED = "sweep.created"
     SWEEP_STARTED = "sweep.started"
+    SWEEP_WAITING = "sweep.waiting"
     SWEEP_QUEUED = "sweep.queued"
     SWEEP_PAUSED = "sweep.paused"
     SWEEP_CANCELLED = "sweep.cancelled"
@@ -38,7 +40,7 @@ class Event:
         device_id: on which device.
         sweep_id: of which sweep; None where it is about a device alone.
         run_id: which run; None where it is about no run.
-        detail: more in words: why a sweep failed, a run's verdict.
+        detail: more in words: why a sweep failed, what its device waits for, a run's verdict.
     """
 
     id: int

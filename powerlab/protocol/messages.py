@@ -12,6 +12,9 @@ A job's life::
 Every lease carries a fencing token that is larger than the one before; a write with an older token is refused, so an
 agent that was away for too long cannot disturb its successor. What it had uploaded before stays.
 
+A holder whose device waits, because it is too hot for the next run, says so with its heartbeats; ``detail`` of the
+job, which keeps running, tells it.
+
 A holder that reboots its device for a power mode says so first, and is waited for until it must be back; ``detail`` of
 the job, which keeps running, names the mode.
 
@@ -126,9 +129,22 @@ class LeaseReply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fence:
-    """Proves that the sender still holds the job: a heartbeat, or giving the job back."""
+    """Proves that the sender still holds the job, which it gives back."""
 
     fencing_token: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beat:
+    """A heartbeat of a job's holder.
+
+    Attributes:
+        fencing_token: proves that it still holds the job.
+        waits: what its device waits for before the next run, in words; empty where it waits for nothing.
+    """
+
+    fencing_token: int
+    waits: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

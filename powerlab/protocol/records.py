@@ -65,7 +65,8 @@ class SweepRecord:
         simulated: whether that device is a simulated board.
         plan: what was asked for.
         state: where it stands.
-        detail: why it failed, who paused or cancelled it, or that its device reboots for it; empty otherwise.
+        detail: why it failed, who paused or cancelled it, or that its device reboots or cools down for it; empty
+            otherwise.
         created_at: UTC.
         finished_at: UTC; None while it is not over.
         planned_run_count: points x repeats; as many as have arrived where a plan goes on until it knows enough.
@@ -118,7 +119,8 @@ class JobRecord:
         state: where it stands.
         priority: the highest comes first.
         submitter: who asked for it; among equal priorities the one who was served longest ago comes first.
-        detail: why it failed, who paused or cancelled it, or that its device reboots for it; empty otherwise.
+        detail: why it failed, who paused or cancelled it, or that its device reboots or cools down for it; empty
+            otherwise.
         created_at: UTC.
         leased_at: when it was given out last, UTC; None where it never was.
         held_until: until when an agent holds it, UTC, unless it says more; None while nobody does.

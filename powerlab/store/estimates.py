@@ -40,7 +40,7 @@ def estimate(
     order, margin = visits(plan, done), margin_s(_rails(capabilities), plan.sample_period_s)
     return Estimate(
         expected_s=expected_s(plan, order, margin, inference_s),
-        longest_s=longest_s(plan, order, margin, inference_s),
+        longest_s=longest_s(plan.held_to(capabilities.temperature_limits), order, margin, inference_s),
         known_count=len(inference_s),
     )
 

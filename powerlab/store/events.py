@@ -17,6 +17,7 @@ from sqlalchemy import inspect, text
 from sqlalchemy.orm import Session
 
 from powerlab.protocol.events import EventKind
+from powerlab.protocol.records import SweepState
 from powerlab.store.models import DeviceRow, EventRow, JobRow, RunRow, SweepRow
 
 _LOCK_KEY = 0x706F7765_6576656E
@@ -42,9 +43,17 @@ def note_changes(session: Session, _flush: object) -> None:
         elif isinstance(row, DeviceRow):
             _note(session, EventKind.DEVICE_ENROLLED, device_id=row.id, detail=row.name)
     for row in session.dirty:
-        if isinstance(row, JobRow) and inspect(row).attrs.state.history.has_changes():
-            kind = _OF_STATE[row.state]
+        if isinstance(row, JobRow) and (kind := _kind_of(row)) is not None:
             _note(session, kind, device_id=row.device_id, sweep_id=row.sweep_id, detail=row.detail)
+
+
+def _kind_of(row: JobRow) -> EventKind | None:
+    """Return what a change of a job's row is; a running one says in its detail what its device waits for."""
+    changed = inspect(row).attrs
+    if changed.state.history.has_changes():
+        return _OF_STATE[row.state]
+    waiting = row.state == SweepState.RUNNING.value and changed.detail.history.has_changes()
+    return EventKind.SWEEP_WAITING if waiting else None
 
 
 def note_device_seen(session: Session, device_id: str) -> None:

@@ -6,8 +6,8 @@ import math
 
 from powerlab.domain.sweep import SweepPlan
 from powerlab.measure.record import Meter
-from powerlab.measure.steady.temperature import Zones
 from powerlab.measure.validity import MIN_UPDATES_FLAGGED, MIN_UPDATES_VOID
+from powerlab.throttling.zones import Zones
 
 _SPARE_UPDATES = 1
 """A window rarely begins just as a value comes."""

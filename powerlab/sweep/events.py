@@ -8,6 +8,7 @@ from powerlab.domain.order import Stage
 from powerlab.domain.power import Trace
 from powerlab.domain.run import Run
 from powerlab.domain.sweep import Point
+from powerlab.domain.temperature import Reading
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +39,31 @@ class SweepExtended:
 
     run_count: int
     detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoolingDown:
+    """The next run waits until the device is cool enough for it; told at once, and every ten seconds until it is.
+
+    Attributes:
+        hottest: the hottest zone now.
+        below_c: what every zone must be below, in °C.
+        waited_s: how long the run has waited.
+        longest_s: how long it may.
+    """
+
+    hottest: Reading
+    below_c: float
+    waited_s: float
+    longest_s: float
+
+    @property
+    def detail(self) -> str:
+        """Say it in a sentence without an end."""
+        return (
+            f"waits for the device to cool down: {self.hottest}, and a run begins below {self.below_c:g} °C "
+            f"({self.waited_s:.0f} of at most {self.longest_s:.0f} s)"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,4 +105,4 @@ class RebootNeeded:
     stages: tuple[Stage, ...]
 
 
-SweepEvent = SweepStarted | SweepExtended | RunStarted | RunFinished | RebootNeeded | SweepFinished
+SweepEvent = SweepStarted | SweepExtended | CoolingDown | RunStarted | RunFinished | RebootNeeded | SweepFinished

@@ -11,11 +11,13 @@ from powerlab.boards.processor import cpu_model
 from powerlab.boards.registry import detect
 from powerlab.domain.device import Capabilities, Device
 from powerlab.domain.order import Stage
+from powerlab.domain.temperature import NO_LIMITS, TemperatureLimits
 from powerlab.modes.controller import ModeController
 from powerlab.power.registry import probe_all
 from powerlab.power.total import choose_total
 from powerlab.sweep.facts import kernel_release, memory_bytes, online_cores, usable_cores
 from powerlab.sysroot import Sysroot
+from powerlab.throttling.temperatures import watched_zones
 
 
 @dataclass(slots=True, kw_only=True)
@@ -28,6 +30,7 @@ class Host:
         name: what people call the device; None takes the host's own name.
         model_files: where the models lie that plans name by their SHA-256, by the plan's word for them.
         may_reboot: whether somebody reboots the device when a sweep asks for it (:class:`RebootNeeded`).
+        temperature_limits: what the device is held to in every sweep, beside what a plan asks for.
         stages: what is left of a sweep that an earlier boot has begun; None where none has.
         refused: power modes that cannot be had in that sweep, and why.
     """
@@ -37,6 +40,7 @@ class Host:
     name: str | None = None
     model_files: Mapping[str, str] = field(default_factory=dict)
     may_reboot: bool = False
+    temperature_limits: TemperatureLimits = NO_LIMITS
     stages: tuple[Stage, ...] | None = None
     refused: Mapping[str, str] = field(default_factory=dict)
     controller: ModeController = field(init=False)
@@ -80,4 +84,11 @@ class Host:
         if online is not None and online < self.device().core_count:
             modes = tuple(mode if mode.online_cores else replace(mode, online_cores=online) for mode in modes)
         total = choose_total(probes, detect(self.sysroot))
-        return Capabilities(sources=probes, total=total, modes=modes, may_reboot=self.may_reboot)
+        return Capabilities(
+            sources=probes,
+            total=total,
+            modes=modes,
+            may_reboot=self.may_reboot,
+            thermal_zones=watched_zones(self.sysroot),
+            temperature_limits=self.temperature_limits,
+        )

@@ -19,13 +19,15 @@ from powerlab.domain.sweep import Point, SweepPlan
 from powerlab.domain.workload import Workload
 from powerlab.measure.cores import check_present
 from powerlab.measure.expected import expected_s, longest_s
+from powerlab.measure.heat.guard import TooHotError
 from powerlab.measure.output_check import OutputCheck, check_outputs
 from powerlab.measure.process import Worker, WorkerError
 from powerlab.measure.record import IdleBaseline, Meter
 from powerlab.measure.run import Measured, RunRequest, failed_run, load_request, measure_run, worker_cores
-from powerlab.measure.steady.temperature import Zones
 from powerlab.sweep.advice import advice
+from powerlab.sweep.cooling import Cooled, Refusal, wait_until_cool
 from powerlab.sweep.events import (
+    CoolingDown,
     RebootNeeded,
     RunFinished,
     RunStarted,
@@ -38,6 +40,7 @@ from powerlab.sweep.host import Host
 from powerlab.sweep.meter import calibrated_meter, choose_meter, watch_s, watched_meter
 from powerlab.sweep.stages import stages_of
 from powerlab.sweep.until import check_until, still_wide, widest_percent
+from powerlab.throttling.zones import Zones
 
 
 def run_sweep(
@@ -70,6 +73,7 @@ def run_sweep(
     host.controller.recover()
     capabilities = host.capabilities(plan.modes)
     check_plan(plan, host.device(), capabilities, tuple(BACKENDS))
+    plan = plan.held_to(host.temperature_limits)
     for cores in plan.cores:
         check_present(cores, host.sysroot)
     meter = choose_meter(host.sysroot, capabilities, plan.sample_period_s)
@@ -169,7 +173,7 @@ class _Sweep:
             stopped=self.made < self.run_count or (self.stopped() and bool(self._wide())),
         )
 
-    def carry_out(self, order: Sequence[ModeVisit]) -> Iterator[RunStarted | RunFinished]:
+    def carry_out(self, order: Sequence[ModeVisit]) -> Iterator[CoolingDown | RunStarted | RunFinished]:
         """Make runs in an order, until told to stop."""
         for visit in order:
             if self.stopped():
@@ -183,7 +187,7 @@ class _Sweep:
         mode = stage.modes[0]
         return mode not in self.host.refused and self.host.controller.reboot_target(mode) is not None
 
-    def go_on(self, stage: Stage) -> Iterator[SweepExtended | RunStarted | RunFinished]:
+    def go_on(self, stage: Stage) -> Iterator[SweepExtended | CoolingDown | RunStarted | RunFinished]:
         """Repeat the points of a stage that are not known as well as the plan wants, block after block."""
         for repeat in range(self.plan.repeats, self.plan.most_repeats):
             wide = () if self.stopped() else self._wide(stage)
@@ -207,17 +211,27 @@ class _Sweep:
             f"±{self.plan.until_percent:g} % are wanted."
         )
 
-    def _visit(self, visit: ModeVisit) -> Iterator[RunStarted | RunFinished]:
-        """Set the mode, run every point between idle baselines, restore the mode."""
+    def _visit(self, visit: ModeVisit) -> Iterator[CoolingDown | RunStarted | RunFinished]:
+        """Set the mode, run every point between idle baselines, restore the mode.
+
+        A device that is too hot is left to cool before the mode is set, for no mode is set while heat holds clocks
+        down, and again before each run. One that does not cool down fails the rest of the visit, which gives the mode
+        back: waiting for hours before every run would help nobody.
+        """
         idle: IdleBaseline | None = None
-        refusal = self.host.refused.get(visit.mode)
+        refusal = self._refused(visit.mode)
+        if refusal is None:
+            refusal = (yield from self._cooled()).refusal
         with ExitStack() as stack:
             try:
-                if refusal is None:
+                if refusal is None and not self.stopped():
                     stack.enter_context(self.host.controller.applied(visit.mode))
             except PowerlabError as error:
-                refusal = str(error)
+                refusal = Refusal("mode-not-ready", str(error))
             for point in visit.points:
+                if refusal is None:
+                    cooled = yield from self._cooled()
+                    refusal, idle = cooled.refusal, None if cooled.waited else idle
                 if self.stopped():
                     return
                 index = self.made + 1
@@ -226,6 +240,13 @@ class _Sweep:
                 idle = measured.idle_after
                 self._note(measured)
                 yield RunFinished(run=measured.run, traces=measured.traces, index=index, run_count=self.run_count)
+
+    def _refused(self, mode: str) -> Refusal | None:
+        sentence = self.host.refused.get(mode)
+        return None if sentence is None else Refusal("mode-not-ready", sentence)
+
+    def _cooled(self) -> Generator[CoolingDown, None, Cooled]:
+        return wait_until_cool(self.host.sysroot, self.plan, self.stop)
 
     def _note(self, measured: Measured) -> None:
         run = measured.run
@@ -250,11 +271,13 @@ class _Sweep:
         )
 
 
-def _measured_or_failed(request: RunRequest, refusal: str | None) -> Measured:
+def _measured_or_failed(request: RunRequest, refusal: Refusal | None) -> Measured:
     if refusal is not None:
-        return Measured(run=failed_run(request, "mode-not-ready", refusal))
+        return Measured(run=failed_run(request, refusal.rule, refusal.sentence))
     try:
         return measure_run(request)
+    except TooHotError as error:
+        return Measured(run=failed_run(request, error.rule, str(error)))
     except WorkerError as error:
         return Measured(run=failed_run(request, "worker-failed", str(error)))
     except PowerlabError as error:

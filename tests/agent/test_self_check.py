@@ -15,6 +15,7 @@ from agent_server import free_port
 from powerlab.boards.simulator.tree import create_tree
 from powerlab.domain.device import SelfCheck
 from powerlab.domain.power import TOO_LOW
+from powerlab.domain.temperature import TemperatureLimits
 from powerlab.protocol.messages import ServerTime
 from powerlab.protocol.wire import decode
 from powerlab.store import open_store, queries
@@ -118,6 +119,29 @@ def test_sensors_that_are_missing(checked: Checked, monkeypatch: pytest.MonkeyPa
     for total, words in ((None, "no power sensor can be read"), (part, "too low, because VDD_GPU cannot be read")):
         monkeypatch.setattr(Host, "capabilities", lambda _, total=total: replace(able, total=total))
         assert words in failed(checked)["sensors"]
+
+
+def test_a_limit_that_nobody_can_watch(checked: Checked, tree: Path) -> None:
+    said = {one.name: one.detail for one in check_self(checked)}["temperature"]
+    assert said == "temperatures are read from CPU-therm, GPU-therm; this agent has no limit of its own."
+    checked.host.temperature_limits = TemperatureLimits(max_c=85.0)
+    said = {one.name: one.detail for one in check_self(checked)}["temperature"]
+    assert said.endswith("; here a run begins below 75 °C and is ended above 85 °C.")
+    for zone in (tree / "sys/class/thermal").glob("thermal_zone*/temp"):
+        zone.unlink()
+    assert "the guard cannot watch that a run begins below 75 °C" in failed(checked)["temperature"]
+    checked.host.temperature_limits = TemperatureLimits()
+    assert failed(checked) == {}
+    said = {one.name: one.detail for one in check_self(checked)}["temperature"]
+    assert said.startswith("no temperature sensor can be read: the guard cannot watch")
+
+
+def test_an_agent_whose_limits_mean_nothing_does_not_start(state: Path, tree: Path, capsys: Any) -> None:
+    words = ["run", "--once", "--state", str(state), "--sysroot", str(tree), "--max-temperature-c"]
+    assert main([*words, "nan"]) == 2
+    assert "the highest temperature is nan °C; give one from -40 to 150 °C" in capsys.readouterr().err
+    assert main([*words, "70", "--start-below-temperature-c", "70"]) == 2
+    assert "let it begin below less than that" in capsys.readouterr().err
 
 
 def test_a_user_without_rights_needs_the_helper(checked: Checked, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,6 +65,9 @@ def words(**changes: object) -> argparse.Namespace:
         "longest_warm_up": None,
         "idle": None,
         "cool_down": None,
+        "max_temperature_c": None,
+        "start_below_temperature_c": None,
+        "longest_cooling": "900",
     }
     return argparse.Namespace(**{**plain, **changes})
 
@@ -167,3 +170,21 @@ def test_a_time_that_is_none_names_its_option(option):
         plan_from(words(**{option: "5s"}), device(), CAPABILITIES)
     flag = "--" + option.replace("_", "-")
     assert str(caught.value) == f"{flag} got '5s', but each of its values must be a number of seconds."
+
+
+def test_limits_of_temperatures_are_none_unless_they_are_given():
+    plan = plan_from(words(), device(), CAPABILITIES)
+    assert not plan.temperature_limits
+    assert plan.longest_cooling_s == 900
+    given_plan = plan_from(
+        words(max_temperature_c="85.5", start_below_temperature_c=" 60", longest_cooling="30"), device(), CAPABILITIES
+    )
+    assert (given_plan.max_temperature_c, given_plan.start_below_temperature_c) == (85.5, 60.0)
+    assert given_plan.longest_cooling_s == 30.0
+
+
+@pytest.mark.parametrize("option", ["max_temperature_c", "start_below_temperature_c"])
+def test_a_temperature_that_is_none_is_refused_in_a_sentence(option):
+    with pytest.raises(PowerlabError, match="it must be a temperature in °C, such as 85") as caught:
+        plan_from(words(**{option: "hot"}), device(), CAPABILITIES)
+    assert str(caught.value).startswith(f"--{option.replace('_', '-')} got 'hot'")

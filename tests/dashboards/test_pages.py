@@ -17,6 +17,7 @@ from powerlab.domain.device import SelfCheck
 from powerlab.domain.device_state import ClockOffset, DeviceState, Fan
 from powerlab.domain.mode import PowerMode, Setting
 from powerlab.domain.run import Conditions, Finding, Verdict
+from powerlab.domain.temperature import NO_LIMITS, TemperatureLimits
 from powerlab.protocol.messages import Description
 from powerlab.store import queries
 from powerlab.store.writes.devices import describe
@@ -255,6 +256,36 @@ class TestSweep:
         page = words(client.get("/devices").text)
         assert "not ok: disk: there is little room." in page
         assert " ok: clock: the clocks agree." in page
+
+    @pytest.mark.parametrize(
+        ("zones", "limits", "said"),
+        [
+            (("CPU-therm", "GPU0"), NO_LIMITS, "Watched where a sweep has limits: CPU-therm, GPU0."),
+            (
+                ("CPU-therm",),
+                TemperatureLimits(max_c=85.0),
+                "CPU-therm. In every sweep a run begins below 75 °C and is ended above 85 °C.",
+            ),
+            ((), NO_LIMITS, "No temperature sensor can be read: the guard cannot watch."),
+            (None, NO_LIMITS, "Its agent is of an older powerlab and does not say what it can watch."),
+        ],
+    )
+    def test_a_device_says_what_the_guard_can_watch(self, shelf: Shelf, client: TestClient, zones, limits, said):
+        sweep = shelf.add_sweep(plausible.laptop(), plausible.plan(modes=("current",)))
+        with shelf.store.write() as session:
+            record = queries.device(session, sweep.device_id)
+            able = dataclasses.replace(record.capabilities, thermal_zones=zones, temperature_limits=limits)
+            describe(
+                session, sweep.device_id, Description(device=record.device, capabilities=able), shelf.store.clock()
+            )
+        assert said in words(client.get("/devices").text)
+
+    def test_a_sweep_says_how_hot_its_device_may_get(self, shelf: Shelf, client: TestClient) -> None:
+        bench = plausible.laptop()
+        able = dataclasses.replace(bench.capabilities, thermal_zones=("x86_pkg_temp",))
+        bench = dataclasses.replace(bench, capabilities=able)
+        sweep = shelf.add_sweep(bench, plausible.plan(modes=("current",), max_temperature_c=85.0))
+        assert "a run begins below 75 °C and is ended above 85 °C" in words(client.get(f"/sweeps/{sweep.id}").text)
 
     def test_failed_and_flagged_runs_say_why(self, shelf: Shelf, client: TestClient) -> None:
         plan = plausible.plan(modes=("current",), batch_sizes=(1,))

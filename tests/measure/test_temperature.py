@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from powerlab.boards.simulator import simulated_board
 from powerlab.domain.power import Rail, RailQuantity, Trace
 from powerlab.domain.quantity import METRICS, Provenance
-from powerlab.measure.steady.temperature import SOURCE, Thermometer, Zones
+from powerlab.measure.steady.temperature import SOURCE, Thermometer
 from powerlab.measure.steady.temperature_metrics import temperature_metrics
 from powerlab.sysroot import Sysroot
+from powerlab.throttling.zones import Zones
 from zone_tree import ZoneTree
 
 

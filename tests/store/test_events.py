@@ -44,6 +44,9 @@ def test_a_sweeps_life_is_told_in_order(store: Store, clock: Clock, device_id: s
     assert not upload(store, device_id, held, first)  # the same again is no event
     with store.write() as session:
         jobs.heartbeat(session, device_id, held.job_id, held.fencing_token, clock())
+    for waits in ("it is hot", "it is hot", "it is cooler", ""):  # said twice, it is news once
+        with store.write() as session:
+            jobs.heartbeat(session, device_id, held.job_id, held.fencing_token, clock(), waits=waits)
     with store.write() as session:
         jobs.release(session, device_id, held.job_id, held.fencing_token, clock())
     held = take(store, device_id)
@@ -57,6 +60,9 @@ def test_a_sweeps_life_is_told_in_order(store: Store, clock: Clock, device_id: s
         (EventKind.SWEEP_CREATED, None, ""),
         (EventKind.SWEEP_STARTED, None, ""),
         (EventKind.RUN_STORED, first.id, "flagged"),
+        (EventKind.SWEEP_WAITING, None, "it is hot"),
+        (EventKind.SWEEP_WAITING, None, "it is cooler"),
+        (EventKind.SWEEP_WAITING, None, ""),
         (EventKind.SWEEP_QUEUED, None, ""),
         (EventKind.SWEEP_STARTED, None, ""),
         (EventKind.RUN_STORED, second.id, "flagged"),

@@ -93,6 +93,25 @@ def test_a_heartbeat_prolongs(store: Store, clock: Clock, device_id: str, sweep_
     assert take(store, device_id) is None
 
 
+def test_a_heartbeat_says_what_the_device_waits_for_until_it_goes_on(
+    store: Store, clock: Clock, device_id: str, sweep_id: str
+) -> None:
+    held = take(store, device_id)
+
+    def beat(waits: str) -> str:
+        with store.write() as session:
+            jobs.heartbeat(session, device_id, held.job_id, held.fencing_token, clock(), waits=waits)
+        with store.session() as session:
+            return queries.sweep(session, sweep_id).detail
+
+    assert beat("waits to cool down") == "waits to cool down"
+    assert beat("") == ""
+    assert beat("hot\x00\n" + "!" * 1000) == "hot" + "!" * (jobs.MOST_WORDS - 3)
+    with store.write() as session:
+        control.pause(session, sweep_id, "ada", clock())
+    assert beat("waits to cool down") == "paused by ada", "who paused it is told, and not what it would wait for"
+
+
 def test_a_released_job_is_given_out_at_once(store: Store, device_id: str, sweep_id: str) -> None:
     held = take(store, device_id)
     with store.write() as session:

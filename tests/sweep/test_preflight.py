@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.preflight import check_plan, complaints
+from powerlab.domain.temperature import TemperatureLimits
 from powerlab.domain.workload import Scenario
 
 
@@ -45,6 +48,7 @@ def test_batches_that_share_eight_images_evenly_pass_in_multi_stream(make_plan, 
         ({"duration_s": float("inf")}, "the duration is inf; give a time above 0 s."),
         ({"warm_up_s": -1.0}, "the warm-up is -1; give 0 s or more."),
         ({"idle_s": -1.0}, "the idle baseline is -1; give 0 s or more."),
+        ({"longest_cooling_s": -1.0}, "the longest cooling is -1; give 0 s or more."),
         ({"sample_period_s": 0.0}, "the sample period is 0; give a time above 0 s."),
         ({"min_inferences": 0}, "the minimum count of inferences is 0; give at least 1."),
         (
@@ -86,3 +90,31 @@ def test_a_plan_without_complaints_has_none(make_plan, xavier, capabilities):
 @pytest.mark.parametrize("wrong", [{"threads": ()}, {"batch_sizes": (10**400,)}, {"repeats": 10**30}])
 def test_what_cannot_be_reckoned_with_is_said_alone(make_plan, xavier, capabilities, wrong):
     assert len(complaints(make_plan(**wrong, modes=("TURBO",)), xavier, capabilities)) == 1
+
+
+def test_limits_of_temperatures_need_somebody_who_can_watch(make_plan, xavier, capabilities):
+    plan = make_plan(max_temperature_c=85.0)
+    watching = replace(capabilities, thermal_zones=("CPU-therm",))
+    assert complaints(plan, xavier, watching) == ()
+    assert complaints(make_plan(), xavier, replace(capabilities, thermal_zones=())) == ()
+    assert complaints(plan, xavier, replace(capabilities, thermal_zones=())) == (
+        "bench-7 has no temperature sensor that can be read, so nobody can watch that a run begins below 75 °C and is "
+        "ended above 85 °C; leave the limits out, or see `powerlab doctor`.",
+    )
+    assert complaints(plan, xavier, replace(capabilities, thermal_zones=None)) == (
+        "bench-7 does not say whether it has temperature sensors, for its agent is older than limits of temperatures; "
+        "update it, or leave the limits out.",
+    )
+    owned = replace(capabilities, thermal_zones=(), temperature_limits=TemperatureLimits(max_c=60.0))
+    assert "is ended above 60 °C" in complaints(make_plan(), xavier, owned)[0]
+    (wrong,) = complaints(make_plan(max_temperature_c=1000.0), xavier, watching)
+    assert wrong == "the highest temperature is 1000 °C; give one from -40 to 150 °C, or none."
+
+
+def test_a_plan_is_not_refused_for_the_owners_lower_limit(make_plan, xavier, capabilities):
+    owned = replace(capabilities, thermal_zones=("CPU-therm",), temperature_limits=TemperatureLimits(max_c=70.0))
+    plan = make_plan(max_temperature_c=95.0, start_below_temperature_c=80.0)
+    assert complaints(plan, xavier, owned) == ()
+    held = plan.held_to(owned.temperature_limits)
+    assert (held.max_temperature_c, held.temperature_limits.begins_below_c) == (70.0, 60.0)
+    assert held.points() == plan.points()

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request, status
 from fastapi.concurrency import run_in_threadpool
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.protocol.messages import Fence, Finish, JobStanding, Lease, LeaseReply, LeaseRequest, RebootNotice
+from powerlab.protocol.messages import Beat, Fence, Finish, JobStanding, Lease, LeaseReply, LeaseRequest, RebootNotice
 from powerlab.protocol.records import JobPage, JobRecord, SweepState
 from powerlab.store.job_queries import JobFilter, job, list_jobs
 from powerlab.store.writes import jobs
@@ -103,13 +103,21 @@ async def _disconnected(request: Request) -> None:
 
 
 @router.post("/{job_id}/heartbeat", dependencies=[Needs.agent])
-def hold_job(store: StoreDep, settings: SettingsDep, device_id: AgentDevice, job_id: str, fence: Fence) -> JobStanding:
-    """Hold a job for another lease, and learn whether it is still wanted.
+def hold_job(store: StoreDep, settings: SettingsDep, device_id: AgentDevice, job_id: str, beat: Beat) -> JobStanding:
+    """Hold a job for another lease, say what its device waits for, and learn whether it is still wanted.
 
     Where the state is not ``running`` the agent ends the run in progress, uploads what it has, and releases the job.
     """
     with store.write() as session:
-        state = jobs.heartbeat(session, device_id, job_id, fence.fencing_token, store.clock(), lease_s=settings.lease_s)
+        state = jobs.heartbeat(
+            session,
+            device_id,
+            job_id,
+            beat.fencing_token,
+            store.clock(),
+            lease_s=settings.lease_s,
+            waits=beat.waits,
+        )
         return JobStanding(state=state)
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from powerlab.measure.steady.drift import Answer, Drift, drift
-from powerlab.measure.steady.temperature import Zones
 from powerlab.sysroot import Sysroot
+from powerlab.throttling.zones import Zones
 
 TOLERANCE_C = 1.0
 """The step of coarse zones. Leakage, a fifth of the power or so, grows by one to two per cent a kelvin."""

@@ -4,16 +4,13 @@ with Thermometer(sysroot) as thermometer:
     ...                                 # the work
     traces = thermometer.finish()
 
-Source: Documentation/driver-api/thermal/sysfs-api. A machine without zones, as most virtual ones are, has no
-temperature: that is a state, and gives no figure.
+A machine without zones, as most virtual ones are, has no temperature, and gives no trace.
 """
 
 from __future__ import annotations
 
-import re
 import threading
 import time
-from collections import Counter
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
@@ -23,50 +20,11 @@ import numpy as np
 from powerlab.domain.power import Rail, RailQuantity, Trace
 from powerlab.domain.quantity import Provenance
 from powerlab.sysroot import Sysroot
-from powerlab.throttling.reading import first_line
-from powerlab.throttling.thermal import parse_celsius
+from powerlab.throttling.zones import Zones
 
 SOURCE = "thermal"
 READ_PERIOD_S = 1.0
 """Heat sinks take seconds to minutes, and on some boards reading a zone takes a millisecond."""
-_ROOT = "/sys/class/thermal"
-_ELSEWHERE = re.compile(r"pmic|batt?ery|\bbat[0-9]*\b|charg|wifi|wlan|nvme|modem|int3400", re.I)
-"""Zones that say nothing of what computes; Jetson's PMIC zone says 100 °C for ever."""
-
-
-class Zones:
-    """The zones of what computes; a sensor that gives no temperature, as a dead one with -256 °C, is left out."""
-
-    def __init__(self, sysroot: Sysroot) -> None:
-        self._sysroot = sysroot
-        found = [(path, first_line(sysroot, f"{path}/type")) for path in sysroot.glob(f"{_ROOT}/thermal_zone*")]
-        alive = [
-            (path, name)
-            for path, name in sorted(found, key=lambda zone: int(re.sub(r"\D", "", zone[0]) or 0))
-            if name and _ELSEWHERE.search(name) is None and self._celsius(path) is not None
-        ]
-        count = Counter(name for _, name in alive)
-        self._paths = {
-            name if count[name] == 1 else f"{name}-{path.removeprefix(f'{_ROOT}/thermal_zone')}": path
-            for path, name in alive
-        }
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The zones' names, each once; none where there is no zone."""
-        return tuple(self._paths)
-
-    def read(self) -> dict[str, float]:
-        """Return the temperatures in °C by name; a zone that gives none now is left out."""
-        read = {name: self._celsius(path) for name, path in self._paths.items()}
-        return {name: celsius for name, celsius in read.items() if celsius is not None}
-
-    def hottest_c(self) -> float | None:
-        """Return the temperature of the hottest zone in °C; None without zones."""
-        return max(self.read().values(), default=None)
-
-    def _celsius(self, path: str) -> float | None:
-        return parse_celsius(first_line(self._sysroot, f"{path}/temp"))
 
 
 class Thermometer:

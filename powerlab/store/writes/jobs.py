@@ -19,6 +19,8 @@ from powerlab.store.queue import next_job, waiting
 from powerlab.store.writes.audit import COMMAND_LINE, record
 from powerlab.store.writes.binding import bind
 
+MOST_WORDS = 300
+"""Characters, at most, of what an agent says that its device waits for."""
 LEASE_S = 60.0
 """How long a job stays with an agent that says nothing."""
 LONGEST_REBOOT_S = 1800.0
@@ -74,9 +76,18 @@ def _give_out(session: Session, job: JobRow, actor: str, now: datetime, lease_s:
 
 
 def heartbeat(
-    session: Session, device_id: str, job_id: str, fencing_token: int, now: datetime, *, lease_s: float = LEASE_S
+    session: Session,
+    device_id: str,
+    job_id: str,
+    fencing_token: int,
+    now: datetime,
+    *,
+    lease_s: float = LEASE_S,
+    waits: str = "",
 ) -> SweepState:
     """Hold a job for another ``lease_s`` seconds; also after the deadline, as long as nobody else was given the job.
+
+    ``waits`` is what its device waits for, in words, which the job tells as long as it runs.
 
     Returns:
         where the job stands; a holder of one that is not running any more ends its run and gives it back. That is
@@ -90,7 +101,7 @@ def heartbeat(
     if job.deadline is None:
         raise StaleLeaseError(f"the job {job_id} is {job.state}, not running; ask for a new lease.")
     job.deadline = now + timedelta(seconds=lease_s)
-    _is_back(job)
+    _is_back(job, waits)
     if job.state == SweepState.RUNNING.value and must_leave(session, job, now):
         return SweepState.QUEUED
     return SweepState(job.state)
@@ -147,10 +158,10 @@ def finish(session: Session, device_id: str, job_id: str, message: Finish, now: 
     record(session, now, f"device {device_id}", "finish", job_id, state=message.state)
 
 
-def _is_back(job: JobRow) -> None:
-    """Forget that a device was rebooting; who paused or cancelled the job, or why it failed, stays."""
+def _is_back(job: JobRow, waits: str = "") -> None:
+    """Forget what a device was waiting for; who paused or cancelled the job, or why it failed, stays."""
     if job.state in {SweepState.RUNNING.value, SweepState.QUEUED.value}:
-        job.detail = ""
+        job.detail = "".join(filter(str.isprintable, waits))[:MOST_WORDS]
 
 
 def held_job(session: Session, device_id: str, job_id: str, fencing_token: int) -> JobRow:

@@ -1,0 +1,1 @@
+"""Keeping a run below the highest temperature that its device may have."""
