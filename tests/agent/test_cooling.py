@@ -17,7 +17,7 @@ from powerlab.domain.temperature import Reading
 from powerlab.protocol.events import Event, EventKind
 from powerlab.protocol.messages import EnrolmentCodeRequest, EnrolRequest, SweepRequest
 from powerlab.protocol.records import SweepRecord, SweepState
-from powerlab.store import Store, open_store, queries
+from powerlab.store import Store, queries
 from powerlab.store.event_queries import EventFilter, events_after
 from powerlab.store.writes import control
 from powerlab.store.writes.devices import enrol, make_enrolment_code
