@@ -51,6 +51,7 @@ class Server:
     database: str
     lease_s: float
     port: int = field(default_factory=free_port)
+    traces: str = "database"
     process: subprocess.Popen[str] | None = None
     _ended: Usage = field(default_factory=Usage)
 
@@ -61,6 +62,7 @@ class Server:
     def start(self) -> None:
         """Start it; when this returns its port takes connections."""
         words = ["--port", str(self.port), "--database", self.database, "--lease-s", str(self.lease_s)]
+        words += ["--traces", self.traces]
         command = [sys.executable, "-m", "powerlab.cli", "serve", *words]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
@@ -108,9 +110,9 @@ def _cpu_or_0(process: psutil.Process) -> float:
 
 
 @contextmanager
-def running_server(database: str, lease_s: float = 60.0) -> Iterator[Server]:
+def running_server(database: str, lease_s: float = 60.0, traces: str = "database") -> Iterator[Server]:
     """Yield a running server; it ends with the block."""
-    server = Server(database, lease_s)
+    server = Server(database, lease_s, traces=traces)
     server.start()
     try:
         yield server
