@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TypeVar
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar
 
 import urllib3
 
@@ -41,7 +41,15 @@ _BLOCK_BYTES = 1 << 18
 
 
 class ServerUnreachableError(Exception):
-    """No answer, or one that says "later" (5xx, 429): trying again may help."""
+    """No answer, or one that says "later" (5xx, 429): trying again may help.
+
+    Attributes:
+        rest_s: for how many seconds the server wants to be left alone; 0 where it did not say.
+    """
+
+    def __init__(self, detail: str, rest_s: float = 0.0) -> None:
+        super().__init__(detail)
+        self.rest_s = rest_s
 
 
 class RefusedError(PowerlabError):
@@ -62,16 +70,24 @@ class Client:
     """Speaks to one server; may be used by several threads.
 
     Attributes:
-        contact: whether the server answers.
+        contact: whether the server answers, and until when it wants to be left alone.
     """
 
-    def __init__(self, server: str, token: str | None = None) -> None:
+    def __init__(self, server: str, token: str | None = None, read_s: float = _READ_S) -> None:
+        """Prepare; nothing is asked yet.
+
+        Args:
+            server: its address.
+            token: whose device this is; only enrolling needs none.
+            read_s: how long the server may say nothing before it counts as away, in seconds.
+        """
         if not server.startswith(("http://", "https://")):
             raise PowerlabError(f"{server!r} is no server's address; write http://host:port.")
         self._base = f"{server.rstrip('/')}/api/v1"
         self._headers = {"Content-Type": "application/json"}
         if token is not None:
             self._headers["Authorization"] = f"Bearer {token}"
+        self._read_s = read_s
         self.contact = Contact()
         self._pool = WatchedPool(self.contact, retries=False, maxsize=2)
 
@@ -94,7 +110,7 @@ class Client:
     def lease(self, wait_s: float) -> Lease | None:
         """Ask for a job."""
         message = LeaseRequest(wait_s=wait_s)
-        return self._ask("POST", "/jobs/lease", message, LeaseReply, read_s=_READ_S + wait_s).lease
+        return self._ask("POST", "/jobs/lease", message, LeaseReply, wait_s).lease
 
     def heartbeat(self, job_id: str, fencing_token: int, waits: str = "") -> SweepState:
         """Hold a job, and say what the device waits for; returns where it stands: it may be paused or cancelled."""
@@ -122,9 +138,9 @@ class Client:
         """Upload chunks of a run's traces."""
         return self._ask("POST", f"/runs/{run_id}/traces/chunks", message, Stored)
 
-    def _ask(self, method: str, path: str, message: object, kind: type[T], read_s: float = _READ_S) -> T:
+    def _ask(self, method: str, path: str, message: object, kind: type[T], wait_s: float = 0.0) -> T:
         """Send a message and return the answer; raises as :meth:`_send`, and where the answer is something else."""
-        data = self._send(method, path, message, read_s)
+        data = self._send(method, path, message, wait_s)
         try:
             return decode(data, kind)
         except PowerlabError as error:
@@ -143,43 +159,42 @@ class Client:
             ServerUnreachableError: no answer now; the iterator raises it too, where the connection is cut.
             RefusedError: the answer is no.
         """
-        headers = {**self._headers, "Range": f"bytes={start}-"} if start else self._headers
-        try:
-            answer = self._pool.request(
-                "GET",
-                f"{self._base}/models/{sha256}/content",
-                headers=headers,
-                timeout=urllib3.Timeout(connect=_CONNECT_S, read=_READ_S),
-                preload_content=False,
-            )
-        except urllib3.exceptions.HTTPError as error:
-            raise ServerUnreachableError(f"{self._base} does not answer ({error})") from error
+        fields = {"Range": f"bytes={start}-"} if start else {}
+        answer = self._request("GET", f"/models/{sha256}/content", fields=fields, preload_content=False)
         if answer.status >= 400:
-            data = answer.read()
-            self._check(answer.status, data, "/models")
+            self._check(answer.status, b"".join(_blocks(answer)), "/models")
         return start if answer.status == 206 else 0, _blocks(answer)
 
-    def _send(self, method: str, path: str, message: object = None, read_s: float = _READ_S) -> bytes:
-        """Send a message and return the answer's body.
+    def _send(self, method: str, path: str, message: object = None, wait_s: float = 0.0) -> bytes:
+        """Send a message and return the answer's body, for which the server may take ``wait_s`` longer than usual.
 
         Raises:
             ServerUnreachableError: no answer now.
             RefusedError: the answer is no.
         """
-        timeout = urllib3.Timeout(connect=_CONNECT_S, read=read_s)
         body = None if message is None else encode(message)
+        answer = self._request(method, path, wait_s=wait_s, body=body)
+        self._check(answer.status, answer.data, path)
+        return answer.data
+
+    def _request(
+        self, method: str, path: str, *, fields: Mapping[str, str] | None = None, wait_s: float = 0.0, **options: Any
+    ) -> urllib3.BaseHTTPResponse:
+        """Return an answer of any status; raises ServerUnreachableError where there is none."""
+        if (rest_s := self.contact.rest_s()) > 0:
+            raise ServerUnreachableError(f"{self._base} asked to be left alone for {rest_s:.1f} s more", rest_s)
+        timeout = urllib3.Timeout(connect=_CONNECT_S, read=self._read_s + wait_s)
+        headers = {**self._headers, **(fields or {})}
         try:
-            answer = self._pool.request(method, self._base + path, body=body, headers=self._headers, timeout=timeout)
+            return self._pool.request(method, self._base + path, headers=headers, timeout=timeout, **options)
         except urllib3.exceptions.LocationValueError as error:
             raise PowerlabError(f"{self._base} is no server's address; write http://host:port.") from error
         except urllib3.exceptions.HTTPError as error:
             raise ServerUnreachableError(f"{self._base} does not answer ({error})") from error
-        self._check(answer.status, answer.data, path)
-        return answer.data
 
     def _check(self, status: int, body: bytes, path: str) -> None:
         if status >= 500 or status == 429:
-            raise ServerUnreachableError(f"{self._base}{path} answers with status {status}")
+            raise ServerUnreachableError(f"{self._base}{path} answers with status {status}", self.contact.rest_s())
         if status >= 400:
             raise _refusal(self._base + path, status, body)
 

@@ -1,4 +1,4 @@
-"""Whether the server answers, and when it last did."""
+"""Whether the server answers, when it last did, and until when it wants to be left alone."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ from typing import Any
 
 import urllib3
 
+from powerlab.protocol.retry_after import retry_after_s
+from powerlab_agent.retry import LONGEST_ASKED_S
+
+_TOO_MANY = 429
+
 
 @dataclass(slots=True)
 class Contact:
@@ -16,10 +21,16 @@ class Contact:
     Attributes:
         answered_at_s: when the server last answered, in seconds since 1970; None until it does.
         reachable: whether it answered the last time it was asked.
+        not_before_s: when it may be asked again, in seconds of the monotonic clock.
     """
 
     answered_at_s: float | None = None
     reachable: bool = False
+    not_before_s: float = 0.0
+
+    def rest_s(self) -> float:
+        """Return for how many seconds the server still wants to be left alone."""
+        return max(0.0, self.not_before_s - time.monotonic())
 
 
 class WatchedPool(urllib3.PoolManager):
@@ -41,4 +52,7 @@ class WatchedPool(urllib3.PoolManager):
         self._contact.reachable = answer.status < 500
         if self._contact.reachable:
             self._contact.answered_at_s = time.time()
+        if answer.status >= 500 or answer.status == _TOO_MANY:
+            asked_s = min(retry_after_s(answer.headers) or 0.0, LONGEST_ASKED_S)
+            self._contact.not_before_s = max(self._contact.not_before_s, time.monotonic() + asked_s)
         return answer

@@ -166,7 +166,7 @@ class Daemon:
             try:
                 result = action()
             except (ServerUnreachableError, SpoolUnwritableError) as error:
-                wait_s = self.backoff.failed()
+                wait_s = self.backoff.failed(error.rest_s if isinstance(error, ServerUnreachableError) else 0.0)
                 _log.warning("%s Trying again in %.1f s.", _sentence(error), wait_s)
                 if self._stop.wait(wait_s):
                     what = "there was no room" if isinstance(error, SpoolUnwritableError) else "the server was away"

@@ -10,6 +10,7 @@ from types import TracebackType
 from powerlab.protocol.messages import Lease
 from powerlab.protocol.records import SweepState
 from powerlab_agent.client import Client, RefusedError, ServerUnreachableError
+from powerlab_agent.retry import Backoff
 
 _log = logging.getLogger("powerlab.agent")
 
@@ -28,6 +29,7 @@ class Heartbeat:
         self._lease = lease
         self._on_end = on_end
         self._waits = waits
+        self._backoff = Backoff()
         self._over = threading.Event()
         self._due = threading.Event()
         self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
@@ -50,21 +52,26 @@ class Heartbeat:
         self._due.set()
 
     def _beat(self) -> None:
+        wait_s = self._lease.lease_s / 3
         while True:
-            self._due.wait(self._lease.lease_s / 3)
+            self._due.wait(wait_s)
             self._due.clear()
             if self._over.is_set():
                 return
+            wait_s = self._lease.lease_s / 3
             try:
                 state = self._client.heartbeat(self._lease.job_id, self._lease.fencing_token, self._waits())
             except ServerUnreachableError as error:
                 # The fencing token, not the deadline, decides who may write: measuring goes on.
                 _log.warning("no heartbeat: %s", error)
+                if error.rest_s > 0:  # the lease goes on running out: as soon as it may be, as late as the server asks
+                    wait_s = self._backoff.failed(error.rest_s)
             except RefusedError as error:
                 _log.warning("the job was taken away: %s", error)
                 self._on_end()
                 return
             else:
+                self._backoff.worked()
                 if state is not SweepState.RUNNING:
                     self._on_end()
                     _log.info("the sweep was %s; it ends after the run in progress", state)

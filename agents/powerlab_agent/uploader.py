@@ -48,7 +48,8 @@ class Uploader:
             self.upload_all(lease)
         except (ServerUnreachableError, SpoolUnwritableError) as error:
             _log.warning("what was measured waits on disk: %s", error)
-            self._not_before_s = self._clock() + self._backoff.failed()
+            rest_s = error.rest_s if isinstance(error, ServerUnreachableError) else 0.0
+            self._not_before_s = self._clock() + self._backoff.failed(rest_s)
         else:
             self._backoff.worked()
 

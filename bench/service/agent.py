@@ -212,7 +212,7 @@ class SimulatedAgent:
                 continue
             if answer.status == 429 or answer.status >= 500:
                 self._ledger.events[f"status {answer.status}"] += 1
-                await asyncio.sleep(max(self._backoff.failed(), answer.retry_after_s or 0.0))
+                await asyncio.sleep(self._backoff.failed(answer.retry_after_s or 0.0))
                 continue
             self._backoff.worked()
             self._ledger.took_s.setdefault(what, []).append(time.monotonic() - began)

@@ -13,6 +13,7 @@ from powerlab.client.errors import ServerAwayError, StatusError
 from powerlab.client.patience import patiently
 from powerlab.domain.errors import PowerlabError
 from powerlab.protocol.messages import Problem
+from powerlab.protocol.retry_after import retry_after_s
 from powerlab.protocol.wire import decode, encode
 
 T = TypeVar("T")
@@ -154,6 +155,5 @@ def _check(answer: urllib3.BaseHTTPResponse, body: bytes) -> None:
         detail = f"the server answers with status {answer.status}; give the address of a powerlab server with --server."
         kind = ""
     if answer.status >= 500 or answer.status == 429:
-        after = answer.headers.get("Retry-After", "")
-        raise ServerAwayError(detail, float(after) if after.isdigit() else None)
+        raise ServerAwayError(detail, retry_after_s(answer.headers))
     raise StatusError(detail, kind, answer.status)

@@ -131,15 +131,6 @@ def test_while_the_server_is_away_it_is_asked_less_often(lease: Lease, tmp_path:
         assert Away.asked == 2
 
 
-@given(st.integers(1, 40))
-def test_waits_grow_and_stay_below_the_longest(failures: int) -> None:
-    backoff = Backoff(first_s=0.5, longest_s=30.0)
-    waits = [backoff.failed() for _ in range(failures)]
-    assert all(0 <= wait <= min(30.0, 0.5 * 2.0**number) for number, wait in enumerate(waits))
-    backoff.worked()
-    assert backoff.failed() <= 0.5
-
-
 def test_addresses_that_are_none(tmp_path: Path) -> None:
     with pytest.raises(ServerUnreachableError):
         Client("http://127.0.0.1:1").lease(0.0)
