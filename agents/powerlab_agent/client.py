@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
+import socket
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 import urllib3
+from urllib3.connection import HTTPConnection
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.protocol.messages import (
@@ -38,6 +41,9 @@ UNAUTHORISED = 401
 _CONNECT_S = 5.0
 _READ_S = 30.0
 _BLOCK_BYTES = 1 << 18
+_UNSENT_BYTES = 1 << 16
+"""What may wait in the kernel to be sent. Waiting for an answer begins when all of it is there, and a slow line takes
+its time with it: with buffers of megabytes, as Linux makes them, 512 KiB would never arrive over less than 17 kB/s."""
 
 
 class ServerUnreachableError(Exception):
@@ -89,7 +95,8 @@ class Client:
             self._headers["Authorization"] = f"Bearer {token}"
         self._read_s = read_s
         self.contact = Contact()
-        self._pool = WatchedPool(self.contact, retries=False, maxsize=2)
+        options = [*HTTPConnection.default_socket_options, (socket.SOL_SOCKET, socket.SO_SNDBUF, _UNSENT_BYTES)]
+        self._pool = WatchedPool(self.contact, retries=False, maxsize=2, socket_options=options)
 
     def enrol(self, message: EnrolRequest) -> EnrolReply:
         """Turn a code into an identity."""
@@ -172,8 +179,10 @@ class Client:
             ServerUnreachableError: no answer now.
             RefusedError: the answer is no.
         """
-        body = None if message is None else encode(message)
-        answer = self._request(method, path, wait_s=wait_s, body=body)
+        body = b"" if message is None else encode(message)
+        # As a file it is sent piece by piece, each with a time limit of its own.
+        fields = {"Content-Length": str(len(body))} if body else {}
+        answer = self._request(method, path, fields=fields, wait_s=wait_s, body=io.BytesIO(body) if body else None)
         self._check(answer.status, answer.data, path)
         return answer.data
 
@@ -200,8 +209,10 @@ class Client:
 
 
 def _blocks(answer: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
+    """Yield what arrives as it arrives, so that a cut loses none of it."""
     try:
-        yield from answer.stream(_BLOCK_BYTES)
+        while block := answer.read1(_BLOCK_BYTES):
+            yield block
     except urllib3.exceptions.HTTPError as error:
         raise ServerUnreachableError(f"the download was cut off ({error})") from error
     finally:

@@ -1,8 +1,9 @@
 """Lives of an agent on a simulated board, each a fork of this process, which has loaded all that an agent loads.
 
 Everything but the measuring is real: the daemon, its spool, its line to the server, the board's power mode and its
-journal. Run under the shim, with the agent's state directory and the board's tree as arguments. It reads a line a life,
-``WHAT STEP TORN``, and answers with one: how the life ended, how many calls it made, and at which it was killed.
+journal. Run under the shim; its arguments are the agent's state directory, the board's tree, and the seconds that it
+waits for an answer. It reads a line a life, ``WHAT STEP TORN``, and answers with one: how the life ended, how many
+calls it made, and at which it was killed.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def runner(
 def work(state: Path, tree: Path) -> None:
     """Take what the server has to do, carry it out, upload it, end."""
     identity = load_identity(state)
-    client = Client(identity.server, identity.token)
+    client = Client(identity.server, identity.token, float(sys.argv[3]))
     with only_agent(state), closing(Spool(state / "spool.db", LIMITS)) as spool:
         Daemon(
             client=client,

@@ -7,7 +7,7 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +25,7 @@ FAULTS = Path(__file__).parent
 PLAN = SweepPlan(models=("resnet50",), threads=(1,), modes=("SLOW",), duration_s=0.1)
 RUNS = len(PLAN.points()) * PLAN.repeats
 ASLEEP, NEVER = -2, -1
+READ_S = 30.0
 
 
 @dataclass(frozen=True)
@@ -106,21 +107,34 @@ def content(tree: Path) -> dict[str, str]:
 
 
 @contextmanager
-def start_lives(shim: Shim, identity: Identity, folder: Path, program: str = "agent_lives.py") -> Iterator[Lives]:
-    """An agent of an identity, with a state directory and a board of its own, made here unless it is there."""
+def start_lives(
+    shim: Shim,
+    identity: Identity,
+    folder: Path,
+    program: str = "agent_lives.py",
+    *,
+    read_s: float = READ_S,
+    prefix: Sequence[str] = (),
+) -> Iterator[Lives]:
+    """An agent of an identity, with a state directory and a board of its own, made here unless it is there.
+
+    ``read_s`` is how long its server may say nothing before the agent gives a request up, ``prefix`` what its command
+    begins with: the way into another namespace, say, which shall not meet the faults itself.
+    """
     state, tree = folder / "state", folder / "tree"
     folder.mkdir(exist_ok=True)
     save_identity(state, identity)
     if not tree.exists():
         create_tree("jetson-agx-xavier", tree)
+    words = (sys.executable, str(FAULTS / program), str(state), str(tree), str(read_s))
     with (folder / "log").open("w") as log:
         process = subprocess.Popen(
-            [sys.executable, str(FAULTS / program), str(state), str(tree)],
+            [*prefix, "env", f"LD_PRELOAD={shim.path}", *words],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,
             text=True,
-            env={**shim.environment(), "PYTHONPATH": str(FAULTS.parent)},
+            env={**os.environ, "PYTHONPATH": str(FAULTS.parent)},
         )
     try:
         yield Lives(state, tree, identity, content(tree), process)
