@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import uuid
 from dataclasses import replace
+from math import inf, nan
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from hypothesis.extra import numpy as hnp
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.power import Part, Trace
 from powerlab.protocol.chunks import split
-from powerlab.protocol.messages import ChunkUpload
+from powerlab.protocol.messages import ChunksUpload
 from powerlab.store import queries
 from powerlab.store.decimate import Bucket, decimate
 from powerlab.store.errors import ConflictError
@@ -26,7 +27,7 @@ from powerlab.store.traces.engines import open_engine
 from powerlab.store.traces.objects import open_objects
 from powerlab.store.traces.sql import Wanted, decimated, samples
 from powerlab.store.traces.table import Block, as_parquet, table_of
-from powerlab.store.writes.runs import store_chunk
+from powerlab.store.writes.runs import store_chunks
 from server_examples import COUNTER, RAIL, make_trace
 from trace_lab import Lab
 
@@ -81,11 +82,14 @@ def test_a_damaged_chunk_is_refused_and_leaves_nothing(lab: Lab) -> None:
         replace(chunk, value_max=1000.0),
         replace(chunk, sha256="0" * 64),
         replace(chunk, payload_base64=base64.b64encode(b"nothing").decode()),
+        *(replace(chunk, **{name: number}) for name in ("value_min", "value_sum") for number in (nan, inf)),
+        *(replace(chunk, rail=replace(chunk.rail, relative_error=number)) for number in (nan, inf)),
     ]
+    good = replace(chunk, position=1)
     for one in wrong:
-        upload = ChunkUpload(fencing_token=lab.held.fencing_token, chunk=one)
+        upload = ChunksUpload(fencing_token=lab.held.fencing_token, chunks=(good, one))
         with lab.store.write() as session, pytest.raises(PowerlabError):
-            store_chunk(session, lab.device_id, lab.run_ids[0], upload)
+            store_chunks(session, lab.device_id, lab.run_ids[0], upload)
     with lab.store.session() as session:
         assert list(lab.traces.scan(session, lab.run_ids[0])) == []
 

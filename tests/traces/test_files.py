@@ -60,7 +60,7 @@ def _append(lab: Lab, session: object) -> None:
     from powerlab.protocol.chunks import split
 
     (chunk,) = split(make_trace(RAIL, 100))
-    assert lab.files.append(session, lab.device_id, lab.run_ids[0], chunk)  # type: ignore[arg-type]
+    assert lab.files.append(session, lab.device_id, lab.run_ids[0], (chunk,))  # type: ignore[arg-type]
 
 
 def test_small_files_become_one_and_old_ones_go_later(on_both: Lab) -> None:

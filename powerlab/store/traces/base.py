@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Protocol
@@ -43,12 +43,12 @@ class Piece:
 class TraceStore(Protocol):
     """A home of traces; what is known of each chunk but its samples stands in the database wherever they lie."""
 
-    def append(self, session: Session, device_id: str, run_id: str, chunk: TraceChunk) -> bool:
-        """Store a chunk; False where the same bytes are there already.
+    def append(self, session: Session, device_id: str, run_id: str, chunks: Sequence[TraceChunk]) -> int:
+        """Store chunks; returns how many samples are new, for the same bytes may be there already.
 
         Raises:
-            PowerlabError: the chunk is damaged, or it cannot be written.
-            ConflictError: other bytes were stored in its place before.
+            PowerlabError: a chunk is damaged, or it cannot be written.
+            ConflictError: other bytes were stored in a chunk's place before.
         """
         ...
 

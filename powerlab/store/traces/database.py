@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from sqlalchemy.orm import Session
@@ -15,7 +15,7 @@ from powerlab.store.convert import to_rail
 from powerlab.store.decimate import Bucket, decimate
 from powerlab.store.models import TraceChunkRow
 from powerlab.store.traces.base import FOREVER_NS, Piece, Samples, cut, whole
-from powerlab.store.traces.rows import new_row, rows_of
+from powerlab.store.traces.rows import add_rows, new_row, rows_of
 
 _CHUNKS = 4
 """Chunks fetched at a time where a run's are streamed; each is up to a megabyte."""
@@ -24,15 +24,15 @@ _CHUNKS = 4
 class DatabaseTraceStore:
     """Chunks as rows of the ``trace_chunk`` table, samples included."""
 
-    def append(self, session: Session, device_id: str, run_id: str, chunk: TraceChunk) -> bool:
-        """Store a chunk; see :class:`~powerlab.store.traces.base.TraceStore`."""
-        payload = check(chunk)
-        row = new_row(session, device_id, run_id, chunk)
-        if row is None:
-            return False
-        row.payload = payload
-        session.add(row)
-        return True
+    def append(self, session: Session, device_id: str, run_id: str, chunks: Sequence[TraceChunk]) -> int:
+        """Store chunks; see :class:`~powerlab.store.traces.base.TraceStore`."""
+        rows = []
+        for chunk in chunks:
+            payload = check(chunk)
+            row = new_row(session, device_id, run_id, chunk)
+            if row is not None:
+                rows.append(row | {"payload": payload})
+        return add_rows(session, rows)
 
     def window(self, session: Session, run_id: str, start_ns: int, end_ns: int) -> Iterator[Trace]:
         """Yield the part of each rail's trace that lies in a window; chunks outside it are not read."""

@@ -33,7 +33,7 @@ from powerlab.store.traces.base import FOREVER_NS, Piece, Samples, cut, whole
 from powerlab.store.traces.database import piece_of
 from powerlab.store.traces.engines import QueryEngine
 from powerlab.store.traces.objects import Objects
-from powerlab.store.traces.rows import new_row, rows_of
+from powerlab.store.traces.rows import add_rows, new_row, rows_of
 from powerlab.store.traces.sql import Wanted, decimated, samples
 from powerlab.store.traces.table import Block, as_parquet, fingerprint, groups, table_of
 
@@ -54,25 +54,27 @@ class ParquetTraceStore:
         self._engine = engine
         self._claimed = False
 
-    def append(self, session: Session, device_id: str, run_id: str, chunk: TraceChunk) -> bool:
-        """Store a chunk; see :class:`~powerlab.store.traces.base.TraceStore`.
+    def append(self, session: Session, device_id: str, run_id: str, chunks: Sequence[TraceChunk]) -> int:
+        """Store chunks; see :class:`~powerlab.store.traces.base.TraceStore`.
 
         Raises:
             UnavailableError: the storage cannot be reached.
         """
-        own = samples_of(chunk, payload_of(chunk), chunk.codec)
-        row = new_row(session, device_id, run_id, chunk)
-        if row is None:
-            return False
-        self.claim(session)
-        key = new_key(session, device_id, run_id)
-        block = Block(
-            run_id=run_id, rail_id=row.rail_id, rail=chunk.rail, part=chunk.part, position=chunk.position, samples=own
-        )
-        self.objects.put(key, as_parquet(table_of([block])))
-        row.uri = f"{key}#{fingerprint(own)}"
-        session.add(row)
-        return True
+        rows = []
+        for chunk in chunks:
+            own = samples_of(chunk, payload_of(chunk), chunk.codec)
+            row = new_row(session, device_id, run_id, chunk)
+            if row is not None:
+                block = Block(
+                    run_id=run_id,
+                    rail_id=row["rail_id"],
+                    rail=chunk.rail,
+                    part=chunk.part,
+                    position=chunk.position,
+                    samples=own,
+                )
+                rows.append(row | {"uri": self._put(session, device_id, block)})
+        return add_rows(session, rows)
 
     def window(self, session: Session, run_id: str, start_ns: int, end_ns: int) -> Iterator[Trace]:
         """Yield the part of each rail's trace that lies in a window; files outside it are not read."""
@@ -127,6 +129,13 @@ class ParquetTraceStore:
                 "prefix of its own."
             )
         self._claimed = True
+
+    def _put(self, session: Session, device_id: str, block: Block) -> str:
+        """Write a chunk's samples into an object of their own; returns what its row says of it."""
+        self.claim(session)
+        key = new_key(session, device_id, block.run_id)
+        self.objects.put(key, as_parquet(table_of([block])))
+        return f"{key}#{fingerprint(block.samples)}"
 
     def _pieces(self, rows: Sequence[TraceChunkRow]) -> Iterator[Piece]:
         for here, group in groupby(rows, key=lambda row: row.uri is None):
