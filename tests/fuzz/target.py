@@ -80,13 +80,15 @@ def _known_to_differ(graph):
     """Say whether ONNX Runtime's answer is not the published one of ONNX's own cases.
 
     It resizes to aligned corners in its own way, copies where a resized crop is as large as the whole, counts
-    MaxUnpool's places in the size that is given, draws what Dropout drops from a generator of its own, and chooses
-    another number among computed ones where some are not numbers or nearly alike.
+    MaxUnpool's places in the size that is given, draws what Dropout drops from a generator of its own, chooses another
+    number among computed ones where some are not numbers or nearly alike, and turns floats below zero into whole
+    numbers without a sign in its own way, which ONNX leaves open.
     """
     return any(
         node.attributes.get("coordinate_transformation_mode") in ("align_corners", "tf_crop_and_resize")
         or (node.op_type in ("Dropout", "MaxUnpool") and len(node.inputs) > 2)
         or (node.op_type in _CHOOSE and len(graph.nodes) > 1)
+        or (node.op_type in ("Cast", "CastLike") and graph.tensors[node.outputs[0]].dtype.kind == "u")
         for node in graph.nodes
     )
 
