@@ -30,6 +30,7 @@ class Load:
         agents: devices.
         jobs: sweeps that are submitted, one after the other, each to a device of its own turn.
         over_s: how long submitting takes.
+        start_s: over how long the agents come, before the first job is submitted.
         kill: whether the server is killed when half of them are submitted, and started again at once.
         patience_s: how long the jobs may take after the last was submitted.
         habits: of each agent.
@@ -39,6 +40,7 @@ class Load:
     agents: int
     jobs: int
     over_s: float
+    start_s: float = 2.0
     kill: bool = True
     patience_s: float = 240.0
     habits: Habits = field(default_factory=Habits)
@@ -54,8 +56,9 @@ async def unleash(server: Server, load: Load) -> Ledger:
     ledger, random = Ledger(), Random(load.seed)
     who = await _enrol(server.url, load.agents)
     agents = [SimulatedAgent(server.url, one.token, load.habits, ledger, Random(random.random())) for one in who]
-    lives = [asyncio.create_task(_late_start(agent, random.uniform(0.0, 2.0))) for agent in agents]
+    lives = [asyncio.create_task(_late_start(agent, random.uniform(0.0, load.start_s))) for agent in agents]
     try:
+        await _first_of(asyncio.create_task(asyncio.sleep(load.start_s)), lives)
         submitting = asyncio.create_task(_submit(server, load, [one.device_id for one in who], ledger))
         await _first_of(submitting, lives)
         async with asyncio.timeout(load.patience_s):

@@ -49,7 +49,11 @@ class Connections(threading.Thread):
 
 
 def measure(kind: str, load: Load, lease_s: float) -> int:
-    """Let a fleet live at a server and print how it went; returns 1 where a result or the bound was missed."""
+    """Let a fleet live at a server and print how it went; returns 1 where a result or the bound was missed.
+
+    The bound is for a server that runs: a job that is submitted while it is away, or while a thousand agents come back
+    to it, waits as long as that takes.
+    """
     with tempfile.TemporaryDirectory() as folder, a_database(kind, Path(folder)) as address:
         with running_server(address, lease_s) as server:
             counter = Connections(address)
@@ -59,17 +63,20 @@ def measure(kind: str, load: Load, lease_s: float) -> int:
             passed_s = time.monotonic() - began
             counter.over.set()
             counter.join()
-            print(f"\n{load.agents} agents, {load.jobs} jobs, {kind}; load average {os.getloadavg()[0]:.1f}")
-            _print(ledger, server, passed_s, counter.most)
+            killed = ", the server killed in between" if load.kill else ""
+            print(f"\n{load.agents} agents, {load.jobs} jobs in {load.over_s:g} s, {kind}{killed}")
+            print(f"load average         {os.getloadavg()[0]:.1f}")
+            _print(ledger, server, passed_s, counter.most, killed=load.kill)
         wrong = faults(address, ledger)
     print("exactly once         " + ("every job, run and chunk" if not wrong else "NO: " + "; ".join(wrong[:5])))
     late = float(np.percentile(ledger.leases_s, 99)) > BOUND_S
-    return int(bool(wrong) or late)
+    return int(bool(wrong) or (late and not load.kill))
 
 
-def _print(ledger: Ledger, server: Server, passed_s: float, connections: int) -> None:
+def _print(ledger: Ledger, server: Server, passed_s: float, connections: int, *, killed: bool) -> None:
     usage, events = server.usage(), ledger.events
-    print(f"lease                {_spread(ledger.leases_s)} (bound: p99 {BOUND_S:g} s)")
+    bound = "" if killed else f" (bound: p99 {BOUND_S:g} s)"
+    print(f"lease                {_spread(ledger.leases_s)}{bound}")
     for what, took_s in sorted(ledger.took_s.items()):
         if not what.endswith("/lease"):
             print(f"{what:<36} {_spread(took_s)}")
@@ -90,12 +97,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--agents", type=int, default=1000)
     parser.add_argument("--jobs", type=int, default=1000)
-    parser.add_argument("--over", type=float, default=60.0, metavar="S", help="how long submitting takes")
+    parser.add_argument("--over", type=float, default=180.0, metavar="S", help="how long submitting takes")
+    parser.add_argument("--start", type=float, default=20.0, metavar="S", help="over how long the agents come before")
     parser.add_argument("--lease-s", type=float, default=20.0)
-    parser.add_argument("--no-kill", action="store_true")
+    parser.add_argument("--kill", action="store_true", help="kill the server in between, and start it again")
     parser.add_argument("--database", choices=("postgresql", "sqlite"), default="postgresql")
     args = parser.parse_args()
-    load = Load(agents=args.agents, jobs=args.jobs, over_s=args.over, kill=not args.no_kill)
+    load = Load(agents=args.agents, jobs=args.jobs, over_s=args.over, start_s=args.start, kill=args.kill)
     return measure(args.database, load, args.lease_s)
 
 
