@@ -14,6 +14,7 @@ import numpy as np
 import onnx
 from engine_reference import OPERATORS, run_graph
 
+from fuzz.comparison import Comparison, FindingError
 from fuzz.judge import Judge
 from fuzz.sandbox import NATIVE_VARIABLE
 from powerlab.domain.errors import PowerlabError
@@ -27,20 +28,10 @@ MAX_FLOPS = 2 * 10**7
 """More takes too long to compute in numpy."""
 
 MAX_ELEMENTS = 10**6
-TOLERANCE = 2e-3
-"""Of the largest number; Winograd's algorithms are off by less than half of that."""
-
-LARGEST = 1e18
-"""Numbers beyond are near where float32 overflows on the way, or where whole numbers wrap."""
-
 THREADS = (1, 3)
 
 JUDGE = None if os.environ.get(NATIVE_VARIABLE) else Judge()
 """None under sanitizers, which slow ONNX Runtime down and find faults of its own."""
-
-
-class FindingError(Exception):
-    """The engine did what it never should."""
 
 
 def attempt(data, folder=None):
@@ -63,13 +54,14 @@ def attempt(data, folder=None):
         except PowerlabError as error:  # an index outside a table, say
             return (_checked_sentence(str(error)),)
         _check_repeatable(sessions, inputs, found)
+        compare = Comparison(sessions[0], inputs, found)
         if not {node.op_type for node in graph.nodes} - OPERATORS.keys() - {"Chain", "Reshape"}:
-            _close(found, run_graph(graph, inputs), "the reference")
-        _close(found, _folded(loaded, inputs), "what folding makes of it")
+            compare(run_graph(graph, inputs), "the reference")
+        compare(_folded(loaded, inputs), "what folding makes of it")
         known = _known_to_differ(loaded) or _declares_other_shapes(data, found)
         judged = JUDGE(data, inputs) if JUDGE and not known else None
         if judged is not None:
-            _close(found, judged, "ONNX Runtime")
+            compare(judged, "ONNX Runtime")
     return tuple(kernel for kernel, _ in sessions[0].steps())
 
 
@@ -141,20 +133,3 @@ def _check_repeatable(sessions, inputs, found):
         for name, values in found.items():
             if not np.array_equal(values, again[name], equal_nan=values.dtype.kind == "f"):
                 raise FindingError(f"another answer in poisoned memory or with {session.threads} threads")
-
-
-def _close(found, expected, judge):
-    for name, values in expected.items():
-        if values.shape != found[name].shape:
-            raise FindingError(f"the shape {found[name].shape} where {judge} has {values.shape}")
-        wanted = values.astype(np.float64)
-        if (
-            values.dtype.kind == "i"
-        ):  # what x86 makes of floats that are no whole number of the type, which ONNX leaves open
-            wanted = np.where(values == np.iinfo(values.dtype).min, found[name], wanted)
-        if not np.all(np.abs(wanted) < LARGEST):
-            continue
-        scale = float(np.abs(wanted).max(initial=0)) or 1.0
-        worst = float(np.abs(found[name].astype(np.float64) - wanted).max(initial=0)) / scale
-        if not worst < TOLERANCE:
-            raise FindingError(f"an answer {worst:.3g} of the largest number away from {judge}")

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from random import Random
 
@@ -13,6 +14,7 @@ import numpy as np
 import onnx
 import pytest
 from hostile_models import one_node
+from onnx import TensorProto, helper
 
 from fuzz import target
 from fuzz.edges import Edges
@@ -90,6 +92,21 @@ def test_a_wrong_answer_is_a_finding(monkeypatch, relu):
     monkeypatch.setattr(Session, "run", lambda self, inputs: {n: v + 0.1 for n, v in run(self, inputs).items()})
     with pytest.raises(target.FindingError, match="away from the reference"):
         target.attempt(relu)
+
+
+@pytest.mark.parametrize(("added", "is_finding"), [(0.0, False), (1e-3, True)])
+def test_what_rounding_leaves_of_a_difference_is_none(monkeypatch, added, is_finding):
+    """log(exp(x)) - x is 0, or some 1e-8 that no two programs agree on."""
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 4]) for name in "xy")
+    nodes = [
+        helper.make_node("Exp", ["x"], ["grown"]),
+        helper.make_node("Log", ["grown"], ["back"]),
+        helper.make_node("Sub", ["back", "x"], ["y"]),
+    ]
+    model = helper.make_model(helper.make_graph(nodes, "g", [x], [y]), opset_imports=[helper.make_opsetid("", 13)])
+    monkeypatch.setattr(target, "JUDGE", lambda data, inputs: {"y": np.full((1, 4), 1e-8 + added, np.float32)})
+    with pytest.raises(target.FindingError) if is_finding else nullcontext():
+        target.attempt(model.SerializeToString())
 
 
 def test_an_answer_that_depends_on_threads_is_a_finding(monkeypatch, relu):
