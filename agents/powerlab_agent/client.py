@@ -12,6 +12,7 @@ from urllib3.connection import HTTPConnection
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.protocol.messages import (
+    Backlog,
     Beat,
     ChunksUpload,
     Description,
@@ -114,14 +115,17 @@ class Client:
         """Ask for the server's clock."""
         return self._ask("GET", "/time", None, ServerTime)
 
-    def lease(self, wait_s: float) -> Lease | None:
-        """Ask for a job."""
-        message = LeaseRequest(wait_s=wait_s)
+    def lease(self, wait_s: float, backlog: Backlog | None = None) -> Lease | None:
+        """Ask for a job, and say what waits here to be uploaded."""
+        message = LeaseRequest(wait_s=wait_s, backlog=backlog)
         return self._ask("POST", "/jobs/lease", message, LeaseReply, wait_s).lease
 
-    def heartbeat(self, job_id: str, fencing_token: int, waits: str = "") -> SweepState:
-        """Hold a job, and say what the device waits for; returns where it stands: it may be paused or cancelled."""
-        beat = Beat(fencing_token=fencing_token, waits=waits)
+    def heartbeat(self, job_id: str, fencing_token: int, waits: str = "", backlog: Backlog | None = None) -> SweepState:
+        """Hold a job, and say what the device waits for and what waits here; returns where the job stands.
+
+        It may have been paused or cancelled.
+        """
+        beat = Beat(fencing_token=fencing_token, waits=waits, backlog=backlog)
         return self._ask("POST", f"/jobs/{job_id}/heartbeat", beat, JobStanding).state
 
     def announce_reboot(self, job_id: str, notice: RebootNotice) -> SweepState:

@@ -15,7 +15,7 @@ from powerlab.domain.device_state import ClockOffset
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.order import Stage
 from powerlab.domain.sweep import SweepPlan
-from powerlab.protocol.messages import Description, Finish, Lease, RebootNotice
+from powerlab.protocol.messages import Backlog, Description, Finish, Lease, RebootNotice
 from powerlab.protocol.records import OVER, SweepState
 from powerlab.sweep.events import (
     CoolingDown,
@@ -104,6 +104,7 @@ class Daemon:
         runner: carries a plan out.
         backoff: how long to wait for a server that is away.
         status: what it does now, for whoever shows it.
+        backlog: says what waits to be uploaded; may be called by another thread.
         checks: says what the agent needs and whether it is there; asked once, for the description.
     """
 
@@ -116,6 +117,7 @@ class Daemon:
     backoff: Backoff = field(default_factory=Backoff)
     status: Status = field(default_factory=Status)
     checks: Callable[[], tuple[SelfCheck, ...]] = tuple
+    backlog: Callable[[], Backlog | None] = lambda: None
     _described: bool = False
     _heartbeat: Heartbeat | None = None
     _stop: threading.Event = field(default_factory=threading.Event)
@@ -213,7 +215,7 @@ class Daemon:
             self._insist(self._describe)
             self._described = True
         wait_s = 0.0 if self.once else _LEASE_WAIT_S
-        lease = self._insist(lambda: self.client.lease(wait_s))
+        lease = self._insist(lambda: self.client.lease(wait_s, self.backlog()))
         if lease is None:
             # Runs left over from jobs that are over; those of a job that came back go out under its new token.
             self._insist(lambda: self._uploader.upload_all(None))
@@ -227,7 +229,8 @@ class Daemon:
         if self._stop.is_set():
             self._halt_sweep.set()
         self._reboots.prepare(lease.sweep_id)
-        with Heartbeat(self.client, lease, self._halt_sweep.set, lambda: self.status.waits) as self._heartbeat:
+        heart = Heartbeat(self.client, lease, self._halt_sweep.set, lambda: self.status.waits, self.backlog)
+        with heart as self._heartbeat:
             stages = self._see_through(lease, lambda: self._fetched_and_measured(lease))
         if stages:  # without a heartbeat, which would shorten the time that the server grants
             self._reboot(lease, stages)

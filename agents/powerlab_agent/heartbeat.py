@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from types import TracebackType
 
-from powerlab.protocol.messages import Lease
+from powerlab.protocol.messages import Backlog, Lease
 from powerlab.protocol.records import SweepState
 from powerlab_agent.client import Client, RefusedError, ServerUnreachableError
 from powerlab_agent.retry import Backoff
@@ -19,17 +19,24 @@ class Heartbeat:
     """A thread that says "still here" every third of the lease, and calls ``on_end`` where measuring is to end.
 
     That is where the job was taken away, paused or cancelled. Of the last two the agent still has runs to hand in, so
-    that it goes on holding the job. ``waits`` says what the device waits for, whenever the heart beats.
+    that it goes on holding the job. ``waits`` says what the device waits for, whenever the heart beats, and ``backlog``
+    what waits to be uploaded.
     """
 
     def __init__(
-        self, client: Client, lease: Lease, on_end: Callable[[], None], waits: Callable[[], str] = str
+        self,
+        client: Client,
+        lease: Lease,
+        on_end: Callable[[], None],
+        waits: Callable[[], str],
+        backlog: Callable[[], Backlog | None],
     ) -> None:
         self._client = client
         self._lease = lease
         self._on_end = on_end
         self._waits = waits
         self._backoff = Backoff()
+        self._backlog = backlog
         self._over = threading.Event()
         self._due = threading.Event()
         self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
@@ -60,7 +67,9 @@ class Heartbeat:
                 return
             wait_s = self._lease.lease_s / 3
             try:
-                state = self._client.heartbeat(self._lease.job_id, self._lease.fencing_token, self._waits())
+                state = self._client.heartbeat(
+                    self._lease.job_id, self._lease.fencing_token, self._waits(), self._backlog()
+                )
             except ServerUnreachableError as error:
                 # The fencing token, not the deadline, decides who may write: measuring goes on.
                 _log.warning("no heartbeat: %s", error)

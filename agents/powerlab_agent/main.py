@@ -24,6 +24,7 @@ from powerlab_agent.models import ModelCache
 from powerlab_agent.room import MIB, Limits
 from powerlab_agent.self_check import CHECKS, Checked, check_self
 from powerlab_agent.spool import Spool
+from powerlab_agent.spool_size import SpoolSize
 from powerlab_agent.state import Identity, load_identity, only_agent, save_identity
 
 
@@ -77,6 +78,7 @@ def _run(args: argparse.Namespace) -> int:
             models=ModelCache(client, state / "models", args.models_mb * 1_000_000),
             once=args.once,
             checks=lambda: tuple(check_self(checked)),
+            backlog=SpoolSize(state / "spool.db").backlog,
         )
         heed_signals(daemon.request_stop)
         with _metrics_shown(args, daemon, state / "spool.db"):
@@ -101,7 +103,6 @@ def _metrics_shown(args: argparse.Namespace, daemon: Daemon, spool: Path) -> Abs
     if args.metrics_port is None:
         return nullcontext()
     from powerlab_agent.metrics import AgentCollector, served
-    from powerlab_agent.spool_size import SpoolSize
 
     collector = AgentCollector(
         status=daemon.status, contact=daemon.client.contact, spool=SpoolSize(spool), host=daemon.host

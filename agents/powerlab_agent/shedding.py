@@ -24,6 +24,8 @@ from powerlab_agent.room import Limits, free_bytes, in_words
 
 _log = logging.getLogger("powerlab.agent")
 BECAUSE_FULL = "the disk of its spool was full"
+COUNT_SHED = "UPDATE shed SET runs = runs + 1"
+"""Counts a run that loses its traces, in the transaction in which it does."""
 _NEXT = """
 SELECT run_id, document FROM run
 WHERE begun = 0 AND EXISTS (SELECT 1 FROM chunk WHERE chunk.run_id = run.run_id)
@@ -84,6 +86,7 @@ class Shedding:
         self._db.execute("BEGIN IMMEDIATE")
         with self._db:
             self._db.execute("DELETE FROM chunk WHERE run_id = ?", (run_id,))
+            self._db.execute(COUNT_SHED)
             self._db.execute("UPDATE run SET document = ? WHERE run_id = ?", (encode(poorer), run_id))
         # What is free in the file goes back to the disk, which somebody else may have filled. As a script, for of the
         # vacuum execute() makes a single step, which frees a single page.

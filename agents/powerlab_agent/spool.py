@@ -7,6 +7,7 @@ any more are shed, as :mod:`~powerlab_agent.shedding` says; a run itself never i
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from powerlab.protocol.wire import decode, encode
 from powerlab.sweep.events import RunFinished
 from powerlab_agent.reboot_step import RebootStep
 from powerlab_agent.room import Limits, SpoolUnwritableError
-from powerlab_agent.shedding import BECAUSE_FULL, Shedding, without_traces
+from powerlab_agent.shedding import BECAUSE_FULL, COUNT_SHED, Shedding, without_traces
 
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS lease (id INTEGER PRIMARY KEY CHECK (id = 1), document BLOB NOT NULL)",
@@ -39,6 +40,12 @@ _SINCE_VERSION_1 = (
     "ALTER TABLE run ADD COLUMN refusal_kind TEXT",
     "CREATE INDEX ix_chunk_run_id ON chunk (run_id)",
     "PRAGMA user_version = 1",
+)
+_SINCE_VERSION_2 = (
+    "ALTER TABLE run ADD COLUMN added_at REAL",
+    "CREATE TABLE shed (id INTEGER PRIMARY KEY CHECK (id = 1), runs INTEGER NOT NULL)",
+    "INSERT INTO shed VALUES (1, 0)",
+    "PRAGMA user_version = 2",
 )
 _LOG_BYTES = 4 * 1024 * 1024
 
@@ -82,8 +89,9 @@ class Spool:
             with self._transaction():
                 for statement in _TABLES:
                     self._db.execute(statement)
-                if self._db.execute("PRAGMA user_version").fetchone()[0] < 1:
-                    for statement in _SINCE_VERSION_1:
+                version = self._db.execute("PRAGMA user_version").fetchone()[0]
+                for number, statements in enumerate((_SINCE_VERSION_1, _SINCE_VERSION_2), start=1):
+                    for statement in statements if version < number else ():
                         self._db.execute(statement)
         except (sqlite3.Error, SpoolUnwritableError) as error:
             raise PowerlabError(
@@ -151,7 +159,7 @@ class Spool:
                 complaints.append(str(error))
         if why := self._add_whole(event.run, fencing_token, chunks):
             poorer = without_traces(event.run, len(chunks), sum(map(len, chunks)), why)
-            self._add(poorer, fencing_token, ())
+            self._add(poorer, fencing_token, (), shed=True)
             complaints.append(poorer.conditions.traces_shed if poorer.conditions else why)
         return tuple(complaints)
 
@@ -167,12 +175,14 @@ class Spool:
             return BECAUSE_FULL
         return ""
 
-    def _add(self, run: Run, fencing_token: int, chunks: Sequence[bytes]) -> None:
+    def _add(self, run: Run, fencing_token: int, chunks: Sequence[bytes], *, shed: bool = False) -> None:
         with self._transaction():
             self._db.execute(
-                "INSERT INTO run (run_id, sweep_id, fencing_token, document) VALUES (?, ?, ?, ?)",
-                (run.id, run.sweep_id, fencing_token, encode(run)),
+                "INSERT INTO run (run_id, sweep_id, fencing_token, document, added_at) VALUES (?, ?, ?, ?, ?)",
+                (run.id, run.sweep_id, fencing_token, encode(run), time.time()),
             )
+            if shed:
+                self._db.execute(COUNT_SHED)
             self._db.executemany(
                 "INSERT INTO chunk (run_id, document) VALUES (?, ?)", [(run.id, one) for one in chunks]
             )

@@ -13,7 +13,7 @@ from powerlab.cli.servers import connect
 from powerlab.cli.sweeping import find_device
 from powerlab.client.labs import Labs
 from powerlab.domain.selector import Selector, parse_label
-from powerlab.protocol.records import DeviceRecord
+from powerlab.protocol.records import BacklogRecord, DeviceRecord
 from powerlab.protocol.wire import encode
 
 
@@ -23,14 +23,23 @@ def list_all(args: argparse.Namespace) -> int:
     if args.json:
         print(encode(found).decode())
         return EXIT_OK
-    table = plain_table("device", "board", "labels", "last heard of")
+    table = plain_table("device", "board", "labels", "waiting runs", "last heard of")
     for one in found:
         board = f"{one.device.board} (simulated)" if one.device.simulated else one.device.board
-        table.add_row(
-            Text(one.device.name), Text(board), Text(" ".join(one.labels)), f"{one.seen_at:%Y-%m-%d %H:%M} UTC"
-        )
+        heard = f"{one.seen_at:%Y-%m-%d %H:%M} UTC"
+        table.add_row(Text(one.device.name), Text(board), Text(" ".join(one.labels)), waiting(one.backlog), heard)
     print_neatly(table_console(), table)
     return EXIT_OK
+
+
+def waiting(backlog: BacklogRecord | None) -> str:
+    """Return how many runs wait on a device, and what is wrong with others; what nobody said is unknown."""
+    if backlog is None:
+        return "unknown"
+    refused = f", {backlog.refused_runs} refused" if backlog.refused_runs else ""
+    shed = f", {backlog.shed_runs} without traces" if backlog.shed_runs else ""
+    since = f" since {backlog.oldest_since:%Y-%m-%d %H:%M} UTC" if backlog.oldest_since is not None else ""
+    return f"{backlog.runs}{since}{refused}{shed}"
 
 
 def label(args: argparse.Namespace) -> int:

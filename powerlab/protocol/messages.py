@@ -94,10 +94,32 @@ class ServerTime:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Backlog:
+    """What an agent has on its disk that its server has not taken.
+
+    Attributes:
+        runs: runs that wait to be uploaded.
+        refused_runs: runs that the server refused, which the agent keeps.
+        chunks: chunks of the traces of all these runs.
+        size_bytes: what runs and chunks take of the spool's file, in whole pages; 0 where there are none.
+        oldest_age_s: how long the oldest run has waited; None where none does, or where the agent does not know.
+        shed_runs: runs whose traces the agent has ever thrown away for want of room.
+    """
+
+    runs: int
+    refused_runs: int
+    chunks: int
+    size_bytes: int
+    oldest_age_s: float | None
+    shed_runs: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseRequest:
-    """Asks for a job, waiting for one up to ``wait_s`` seconds."""
+    """Asks for a job, waiting for one up to ``wait_s`` seconds; ``backlog`` is None where the agent does not say."""
 
     wait_s: float = 0.0
+    backlog: Backlog | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,10 +163,12 @@ class Beat:
     Attributes:
         fencing_token: proves that it still holds the job.
         waits: what its device waits for before the next run, in words; empty where it waits for nothing.
+        backlog: what it has not uploaded yet; None where it does not say.
     """
 
     fencing_token: int
     waits: str = ""
+    backlog: Backlog | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,6 +32,24 @@ OVER = (SweepState.DONE, SweepState.FAILED, SweepState.CANCELLED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BacklogRecord:
+    """What a device's agent had not uploaded when it said so last; fields as of :class:`messages.Backlog`.
+
+    Attributes:
+        said_at: when that last changed, UTC.
+        oldest_since: since when the oldest run waits, UTC, by the server's clock; None where none does or nobody knows.
+    """
+
+    said_at: datetime
+    runs: int
+    refused_runs: int
+    chunks: int
+    size_bytes: int
+    oldest_since: datetime | None
+    shed_runs: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceRecord:
     """An enrolled device, as its agent described it last.
 
@@ -43,6 +61,7 @@ class DeviceRecord:
         seen_at: when its agent last spoke to the server, UTC.
         checks: what its agent found when it checked itself at its last start.
         labels: what its lab says of it, ``key=value`` or a word, in the order of the keys.
+        backlog: what its agent has not uploaded yet; None where it never said.
     """
 
     id: str
@@ -52,6 +71,7 @@ class DeviceRecord:
     seen_at: datetime
     checks: tuple[SelfCheck, ...] = ()
     labels: tuple[str, ...] = ()
+    backlog: BacklogRecord | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,9 +8,18 @@ from powerlab.domain.selector import Label, Selector
 from powerlab.domain.sweep import Point, SweepPlan
 from powerlab.domain.workload import Preparation, Scenario, Workload
 from powerlab.protocol.messages import Description
-from powerlab.protocol.records import DeviceRecord, JobRecord, SweepRecord, SweepState
+from powerlab.protocol.records import BacklogRecord, DeviceRecord, JobRecord, SweepRecord, SweepState
 from powerlab.protocol.wire import from_document
-from powerlab.store.models import DeviceRow, DeviceSnapshotRow, JobRow, PointRow, RailRow, SweepRow, WorkloadRow
+from powerlab.store.models import (
+    DeviceBacklogRow,
+    DeviceRow,
+    DeviceSnapshotRow,
+    JobRow,
+    PointRow,
+    RailRow,
+    SweepRow,
+    WorkloadRow,
+)
 
 
 def to_workload(row: WorkloadRow) -> Workload:
@@ -60,6 +69,20 @@ def to_device(row: DeviceRow, snapshot: DeviceSnapshotRow) -> DeviceRecord:
         seen_at=row.seen_at,
         checks=said.checks,
         labels=tuple(str(Label(key=label.key, value=label.value)) for label in row.labels),
+        backlog=None if row.backlog is None else to_backlog(row.backlog),
+    )
+
+
+def to_backlog(row: DeviceBacklogRow) -> BacklogRecord:
+    """Return what a backlog's row says."""
+    return BacklogRecord(
+        said_at=row.said_at,
+        runs=row.runs,
+        refused_runs=row.refused_runs,
+        chunks=row.chunks,
+        size_bytes=row.size_bytes,
+        oldest_since=row.oldest_since,
+        shed_runs=row.shed_runs,
     )
 
 

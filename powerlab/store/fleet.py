@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import func, select, text
-from sqlalchemy.orm import Session, joinedload
+from sqlalchemy.orm import Session, joinedload, selectinload
 
 from powerlab.domain.quantity import Metric, Provenance
 from powerlab.domain.run import Verdict
 from powerlab.domain.sweep import Point
-from powerlab.protocol.records import SweepState
-from powerlab.store.convert import to_point
+from powerlab.protocol.records import BacklogRecord, SweepState
+from powerlab.store.convert import to_backlog, to_point
 from powerlab.store.models import DeviceRow, DeviceSnapshotRow, DeviceTallyRow, JobRow, PointRow, RunMetricRow, RunRow
 
 ACCEPTED = (Verdict.VALID, Verdict.FLAGGED)
@@ -54,6 +54,7 @@ class FleetDevice:
         running_jobs: jobs that its agent was given and has not ended.
         runs: by verdict, runs it has ever stored.
         sample_count: samples it has ever stored.
+        backlog: what its agent has not uploaded yet; None where it never said.
         newest: the run that arrived last among those that were accepted; None where there is none.
     """
 
@@ -68,6 +69,7 @@ class FleetDevice:
     runs: Mapping[Verdict, int]
     sample_count: int
     newest: NewestRun | None
+    backlog: BacklogRecord | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +122,7 @@ def _devices(session: Session, jobs: Mapping[tuple[str, SweepState], int]) -> li
         .join(DeviceSnapshotRow, DeviceSnapshotRow.device_id == DeviceRow.id)
         .where(DeviceSnapshotRow.id.in_(last))
         .order_by(DeviceRow.name)
+        .options(selectinload(DeviceRow.backlog))
     )
     return [
         FleetDevice(
@@ -134,6 +137,7 @@ def _devices(session: Session, jobs: Mapping[tuple[str, SweepState], int]) -> li
             runs={Verdict(tally.verdict): tally.run_count for tally in tallies.get(row.id, ())},
             sample_count=sum(tally.sample_count for tally in tallies.get(row.id, ())),
             newest=newest.get(row.id),
+            backlog=None if row.backlog is None else to_backlog(row.backlog),
         )
         for row, board, architecture, simulated in rows
     ]

@@ -44,7 +44,7 @@ def list_devices(session: Session, wish: DeviceFilter | None = None) -> list[Dev
         .where(DeviceSnapshotRow.id.in_(newest))
         .order_by(DeviceRow.name, DeviceRow.id)
         .limit(chosen.limit)
-        .options(selectinload(DeviceRow.labels))
+        .options(selectinload(DeviceRow.labels), selectinload(DeviceRow.backlog))
     )
     return [to_device(row, snapshot) for row, snapshot in session.execute(chosen.narrow(wanted))]
 

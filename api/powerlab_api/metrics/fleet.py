@@ -44,6 +44,7 @@ class FleetCollector(Collector):
         if fleet is not None:
             yield from _jobs(fleet, self._store.clock().timestamp())
             yield from _devices(fleet.devices)
+            yield from _backlogs(fleet.devices, self._store.clock().timestamp())
             yield from _newest(fleet.devices)
 
     def _kept(self) -> Fleet | None:
@@ -108,6 +109,37 @@ def _devices(devices: tuple[FleetDevice, ...]) -> Iterator[Metric]:
             runs.add_metric((one.name, verdict.value), one.runs.get(verdict, 0))
         samples.add_metric((one.name,), one.sample_count)
     yield from (info, seen, jobs, runs, samples)
+
+
+def _backlogs(devices: tuple[FleetDevice, ...], now_s: float) -> Iterator[Metric]:
+    """Yield what agents have not uploaded; that of an agent that never said is absent and not 0."""
+    own = ("device",)
+    runs = GaugeMetricFamily("powerlab_device_backlog_runs", "Runs that wait on a device.", labels=own)
+    refused = GaugeMetricFamily(
+        "powerlab_device_backlog_refused_runs", "Runs on a device that a server refused.", labels=own
+    )
+    chunks = GaugeMetricFamily("powerlab_device_backlog_chunks", "Chunks of traces that wait on a device.", labels=own)
+    size = GaugeMetricFamily("powerlab_device_backlog", "What all that takes of its disk.", labels=own, unit="bytes")
+    oldest = GaugeMetricFamily(
+        "powerlab_device_backlog_oldest_age",
+        "How long the oldest run on a device waits; absent where none does.",
+        labels=own,
+        unit="seconds",
+    )
+    shed = CounterMetricFamily(
+        "powerlab_device_shed_runs", "Runs whose traces a device has ever thrown away for want of room.", labels=own
+    )
+    for one in devices:
+        said = one.backlog
+        if said is None:
+            continue
+        counts = ((runs, said.runs), (refused, said.refused_runs), (chunks, said.chunks), (size, said.size_bytes))
+        for family, count in counts:
+            family.add_metric((one.name,), count)
+        if said.oldest_since is not None:
+            oldest.add_metric((one.name,), max(0.0, now_s - said.oldest_since.timestamp()))
+        shed.add_metric((one.name,), said.shed_runs)
+    yield from (runs, refused, chunks, size, oldest, shed)
 
 
 def _newest(devices: tuple[FleetDevice, ...]) -> Iterator[Metric]:

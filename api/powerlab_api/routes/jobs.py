@@ -13,7 +13,7 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.protocol.messages import Beat, Fence, Finish, JobStanding, Lease, LeaseReply, LeaseRequest, RebootNotice
 from powerlab.protocol.records import JobPage, JobRecord, SweepState
 from powerlab.store.job_queries import JobFilter, job, list_jobs
-from powerlab.store.writes import jobs
+from powerlab.store.writes import backlogs, jobs
 from powerlab_api.cursor import from_cursor
 from powerlab_api.deps import Cursor, JobWatchDep, Limit, ReadSession, SettingsDep, StoreDep
 from powerlab_api.job_watch import LOOK_EVERY_S
@@ -69,10 +69,12 @@ async def lease_job(  # noqa: PLR0917 - what FastAPI fills in
 
     def look() -> Lease | None:
         with store.session() as session:
-            if not jobs.is_waiting(session, device_id, store.clock()):
+            waiting = jobs.is_waiting(session, device_id, store.clock())
+            if not waiting and not backlogs.is_news(session, device_id, request.backlog, store.clock()):
                 return None
         with store.write() as session:
-            return jobs.lease(session, device_id, store.clock(), settings.lease_s)
+            backlogs.note(session, device_id, request.backlog, store.clock())
+            return jobs.lease(session, device_id, store.clock(), settings.lease_s) if waiting else None
 
     if not math.isfinite(request.wait_s):
         raise PowerlabError("wait_s must be a finite number of seconds.")
@@ -118,6 +120,7 @@ def hold_job(store: StoreDep, settings: SettingsDep, device_id: AgentDevice, job
             lease_s=settings.lease_s,
             waits=beat.waits,
         )
+        backlogs.note(session, device_id, beat.backlog, store.clock())
         return JobStanding(state=state)
 
 

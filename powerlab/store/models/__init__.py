@@ -1,6 +1,7 @@
 """The tables, typed. The Alembic migrations and these models must agree; a test compares them."""
 
 from powerlab.store.models.access import ServerKeyRow, TokenRow
+from powerlab.store.models.backlogs import DeviceBacklogRow
 from powerlab.store.models.base import Base
 from powerlab.store.models.bookings import BookingRow
 from powerlab.store.models.devices import (
@@ -24,6 +25,7 @@ __all__ = [
     "Base",
     "BookingRow",
     "CampaignRow",
+    "DeviceBacklogRow",
     "DeviceGroupRow",
     "DeviceLabelRow",
     "DeviceRow",

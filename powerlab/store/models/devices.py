@@ -11,6 +11,7 @@ from sqlalchemy.orm import Mapped, mapped_column, relationship
 from powerlab.domain.mode import ModeOrigin
 from powerlab.domain.power import RailQuantity
 from powerlab.domain.quantity import Provenance
+from powerlab.store.models.backlogs import DeviceBacklogRow
 from powerlab.store.models.base import Base, BigKey, Json, Uuid, one_of
 from powerlab.store.models.labs import DeviceLabelRow
 
@@ -25,6 +26,7 @@ class DeviceRow(Base):
     enrolled_at: Mapped[datetime]
     seen_at: Mapped[datetime]
     labels: Mapped[list[DeviceLabelRow]] = relationship(order_by=DeviceLabelRow.key, viewonly=True)
+    backlog: Mapped[DeviceBacklogRow | None] = relationship(viewonly=True)
 
 
 class DeviceSnapshotRow(Base):
