@@ -14,7 +14,7 @@ from sqlalchemy import event
 
 from powerlab.domain.quantity import METRICS, Provenance
 from powerlab.domain.run import Verdict
-from powerlab.protocol.messages import Lease, RunUpload
+from powerlab.protocol.messages import Backlog, Beat, Lease, RunUpload
 from powerlab.store import Store
 from powerlab_api.app import create_app
 from powerlab_api.metrics.figures import SHOWN
@@ -150,6 +150,24 @@ def test_without_queued_jobs_there_is_no_age(client: TestClient, agent: Any) -> 
     text = scrape(client)
     assert value(text, "powerlab_oldest_queued_job_age_seconds") is None
     assert value(text, "powerlab_jobs", state="queued") == 0
+
+
+def test_what_waits_on_a_device_is_told_by_its_agent_and_absent_until_then(
+    store: Store, client: TestClient, agent: Any, clock: Clock, lease: Lease
+) -> None:
+    text = scrape(client)
+    names = [f"powerlab_device_backlog_{name}" for name in ("runs", "refused_runs", "chunks", "bytes")]
+    for name in (*names, "powerlab_device_backlog_oldest_age_seconds", "powerlab_device_shed_runs_total"):
+        assert value(text, name) is None
+    said = Backlog(runs=3, refused_runs=1, chunks=12, size_bytes=5000, oldest_age_s=90.0, shed_runs=2)
+    beat = Beat(fencing_token=lease.fencing_token, backlog=said)
+    assert agent.send("POST", f"/jobs/{lease.job_id}/heartbeat", beat).status_code == 200
+    clock.forward(10)
+    with TestClient(create_app(store, Settings())) as other:  # which has not asked the database a moment ago
+        text = scrape(other)
+    assert [value(text, name, device="board-1") for name in names] == [3, 1, 12, 5000]
+    assert value(text, "powerlab_device_backlog_oldest_age_seconds") == 100
+    assert value(text, "powerlab_device_shed_runs_total") == 2
 
 
 def test_a_database_that_is_away_costs_its_own_figures_alone(store: Store, client: TestClient, agent: Any) -> None:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
 from powerlab import cli
-from powerlab.protocol.messages import EnrolmentCodeRequest, EnrolRequest
-from powerlab.store import Store
+from powerlab.cli.device_handling import waiting
+from powerlab.protocol.messages import Backlog, EnrolmentCodeRequest, EnrolRequest
+from powerlab.protocol.records import BacklogRecord
+from powerlab.store import Store, queries
+from powerlab.store.writes import backlogs
 from powerlab.store.writes.devices import enrol, make_enrolment_code
 from quick_server import quick_server
 from server_examples import capabilities, device
@@ -138,3 +143,35 @@ def test_devices_are_booked(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, "bookings", "--device", "nano-2", "--json") == "[]\n"
     assert run(capsys, "unbook", number) == f"booking {number} is removed\n"
     assert "'tomorrow' is no time" in run(capsys, "maintain", "nano-1", "--to", "tomorrow", status=2)
+
+
+def test_the_list_says_what_waits_on_each_device(capsys: pytest.CaptureFixture[str], served: tuple[str, Store]) -> None:
+    _, store = served
+    said = Backlog(runs=3, refused_runs=1, chunks=12, size_bytes=5000, oldest_age_s=None, shed_runs=2)
+    with store.session() as session:
+        ids = {one.device.name: one.id for one in queries.list_devices(session)}
+    with store.write() as session:
+        backlogs.note(session, ids["nano-1"], said, store.clock())
+        empty = replace(said, runs=0, refused_runs=0, chunks=0, size_bytes=0, shed_runs=0)
+        backlogs.note(session, ids["nano-2"], empty, store.clock())
+    lines = {line.split()[0]: line for line in run(capsys, "list").splitlines()[1:] if line.strip()}
+    assert "3, 1 refused, 2 without traces" in lines["nano-1"]
+    assert " 0 " in lines["nano-2"]
+    assert "unknown" in lines["xavier-1"]
+    told = {one["device"]["name"]: one["backlog"] for one in json.loads(run(capsys, "list", "--json"))}
+    assert told["xavier-1"] is None
+    assert (told["nano-1"]["runs"], told["nano-1"]["oldest_since"]) == (3, None)
+
+
+def test_a_backlog_in_words() -> None:
+    record = BacklogRecord(
+        said_at=datetime(2026, 1, 2, tzinfo=UTC),
+        runs=7,
+        refused_runs=0,
+        chunks=9,
+        size_bytes=1,
+        oldest_since=datetime(2026, 1, 1, 8, 30, tzinfo=UTC),
+        shed_runs=0,
+    )
+    assert waiting(record) == "7 since 2026-01-01 08:30 UTC"
+    assert waiting(None) == "unknown"

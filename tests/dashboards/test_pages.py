@@ -18,8 +18,9 @@ from powerlab.domain.device_state import ClockOffset, DeviceState, Fan
 from powerlab.domain.mode import PowerMode, Setting
 from powerlab.domain.run import Conditions, Finding, Verdict
 from powerlab.domain.temperature import NO_LIMITS, TemperatureLimits
-from powerlab.protocol.messages import Description
+from powerlab.protocol.messages import Backlog, Description
 from powerlab.store import queries
+from powerlab.store.writes import backlogs
 from powerlab.store.writes.devices import describe
 from powerlab_api.app import create_app
 from powerlab_dashboards.charts.registry import RUN_CHARTS, SWEEP_CHARTS
@@ -279,6 +280,26 @@ class TestSweep:
                 session, sweep.device_id, Description(device=record.device, capabilities=able), shelf.store.clock()
             )
         assert said in words(client.get("/devices").text)
+
+    def test_a_device_says_what_waits_on_its_disk(self, shelf: Shelf, client: TestClient) -> None:
+        sweep = shelf.add_sweep(plausible.laptop(), plausible.plan(modes=("current",)))
+
+        def said(backlog: Backlog) -> str:
+            with shelf.store.write() as session:
+                backlogs.note(session, sweep.device_id, backlog, shelf.store.clock())
+            return words(client.get("/devices").text)
+
+        unknown = "It is not known whether runs wait on this device"
+        assert unknown in words(client.get("/devices").text)
+        nothing = Backlog(runs=0, refused_runs=0, chunks=0, size_bytes=0, oldest_age_s=None, shed_runs=0)
+        assert not {unknown, "wait to be uploaded", "traces on this device"} & set(re.split(r"[.:]", said(nothing)))
+        much = Backlog(runs=12, refused_runs=1, chunks=34, size_bytes=5 << 20, oldest_age_s=3600.0, shed_runs=2)
+        page = said(much)
+        assert "12 runs on its disk wait to be uploaded, the oldest since 2026-11-21 08:30" in page
+        assert "1 run was refused: 34 chunks of traces, 5" in page
+        assert "2 runs lost their traces on this device for want of room." in page
+        one = Backlog(runs=1, refused_runs=0, chunks=1, size_bytes=1, oldest_age_s=None, shed_runs=1)
+        assert "1 run on its disk waits to be uploaded: 1 chunk of traces" in said(one)
 
     def test_a_sweep_says_how_hot_its_device_may_get(self, shelf: Shelf, client: TestClient) -> None:
         bench = plausible.laptop()
