@@ -12,6 +12,8 @@ from pathlib import Path
 from powerlab.protocol.messages import Backlog
 
 _log = logging.getLogger("powerlab.agent")
+_OLDEST_S = 10 * 365 * 86400.0
+"""No run waits for longer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,8 +37,8 @@ class SpoolSize:
     """
 
     path: Path
-    _seen: tuple[tuple[int, int], ...] | None = None
-    _counted: _Counted | None = None
+    _last: tuple[tuple[tuple[int, int], ...], _Counted] | None = None
+    """What the last look found, and of which files: one value, for two threads may look at the same time."""
 
     def run_counts(self) -> tuple[int, int]:
         """Return how many runs wait for the server, and how many it refused."""
@@ -50,14 +52,12 @@ class SpoolSize:
         except (sqlite3.Error, OSError) as error:
             _log.warning("what waits in the spool is not known: %s", error)
             return None
-        since_s = counted.oldest_at_s
         return Backlog(
             runs=counted.waiting,
             refused_runs=counted.refused,
             chunks=counted.chunks,
             size_bytes=counted.used_bytes if counted.waiting or counted.refused else 0,
-            # A clock that was set back meanwhile makes no run younger than it is now.
-            oldest_age_s=None if since_s is None else max(0.0, time.time() - since_s),
+            oldest_age_s=_age_s(counted.oldest_at_s),
             shed_runs=counted.shed,
         )
 
@@ -67,16 +67,26 @@ class SpoolSize:
 
     def _look(self) -> _Counted:
         stamp = tuple((file.st_mtime_ns, file.st_size) for file in map(Path.stat, self._files()))
-        if self._counted is None or stamp != self._seen:
-            address = f"{self.path.absolute().as_uri()}?mode=ro"
-            with closing(sqlite3.connect(address, uri=True)) as database:
-                self._counted = _count(database)
-            self._seen = stamp
-        return self._counted
+        last = self._last
+        if last is not None and last[0] == stamp:
+            return last[1]
+        address = f"{self.path.absolute().as_uri()}?mode=ro"
+        with closing(sqlite3.connect(address, uri=True)) as database:
+            counted = _count(database)
+        self._last = stamp, counted
+        return counted
 
     def _files(self) -> list[Path]:
         log = self.path.with_name(f"{self.path.name}-wal")
         return [file for file in (self.path, log) if file.exists()]
+
+
+def _age_s(since_s: float | None) -> float | None:
+    """Return how long ago something was, None where the clock was wrong then: boards without a battery wake in 1970."""
+    if since_s is None or (age_s := time.time() - since_s) > _OLDEST_S:
+        return None
+    # A clock that was set back meanwhile makes no run younger than it is now.
+    return max(0.0, age_s)
 
 
 def _count(database: sqlite3.Connection) -> _Counted:

@@ -33,9 +33,9 @@ def list_all(args: argparse.Namespace) -> int:
 
 
 def waiting(backlog: BacklogRecord | None) -> str:
-    """Return how many runs wait on a device, and what is wrong with others; what nobody said is unknown."""
+    """Return how many runs wait on a device, and what is wrong with others; what nobody said is not said, and not 0."""
     if backlog is None:
-        return "unknown"
+        return "not said"
     refused = f", {backlog.refused_runs} refused" if backlog.refused_runs else ""
     shed = f", {backlog.shed_runs} without traces" if backlog.shed_runs else ""
     since = f" since {backlog.oldest_since:%Y-%m-%d %H:%M} UTC" if backlog.oldest_since is not None else ""

@@ -88,6 +88,14 @@ def test_a_clock_that_was_set_back_makes_no_negative_age(spool: Spool, size: Spo
     assert size.backlog().oldest_age_s == 0.0
 
 
+def test_an_age_from_before_the_clock_was_set_is_unknown(spool: Spool, size: SpoolSize, now: SimpleNamespace) -> None:
+    now.s = 12.0
+    spool.add(finished(0, count=0), 7)
+    now.s = 1_800_000_000.0
+    said = size.backlog()
+    assert (said.runs, said.oldest_age_s) == (1, None)
+
+
 def test_every_run_that_lost_its_traces_is_counted_for_ever(tmp_path: Path, size: SpoolSize) -> None:
     with closing(Spool(tmp_path / "spool.db", NARROW)) as spool:
         for repeat in range(12):

@@ -157,7 +157,7 @@ def test_the_list_says_what_waits_on_each_device(capsys: pytest.CaptureFixture[s
     lines = {line.split()[0]: line for line in run(capsys, "list").splitlines()[1:] if line.strip()}
     assert "3, 1 refused, 2 without traces" in lines["nano-1"]
     assert " 0 " in lines["nano-2"]
-    assert "unknown" in lines["xavier-1"]
+    assert "not said" in lines["xavier-1"]
     told = {one["device"]["name"]: one["backlog"] for one in json.loads(run(capsys, "list", "--json"))}
     assert told["xavier-1"] is None
     assert (told["nano-1"]["runs"], told["nano-1"]["oldest_since"]) == (3, None)
@@ -174,4 +174,4 @@ def test_a_backlog_in_words() -> None:
         shed_runs=0,
     )
     assert waiting(record) == "7 since 2026-01-01 08:30 UTC"
-    assert waiting(None) == "unknown"
+    assert waiting(None) == "not said"

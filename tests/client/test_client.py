@@ -16,10 +16,10 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.domain.quantity import Provenance
 from powerlab.domain.run import Run, Verdict
 from powerlab.domain.workload import Scenario
-from powerlab.protocol.messages import CloneRequest, EnrolmentCodeRequest, EnrolRequest, SweepRequest
+from powerlab.protocol.messages import Backlog, CloneRequest, EnrolmentCodeRequest, EnrolRequest, SweepRequest
 from powerlab.protocol.records import SweepState
 from powerlab.store import Store
-from powerlab.store.writes import jobs
+from powerlab.store.writes import backlogs, jobs
 from powerlab.store.writes.devices import enrol
 from quick_server import quick_server
 from server_examples import PLAN, capabilities, device, make_trace, runs_of
@@ -72,6 +72,18 @@ def test_devices(client: Client, device_id: str) -> None:
     assert list(client.devices(name=found.device.name.upper(), board="generic", simulated=False)) == [found]
     assert list(client.devices(seen_since=found.seen_at + timedelta(days=1))) == []
     assert client.capabilities(device_id) == capabilities()
+
+
+def test_a_device_with_what_waits_on_its_disk(client: Client, store: Store, device_id: str) -> None:
+    assert client.device(device_id).backlog is None, "its agent has not said, which is not 0"
+    said = Backlog(runs=3, refused_runs=1, chunks=12, size_bytes=5000, oldest_age_s=60.0, shed_runs=2)
+    with store.write() as session:
+        backlogs.note(session, device_id, said, store.clock())
+    found = client.device(device_id)
+    assert found.backlog is not None
+    assert (found.backlog.runs, found.backlog.size_bytes, found.backlog.shed_runs) == (3, 5000, 2)
+    assert found.backlog.said_at - found.backlog.oldest_since == timedelta(seconds=60)
+    assert found in list(client.devices())
 
 
 def test_a_sweep_from_preview_to_clone(client: Client, request_: SweepRequest) -> None:

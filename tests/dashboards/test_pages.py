@@ -289,7 +289,7 @@ class TestSweep:
                 backlogs.note(session, sweep.device_id, backlog, shelf.store.clock())
             return words(client.get("/devices").text)
 
-        unknown = "It is not known whether runs wait on this device"
+        unknown = "Whether runs wait on this device is not said"
         assert unknown in words(client.get("/devices").text)
         nothing = Backlog(runs=0, refused_runs=0, chunks=0, size_bytes=0, oldest_age_s=None, shed_runs=0)
         assert not {unknown, "wait to be uploaded", "traces on this device"} & set(re.split(r"[.:]", said(nothing)))
