@@ -28,8 +28,8 @@ class Heartbeat:
         client: Client,
         lease: Lease,
         on_end: Callable[[], None],
-        waits: Callable[[], str],
-        backlog: Callable[[], Backlog | None],
+        waits: Callable[[], str] = str,
+        backlog: Callable[[], Backlog | None] = lambda: None,
     ) -> None:
         self._client = client
         self._lease = lease
