@@ -33,7 +33,7 @@ from powerlab.modes import programs
 
 QUICK_BOARDS = ("jetson-agx-xavier", "laptop")
 MANY_CORES = ("ampere-altra", "intel-xeon", "nvidia-grace")
-QUICK_STEPS, STEPS, FEW_STEPS = 10, 8, 4
+QUICK_STEPS, STEPS, FEW_STEPS = 10, 5, 4
 """How many steps of a case are died at, at most. Every case comes by others, and the boards are many."""
 _NOT_HELPED = ("cpu-quota", "gpu-l", "jetson-clocks")
 """Their knobs go to the helper on real devices only: a simulated one they change by themselves."""
