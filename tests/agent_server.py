@@ -61,7 +61,8 @@ class Server:
         self.process.communicate()
 
     def post(self, path: str, message: object, kind: type) -> object:
-        headers = {"Content-Type": "application/json"}
+        # A connection that is kept may be closed by the server at the instant of the next request, some seconds later.
+        headers = {"Content-Type": "application/json", "Connection": "close"}
         reply = urllib3.request("POST", f"{self.url}/api/v1{path}", body=encode(message), headers=headers)
         assert reply.status < 300, reply.data
         return decode(reply.data, kind)

@@ -125,7 +125,7 @@ def start_lives(
     folder.mkdir(exist_ok=True)
     save_identity(state, identity)
     if not tree.exists():
-        create_tree("jetson-agx-xavier", tree)
+        create_tree("apm-xgene", tree)
     words = (sys.executable, str(FAULTS / program), str(state), str(tree), str(read_s))
     with (folder / "log").open("w") as log:
         process = subprocess.Popen(

@@ -92,7 +92,7 @@ def test_an_agent_comes_again_when_it_was_told_to_and_loses_nothing(store: Store
     with store.write() as session:
         wish = SweepRequest(device_id=identity.device_id, plan=PLAN)
         sweep_id = create_sweep(session, wish, store.clock())
-    create_tree("jetson-agx-xavier", tmp_path / "tree")
+    create_tree("apm-xgene", tmp_path / "tree")
     before = content(tmp_path / "tree")
     behaviours = (Settings(most_waiting=0), Settings(limits=FEW), Settings())
     watched = Watched(*(create_app(store, settings) for settings in behaviours))

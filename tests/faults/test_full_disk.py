@@ -89,7 +89,7 @@ def world(server: Any, disk: SmallDisk, tmp_path: Path) -> Any:
         def __init__(self) -> None:
             self.identity = server.enrol()
             self.sweep_id = server.create_sweep(self.identity, PLAN)
-            create_tree("jetson-agx-xavier", tmp_path / "tree")
+            create_tree("apm-xgene", tmp_path / "tree")
             self.before = content(tmp_path / "tree")
             self.tree = tmp_path / "tree"
             self.measured = 0
