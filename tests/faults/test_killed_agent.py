@@ -15,41 +15,53 @@ from typing import Any
 
 import pytest
 
-from faults.lives import NEVER, PLAN
+from faults.lives import NEVER, PLAN, Lives
 from powerlab.domain.errors import PowerlabError
 from powerlab_agent.state import load_identity, save_identity
 
 KILLS = int(os.environ.get("POWERLAB_FAULT_KILLS", "6"))
 BATCH = 50
 """Kills in one test, for no test may take more than a quarter of an hour."""
+MOST_MISSED = BATCH // 4
+"""Lives differ by a few calls, such as waits for a lock, so that a kill may aim beyond the end of a short one."""
 
 
 def steps(calls: int, kills: int) -> Iterator[tuple[int, bool]]:
     """Yield the calls to be killed at: spread over all of them, each whole and torn, then any."""
-    any_of_them = random.Random(1)
     for number in range(kills):
         if kills <= 2 * calls:
             yield number * calls // kills, bool(number % 2)
         elif number < 2 * calls:
             yield number // 2, bool(number % 2)
         else:
-            yield any_of_them.randrange(calls), bool(any_of_them.randrange(2))
+            yield anywhere(calls, number)
+
+
+def anywhere(calls: int, seed: int) -> tuple[int, bool]:
+    chance = random.Random(seed)
+    return chance.randrange(calls), bool(chance.randrange(2))
 
 
 @pytest.mark.parametrize("batch", range(-(-KILLS // BATCH)))
 def test_an_agent_that_is_killed_at_any_call_delivers_every_run_once(
-    server: Any, stored: Any, lives: Any, batch: int
+    server: Any, stored: Any, lives: Lives, batch: int
 ) -> None:
     whole = server.create_sweep(lives.identity, PLAN)
     status, calls, _ = lives.live(step=NEVER)
     assert (status, calls > 50) == (0, True)
     lives.check(stored, whole)
-    killed: Counter[str] = Counter()
+    killed, missed = Counter[str](), 0
     chosen = list(steps(calls, KILLS))[batch * BATCH : (batch + 1) * BATCH]
-    for step, torn in chosen:
+    while chosen:
+        step, torn = chosen.pop(0)
         sweep_id = server.create_sweep(lives.identity, PLAN)
         status, _, name = lives.live(step=step, torn=torn)
-        killed[name if status == -9 else "ended before"] += 1
+        if status == -9:
+            killed[name] += 1
+        else:  # it had ended by then: that is no kill, and another one makes up for it
+            missed += 1
+            assert missed <= MOST_MISSED, "too many kills meet nobody"
+            chosen.append(anywhere(calls, missed))
         again = lives.finish(stored, sweep_id)
         try:
             lives.check(stored, sweep_id)
@@ -57,8 +69,7 @@ def test_an_agent_that_is_killed_at_any_call_delivers_every_run_once(
             raise AssertionError(
                 f"killed at call {step} ({name}, torn: {torn}), {again} lives after: {error}"
             ) from error
-    assert killed["ended before"] <= len(chosen) // 4
-    sys.stdout.write(f"{len(chosen)} kills over {calls} calls: {dict(killed.most_common())}\n")
+    sys.stdout.write(f"{killed.total()} kills over {calls} calls, {missed} missed: {dict(killed.most_common())}\n")
 
 
 def test_a_token_is_kept_whole_or_not_at_all(lives: Any) -> None:
