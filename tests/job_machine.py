@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import uuid
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from itertools import product
 from typing import Any
 
 from hypothesis import strategies as st
@@ -29,6 +30,8 @@ from powerlab.store.writes.sweeps import submit_sweep
 from server_examples import Clock, capabilities, device, make_run
 from store_writing import upload
 
+PLACES = st.integers(0, 59)
+"""Which device, of however many."""
 PLAN = SweepPlan(models=("resnet50",), threads=(1,), duration_s=0.1)
 REPEATS = range(PLAN.repeats)
 VERBS = {"pause": control.pause, "resume": control.resume, "cancel": control.cancel}
@@ -38,6 +41,7 @@ VERBS = {"pause": control.pause, "resume": control.resume, "cancel": control.can
 class Hold:
     """A lease as its agent knows it."""
 
+    device_id: str
     lease: Lease
     until: datetime
     done: set[int]
@@ -47,7 +51,13 @@ class Hold:
 
 
 class JobMachine(RuleBasedStateMachine):
-    """One device with its queue."""
+    """Devices with their queues; one, unless a machine of more derives from it.
+
+    Attributes:
+        device_count: how many devices.
+    """
+
+    device_count = 1
 
     def __init__(self, store: Store, clock: Clock) -> None:
         super().__init__()
@@ -56,59 +66,82 @@ class JobMachine(RuleBasedStateMachine):
         self.newest: dict[str, Hold] = {}
         self.taken: dict[str, dict[int, str]] = {}
         self.over: dict[str, SweepState] = {}
-        self.served: dict[str, int] = {}
-        name = f"board-{uuid.uuid4()}"
-        with store.write() as session:
-            code = make_enrolment_code(session, EnrolmentCodeRequest(), clock()).code
+        self.served: dict[tuple[str, str], int] = {}
+        self.board = f"board-{uuid.uuid4()}"
+        self.devices = [self.enrolled(f"{self.board}-{number}") for number in range(self.device_count)]
+
+    def enrolled(self, name: str) -> str:
+        with self.store.write() as session:
+            code = make_enrolment_code(session, EnrolmentCodeRequest(), self.clock()).code
             session.flush()
-            request = EnrolRequest(code=code, device=device(name), capabilities=capabilities())
-            self.device_id = enrol(session, request, clock()).device_id
+            said = replace(device(name), board=self.board)
+            request = EnrolRequest(code=code, device=said, capabilities=capabilities())
+            return enrol(session, request, self.clock()).device_id
 
-    def queue(self) -> list[JobRecord]:
+    def queue(self, device_id: str) -> list[JobRecord]:
         with self.store.session() as session:
-            return list_jobs(session, JobFilter(device_id=self.device_id))
+            return list_jobs(session, JobFilter(device_id=device_id))
 
-    @rule(by=st.sampled_from("abc"), priority=st.integers(-1, 1))
-    def submit(self, by: str, priority: int) -> None:
+    def all_jobs(self) -> list[JobRecord]:
+        """Every job once, whoever may take it."""
+        return list({job.id: job for device_id in self.devices for job in self.queue(device_id)}.values())
+
+    def may_begin(self, device_id: str, job: JobRecord) -> bool:
+        """Whether a device may be given a job that nobody holds."""
+        return True
+
+    def must_leave(self, hold: Hold) -> bool:
+        """Whether somebody else needs the device now."""
+        return False
+
+    @rule(by=st.sampled_from("abc"), priority=st.integers(-1, 1), place=PLACES)
+    def submit(self, by: str, priority: int, place: int) -> None:
+        self.ask_for(by, SweepRequest(device_id=self.at(place), plan=PLAN, priority=priority))
+
+    def at(self, place: int) -> str:
+        return self.devices[place % len(self.devices)]
+
+    def ask_for(self, by: str, request: SweepRequest) -> str:
         self.clock.forward(0.001)
-        request = SweepRequest(device_id=self.device_id, plan=PLAN, priority=priority)
         with self.store.write() as session:
             sweep_id, new = submit_sweep(session, request, self.clock(), by=by, key=str(uuid.uuid4()))
         assert new
         self.taken[sweep_id] = {}
+        return sweep_id
 
-    @rule()
-    def lease(self) -> None:
+    @rule(place=PLACES)
+    def lease(self, place: int) -> None:
         self.clock.forward(0.001)
-        now = self.clock()
+        now, device_id = self.clock(), self.at(place)
         free = [
             job
-            for job in self.queue()
+            for job in self.queue(device_id)
             if job.state is SweepState.QUEUED or (job.state is SweepState.RUNNING and job.held_until < now)
         ]
+        free = [job for job in free if self.may_begin(device_id, job)]
         with self.store.write() as session:
-            given = jobs.lease(session, self.device_id, now)
+            given = jobs.lease(session, device_id, now)
         assert (given is None) == (not free)
         if given is None:
             return
-        self.check_order(free, given)
+        self.check_order(device_id, free, given)
         before = self.newest.get(given.job_id)
         assert before is None or before.let_go or before.until < now, "two hold the same job"
         assert before is None or given.fencing_token > before.lease.fencing_token
         done = {run.repeat for run in given.done}
         assert done == set(self.taken[given.sweep_id])
-        hold = Hold(given, now + timedelta(seconds=jobs.LEASE_S), done)
+        hold = Hold(device_id, given, now + timedelta(seconds=jobs.LEASE_S), done)
         self.holds.append(hold)
         self.newest[given.job_id] = hold
 
-    def check_order(self, free: list[JobRecord], given: Lease) -> None:
+    def check_order(self, device_id: str, free: list[JobRecord], given: Lease) -> None:
         (chosen,) = [job for job in free if job.id == given.job_id]
         urgent = [job for job in free if job.priority == max(one.priority for one in free)]
         assert chosen in urgent
-        turns = {job.submitter: self.served.get(job.submitter, -1) for job in urgent}
+        turns = {job.submitter: self.served.get((device_id, job.submitter), -1) for job in urgent}
         assert turns[chosen.submitter] == min(turns.values())
         assert chosen.created_at == min(job.created_at for job in urgent if job.submitter == chosen.submitter)
-        self.served[chosen.submitter] = max(self.served.values(), default=0) + 1
+        self.served[device_id, chosen.submitter] = max(self.served.values(), default=0) + 1
 
     @precondition(lambda self: self.holds)
     @rule(data=st.data())
@@ -130,7 +163,7 @@ class JobMachine(RuleBasedStateMachine):
         hold.sent.append(run)
         newest = self.newest[hold.lease.job_id] is hold
         try:
-            assert upload(self.store, self.device_id, hold.lease, run)
+            assert upload(self.store, hold.device_id, hold.lease, run)
         except StaleLeaseError:
             assert not newest
         except ConflictError:
@@ -146,7 +179,7 @@ class JobMachine(RuleBasedStateMachine):
     def upload_again(self, data: st.DataObject) -> None:
         hold = data.draw(st.sampled_from([hold for hold in self.holds if hold.sent]))
         with suppress(ConflictError):
-            assert not upload(self.store, self.device_id, hold.lease, data.draw(st.sampled_from(hold.sent)))
+            assert not upload(self.store, hold.device_id, hold.lease, data.draw(st.sampled_from(hold.sent)))
 
     @precondition(lambda self: self.holds)
     @rule(data=st.data())
@@ -154,20 +187,21 @@ class JobMachine(RuleBasedStateMachine):
         hold = data.draw(st.sampled_from(self.holds))
         try:
             with self.store.write() as session:
-                state = jobs.heartbeat(session, self.device_id, *fence(hold), self.clock())
+                state = jobs.heartbeat(session, hold.device_id, *fence(hold), self.clock())
         except StaleLeaseError:
             assert hold.let_go or self.newest[hold.lease.job_id] is not hold or hold.until < self.clock()
             return
         assert self.newest[hold.lease.job_id] is hold
         assert not hold.let_go
-        assert state in (SweepState.RUNNING, SweepState.PAUSED, SweepState.CANCELLED)
+        told = {SweepState.QUEUED if self.must_leave(hold) else SweepState.RUNNING}
+        assert state in told | {SweepState.PAUSED, SweepState.CANCELLED}
         hold.until = self.clock() + timedelta(seconds=jobs.LEASE_S)
 
     @precondition(lambda self: self.holds)
     @rule(data=st.data())
     def release(self, data: st.DataObject) -> None:
         hold = data.draw(st.sampled_from(self.holds))
-        self.end(hold, lambda session: jobs.release(session, self.device_id, *fence(hold), self.clock()))
+        self.end(hold, lambda session: jobs.release(session, hold.device_id, *fence(hold), self.clock()))
 
     @precondition(lambda self: self.holds)
     @rule(data=st.data(), fails=st.booleans())
@@ -179,7 +213,7 @@ class JobMachine(RuleBasedStateMachine):
 
     def say_finished(self, hold: Hold, state: Any) -> None:
         message = Finish(fencing_token=hold.lease.fencing_token, state=state)
-        self.end(hold, lambda session: jobs.finish(session, self.device_id, hold.lease.job_id, message, self.clock()))
+        self.end(hold, lambda session: jobs.finish(session, hold.device_id, hold.lease.job_id, message, self.clock()))
 
     def end(self, hold: Hold, say: Any) -> None:
         try:
@@ -219,35 +253,36 @@ class JobMachine(RuleBasedStateMachine):
 
     @invariant()
     def what_is_over_stays_over(self) -> None:
-        for job in self.queue():
+        for job in self.all_jobs():
             assert self.over.get(job.sweep_id, job.state) is job.state
             if job.state in OVER:
                 self.over[job.sweep_id] = job.state
 
     def teardown(self) -> None:
         """Everybody who holds something dies, and one good agent comes: every job reaches an end, with all its runs."""
-        for job in self.queue():
+        for job in self.all_jobs():
             if job.state is SweepState.PAUSED:
                 with self.store.write() as session:
                     control.resume(session, job.sweep_id, "somebody", self.clock())
         self.clock.forward(jobs.LEASE_S + 1)
-        for _ in self.taken:
-            self.lease()
-            hold = self.holds[-1] if self.holds else None
-            if hold is not None and not hold.let_go and self.newest[hold.lease.job_id] is hold:
-                hold.spool += [
-                    make_run(hold.lease.sweep_id, PLAN.points()[0], repeat)
-                    for repeat in REPEATS
-                    if repeat not in hold.done
-                ]
-                while hold.spool:
-                    self.send(hold)
-                self.say_finished(hold, "done")
+        for place, _ in product(range(len(self.devices)), self.taken):
+            self.finish_one(place)
         self.what_was_taken_is_there_once()
-        for job in self.queue():
+        for job in self.all_jobs():
             assert job.state in OVER
             if job.state is SweepState.DONE:
                 assert set(self.taken[job.sweep_id]) == set(REPEATS)
+
+    def finish_one(self, place: int) -> None:
+        """Let a device carry out what it is given."""
+        known = len(self.holds)
+        self.lease(place)
+        for hold in self.holds[known:]:
+            missing = [repeat for repeat in REPEATS if repeat not in hold.done]
+            hold.spool += [make_run(hold.lease.sweep_id, PLAN.points()[0], repeat) for repeat in missing]
+            while hold.spool:
+                self.send(hold)
+            self.say_finished(hold, "done")
 
 
 def fence(hold: Hold) -> tuple[str, int]:
