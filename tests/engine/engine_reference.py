@@ -118,14 +118,13 @@ def pool(attributes, x):
 
 
 def interpolate(attributes, x, rows, columns):
-    def matrix(taps, size):
-        found = np.zeros((len(taps), size))
-        for new, old in np.ndindex(*taps.shape[:2]):
-            place, weight = taps[new, old]
-            found[new, max(0, int(place))] += weight
-        return found
+    def along_last(values, taps):
+        return sum(
+            values[..., np.maximum(place, 0).astype(int)] * weight
+            for place, weight in zip(taps[..., 0].T, taps[..., 1].T, strict=True)
+        )
 
-    result = np.einsum("nchw,yh,xw->ncyx", x, matrix(rows, x.shape[2]), matrix(columns, x.shape[3]), optimize=True)
+    result = along_last(along_last(x, columns).swapaxes(2, 3), rows).swapaxes(2, 3)
     outside = (rows[:, 0, 0] < 0)[:, None] | (columns[:, 0, 0] < 0)
     return np.where(outside, attributes["extrapolation"], result)
 

@@ -70,6 +70,8 @@ def test_a_query_that_may_see_nothing_gets_zeros():
     found = run_engine(node_bytes("Attention", inputs, opset=24), inputs)["y"]
     np.testing.assert_array_equal(found[0, 0, 1], np.zeros(4))
     assert np.isfinite(found).all()
+    folded = run_engine(node_bytes("Attention", {}, constants=inputs, opset=24), {})["y"]
+    np.testing.assert_allclose(folded, found, rtol=1e-5)
 
 
 @pytest.mark.parametrize(

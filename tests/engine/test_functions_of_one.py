@@ -56,6 +56,14 @@ def test_values_are_near_those_in_double_precision(operator, given):
     alike(run_engine(data, {"x": x}), {"y": doubles(operator, x, numbers).astype(np.float32)}, rtol=3e-6, atol=2e-6)
 
 
+@pytest.mark.parametrize("operator", ["Celu", "Elu", "Selu"])
+def test_numbers_little_below_zero_keep_their_digits(operator):
+    """There exp(x) - 1 has none left."""
+    x = -np.geomspace(1e-12, 1, 100, dtype=np.float32)
+    found = run_engine(node_bytes(operator, {"x": x}), {"x": x})["y"]
+    np.testing.assert_allclose(found, doubles(operator, x, {}), rtol=1e-6)
+
+
 @pytest.mark.parametrize("operator", sorted(FUNCTIONS.keys() - {"Swish"}))
 def test_onnx_runtime_says_the_same(operator):
     low, high = BETWEEN.get(operator, (-10.0, 10.0))

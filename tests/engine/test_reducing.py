@@ -106,6 +106,15 @@ def test_places_of_the_largest_and_smallest(operator, last, axis, dtype):
         check_by_ort(data, {"x": x})
 
 
+@pytest.mark.parametrize(("last", "expected"), [(0, [1, 0, 0]), (1, [2, 0, 2])])
+@pytest.mark.parametrize("operator", ["ArgMax", "ArgMin"])
+def test_the_place_of_what_is_no_number_is_the_same_as_when_it_is_folded(operator, last, expected):
+    x = np.float32([[1, np.nan, np.nan], [np.nan, 2, 1], [np.nan, np.nan, np.nan]])
+    options = {"axis": 1, "keepdims": 0, "select_last_index": last}
+    folded = run_engine(node_bytes(operator, {}, constants={"x": x}, **options), {})["y"]
+    assert folded.tolist() == run_engine(node_bytes(operator, {"x": x}, **options), {"x": x})["y"].tolist() == expected
+
+
 @pytest.mark.parametrize("exclusive", [0, 1])
 @pytest.mark.parametrize("reverse", [0, 1])
 @pytest.mark.parametrize("axis", [0, 1, -1])

@@ -101,8 +101,10 @@ def _rows(view: NodeView) -> tuple[Array, int | tuple[int, ...]]:
 
 def _soft_maximum(view: NodeView) -> Array:
     value, axes = _rows(view)
-    power = np.exp(value - np.max(value, axes, keepdims=True))
-    return np.asarray(power / np.sum(power, axes, keepdims=True))
+    most = np.max(value, axes, keepdims=True)
+    power = np.exp(value - most)
+    shares = power / np.sum(power, axes, keepdims=True)
+    return np.where(np.isneginf(most), 0, shares) if view.integer("masked", 0) else np.asarray(shares)
 
 
 def _log_soft_maximum(view: NodeView) -> Array:

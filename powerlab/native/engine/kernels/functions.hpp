@@ -81,8 +81,13 @@ static inline Vec hard_swish_of(Vec x, const Step&) {
   return x * clamp(x * broadcast(1.0f / 6) + broadcast(0.5f), 0.0f, 1.0f);
 }
 static inline Vec elu_of(Vec x, const Step& s) {
-  const Vec below = (exponential(x) - broadcast(1)) * broadcast(s.alpha);
-  return x < broadcast(0) ? below : x;
+  Vec series = broadcast(1.0f / 5040);
+  constexpr float kTerms[] = {1.0f / 720, 1.0f / 120, 1.0f / 24, 1.0f / 6, 0.5f, 1.0f};
+  for (const float coefficient : kTerms) {
+    series = series * x + broadcast(coefficient);
+  }
+  const Vec less_one = x > broadcast(-0.35f) ? x * series : exponential(x) - broadcast(1);
+  return x < broadcast(0) ? less_one * broadcast(s.alpha) : x;
 }
 
 // out = F(x)

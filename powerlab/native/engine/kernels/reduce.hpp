@@ -210,7 +210,9 @@ static void arg_most(const Step& s, int thread, int threads) {
     for (std::int64_t i = 1; i < x.size[last]; ++i) {
       const T value = row[i * x.stride[last]], known = row[best * x.stride[last]];
       const bool better = largest ? value > known : value < known;
-      if (better || (late && value == known) || (value != value && known == known)) best = i;
+      const bool no_number = value != value, known_is_none = known != known;
+      const bool alike = value == known || (no_number && known_is_none);
+      if (better || (late && alike) || (no_number && !known_is_none)) best = i;
     }
     static_cast<Int*>(out.data)[offset_of(out, unit, 0, last)] = best;
   }
