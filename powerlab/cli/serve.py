@@ -88,7 +88,11 @@ def run(args: argparse.Namespace) -> int:
     from powerlab.store import open_store
 
     if not 1 <= args.lease_s <= _LONGEST_LEASE_S:
-        raise PowerlabError(f"--lease-s is from 1 to {_LONGEST_LEASE_S} seconds, not {args.lease_s:g}.")
+        raise PowerlabError(
+            f"--lease-s {args.lease_s:g} is no time that a job could be held for; give 1 to {_LONGEST_LEASE_S} seconds."
+        )
+    if args.max_model_mb < 1:
+        raise PowerlabError(f"--max-model-mb {args.max_model_mb} would let no model in; give 1 or more.")
     exposure = Exposure.from_arguments(
         args.host, args.tls_cert, args.tls_key, args.behind_proxy, os.environ.get("POWERLAB_OPERATOR_TOKEN") or None
     )
