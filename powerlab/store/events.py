@@ -13,7 +13,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import inspect, text
+from sqlalchemy import insert, inspect, text
 from sqlalchemy.orm import Session
 
 from powerlab.protocol.events import EventKind
@@ -39,7 +39,8 @@ def note_changes(session: Session, _flush: object) -> None:
         if isinstance(row, SweepRow):
             _note(session, EventKind.SWEEP_CREATED, device_id=row.device_id, sweep_id=row.id)
         elif isinstance(row, RunRow):
-            _note(session, EventKind.RUN_STORED, sweep_id=row.sweep_id, run_id=row.id, detail=row.verdict)
+            ids = {"device_id": row.device_id, "sweep_id": row.sweep_id, "run_id": row.id}
+            _note(session, EventKind.RUN_STORED, detail=row.verdict, **ids)
         elif isinstance(row, DeviceRow):
             _note(session, EventKind.DEVICE_ENROLLED, device_id=row.id, detail=row.name)
     for row in session.dirty:
@@ -67,14 +68,11 @@ def publish(session: Session, now: datetime) -> None:
     noted: list[dict[str, Any]] = session.info.pop(_NOTED, [])
     if not noted:
         return
-    for one in noted:
-        if "device_id" not in one:
-            one["device_id"] = session.get_one(SweepRow, one["sweep_id"]).device_id
     if session.get_bind().dialect.name == "postgresql":
         session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK_KEY})
-    for one in noted:
-        session.add(EventRow(at=now, **one))
-        session.flush()  # one by one: their ids follow the order in which things happened
+    none = {"sweep_id": None, "run_id": None}
+    # Row by row, in this order: their ids follow the order in which things happened.
+    session.connection().execute(insert(EventRow), [{"at": now, **none, **one} for one in noted])
 
 
 def _note(session: Session, kind: EventKind, *, detail: str = "", **ids: str) -> None:

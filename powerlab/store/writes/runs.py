@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
+from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import and_, insert, or_, select
 from sqlalchemy.orm import Session
 
 from powerlab.domain.errors import PowerlabError
@@ -15,7 +17,7 @@ from powerlab.domain.sweep import SweepPlan
 from powerlab.protocol.messages import ChunksUpload, ChunkUpload, RunUpload
 from powerlab.protocol.wire import check_survives, digest, from_document, to_document
 from powerlab.store.errors import ConflictError, NotFoundError
-from powerlab.store.models import DeviceSnapshotRow, PointRow, RunMetricRow, RunRow
+from powerlab.store.models import DeviceSnapshotRow, PointRow, RunMetricRow, RunRow, SweepRow
 from powerlab.store.traces.base import trace_store
 from powerlab.store.writes.jobs import held_job_of_sweep
 from powerlab.store.writes.tallies import count_run, count_samples
@@ -30,24 +32,19 @@ def store_run(session: Session, device_id: str, upload: RunUpload, now: datetime
         PowerlabError: the run does not fit its sweep.
     """
     run = upload.run
-    job = held_job_of_sweep(session, device_id, run.sweep_id, upload.fencing_token)
+    held_job_of_sweep(session, device_id, run.sweep_id, upload.fencing_token)
     check_survives(run)
-    sha256 = digest(run)
-    before = session.get(RunRow, run.id)
-    if before is not None:
-        if before.sha256 != sha256:
-            raise ConflictError(f"the run {run.id} was uploaded before with other content; the first upload stays.")
-        return False
-    point = session.scalar(select(PointRow).where(PointRow.sweep_id == run.sweep_id, PointRow.key == run.point.id))
-    if point is None:
+    place = _place(session, run)
+    if place is None:
         raise PowerlabError(f"the point {run.point.id} is not part of the sweep {run.sweep_id}.")
-    taken = session.scalar(select(RunRow.id).where(RunRow.point_id == point.id, RunRow.repeat == run.repeat))
-    if taken is not None:
-        raise ConflictError(f"repeat {run.repeat} of that point is stored already, as the run {taken}.")
-    _check(run, from_document(job.sweep.plan, SweepPlan))
-    told = select(DeviceSnapshotRow.simulated).where(DeviceSnapshotRow.id == job.sweep.snapshot_id)
-    session.add(_to_row(run, point, device_id, simulated=bool(session.scalar(told)), sha256=sha256, now=now))
+    sha256 = digest(run)
+    if _is_stored(session, run, place.point_id, sha256):
+        return False
+    _check(run, place.plan)
+    session.add(_to_row(run, place, device_id, sha256=sha256, now=now))
     count_run(session, device_id, run.id, run.verdict)
+    if run.metrics:  # as rows without objects: nobody looks at them here
+        session.connection().execute(insert(RunMetricRow), _metrics(run, now))
     return True
 
 
@@ -76,6 +73,45 @@ def store_chunks(session: Session, device_id: str, run_id: str, upload: ChunksUp
     if new_count:
         count_samples(session, device_id, run.verdict, new_count)
     return new_count > 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a run belongs, and whether its sweep's device is simulated."""
+
+    point_id: int
+    workload_id: int
+    threads: int
+    plan: SweepPlan
+    simulated: bool
+
+
+def _place(session: Session, run: Run) -> _Place | None:
+    wanted = (
+        select(PointRow.id, PointRow.workload_id, PointRow.threads, SweepRow.plan, DeviceSnapshotRow.simulated)
+        .join(SweepRow, SweepRow.id == PointRow.sweep_id)
+        .join(DeviceSnapshotRow, DeviceSnapshotRow.id == SweepRow.snapshot_id)
+        .where(PointRow.sweep_id == run.sweep_id, PointRow.key == run.point.id)
+    )
+    found = session.execute(wanted).one_or_none()
+    if found is None:
+        return None
+    point_id, workload_id, threads, plan, simulated = found
+    return _Place(point_id, workload_id, threads, from_document(plan, SweepPlan), simulated)
+
+
+def _is_stored(session: Session, run: Run, point_id: int, sha256: str) -> bool:
+    """Return whether the same run is there already; raises ConflictError where another one is in its place."""
+    same_repeat = and_(RunRow.point_id == point_id, RunRow.repeat == run.repeat)
+    wanted = select(RunRow.id, RunRow.sha256).where(or_(RunRow.id == run.id, same_repeat))
+    there = dict(session.execute(wanted).all())
+    if run.id in there:
+        if there[run.id] != sha256:
+            raise ConflictError(f"the run {run.id} was uploaded before with other content; the first upload stays.")
+        return True
+    for taken in there:
+        raise ConflictError(f"repeat {run.repeat} of that point is stored already, as the run {taken}.")
+    return False
 
 
 def _check(run: Run, plan: SweepPlan) -> None:
@@ -108,15 +144,15 @@ def _interval_holds(metric: Metric) -> bool:
     return metric.low <= metric.value <= metric.high
 
 
-def _to_row(run: Run, point: PointRow, device_id: str, *, simulated: bool, sha256: str, now: datetime) -> RunRow:
+def _to_row(run: Run, place: _Place, device_id: str, *, sha256: str, now: datetime) -> RunRow:
     return RunRow(
         id=run.id,
         sweep_id=run.sweep_id,
         device_id=device_id,
-        simulated=simulated,
-        point_id=point.id,
-        workload_id=point.workload_id,
-        threads=point.threads,
+        simulated=place.simulated,
+        point_id=place.point_id,
+        workload_id=place.workload_id,
+        threads=place.threads,
         mode=run.point.mode,
         power_provenance=next(iter(_power_provenances(run)), None),
         repeat=run.repeat,
@@ -131,17 +167,21 @@ def _to_row(run: Run, point: PointRow, device_id: str, *, simulated: bool, sha25
         conditions=None if run.conditions is None else to_document(run.conditions),
         sha256=sha256,
         received_at=now,
-        metrics=[
-            RunMetricRow(
-                position=position,
-                name=metric.name,
-                value=metric.value,
-                unit=METRICS[metric.name].unit,
-                low=metric.low,
-                high=metric.high,
-                provenance=metric.provenance.value,
-                received_at=now,
-            )
-            for position, metric in enumerate(run.metrics)
-        ],
     )
+
+
+def _metrics(run: Run, now: datetime) -> list[dict[str, Any]]:
+    return [
+        {
+            "run_id": run.id,
+            "position": position,
+            "name": metric.name,
+            "value": metric.value,
+            "unit": METRICS[metric.name].unit,
+            "low": metric.low,
+            "high": metric.high,
+            "provenance": metric.provenance.value,
+            "received_at": now,
+        }
+        for position, metric in enumerate(run.metrics)
+    ]
