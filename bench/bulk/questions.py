@@ -39,6 +39,18 @@ class Question:
     headers: tuple[tuple[str, str], ...] = ()
 
 
+def group_of(path: str) -> str:
+    """Return what kind of thing lies at an address."""
+    if path.startswith("/api/v1/exports/"):
+        return "first byte of an export"
+    if "/charts/" in path:
+        return "chart"
+    if path.startswith("/api/v1/"):
+        one = path.removeprefix("/api/v1/").partition("?")[0].count("/")
+        return "one thing of the API" if one else "list of the API"
+    return "/metrics" if path == "/metrics" else "page"
+
+
 def known(session: Session) -> Known:
     """Draw a few hundred of everything."""
 

@@ -8,11 +8,22 @@ from fastapi.routing import APIRoute
 from powerlab.access.authority import Authority
 from powerlab.store import Store
 from powerlab_dashboards import assets
-from powerlab_dashboards.pages import audit, devices, home, layers, login, run, studies, sweep, sweep_actions
+from powerlab_dashboards.pages import (
+    audit,
+    devices,
+    home,
+    layers,
+    login,
+    run,
+    studies,
+    sweep,
+    sweep_actions,
+    sweep_runs,
+)
 from powerlab_dashboards.render import not_found
 from powerlab_dashboards.visitor import guarded_route
 
-PAGES = (home, sweep, sweep_actions, run, layers, audit, studies, devices)
+PAGES = (home, sweep, sweep_actions, sweep_runs, run, layers, audit, studies, devices)
 STATIC = "/static/{name}"
 OPEN = frozenset({login.LOGIN, login.LOGOUT, STATIC})
 """What everybody may open: without these nobody could log in."""

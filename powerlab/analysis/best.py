@@ -60,9 +60,9 @@ def best_points(summaries: Sequence[PointSummary], runs: Sequence[Run] = ()) -> 
         summaries: the points, all of one device.
         runs: the runs that they summarise; without them nothing is said of how sure a choice is.
     """
-    repeats: dict[str, list[Run]] = {}
+    repeats: dict[Point, list[Run]] = {}
     for run in runs:
-        repeats.setdefault(run.point.id, []).append(run)
+        repeats.setdefault(run.point, []).append(run)
     by_work: dict[str, list[PointSummary]] = {}
     for summary in summaries:
         by_work.setdefault(work_of(summary.point), []).append(summary)
@@ -120,13 +120,13 @@ def _throughput(summary: PointSummary) -> float:
     return 0.0 if metric is None else metric.value
 
 
-def _best(goal: str, ranked: list[tuple[PointSummary, Metric]], repeats: Mapping[str, Sequence[Run]]) -> Best:
+def _best(goal: str, ranked: list[tuple[PointSummary, Metric]], repeats: Mapping[Point, Sequence[Run]]) -> Best:
     summary, metric = ranked[0]
     if len(ranked) == 1:
         statement = "it is the only point with this figure, so there is nothing to compare it with"
         return Best(goal=goal, summary=summary, metric=metric, runner_up=None, ratio=None, statement=statement)
     runner_up = ranked[1][0]
-    ratio = compare(repeats.get(summary.point.id, ()), repeats.get(runner_up.point.id, ()), metric.name)
+    ratio = compare(repeats.get(summary.point, ()), repeats.get(runner_up.point, ()), metric.name)
     return Best(
         goal=goal,
         summary=summary,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from powerlab.analysis.comparison import WITHOUT_RATIO, Ratio, compare, holm
 from powerlab.analysis.dimensions import DIMENSIONS
-from powerlab.analysis.summary import summarise
+from powerlab.analysis.summary import PointSummary, summarise
 from powerlab.domain.choices import meant
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.quantity import METRICS, Metric
@@ -95,8 +95,16 @@ def between_sweeps(
     )
 
 
-def along(runs: Sequence[Run], title: str, name: str) -> tuple[Match, ...]:
+def along(
+    runs: Sequence[Run], title: str, name: str, summaries: Sequence[PointSummary] | None = None
+) -> tuple[Match, ...]:
     """Compare points that differ in one dimension alone, each with the one whose value stands first in the sweep.
+
+    Args:
+        runs: the runs of a sweep.
+        title: the dimension.
+        name: the metric.
+        summaries: what :func:`summarise` makes of the runs, where somebody has it already.
 
     Raises:
         PowerlabError: the dimension is not known, or all points are alike in it.
@@ -104,7 +112,7 @@ def along(runs: Sequence[Run], title: str, name: str) -> tuple[Match, ...]:
     kept = _all_but([title])
     read = _reader(title)
     groups: dict[tuple[str, ...], list[Side]] = {}
-    for side in _sides(runs, name):
+    for side in _sides(runs, name, summaries):
         groups.setdefault(kept(side.point), []).append(side)
     first = next((read(run.point) for run in runs), "")
     matches = []
@@ -129,13 +137,13 @@ def varying(points: Iterable[Point]) -> Callable[[Point], str]:
     return words
 
 
-def _sides(runs: Sequence[Run], name: str) -> list[Side]:
-    repeats: dict[str, list[Run]] = {}
+def _sides(runs: Sequence[Run], name: str, summaries: Sequence[PointSummary] | None = None) -> list[Side]:
+    repeats: dict[Point, list[Run]] = {}
     for run in runs:
-        repeats.setdefault(run.point.id, []).append(run)
+        repeats.setdefault(run.point, []).append(run)
     return [
-        Side(point=summary.point, runs=tuple(repeats[summary.point.id]), metric=summary.metric(name))
-        for summary in summarise(runs)
+        Side(point=summary.point, runs=tuple(repeats[summary.point]), metric=summary.metric(name))
+        for summary in (summarise(runs) if summaries is None else summaries)
     ]
 
 

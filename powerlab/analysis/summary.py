@@ -51,9 +51,9 @@ class PointSummary:
 
 def summarise(runs: Iterable[Run]) -> tuple[PointSummary, ...]:
     """Return one summary a point, in the order in which the points first appear."""
-    by_point: dict[str, list[Run]] = {}
+    by_point: dict[Point, list[Run]] = {}
     for run in runs:
-        by_point.setdefault(run.point.id, []).append(run)
+        by_point.setdefault(run.point, []).append(run)
     return tuple(_summarise_point(repeats) for repeats in by_point.values())
 
 
@@ -79,9 +79,9 @@ def _summarise_point(runs: list[Run]) -> PointSummary:
     findings = [finding for run in runs for finding in run.findings]
     metrics: list[Metric] = []
     budget: list[Contribution] = []
-    usable = usable_runs(runs)
+    usable = [(run, {metric.name: metric for metric in run.metrics}) for run in usable_runs(runs)]
     for name in METRICS:
-        found = [(metric, run) for run in usable if (metric := run.metric(name)) is not None]
+        found = [(by_name[name], run) for run, by_name in usable if name in by_name]
         figures = [figure for figure, _ in found]
         provenances = {figure.provenance for figure in figures}
         if len(provenances) > 1:

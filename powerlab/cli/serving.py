@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import socket
@@ -45,6 +46,7 @@ def serve(store: Store, exposure: Exposure, port: int, *, max_model_bytes: int, 
             print(_what_next(store, exposure, address), flush=True)
             settings = replace(settings_of(exposure), max_model_bytes=max_model_bytes, lease_s=lease_s)
             app = compose(store, settings)
+            settle()
             with pushed(app.state.metrics.registry, os.environ), kept_compact(store):
                 _Server(_configured(app, exposure), app.state.event_streams).run(sockets=[listener])
     return EXIT_OK
@@ -65,6 +67,12 @@ class _Server(uvicorn.Server):
 
 def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
+
+
+def settle() -> None:
+    """Leave what is there by now out of all later garbage collections, which would look at it while requests wait."""
+    gc.collect()
+    gc.freeze()
 
 
 def compose(store: Store, settings: Settings) -> FastAPI:

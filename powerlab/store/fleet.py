@@ -7,19 +7,32 @@ the identifier of its newest run. The effort grows with devices and jobs alone.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import func, select, text
-from sqlalchemy.orm import Session, joinedload, selectinload
+from sqlalchemy import Text, cast, func, select, text
+from sqlalchemy.orm import Session
 
-from powerlab.domain.quantity import Metric, Provenance
+from powerlab.domain.device import Device
+from powerlab.domain.quantity import Metric
 from powerlab.domain.run import Verdict
 from powerlab.domain.sweep import Point
 from powerlab.protocol.records import BacklogRecord, SweepState
-from powerlab.store.convert import to_backlog, to_point
-from powerlab.store.models import DeviceRow, DeviceSnapshotRow, DeviceTallyRow, JobRow, PointRow, RunMetricRow, RunRow
+from powerlab.protocol.wire import reader
+from powerlab.store.convert import METRIC, POINT, to_backlog, to_metric, to_point
+from powerlab.store.models import (
+    DeviceBacklogRow,
+    DeviceRow,
+    DeviceSnapshotRow,
+    DeviceTallyRow,
+    JobRow,
+    PointRow,
+    RunMetricRow,
+    RunRow,
+    WorkloadRow,
+)
 
 ACCEPTED = (Verdict.VALID, Verdict.FLAGGED)
 """Verdicts of runs whose figures may be used; the others measured nothing that counts."""
@@ -27,6 +40,7 @@ _IDS = 500
 """Identifiers in one query."""
 _TIMEOUT_MS = 5000
 """PostgreSQL gives up after that: a monitor must not add to the load of a database that is too busy."""
+_device = reader(Device)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,56 +125,63 @@ def read_fleet(session: Session, now: datetime) -> Fleet:
 
 
 def _devices(session: Session, jobs: Mapping[tuple[str, SweepState], int]) -> list[FleetDevice]:
-    tallies: dict[str, list[DeviceTallyRow]] = {}
-    for tally in session.scalars(select(DeviceTallyRow)):
-        tallies.setdefault(tally.device_id, []).append(tally)
+    tallies: defaultdict[str, list[Any]] = defaultdict(list)
+    counted = (DeviceTallyRow.device_id, DeviceTallyRow.verdict, DeviceTallyRow.run_count, DeviceTallyRow.sample_count)
+    for tally in session.execute(select(*counted)):
+        tallies[tally.device_id].append(tally)
     newest = _newest(session)
-    said = DeviceSnapshotRow.document["device"]
+    said_backlogs = session.execute(select(DeviceBacklogRow.__table__))
+    backlogs = {row.device_id: to_backlog(row) for row in said_backlogs}
     last = select(func.max(DeviceSnapshotRow.id)).group_by(DeviceSnapshotRow.device_id)
+    # The part of the document at once: to look into it for one word after the other unpacks all of it for each.
+    said = cast(DeviceSnapshotRow.document["device"], Text)
     rows = session.execute(
-        select(DeviceRow, said["board"].as_string(), said["architecture"].as_string(), DeviceSnapshotRow.simulated)
+        select(DeviceRow.id, DeviceRow.name, DeviceRow.seen_at, DeviceSnapshotRow.simulated, said.label("said"))
         .join(DeviceSnapshotRow, DeviceSnapshotRow.device_id == DeviceRow.id)
         .where(DeviceSnapshotRow.id.in_(last))
         .order_by(DeviceRow.name)
-        .options(selectinload(DeviceRow.backlog))
     )
     return [
         FleetDevice(
             id=row.id,
             name=row.name,
-            board=board,
-            architecture=architecture,
-            simulated=simulated,
+            board=device.board,
+            architecture=device.architecture,
+            simulated=row.simulated,
             seen_at=row.seen_at,
             queued_jobs=jobs.get((row.id, SweepState.QUEUED), 0),
             running_jobs=jobs.get((row.id, SweepState.RUNNING), 0),
             runs={Verdict(tally.verdict): tally.run_count for tally in tallies.get(row.id, ())},
             sample_count=sum(tally.sample_count for tally in tallies.get(row.id, ())),
             newest=newest.get(row.id),
-            backlog=None if row.backlog is None else to_backlog(row.backlog),
+            backlog=backlogs.get(row.id),
         )
-        for row, board, architecture, simulated in rows
+        for row, device in ((row, _device(row.said)) for row in rows)
     ]
 
 
 def _newest(session: Session) -> dict[str, NewestRun]:
     """Return by device the accepted run that arrived last."""
     accepted = DeviceTallyRow.verdict.in_([verdict.value for verdict in ACCEPTED])
+    found = (DeviceTallyRow.device_id, DeviceTallyRow.verdict, RunRow.id, RunRow.received_at, RunRow.mode)
     rows = session.execute(
-        select(DeviceTallyRow.device_id, DeviceTallyRow.verdict, RunRow.id, RunRow.received_at, PointRow)
+        select(*found, *POINT)
         .join(RunRow, RunRow.id == DeviceTallyRow.newest_run_id)
         .join(PointRow, PointRow.id == RunRow.point_id)
+        .join(WorkloadRow, WorkloadRow.id == PointRow.workload_id)
         .where(accepted)
         .order_by(RunRow.received_at, RunRow.id)
-        .options(joinedload(PointRow.workload), joinedload(PointRow.power_mode))
     )
     last = {row.device_id: row for row in rows}
     metrics = _figures(session, [row.id for row in last.values()])
     return {
         device_id: NewestRun(
-            point=to_point(point), verdict=Verdict(verdict), received_at=received_at, metrics=tuple(metrics[run_id])
+            point=to_point(row, row.mode),
+            verdict=Verdict(row.verdict),
+            received_at=row.received_at,
+            metrics=tuple(metrics[row.id]),
         )
-        for device_id, verdict, run_id, received_at, point in last.values()
+        for device_id, row in last.items()
     }
 
 
@@ -168,11 +189,8 @@ def _figures(session: Session, run_ids: Sequence[str]) -> Mapping[str, Sequence[
     """Return the figures of runs. Their ids are named: for a join PostgreSQL would rather read all there are."""
     metrics: defaultdict[str, list[Metric]] = defaultdict(list)
     for start in range(0, max(1, len(run_ids)), _IDS):
-        some = run_ids[start : start + _IDS]
-        wanted = select(RunMetricRow).where(RunMetricRow.run_id.in_(some))
-        for row in session.scalars(wanted.order_by(RunMetricRow.run_id, RunMetricRow.position)):
-            figure = Metric(
-                name=row.name, value=row.value, low=row.low, high=row.high, provenance=Provenance(row.provenance)
-            )
-            metrics[row.run_id].append(figure)
+        wanted = select(RunMetricRow.run_id, *METRIC).where(RunMetricRow.run_id.in_(run_ids[start : start + _IDS]))
+        found: Iterable[Any] = session.execute(wanted.order_by(RunMetricRow.run_id, RunMetricRow.position))
+        for run_id, *figure in found:
+            metrics[run_id].append(to_metric(*figure))
     return metrics

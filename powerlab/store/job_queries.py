@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import select, tuple_
-from sqlalchemy.orm import Session, joinedload
+from sqlalchemy import Select, select, tuple_
+from sqlalchemy.orm import Session
 
 from powerlab.protocol.records import JobRecord, SweepState
-from powerlab.store.convert import to_job
+from powerlab.store.candidate_names import candidate_names
+from powerlab.store.convert import JOB, to_job
 from powerlab.store.errors import NotFoundError
-from powerlab.store.models import JobRow, SweepCandidateRow, SweepRow
+from powerlab.store.models import DeviceRow, JobRow, SweepRow
 from powerlab.store.queue import of_device
 
-_JOBS = select(JobRow).options(
-    joinedload(JobRow.sweep).joinedload(SweepRow.device),
-    joinedload(JobRow.sweep).selectinload(SweepRow.candidates).joinedload(SweepCandidateRow.device),
+_JOBS = (
+    select(*JOB)
+    .outerjoin(SweepRow, SweepRow.id == JobRow.sweep_id)
+    .outerjoin(DeviceRow, DeviceRow.id == SweepRow.device_id)
 )
+"""Outer joins, though every job has its sweep and that its device: the planner then begins with the jobs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,15 +46,20 @@ def list_jobs(session: Session, wish: JobFilter) -> list[JobRecord]:
     if wish.sweep_id is not None:
         wanted = wanted.where(JobRow.sweep_id == wish.sweep_id)
     if wish.submitter is not None:
-        wanted = wanted.join(JobRow.sweep).where(SweepRow.submitter == wish.submitter)
+        wanted = wanted.where(SweepRow.submitter == wish.submitter)
     if wish.after is not None:
         wanted = wanted.where(tuple_(JobRow.created_at, JobRow.id) < wish.after)
-    return [to_job(row) for row in session.scalars(wanted)]
+    return _records(session, wanted)
 
 
 def job(session: Session, job_id: str) -> JobRecord:
     """Return one job; raises NotFoundError."""
-    row = session.scalar(_JOBS.where(JobRow.id == job_id))
-    if row is None:
-        raise NotFoundError(f"there is no job {job_id!r}; GET /api/v1/jobs lists them.")
-    return to_job(row)
+    for found in _records(session, _JOBS.where(JobRow.id == job_id)):
+        return found
+    raise NotFoundError(f"there is no job {job_id!r}; GET /api/v1/jobs lists them.")
+
+
+def _records(session: Session, wanted: Select[*tuple[Any, ...]]) -> list[JobRecord]:
+    rows = session.execute(wanted).all()
+    names = candidate_names(session, [row.sweep_id for row in rows if row.chosen])
+    return [to_job(row, names.get(row.sweep_id, ())) for row in rows]

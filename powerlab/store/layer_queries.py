@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import select, tuple_
+from sqlalchemy import Text, cast, select, tuple_
 from sqlalchemy.orm import Session
 
 from powerlab.domain.layers import LayerProfile
-from powerlab.protocol.wire import from_document
+from powerlab.protocol.wire import reader
 from powerlab.store.errors import NotFoundError
 from powerlab.store.models import LayerProfileRow
+
+_DOCUMENT = cast(LayerProfileRow.document, Text)
+_profile = reader(LayerProfile)
 
 
 def list_layer_profiles(
@@ -21,18 +24,18 @@ def list_layer_profiles(
     after: tuple[datetime, str] | None = None,
 ) -> list[tuple[datetime, LayerProfile]]:
     """Return profiles with the time each was stored, newest first; ``after`` is the (time, id) of the last one seen."""
-    wanted = select(LayerProfileRow).order_by(LayerProfileRow.created_at.desc(), LayerProfileRow.id.desc())
+    wanted = select(LayerProfileRow.created_at, _DOCUMENT)
+    wanted = wanted.order_by(LayerProfileRow.created_at.desc(), LayerProfileRow.id.desc())
     if device_id is not None:
         wanted = wanted.where(LayerProfileRow.device_id == device_id)
     if after is not None:
         wanted = wanted.where(tuple_(LayerProfileRow.created_at, LayerProfileRow.id) < after)
-    rows = session.scalars(wanted.limit(limit))
-    return [(row.created_at, from_document(row.document, LayerProfile)) for row in rows]
+    return [(created_at, _profile(document)) for created_at, document in session.execute(wanted.limit(limit))]
 
 
 def layer_profile(session: Session, profile_id: str) -> LayerProfile:
     """Return one profile; raises NotFoundError."""
-    row = session.get(LayerProfileRow, profile_id)
-    if row is None:
+    document = session.scalar(select(_DOCUMENT).where(LayerProfileRow.id == profile_id))
+    if document is None:
         raise NotFoundError(f"there is no layer profile {profile_id!r}; GET /api/v1/layers lists them.")
-    return from_document(row.document, LayerProfile)
+    return _profile(document)

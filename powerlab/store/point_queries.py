@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import and_, func, select
-from sqlalchemy.orm import Session, contains_eager, joinedload, load_only
+from sqlalchemy.orm import Session
 
-from powerlab.domain.quantity import Metric, Provenance
 from powerlab.domain.run import Verdict
 from powerlab.protocol.records import FigureRecord, PointRecord, WorkloadRecord
-from powerlab.store.convert import to_point, to_workload
+from powerlab.store.convert import METRIC, POINT, to_metric, to_point, to_workload
 from powerlab.store.filters import RunFilter, between
-from powerlab.store.models import DeviceRow, PointRow, RunMetricRow, RunRow, SweepRow, WorkloadRow
+from powerlab.store.models import DeviceRow, PointRow, PowerModeRow, RunMetricRow, RunRow, SweepRow, WorkloadRow
+
+_NUMBERED = (PointRow.id.label("number"), PointRow.key, PointRow.sweep_id)
+_RUN = (
+    *(RunRow.id.label("run_id"), RunRow.sweep_id, RunRow.device_id, RunRow.mode, RunRow.repeat, RunRow.verdict),
+    RunRow.received_at,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,10 +71,10 @@ def list_points(session: Session, wish: PointFilter) -> list[PointRecord]:
     """Return points in the order in which they were asked for."""
     stored = select(func.count()).where(RunRow.point_id == PointRow.id).scalar_subquery()
     wanted = (
-        select(PointRow, SweepRow.device_id, stored)
+        select(*_NUMBERED, *POINT, SweepRow.device_id, PowerModeRow.name.label("mode"), stored.label("stored"))
         .join(SweepRow, SweepRow.id == PointRow.sweep_id)
-        .join(PointRow.workload)
-        .options(contains_eager(PointRow.workload), joinedload(PointRow.power_mode))
+        .join(WorkloadRow, WorkloadRow.id == PointRow.workload_id)
+        .outerjoin(PowerModeRow, PowerModeRow.id == PointRow.power_mode_id)
         .order_by(PointRow.id)
         .limit(wish.limit)
     )
@@ -86,14 +92,14 @@ def list_points(session: Session, wish: PointFilter) -> list[PointRecord]:
         wanted = wanted.where(PointRow.id > wish.after)
     return [
         PointRecord(
-            number=row.id,
+            number=row.number,
             id=row.key,
             sweep_id=row.sweep_id,
-            device_id=device_id,
-            point=to_point(row),
-            stored_run_count=count,
+            device_id=row.device_id,
+            point=to_point(row, row.mode),
+            stored_run_count=row.stored,
         )
-        for row, device_id, count in session.execute(wanted)
+        for row in session.execute(wanted)
     ]
 
 
@@ -101,14 +107,11 @@ def list_figures(session: Session, wish: FigureFilter) -> list[FigureRecord]:
     """Return figures of one metric, in the order in which their runs arrived."""
     same_run = and_(RunRow.id == RunMetricRow.run_id, RunRow.received_at == RunMetricRow.received_at)
     wanted = (
-        select(RunMetricRow, RunRow, DeviceRow.name)
+        select(*METRIC, RunMetricRow.unit, *_RUN, DeviceRow.name.label("device_name"), *POINT)
         .join(RunRow, same_run)
-        .join(RunRow.point)
+        .join(PointRow, PointRow.id == RunRow.point_id)
         .join(DeviceRow, DeviceRow.id == RunRow.device_id)
-        .options(
-            load_only(RunRow.id, RunRow.sweep_id, RunRow.device_id, RunRow.repeat, RunRow.verdict, RunRow.received_at),
-            contains_eager(RunRow.point).options(joinedload(PointRow.workload), joinedload(PointRow.power_mode)),
-        )
+        .outerjoin(WorkloadRow, WorkloadRow.id == PointRow.workload_id)
         .where(RunMetricRow.name == wish.name, *between(RunMetricRow.received_at, *wish.runs.times()))
         .order_by(RunRow.received_at, RunRow.id)
         .limit(wish.runs.limit)
@@ -117,25 +120,19 @@ def list_figures(session: Session, wish: FigureFilter) -> list[FigureRecord]:
         wanted = wanted.where(RunMetricRow.value >= wish.low)
     if wish.high is not None:
         wanted = wanted.where(RunMetricRow.value <= wish.high)
-    return [_to_figure(*row) for row in session.execute(wish.runs.narrow(session, wanted))]
+    return [_to_figure(row) for row in session.execute(wish.runs.narrow(session, wanted))]
 
 
-def _to_figure(figure: RunMetricRow, run: RunRow, device_name: str) -> FigureRecord:
+def _to_figure(row: Any) -> FigureRecord:
     return FigureRecord(
-        run_id=run.id,
-        sweep_id=run.sweep_id,
-        device_id=run.device_id,
-        device_name=device_name,
-        point=to_point(run.point),
-        repeat=run.repeat,
-        verdict=Verdict(run.verdict),
-        received_at=run.received_at,
-        metric=Metric(
-            name=figure.name,
-            value=figure.value,
-            low=figure.low,
-            high=figure.high,
-            provenance=Provenance(figure.provenance),
-        ),
-        unit=figure.unit,
+        run_id=row.run_id,
+        sweep_id=row.sweep_id,
+        device_id=row.device_id,
+        device_name=row.device_name,
+        point=to_point(row, row.mode),
+        repeat=row.repeat,
+        verdict=Verdict(row.verdict),
+        received_at=row.received_at,
+        metric=to_metric(row.name, row.value, row.low, row.high, row.provenance),
+        unit=row.unit,
     )

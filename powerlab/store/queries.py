@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import Select, func, select, tuple_
 from sqlalchemy.orm import Session, joinedload, selectinload
@@ -12,10 +13,11 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.domain.power import POWER_QUANTITIES, Part, Trace
 from powerlab.domain.run import Run
 from powerlab.protocol.records import DeviceRecord, SweepRecord
-from powerlab.store.convert import to_device, to_sweep
+from powerlab.store.candidate_names import candidate_names
+from powerlab.store.convert import SWEEP, to_device, to_sweep
 from powerlab.store.errors import NotFoundError
 from powerlab.store.filters import DeviceFilter, RunFilter, SweepFilter
-from powerlab.store.models import DeviceRow, DeviceSnapshotRow, PointRow, RunRow, SweepCandidateRow, SweepRow
+from powerlab.store.models import DeviceRow, DeviceSnapshotRow, JobRow, PointRow, RunRow, SweepRow
 from powerlab.store.run_rows import read_runs, run_rows
 from powerlab.store.traces.base import trace_store, whole
 
@@ -44,7 +46,7 @@ def list_devices(session: Session, wish: DeviceFilter | None = None) -> list[Dev
         .where(DeviceSnapshotRow.id.in_(newest))
         .order_by(DeviceRow.name, DeviceRow.id)
         .limit(chosen.limit)
-        .options(selectinload(DeviceRow.labels), selectinload(DeviceRow.backlog))
+        .options(selectinload(DeviceRow.labels), joinedload(DeviceRow.backlog))
     )
     return [to_device(row, snapshot) for row, snapshot in session.execute(chosen.narrow(wanted))]
 
@@ -55,14 +57,21 @@ def device(session: Session, device_id: str) -> DeviceRecord:
     return to_device(session.get_one(DeviceRow, device_id), snapshot)
 
 
-def _sweeps() -> Select[SweepRow, int]:
+def _sweeps() -> Select[*tuple[Any, ...]]:
+    # Outer joins, though every sweep has its device and job: the planner then begins with the sweeps.
     stored = select(func.count()).where(RunRow.sweep_id == SweepRow.id).scalar_subquery()
-    return select(SweepRow, stored).options(
-        joinedload(SweepRow.device),
-        joinedload(SweepRow.snapshot).load_only(DeviceSnapshotRow.simulated),
-        joinedload(SweepRow.job),
-        selectinload(SweepRow.candidates).joinedload(SweepCandidateRow.device),
+    return (
+        select(*SWEEP, stored.label("stored"))
+        .outerjoin(DeviceRow, DeviceRow.id == SweepRow.device_id)
+        .outerjoin(DeviceSnapshotRow, DeviceSnapshotRow.id == SweepRow.snapshot_id)
+        .outerjoin(JobRow, JobRow.sweep_id == SweepRow.id)
     )
+
+
+def _records(session: Session, wanted: Select[*tuple[Any, ...]]) -> list[SweepRecord]:
+    rows = session.execute(wanted).all()
+    names = candidate_names(session, [row.id for row in rows if row.any_of is not None])
+    return [to_sweep(row, row.stored, names.get(row.id, ())) for row in rows]
 
 
 def list_sweeps(
@@ -77,22 +86,34 @@ def list_sweeps(
     wanted = chosen.narrow(session, _sweeps()).order_by(SweepRow.created_at.desc(), SweepRow.id.desc()).limit(limit)
     if after is not None:
         wanted = wanted.where(tuple_(SweepRow.created_at, SweepRow.id) < after)
-    return [to_sweep(row, count) for row, count in session.execute(wanted)]
+    return _records(session, wanted)
 
 
 def sweep(session: Session, sweep_id: str) -> SweepRecord:
     """Return one sweep; raises NotFoundError."""
-    found = session.execute(_sweeps().where(SweepRow.id == sweep_id)).one_or_none()
-    if found is None:
-        raise NotFoundError(f"there is no sweep {sweep_id!r}; `powerlab sweep list` (GET /api/v1/sweeps) lists them.")
-    return to_sweep(*found)
+    for found in _records(session, _sweeps().where(SweepRow.id == sweep_id)):
+        return found
+    raise NotFoundError(f"there is no sweep {sweep_id!r}; `powerlab sweep list` (GET /api/v1/sweeps) lists them.")
 
 
-def runs_of_sweep(session: Session, sweep_id: str) -> list[Run]:
-    """Return a sweep's runs in plan order, repeats of a point in their order; raises NotFoundError."""
-    sweep(session, sweep_id)
-    wanted = run_rows().where(RunRow.sweep_id == sweep_id).order_by(PointRow.position, RunRow.repeat)
-    return [run for _, run in read_runs(session, wanted)]
+def runs_of_sweep(session: Session, sweep_id: str, *, start: int = 0, most: int | None = None) -> list[Run]:
+    """Return a sweep's runs in plan order, repeats of a point in their order.
+
+    Args:
+        session: where to read.
+        sweep_id: whose runs.
+        start: how many to leave out at the beginning.
+        most: how many to return at most; None for all.
+
+    Raises:
+        NotFoundError: there is no such sweep.
+    """
+    wanted = run_rows().join(PointRow, PointRow.id == RunRow.point_id).where(RunRow.sweep_id == sweep_id)
+    wanted = wanted.order_by(PointRow.position, RunRow.repeat).offset(start).limit(most)
+    runs = [run for _, run in read_runs(session, wanted)]
+    if not runs:
+        sweep(session, sweep_id)
+    return runs
 
 
 def stream_runs(session: Session, wish: RunFilter) -> Iterator[tuple[datetime, Run]]:
@@ -105,7 +126,11 @@ def run(session: Session, run_id: str) -> Run:
     """Return one run; raises NotFoundError."""
     for _, found in read_runs(session, run_rows().where(RunRow.id == run_id)):
         return found
-    raise NotFoundError(f"there is no run {run_id!r}; `powerlab runs list` (GET /api/v1/runs) lists them.")
+    raise _no_run(run_id)
+
+
+def _no_run(run_id: str) -> NotFoundError:
+    return NotFoundError(f"there is no run {run_id!r}; `powerlab runs list` (GET /api/v1/runs) lists them.")
 
 
 def run_id_from(session: Session, beginning: str) -> str:
@@ -119,7 +144,7 @@ def run_id_from(session: Session, beginning: str) -> str:
         select(RunRow.id).where(RunRow.id.startswith(beginning, autoescape=True)).order_by(RunRow.id).limit(2)
     ).all()
     if not beginning or not found:
-        raise NotFoundError(f"there is no run {beginning!r}; `powerlab runs list` (GET /api/v1/runs) lists them.")
+        raise _no_run(beginning)
     if len(found) > 1 and found[0] != beginning:
         raise PowerlabError(f"several runs begin with {beginning!r}, {found[0]} and {found[1]} among them; write more.")
     return found[0]
@@ -131,7 +156,8 @@ def recorded(session: Session, run_id: str) -> list[Trace]:
     Raises:
         NotFoundError: there is no such run.
     """
-    run(session, run_id)
+    if session.scalar(select(RunRow.id).where(RunRow.id == run_id)) is None:
+        raise _no_run(run_id)
     return list(whole(trace_store(session).scan(session, run_id)))
 
 

@@ -89,12 +89,10 @@ class Case:
     def holds(self, point: Point, models: Mapping[str, str] | None = None) -> bool:
         """Whether a point belongs to the case; ``models`` says which files stand for which networks."""
         workload = point.workload
-        names = {name: (models or {}).get(name, name) for name in self.models}
-        return (
-            workload.model in names.values()
-            and workload.batch_size >= self.least_batch
-            and (self.most_batch == 0 or workload.batch_size <= self.most_batch)
-        )
+        if workload.batch_size < self.least_batch or 0 < self.most_batch < workload.batch_size:
+            return False
+        names = [models.get(name, name) for name in self.models] if models else self.models
+        return workload.model in names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

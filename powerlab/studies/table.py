@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from powerlab.analysis.dimensions import DIMENSIONS, shown
 from powerlab.analysis.matches import Match, along
@@ -21,7 +22,7 @@ NOTHING = "–"
 """What stands where there is nothing to say."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Repeated:
     """A sweep that repeats a part of a study.
 
@@ -34,6 +35,11 @@ class Repeated:
     sweep_id: str
     device: str
     runs: tuple[Run, ...]
+
+    @cached_property
+    def summaries(self) -> tuple[PointSummary, ...]:
+        """The points of its runs, put together once for all cases and metrics."""
+        return summarise(self.runs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +88,7 @@ def rows(study: Study, repeated: Sequence[Repeated], models: Mapping[str, str] |
     for case in study.cases:
         found += [_published(study, case, row) for row in case.published]
         for sweep in repeated:
-            points = [summary for summary in summarise(sweep.runs) if case.holds(summary.point, models)]
+            points = [summary for summary in sweep.summaries if case.holds(summary.point, models)]
             found += [_ours(study, case, sweep, summary) for summary in points]
     return tuple(found)
 
@@ -97,7 +103,7 @@ def compared(study: Study, repeated: Sequence[Repeated]) -> tuple[Match, ...]:
 def _along(study: Study, sweep: Repeated) -> Iterator[Match]:
     for name in study.metrics:
         try:
-            yield from along(sweep.runs, study.compared, name)
+            yield from along(sweep.runs, study.compared, name, sweep.summaries)
         except PowerlabError:  # a sweep whose points are all alike in the dimension has nothing to compare
             return
 

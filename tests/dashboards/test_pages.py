@@ -25,7 +25,8 @@ from powerlab.store.writes.devices import describe
 from powerlab_api.app import create_app
 from powerlab_dashboards.charts.registry import RUN_CHARTS, SWEEP_CHARTS
 from powerlab_dashboards.format import shown
-from powerlab_dashboards.pages import home
+from powerlab_dashboards.pages import home, sweep_runs
+from powerlab_dashboards.pages import sweep as sweep_page
 from powerlab_dashboards.router import create_router
 from tests.dashboards import plausible
 from tests.dashboards.conftest import Shelf, client_of, open_shelf
@@ -330,6 +331,35 @@ class TestSweep:
         assert "The answer so far" in html
         assert "4 of 12 runs done" in html
         assert "data-unfinished" not in filled.client.get(filled["simulated"]).text
+
+    def test_runs_that_are_too_many_for_the_page_stand_on_pages_of_their_own(
+        self, shelf: Shelf, client: TestClient, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for module in (sweep_page, sweep_runs):
+            monkeypatch.setattr(module, "RUNS_SHOWN", 5)
+        sweep = shelf.add_sweep(plausible.laptop(), plausible.plan(modes=("current",)))
+        address, found = f"/sweeps/{sweep.id}", []
+        while address:
+            html = client.get(address).text
+            assert structure(html).open == []
+            table = html[html.index('id="runs-heading"') :]
+            found += re.findall(r'<a href="/runs/([^"]+)">', table)
+            more = re.search(r'<a href="([^"]+)">the next ones</a>', table)
+            address = more[1] if more else ""
+        assert found == [run.id for run in sweep.runs]
+        assert "These are the first 5 of 12 runs" in words(client.get(f"/sweeps/{sweep.id}").text)
+        assert "Runs 11 to 12 of 12" in words(html)
+        assert f'<a href="/sweeps/{sweep.id}/runs?after=5">The ones before</a>' in html
+        assert len(re.findall(r"<tr>", client.get(f"/sweeps/{sweep.id}").text)) == 1 + 4 + 1 + 5
+
+    @pytest.mark.parametrize(("after", "status"), [("12", 200), ("999999999", 200), ("-1", 422), ("x", 422)])
+    def test_behind_the_last_run_there_is_nothing(self, after: str, status: int, filled: Filled) -> None:
+        answer = filled.client.get(f"{filled['running']}/runs", params={"after": after})
+        assert answer.status_code == status
+        assert status != 200 or "There are no runs here; the sweep has 4." in words(answer.text)
+
+    def test_runs_of_no_sweep_are_not_found(self, client: TestClient) -> None:
+        assert client.get("/sweeps/none/runs").status_code == 404
 
     def test_models_are_ranked_apart(self, shelf: Shelf, client: TestClient) -> None:
         plan = plausible.plan(models=("resnet50", "mobilenetv2"), modes=("MAXN",), batch_sizes=(1,))

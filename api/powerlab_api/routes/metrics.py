@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
-from prometheus_client.exposition import choose_encoder
 
 from powerlab_api.metrics import Metrics
 from powerlab_api.needs import Needs
@@ -18,5 +17,5 @@ def read_metrics(request: Request) -> Response:
     https://github.com/prometheus/OpenMetrics/blob/v1.0.0/specification/OpenMetrics.md
     """
     metrics: Metrics = request.app.state.metrics
-    encode, kind = choose_encoder(request.headers.get("accept", ""))
-    return Response(encode(metrics.registry), media_type=kind)
+    body, kind = metrics.text(request.headers.get("accept", ""))
+    return Response(body, media_type=kind)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import groupby
 
 from fastapi import APIRouter, Response
@@ -10,7 +11,10 @@ from sqlalchemy.orm import Session
 from powerlab.analysis.matches import varying
 from powerlab.analysis.wording import ratio_words, verdict_words
 from powerlab.domain.quantity import METRICS
+from powerlab.domain.sweep import Point
+from powerlab.protocol.records import SweepRecord
 from powerlab.store import Store, queries
+from powerlab.store.repeat_queries import points_with_runs, runs_of_sweeps
 from powerlab.studies.registry import STUDIES
 from powerlab.studies.study import Study
 from powerlab.studies.table import Repeated, column_title, compared, figure_text, rows
@@ -57,19 +61,22 @@ def add_routes(router: APIRouter, store: Store) -> None:
 
 def repeated_in(session: Session, study: Study) -> list[Repeated]:
     """Return what the store has of a study, newest first: of every device, each point from its newest sweep."""
-    found: list[Repeated] = []
-    seen: set[tuple[str, str]] = set()
+    models = {model for case in study.cases for model in case.models}
+    asked: list[tuple[SweepRecord, list[Point]]] = []
     for record in queries.list_sweeps(session, limit=SWEEP_LIMIT):
-        if len(found) == MOST_SHOWN:
-            break
-        points = record.plan.points()
-        if not study.asked_by(points):
-            continue
-        new = {point.id for point in points if study.holds(point)} - {
-            point for device, point in seen if device == record.device_id
-        }
-        runs = [run for run in queries.runs_of_sweep(session, record.id) if run.point.id in new] if new else []
-        if runs:
-            seen |= {(record.device_id, run.point.id) for run in runs}
-            found.append(Repeated(sweep_id=record.id, device=record.device_name, runs=tuple(runs)))
-    return found
+        points: Sequence[Point] = () if models.isdisjoint(record.plan.models) else record.plan.points()
+        if study.asked_by(points):
+            asked.append((record, [point for point in points if study.holds(point)]))
+    there = points_with_runs(session, [record.id for record, _ in asked])
+    chosen: dict[str, tuple[str, set[Point]]] = {}
+    seen: set[tuple[str, Point]] = set()
+    for record, points in asked:
+        new = {one for one in points if (record.device_id, one) not in seen and (record.id, one.id) in there}
+        if new and len(chosen) < MOST_SHOWN:
+            chosen[record.id] = record.device_name, new
+            seen |= {(record.device_id, point) for point in new}
+    runs = runs_of_sweeps(session, chosen)
+    return [
+        Repeated(sweep_id=sweep_id, device=name, runs=tuple(run for run in runs[sweep_id] if run.point in new))
+        for sweep_id, (name, new) in chosen.items()
+    ]

@@ -26,6 +26,8 @@ from powerlab_dashboards.render import not_found, page
 from powerlab_dashboards.visitor import visit_of
 
 GOAL_TITLES = {"latency": "Lowest latency", "throughput": "Highest throughput", "efficiency": "Best efficiency"}
+RUNS_SHOWN = 100
+"""Runs on a page; the page of a sweep leads to the others."""
 _LATENCY_METRICS = ("latency_p50_ms", "latency_p90_ms", "latency_p99_ms", "throughput_img_per_s")
 
 
@@ -57,10 +59,11 @@ def add_routes(router: APIRouter, store: Store) -> None:
             answers=answers,
             winners={(best.summary.point.id, best.metric.name) for _, bests in answers for best in bests},
             goal_titles=GOAL_TITLES,
-            latency_note=_common_provenance_word(summaries),
+            latency_note=common_provenance_word(summaries),
             limit=limit,
             missing_reason=missing_power(summaries),
-            runs=runs,
+            runs=runs[:RUNS_SHOWN],
+            run_count=len(runs),
             verdicts=list(Counter(run.verdict.value for run in runs).most_common()),
             wide_charts=len(record.plan.models) > 1 or len(record.plan.batch_sizes) > 2,
             charts=SWEEP_CHARTS.values(),
@@ -92,12 +95,9 @@ def answers_by_work(summaries: Sequence[PointSummary], runs: Sequence[Run]) -> l
     return [(work, tuple(bests)) for work, bests in answers.items()]
 
 
-def _common_provenance_word(summaries: Sequence[PointSummary]) -> str:
+def common_provenance_word(said: Sequence[PointSummary] | Sequence[Run]) -> str:
     """Return the one provenance of all latencies and throughputs; empty where they differ and each must say its own."""
     found = {
-        metric.provenance.value
-        for summary in summaries
-        for name in _LATENCY_METRICS
-        if (metric := summary.metric(name)) is not None
+        metric.provenance.value for one in said for name in _LATENCY_METRICS if (metric := one.metric(name)) is not None
     }
     return found.pop() if len(found) == 1 else ""
