@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from powerlab.domain.device import SelfCheck
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.temperature import TemperatureLimits
+from powerlab.modes.way_home import WayHome
 from powerlab.privileged import client as helper
 from powerlab.throttling.temperatures import watched_zones
 from powerlab.whole_file import write_whole
@@ -119,6 +120,8 @@ def _modes(checked: Checked) -> str:
             f"the power mode {left.mode} was set and is not put back yet; unless a sweep runs now, run"
             " `powerlab modes restore`."
         )
+    if away := WayHome(checked.host.sysroot, checked.host.state_dir).words():
+        raise _NotPassedError(away)
     return "no power mode waits to be put back."
 
 

@@ -12,13 +12,13 @@ import msgspec
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.tiers import choose_tier
+from powerlab.modes.way_home import WayHome
 from powerlab.power.cross_check import cross_check
 from powerlab.power.watch import Watched, corrected, watch
 from powerlab.throttling.registry import probe_watches
 
 if TYPE_CHECKING:
     from powerlab.domain.power import SourceProbe
-    from powerlab.modes.controller import ModeController
     from powerlab.sweep.host import Host
 
 
@@ -46,7 +46,7 @@ def document(host: Host, watch_s: float | None = None) -> dict[str, Any]:
             "knobs": host.controller.probes(),
             "modes": capabilities.modes,
             "mode_problems": host.controller.own_problems(),
-            "journal": _journal(host.controller),
+            "journal": _journal(host),
             "watches": probe_watches(host.sysroot),
             "watched_s": watch_s,
             "watched": _watched(host, capabilities.sources, watch_s),
@@ -55,16 +55,17 @@ def document(host: Host, watch_s: float | None = None) -> dict[str, Any]:
     return found
 
 
-def _journal(controller: ModeController) -> dict[str, Any]:
+def _journal(host: Host) -> dict[str, Any]:
     """Return what ``powerlab modes restore`` would undo; a journal that cannot be read is told, not raised."""
     try:
         return {
-            "not_put_back": controller.not_put_back(),
-            "set_to_stay": controller.set_to_stay(),
+            "not_put_back": host.controller.not_put_back(),
+            "set_to_stay": host.controller.set_to_stay(),
+            "away": WayHome(host.sysroot, host.state_dir).words(),
             "problem": "",
         }
     except PowerlabError as error:
-        return {"not_put_back": None, "set_to_stay": None, "problem": str(error)}
+        return {"not_put_back": None, "set_to_stay": None, "away": "", "problem": str(error)}
 
 
 def _watched(host: Host, sources: Sequence[SourceProbe], watch_s: float | None) -> list[dict[str, Any]]:

@@ -158,6 +158,8 @@ def _journal(journal: Mapping[str, Any]) -> str:
         told.append(f"process {entry['pid']} set {entry['mode']} and has not put the old settings back yet")
     if entry := journal["set_to_stay"]:
         told.append(f"{entry['mode']} was set to stay")
+    if journal["away"]:
+        told.append(str(journal["away"]).rstrip("."))
     return "; ".join(told) or "nothing: no mode waits to be put back"
 
 

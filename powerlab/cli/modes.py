@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from powerlab.domain.mode import Setting
+    from powerlab.modes.controller import ModeController
+    from powerlab.modes.way_home import WayHome
 
 _DESCRIPTION = """\
 List the power modes this machine can be set to, show what one sets, set one to stay, or go back.
@@ -55,7 +57,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     restore = actions.add_parser(
         "restore",
         help="go back to what was before",
-        description="Undo what a killed process left, and the modes set to stay.",
+        description="Undo what a killed process left, and the modes set to stay. What takes a reboot is told, and left"
+        " to you or to the agent.",
     )
     restore.add_argument(
         "--if-killed", action="store_true", help="undo only what a killed process left; a mode set to stay stays"
@@ -86,13 +89,15 @@ def _run(args: argparse.Namespace) -> int:
     from powerlab.cli import modes_report as report
     from powerlab.domain.errors import PowerlabError
     from powerlab.modes.controller import ModeController
+    from powerlab.modes.way_home import WayHome
     from powerlab.state_dir import state_dir
     from powerlab.sysroot import Sysroot
 
     if not args.sysroot.is_dir():
         raise PowerlabError(f"{args.sysroot} is no directory; `powerlab boards simulate` writes one.")
     sysroot = Sysroot(args.sysroot.absolute())
-    controller = ModeController(sysroot, args.state_dir or state_dir(sysroot))
+    state = args.state_dir or state_dir(sysroot)
+    controller, way_home = ModeController(sysroot, state), WayHome(sysroot, state)
     if args.action == "show":
         mode = controller.mode(args.name)
         print(report.mode_json(mode)) if args.json else report.print_mode(mode)
@@ -101,15 +106,31 @@ def _run(args: argparse.Namespace) -> int:
         where = "" if sysroot.base == Path("/") else f" --sysroot {args.sysroot}"
         _report(args, mode.settings, f"{mode.name} is set; `powerlab modes restore{where}` goes back.")
     elif args.action == "restore":
-        pending = controller.not_put_back() or (not args.if_killed and controller.set_to_stay())
-        written = controller.recover() if args.if_killed else controller.restore()
+        _restore(args, controller, way_home)
+    elif args.json:
+        print(report.listing_json(controller, way_home))
+    else:
+        report.print_listing(sysroot, controller, way_home)
+    return 0
+
+
+def _restore(args: argparse.Namespace, controller: ModeController, way_home: WayHome) -> None:
+    """Undo what can be undone now, say what that was, and only then what takes a reboot."""
+    from powerlab.domain.errors import PowerlabError
+
+    pending = bool(controller.not_put_back() or (not args.if_killed and controller.set_to_stay()))
+    written = controller.recover() if args.if_killed else controller.restore()
+    refusal = None
+    if not args.if_killed and way_home.pending():
+        try:
+            written, pending = written + way_home.restore(), True
+        except PowerlabError as error:
+            refusal = error
+    if refusal is None or written:
         done = f"{len(written)} settings put back" if written else "what was set ended with an earlier boot"
         _report(args, written, f"{done}." if pending else "there is nothing to put back.")
-    elif args.json:
-        print(report.listing_json(controller))
-    else:
-        report.print_listing(sysroot, controller)
-    return 0
+    if refusal is not None:
+        raise refusal
 
 
 def _report(args: argparse.Namespace, settings: Iterable[Setting], text: str) -> None:

@@ -16,10 +16,11 @@ from powerlab.modes.base import Knob, KnobProbe
 from powerlab.modes.controller import ModeController
 from powerlab.modes.naming import OWN_MODES, listed_own_modes, own_modes
 from powerlab.modes.registry import KNOBS
+from powerlab.modes.way_home import WayHome
 from powerlab.sysroot import Sysroot
 
 
-def listing_json(controller: ModeController) -> str:
+def listing_json(controller: ModeController, way_home: WayHome) -> str:
     """Return every mode, every knob with its forms, and what is not put back, for machines."""
     knobs = {knob.name: knob for knob in KNOBS}
     not_put_back, set_to_stay = controller.not_put_back(), controller.set_to_stay()
@@ -36,6 +37,7 @@ def listing_json(controller: ModeController) -> str:
         "own_problems": controller.own_problems(),
         "not_put_back": asdict(not_put_back) if not_put_back else None,
         "set_to_stay": asdict(set_to_stay) if set_to_stay else None,
+        "rebooted": asdict(rebooted) if (rebooted := way_home.pending()) else None,
     }
     return json.dumps(document, indent=2)
 
@@ -64,7 +66,7 @@ def print_mode(mode: PowerMode) -> None:
         print(_reboot_words(mode)[0].upper() + _reboot_words(mode)[1:] + ".")
 
 
-def print_listing(sysroot: Sysroot, controller: ModeController) -> None:
+def print_listing(sysroot: Sysroot, controller: ModeController, way_home: WayHome) -> None:
     """Print every mode under its knob, the forms each knob understands, and what cannot be turned here."""
     page = Page()
     current, *others = controller.modes()
@@ -90,6 +92,8 @@ def print_listing(sysroot: Sysroot, controller: ModeController) -> None:
         Text("`powerlab modes show NAME` says what one sets."),
     )
     _print_changes(page, controller)
+    if away := way_home.words():
+        page.command(Text(away[0].upper() + away[1:]))
 
 
 def _print_knob(page: Page, knob: Knob, probe: KnobProbe, modes: Sequence[PowerMode]) -> None:

@@ -12,10 +12,13 @@ from typing import Any
 import pytest
 
 from agent_server import free_port
+from powerlab.boards.simulator.reboot import reboot
 from powerlab.boards.simulator.tree import create_tree
 from powerlab.domain.device import SelfCheck
 from powerlab.domain.power import TOO_LOW
 from powerlab.domain.temperature import TemperatureLimits
+from powerlab.modes.rebooting import Rebooting, check_can_go
+from powerlab.modes.way_home import WayHome
 from powerlab.protocol.messages import ServerTime
 from powerlab.protocol.wire import decode
 from powerlab.store import open_store, queries
@@ -111,6 +114,18 @@ def test_a_mode_that_was_not_put_back(checked: Checked) -> None:
     with checked.host.controller.applied("governor=powersave"):
         assert "powerlab modes restore" in failed(checked)["modes"]
     assert failed(checked) == {}
+
+
+def test_a_device_that_a_sweep_rebooted_and_that_is_not_home(checked: Checked, tree: Path) -> None:
+    host = checked.host
+    device, target = Rebooting(host.sysroot, host.state_dir), host.controller.reboot_target("MODE_10W")
+    WayHome(host.sysroot, host.state_dir).keep(check_can_go(device, target), device.settings(), target)
+    device.ask(target)
+    reboot(host.sysroot)
+    said = failed(checked)
+    assert list(said) == ["modes"]
+    assert "rebooted into MODE_10W for a sweep and is not back in MAXN" in said["modes"]
+    assert "`sudo nvpmodel -m 0`" in said["modes"]
 
 
 def test_sensors_that_are_missing(checked: Checked, monkeypatch: pytest.MonkeyPatch) -> None:

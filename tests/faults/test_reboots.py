@@ -22,6 +22,7 @@ from powerlab.boards.simulator.tree import create_tree
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.run import Run, Verdict
 from powerlab.domain.sweep import SweepPlan
+from powerlab.modes.way_home import WayHome
 from powerlab.protocol.messages import EnrolmentCode, EnrolRequest, RebootNotice
 from powerlab.protocol.records import SweepState
 from powerlab.store import Store, queries
@@ -75,6 +76,9 @@ class Board:
         life(self.state, self.tree, **options)
         while self.boot():
             life(self.state, self.tree, **options)
+
+    def way_home(self) -> WayHome:
+        return WayHome(self.sysroot, self.state)
 
     def step(self) -> Any:
         with closing(Spool(self.state / "spool.db")) as spool:
@@ -131,7 +135,9 @@ def test_a_sweep_goes_on_after_the_reboot_and_the_board_comes_home(
     assert (down.state, down.detail) == (SweepState.RUNNING, "rebooting into MODE_10W")
     assert (down.held_until - stored.clock()).total_seconds() > 600, "the server waits for a device that reboots"
     assert {run.point.mode for run in runs_of(sweep_id)} == {"current"}, "all that needs no reboot comes first"
+    assert board.way_home().pending().mode == "MODE_10W"
     assert board.boot()
+    assert "takes it back when that sweep is over" in board.way_home().words()
     assert board.sysroot.read(GOVERNOR) == "schedutil", "the kernel has forgotten what its owner chose"
     board.live()
     check_once_each(runs_of(sweep_id))
@@ -139,6 +145,7 @@ def test_a_sweep_goes_on_after_the_reboot_and_the_board_comes_home(
     assert board.reboots == 2, "there and back"
     assert settings(board.tree) == before
     assert (state_of(stored, sweep_id), board.step()) == (SweepState.DONE, None)
+    assert board.way_home().pending() is None
 
 
 def test_a_reboot_that_does_not_come_fails_the_points_and_nothing_else(
@@ -153,6 +160,7 @@ def test_a_reboot_that_does_not_come_fails_the_points_and_nothing_else(
     assert {run.point.mode for run in runs if run.verdict is Verdict.FAILED} == {"MODE_10W"}
     assert "the device did not reboot within 0.05 s" in " ".join(failed)
     assert (state_of(stored, sweep_id), board.step()) == (SweepState.DONE, None)
+    assert board.way_home().pending() is None
     assert board.sysroot.read(STATUS) == "pmode:0000", "nor does a later boot bring the mode"
     (board.tree / "simulation/reboot").unlink()
     assert settings(board.tree) == before
@@ -294,7 +302,7 @@ def test_an_agent_that_is_killed_on_its_way_through_reboots(
         finish(agent, board, stored, sweep_id)
         check_once_each(runs_of(sweep_id))
         assert not [run.findings for run in runs_of(sweep_id) if run.verdict is Verdict.FAILED]
-        assert (settings(board.tree), board.step()) == (before, None)
+        assert (settings(board.tree), board.step(), board.way_home().pending()) == (before, None, None)
         assert board.reboots - rebooted <= 2, "there and back, once each"
     assert killed["ended before"] <= max(1, KILLS // 4)
     sys.stdout.write(f"{KILLS} kills around reboots over {lengths} calls: {dict(killed.most_common())}\n")
