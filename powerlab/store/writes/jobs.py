@@ -186,6 +186,17 @@ def held_job_of_sweep(session: Session, device_id: str, sweep_id: str, fencing_t
     return _check_holder(job, device_id, fencing_token)
 
 
+def held_job_of_run(session: Session, device_id: str, run_id: str, fencing_token: int) -> str:
+    """Do as :func:`held_job` for the job of a stored run's sweep, and return the run's verdict."""
+    of_run = select(JobRow, RunRow.verdict).join(RunRow, RunRow.sweep_id == JobRow.sweep_id).where(RunRow.id == run_id)
+    found = session.execute(of_run.with_for_update(of=JobRow)).one_or_none()
+    if found is None:
+        raise NotFoundError(f"there is no run {run_id!r}; upload the run before its traces.")
+    job, verdict = found
+    _check_holder(job, device_id, fencing_token)
+    return verdict
+
+
 def _check_holder(job: JobRow, device_id: str, fencing_token: int) -> JobRow:
     if job.device_id != device_id:
         raise ForbiddenError("this job belongs to another device; an agent may only touch its own device's jobs.")

@@ -16,10 +16,10 @@ from powerlab.domain.run import Run
 from powerlab.domain.sweep import SweepPlan
 from powerlab.protocol.messages import ChunksUpload, ChunkUpload, RunUpload
 from powerlab.protocol.wire import check_survives, digest, from_document, to_document
-from powerlab.store.errors import ConflictError, NotFoundError
+from powerlab.store.errors import ConflictError
 from powerlab.store.models import DeviceSnapshotRow, PointRow, RunMetricRow, RunRow, SweepRow
 from powerlab.store.traces.base import trace_store
-from powerlab.store.writes.jobs import held_job_of_sweep
+from powerlab.store.writes.jobs import held_job_of_run, held_job_of_sweep
 from powerlab.store.writes.tallies import count_run, count_samples
 
 
@@ -63,15 +63,12 @@ def store_chunks(session: Session, device_id: str, run_id: str, upload: ChunksUp
         StaleLeaseError, ForbiddenError: the sender does not hold the sweep's job.
         PowerlabError: a chunk is damaged.
     """
-    run = session.execute(select(RunRow.sweep_id, RunRow.verdict).where(RunRow.id == run_id)).one_or_none()
-    if run is None:
-        raise NotFoundError(f"there is no run {run_id!r}; upload the run before its traces.")
-    held_job_of_sweep(session, device_id, run.sweep_id, upload.fencing_token)
+    verdict = held_job_of_run(session, device_id, run_id, upload.fencing_token)
     for rail in {chunk.rail for chunk in upload.chunks}:
         check_survives(rail)  # what else a chunk says is held against its samples, which are finite
     new_count = trace_store(session).append(session, device_id, run_id, upload.chunks)
     if new_count:
-        count_samples(session, device_id, run.verdict, new_count)
+        count_samples(session, device_id, verdict, new_count)
     return new_count > 0
 
 
