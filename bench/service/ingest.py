@@ -45,7 +45,8 @@ from service.recordings import CHUNKS, new_run
 from service.server import Server, a_database, cpu_s, running_server, wait_until_idle
 
 BOUND_PER_S = 200_000
-_CONNECTIONS = 4
+_CONNECTIONS = 8
+"""Devices that send at the same time; four do not keep a server on two cores busy."""
 _PLAN = SweepPlan(models=("resnet50",), threads=(1,), repeats=10_000)
 
 
@@ -119,6 +120,7 @@ async def _senders(server: Server) -> list[_Sender]:
         connection = Connection(server.url, who.token)
         lease = decode((await connection.ask("POST", "/jobs/lease", LeaseRequest())).body, LeaseReply).lease
         assert lease is not None
+        connection.cut()  # it is made anew when it is needed: the server closes what says nothing for 5 s
         found.append(_Sender(connection, sweep.id, lease.fencing_token))
     person.cut()
     return found
