@@ -21,12 +21,14 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from urllib.parse import quote
 
 import numpy as np
 import uvicorn
 from bulk.filling import Filler
+from bulk.fleet import DAYS, START
 from bulk.loading import Loader
 from bulk.questions import Question, group_of, known, questions
 from sqlalchemy import text
@@ -34,6 +36,7 @@ from sqlalchemy import text
 from powerlab.cli.serving import compose, settle
 from powerlab.store import Store, open_store
 from powerlab.store.engine import WRITE_OPTION
+from powerlab.store.partitions import make_months, month_of
 from powerlab_api.settings import Settings
 
 BOUND_MS = 200.0
@@ -41,7 +44,8 @@ _POSTGRES = ("fsync=off", "full_page_writes=off", "max_wal_size=8GB", "shared_bu
 
 
 def fill(store: Store, run_count: int, sample_count: int) -> int:
-    """Load the fleet and let the database look at it; returns the number of samples."""
+    """Load the fleet, into the months of its past, and let the database look at it; returns the number of samples."""
+    make_months(store.engine, sorted({month_of(START + timedelta(days=day)) for day in range(DAYS + 2)}))
     with store.engine.connect().execution_options(**{WRITE_OPTION: True}) as connection:
         filler, told_s = Filler(Loader(connection), run_count, sample_count), time.monotonic()
         for stored in filler.fill():

@@ -12,6 +12,7 @@ from postgres_cluster import new_database
 from powerlab.store import Store, open_store
 from powerlab.store.connection import utc_now
 from powerlab.store.traces.base import TraceStore
+from server_examples import Clock
 
 
 def fresh_store(path: Path, clock: Callable[[], datetime] = utc_now, *, traces: TraceStore | None = None) -> Store:
@@ -36,5 +37,5 @@ def _empty_file() -> bytes:
 @cache
 def _template(cluster: str) -> str:
     address = new_database(cluster)
-    open_store(address).close()
+    open_store(address, Clock()).close()  # months of the tests' time, whatever the day
     return address

@@ -22,7 +22,9 @@ from starlette.types import Message, Send
 from powerlab.protocol.events import Event
 from powerlab.protocol.wire import encode
 from powerlab.store import Store
+from powerlab.store.errors import RetiredError
 from powerlab.store.event_queries import EventFilter, events_after
+from powerlab.store.retired import check_events_kept
 
 POLL_S = 1.0
 HEARTBEAT_S = 15.0
@@ -61,14 +63,20 @@ async def stream(store: Store, streams: Streams, after: int, wish: EventFilter) 
 
     def look() -> tuple[list[Event], int]:
         with store.session() as session:
-            return events_after(session, after, wish, _PAGE)
+            found, behind = events_after(session, after, wish, _PAGE)
+            if behind > after:
+                check_events_kept(session, after)
+            return found, behind
 
     streams.open += 1
     try:
         yield f"retry: {_RETRY_MS}\n{_place(after)}"
         began = told = time.monotonic()
         while not streams.closing:
-            found, after = await run_in_threadpool(look)
+            try:
+                found, after = await run_in_threadpool(look)
+            except RetiredError:
+                return  # what comes next went before this slow reader took it; it comes back, and is told so
             for event in found:
                 yield _text(event)
             if found:

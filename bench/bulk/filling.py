@@ -180,7 +180,7 @@ class Filler:
                 self._samples[key] += chunk.sample_count
                 self.sample_count += chunk.sample_count
                 self._add(
-                    "trace_chunk", id=next(self._next["trace_chunk"]), run_id=run.id, rail_id=rail,
+                    "trace_chunk", id=next(self._next["trace_chunk"]), run_id=run.id, received_at=at, rail_id=rail,
                     part=chunk.part.value, position=chunk.position, t_first_ns=chunk.t_first_ns,
                     t_last_ns=chunk.t_last_ns, sample_count=chunk.sample_count, value_min=chunk.value_min,
                     value_max=chunk.value_max, value_sum=chunk.value_sum, read_cost_ns=chunk.read_cost_ns,

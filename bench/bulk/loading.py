@@ -54,7 +54,7 @@ class Loader:
         for index in self._indexes:
             index.create(self._connection)
         if self._postgres:
-            for table in ("workload", "point", "power_mode", "device_snapshot", "rail", "audit_event"):
+            for table in ("workload", "point", "power_mode", "device_snapshot", "rail", "audit_event", "trace_chunk"):
                 count = f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), (SELECT max(id) FROM {table}))"  # noqa: S608
                 self._connection.exec_driver_sql(count)
         self._connection.commit()

@@ -23,6 +23,7 @@ COMMANDS = (
     "engine",
     "serve",
     "tokens",
+    "database",
     "agent",
     "devices",
     "sweep",

@@ -6,6 +6,8 @@ import argparse
 import os
 from pathlib import Path
 
+from powerlab.cli.database import add_keep_options
+
 _DESCRIPTION = """\
 Serve the REST API under /api/v1 and the dashboards under /, over a database that is made where it is missing. Bound to
 loopback, without POWERLAB_OPERATOR_TOKEN and without --behind-proxy, it asks nobody for a token. Everywhere else
@@ -64,6 +66,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="SECONDS",
         help="how long a job stays with an agent that says nothing (default: 60)",
     )
+    add_keep_options(parser)
     parser.add_argument("--tls-cert", type=Path, metavar="FILE", help="speak TLS with this certificate, chain included")
     parser.add_argument("--tls-key", type=Path, metavar="FILE", help="the certificate's private key")
     parser.add_argument(
@@ -83,6 +86,7 @@ def run(args: argparse.Namespace) -> int:
         raise PowerlabError("a server needs the server extra; install it with `pip install 'powerlab[server]'`.")
     from powerlab.cli.exposure import Exposure
     from powerlab.cli.local_store import new_default_store
+    from powerlab.cli.retiring import kept
     from powerlab.cli.serving import serve
     from powerlab.cli.trace_home import trace_home
     from powerlab.store import open_store
@@ -93,9 +97,11 @@ def run(args: argparse.Namespace) -> int:
         )
     if args.max_model_mb < 1:
         raise PowerlabError(f"--max-model-mb {args.max_model_mb} would let no model in; give 1 or more.")
+    keep = kept(args)
     exposure = Exposure.from_arguments(
         args.host, args.tls_cert, args.tls_key, args.behind_proxy, os.environ.get("POWERLAB_OPERATOR_TOKEN") or None
     )
     address = args.database or os.environ.get("POWERLAB_DATABASE")
     store = open_store(address or new_default_store(), traces=trace_home(args.traces))
-    return serve(store, exposure, args.port, max_model_bytes=args.max_model_mb << 20, lease_s=args.lease_s)
+    max_model_bytes = args.max_model_mb << 20
+    return serve(store, exposure, args.port, max_model_bytes=max_model_bytes, lease_s=args.lease_s, keep=keep)

@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 import socket
+from collections.abc import Mapping
 from contextlib import closing, suppress
 from dataclasses import replace
 from types import FrameType
@@ -18,6 +19,8 @@ from powerlab.cli.exposure import Exposure
 from powerlab.domain.errors import PowerlabError
 from powerlab.protocol.messages import EnrolmentCodeRequest
 from powerlab.store import Store
+from powerlab.store.models.retirement import Kind
+from powerlab.store.monthly import kept_up
 from powerlab.store.token_queries import has_admin
 from powerlab.store.traces.keeping import kept_compact
 from powerlab.store.writes.devices import make_enrolment_code
@@ -30,8 +33,10 @@ from powerlab_dashboards.router import create_router
 _GRACE_S = 5
 
 
-def serve(store: Store, exposure: Exposure, port: int, *, max_model_bytes: int, lease_s: float) -> int:
-    """Serve until Ctrl-C or SIGTERM.
+def serve(
+    store: Store, exposure: Exposure, port: int, *, max_model_bytes: int, lease_s: float, keep: Mapping[Kind, int]
+) -> int:
+    """Serve until Ctrl-C or SIGTERM; what is older than ``keep`` says, in months, goes meanwhile.
 
     Raises:
         PowerlabError: the address cannot be had, or is open to others while nobody has an admin's token.
@@ -47,7 +52,7 @@ def serve(store: Store, exposure: Exposure, port: int, *, max_model_bytes: int, 
             settings = replace(settings_of(exposure), max_model_bytes=max_model_bytes, lease_s=lease_s)
             app = compose(store, settings)
             settle()
-            with pushed(app.state.metrics.registry, os.environ), kept_compact(store):
+            with pushed(app.state.metrics.registry, os.environ), kept_compact(store), kept_up(store, keep):
                 _Server(_configured(app, exposure), app.state.event_streams).run(sockets=[listener])
     return EXIT_OK
 

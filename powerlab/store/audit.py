@@ -15,6 +15,7 @@ from powerlab.measure.audit.compare import Compared
 from powerlab.protocol.wire import digest
 from powerlab.store import queries
 from powerlab.store.models import RunRow
+from powerlab.store.retired import check_traces_kept
 from powerlab.store.traces.base import Piece, trace_store
 
 
@@ -27,9 +28,11 @@ def audit_run(session: Session, run_id: str) -> Audit:
 
     Raises:
         NotFoundError: there is no such run.
+        RetiredError: its traces are kept no longer.
         PowerlabError: several runs begin so, or the record is not enough to audit the run, with what is missing.
     """
     found = queries.run_id_from(session, run_id)
+    check_traces_kept(session, found)
     run, chunks = queries.run(session, found), list(trace_store(session).scan(session, found))
     of_run = tuple(_run_is_as_sent(session.get_one(RunRow, found), run))
     of_chunks = tuple(_chunks_are_whole(chunks))

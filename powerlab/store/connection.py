@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,9 +16,12 @@ from sqlalchemy.orm import Session
 from powerlab.domain.errors import PowerlabError
 from powerlab.store.engine import WRITE_OPTION, changing_tables, make_engine
 from powerlab.store.events import note_changes, publish
+from powerlab.store.partitions import make_ahead
 from powerlab.store.schema import bring_up_to_date
 from powerlab.store.traces.base import TraceStore
 from powerlab.store.traces.database import DatabaseTraceStore
+
+_log = logging.getLogger("powerlab.store")
 
 
 def utc_now() -> datetime:
@@ -93,6 +97,10 @@ def open_store(
     except PowerlabError as error:
         engine.dispose()
         raise PowerlabError(f"{address}: {error}") from error
+    try:
+        make_ahead(engine, clock())
+    except DBAPIError as error:  # it may be in use, or the user may read only: no reason to stay away
+        _log.warning("months were not made ahead; what comes then lies in none: %s", error)
     return Store(engine=engine, address=address, clock=clock, traces=traces or DatabaseTraceStore())
 
 

@@ -37,6 +37,10 @@ class MisplacedError(ConflictError):
         self.offset = offset
 
 
+class RetiredError(PowerlabError):
+    """It was there, and is kept no longer (410)."""
+
+
 class UnavailableError(PowerlabError):
     """Where traces lie cannot be reached now; later it may (503)."""
 

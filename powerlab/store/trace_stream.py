@@ -11,6 +11,7 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.protocol.trace_export import Recorded
 from powerlab.store import queries
 from powerlab.store.models import RunRow
+from powerlab.store.retired import check_traces_kept, traces_kept_since
 from powerlab.store.traces.base import trace_store
 
 
@@ -19,18 +20,29 @@ def chosen_run(session: Session, sweep_id: str | None, run_id: str | None) -> st
 
     Raises:
         NotFoundError: there is no such sweep or run.
+        RetiredError: the traces of that run are kept no longer.
         PowerlabError: neither is named, or several runs begin so.
     """
     if sweep_id is None and run_id is None:
         raise PowerlabError("all traces at once would be too many; name a run with run_id, or a sweep with sweep_id.")
     if sweep_id is not None:
         queries.sweep(session, sweep_id)
-    return None if run_id is None else queries.run_id_from(session, run_id)
+    if run_id is None:
+        return None
+    found = queries.run_id_from(session, run_id)
+    check_traces_kept(session, found)
+    return found
 
 
 def stream_chunks(session: Session, sweep_id: str | None, run_id: str | None) -> Iterator[Recorded]:
-    """Yield chunks, a few in memory at a time: runs in the order in which they arrived, rails by name, then by time."""
+    """Yield chunks, a few in memory at a time: runs in the order in which they arrived, rails by name, then by time.
+
+    Runs whose traces are kept no longer are left out, also where not all of them are gone yet.
+    """
     wanted = select(RunRow.id, RunRow.sweep_id).order_by(RunRow.received_at, RunRow.id)
+    since = traces_kept_since(session)
+    if since is not None:
+        wanted = wanted.where(RunRow.received_at >= since)
     if sweep_id is not None:
         wanted = wanted.where(RunRow.sweep_id == sweep_id)
     if run_id is not None:

@@ -20,6 +20,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportM
 from opentelemetry.sdk.resources import Resource
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from powerlab import intervals
 from powerlab.domain.errors import PowerlabError
 from powerlab_api.metrics import pushing
 from powerlab_api.metrics.otlp import metrics_data
@@ -155,13 +156,13 @@ def test_what_arrives_is_what_is_scraped(client: TestClient, agent: Any) -> None
 
 def test_a_collector_that_is_away_harms_nobody(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
-    monkeypatch.setattr(pushing, "_LAST_S", 0.1)
+    monkeypatch.setattr(intervals, "_LAST_S", 0.1)
     with pushed(CollectorRegistry(), environment):
         pass
 
 
 def test_without_a_collector_nothing_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pushing, "_push", lambda *_: pytest.fail("nobody asked for it"))
+    monkeypatch.setattr(pushing, "_exporter", lambda *_: pytest.fail("nobody asked for it"))
     with pushed(CollectorRegistry(), {"OTEL_METRIC_EXPORT_INTERVAL": "nonsense"}):
         pass
 

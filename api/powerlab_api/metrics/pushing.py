@@ -11,19 +11,22 @@ from __future__ import annotations
 import importlib.util
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry
 
 from powerlab.domain.errors import PowerlabError
+from powerlab.intervals import at_intervals
+
+if TYPE_CHECKING:
+    from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 
 _WHERE = ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 _INTERVAL = "OTEL_METRIC_EXPORT_INTERVAL"
 _PACKAGES = ("opentelemetry.sdk.metrics", "opentelemetry.exporter.otlp.proto.http")
 _NAME = "service.name"
-_LAST_S = 5.0
-"""How long the end waits for the last figures to be sent."""
 
 
 @contextmanager
@@ -40,17 +43,16 @@ def pushed(registry: CollectorRegistry, environment: Mapping[str, str]) -> Itera
     interval_s = _interval_s(environment)
     if not all(map(_is_there, _PACKAGES)):
         raise PowerlabError(f"{named} is set, and that needs the otlp extra: `pip install 'powerlab[server,otlp]'`.")
-    over = threading.Event()
-    thread = threading.Thread(target=_push, args=(registry, interval_s, over), name="powerlab-otlp", daemon=True)
-    thread.start()
+    exporter, push = _exporter(registry)
     try:
-        yield
+        with at_intervals(push, interval_s, "powerlab-otlp", at_end=True):
+            yield
     finally:
-        over.set()
-        thread.join(_LAST_S)
+        exporter.shutdown()
 
 
-def _push(registry: CollectorRegistry, interval_s: float, over: threading.Event) -> None:
+def _exporter(registry: CollectorRegistry) -> tuple[OTLPMetricExporter, Callable[[], None]]:
+    """Return what sends, and how to send what a registry says now."""
     from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
     from opentelemetry.sdk.resources import Resource
 
@@ -61,11 +63,11 @@ def _push(registry: CollectorRegistry, interval_s: float, over: threading.Event)
     resource = Resource.create()
     if str(resource.attributes[_NAME]).startswith("unknown_service"):
         resource = Resource.create({_NAME: "powerlab-server"})
-    last = False
-    while not last:
-        last = over.wait(interval_s)
+
+    def push() -> None:
         exporter.export(metrics_data(registry, resource, time.time_ns()))
-    exporter.shutdown()
+
+    return exporter, push
 
 
 def _interval_s(environment: Mapping[str, str]) -> float:

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import Response
 
 from powerlab.store.event_queries import EventFilter, newest_event
+from powerlab.store.retired import check_events_kept, last_retired_event
 from powerlab_api.deps import ReadSession, StoreDep
 from powerlab_api.event_stream import EventStream, Streams, stream
 from powerlab_api.needs import Needs
@@ -41,16 +42,21 @@ def follow_events(
     """Stream events as they happen, none of them twice and none left out; a comment now and then where nothing does.
 
     A stream lasts for some minutes. Its reader asks again, as browsers do by themselves, sends the last id it saw as
-    ``Last-Event-ID`` and is told what it missed. Without that, and without ``after``, the stream begins with what
-    happens next.
+    ``Last-Event-ID`` and is told what it missed; where that is kept no longer, the answer is 410. Without that, and
+    without ``after``, the stream begins with what happens next.
     """
     streams: Streams = request.app.state.event_streams
     if streams.full:
         refusal = problem(503, f"this server follows events for {streams.most} readers already; ask again later.")
         refusal.headers["Retry-After"] = "30"
         return refusal
-    start = last_event_id if last_event_id is not None else after
-    start = newest_event(session) if start is None else start
+    if last_event_id is not None:
+        start = last_event_id
+    elif after is not None:
+        start = after or last_retired_event(session)
+    else:
+        start = newest_event(session)
+    check_events_kept(session, start)
     wish = EventFilter(sweep_id=sweep_id, device_id=device_id)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return EventStream(stream(store, streams, start, wish), media_type=MEDIA_TYPE, headers=headers)

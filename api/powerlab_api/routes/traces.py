@@ -11,6 +11,7 @@ from powerlab.protocol.messages import ChunksUpload, ChunkUpload, Stored
 from powerlab.protocol.records import TraceView
 from powerlab.store import queries
 from powerlab.store.decimate import Bucket
+from powerlab.store.retired import check_traces_kept
 from powerlab.store.traces.base import trace_store
 from powerlab.store.writes.runs import store_chunk, store_chunks
 from powerlab_api.deps import ReadSession, StoreDep
@@ -50,6 +51,7 @@ def read_traces(
     their extremes the first and the last sample stay, so that windows beside each other leave no gap.
     """
     queries.run(session, run_id)
+    check_traces_kept(session, run_id)
     found = trace_store(session).decimate(session, run_id, points, bucket, start_ns=from_ns, end_ns=to_ns)
     return fresh(tuple(map(_view, found)), if_none_match)
 

@@ -17,15 +17,18 @@ _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RunTraces:
-    """A run with the traces that were sampled during it."""
+    """A run with the traces that were sampled during it; ``retired`` says why they are kept no longer."""
 
     run: Run
     traces: tuple[Trace, ...]
+    retired: str = ""
 
 
 def build(data: RunTraces, view: View) -> Figure | NoChart:
     """Return the figure; the time axis starts with the timed window, and counters are shown as their slope."""
     run, theme = data.run, view.theme
+    if data.retired:
+        return NoChart(data.retired[:1].upper() + data.retired[1:])
     if not data.traces:
         return NoChart("No power was sampled during this run; the devices page says which sensors are missing and why.")
     start_ns, end_ns = run.window_ns

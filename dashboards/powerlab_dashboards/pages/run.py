@@ -16,6 +16,7 @@ from powerlab.domain.run import Contribution, Run
 from powerlab.domain.statistics import NORMAL_95
 from powerlab.store import Store, queries
 from powerlab.store.errors import NotFoundError
+from powerlab.store.retired import why_no_traces
 from powerlab_dashboards.charts.power_trace import RunTraces
 from powerlab_dashboards.charts.registry import RUN_CHARTS
 from powerlab_dashboards.charts.series import mean_power_w
@@ -35,7 +36,8 @@ def add_routes(router: APIRouter, store: Store) -> None:
     def run_page(run_id: str) -> Response:
         try:
             with store.session() as session:
-                run, traces = queries.run(session, run_id), queries.power_traces(session, run_id)
+                run, retired = queries.run(session, run_id), why_no_traces(session, run_id)
+                traces = [] if retired else queries.power_traces(session, run_id)
                 record = queries.sweep(session, run.sweep_id)
         except NotFoundError as error:
             return not_found(str(error))
@@ -47,6 +49,7 @@ def add_routes(router: APIRouter, store: Store) -> None:
             window_s=(run.window_ns[1] - run.window_ns[0]) / 1e9,
             figures=_figures(run),
             rails=rail_rows(run, traces),
+            retired=retired,
             charts=RUN_CHARTS.values(),
             budget=budget_table(run.budget),
             surroundings=surroundings(run),
@@ -57,7 +60,9 @@ def add_routes(router: APIRouter, store: Store) -> None:
         try:
             chart = RUN_CHARTS[name]
             with store.session() as session:
-                data = RunTraces(run=queries.run(session, run_id), traces=tuple(queries.power_traces(session, run_id)))
+                run, retired = queries.run(session, run_id), why_no_traces(session, run_id)
+                traces = () if retired else tuple(queries.power_traces(session, run_id))
+                data = RunTraces(run=run, traces=traces, retired=retired)
         except KeyError:
             return not_found(f"There is no chart named {name}; there are {', '.join(RUN_CHARTS)}.")
         except NotFoundError as error:

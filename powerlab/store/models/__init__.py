@@ -16,6 +16,7 @@ from powerlab.store.models.events import EventRow
 from powerlab.store.models.labs import DeviceGroupRow, DeviceLabelRow
 from powerlab.store.models.layers import LayerProfileRow
 from powerlab.store.models.networks import ModelPieceRow, ModelRow
+from powerlab.store.models.retirement import RetirementRow
 from powerlab.store.models.runs import RunMetricRow, RunRow, TraceChunkRow
 from powerlab.store.models.sweeps import CampaignRow, JobRow, PointRow, SweepCandidateRow, SweepRow, WorkloadRow
 from powerlab.store.models.tallies import DeviceTallyRow
@@ -40,6 +41,7 @@ __all__ = [
     "PointRow",
     "PowerModeRow",
     "RailRow",
+    "RetirementRow",
     "RunMetricRow",
     "RunRow",
     "ServerKeyRow",

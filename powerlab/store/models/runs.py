@@ -106,12 +106,16 @@ class RunMetricRow(Base):
 class TraceChunkRow(Base):
     """Consecutive samples of one rail in one run, compressed, with what a reader needs to skip it unread.
 
-    The samples stand in ``payload`` or, once they are moved out of the database, under ``uri``.
+    ``received_at`` is that of the run: PostgreSQL keeps each month's chunks in a partition of their own, and as a run
+    has one such time, a place in it is taken once, whenever a chunk comes. It leads the index, where chunks are then
+    added beside the last ones; :func:`powerlab.store.traces.rows.of_run` asks by it. The samples stand in ``payload``
+    or, once they are moved out of the database, under ``uri``.
     """
 
     __tablename__ = "trace_chunk"
     __table_args__ = (
-        UniqueConstraint("run_id", "rail_id", "part", "position"),
+        UniqueConstraint("received_at", "run_id", "rail_id", "part", "position"),
+        ForeignKeyConstraint(["run_id", "received_at"], ["run.id", "run.received_at"]),
         CheckConstraint(one_of("part", Part), name="part"),
         CheckConstraint("sample_count >= 1", name="sample_count"),
         CheckConstraint("t_first_ns <= t_last_ns", name="times"),
@@ -120,7 +124,8 @@ class TraceChunkRow(Base):
     )
 
     id: Mapped[int] = mapped_column(BigKey, primary_key=True)
-    run_id: Mapped[str] = mapped_column(Uuid, ForeignKey("run.id"))
+    run_id: Mapped[str] = mapped_column(Uuid)
+    received_at: Mapped[datetime]
     rail_id: Mapped[int] = mapped_column(BigKey, ForeignKey("rail.id"))
     part: Mapped[str] = mapped_column(String(20))
     position: Mapped[int]

@@ -23,6 +23,7 @@ from powerlab.store.connection import Store
 from powerlab.store.models import RunRow, SweepRow, TraceChunkRow
 from powerlab.store.traces.objects import Found, Objects
 from powerlab.store.traces.parquet import ParquetTraceStore
+from powerlab.store.traces.rows import of_run
 from powerlab.store.traces.table import as_parquet, blocks_in, fingerprint, parquet_of
 
 GRACE = timedelta(hours=1)
@@ -95,7 +96,22 @@ def compact(store: Store, home: ParquetTraceStore, *, grace: timedelta = GRACE, 
 
 def remove_month(home: ParquetTraceStore, month: str) -> int:
     """Remove every file of a month, written ``2026-11``, whose runs are no longer wanted; return how many."""
-    return home.objects.delete(found.key for found in list(home.objects.list(f"month={month}/")))
+    count = home.objects.delete(found.key for found in list(home.objects.list(f"month={month}/")))
+    home.objects.remove_folder(f"month={month}")
+    return count
+
+
+def remove_months(store: Store, home: ParquetTraceStore, before: datetime) -> int:
+    """Remove the files of all months that were over at a time, which no row may refer to; return how many.
+
+    Raises:
+        UnavailableError: the storage cannot be reached; the months that are left go the next time.
+        PowerlabError: the files belong to another database.
+    """
+    with store.session() as session:
+        home.claim(session)
+    months = (folder.removeprefix("month=") for folder in home.objects.folders() if folder.startswith("month="))
+    return sum(remove_month(home, month) for month in months if month < f"{before:%Y-%m}")
 
 
 def _folder(store: Store, objects: Objects, folder: str, *, grace: timedelta, fewest: int) -> Compacted:
@@ -116,6 +132,10 @@ def _folder(store: Store, objects: Objects, folder: str, *, grace: timedelta, fe
     if len(small) >= max(2, fewest):
         for batch in _batches(small):
             total += _merge(store, objects, folder, batch)
+    if total.damaged:  # or has a month gone meanwhile, rows and files?
+        with store.session() as session:
+            wanted = {chunk.file for chunk in _chunks(session, folder)}
+        total = replace(total, damaged=tuple(file for file in total.damaged if file in wanted))
     return total
 
 
@@ -138,7 +158,8 @@ def _chunks(session: Session, folder: str) -> Iterator[_Chunk]:
         )
         .join(RunRow, RunRow.id == TraceChunkRow.run_id)
         .join(SweepRow, SweepRow.id == RunRow.sweep_id)
-        .where(SweepRow.device_id == device_id, RunRow.received_at >= first, RunRow.received_at < after)
+        .where(SweepRow.device_id == device_id, RunRow.received_at == TraceChunkRow.received_at)
+        .where(TraceChunkRow.received_at >= first, TraceChunkRow.received_at < after)
         .where(TraceChunkRow.uri.is_not(None))
     )
     for run_id, rail_id, part, position, sample_count, uri in session.execute(wanted):
@@ -214,7 +235,7 @@ def _refer(session: Session, old: str, new: str, chunks: Sequence[_Chunk]) -> No
         _MovedMeanwhile: they do not refer to the old one any more.
     """
     for run_id in sorted({chunk.key[0] for chunk in chunks}):
-        own = (TraceChunkRow.run_id == run_id, TraceChunkRow.uri.startswith(f"{old}#", autoescape=True))
+        own = (of_run(run_id), TraceChunkRow.uri.startswith(f"{old}#", autoescape=True))
         changed = update(TraceChunkRow).where(*own).values(uri=func.replace(TraceChunkRow.uri, old, new))
         done = session.execute(changed, execution_options={"synchronize_session": False})
         if cast("CursorResult[Any]", done).rowcount != sum(chunk.key[0] == run_id for chunk in chunks):

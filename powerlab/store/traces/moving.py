@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 
-from sqlalchemy import select
+from sqlalchemy import select, tuple_
 from sqlalchemy.orm import Session, joinedload
 
 from powerlab.domain.errors import PowerlabError
@@ -16,6 +17,7 @@ from powerlab.store.errors import UnavailableError
 from powerlab.store.models import RunRow, SweepRow, TraceChunkRow
 from powerlab.store.traces.database import piece_of
 from powerlab.store.traces.parquet import ParquetTraceStore, new_key
+from powerlab.store.traces.rows import of_run
 from powerlab.store.traces.table import Block, as_parquet, blocks_in, fingerprint, parquet_of, table_of
 
 
@@ -43,21 +45,25 @@ def move(store: Store, home: ParquetTraceStore) -> Iterator[Moved]:
     """
     with store.session() as session:
         home.claim(session)
-    after = ""
-    while (run_id := _next(store, after)) is not None:
-        yield _move(store, home, run_id)
-        after = run_id
+    run: tuple[datetime, str] | None = None
+    while (run := _next(store, run)) is not None:
+        yield _move(store, home, run[1])
 
 
-def _next(store: Store, after: str) -> str | None:
-    here = (TraceChunkRow.payload.is_not(None), TraceChunkRow.run_id > after)
+def _next(store: Store, after: tuple[datetime, str] | None) -> tuple[datetime, str] | None:
+    """Return when the next run arrived whose samples are here, and its identifier; None behind the last one."""
+    place = (TraceChunkRow.received_at, TraceChunkRow.run_id)
+    wanted = select(*place).where(TraceChunkRow.payload.is_not(None)).order_by(*place).limit(1)
+    if after is not None:
+        wanted = wanted.where(tuple_(*place) > after)
     with store.session() as session:
-        return session.scalar(select(TraceChunkRow.run_id).where(*here).order_by(TraceChunkRow.run_id).limit(1))
+        found = session.execute(wanted).one_or_none()
+        return None if found is None else (found.received_at, found.run_id)
 
 
 def _move(store: Store, home: ParquetTraceStore, run_id: str) -> Moved:
     with store.write() as session:
-        wanted = select(TraceChunkRow).where(TraceChunkRow.run_id == run_id, TraceChunkRow.payload.is_not(None))
+        wanted = select(TraceChunkRow).where(of_run(run_id), TraceChunkRow.payload.is_not(None))
         order = (TraceChunkRow.rail_id, TraceChunkRow.part, TraceChunkRow.position)
         rows = session.scalars(wanted.options(joinedload(TraceChunkRow.rail)).order_by(*order)).all()
         before = sum(len(row.payload or b"") for row in rows)

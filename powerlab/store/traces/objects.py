@@ -107,6 +107,17 @@ class Objects:
             count += 1
         return count
 
+    def remove_folder(self, folder: str) -> None:
+        """Remove a folder from a disk with whatever lies there; object storage knows no folders."""
+        if self.url is not None:
+            return
+        try:
+            self.filesystem.delete_dir(self.path(folder))
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise self._unavailable(error) from error
+
     def _entries(self, folder: str, *, recursive: bool) -> Iterable[fs.FileInfo]:
         selector = fs.FileSelector(self.path(folder).rstrip("/"), allow_not_found=True, recursive=recursive)
         try:

@@ -7,6 +7,7 @@ the lock of its sweep's job (:func:`powerlab.store.writes.jobs.held_job_of_sweep
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -14,7 +15,7 @@ from sqlalchemy.orm import Session
 from powerlab.domain.power import Rail
 from powerlab.protocol.messages import TraceChunk
 from powerlab.store.errors import ConflictError
-from powerlab.store.models import RailRow, TraceChunkRow
+from powerlab.store.models import RailRow, RunRow, TraceChunkRow
 
 _SAID = (
     *("source", "name", "quantity", "resolution", "relative_error", "update_period_s", "provenance", "offset"),
@@ -24,11 +25,12 @@ _SAID = (
 
 @dataclass(slots=True)
 class ChunkPlaces:
-    """One run's: its device's rails by what they say of themselves, and the SHA-256 of what is stored where."""
+    """One run's: when it arrived, its device's rails by what they say of themselves, the SHA-256 of what is where."""
 
     session: Session
     device_id: str
     run_id: str
+    received_at: datetime
     rails: dict[tuple[object, ...], int]
     taken: dict[tuple[int, str, int], str]
 
@@ -68,15 +70,17 @@ def places_of(session: Session, device_id: str, run_id: str) -> ChunkPlaces:
     if run_id not in known:
         columns = (getattr(RailRow, name) for name in _SAID)
         rails = session.execute(select(RailRow.id, *columns).where(RailRow.device_id == device_id))
+        received_at = session.execute(select(RunRow.received_at).where(RunRow.id == run_id)).scalar_one()
         chunks = session.execute(
             select(TraceChunkRow.rail_id, TraceChunkRow.part, TraceChunkRow.position, TraceChunkRow.sha256).where(
-                TraceChunkRow.run_id == run_id
+                TraceChunkRow.received_at == received_at, TraceChunkRow.run_id == run_id
             )
         )
         known[run_id] = ChunkPlaces(
             session,
             device_id,
             run_id,
+            received_at,
             rails={tuple(said): rail_id for rail_id, *said in rails},
             taken={(rail_id, part, position): sha256 for rail_id, part, position, sha256 in chunks},
         )

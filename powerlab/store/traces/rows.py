@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Select, insert, select
+from sqlalchemy import ColumnElement, Select, and_, insert, select
 from sqlalchemy.orm import Session, joinedload
 
 from powerlab.protocol.messages import TraceChunk
-from powerlab.store.models import RailRow, TraceChunkRow
+from powerlab.store.models import RailRow, RunRow, TraceChunkRow
 from powerlab.store.traces.places import places_of
 
 _SAID = (
@@ -24,11 +24,12 @@ def new_row(session: Session, device_id: str, run_id: str, chunk: TraceChunk) ->
     Raises:
         ConflictError: other bytes were stored in its place before.
     """
-    rail_id = places_of(session, device_id, run_id).take(chunk)
+    places = places_of(session, device_id, run_id)
+    rail_id = places.take(chunk)
     if rail_id is None:
         return None
-    place = {"run_id": run_id, "rail_id": rail_id, "part": chunk.part.value, "payload": None, "uri": None}
-    return place | {name: getattr(chunk, name) for name in _SAID}
+    place = {"run_id": run_id, "received_at": places.received_at, "rail_id": rail_id, "part": chunk.part.value}
+    return place | {"payload": None, "uri": None} | {name: getattr(chunk, name) for name in _SAID}
 
 
 def add_rows(session: Session, rows: Sequence[dict[str, Any]]) -> int:
@@ -38,12 +39,18 @@ def add_rows(session: Session, rows: Sequence[dict[str, Any]]) -> int:
     return sum(row["sample_count"] for row in rows)
 
 
+def of_run(run_id: str) -> ColumnElement[bool]:
+    """Say which chunks are a run's: also when it arrived, for that leads to its month and begins the index."""
+    received_at = select(RunRow.received_at).where(RunRow.id == run_id).scalar_subquery()
+    return and_(TraceChunkRow.received_at == received_at, TraceChunkRow.run_id == run_id)
+
+
 def rows_of(run_id: str, start_ns: int | None = None, end_ns: int | None = None) -> Select[TraceChunkRow]:
     """Ask for a run's chunks, those that reach into a window where one is given, in the order of their samples."""
     wanted = (
         select(TraceChunkRow)
         .join(TraceChunkRow.rail)
-        .where(TraceChunkRow.run_id == run_id)
+        .where(of_run(run_id))
         .options(joinedload(TraceChunkRow.rail))
         .order_by(RailRow.source, RailRow.name, RailRow.id, TraceChunkRow.part, TraceChunkRow.position)
     )

@@ -18,7 +18,9 @@ from powerlab.protocol.messages import ChunksUpload, ChunkUpload, RunUpload
 from powerlab.protocol.wire import check_survives, digest, from_document, to_document
 from powerlab.store.errors import ConflictError
 from powerlab.store.models import DeviceSnapshotRow, PointRow, RunMetricRow, RunRow, SweepRow
+from powerlab.store.retired import why_no_traces
 from powerlab.store.traces.base import trace_store
+from powerlab.store.traces.places import places_of
 from powerlab.store.writes.jobs import held_job_of_run, held_job_of_sweep
 from powerlab.store.writes.tallies import count_run, count_samples
 
@@ -55,7 +57,7 @@ def store_chunk(session: Session, device_id: str, run_id: str, upload: ChunkUplo
 
 
 def store_chunks(session: Session, device_id: str, run_id: str, upload: ChunksUpload) -> bool:
-    """Store chunks of a run's traces; False where the same bytes of all of them are there already.
+    """Store chunks of a run's traces; False where the same bytes of all of them are there, or are kept no longer.
 
     Raises:
         NotFoundError: the run was not uploaded yet.
@@ -66,6 +68,9 @@ def store_chunks(session: Session, device_id: str, run_id: str, upload: ChunksUp
     verdict = held_job_of_run(session, device_id, run_id, upload.fencing_token)
     for rail in {chunk.rail for chunk in upload.chunks}:
         check_survives(rail)  # what else a chunk says is held against its samples, which are finite
+    places_of(session, device_id, run_id)  # what has read a month holds it: from here to the end it cannot go
+    if why_no_traces(session, run_id):
+        return False  # its sender need not keep it either
     new_count = trace_store(session).append(session, device_id, run_id, upload.chunks)
     if new_count:
         count_samples(session, device_id, verdict, new_count)
