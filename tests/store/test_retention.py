@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 import pytest
 from sqlalchemy import select, text
@@ -268,10 +268,53 @@ def test_a_server_looks_after_its_database_at_once_and_again(
     monkeypatch.setattr(monthly._log, "warning", lambda *_: failed.set())
     with kept_up(store, {Kind.TRACES: 2}, period_s=0.01):
         _until(lambda: count(store) == CHUNKS)
-        clock.forward(12 * MONTH_S)
+        for month in (date(2026, 3, 1), date(2026, 4, 1), date(2026, 5, 1)):
+            clock.forward(MONTH_S)
+            _until(lambda month=month: _kept_since(store).date() == month)
         _until(lambda: count(store) == 0)
         monkeypatch.setattr(monthly, "retire", _away)
         assert failed.wait(60)
+
+
+def test_a_server_whose_clock_jumps_ahead_removes_nothing_until_somebody_says_so(
+    store: Store, clock: Clock, old: tuple[Lease, Run, Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logged: list[str] = []
+    monkeypatch.setattr(monthly._log, "warning", lambda text, *words: logged.append(text % words))
+    look_after(store, {Kind.TRACES: 2})
+    today = clock()
+    clock.forward(120 * MONTH_S)
+    look_after(store, {Kind.TRACES: 2})
+    assert "and the last month of traces was retired on 05 April 2026; set it right" in logged[0]
+    assert "`powerlab database retire --keep-traces 2`" in logged[0]
+    assert (count(store), _kept_since(store)) == (CHUNKS, FEBRUARY)
+    clock.now = today
+    look_after(store, {Kind.TRACES: 2})
+    clock.forward(12 * MONTH_S)
+    assert retire(store, Kind.TRACES, 2).row_count == CHUNKS
+    look_after(store, {Kind.TRACES: 2})
+    assert len(logged) == 1
+
+
+@pytest.mark.parametrize("months", [12, 1])
+def test_a_server_is_told_to_keep_more_or_less_and_asks_nobody(
+    store: Store, clock: Clock, old: tuple[Lease, Run, Run], monkeypatch: pytest.MonkeyPatch, months: int
+) -> None:
+    monkeypatch.setattr(monthly._log, "warning", lambda text, *words: pytest.fail(text % words))
+    look_after(store, {Kind.TRACES: 2})
+    clock.forward(MONTH_S)
+    look_after(store, {Kind.TRACES: months})
+    for _ in range(14):
+        clock.forward(MONTH_S)
+        look_after(store, {Kind.TRACES: months})
+    assert count(store) == 0
+
+
+def _kept_since(store: Store) -> datetime:
+    with store.session() as session:
+        since = traces_kept_since(session)
+    assert since is not None
+    return since
 
 
 def _away(*_: object, **__: object) -> None:
