@@ -17,13 +17,13 @@ from tests.dashboards import plausible
 from tests.dashboards.conftest import Shelf, Shelved, open_shelf
 
 SWEEP_PAGES = {f"/sweeps/{{sweep}}/charts/{chart}": 3 for chart in SWEEP_CHARTS}
-RUN_PAGES = {f"/runs/{{run}}/charts/{chart}": 5 for chart in RUN_CHARTS}
+RUN_PAGES = {f"/runs/{{run}}/charts/{chart}": 6 for chart in RUN_CHARTS}
 MOST = {
     "/": 3,
     "/devices": 3,
     "/sweeps/{sweep}": 5,
     "/sweeps/{sweep}/runs": 4,
-    "/runs/{run}": 6,
+    "/runs/{run}": 7,
     "/studies/tegra-x1-alexnet": 5,
     "/metrics": 8,
     "/api/v1/runs?limit=500": 3,
