@@ -80,6 +80,9 @@ class FleetMachine(JobMachine):
         )
         with suppress(ConflictError), self.store.write() as session:  # there is one of that kind at that time
             self.bookings.append(book(session, request, "a", self.clock()))
+        for hold in self.newest.values():  # whoever has the device is told whether to leave it
+            if hold.device_id == request.device_id and not hold.let_go:
+                self.beat(hold)
 
     @precondition(lambda self: self.bookings)
     @rule(data=st.data())

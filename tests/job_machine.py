@@ -184,7 +184,9 @@ class JobMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.holds)
     @rule(data=st.data())
     def heartbeat(self, data: st.DataObject) -> None:
-        hold = data.draw(st.sampled_from(self.holds))
+        self.beat(data.draw(st.sampled_from(self.holds)))
+
+    def beat(self, hold: Hold) -> None:
         try:
             with self.store.write() as session:
                 state = jobs.heartbeat(session, hold.device_id, *fence(hold), self.clock())

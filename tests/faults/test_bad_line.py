@@ -179,6 +179,7 @@ def test_uploads_that_come_twice_and_in_any_order_change_nothing(server: Any, st
             assert all(np.array_equal(trace.value, make_trace(trace.rail, count=50).value) for trace in traces)
             assert len(traces) == 2
     lives.finish(stored, sweep_id)
+    lives.check(stored, sweep_id)
 
 
 def test_half_an_upload_is_none(server: Any, stored: Any, lives: Any, tmp_path: Path) -> None:
