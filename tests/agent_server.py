@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
+import tempfile
 import uuid
 from collections.abc import Mapping
 from contextlib import closing
@@ -46,15 +47,18 @@ class Server:
 
     def start(self, environment: Mapping[str, str] | None = None) -> None:
         words = ["--port", str(self.port), "--database", str(self.database)]
-        self.process = subprocess.Popen(
-            [sys.executable, *self.command, *words],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=None if environment is None else dict(environment),
-        )
-        self.banner = self.process.stdout.readline() + self.process.stdout.readline()
-        assert self.url in self.banner, self.process.stderr.read()
+        with tempfile.TemporaryFile("w+") as log:  # a pipe that nobody reads would be full one day
+            self.process = subprocess.Popen(
+                [sys.executable, *self.command, *words],
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                env=None if environment is None else dict(environment),
+            )
+            self.banner = self.process.stdout.readline() + self.process.stdout.readline()
+            if self.url not in self.banner:
+                log.seek(0)
+                raise AssertionError(log.read())
 
     def kill(self) -> None:
         self.process.kill()
