@@ -271,6 +271,7 @@ HOSTILE = {
     "input larger than memory": (one_node("Relu", x=(1, 2**30)), "the model needs .* GiB for its activations"),
     "no float": (renamed_tensor([1], TensorProto.COMPLEX64, bytes(8)), "the tensor 'c' has the ONNX element type"),
     "negative tensor": (renamed_tensor([-1, -1], raw=bytes(4)), "the tensor 'c' has the impossible shape"),
+    "no element of a huge tensor": (renamed_tensor([0, 2**63 - 1]), "the tensor 'c' has the impossible shape"),
     "overflowing tensor": (renamed_tensor([2**32, 2**32]), "the tensor 'c' has the impossible shape"),
     "short tensor": (renamed_tensor([BIG], raw=bytes(4)), "the tensor 'c' has shape .* but holds 1 values"),
     "name not UTF-8": (invalid_utf8("name"), "a name is not UTF-8"),

@@ -204,6 +204,10 @@ def test_a_split_of_a_shape_is_followed_when_shapes_are_inferred():
         ("NonZero", {"x": counted((3,))}, {}, {}, "computed while the network runs"),
         ("Trilu", {"x": counted((3,))}, {}, {}, "needs a matrix"),
         ("ReverseSequence", {"x": counted((4, 2)), "n": counted((2,))}, {}, {}, "needs lengths of type int64"),
+        ("ReverseSequence", {"x": counted((4, 2))}, {"n": ints(1, -1)}, {}, r"from 0 to 4, but they are \(1, -1\)"),
+        ("ReverseSequence", {"x": counted((4, 2))}, {"n": ints(5, 1)}, {}, "from 0 to 4"),
+        ("ReverseSequence", {"x": counted((4, 2)), "n": ints(1, -1)}, {}, {}, "'n'"),
+        ("ReverseSequence", {"x": counted((4, 2)), "n": ints(5, 1)}, {}, {}, "'n'"),
         ("Expand", {"x": counted((3,))}, {"s": ints(2, 4)}, {}, "do not fit"),
     ],
 )

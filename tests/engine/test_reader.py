@@ -78,6 +78,13 @@ def test_an_open_axis_is_named_with_the_way_to_give_it():
         load_bytes(small(x=("N", 2, "H", 6)), batch_size=2)
 
 
+def test_a_name_of_several_lines_is_told_in_one():
+    node = helper.make_node("Relu", ["two\nlines"], ["y"])
+    with pytest.raises(PowerlabError, match=r'"two\\nlines": ') as caught:
+        load_bytes(onnx_bytes([node], {"two\nlines": ("N", 2)}, ["y"]))
+    assert "\n" not in str(caught.value)
+
+
 def edited(edit):
     model = onnx.load_from_string(small())
     edit(model.graph, model)

@@ -88,6 +88,14 @@ def test_the_logarithm_of_a_sum_of_powers_does_not_overflow():
     np.testing.assert_allclose(found, [most, -1000 + np.log(1 + np.exp(-1.0)), -np.inf, np.inf], rtol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", ["uint32", "uint64", "int32", "int64"])
+@pytest.mark.parametrize("operator", sorted(REDUCTIONS))
+def test_reductions_of_constant_whole_numbers_are_those_of_a_run(operator, dtype):
+    x = np.array([[3, 2], [2, 1], [7, 0]], dtype)
+    run = run_engine(node_bytes(operator, {"x": x}, constants={"a": ints(1)}), {"x": x})["y"]
+    np.testing.assert_array_equal(run_engine(node_bytes(operator, {}, constants={"x": x, "a": ints(1)}), {})["y"], run)
+
+
 def test_not_a_number_is_the_largest_and_the_smallest():
     x = np.float32([[1, np.nan, 3], [1, 2, 3]])
     for operator, expected in (("ReduceMax", [np.nan, 3]), ("ReduceMin", [np.nan, 1])):

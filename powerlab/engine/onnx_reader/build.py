@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from mmap import mmap
@@ -200,5 +201,6 @@ def _positive(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def _how(name: str, sizes: list[str]) -> str:
     inside = ", ".join(sizes) + ("," if len(sizes) == 1 else "")
-    flag = f"--input-shape {name[:80]}={'x'.join(sizes)}"
-    return f'give it, for example shapes={{"{name[:80]}": ({inside})}} or {flag}'
+    key = json.dumps(name[:80])
+    flag = f"--input-shape {name[:80] if name.isprintable() else key}={'x'.join(sizes)}"
+    return f"give it, for example shapes={{{key}: ({inside})}} or {flag}"

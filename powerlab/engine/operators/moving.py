@@ -240,9 +240,12 @@ def sequence_axes(view: NodeView) -> tuple[int, int]:
 
 
 def _reverse(view: NodeView) -> Spec:
-    sequence_axes(view)
+    time, _ = sequence_axes(view)
     if view.dtype(1) != INT64:
         view.fail(f"needs lengths of type int64, but they are {view.dtype(1)}")
+    longest = view.shape(0)[time]
+    if view.is_known(1) and not all(0 <= length <= longest for length in view.int_values(1)):
+        view.fail(f"needs lengths from 0 to {longest}, but they are {view.int_values(1)[:8]}")
     return same_as_input(view)
 
 

@@ -28,6 +28,7 @@ def _min(x: Array, **how: Any) -> Any:
 
 
 def _log_sum_exp(x: Array, **how: Any) -> Array:
+    x = x if x.dtype.kind == "f" else x.astype(np.float64)  # differences of unsigned numbers would wrap around
     most = _max(x, **{**how, "keepdims": True})
     most = np.where(np.isfinite(most), most, 0)
     total = np.log(np.sum(np.exp(x - most), **how))

@@ -140,15 +140,20 @@ class _Wholes:
 
 
 def _reverse(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
-    """Turn round what comes before the length of each sequence: the place of each element is a whole number."""
+    """Turn round what comes before the length of each sequence: the place of each element is a whole number.
+
+    A length below 0 counts as too long, which leads to a place outside and is refused there.
+    """
     node, shape = view.node, view.shape(0)
     time, batch = sequence_axes(view)
     rest = (1,) * (len(shape) - 2)
     whole = _Wholes(view, rewriter)
     across = tuple(shape[1] if axis == batch else 1 for axis in range(2)) if batch == 1 else (shape[0], 1)
     steps_shape = tuple(shape[time] if axis == time else 1 for axis in range(2))
-    lengths = rewriter.tensor(f"{node.outputs[0]}.lengths", (*across, *rest), view.dtype(1))
-    whole.nodes.append(view_node(f"{node.name}.lengths", node.inputs[1], lengths))
+    told = rewriter.tensor(f"{node.outputs[0]}.lengths", (*across, *rest), view.dtype(1))
+    whole.nodes.append(view_node(f"{node.name}.lengths", node.inputs[1], told))
+    below = whole.make("less", (told, whole.constant(0)), (*across, *rest))
+    lengths = whole.make("where", (below, whole.constant(shape[time] + 1), told), (*across, *rest))
     step = whole.constant(np.arange(shape[time]).reshape(*steps_shape, *rest))
     both = (*shape[:2], *rest)
     before = whole.make("less", (step, lengths), both)
