@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVarTuple
 
-from sqlalchemy import ColumnElement, Select, false, func, select, text, tuple_
+from sqlalchemy import ColumnElement, Select, false, func, select, tuple_
 from sqlalchemy.orm import Session
 
 from powerlab.domain.quantity import Provenance
@@ -24,7 +24,6 @@ from powerlab.store.models import (
     SweepRow,
     WorkloadRow,
 )
-from powerlab.store.models.runs import ODD_PROVENANCE
 from powerlab.store.selection import conditions
 
 _Rows = TypeVarTuple("_Rows")
@@ -127,10 +126,6 @@ class RunFilter:
             RunRow.simulated: self.simulated,
         }
         wanted = wanted.where(*(column == value for column, value in given.items() if value is not None))
-        both = self.simulated is not None and self.provenance is not None
-        if both and self.simulated != (self.provenance is Provenance.SIMULATED):
-            # True of what is asked for anyway; its index is short, where those of each wish alone are long.
-            wanted = wanted.where(text(ODD_PROVENANCE))
         wanted = wanted.where(*self._of_workload(session), *between(RunRow.received_at, *self.times()))
         if self.after is not None:
             wanted = wanted.where(tuple_(RunRow.received_at, RunRow.id) > self.after)

@@ -14,7 +14,6 @@ from sqlalchemy import (
     LargeBinary,
     String,
     UniqueConstraint,
-    text,
 )
 from sqlalchemy.orm import Mapped, foreign, mapped_column, relationship
 
@@ -27,9 +26,6 @@ from powerlab.store.models.sweeps import PointRow
 
 RUN_WISHES = ("device_id", "workload_id", "threads", "mode", "verdict", "simulated", "power_provenance")
 """What runs are looked for by."""
-ODD_PROVENANCE = "run.simulated <> (run.power_provenance = 'simulated')"
-"""Simulated power of a device that is none, or any other of a simulated board: hardly ever there, if at all."""
-_ODD = text(ODD_PROVENANCE.replace("run.", ""))
 
 
 class RunRow(Base):
@@ -52,7 +48,7 @@ class RunRow(Base):
         CheckConstraint("repeat >= 0 AND inference_count >= 0", name="counts"),
         CheckConstraint("window_start_ns <= window_end_ns", name="window"),
         *(Index(None, name, "received_at") for name in RUN_WISHES),
-        Index("ix_run_odd_provenance", "received_at", "id", sqlite_where=_ODD, postgresql_where=_ODD),
+        Index(None, "simulated", "power_provenance", "received_at"),  # both together: hardly ever there, if they differ
     )
 
     id: Mapped[str] = mapped_column(Uuid, primary_key=True)
