@@ -27,9 +27,7 @@ def checked_shape(shape: Sequence[int], owner: object) -> tuple[int, ...]:
         PowerlabError: an axis is negative, there are too many, or the tensor is larger than ``MAX_ELEMENTS``.
     """
     sizes = tuple(int(size) for size in shape)
-    beside_none = math.prod(
-        max(1, size) for size in sizes
-    )  # an axis of 0 hides no others
+    beside_none = math.prod(max(1, size) for size in sizes)  # an axis of 0 hides no others
     if len(sizes) > MAX_AXES or any(size < 0 for size in sizes) or beside_none > MAX_ELEMENTS:
         raise PowerlabError(
             f"{owner} has the impossible shape {sizes[:8]}; export the model again or give another input shape."
