@@ -51,13 +51,13 @@ bench-sampler: ## what sampling costs, beside the ways of other tools (about 3 m
 	@scripts/setup_venv dev
 	@$(BIN)/python bench/sampler_cost.py
 
-bench-service: ## simulated agents at one server, samples stored a second, beside Prometheus (9 minutes; QUICK=1: 2; wants both it and PostgreSQL)
+bench-service: ## agents at one server, samples a second, beside Prometheus, query times (half an hour, 16 GB; QUICK=1: 4 minutes; wants both and PostgreSQL)
 	@scripts/setup_venv dev
 	@PYTHONPATH=tests:bench $(BIN)/python -m service.load $(if $(QUICK),--agents 100 --jobs 50 --over 15 --start 5)
 	@PYTHONPATH=tests:bench $(BIN)/python -m service.load --kill --lease-s 10 $(if $(QUICK),--agents 100 --jobs 50,--agents 300 --jobs 300) --over 60
 	@PYTHONPATH=tests:bench $(BIN)/python -m service.ingest $(if $(QUICK),--seconds 3)
 	@PYTHONPATH=tests:bench $(BIN)/python -m service.beside_prometheus $(if $(QUICK),--scale 0.05 --times 10)
-	@echo; echo "query times over 1 M runs and 1 G samples (16 GB of disk): make bench-database"
+	@$(MAKE) --no-print-directory bench-database $(if $(QUICK),RUNS=20000)
 
 bench-database: ## query times over 1 M runs and 1 G samples (16 GB of disk, PostgreSQL; RUNS=50000: fewer)
 	@scripts/setup_venv dev
