@@ -18,7 +18,7 @@ environment:
   POWERLAB_TRACES           where traces lie, unless --traces says so
 
 examples:
-  powerlab database retire --keep-traces 13 --keep-events 3 --database postgresql://powerlab@db/powerlab
+  powerlab database retire --keep-traces 13 --database postgresql://powerlab@db/powerlab
 """
 _WHAT = {
     "traces": "traces of runs",
