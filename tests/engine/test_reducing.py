@@ -151,6 +151,23 @@ def test_the_first_in_order(shape, dtype, largest, data):
     alike(run_engine(node, {"x": x}), {"v": np.take_along_axis(x, places, axis), "i": places})
 
 
+@pytest.mark.parametrize(("largest", "expected"), [(1, [1, 3, 2]), (0, [4, 0, 2])])
+@pytest.mark.parametrize("constant", [False, True], ids=["runs", "folded"])
+def test_what_is_no_number_counts_as_the_largest_of_an_order(largest, expected, constant):
+    x = np.float32([2, np.nan, 3, np.nan, -np.inf])
+    given, known = ({}, {"x": x}) if constant else ({"x": x}, {})
+    node = node_bytes("TopK", given, outputs=["v", "i"], constants=known | {"k": ints(3)}, largest=largest)
+    assert run_engine(node, given)["i"].tolist() == expected
+
+
+@pytest.mark.parametrize("constant", [False, True], ids=["runs", "folded"])
+def test_large_whole_numbers_are_told_apart_in_order(constant):
+    x = np.int64([2**53, 2**53 + 1, -(2**63), 2**63 - 1])
+    given, known = ({}, {"x": x}) if constant else ({"x": x}, {})
+    node = node_bytes("TopK", given, outputs=["v", "i"], constants=known | {"k": ints(4)})
+    assert run_engine(node, given)["i"].tolist() == [3, 1, 0, 2]
+
+
 def test_nobody_needs_to_read_where_the_first_were():
     x = np.float32([[3, 1, 2]])
     found = run_engine(node_bytes("TopK", {"x": x}, outputs=["v"], constants={"k": ints(2)}), {"x": x})

@@ -87,3 +87,10 @@ def test_a_row_of_one_number_is_normalised_to_zero():
     x = normal(4, 1)
     data = node_bytes("LayerNormalization", {"x": x, "s": np.ones(1, np.float32)})
     np.testing.assert_array_equal(run_engine(data, {"x": x, "s": np.ones(1, np.float32)})["y"], np.zeros((4, 1)))
+
+
+def test_hardmax_chooses_what_is_no_number_also_when_it_is_folded():
+    x = np.float32([[1, np.nan, 3], [np.nan, 2, np.nan], [1, 2, np.nan], [1, 3, 3]])
+    folded = run_engine(node_bytes("Hardmax", {}, constants={"x": x}), {})["y"]
+    found = run_engine(node_bytes("Hardmax", {"x": x}), {"x": x})["y"]
+    assert folded.tolist() == found.tolist() == np.eye(3)[[1, 0, 2, 1]].tolist()

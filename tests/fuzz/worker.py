@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
 import signal
 import sys
 import time
@@ -19,14 +20,17 @@ from random import Random
 
 from fuzz.edges import Edges
 from fuzz.mutate import mutated
-from fuzz.sandbox import bounded, with_other_native_core
+from fuzz.sandbox import NATIVE_VARIABLE, bounded, with_other_native_core
 from fuzz.target import attempt
 
-CPU_SECONDS = 20
+SLOWER = 10 if os.environ.get(NATIVE_VARIABLE) else 1
+"""Sanitizers, and memory asked for piece by piece because of them, make everything that much slower."""
+
+CPU_SECONDS = 20 * SLOWER
 """One input may take so long, of the processor's time."""
 
 
-SLOW_SECONDS = 3
+SLOW_SECONDS = 3 * SLOWER
 """An input that takes so long is worth a look."""
 
 

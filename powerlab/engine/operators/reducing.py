@@ -145,7 +145,10 @@ def _top(view: NodeView) -> Spec:
 
 def _topped(view: NodeView) -> tuple[Array, Array]:
     axis, value = only_axis(view, -1), view.value(0)
-    ordered = np.argsort(-value.astype(np.float64) if view.integer("largest", 1) else value, axis, kind="stable")
+    if view.integer("largest", 1):  # back to front on both sides: of equal ones the first still comes first
+        ordered = value.shape[axis] - 1 - np.flip(np.argsort(np.flip(value, axis), axis, kind="stable"), axis)
+    else:
+        ordered = np.argsort(value, axis, kind="stable")
     places = np.take(ordered, np.arange(top_count(view)), axis)
     return np.take_along_axis(value, places, axis), places
 

@@ -134,14 +134,15 @@ static void log_softmax_rows(const Step& s, int thread, int threads) {
   });
 }
 
-// 1 where the largest element is, the first of several, else 0.
+// 1 where the largest element is, the first of several, else 0; what is not a number counts as the largest, as in
+// ArgMax.
 static void hardmax_rows(const Step& s, int thread, int threads) {
   const std::int64_t count = s.operands[0].size[s.operands[0].rank - 1];
   for_rows(s, thread, threads, [&](float* out, const float* x) {
     std::int64_t at = 0;
     for (std::int64_t i = 0; i < count; ++i) {
       out[i] = 0.0f;
-      if (x[i] > x[at]) at = i;
+      if (x[i] > x[at] || (x[i] != x[i] && x[at] == x[at])) at = i;
     }
     out[at] = 1.0f;
   });

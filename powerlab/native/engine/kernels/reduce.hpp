@@ -245,7 +245,7 @@ static void running_sum(const Step& s, int thread, int threads) {
 
 // The first elements in order of size along the last axis, into operand 0, and where they were, into operand 1: both
 // are the list that is kept in order while x (operand 2) is read. number[1] is 1 for the largest; of equal ones the
-// first comes first.
+// first comes first, and what is not a number counts as the largest.
 template <typename T>
 static void top(const Step& s, int thread, int threads) {
   const Strided &values = s.operands[0], &places = s.operands[1], &x = s.operands[2];
@@ -261,7 +261,11 @@ static void top(const Step& s, int thread, int threads) {
     std::int64_t held = 0;
     for (std::int64_t i = 0; i < x.size[last]; ++i) {
       const T value = row[i * x.stride[last]];
-      const auto before = [&](T other) { return largest ? value > other : value < other; };
+      const auto before = [&](T other) {
+        const bool no_number = value != value, other_is_none = other != other;
+        if (no_number != other_is_none) return largest == no_number;
+        return largest ? value > other : value < other;
+      };
       std::int64_t to = held;
       if (held == wanted && !before(list[(held - 1) * value_step])) continue;
       if (held < wanted)
