@@ -37,6 +37,7 @@ from powerlab.cli.serving import compose, settle
 from powerlab.store import Store, open_store
 from powerlab.store.engine import WRITE_OPTION
 from powerlab.store.partitions import make_months, month_of
+from powerlab.store.summing import sum_up
 from powerlab_api.settings import Settings
 
 BOUND_MS = 200.0
@@ -44,7 +45,7 @@ _POSTGRES = ("fsync=off", "full_page_writes=off", "max_wal_size=8GB", "shared_bu
 
 
 def fill(store: Store, run_count: int, sample_count: int) -> int:
-    """Load the fleet, into the months of its past, and let the database look at it; returns the number of samples."""
+    """Load the fleet, into the months of its past, and do what a server does beside; returns the number of samples."""
     make_months(store.engine, sorted({month_of(START + timedelta(days=day)) for day in range(DAYS + 2)}))
     with store.engine.connect().execution_options(**{WRITE_OPTION: True}) as connection:
         filler, told_s = Filler(Loader(connection), run_count, sample_count), time.monotonic()
@@ -52,6 +53,7 @@ def fill(store: Store, run_count: int, sample_count: int) -> int:
             if time.monotonic() - told_s > 20:
                 print(f"  {stored:,} runs, {filler.sample_count:,} samples", file=sys.stderr, flush=True)
                 told_s = time.monotonic()
+    print(f"  {sum_up(store):,} sweeps summarised", file=sys.stderr, flush=True)
     with store.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.execute(text("VACUUM ANALYZE" if store.engine.dialect.name == "postgresql" else "ANALYZE"))
     return filler.sample_count

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -58,20 +58,29 @@ def best_points(summaries: Sequence[PointSummary], runs: Sequence[Run] = ()) -> 
 
     Args:
         summaries: the points, all of one device.
-        runs: the runs that they summarise; without them nothing is said of how sure a choice is.
+        runs: the runs that they summarise, those of :func:`contenders` at least; without them nothing is said of how
+            sure a choice is.
     """
     repeats: dict[Point, list[Run]] = {}
     for run in runs:
         repeats.setdefault(run.point, []).append(run)
+    return tuple(_best(goal, ranked, repeats) for goal, ranked in _rankings(summaries))
+
+
+def contenders(summaries: Sequence[PointSummary]) -> frozenset[Point]:
+    """Return the points that :func:`best_points` names, the best and the next best, whose runs it compares."""
+    return frozenset(summary.point for _, ranked in _rankings(summaries) for summary, _ in ranked[:2])
+
+
+def _rankings(summaries: Sequence[PointSummary]) -> Iterator[tuple[str, list[tuple[PointSummary, Metric]]]]:
+    """Yield goals with what is ranked by them, for each work and each provenance that has such figures."""
     by_work: dict[str, list[PointSummary]] = {}
     for summary in summaries:
         by_work.setdefault(work_of(summary.point), []).append(summary)
-    found = []
     for alike, (goal, name), provenance in product(by_work.values(), GOALS.items(), Provenance):
         ranked = _ranked(alike, name, provenance)
         if ranked:
-            found.append(_best(goal, ranked, repeats))
-    return tuple(found)
+            yield goal, ranked
 
 
 def work_of(point: Point) -> str:

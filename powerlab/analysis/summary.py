@@ -22,6 +22,8 @@ from powerlab.domain.validity import ENERGY_RULES
 
 MIXED_RULE = "mixed-provenance"
 MIN_VALID = 2
+METHOD = 1
+"""Which way of summarising this is; summaries that were kept by another one are worked out anew."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,7 @@ from powerlab.protocol.messages import EnrolmentCodeRequest
 from powerlab.store import Store
 from powerlab.store.models.retirement import Kind
 from powerlab.store.monthly import kept_up
+from powerlab.store.summing import kept_summed
 from powerlab.store.token_queries import has_admin
 from powerlab.store.traces.keeping import kept_compact
 from powerlab.store.writes.devices import make_enrolment_code
@@ -52,7 +53,12 @@ def serve(
             settings = replace(settings_of(exposure), max_model_bytes=max_model_bytes, lease_s=lease_s)
             app = compose(store, settings)
             settle()
-            with pushed(app.state.metrics.registry, os.environ), kept_compact(store), kept_up(store, keep):
+            with (
+                pushed(app.state.metrics.registry, os.environ),
+                kept_compact(store),
+                kept_up(store, keep),
+                kept_summed(store),
+            ):
                 _Server(_configured(app, exposure), app.state.event_streams).run(sockets=[listener])
     return EXIT_OK
 

@@ -7,10 +7,18 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 import urllib3
+from sqlalchemy import select
+
+from agent_server import Server
+from powerlab.store import Store, open_store
+from powerlab.store.models import SweepSummaryRow
+from powerlab.store.writes import control
+from simulation_truth import wait_until
 
 
 @pytest.fixture
@@ -44,6 +52,27 @@ def test_a_server_ends_in_order(process: subprocess.Popen[str], tmp_path: Path, 
     for secret in ("s3cret-word", "my-own-guess", code):
         assert secret not in output + errors
     assert not (tmp_path / "p.db-wal").exists()  # closed, not cut off
+
+
+def test_a_server_summarises_what_is_over(tmp_path: Path) -> None:
+    server = Server(tmp_path / "p.db")
+    server.start()
+    try:
+        identity = server.enrol()
+        sweep = server.create_sweep(identity)
+        server.kill()
+        with closing(open_store(server.database)) as store, store.write() as session:
+            control.cancel(session, sweep, by="ann", now=store.clock())
+        server.start()
+        with closing(open_store(server.database)) as store:
+            wait_until(lambda: _kept(store) == [sweep])
+    finally:
+        server.kill()
+
+
+def _kept(store: Store) -> list[str]:
+    with store.session() as session:
+        return list(session.scalars(select(SweepSummaryRow.sweep_id)))
 
 
 def test_a_server_told_to_end_before_it_listens_ends_too(process: subprocess.Popen[str]) -> None:

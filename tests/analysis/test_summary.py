@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from dataclasses import replace
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from powerlab.analysis.summary import MIXED_RULE, combine, summarise
+from powerlab.analysis.summary import METHOD, MIXED_RULE, combine, summarise
 from powerlab.domain.quantity import Metric, Provenance
-from powerlab.domain.run import Finding, Verdict
+from powerlab.domain.run import Contribution, EffectKind, Finding, Verdict
 
 FLAG = Finding(rule="background-load", verdict=Verdict.FLAGGED, detail="others used 30% of the machine")
 NO_POWER = Finding(rule="missing-power", verdict=Verdict.VOID, detail="no power source")
@@ -113,6 +115,35 @@ def test_the_provenance_travels_into_the_summary(make_run, provenance):
     summary = summarise([make_run(provenance=provenance) for _ in range(3)])[0]
     assert summary.metric("power_w").provenance is provenance
     assert summary.metric("latency_p50_ms").provenance is Provenance.MEASURED
+
+
+SAID = {1: "6aa0f933554a28d6"}
+"""By method, what summaries of the runs below say. Where they now say something else on purpose, raise METHOD."""
+
+
+def test_one_method_always_says_the_same(make_run):
+    lines = tuple(
+        Contribution(metric="power_w", origin=origin, effect="gain", kind=EffectKind.B, standard_uncertainty=size)
+        for origin, size in (("ina3221:VDD_GPU", 0.1), ("idle", 0.05))
+    )
+    measured = [replace(make_run(power_w=watts), budget=lines) for watts in (10.0, 10.5, 11.5)]
+    others = [
+        *(make_run(threads=2, latency_ms=latency, provenance=Provenance.ESTIMATED) for latency in (20.0, 21.0)),
+        *(make_run(threads=3, findings=(finding,)) for finding in (FLAG, DRIFT, CRASH)),
+        *(make_run(threads=4, power_w=None, findings=(NO_POWER,)) for _ in range(3)),
+        *(make_run(threads=5, provenance=provenance) for provenance in Provenance),
+    ]
+    said = repr(_rounded(msgspec.to_builtins(summarise([*measured, *others]))))
+    assert hashlib.sha256(said.encode()).hexdigest()[:16] == SAID[METHOD]
+
+
+def _rounded(said):
+    """Return plain words with their floats to ten digits: the last ones are each mathematical library's own."""
+    if isinstance(said, dict):
+        return {name: _rounded(value) for name, value in said.items()}
+    if isinstance(said, list | tuple):
+        return [_rounded(value) for value in said]
+    return f"{said:.10g}" if isinstance(said, float) else said
 
 
 def test_no_runs_give_no_summaries(make_run):

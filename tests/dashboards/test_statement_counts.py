@@ -21,7 +21,7 @@ RUN_PAGES = {f"/runs/{{run}}/charts/{chart}": 6 for chart in RUN_CHARTS}
 MOST = {
     "/": 3,
     "/devices": 3,
-    "/sweeps/{sweep}": 5,
+    "/sweeps/{sweep}": 10,
     "/sweeps/{sweep}/runs": 4,
     "/runs/{run}": 7,
     "/studies/tegra-x1-alexnet": 5,
@@ -32,7 +32,7 @@ MOST = {
     "/api/v1/metrics?name=throughput_img_per_s&limit=500": 1,
     "/api/v1/sweeps?limit=500": 1,
     "/api/v1/sweeps/{sweep}": 1,
-    "/api/v1/sweeps/{sweep}/points": 3,
+    "/api/v1/sweeps/{sweep}/points": 4,
     "/api/v1/jobs?limit=500": 1,
     "/api/v1/points?limit=500": 1,
     "/api/v1/workloads?limit=500": 1,

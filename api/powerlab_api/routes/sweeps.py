@@ -6,10 +6,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Response, status
 
-from powerlab.analysis.summary import PointSummary, summarise
+from powerlab.analysis.summary import PointSummary
 from powerlab.protocol.records import SweepPage, SweepRecord, SweepState
 from powerlab.store import queries
 from powerlab.store.filters import SweepFilter
+from powerlab.store.sweep_results import summaries_of_sweep
 from powerlab.store.writes.sweeps import submit_sweep
 from powerlab_api.answers import written
 from powerlab_api.cursor import from_cursor
@@ -123,4 +124,4 @@ def read_sweep(session: ReadSession, sweep_id: str, if_none_match: IfNoneMatch =
 )
 def list_points(session: ReadSession, sweep_id: str, if_none_match: IfNoneMatch = None) -> Response:
     """Return one summary for each point that has runs: medians with their intervals, and what the rules said."""
-    return fresh(summarise(queries.runs_of_sweep(session, sweep_id)), if_none_match)
+    return fresh(summaries_of_sweep(session, sweep_id), if_none_match)

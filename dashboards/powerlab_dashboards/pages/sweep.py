@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from fastapi import APIRouter, Request, Response
 
-from powerlab.analysis.best import Best, best_points, work_of
+from powerlab.analysis.best import Best, best_points, contenders, work_of
 from powerlab.analysis.budget import limit
 from powerlab.analysis.dimensions import shown
-from powerlab.analysis.summary import PointSummary, summarise
+from powerlab.analysis.summary import PointSummary
 from powerlab.domain.run import Run
 from powerlab.protocol.records import SweepRecord
 from powerlab.store import Store, queries
 from powerlab.store.cloning import newest_clone
 from powerlab.store.errors import NotFoundError
+from powerlab.store.sweep_results import runs_of_points, summaries_of_sweep, verdicts_of_sweep
 from powerlab_dashboards.charts.registry import SWEEP_CHARTS
 from powerlab_dashboards.charts.words import missing_power
 from powerlab_dashboards.format import model_label
@@ -38,12 +38,15 @@ def add_routes(router: APIRouter, store: Store) -> None:
     def sweep_page(request: Request, sweep_id: str) -> Response:
         try:
             with store.session() as session:
-                record, runs = queries.sweep(session, sweep_id), queries.runs_of_sweep(session, sweep_id)
+                record, summaries = queries.sweep(session, sweep_id), summaries_of_sweep(session, sweep_id)
+                runs = queries.runs_of_sweep(session, sweep_id, most=RUNS_SHOWN)
+                all_shown = record.stored_run_count <= len(runs)
+                compared = runs if all_shown else runs_of_points(session, sweep_id, contenders(summaries))
+                verdicts = verdicts_of_sweep(session, sweep_id)
                 newest = newest_clone(session, sweep_id)
         except NotFoundError as error:
             return not_found(str(error))
-        summaries = summarise(runs)
-        answers = answers_by_work(summaries, runs)
+        answers = answers_by_work(summaries, compared)
         return page(
             "sweep.html",
             section="sweeps",
@@ -62,9 +65,9 @@ def add_routes(router: APIRouter, store: Store) -> None:
             latency_note=common_provenance_word(summaries),
             limit=limit,
             missing_reason=missing_power(summaries),
-            runs=runs[:RUNS_SHOWN],
-            run_count=len(runs),
-            verdicts=list(Counter(run.verdict.value for run in runs).most_common()),
+            runs=runs,
+            run_count=sum(verdicts.values()),
+            verdicts=[(verdict.value, number) for verdict, number in verdicts.items()],
             wide_charts=len(record.plan.models) > 1 or len(record.plan.batch_sizes) > 2,
             charts=SWEEP_CHARTS.values(),
         )
@@ -74,7 +77,7 @@ def add_routes(router: APIRouter, store: Store) -> None:
         try:
             chart = SWEEP_CHARTS[name]
             with store.session() as session:
-                summaries = summarise(queries.runs_of_sweep(session, sweep_id))
+                summaries = summaries_of_sweep(session, sweep_id)
         except KeyError:
             return not_found(f"There is no chart named {name}; there are {', '.join(SWEEP_CHARTS)}.")
         except NotFoundError as error:

@@ -18,6 +18,7 @@ from powerlab.store.models.layers import LayerProfileRow
 from powerlab.store.models.networks import ModelPieceRow, ModelRow
 from powerlab.store.models.retirement import RetirementRow
 from powerlab.store.models.runs import RunMetricRow, RunRow, TraceChunkRow
+from powerlab.store.models.summaries import SweepSummaryRow
 from powerlab.store.models.sweeps import CampaignRow, JobRow, PointRow, SweepCandidateRow, SweepRow, WorkloadRow
 from powerlab.store.models.tallies import DeviceTallyRow
 
@@ -47,6 +48,7 @@ __all__ = [
     "ServerKeyRow",
     "SweepCandidateRow",
     "SweepRow",
+    "SweepSummaryRow",
     "TokenRow",
     "TraceChunkRow",
     "WorkloadRow",

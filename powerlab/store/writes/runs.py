@@ -15,6 +15,7 @@ from powerlab.domain.quantity import METRICS, POWER_FIGURES, Metric
 from powerlab.domain.run import Run
 from powerlab.domain.sweep import SweepPlan
 from powerlab.protocol.messages import ChunksUpload, ChunkUpload, RunUpload
+from powerlab.protocol.records import OVER
 from powerlab.protocol.wire import check_survives, digest, from_document, to_document
 from powerlab.store.errors import ConflictError
 from powerlab.store.models import DeviceSnapshotRow, PointRow, RunMetricRow, RunRow, SweepRow
@@ -22,6 +23,7 @@ from powerlab.store.retired import why_no_traces
 from powerlab.store.traces.base import trace_store
 from powerlab.store.traces.places import places_of
 from powerlab.store.writes.jobs import held_job_of_run, held_job_of_sweep
+from powerlab.store.writes.summaries import forget_summaries
 from powerlab.store.writes.tallies import count_run, count_samples
 
 
@@ -34,7 +36,7 @@ def store_run(session: Session, device_id: str, upload: RunUpload, now: datetime
         PowerlabError: the run does not fit its sweep.
     """
     run = upload.run
-    held_job_of_sweep(session, device_id, run.sweep_id, upload.fencing_token)
+    job = held_job_of_sweep(session, device_id, run.sweep_id, upload.fencing_token)
     check_survives(run)
     place = _place(session, run)
     if place is None:
@@ -47,6 +49,8 @@ def store_run(session: Session, device_id: str, upload: RunUpload, now: datetime
     count_run(session, device_id, run.id, run.verdict)
     if run.metrics:  # as rows without objects: nobody looks at them here
         session.connection().execute(insert(RunMetricRow), _metrics(run, now))
+    if job.state in OVER:
+        forget_summaries(session, run.sweep_id)
     return True
 
 

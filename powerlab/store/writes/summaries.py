@@ -1,0 +1,31 @@
+"""Summaries of sweeps that are over, kept and forgotten."""
+
+from __future__ import annotations
+
+from sqlalchemy import delete, select
+from sqlalchemy.orm import Session
+
+from powerlab.analysis.summary import METHOD, summarise
+from powerlab.protocol.records import OVER
+from powerlab.store.models import JobRow, SweepSummaryRow
+from powerlab.store.queries import runs_of_sweep
+from powerlab.store.sweep_results import packed
+
+
+def keep_summaries(session: Session, sweep_id: str) -> bool:
+    """Work out a sweep's summaries and keep them; False where it is not over, or somebody adds to it just now.
+
+    Whoever stores a run holds the sweep's job, and so does this: no run comes between reading and keeping.
+    """
+    over = select(JobRow.id).where(JobRow.sweep_id == sweep_id, JobRow.state.in_(OVER))
+    if session.scalar(over.with_for_update(skip_locked=True)) is None:
+        return False
+    runs = runs_of_sweep(session, sweep_id)
+    document = packed(summarise(runs))
+    session.merge(SweepSummaryRow(sweep_id=sweep_id, method=METHOD, run_count=len(runs), document=document))
+    return True
+
+
+def forget_summaries(session: Session, sweep_id: str) -> None:
+    """Forget what a sweep's runs said together, for another one came."""
+    session.execute(delete(SweepSummaryRow).where(SweepSummaryRow.sweep_id == sweep_id))
