@@ -16,7 +16,7 @@ from powerlab_dashboards.charts.registry import RUN_CHARTS, SWEEP_CHARTS
 from tests.dashboards import plausible
 from tests.dashboards.conftest import Shelf, Shelved, open_shelf
 
-SWEEP_PAGES = {f"/sweeps/{{sweep}}/charts/{chart}": 3 for chart in SWEEP_CHARTS}
+SWEEP_PAGES = {f"/sweeps/{{sweep}}/charts/{chart}": 4 for chart in SWEEP_CHARTS}
 RUN_PAGES = {f"/runs/{{run}}/charts/{chart}": 6 for chart in RUN_CHARTS}
 MOST = {
     "/": 3,
