@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from powerlab.command_line import whole_number
+
 _EPILOG = """\
 exit status: 0 stopped as asked; 2 the request cannot be carried out, one sentence on standard error says why
 
@@ -29,6 +31,9 @@ examples:
   powerlab agent run --metrics-port 8766
   powerlab agent check --state ./xavier
 """
+_MOST_MB = 4_194_304
+"""4 TiB: a spool cannot be larger, for SQLite's file ends there with pages of 4 KiB; nor is a device's disk."""
+_MOST_PORT = 65_535
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run.add_argument("--once", action="store_true", help="end when the server has nothing more to do")
     run.add_argument(
         "--spool-size",
-        type=int,
+        type=whole_number(1, _MOST_MB),
         default=2048,
         metavar="MIB",
         help="what is measured may take so much disk until the server has it; above that, traces of the oldest runs are"
@@ -77,11 +82,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="begin a run when the device is cooler (default: 10 °C below the limit, where there is one)",
     )
     run.add_argument(
-        "--models-mb", type=int, default=8000, metavar="MB", help="most that fetched models may take (default: 8000)"
+        "--models-mb",
+        type=whole_number(1, _MOST_MB),
+        default=8000,
+        metavar="MB",
+        help="most that fetched models may take (default: 8000)",
     )
     run.add_argument(
         "--metrics-port",
-        type=int,
+        type=whole_number(1, _MOST_PORT),
         metavar="PORT",
         help="show metrics for Prometheus at http://127.0.0.1:PORT/metrics (default: nowhere)",
     )

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 
+from powerlab.command_line import Parser
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.temperature import TemperatureLimits
 from powerlab.protocol.messages import EnrolRequest
@@ -61,7 +62,7 @@ def _enrol(args: argparse.Namespace) -> int:
 
 def _run(args: argparse.Namespace) -> int:
     state = _own_state(args)
-    identity, temperatures = load_identity(state), _temperature_limits(args)
+    temperatures, identity = _temperature_limits(args), load_identity(state)
     limits = Limits(spool_bytes=args.spool_size * MIB)
     with (
         only_agent(state),
@@ -139,7 +140,7 @@ def heed_signals(request_stop: Callable[[], None]) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run ``powerlab-agent``."""
-    parser = argparse.ArgumentParser(prog="powerlab-agent")
+    parser = Parser(prog="powerlab-agent")
     add_arguments(parser)
     try:
         return run(parser.parse_args(argv))

@@ -6,7 +6,9 @@ not given a lower priority: it holds the interpreter's lock now and then, and wh
 
 from __future__ import annotations
 
+import errno
 import os
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -38,10 +40,10 @@ def served(collector: Collector, host: str, port: int) -> Iterator[int]:
     ProcessCollector(registry=registry)
     try:
         server, thread = start_http_server(port, host, registry)
-    except (OSError, OverflowError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "a port is a number from 0 to 65535"
+    except (OSError, UnicodeError) as error:  # the latter where a part of the host's name is too long for any name
+        reason = error.strerror if isinstance(error, OSError) else "no name is like this"
         raise PowerlabError(
-            f"the metrics cannot be served on port {port} of {host} ({reason}); choose another with --metrics-port."
+            f"the metrics cannot be served on port {port} of {host!r} ({reason}); {_mended(error)}."
         ) from error
     try:
         yield server.server_port
@@ -49,6 +51,15 @@ def served(collector: Collector, host: str, port: int) -> Iterator[int]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+def _mended(error: OSError | UnicodeError) -> str:
+    """Return what to do about an address that cannot be had."""
+    if isinstance(error, PermissionError):
+        return "choose one from 1024 on with --metrics-port, for those below are root's"
+    if isinstance(error, (socket.gaierror, UnicodeError)) or error.errno == errno.EADDRNOTAVAIL:
+        return "give an address of this machine with --metrics-host"
+    return "choose another with --metrics-port"
 
 
 @dataclass(kw_only=True, eq=False)

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from powerlab import __version__
-from powerlab.cli.parsing import Parser
+from powerlab.command_line import Parser
 from powerlab.domain.errors import PowerlabError
 
 COMMANDS = (

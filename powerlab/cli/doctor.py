@@ -6,7 +6,7 @@ import argparse
 import json
 
 from powerlab.cli.hosts import add_host_arguments, open_host
-from powerlab.cli.parsing import time_up_to
+from powerlab.command_line import time_up_to
 
 _WATCH_S = 2.0
 _LONGEST_WATCH_S = 3600.0

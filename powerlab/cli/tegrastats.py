@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from powerlab.cli.parsing import time_up_to
+from powerlab.command_line import time_up_to
 from powerlab.domain.errors import PowerlabError
 
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import socket
@@ -20,6 +21,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.sweep.events import RunFinished, RunStarted, SweepExtended, SweepStarted
+from powerlab_agent import metrics as metrics_module
 from powerlab_agent.contact import Contact, WatchedPool
 from powerlab_agent.metrics import AgentCollector, _out_of_the_way, served
 from powerlab_agent.spool import Spool
@@ -114,17 +116,34 @@ def test_promtool_and_the_page_agree_with_what_is_shown(server: Any, sweep_id: s
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("port", [99999, None])
-def test_a_port_that_cannot_be_had_is_one_sentence(port: int | None) -> None:
+def refusal(host: str, port: int) -> str:
+    with pytest.raises(PowerlabError) as caught, served(AgentCollector.__new__(AgentCollector), host, port):
+        pass
+    assert str(caught.value).startswith(f"the metrics cannot be served on port {port} of {host!r} (")
+    return str(caught.value)
+
+
+def test_a_port_that_somebody_has_is_one_sentence() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        wanted = port or taken.getsockname()[1]
-        with (
-            pytest.raises(PowerlabError, match=rf"port {wanted} .*--metrics-port"),
-            served(AgentCollector.__new__(AgentCollector), "127.0.0.1", wanted),
-        ):
-            pass
+        said = refusal("127.0.0.1", taken.getsockname()[1])
+    assert said.endswith("(Address already in use); choose another with --metrics-port.")
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "", "a" * 64, "::ffff:192.0.2.1"])
+def test_an_address_that_is_not_this_machine_s_is_one_sentence(host: str) -> None:
+    assert refusal(host, free_port()).endswith("; give an address of this machine with --metrics-host.")
+
+
+def test_a_port_that_only_root_may_have_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the kernel says it to another user, unless its net.ipv4.ip_unprivileged_port_start lets everybody."""
+
+    def forbidden(*_: object) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(metrics_module, "start_http_server", forbidden)
+    assert "(Permission denied); choose one from 1024 on with --metrics-port" in refusal("127.0.0.1", 80)
 
 
 def test_a_state_follows_what_happens() -> None:

@@ -53,6 +53,21 @@ class Parser(argparse.ArgumentParser):
         raise PowerlabError(f"{message.rstrip('.')}; `{self.prog} --help` shows how it is called.")
 
 
+def whole_number(least: int, most: int) -> Callable[[str], int]:
+    """Return what parses an argument that is a whole number from ``least`` to ``most``; argparse words the rest."""
+
+    def parse(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = least - 1
+        if not least <= value <= most:
+            raise argparse.ArgumentTypeError(f"{text!r} is no whole number from {least} to {most}")
+        return value
+
+    return parse
+
+
 def time_up_to(most: float, unit: str) -> Callable[[str], float]:
     """Return what parses an argument that is a time above 0 and not above ``most``; argparse words the rest."""
 
