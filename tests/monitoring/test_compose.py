@@ -19,10 +19,12 @@ from compose_file import ROOT, Service, running, services
 from grafana_boards import FILES, Query, queries, read
 from postgres_cluster import new_database, postgres_cluster
 from powerlab.domain.sweep import SweepPlan
-from powerlab.protocol.messages import SweepRequest
+from powerlab.protocol.messages import Backlog, EnrolmentCodeRequest, EnrolRequest, SweepRequest
 from powerlab.protocol.wire import encode
+from powerlab_agent.client import Client
 from prometheus_server import Prometheus, free_port, wait_for_answer
 from requires import require_program
+from server_examples import capabilities, device
 
 TOKEN = "try-out"
 PLAN = SweepPlan(
@@ -35,6 +37,7 @@ PLAN = SweepPlan(
     longest_warm_up_s=0.5,
     idle_s=0.3,
 )
+BACKLOG = Backlog(runs=3, refused_runs=2, chunks=40, size_bytes=5_000_000, oldest_age_s=7200.0, shed_runs=4)
 
 
 @dataclass
@@ -96,12 +99,23 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
         yield Stack(server, prometheus, labels["device"])
 
 
+def say_backlog(stack: Stack, name: str, said: Backlog) -> None:
+    """Enrol a device whose agent says so much of its disk."""
+    code = stack.ask("POST", "/enrolment-codes", EnrolmentCodeRequest())["code"]
+    asked = EnrolRequest(code=code, device=device(name), capabilities=capabilities())
+    token = Client(stack.server).enrol(asked).token
+    assert Client(stack.server, token).lease(0.0, said) is None
+
+
 @pytest.fixture(scope="module")
 def swept(stack: Stack) -> Stack:
-    """The stack while there is something of everything: a sweep is done, one runs, two wait, an upload was refused."""
-    (device,) = stack.ask("GET", "/devices")["items"]
+    """The stack while there is something of everything: a sweep is done, one runs, two wait, an upload was refused, and
+    another device says that runs wait on its disk.
+    """
+    (board,) = stack.ask("GET", "/devices")["items"]
+    say_backlog(stack, "full", BACKLOG)
     for _ in range(4):
-        stack.ask("POST", "/sweeps", SweepRequest(device_id=device["id"], plan=PLAN))
+        stack.ask("POST", "/sweeps", SweepRequest(device_id=board["id"], plan=PLAN))
     refused = urllib3.request("PUT", f"{stack.server}/api/v1/runs/none", headers={"Authorization": "Bearer nobody's"})
     assert 400 <= refused.status < 500
     stack.prometheus.wait_for('max(powerlab_jobs{state="done"}) >= 1', patience_s=300)
@@ -121,13 +135,24 @@ def test_a_sweep_on_the_simulated_board_is_measured_and_scraped(swept: Stack) ->
         "batch": "1",
         "provenance": "simulated",
     }
-    ((_, samples),) = swept.prometheus.query("powerlab_device_samples_total")
+    ((_, samples),) = swept.prometheus.query(f'powerlab_device_samples_total{{device="{swept.device}"}}')
     assert samples > 100
     ups = {labels["job"]: up for labels, up in swept.prometheus.query("up")}
     assert ups == {"powerlab-server": 1.0, "powerlab-agent": 1.0}
     temperatures = swept.prometheus.query("powerlab_agent_temperature_celsius")
     assert temperatures
     assert {labels["provenance"] for labels, _ in temperatures} == {"simulated"}
+
+
+def test_what_an_agent_says_of_its_disk_is_shown_by_device(swept: Stack) -> None:
+    found = {}
+    for query in queries():
+        for name in re.findall(r"powerlab_device_((?:backlog|shed)_\w+)", query.expression):
+            of = {labels["device"]: value for labels, value in swept.prometheus.query(query.expression)}
+            found[name] = of["full"]
+    age_s = found.pop("backlog_oldest_age_seconds")
+    assert BACKLOG.oldest_age_s <= age_s < BACKLOG.oldest_age_s + 3600
+    assert found == {"backlog_runs": 3, "backlog_refused_runs": 2, "backlog_bytes": 5e6, "shed_runs_total": 4}
 
 
 @pytest.mark.parametrize("query", queries(), ids=lambda query: f"{query.board}: {query.panel}")
