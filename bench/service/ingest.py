@@ -3,7 +3,7 @@
     PYTHONPATH=tests:bench python -m service.ingest [--seconds 10] [--database postgresql]
 
 Each way of sending is a run of its own. What the clients do while the clock runs is to send bytes that are made
-already, from one process; its share and the server's stand beside each figure.
+already, from one process; its share and the server's stand beside each figure, of the sending alone.
 """
 
 from __future__ import annotations
@@ -126,16 +126,12 @@ async def _senders(server: Server) -> list[_Sender]:
     return found
 
 
-async def _rate(server: Server, way: Way, seconds: float) -> tuple[float, float]:
-    """Return samples stored a second, and the seconds that passed."""
-    senders = await _senders(server)
+async def _send(senders: Sequence[_Sender], way: Way, seconds: float) -> None:
     ended = asyncio.Event()
-    began = time.monotonic()
-    await asyncio.gather(*(one.send_until(began + seconds, way, ended) for one in senders))
-    passed_s = time.monotonic() - began
+    deadline = time.monotonic() + seconds
+    await asyncio.gather(*(one.send_until(deadline, way, ended) for one in senders))
     for one in senders:
         one.connection.cut()
-    return sum(one.sent for one in senders) * way.samples / passed_s, passed_s
 
 
 def measure(kind: str, seconds: float) -> bool:
@@ -149,9 +145,13 @@ def measure(kind: str, seconds: float) -> bool:
         running_server(address) as server,
     ):
         for way in ways():
-            before, own_before_s = server.usage(), cpu_s(own)
-            rates[way.name], passed_s = asyncio.run(_rate(server, way, seconds))
+            senders = asyncio.run(_senders(server))
+            wait_until_idle(server)
+            before, own_before_s, began = server.usage(), cpu_s(own), time.monotonic()
+            asyncio.run(_send(senders, way, seconds))
+            passed_s = time.monotonic() - began
             after, own_s = server.usage(), cpu_s(own) - own_before_s
+            rates[way.name] = sum(one.sent for one in senders) * way.samples / passed_s
             shares = [after.server_s - before.server_s, after.database_s - before.database_s, own_s]
             said = ", ".join(
                 f"{name} {used_s / passed_s:.2f}"
@@ -159,7 +159,6 @@ def measure(kind: str, seconds: float) -> bool:
             )
             per_cpu = rates[way.name] * passed_s / shares[0]
             print(f"  {way.name:<34} {rates[way.name]:>10,.0f} /s   cores: {said}; {per_cpu:,.0f} a core-s of server")
-            wait_until_idle(server)
     slowest = min(rate for name, rate in rates.items() if "chunk a request" not in name)
     print(f"  bound: {BOUND_PER_S:,} /s, {'held' if slowest >= BOUND_PER_S else 'MISSED'} by whole runs and recordings")
     return slowest >= BOUND_PER_S
