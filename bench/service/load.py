@@ -97,7 +97,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--agents", type=int, default=1000)
     parser.add_argument("--jobs", type=int, default=1000)
-    parser.add_argument("--over", type=float, default=180.0, metavar="S", help="how long submitting takes")
+    parser.add_argument("--over", type=float, default=300.0, metavar="S", help="how long submitting takes")
     parser.add_argument("--start", type=float, default=20.0, metavar="S", help="over how long the agents come before")
     parser.add_argument("--lease-s", type=float, default=20.0)
     parser.add_argument("--kill", action="store_true", help="kill the server in between, and start it again")
