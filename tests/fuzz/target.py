@@ -75,8 +75,8 @@ def _known_to_differ(graph):
     It resizes to aligned corners in its own way, copies where a resized crop is as large as the whole, counts
     MaxUnpool's places in the size that is given, draws what Dropout drops from a generator of its own, chooses another
     number among computed ones where some are not numbers or nearly alike, turns floats below zero into whole numbers
-    without a sign in its own way, which ONNX leaves open, finds no place for indices of OneHot between two numbers, and takes coordinates of a grid that
-    are far outside for some inside.
+    without a sign in its own way, which ONNX leaves open, finds no place for indices of OneHot between two numbers, and
+    takes coordinates of a grid that are far outside for some inside.
     """
     return any(
         node.attributes.get("coordinate_transformation_mode") in ("align_corners", "tf_crop_and_resize")
@@ -90,7 +90,7 @@ def _known_to_differ(graph):
 
 
 def _is_far(grid):
-    """Say whether a grid that is known has coordinates that no 32-bit number counts."""
+    """Say whether a grid that is known has coordinates that may overflow a 32-bit number once they are in pixels."""
     return grid is not None and not np.all(np.abs(grid) < 2**20)
 
 
