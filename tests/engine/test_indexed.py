@@ -82,7 +82,10 @@ def test_scatter_elements(reduction, dtype, axis):
 
 
 @pytest.mark.parametrize("reduction", ["none", "add", "mul", "min", "max"])
-@pytest.mark.parametrize(("shape", "tuples", "named"), [((6, 5), (3,), 1), ((4, 5, 6), (2, 2), 2), ((4, 5), (7,), 2)])
+@pytest.mark.parametrize(
+    ("shape", "tuples", "named"),
+    [((6, 5), (3,), 1), ((4, 5, 6), (2, 2), 2), ((4, 5), (7,), 2), ((4, 5), (), 1), ((4, 5), (), 2), ((4,), (), 1)],
+)
 def test_scatter_by_tuples(reduction, shape, tuples, named):
     count = int(np.prod(tuples))
     flat = GENERATOR.permutation(int(np.prod(shape[:named])))[:count]

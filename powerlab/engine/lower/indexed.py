@@ -62,13 +62,18 @@ def lower_scatter_nd(builder: Builder, node: Node) -> None:
     target = _seen(out, updates, (*(0,) * tuples, *out.strides[named:]))
     places = _seen(index, updates, (*index.strides[:-1], *(0,) * (len(out.sizes) - named)))
     order = (*range(tuples, len(updates.sizes)), *range(tuples))
-    operands = tuple(one.permuted(order) for one in (target, updates, places))
+    operands = tuple(_with_an_axis(one.permuted(order)) for one in (target, updates, places))
     _put(builder, node, operands, _axes(out, 0, named), (index.strides[-1], len(updates.sizes) - tuples))
 
 
 def _seen(operand: Operand, like: Operand, strides: tuple[int, ...]) -> Operand:
     """Return an operand over the sizes of another."""
     return replace(operand, sizes=like.sizes, strides=strides)
+
+
+def _with_an_axis(operand: Operand) -> Operand:
+    """Return the operand of a single number, which has no axes, as one with an axis."""
+    return operand if operand.sizes else replace(operand, sizes=(1,), strides=(0,))
 
 
 def _axes(operand: Operand, begin: int, end: int) -> Operand:
