@@ -15,7 +15,7 @@ from pyarrow import parquet
 from powerlab.protocol.export import Cell, Column
 from powerlab.protocol.trace_export import TRACE_COLUMNS, Recorded
 
-_FIRST_ROWS, _ROWS = 1000, 20_000
+_FIRST_ROWS, _ROWS = 250, 20_000
 """Figures of the first row group, and of the later ones: whoever waits soon has something."""
 _FIRST_SAMPLES, _SAMPLES = 1 << 13, 1 << 18
 """Samples of a row group, at least, likewise."""

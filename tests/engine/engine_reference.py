@@ -103,8 +103,10 @@ def pool(attributes, x):
     if kind == "max":
         return _windows(x, attributes["kernel"], attributes, -np.inf).max(axis=(4, 5))
     if kind == "lp":
-        powers = _windows(np.abs(x) ** attributes["p"], attributes["kernel"], attributes, 0.0)
-        return powers.sum(axis=(4, 5)) ** (1 / attributes["p"])
+        sizes = _windows(np.abs(x), attributes["kernel"], attributes, 0.0)
+        most = sizes.max(axis=(4, 5))  # taken out first: high powers leave even float64
+        shares = sizes / np.where(most > 0, most, 1)[..., None, None]
+        return most * (shares ** attributes["p"]).sum(axis=(4, 5)) ** (1 / attributes["p"])
     top, left, bottom, right = (
         pad - own for pad, own in zip(attributes["pads"], attributes["counted_pads"], strict=True)
     )

@@ -25,6 +25,21 @@ def one_node(operator, shape, constants, opset=17, **attributes):
     return onnx_bytes([node], {"x": shape}, constants=constants, opset=opset)
 
 
+@pytest.mark.parametrize("p", [3, 64, 10**6])
+@pytest.mark.parametrize("tier", [tier.name for tier in available_tiers()])
+def test_norms_of_a_high_power_hold_numbers_whose_powers_no_float_holds(p, tier, monkeypatch):
+    monkeypatch.setenv(TIER_VARIABLE, tier)
+    x = np.float32([[[0.2, -0.1, 4, 4e9, 0, 0, 3e-20, np.inf, 1, np.nan]]])
+    graph = load_bytes(one_node("LpPool", x.shape, {}, kernel_shape=[2], strides=[2], p=p))
+    session = Session(optimise(graph), 1)
+    with np.errstate(all="ignore"):
+        sizes = np.abs(x.astype(np.float64)).reshape(1, 1, -1, 2)
+        most = sizes.max(-1)
+        expected = most * ((sizes / np.where(most > 0, most, 1)[..., None]) ** p).sum(-1) ** (1 / p)
+    expected[..., 3] = np.inf
+    np.testing.assert_allclose(session.run({"x": x})["y"], expected, rtol=1e-6)
+
+
 @SMALL
 @given(data=st.data())
 def test_any_transposed_convolution(data):

@@ -73,14 +73,17 @@ def _known_to_differ(graph):
     """Say whether ONNX Runtime's answer is not the published one of ONNX's own cases.
 
     It resizes to aligned corners in its own way, copies where a resized crop is as large as the whole, counts
-    MaxUnpool's places in the size that is given, draws what Dropout drops from a generator of its own, chooses another
-    number among computed ones where some are not numbers or nearly alike, turns floats below zero into whole numbers
-    without a sign in its own way, which ONNX leaves open, finds no place for indices of OneHot between two numbers, and
-    takes coordinates of a grid that are far outside for some inside.
+    MaxUnpool's places in the size that is given, reduces axes of no elements to none instead of one, loses high powers
+    of an Lp norm, which are no floats, draws what Dropout drops from a generator of its own, chooses another number
+    among computed ones where some are not numbers or nearly alike, turns floats below zero into whole numbers without a
+    sign in its own way, which ONNX leaves open, finds no place for indices of OneHot between two numbers, and takes
+    coordinates of a grid that are far outside for some inside.
     """
     return any(
         node.attributes.get("coordinate_transformation_mode") in ("align_corners", "tf_crop_and_resize")
         or (node.op_type in ("Dropout", "MaxUnpool") and len(node.inputs) > 2)
+        or (node.op_type.startswith("Reduce") and 0 in graph.shape(node.inputs[0]))
+        or (node.op_type in ("GlobalLpPool", "LpPool") and node.attributes.get("p", 2) > 2)
         or (node.op_type in _CHOOSE and len(graph.nodes) > 1)
         or (node.op_type == "GridSample" and _is_far(graph.kept_constants.get(node.inputs[1])))
         or (node.op_type == "OneHot" and graph.tensors[node.inputs[0]].dtype.kind == "f")

@@ -39,13 +39,25 @@ static inline Vec lane_powers(Vec v, float exponent) {
   return load(lanes);
 }
 
+// Beyond squares, powers are those of shares of the largest number so far: 4 to the 64th is no float any more, nor is
+// 0.2 to it.
 struct LpOf {
-  static Vec start() { return Vec{}; }
-  static Vec take(Vec sum, Vec v, float p) {
+  struct Part {
+    Vec sum, most;
+  };
+  static Part start() { return {Vec{}, Vec{}}; }
+  static Part take(Part part, Vec v, float p) {
     const Vec size = v < broadcast(0) ? -v : v;
-    return sum + (p == 1 ? size : p == 2 ? v * v : lane_powers(size, p));
+    if (p <= 2) return {part.sum + (p == 1 ? size : v * v), part.most};
+    const Vec most = ((part.most >= size) | (part.most != part.most)) ? part.most : size;
+    const Vec unit = most > broadcast(0) ? most : broadcast(1);
+    return {part.sum * lane_powers(part.most / unit, p) + lane_powers(size / unit, p), most};
   }
-  static Vec end(Vec sum, float p) { return p == 1 ? sum : lane_powers(sum, 1 / p); }
+  static Vec end(Part part, float p) {
+    if (p == 1) return part.sum;
+    if (p == 2) return lane_powers(part.sum, 0.5f);
+    return part.most == broadcast(__builtin_inff()) ? part.most : part.most * lane_powers(part.sum, 1 / p);
+  }
 };
 
 // Weights, where there are any: what a result is multiplied by, one number a row of out, then one a column.
@@ -60,15 +72,15 @@ static void pool_any(const Step& s, int thread, int threads) {
     const Taps ys = dilated_window(r.y, s.stride_h, s.pad_top, s.dilation_h, s.kernel_h, s.x.h);
     for (int column = 0; column < s.out.w; ++column) {
       const Taps xs = dilated_window(column, s.stride_w, s.pad_left, s.dilation_w, s.kernel_w, s.x.w);
-      Vec sum = Pool::start();
+      auto part = Pool::start();
       for (std::int64_t y = ys.begin; y < ys.end; y += s.dilation_h) {
         for (std::int64_t at = xs.begin; at < xs.end; at += s.dilation_w) {
-          sum = Pool::take(sum, load(x + y * s.x.row + at * kWidth), s.alpha);
+          part = Pool::take(part, load(x + y * s.x.row + at * kWidth), s.alpha);
         }
       }
-      sum = Pool::end(sum, s.alpha);
-      if (s.weights) sum *= broadcast(s.weights[r.y] * of_columns[column]);
-      store(out + column * static_cast<std::int64_t>(kWidth), sum);
+      Vec result = Pool::end(part, s.alpha);
+      if (s.weights) result *= broadcast(s.weights[r.y] * of_columns[column]);
+      store(out + column * static_cast<std::int64_t>(kWidth), result);
     }
   }
 }
