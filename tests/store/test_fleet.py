@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from threading import Barrier, Thread
-from typing import Any
 
 import pytest
 from alembic import command
-from sqlalchemy import delete, event, select, text
+from sqlalchemy import delete, select, text
 from sqlalchemy.exc import IntegrityError
 
 from powerlab.domain.run import Run, Verdict
@@ -24,6 +21,7 @@ from powerlab.store.schema import alembic_config
 from powerlab.store.writes.runs import store_run
 from powerlab.store.writes.sweeps import create_sweep
 from server_examples import PLAN, Clock, make_trace, runs_of
+from statements import statements
 from store_writing import take, upload, upload_trace
 
 
@@ -35,19 +33,6 @@ def fleet(store: Store) -> Fleet:
 def of(store: Store, name: str = "board-1") -> FleetDevice:
     (found,) = (one for one in fleet(store).devices if one.name == name)
     return found
-
-
-@contextmanager
-def statements(store: Store) -> Iterator[list[str]]:
-    """Collect what is asked of the database."""
-    seen: list[str] = []
-
-    def note(*args: Any) -> None:
-        seen.append(args[2])
-
-    event.listen(store.engine, "before_cursor_execute", note)
-    yield seen
-    event.remove(store.engine, "before_cursor_execute", note)
 
 
 def test_an_empty_database_has_an_empty_fleet(store: Store) -> None:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import event, select, update
+from sqlalchemy import select, update
 from sqlalchemy.exc import OperationalError
 
 from powerlab.analysis.best import best_points, contenders
@@ -35,6 +32,7 @@ from powerlab.store.sweep_results import (
 from powerlab.store.writes import control
 from powerlab.store.writes.jobs import finish
 from server_examples import make_run, runs_of
+from statements import statements
 from store_writing import take, upload
 
 
@@ -70,19 +68,6 @@ def kept(store: Store) -> SweepSummaryRow | None:
         return session.scalar(select(SweepSummaryRow))
 
 
-@contextmanager
-def asked(store: Store) -> Iterator[list[str]]:
-    """Collect what is asked of the database."""
-    seen: list[str] = []
-
-    def note(*args: Any) -> None:
-        seen.append(args[2])
-
-    event.listen(store.engine, "before_cursor_execute", note)
-    yield seen
-    event.remove(store.engine, "before_cursor_execute", note)
-
-
 def test_a_sweep_that_goes_on_is_summarised_as_it_stands(store: Store, sweep_id: str, runs: list[Run]) -> None:
     assert read(store, sweep_id) == summarise(runs[:-1])
     assert sum_up(store) == 0
@@ -95,9 +80,9 @@ def test_one_that_is_over_is_summarised_once(store: Store, device_id: str, held:
     row = kept(store)
     assert row is not None
     assert (row.method, row.run_count) == (METHOD, len(runs) - 1)
-    with asked(store) as statements:
+    with statements(store) as asked:
         assert read(store, held.sweep_id) == summarise(runs[:-1])
-    assert not any("run_metric" in one for one in statements)
+    assert not any("run_metric" in one for one in asked)
 
 
 def test_a_run_that_comes_late_is_seen_at_once_and_summarised_again(
