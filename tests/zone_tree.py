@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from powerlab.boards.simulator import layout
 from powerlab.sysroot import Sysroot
 
 
@@ -15,12 +16,12 @@ class ZoneTree:
         for number, (name, text) in enumerate(zones):
             (self._base / f"thermal_zone{number}").mkdir(parents=True)
             (self._base / f"thermal_zone{number}/type").write_text(name + "\n")
-            self.write(number, text)
+            (self._base / f"thermal_zone{number}/temp").write_text(text + "\n")
         self.sysroot = Sysroot(base)
 
     def write(self, number: int, text: str) -> None:
-        """Let a zone say something, m°C mostly."""
-        (self._base / f"thermal_zone{number}/temp").write_text(text + "\n")
+        """Let a zone say something, m°C mostly; who reads it meanwhile finds one text or the other."""
+        layout.rewrite(self._base / f"thermal_zone{number}/temp", text)
 
     def heat(self, number: int, celsius: float) -> None:
         """Bring a zone to a temperature."""

@@ -17,6 +17,9 @@ MOVED = 1e-6
 
 MOVES = 4
 
+LAST_DIGIT = 2.0**-24
+"""Of numbers near 1, as most are on the way: log(exp(x)) - x may be 1e-8 for one and 7e-8 for another, and not move."""
+
 ROUNDED = 10
 """An answer may be as many times as far away as its own moves it."""
 
@@ -29,7 +32,7 @@ class Comparison:
     """What a session answered, to be called with what somebody else did.
 
     Nobody's digits count in an answer that is the difference of two numbers that are nearly alike, as log(exp(x)) - x;
-    such an answer moves as much when its inputs move in their last digits.
+    such an answer moves as much when its inputs move in their last digits, or is itself within those of 1.
     """
 
     def __init__(self, session, inputs, found):
@@ -53,9 +56,9 @@ class Comparison:
 
     @cached_property
     def _rounding(self):
-        """How far each output of floats moves with its inputs' last digits."""
+        """How far each output of floats moves with its inputs' last digits, at least the last digit of 1."""
         generator = np.random.default_rng(1)
-        moved = dict.fromkeys(self._found, 0.0)
+        moved = dict.fromkeys(self._found, LAST_DIGIT)
         for _ in range(MOVES):
             answers = self._session.run({name: _moved(values, generator) for name, values in self._inputs.items()})
             for name, values in self._found.items():

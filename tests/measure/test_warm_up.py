@@ -237,4 +237,4 @@ def test_real_rails_and_zones_are_read_while_a_worker_warms_up(tmp_path):
     plan = replace(PLAN, warm_up_s=0.3, longest_warm_up_s=5.0)
     found = warm_up(Sleeping(), meter, plan, WORKLOAD)
     assert found.duration_s >= 5.0
-    assert any("CPU-therm still rose" in sentence for sentence in found.unsteady)
+    assert any("CPU-therm still rose" in sentence for sentence in found.unsteady), found

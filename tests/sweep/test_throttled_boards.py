@@ -88,7 +88,8 @@ def test_a_board_past_its_trip_flags_every_run_and_its_baseline(board, runs_on):
         assert f"from {trip_c:.1f} °C on the kernel begins to slow the device down" in hot
         assert any("slow the device down through cpufreq-cpu0" in text for text in sentences)
         assert any(text.startswith("while idle power was measured: the thermal zone") for text in sentences)
-        assert run.metric("power_w") is not None, "a flag takes no figure away"
+        void = run.verdict is Verdict.VOID  # a busy machine may leave holes in the samples
+        assert (run.metric("power_w") is None) == void, "a flag takes no figure away"
 
 
 def test_an_over_current_event_flags_every_run(runs_on):
