@@ -1,4 +1,4 @@
-"""Building the stand-alone kernel test, whole or a part of it, natively or for another processor."""
+"""Building the stand-alone kernel test, natively or for another processor."""
 
 import shutil
 import subprocess
@@ -26,13 +26,13 @@ def arm_options() -> tuple[str, ...]:
     return ("-DCMAKE_SYSTEM_NAME=Linux", "-DCMAKE_SYSTEM_PROCESSOR=aarch64", f"-DCMAKE_CXX_COMPILER={compiler}")
 
 
-def build(folder: Path, *options: str, targets: tuple[str, ...] = ("kernel_test",)) -> Path:
-    """Build targets in a folder, every warning an error, and return where the program is, if it was one of them."""
+def build(folder: Path, *options: str) -> Path:
+    """Build the program in a folder, every warning an error, and return where it is."""
     cmake = shutil.which("cmake", path=ENVIRONMENT) or require_program("cmake", "cmake")
     ninja = shutil.which("ninja", path=ENVIRONMENT) or require_program("ninja", "ninja-build")
     settings = ("-DPOWERLAB_PYTHON=OFF", "-DPOWERLAB_KERNEL_TEST=ON", "-DPOWERLAB_WERROR=ON", *options)
     configure = [cmake, "-S", ROOT, "-B", folder, "-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={ninja}", *settings]
-    for command in (configure, [cmake, "--build", folder, "--target", *targets]):
+    for command in (configure, [cmake, "--build", folder, "--target", "kernel_test"]):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     return folder / "kernel_test"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine_native.disassembly import Instruction, Loop, arm_loop, functions, innermost, x86_loop
-from engine_native.kernel_program import arm_options, build, require_compiler, tier_object
+from engine_native.kernel_program import tier_object
 from powerlab.engine.tiers import available_tiers
 from requires import require_program
 
@@ -54,14 +54,11 @@ def check(tier, tiles, *, fused=True):
                 assert (loop.fused, loop.additions) == (0, loop.multiplications), what
 
 
-@pytest.fixture(scope="module")
-def x86_folder(tmp_path_factory):
+@pytest.fixture
+def x86_folder(request):
     if platform.machine() != "x86_64":
         pytest.skip("kernel files of x86-64 only")
-    require_compiler()
-    folder = tmp_path_factory.mktemp("kernels")
-    build(folder, targets=tuple(f"powerlab_tier_{tier}" for tier in X86_TIERS))
-    return folder
+    return request.getfixturevalue("kernels").parent
 
 
 @pytest.mark.parametrize("tier", X86_TIERS)
@@ -86,10 +83,9 @@ def test_sums_of_an_lstm_stay_in_registers(x86_folder, tier):
             assert (loop.additions if tier in UNFUSED else loop.fused) == loop.multiplications, f"{tier} {name}: {loop}"
 
 
-def test_register_tiles_of_64_bit_arm(tmp_path):
-    build(tmp_path, *arm_options(), targets=("powerlab_tier_neon",))
+def test_register_tiles_of_64_bit_arm(arm_kernels):
     objdump = require_program("aarch64-linux-gnu-objdump", "binutils-aarch64-linux-gnu")
-    check("neon", conv_tiles(objdump, tier_object(tmp_path, "neon")))
+    check("neon", conv_tiles(objdump, tier_object(arm_kernels.parent, "neon")))
 
 
 SPILLING = """

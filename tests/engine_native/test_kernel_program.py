@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from engine_native.kernel_program import arm_options, build, require_compiler
 from requires import require_program
 
 COMPUTING = {
@@ -27,50 +26,39 @@ def checked(*command: str | Path) -> str:
     return done.stdout
 
 
-@pytest.fixture(scope="module")
-def native_program(tmp_path_factory) -> Path:
-    require_compiler()
-    return build(tmp_path_factory.mktemp("kernels"))
-
-
-def test_kernels_of_every_tier_here(native_program):
+def test_kernels_of_every_tier_here(kernels):
     from powerlab.engine.tiers import available_tiers
 
-    output = checked(native_program)
+    output = checked(kernels)
     for tier in available_tiers():
         assert f"{tier.name}: " in output
 
 
-def test_a_tier_that_does_not_exist_is_explained(native_program):
-    done = subprocess.run([native_program, "mmx"], capture_output=True, text=True, check=False)
+def test_a_tier_that_does_not_exist_is_explained(kernels):
+    done = subprocess.run([kernels, "mmx"], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert '"mmx" is not one this processor can run' in done.stderr
 
 
-@pytest.fixture(scope="module")
-def arm_program(tmp_path_factory) -> Path:
-    return build(tmp_path_factory.mktemp("arm"), *arm_options())
-
-
 @pytest.mark.parametrize("core", ARM_CORES)
-def test_kernels_of_64_bit_arm(arm_program, core):
+def test_kernels_of_64_bit_arm(arm_kernels, core):
     emulator = require_program("qemu-aarch64", "qemu-user")
-    assert "neon: " in checked(emulator, "-cpu", core, "-L", "/usr/aarch64-linux-gnu", arm_program)
+    assert "neon: " in checked(emulator, "-cpu", core, "-L", "/usr/aarch64-linux-gnu", arm_kernels)
 
 
-def test_kernels_ask_nobody_for_memory(native_program):
+def test_kernels_ask_nobody_for_memory(kernels):
     """A kernel calls no function but a few that only compute or copy; the plan's own runs are counted natively."""
     nm = require_program("nm", "binutils")
-    for path in native_program.parent.rglob("tier.cpp.o"):
+    for path in kernels.parent.rglob("tier.cpp.o"):
         symbols = subprocess.run([nm, "-u", path], capture_output=True, text=True, check=True).stdout.split()
         assert set(symbols) - {"U"} <= COMPUTING
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="kernel files of x86-64 only")
-def test_tiers_share_no_code(native_program):
+def test_tiers_share_no_code(kernels):
     """A function in two tiers' files would be kept once, with instructions that another processor lacks."""
     nm = require_program("nm", "binutils")
-    objects = sorted(native_program.parent.rglob("tier.cpp.o"))
+    objects = sorted(kernels.parent.rglob("tier.cpp.o"))
     assert len(objects) == 3
     for path in objects:
         symbols = subprocess.run([nm, "-C", path], capture_output=True, text=True, check=True).stdout.splitlines()
