@@ -34,7 +34,7 @@ def layout(*, mend: bool) -> bool:
 
 
 def compiles_without_warning() -> bool:
-    """Configure and build with ``POWERLAB_WERROR``; the folder is kept, so that the next check is short."""
+    """Configure and build with ``POWERLAB_WERROR``; the folder is kept, for the next check and for tests of kernels."""
     use_backend_compiler()
     asked = [sys.executable, "-m", "nanobind", "--cmake_dir"]
     nanobind = subprocess.run(asked, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
@@ -43,6 +43,8 @@ def compiles_without_warning() -> bool:
         *("-S", ".", "-B", str(BUILD), "-G", "Ninja", "--log-level=WARNING"),
         "-DCMAKE_BUILD_TYPE=Release",
         "-DPOWERLAB_WERROR=ON",
+        "-DPOWERLAB_PYTHON=ON",
+        "-DPOWERLAB_KERNEL_TEST=ON",
         f"-Dnanobind_DIR={nanobind}",
         f"-DPython_EXECUTABLE={sys.executable}",
     )

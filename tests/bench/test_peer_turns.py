@@ -236,7 +236,7 @@ def test_a_peer_that_is_no_engine_here_takes_no_part_and_disturbs_nobody():
 def test_a_turn_ends_only_when_no_thread_spins_any_more():
     """In a process of its own, because the other threads of a test runner count too.
 
-    Up to three times: a thread that a busy machine does not let run looks asleep.
+    Up to ten times: a thread that a busy machine does not let run looks asleep.
     """
     code = """
         import threading, time
@@ -249,18 +249,14 @@ def test_a_turn_ends_only_when_no_thread_spins_any_more():
         _wait_until_asleep()
         assert time.monotonic() >= until
         """
-    done = [
-        subprocess.run(
-            [sys.executable, "-c", textwrap.dedent(code)],
-            cwd=BENCH,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
-        for _ in range(3)
-    ]
-    assert any(each.returncode == 0 for each in done), done[0].stderr
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    said = []
+    for _ in range(10):
+        done = subprocess.run(command, cwd=BENCH, capture_output=True, text=True, check=False, timeout=60)
+        if done.returncode == 0:
+            return
+        said.append(done.stderr)
+    pytest.fail("\n".join(said))
 
 
 def test_threads_that_never_sleep_leave_their_engine_out(monkeypatch):

@@ -1,12 +1,11 @@
 import fcntl
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from engine_native.graphs import GraphMaker, use_tier
-from engine_native.kernel_program import arm_options, build, require_compiler
+from engine_native.kernel_program import ROOT, arm_options, build, require_compiler
 from powerlab.engine.tiers import available_tiers
 
 
@@ -22,23 +21,25 @@ def tier(request) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def kernels(tmp_path_factory) -> Path:
-    """The stand-alone kernel test, with the kernels of every tier of this processor's family."""
+def kernels() -> Path:
+    """The stand-alone kernel test, with the kernels of every tier of this processor's family.
+
+    It lies where ``make check`` compiles them with the same flags, which takes minutes.
+    """
     require_compiler()
-    return _built_once(tmp_path_factory, "kernels")
+    return _built("check")
 
 
 @pytest.fixture(scope="session")
-def arm_kernels(tmp_path_factory) -> Path:
+def arm_kernels() -> Path:
     """The same for 64-bit Arm."""
-    return _built_once(tmp_path_factory, "arm-kernels", *arm_options())
+    return _built("kernels-arm", *arm_options())
 
 
-def _built_once(tmp_path_factory, name: str, *options: str) -> Path:
-    """Build in a folder all of pytest's processes share: whoever comes second finds nothing left to do."""
-    folder = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        folder = folder.parent
-    with open(folder / f"{name}.lock", "w") as lock:
+def _built(name: str, *options: str) -> Path:
+    """Build in a folder that is kept and that pytest's processes share: who comes second finds nothing left to do."""
+    folder = ROOT / "build" / name
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / "tests.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        return build(folder / name, *options)
+        return build(folder, *options)

@@ -10,6 +10,8 @@ from requires import missing, require_program
 ROOT = Path(__file__).parents[2]
 ENVIRONMENT = Path(sysconfig.get_path("scripts"))
 
+X86_TIERS = ("sse4", "avx2", "avx512")
+
 ARM_COMPILER = ("aarch64-linux-gnu-g++", "g++-aarch64-linux-gnu")
 """The cross compiler and its Debian package."""
 

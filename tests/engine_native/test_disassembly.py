@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from engine_native.disassembly import Instruction, Loop, arm_loop, functions, innermost, x86_loop
-from engine_native.kernel_program import tier_object
+from engine_native.kernel_program import X86_TIERS, tier_object
 from powerlab.engine.tiers import available_tiers
 from requires import require_program
 
-X86_TIERS = ("sse4", "avx2", "avx512")
 UNFUSED = ("sse4",)
 """Tiers whose processors cannot multiply and add at once."""
 
