@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.codegen import chosen_algorithms, lower
 from powerlab.engine.codegen.batch_axis import check_images_apart
-from powerlab.engine.codegen.convolutions import Chooser
+from powerlab.engine.codegen.convolutions.choosing import Chooser
 from powerlab.engine.codegen.work import step_work
 from powerlab.engine.ir.graph import Graph
 from powerlab.engine.program.operand import Element, as_floats, element_of, readable

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from engine_native.graphs import NO_CLAMP, GraphMaker
 from engine_native.numpy_reference import conv
 from powerlab.engine.codegen import lower
-from powerlab.engine.codegen.convolutions import ALGORITHMS, conv_shape, padded_tensors
+from powerlab.engine.codegen.convolutions.algorithms.table import ALGORITHMS
+from powerlab.engine.codegen.convolutions.conv_shape import conv_shape, padded_tensors
 from powerlab.engine.ir.graph import Graph
 from powerlab.engine.program.choice import Choice
 from powerlab.engine.runtime.plan import build_plan

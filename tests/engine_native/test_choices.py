@@ -14,8 +14,9 @@ from engine_native.graphs import GraphMaker, use_tier
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
 from powerlab.engine.codegen import lower
-from powerlab.engine.codegen.convolutions import ALGORITHMS, ConvShape, by_cost
-from powerlab.engine.codegen.convolutions.choosing import always, cheapest, expected_cycles
+from powerlab.engine.codegen.convolutions.algorithms.table import ALGORITHMS
+from powerlab.engine.codegen.convolutions.choosing import always, by_cost, cheapest, expected_cycles
+from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
 from powerlab.engine.codegen.convolutions.cost import overlapped, step_cycles
 from powerlab.engine.codegen.convolutions.partition import Work, partition
 from powerlab.engine.program.choice import Choice

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from powerlab.engine.codegen.convolutions import ConvShape, by_cost
 from powerlab.engine.codegen.convolutions.algorithms.winograd import tiles_together
+from powerlab.engine.codegen.convolutions.choosing import by_cost
+from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
 from powerlab.engine.codegen.convolutions.partition import Work, partition
 from powerlab.engine.codegen.pack import (
     ALIGNMENT_BYTES,

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from engine_native.graphs import GraphMaker
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
-from powerlab.engine.codegen.convolutions import ALGORITHMS, by_cost
+from powerlab.engine.codegen.convolutions.algorithms.table import ALGORITHMS
+from powerlab.engine.codegen.convolutions.choosing import by_cost
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
 from powerlab.engine.program.choice import Choice
 from powerlab.engine.target.machine import Machine, this_machine

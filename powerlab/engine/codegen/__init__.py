@@ -11,15 +11,11 @@ from types import MappingProxyType
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.codegen.builder import Builder, Chosen
 from powerlab.engine.codegen.concat_in_place import find_places, with_common_halos
-from powerlab.engine.codegen.convolutions import (
-    ALGORITHMS,
-    Chooser,
-    by_cost,
-    conv_shapes,
-    lower_conv,
-)
+from powerlab.engine.codegen.convolutions.algorithms.table import ALGORITHMS
 from powerlab.engine.codegen.convolutions.chain import chain_halo, lower_chain
-from powerlab.engine.codegen.convolutions.choosing import cheapest
+from powerlab.engine.codegen.convolutions.choosing import Chooser, by_cost, cheapest
+from powerlab.engine.codegen.convolutions.conv_shape import conv_shapes
+from powerlab.engine.codegen.convolutions.lowering import lower_conv
 from powerlab.engine.codegen.convolutions.phases import transposed_halo
 from powerlab.engine.codegen.convolutions.preactivation import find_preactivations
 from powerlab.engine.codegen.convolutions.transposed import lower_conv_transpose

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from powerlab.engine.codegen.convolutions import ALGORITHMS
+from powerlab.engine.codegen.convolutions.algorithms.table import ALGORITHMS
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape, conv_shapes
 from powerlab.engine.codegen.work import StepWork
 from powerlab.engine.frontend.synthetic_inputs import made_inputs

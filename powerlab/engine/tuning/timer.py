@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerlab.engine.codegen.builder import Builder
-from powerlab.engine.codegen.convolutions import ALGORITHMS, lower_conv
+from powerlab.engine.codegen.convolutions.algorithms.table import ALGORITHMS
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
+from powerlab.engine.codegen.convolutions.lowering import lower_conv
 from powerlab.engine.codegen.convolutions.preactivation import find_preactivations
 from powerlab.engine.ir.graph import Graph, Node, TensorInfo
 from powerlab.engine.ops.activation import NO_CLAMP
