@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text
 
 from powerlab import cli
-from powerlab.cli import retiring
+from powerlab.cli.commands.database import retire as retiring
 from powerlab.store import Store, open_store
 from powerlab.store.traces.registry import open_traces
 from server_examples import RAIL, Clock, make_trace
