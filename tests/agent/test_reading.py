@@ -54,7 +54,7 @@ def source(request: pytest.FixtureRequest, server: Any, stored: object) -> Sourc
 def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
     """Print as at a terminal of 80 columns."""
     monkeypatch.setattr(console, "table_console", lambda: Console(width=80))
-    for module in ("run_listing", "sweeping"):
+    for module in ("commands.runs", "commands.sweep.requests"):
         monkeypatch.setattr(f"powerlab.cli.{module}.table_console", lambda: Console(width=80))
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from powerlab import cli
-from powerlab.cli.commands import audit_body
+from powerlab.cli.commands import audit as audit_body
 from powerlab.client.transport import Transport
 from powerlab.domain.run import Verdict
 from powerlab.measure.audit.audit import Audit, audit, audit_of_damaged

@@ -13,6 +13,13 @@ from powerlab.domain.selector import Selector, parse_label
 from powerlab.protocol.records import DeviceRecord
 
 
+def add_selector_arguments(parser: argparse._ActionsContainer) -> None:
+    """Add ``--board``, ``--label`` and ``--group``, which :func:`selector_from` reads."""
+    parser.add_argument("--board", metavar="BOARD", default="", help="only of this board, as powerlab boards names it")
+    parser.add_argument("--label", metavar="LABEL", action="append", help="only with KEY=VALUE or KEY; may be repeated")
+    parser.add_argument("--group", metavar="NAME", default="", help="only of this group")
+
+
 def selector_from(args: argparse.Namespace) -> Selector:
     """Return the selector that the words of the command line make; raises PowerlabError where a label is none."""
     return Selector(

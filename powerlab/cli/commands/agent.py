@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 
+from powerlab_agent import arguments
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command."""
-    from powerlab_agent.arguments import add_arguments
+DESCRIPTION = EPILOG = None
 
-    add_arguments(subparsers.add_parser("agent", help="measure this device for a server"))
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    arguments.add_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:

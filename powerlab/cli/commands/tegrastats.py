@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _LONGEST_INTERVAL_MS = 3_600_000.0
 
-_DESCRIPTION = """\
+DESCRIPTION = """\
 Say what a recorded log of NVIDIA's tegrastats holds: mean, least and most power of each rail, and its energy with a
 95 % interval.
 
@@ -23,7 +23,7 @@ Only the present power of a line is used, never the average behind the slash. Da
 clock's: they tell how far apart lines are, and where they jump the log is split.
 """
 
-_EPILOG = """\
+EPILOG = """\
 examples:
   sudo tegrastats --interval 100 --logfile run.log     record on the board
   powerlab tegrastats run.log --interval-ms 100        summarise anywhere
@@ -35,14 +35,8 @@ exit status:
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command."""
-    parser = subparsers.add_parser(
-        "tegrastats",
-        help="power and energy of each rail in a log of tegrastats",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
     parser.add_argument("file", metavar="FILE", type=Path, help="what tegrastats printed")
     parser.add_argument(
         "--interval-ms",

@@ -13,9 +13,9 @@ from powerlab.cli.commands.boards import faults
 if TYPE_CHECKING:
     from powerlab.boards.board import Board
 
-_DESCRIPTION = "List the boards powerlab knows, show one, or write a simulated one to a directory."
+DESCRIPTION = "List the boards powerlab knows, show one, or write a simulated one to a directory."
 
-_EPILOG = """\
+EPILOG = """\
 examples:
   powerlab boards                          every board
   powerlab boards show jetson-agx-xavier   its rails, its total and its power modes
@@ -28,14 +28,8 @@ Every figure that comes from a simulated board says so.
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command."""
-    parser = subparsers.add_parser(
-        "boards",
-        help="the boards powerlab knows; write a simulated one",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
     parser.add_argument("--json", action="store_true", help="print JSON for machines")
     actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action")
     show = actions.add_parser("show", help="show one board", description="Show one board.")

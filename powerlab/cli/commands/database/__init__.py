@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 
-_DESCRIPTION = """\
+from powerlab.cli.arguments.retention import add_keep_options
+from powerlab.domain.errors import PowerlabError
+
+DESCRIPTION = """\
 Remove old traces, live events and events of the log from a server's database, by whole months. Runs and their figures
 stay. On PostgreSQL a month of traces is a partition that is dropped; all else is deleted row by row, and its room is
 used again. A server that is started with the same --keep options does it every hour.
 """
 
-_EPILOG = """\
+EPILOG = """\
 exit status: 0 done; 2 the request cannot be carried out, one sentence says why
 
 environment:
@@ -20,18 +24,10 @@ environment:
 examples:
   powerlab database retire --keep-traces 13 --database postgresql://powerlab@db/powerlab
 """
-_WHAT = {
-    "traces": "traces of runs",
-    "events": "events that live readers may still ask for",
-    "audit": "the log of who did what",
-}
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command."""
-    parser = subparsers.add_parser(
-        "database", help="how long a database keeps what", description=_DESCRIPTION, epilog=_EPILOG
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
     actions = parser.add_subparsers(metavar="ACTION", dest="action", required=True)
     action = actions.add_parser(
         "retire",
@@ -43,20 +39,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     action.add_argument("--traces", metavar="URL", help="where its traces lie, as `powerlab serve` takes it")
 
 
-def add_keep_options(parser: argparse.ArgumentParser) -> None:
-    """Add an option for each thing that may be kept for some months only."""
-    for kind, what in _WHAT.items():
-        parser.add_argument(
-            f"--keep-{kind}", type=int, metavar="MONTHS", help=f"keep {what} for so many months (default: for good)"
-        )
-
-
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    import importlib.util
-
-    from powerlab.domain.errors import PowerlabError
-
     if importlib.util.find_spec("sqlalchemy") is None:
         raise PowerlabError("a database needs the server extra; install `powerlab[server]`.")
     from powerlab.cli.commands.database.retire import retire_all

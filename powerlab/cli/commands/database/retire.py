@@ -1,4 +1,4 @@
-"""Carries out ``powerlab database``, and understands how long a server keeps what."""
+"""``powerlab database retire``: remove what is past its retention."""
 
 from __future__ import annotations
 
@@ -10,31 +10,19 @@ from dataclasses import replace
 from sqlalchemy.exc import DBAPIError
 
 from powerlab.cli import EXIT_OK
+from powerlab.cli.arguments.retention import months_to_keep
 from powerlab.cli.arguments.trace_store import trace_home
 from powerlab.cli.stored.runs import open_existing
 from powerlab.domain.errors import PowerlabError
-from powerlab.store.maintenance.retention import check_months, retire
+from powerlab.store.maintenance.retention import retire
 from powerlab.store.tables.retirement import Kind
 
 _ROWS = {Kind.TRACES: "chunks of traces", Kind.EVENTS: "live events", Kind.AUDIT: "events of the log"}
 
 
-def kept(args: argparse.Namespace) -> dict[Kind, int]:
-    """Return for how many months what is kept; what is kept for good is left out.
-
-    Raises:
-        PowerlabError: it is kept for no time, or for longer than a hundred years.
-    """
-    asked = {kind: getattr(args, f"keep_{kind}") for kind in Kind}
-    found = {kind: months for kind, months in asked.items() if months is not None}
-    for months in found.values():
-        check_months(months)
-    return found
-
-
 def retire_all(args: argparse.Namespace) -> int:
     """Remove what is kept no longer, and say what went."""
-    keep = kept(args)
+    keep = months_to_keep(args)
     if not keep:
         raise PowerlabError("say how long what is kept: --keep-traces, --keep-events or --keep-audit with MONTHS.")
     traces = trace_home(args.traces)

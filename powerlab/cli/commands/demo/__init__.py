@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-_DESCRIPTION = """\
+DESCRIPTION = """\
 Start a server, enrol this machine's agent with it, sweep ResNet-50 over threads, batch sizes and power modes through
 the API, print the table and the dashboard's address. At a terminal it keeps serving until Ctrl-C. Everything it makes
 lies in one folder.
 """
 
-_EPILOG = """\
+EPILOG = """\
 exit status: 0 the sweep is done; 1 it failed; 2 it cannot be carried out; 130 interrupted before it was done
 
 examples:
@@ -21,14 +21,8 @@ examples:
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command."""
-    parser = subparsers.add_parser(
-        "demo",
-        help="server, agent and a sweep of ResNet-50 on this machine, in about two minutes",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
     parser.add_argument("--no-serve", action="store_true", help="end after the table, also at a terminal")
     parser.add_argument("--port", type=int, help="the server's port (default: 8765 if it is free, else a free one)")
     parser.add_argument(

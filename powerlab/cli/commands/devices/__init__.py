@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import argparse
 
+from powerlab.cli.arguments.devices import add_selector_arguments
 from powerlab.cli.arguments.server import add_server_argument
 
-_DESCRIPTION = """\
+DESCRIPTION = """\
 List the devices of a server, label them, and name groups of them: what has labels can be chosen by them. Reserve
 devices, and keep sweeps from them while they are maintained.
 """
 
-_EPILOG = """\
+EPILOG = """\
 exit status: 0 done; 2 the request cannot be carried out, one sentence says why
 
 examples:
@@ -25,11 +26,8 @@ examples:
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command."""
-    parser = subparsers.add_parser(
-        "devices", help="label, group and book the devices of a server", description=_DESCRIPTION, epilog=_EPILOG
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
     actions = parser.add_subparsers(metavar="ACTION", dest="action", required=True)
     listed = actions.add_parser("list", help="by name", description="List devices with their labels, by name.")
     add_selector_arguments(listed)
@@ -73,13 +71,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     for action in (listed, label, unlabel, groups, group, ungroup, reserve, maintain, bookings, unbook):
         add_server_argument(action)
         action.add_argument("--json", action="store_true", help="print JSON for machines")
-
-
-def add_selector_arguments(parser: argparse._ActionsContainer) -> None:
-    """Add the words of which :func:`powerlab.cli.arguments.devices.selector_from` makes a selector."""
-    parser.add_argument("--board", metavar="BOARD", default="", help="only of this board, as powerlab boards names it")
-    parser.add_argument("--label", metavar="LABEL", action="append", help="only with KEY=VALUE or KEY; may be repeated")
-    parser.add_argument("--group", metavar="NAME", default="", help="only of this group")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -11,14 +11,14 @@ from powerlab.command_line import time_up_to
 _WATCH_S = 2.0
 _LONGEST_WATCH_S = 3600.0
 
-_DESCRIPTION = """\
+DESCRIPTION = """\
 Say what this machine can measure and set, and what to do about what it cannot.
 
 Nothing is changed. What could work and does not comes with the command that mends it. With --watch every rail is read
 as fast as it can be read for a while, to see how often its values really change and what a read costs.
 """
 
-_EPILOG = """\
+EPILOG = """\
 examples:
   powerlab doctor                                  this machine
   powerlab doctor --watch                          and what its sensors really do, in two seconds
@@ -31,14 +31,8 @@ exit status:
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command."""
-    parser = subparsers.add_parser(
-        "doctor",
-        help="what this machine can measure and set",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
     add_host_arguments(parser)
     parser.add_argument(
         "--watch",

@@ -16,9 +16,9 @@ from powerlab.domain.errors import PowerlabError
 if TYPE_CHECKING:
     from powerlab.engine.ir.graph import TensorInfo
 
-_DESCRIPTION = "Run a model once on the built-in engine, say what is in it, or list the operators the engine reads."
+DESCRIPTION = "Run a model once on the built-in engine, say what is in it, or list the operators the engine reads."
 
-_EPILOG = """\
+EPILOG = """\
 A MODEL is a name of the zoo (such as resnet50; its weights are random) or the path of an ONNX file.
 
 examples:
@@ -42,14 +42,8 @@ Run MODEL once. The input file is a NumPy .npz with one float32 array an input o
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command."""
-    parser = subparsers.add_parser(
-        "engine",
-        help="run a model once on the built-in engine, or say what is in it",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
     actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action", required=True)
     run_parser = actions.add_parser("run", help="run a model once", description=_RUN_DESCRIPTION)
     info_parser = actions.add_parser("info", help="say what is in a model", description="Say what is in MODEL.")

@@ -6,14 +6,14 @@ import argparse
 
 from powerlab.cli.arguments.host import add_host_arguments
 
-_DESCRIPTION = """\
+DESCRIPTION = """\
 Say what every layer of a model costs on the built-in engine: milliseconds, joules, watts, and its place under the
 processor's roof. A layer is a step of the engine's plan, which puts a convolution, its normalisation, its activation
 and a residual into one. Each is repeated by itself, in an order shuffled by --seed, until its power is steady; the
 whole is measured between them, so that the sum can be held against it.
 """
 
-_EPILOG = """\
+EPILOG = """\
 exit status: 0 done; 1 done, but some figures may not be used; 2 the request cannot be carried out; 130 interrupted (the
 power mode is restored; the profiles of the modes that were finished are kept)
 
@@ -25,11 +25,8 @@ examples:
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command."""
-    parser = subparsers.add_parser(
-        "layers", help="time and energy of every layer of a model", description=_DESCRIPTION, epilog=_EPILOG
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
     parser.add_argument("model", metavar="MODEL", help="a zoo name, or the path of an ONNX file")
     what = parser.add_argument_group("what is run")
     what.add_argument("--threads", metavar="N", type=int, help="threads that compute (default: all cores)")

@@ -6,13 +6,13 @@ import argparse
 
 from powerlab.cli.arguments.server import add_server_argument
 
-_DESCRIPTION = """\
+DESCRIPTION = """\
 Upload ONNX files to a server, list them, and fetch them. A file is known by the SHA-256 of its bytes; a sweep names it
 as NAME@sha256:DIGEST, and the device's agent fetches it before the sweep. Everything must be in one file: weights in
 files beside it (external data) are refused.
 """
 
-_EPILOG = """\
+EPILOG = """\
 exit status: 0 done; 2 the request cannot be carried out, one sentence says why
 
 examples:
@@ -23,11 +23,8 @@ examples:
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command."""
-    parser = subparsers.add_parser(
-        "models", help="upload ONNX files to a server, list and fetch them", description=_DESCRIPTION, epilog=_EPILOG
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
     actions = parser.add_subparsers(metavar="ACTION", dest="action", required=True)
     upload = actions.add_parser(
         "upload",

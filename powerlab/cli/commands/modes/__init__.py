@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from powerlab.modes.controller import ModeController
     from powerlab.modes.reboot.return_note import WayHome
 
-_DESCRIPTION = """\
+DESCRIPTION = """\
 List the power modes this machine can be set to, show what one sets, set one to stay, or go back.
 
 A sweep sets modes by itself and puts the previous settings back at its end. What is set here stays until
 `powerlab modes restore`, or for most settings until the next boot.
 """
 
-_EPILOG = """\
+EPILOG = """\
 examples:
   powerlab modes                              what can be set, and why something cannot
   powerlab modes show cores=2+cpu-max=1190400kHz
@@ -40,14 +40,8 @@ environment:
 _NAME_HELP = "a name that `powerlab modes` lists, a value such as cores=3, or several joined with +"
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command."""
-    parser = subparsers.add_parser(
-        "modes",
-        help="list power modes, set one, go back",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
     _add_common(parser)
     actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action")
     show = actions.add_parser("show", help="what a mode sets", description="Print the settings a mode stands for.")

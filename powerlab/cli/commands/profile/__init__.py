@@ -8,13 +8,13 @@ from powerlab.cli.arguments.carbon_and_cost import add_factor_arguments
 from powerlab.cli.arguments.host import add_host_arguments
 from powerlab.cli.arguments.plan import add_plan_arguments
 
-_DESCRIPTION = """\
+DESCRIPTION = """\
 Run models over threads, batch sizes and power modes; print latency, throughput, watts and images per joule of every
 point with 95 % intervals, and which point is best at what. Runs are repeated in an order shuffled by --seed. Every
 finished run is kept at once: in a results file, and in the database where the server extra is installed.
 """
 
-_EPILOG = """\
+EPILOG = """\
 exit status: 0 every run is usable; 1 some runs failed or are void; 2 the request cannot be carried out;
 130 interrupted (what was measured is kept, the power mode is restored)
 
@@ -26,14 +26,8 @@ examples:
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command."""
-    parser = subparsers.add_parser(
-        "profile",
-        help="sweep models over threads, batch sizes and power modes",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
     add_plan_arguments(parser, "a zoo name, or the path of an ONNX file")
     add_host_arguments(parser)
     out = parser.add_argument_group("results")

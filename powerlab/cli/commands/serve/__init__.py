@@ -6,16 +6,16 @@ import argparse
 import os
 from pathlib import Path
 
-from powerlab.cli.commands.database import add_keep_options
+from powerlab.cli.arguments.retention import add_keep_options, months_to_keep
 
-_DESCRIPTION = """\
+DESCRIPTION = """\
 Serve the REST API under /api/v1 and the dashboards under /, over a database that is made where it is missing. Bound to
 loopback, without POWERLAB_OPERATOR_TOKEN and without --behind-proxy, it asks nobody for a token. Everywhere else
 everybody needs one, to read too; the first admin is whoever holds POWERLAB_OPERATOR_TOKEN, or a token that
 `powerlab tokens create` made with --database.
 """
 
-_EPILOG = """\
+EPILOG = """\
 exit status: 0 stopped by Ctrl-C or SIGTERM; 2 the port is taken, the database or the certificate cannot
 be used, nobody could log in, or the server extra is missing
 
@@ -36,14 +36,8 @@ DEFAULT_PORT = 8765
 _LONGEST_LEASE_S = 3600
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command."""
-    parser = subparsers.add_parser(
-        "serve",
-        help="the server with its dashboards",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: 127.0.0.1)")
     parser.add_argument("--port", type=int, default=DEFAULT_PORT, help=f"0 takes a free one (default: {DEFAULT_PORT})")
     parser.add_argument(
@@ -85,7 +79,6 @@ def run(args: argparse.Namespace) -> int:
     if importlib.util.find_spec("fastapi") is None:
         raise PowerlabError("a server needs the server extra; install it with `pip install 'powerlab[server]'`.")
     from powerlab.cli.arguments.trace_store import trace_home
-    from powerlab.cli.commands.database.retire import kept
     from powerlab.cli.commands.serve.listen_policy import Exposure
     from powerlab.cli.commands.serve.server import serve
     from powerlab.cli.stored.local_database import new_default_store
@@ -97,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
         )
     if args.max_model_mb < 1:
         raise PowerlabError(f"--max-model-mb {args.max_model_mb} would let no model in; give 1 or more.")
-    keep = kept(args)
+    keep = months_to_keep(args)
     exposure = Exposure.from_arguments(
         args.host, args.tls_cert, args.tls_key, args.behind_proxy, os.environ.get("POWERLAB_OPERATOR_TOKEN") or None
     )

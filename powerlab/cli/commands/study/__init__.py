@@ -7,13 +7,13 @@ import argparse
 from powerlab.cli.arguments.host import add_host_arguments
 from powerlab.domain.rigour import Rigour
 
-_DESCRIPTION = """\
+DESCRIPTION = """\
 Repeat a published experiment: run its sweeps on this machine, or on a simulated board, and show our figures beside the
 published ones. They are never mixed: each says where it comes from. What cannot be repeated here, and why, is said
 before anything is measured.
 """
 
-_EPILOG = """\
+EPILOG = """\
 exit status: 0 every run is usable; 1 some runs failed or are void; 2 there is no such study, or nothing of it can be
 repeated here; 130 interrupted (what was measured is kept, the power mode is restored)
 
@@ -31,14 +31,8 @@ examples:
 LIST = "list"
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command."""
-    parser = subparsers.add_parser(
-        "study",
-        help="repeat a published experiment and show both tables",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
     parser.add_argument("name", metavar="NAME", help="a study, or list for all of them")
     parser.add_argument("--plan", action="store_true", help="say what would be run and what cannot be, and end")
     care = parser.add_argument_group("how carefully")

@@ -14,7 +14,7 @@ import msgspec
 from powerlab.backends.registry import BACKENDS
 from powerlab.cli import EXIT_OK
 from powerlab.cli.arguments.host import open_host
-from powerlab.cli.commands.compare_body import match_document, show_matches
+from powerlab.cli.commands.compare import match_document, show_matches
 from powerlab.cli.commands.profile.measure import Made, measure_and_keep
 from powerlab.cli.commands.study.requirements import Trials, here
 from powerlab.cli.output.console import plain_table, print_neatly, table_console

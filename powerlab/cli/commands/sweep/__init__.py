@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 
+from powerlab.cli.arguments.devices import add_selector_arguments
 from powerlab.cli.arguments.plan import add_plan_arguments
 from powerlab.cli.arguments.server import add_server_argument
-from powerlab.cli.commands.devices import add_selector_arguments
 
-_EPILOG = """\
+DESCRIPTION = "Create a sweep for a device or preview it; list, show, watch and change sweeps."
+
+EPILOG = """\
 exit status: 0 done; 1 a watched sweep failed or was cancelled, or a previewed one cannot be carried out; 2 the
 request cannot be carried out, one sentence says why
 
@@ -47,14 +49,8 @@ _ONE = {
 }
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command."""
-    parser = subparsers.add_parser(
-        "sweep",
-        help="create, follow, pause and cancel sweeps on a server",
-        description="Create a sweep for a device or look at it beforehand; list, show, watch and change sweeps.",
-        epilog=_EPILOG,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
     actions = parser.add_subparsers(metavar="ACTION", dest="action", required=True)
     create = actions.add_parser("create", help="queue a sweep for a device", description="Queue a sweep for a device.")
     preview = actions.add_parser("preview", help="what a sweep would be", description=_PREVIEW)

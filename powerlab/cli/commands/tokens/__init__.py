@@ -6,13 +6,13 @@ import argparse
 
 from powerlab.cli.arguments.server import add_server_argument
 
-_DESCRIPTION = """\
+DESCRIPTION = """\
 Make, list and revoke the tokens of a server: a viewer reads, an operator also asks for sweeps and enrols devices, an
 admin does everything. An admin's own token goes into POWERLAB_TOKEN. With --database no server is asked, and whoever
 may write the database may make any token: so the first admin comes to be.
 """
 
-_EPILOG = """\
+EPILOG = """\
 exit status: 0 done; 2 the request cannot be carried out, one sentence says why
 
 environment:
@@ -28,11 +28,8 @@ examples:
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command."""
-    parser = subparsers.add_parser(
-        "tokens", help="who may do what on a server", description=_DESCRIPTION, epilog=_EPILOG
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
     actions = parser.add_subparsers(metavar="ACTION", dest="action", required=True)
     create = actions.add_parser(
         "create",
