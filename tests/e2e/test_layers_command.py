@@ -25,14 +25,14 @@ def home(shared_powerlab):
 @pytest.fixture(scope="module")
 def on_a_board(home):
     """A profile of a simulated board, with every file that can be asked for."""
-    files = ("--output", "out.json", "--trace", "trace.json", "--store", "kept.db")
+    files = ("--output", "out.json", "--trace", "trace.json", "--database", "kept.db")
     return home("layers", "small.onnx", *QUICK, "--board", "jetson-agx-xavier", *files)
 
 
 @pytest.fixture(scope="module")
 def without_sensors(home):
     """A profile of a machine on which no power can be read."""
-    return home("layers", "small.onnx", *QUICK, "--sysroot", "machine", "--json", "--store", "none")
+    return home("layers", "small.onnx", *QUICK, "--sysroot", "machine", "--json", "--database", "none")
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_a_window_that_is_short_for_the_sensor_is_said_to_be(on_a_board):
 
 
 def test_ctrl_c_ends_it_in_an_orderly_way(home):
-    words = ("layers", "small.onnx", "--threads", "1", "--board", "jetson-agx-xavier", "--store", "none")
+    words = ("layers", "small.onnx", "--threads", "1", "--board", "jetson-agx-xavier", "--database", "none")
     with home.started(*words) as process:
         assert "small.onnx" not in process.stderr.readline()  # says how long it takes, and goes on
         process.send_signal(signal.SIGINT)
