@@ -31,7 +31,7 @@ from prometheus_server import free_port, promtool
 from server_examples import PLAN, make_run, make_trace
 
 ALL = len(PLAN.points()) * PLAN.repeats
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "operations.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "operations.md"
 Start = Callable[..., Any]
 
 
