@@ -1,7 +1,7 @@
 # powerlab: "make demo" measures this machine, "make test" runs every test. Both make and reuse .venv by themselves.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check fuzz bench bench-engine bench-sampler bench-service bench-database lock openapi docs format clean
+.PHONY: help demo test check fuzz bench bench-engine bench-sampler bench-service bench-database lock openapi docs site format clean
 
 # A Python to build .venv with, where the first one found is not the right one: make demo PYTHON=/path/to/python3
 PYTHON ?=
@@ -77,6 +77,10 @@ docs: ## write docs/cli.md from the command line's own help and docs/operators.m
 	@scripts/setup_venv dev
 	$(BIN)/python scripts/write_cli_page.py
 	$(BIN)/python scripts/write_operators_page.py
+
+site: ## build the documentation as a site into build/site; a broken link fails
+	@scripts/setup_venv dev
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --clean && echo "build/site/index.html"
 
 clean: ## remove everything that was built, .venv too; results in the database stay
 	rm -rf .venv build dist .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
