@@ -35,9 +35,9 @@ from sqlalchemy import text
 
 from powerlab.cli.serving import compose, settle
 from powerlab.store import Store, open_store
-from powerlab.store.engine import WRITE_OPTION
-from powerlab.store.partitions import make_months, month_of
-from powerlab.store.summing import sum_up
+from powerlab.store.database import WRITE_OPTION
+from powerlab.store.maintenance.partitions import make_months, month_of
+from powerlab.store.maintenance.summary_worker import sum_up
 from powerlab_api.settings import Settings
 
 BOUND_MS = 200.0

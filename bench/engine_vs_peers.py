@@ -30,10 +30,10 @@ from powerlab import __version__
 from powerlab.backends.packages import installed_version
 from powerlab.backends.registry import BACKENDS
 from powerlab.boards.processor import cpu_model
-from powerlab.engine.load import split_size
-from powerlab.engine.tiers import choose_tier
+from powerlab.engine.frontend.load import split_size
+from powerlab.engine.frontend.zoo import ZOO
+from powerlab.engine.target.tiers import choose_tier
 from powerlab.engine.tuning.kept import has_tunings
-from powerlab.engine.zoo import ZOO
 from powerlab.sweep.facts import kernel_release, memory_bytes
 from powerlab.sysroot import Sysroot
 

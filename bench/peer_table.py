@@ -13,7 +13,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from powerlab.measure.background import background_limit_cores
+from powerlab.measure.recording.background_load import background_limit_cores
 
 ABSENT = "–"
 BEST = "*"

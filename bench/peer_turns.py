@@ -27,8 +27,8 @@ from peer_ratios import OURS, Cell, Measured
 from powerlab.backends.base import LoadOptions
 from powerlab.backends.registry import BACKENDS, load
 from powerlab.domain.errors import PowerlabError
-from powerlab.measure.background import BackgroundLoad
 from powerlab.measure.output_check import TOLERANCES, largest_difference
+from powerlab.measure.recording.background_load import BackgroundLoad
 
 Outputs = dict[str, NDArray[np.float32]]
 

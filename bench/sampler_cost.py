@@ -35,8 +35,8 @@ from sampler_ways import RAILS, WAYS, ZEUS_RAILS, rail_files, zeus_version
 
 from powerlab.boards.simulator import create_tree
 from powerlab.engine import Session
-from powerlab.engine.made_inputs import made_inputs
-from powerlab.measure.latency import interval_ranks
+from powerlab.engine.frontend.synthetic_inputs import made_inputs
+from powerlab.measure.percentiles.latency import interval_ranks
 from powerlab.native import _native
 
 PERIOD_S = 0.01

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from powerlab.native import _native
-from powerlab.power.recorder import Recorder
+from powerlab.power.sampling.recorder import Recorder
 from powerlab.sysroot import Sysroot
 
 RAILS = ("GPU", "CPU", "SOC", "CV", "VDDRQ", "SYS5V")

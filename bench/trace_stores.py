@@ -32,8 +32,8 @@ from powerlab.domain.power import Rail, RailQuantity, Trace
 from powerlab.protocol.chunks import MAX_SAMPLES, split
 from powerlab.protocol.messages import ChunkUpload
 from powerlab.store import Store, open_store
-from powerlab.store.decimate import Bucket
-from powerlab.store.models import TraceChunkRow
+from powerlab.store.reads.decimate import Bucket
+from powerlab.store.tables import TraceChunkRow
 from powerlab.store.traces.base import whole
 from powerlab.store.traces.compaction import compact
 from powerlab.store.traces.parquet import ParquetTraceStore

@@ -23,7 +23,7 @@ from onnx.backend.test.loader import load_model_tests
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
-from powerlab.engine.onnx_reader.build import OLDEST_OPSET
+from powerlab.engine.frontend.onnx_reader.build import OLDEST_OPSET
 
 FLOAT32 = "tensor(float)"
 

@@ -25,6 +25,7 @@ EXTRAS_WITHIN = {"server": {"server"}, "dev": {"dev", "server"}}
 
 _DEPENDENCY_FILES = ("pyproject.toml", LOCK, "scripts/setup_venv.py")
 _NATIVE_PATTERNS = ("CMakeLists.txt", "powerlab/native/**/*")
+_PACKAGE_FOLDERS = ("powerlab", "agents", "api", "dashboards", "migrations")
 _NATIVE_SUFFIXES = {".cpp", ".hpp", ".h", ".cmake", ".inc", ".txt", ".py"}
 
 
@@ -48,12 +49,19 @@ def native_sources(root: Path) -> Iterator[Path]:
                 yield path
 
 
+def packages(root: Path) -> list[str]:
+    """Return the folders of Python packages, because an editable install remembers which file each module lies in."""
+    found = {path.parent for folder in _PACKAGE_FOLDERS for path in root.glob(f"{folder}/**/*.py")}
+    return sorted(str(path.relative_to(root)) for path in found)
+
+
 def wanted_state(root: Path) -> dict[str, str]:
-    """Return what an up-to-date environment was made from: its place, its dependencies, its native sources."""
+    """Return what an up-to-date environment was made from: place, dependencies, native sources, package folders."""
     return {
         "root": str(root),
         "dependencies": digest(root / name for name in _DEPENDENCY_FILES),
         "native": digest(native_sources(root)),
+        "packages": hashlib.sha256("\n".join(packages(root)).encode()).hexdigest(),
     }
 
 
@@ -168,7 +176,7 @@ def ensure(environment: Environment, extra: str) -> bool:
         environment.install(widest)
         environment.note(wanted, EXTRAS_WITHIN[widest])
         return True
-    if noted.get("native") != wanted["native"]:
+    if any(noted.get(part) != wanted[part] for part in ("native", "packages")):
         environment.rebuild()
         environment.note(wanted, extras)
         return True

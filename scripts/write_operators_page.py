@@ -12,8 +12,8 @@ from pathlib import Path
 import onnx
 
 from node_cases import Outcome, Verdict, load_cases, run_cases
-from powerlab.engine.onnx_reader.build import OLDEST_OPSET
-from powerlab.engine.operators import SUPPORTED
+from powerlab.engine.frontend.onnx_reader.build import OLDEST_OPSET
+from powerlab.engine.ops import SUPPORTED
 
 _PAGE = Path(__file__).resolve().parent.parent / "docs" / "operators.md"
 

@@ -19,7 +19,8 @@ from powerlab.domain.sweep import SweepPlan
 from powerlab.protocol.messages import EnrolmentCode, EnrolRequest, SweepRequest
 from powerlab.protocol.records import SweepRecord
 from powerlab.protocol.wire import decode, encode
-from powerlab.store import open_store, queries
+from powerlab.store import open_store
+from powerlab.store.reads import queries
 from powerlab_agent.client import Client
 from powerlab_agent.state import Identity
 from server_examples import PLAN, capabilities, device

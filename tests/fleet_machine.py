@@ -21,10 +21,10 @@ from powerlab.protocol.bookings import BookingKind, BookingRecord, BookingReques
 from powerlab.protocol.labs import CampaignRequest, Each
 from powerlab.protocol.messages import SweepRequest
 from powerlab.protocol.records import JobRecord
-from powerlab.store import queries
-from powerlab.store.campaign_queries import campaign
 from powerlab.store.errors import ConflictError, ForbiddenError
-from powerlab.store.models import JobRow
+from powerlab.store.reads import queries
+from powerlab.store.reads.campaigns import campaign
+from powerlab.store.tables import JobRow
 from powerlab.store.writes import jobs
 from powerlab.store.writes.bookings import book, unbook
 from powerlab.store.writes.campaigns import submit_campaign

@@ -21,9 +21,10 @@ from powerlab.domain.run import Run
 from powerlab.domain.sweep import SweepPlan
 from powerlab.protocol.messages import EnrolmentCodeRequest, EnrolRequest, Finish, Lease, SweepRequest
 from powerlab.protocol.records import OVER, JobRecord, SweepState
-from powerlab.store import Store, queries
+from powerlab.store import Store
 from powerlab.store.errors import ConflictError, StaleLeaseError
-from powerlab.store.job_queries import JobFilter, list_jobs
+from powerlab.store.reads import queries
+from powerlab.store.reads.jobs import JobFilter, list_jobs
 from powerlab.store.writes import control, jobs
 from powerlab.store.writes.devices import enrol, make_enrolment_code
 from powerlab.store.writes.sweeps import submit_sweep

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from powerlab.modes import cgroup_folder, cgroup_v1, cgroup_v2
+from powerlab.modes.knobs.cpu_quota import cgroup_directory, cgroup_v1, cgroup_v2
 from powerlab.sysroot import SIMULATION_MARKER, Sysroot
 
 ROOT = "/sys/fs/cgroup"
@@ -18,7 +18,7 @@ ROOT = "/sys/fs/cgroup"
 def as_a_kernel(sysroot: Sysroot, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a new group have files, a process be in one group at a time, and a group with somebody in it stay."""
     sysroot.path(SIMULATION_MARKER).unlink()
-    real_make = cgroup_folder.make
+    real_make = cgroup_directory.make
 
     def write(root: Sysroot, path: str, value: str) -> None:
         file = root.path(path)
@@ -48,7 +48,7 @@ def as_a_kernel(sysroot: Sysroot, monkeypatch: pytest.MonkeyPatch) -> None:
             file.unlink()
         group.rmdir()
 
-    for module in (cgroup_folder, cgroup_v1, cgroup_v2):
+    for module in (cgroup_directory, cgroup_v1, cgroup_v2):
         monkeypatch.setattr(module, "write_value", write)
-    monkeypatch.setattr(cgroup_folder, "make", make)
-    monkeypatch.setattr(cgroup_folder, "os", SimpleNamespace(rmdir=rmdir))
+    monkeypatch.setattr(cgroup_directory, "make", make)
+    monkeypatch.setattr(cgroup_directory, "os", SimpleNamespace(rmdir=rmdir))

@@ -6,7 +6,7 @@ from powerlab.domain.power import Rail, RailQuantity, TotalFormula
 from powerlab.domain.quantity import Metric, Provenance
 from powerlab.domain.run import Run, Verdict
 from powerlab.domain.sweep import Point
-from powerlab.measure.record import Meter
+from powerlab.measure.recording.rails import Meter
 from powerlab.sysroot import Sysroot
 
 

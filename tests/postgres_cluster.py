@@ -16,7 +16,7 @@ from typing import Any
 
 from sqlalchemy import create_engine, text
 
-from powerlab.store.engine import parse_address
+from powerlab.store.database import parse_address
 from requires import missing
 
 _FAST = ("fsync=off", "full_page_writes=off", "synchronous_commit=off", "shared_buffers=16MB", "max_connections=40")

@@ -16,7 +16,7 @@ from powerlab.domain.workload import Workload
 from powerlab.measure.energy.total import total_energy
 from powerlab.measure.evidence import Evidence
 from powerlab.measure.figures import figures_of
-from powerlab.measure.latency import TimedInferences, latency_trace
+from powerlab.measure.percentiles.latency import TimedInferences, latency_trace
 
 SECOND = 1_000_000_000
 RECORDED_AT = "2026-01-02T03:04:05.678901+00:00"

@@ -10,8 +10,8 @@ from typing import NoReturn
 import pytest
 
 from powerlab.domain.power import Availability
-from powerlab.modes import cgroup
-from powerlab.modes.cpu_quota import CpuQuota
+from powerlab.modes.knobs.cpu_quota import cgroup
+from powerlab.modes.knobs.cpu_quota.knob import CpuQuota
 from powerlab.sysroot import Sysroot
 
 

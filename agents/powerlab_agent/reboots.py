@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import Setting
 from powerlab.domain.order import Stage
-from powerlab.modes.rebooting import Rebooting, check_can_go
-from powerlab.modes.way_home import WayHome
+from powerlab.modes.reboot.return_note import WayHome
+from powerlab.modes.reboot.transition import Rebooting, check_can_go
 from powerlab.sweep.host import Host
 from powerlab_agent.reboot_step import RebootStep
 from powerlab_agent.spool import Spool

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from powerlab.atomic_file import write_whole
 from powerlab.domain.device import SelfCheck
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.temperature import TemperatureLimits
-from powerlab.modes.way_home import WayHome
+from powerlab.modes.reboot.return_note import WayHome
 from powerlab.privileged import client as helper
 from powerlab.throttling.temperatures import watched_zones
-from powerlab.whole_file import write_whole
 from powerlab_agent.client import Client, ServerUnreachableError
 from powerlab_agent.clock import ServerClock
 from powerlab_agent.room import Limits, free_bytes, in_words

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.modes.lock import prepare_lock
+from powerlab.modes.undo.lock import prepare_lock
 from powerlab.privileged.client import be_the_helper
 from powerlab.privileged.protocol import SOCKET
 from powerlab.sysroot import Sysroot
-from powerlab_helper.allowed import Allowed
-from powerlab_helper.deeds import Deeds
-from powerlab_helper.listening import listening, only_helper
+from powerlab_helper.actions import Deeds
+from powerlab_helper.allowlist import Allowed
+from powerlab_helper.listening_socket import listening, only_helper
 from powerlab_helper.server import Server
 
 _DESCRIPTION = """\

@@ -20,7 +20,7 @@ from powerlab.privileged.protocol import (
     receive,
     send,
 )
-from powerlab_helper.deeds import Deeds
+from powerlab_helper.actions import Deeds
 
 _log = logging.getLogger("powerlab.helper")
 _REQUEST_TIMEOUT_S = 5.0

@@ -13,7 +13,7 @@ import secrets
 from anyio.to_thread import current_default_thread_limiter
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from powerlab.store.engine import CONNECTIONS
+from powerlab.store.database import CONNECTIONS
 from powerlab_api.problems import problem
 
 _LONGEST_WAIT_S = 3

@@ -15,7 +15,7 @@ from powerlab_api.guard import Guard
 from powerlab_api.job_watch import JobWatch
 from powerlab_api.metrics import Metrics
 from powerlab_api.metrics.requests import RequestMeter
-from powerlab_api.needs import check_needs
+from powerlab_api.roles import check_needs
 from powerlab_api.routes import (
     agents,
     audit_events,
@@ -34,7 +34,7 @@ from powerlab_api.routes import (
     models,
     points,
     runs,
-    sweep_life,
+    sweep_actions,
     sweeps,
     tokens,
     traces,
@@ -43,7 +43,7 @@ from powerlab_api.settings import Settings
 
 PREFIX = "/api/v1"
 _ROUTES = (
-    *(health, clock, devices, labels, agents, sweep_life, sweeps, campaigns, jobs, runs, traces, exports, layers),
+    *(health, clock, devices, labels, agents, sweep_actions, sweeps, campaigns, jobs, runs, traces, exports, layers),
     *(points, models, model_uploads, events, tokens, audit_events, bookings),
 )
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import Header, Response, status
 
 from powerlab.protocol.wire import encode
-from powerlab_api.answers import answer
+from powerlab_api.responses import answer
 
 UNCHANGED: dict[int | str, dict[str, Any]] = {304: {"description": "unchanged"}}
 """What a route with an ETag says of its answers."""

@@ -23,8 +23,8 @@ from powerlab.protocol.events import Event
 from powerlab.protocol.wire import encode
 from powerlab.store import Store
 from powerlab.store.errors import RetiredError
-from powerlab.store.event_queries import EventFilter, events_after
-from powerlab.store.retired import check_events_kept
+from powerlab.store.maintenance.retired import check_events_kept
+from powerlab.store.reads.events import EventFilter, events_after
 
 POLL_S = 1.0
 HEARTBEAT_S = 15.0

@@ -14,7 +14,7 @@ from fastapi.concurrency import run_in_threadpool
 from sqlalchemy.exc import SQLAlchemyError
 
 from powerlab.store import Store
-from powerlab.store.queue import devices_with_jobs
+from powerlab.store.reads.queue import devices_with_jobs
 
 LOOK_EVERY_S = 0.2
 _LARGEST_SHARE = 0.1

@@ -21,7 +21,7 @@ from powerlab.domain.workload import Workload
 from powerlab.protocol.chunks import payload_of, split
 from powerlab.protocol.messages import TraceChunk
 from powerlab.protocol.wire import digest, encode, to_document
-from powerlab.store.models import Base
+from powerlab.store.tables import Base
 
 LONG_SAMPLES, LONG_CHUNKS = 60_000, 3
 """A long run: half an hour at 100 Hz."""

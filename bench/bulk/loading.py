@@ -12,8 +12,8 @@ from psycopg.types.json import Jsonb
 from sqlalchemy import JSON, Boolean, Connection, Double, LargeBinary, Table
 from sqlalchemy.types import BigInteger, DateTime, Integer
 
-from powerlab.store.models import Base
-from powerlab.store.models.base import UtcDateTime
+from powerlab.store.tables import Base
+from powerlab.store.tables.base import UtcDateTime
 
 _ROWS = 20_000
 """Rows of one table that wait for the next load."""

@@ -11,7 +11,7 @@ from sqlalchemy import select, text
 from sqlalchemy.orm import Session
 
 from bulk.fleet import MODELS, MODES
-from powerlab.store.models import DeviceRow, JobRow, LayerProfileRow, RunRow, SweepRow, TraceChunkRow
+from powerlab.store.tables import DeviceRow, JobRow, LayerProfileRow, RunRow, SweepRow, TraceChunkRow
 from powerlab.studies.registry import STUDIES
 from powerlab_dashboards.charts.registry import LAYER_CHARTS, RUN_CHARTS, SWEEP_CHARTS
 

@@ -8,8 +8,8 @@ from contextlib import closing
 from sqlalchemy import func, select
 
 from powerlab.store import open_store
-from powerlab.store.models import AuditEventRow, DeviceTallyRow, JobRow, PointRow, RunRow, TraceChunkRow
-from powerlab.store.queries import recorded
+from powerlab.store.reads.queries import recorded
+from powerlab.store.tables import AuditEventRow, DeviceTallyRow, JobRow, PointRow, RunRow, TraceChunkRow
 from service.ledger import Ledger
 from service.recordings import CHUNKS, PLAN, SAMPLES
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from sqlalchemy import create_engine, text
 
-from powerlab.store.engine import parse_address
+from powerlab.store.database import parse_address
 from service.check import faults
 from service.fleet import Load, unleash
 from service.ledger import Ledger

@@ -7,8 +7,8 @@ import os
 from alembic import context
 from sqlalchemy import Connection
 
-from powerlab.store.engine import changing_tables, make_engine
-from powerlab.store.models import Base
+from powerlab.store.database import changing_tables, make_engine
+from powerlab.store.tables import Base
 
 
 def _migrate(connection: Connection) -> None:

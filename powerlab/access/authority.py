@@ -17,8 +17,8 @@ from powerlab.access.session_cookie import COOKIE, VALID_S, fingerprint, seal, u
 from powerlab.protocol.access import Role, TokenRecord
 from powerlab.store import Store
 from powerlab.store.errors import ForbiddenError, UnauthorisedError
+from powerlab.store.reads.tokens import session_key, token_by_hash, token_by_id
 from powerlab.store.secrets import sha256
-from powerlab.store.token_queries import session_key, token_by_hash, token_by_id
 from powerlab.store.writes.audit import record
 from powerlab.store.writes.tokens import is_use_due, note_use
 

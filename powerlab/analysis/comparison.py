@@ -19,7 +19,7 @@ from powerlab.domain.budget import combined, of_metric
 from powerlab.domain.quantity import METRICS, Metric, Provenance
 from powerlab.domain.run import Contribution, EffectKind, Run
 from powerlab.domain.statistics import NORMAL_95, student_95
-from powerlab.domain.student import two_sided_level
+from powerlab.domain.students_t import two_sided_level
 
 SHARED_EFFECTS = frozenset({"gain", "offset"})
 """Errors of a sensor itself: the same at every load, and so in both points of a ratio."""

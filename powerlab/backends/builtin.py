@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from powerlab.backends.base import LoadOptions
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
-from powerlab.engine.load import load_graph
-from powerlab.engine.made_inputs import made_inputs
+from powerlab.engine.frontend.load import load_graph
+from powerlab.engine.frontend.synthetic_inputs import made_inputs
 from powerlab.engine.passes import optimise
 from powerlab.engine.session import SPIN_US
 

@@ -12,9 +12,9 @@ from powerlab.backends.offers import check_offers
 from powerlab.backends.packages import required
 from powerlab.backends.tflite_model import tflite_model
 from powerlab.domain.errors import PowerlabError
-from powerlab.engine.graph import Graph
-from powerlab.engine.load import load_graph
-from powerlab.engine.made_inputs import made_inputs
+from powerlab.engine.frontend.load import load_graph
+from powerlab.engine.frontend.synthetic_inputs import made_inputs
+from powerlab.engine.ir.graph import Graph
 from powerlab.engine.passes import optimise_for_others
 
 

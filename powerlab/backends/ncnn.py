@@ -13,10 +13,10 @@ from powerlab.backends.ncnn_model import ncnn_model
 from powerlab.backends.offers import check_offers
 from powerlab.backends.packages import required
 from powerlab.domain.errors import PowerlabError
-from powerlab.engine.graph import Graph
-from powerlab.engine.load import load_graph
-from powerlab.engine.lower.attributes import number
-from powerlab.engine.made_inputs import made_inputs
+from powerlab.engine.codegen.attributes import number
+from powerlab.engine.frontend.load import load_graph
+from powerlab.engine.frontend.synthetic_inputs import made_inputs
+from powerlab.engine.ir.graph import Graph
 from powerlab.engine.passes import optimise_for_others
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.engine.graph import Graph, Node, TensorInfo
+from powerlab.engine.ir.graph import Graph, Node, TensorInfo
 
 OPSET = 17
 IR_VERSION = 8

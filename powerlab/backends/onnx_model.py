@@ -14,9 +14,9 @@ import numpy as np
 from powerlab.backends.onnx_export import export_onnx
 from powerlab.backends.packages import required
 from powerlab.domain.errors import PowerlabError
-from powerlab.engine.graph import Graph
-from powerlab.engine.load import load_graph, split_size
-from powerlab.engine.zoo import ZOO
+from powerlab.engine.frontend.load import load_graph, split_size
+from powerlab.engine.frontend.zoo import ZOO
+from powerlab.engine.ir.graph import Graph
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

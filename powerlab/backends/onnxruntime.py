@@ -12,7 +12,7 @@ from powerlab.backends.offers import check_offers, check_threads
 from powerlab.backends.onnx_model import OnnxModel, onnx_model
 from powerlab.backends.packages import required
 from powerlab.domain.errors import PowerlabError
-from powerlab.engine.made_inputs import made_inputs
+from powerlab.engine.frontend.synthetic_inputs import made_inputs
 
 PROCESSOR = "CPUExecutionProvider"
 _ERRORS_ONLY = 3

@@ -11,7 +11,7 @@ from powerlab.backends.offers import check_offers, check_threads
 from powerlab.backends.onnx_model import OnnxModel, onnx_model
 from powerlab.backends.packages import required
 from powerlab.domain.errors import PowerlabError
-from powerlab.engine.made_inputs import made_inputs
+from powerlab.engine.frontend.synthetic_inputs import made_inputs
 
 _TYPES = {"fp32": "f32", "bf16": "bf16", "fp16": "f16"}
 """powerlab's word for a precision and OpenVINO's."""

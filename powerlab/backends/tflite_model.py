@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from powerlab.backends.translation import rule_for
 from powerlab.domain.errors import PowerlabError
-from powerlab.engine.graph import Graph, Node
-from powerlab.engine.lower.attributes import integers, number
-from powerlab.engine.operators.activation import NO_CLAMP, NO_SLOPE, slope_of
+from powerlab.engine.codegen.attributes import integers, number
+from powerlab.engine.ir.graph import Graph, Node
+from powerlab.engine.ops.activation import NO_CLAMP, NO_SLOPE, slope_of
 
 Array = NDArray[Any]
 

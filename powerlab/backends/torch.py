@@ -19,11 +19,11 @@ from powerlab.backends.base import LoadOptions
 from powerlab.backends.offers import check_offers, check_threads
 from powerlab.backends.packages import required
 from powerlab.backends.translation import rule_for
-from powerlab.engine.graph import Graph, Node
-from powerlab.engine.load import load_graph
-from powerlab.engine.lower.attributes import integers, number
-from powerlab.engine.made_inputs import made_inputs
-from powerlab.engine.operators.activation import NO_CLAMP, NO_SLOPE, slope_of
+from powerlab.engine.codegen.attributes import integers, number
+from powerlab.engine.frontend.load import load_graph
+from powerlab.engine.frontend.synthetic_inputs import made_inputs
+from powerlab.engine.ir.graph import Graph, Node
+from powerlab.engine.ops.activation import NO_CLAMP, NO_SLOPE, slope_of
 from powerlab.engine.passes import optimise_for_others
 
 Tensor = Any

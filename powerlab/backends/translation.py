@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.engine.graph import Node
+from powerlab.engine.ir.graph import Node
 
 _Rule = TypeVar("_Rule")
 

@@ -55,7 +55,7 @@ def _found(args: argparse.Namespace) -> Audit:
     if args.server is not None:
         return connect(args.server).audit(args.run_id)
     opened = open_existing(args.database)
-    from powerlab.store.audit import audit_run
+    from powerlab.store.reads.run_audit import audit_run
 
     with closing(opened) as store, store.session() as session:
         return audit_run(session, args.run_id)

@@ -22,7 +22,7 @@ from powerlab.domain.statistics import NORMAL_95
 from powerlab.measure.lag.calibration import Calibration, keep, place
 from powerlab.measure.lag.edges import RailLag
 from powerlab.measure.lag.step_load import SAMPLE_PERIOD_S, StepLoad, level_s, measured_lags
-from powerlab.measure.record import Meter
+from powerlab.measure.recording.rails import Meter
 from powerlab.sweep.meter import LONGEST_WATCH_S, choose_meter, watched_meter
 
 _FEWEST_CYCLES, _MOST_CYCLES = 4, 200

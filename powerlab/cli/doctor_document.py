@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.engine.tiers import choose_tier
-from powerlab.modes.way_home import WayHome
+from powerlab.engine.target.tiers import choose_tier
+from powerlab.modes.reboot.return_note import WayHome
 from powerlab.power.cross_check import cross_check
-from powerlab.power.watch import Watched, corrected, watch
+from powerlab.power.sampling.update_period import Watched, corrected, watch
 from powerlab.throttling.registry import probe_watches
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from powerlab.cli.engine_tune import add_tune_parser, tune
 from powerlab.domain.errors import PowerlabError
 
 if TYPE_CHECKING:
-    from powerlab.engine.graph import TensorInfo
+    from powerlab.engine.ir.graph import TensorInfo
 
 _DESCRIPTION = "Run a model once on the built-in engine, say what is in it, or list the operators the engine reads."
 
@@ -96,7 +96,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _run(args: argparse.Namespace) -> int:
     from powerlab.cli.npz import check_writable, read_npz, write_npz
-    from powerlab.engine import Session, cpus
+    from powerlab.engine import Session
+    from powerlab.engine.target import cpus
 
     check_writable(args.output)
     inputs = read_npz(args.input)
@@ -122,10 +123,10 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _info(args: argparse.Namespace) -> int:
-    from powerlab.engine.load import load_graph
+    from powerlab.engine.frontend.load import load_graph
+    from powerlab.engine.ir.statistics import mac_count, operator_counts, parameter_count
     from powerlab.engine.passes import optimise
-    from powerlab.engine.passes.fold_constants import fold_constants
-    from powerlab.engine.statistics import mac_count, operator_counts, parameter_count
+    from powerlab.engine.passes.fold.constants import fold_constants
 
     loaded = load_graph(args.model, _shapes(args.input_shape))
     optimised = optimise(loaded)
@@ -175,7 +176,7 @@ def _print_info(document: dict[str, object]) -> None:
 
 
 def _operators(args: argparse.Namespace) -> int:
-    from powerlab.engine.operators import SUPPORTED
+    from powerlab.engine.ops import SUPPORTED
 
     print(json.dumps(sorted(SUPPORTED)) if args.json else "\n".join(sorted(SUPPORTED)))
     return 0

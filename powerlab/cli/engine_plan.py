@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from powerlab.engine.plan_listing import ListedStep
+    from powerlab.engine.runtime.plan_listing import ListedStep
 
 _DESCRIPTION = """\
 Say how MODEL is computed here, layer by layer: algorithm, kernel, register tile, how the work is cut for threads and
@@ -59,13 +59,13 @@ def plan_document(args: argparse.Namespace) -> dict[str, Any]:
         PowerlabError: the model cannot be read or run.
     """
     from powerlab.engine import Session
-    from powerlab.engine.arm_cores import arm_features
-    from powerlab.engine.ceilings import measure_ceilings
-    from powerlab.engine.load import load_graph
-    from powerlab.engine.machine import this_machine
+    from powerlab.engine.frontend.load import load_graph
     from powerlab.engine.passes import optimise
-    from powerlab.engine.plan_listing import list_steps, measure_steps
-    from powerlab.engine.tiers import choose_tier
+    from powerlab.engine.runtime.plan_listing import list_steps, measure_steps
+    from powerlab.engine.target.arm_cores import arm_features
+    from powerlab.engine.target.ceilings import measure_ceilings
+    from powerlab.engine.target.machine import this_machine
+    from powerlab.engine.target.tiers import choose_tier
     from powerlab.sysroot import Sysroot
 
     graph = optimise(load_graph(args.model, batch_size=args.batch))

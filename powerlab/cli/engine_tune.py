@@ -65,11 +65,11 @@ def tuned_shapes(args: argparse.Namespace, timer: Any) -> list[ShapeTuned]:
         PowerlabError: the model cannot be read, the number of threads makes no sense, or the file cannot be kept.
     """
     from powerlab.cli.progress import measuring
-    from powerlab.engine.load import load_graph
-    from powerlab.engine.machine import this_machine
+    from powerlab.engine.frontend.load import load_graph
     from powerlab.engine.passes import optimise
     from powerlab.engine.session import check_threads
-    from powerlab.engine.tiers import choose_tier
+    from powerlab.engine.target.machine import this_machine
+    from powerlab.engine.target.tiers import choose_tier
     from powerlab.engine.tuning.kept import keep_tunings, read_tunings, this_place
     from powerlab.engine.tuning.models import model_shapes, tune_model
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from powerlab.backends.packages import PACKAGES, check_installed, installed_version
 from powerlab.backends.registry import BACKENDS
 from powerlab.domain.sweep import Point, SweepPlan
-from powerlab.measure.trial import refusal
+from powerlab.measure.worker.load_check import refusal
 
 ALL_ENGINES = "all"
 

@@ -74,7 +74,7 @@ def _runs(args: argparse.Namespace) -> Iterator[bytes]:
 
     runs = _begun(stored_runs(args))
     if args.format == "parquet":
-        from powerlab.store.parquet import rows_as_parquet
+        from powerlab.store.reads.parquet import rows_as_parquet
 
         return rows_as_parquet(FIGURE_COLUMNS, figure_rows(runs))
     return _encoded(csv_lines(runs) if args.format == "csv" else ndjson_lines(runs))
@@ -82,12 +82,12 @@ def _runs(args: argparse.Namespace) -> Iterator[bytes]:
 
 def _traces(args: argparse.Namespace) -> Iterator[bytes]:
     from powerlab.protocol.trace_export import trace_csv_lines, trace_ndjson_lines
-    from powerlab.store.trace_stream import chosen_run, stream_chunks
+    from powerlab.store.reads.trace_stream import chosen_run, stream_chunks
 
     with closing(open_existing(args.database)) as store, store.session() as session:
         chunks = stream_chunks(session, args.sweep, chosen_run(session, args.sweep, args.run_id))
         if args.format == "parquet":
-            from powerlab.store.parquet import traces_as_parquet
+            from powerlab.store.reads.parquet import traces_as_parquet
 
             yield from traces_as_parquet(chunks)
         else:

@@ -29,7 +29,7 @@ from powerlab.domain.layers import LayerProfile
 from powerlab.domain.preflight import check_plan
 from powerlab.domain.run import Verdict
 from powerlab.domain.sweep import Point, SweepPlan
-from powerlab.engine.load import load_graph
+from powerlab.engine.frontend.load import load_graph
 from powerlab.measure.layers.session import (
     LayersFinished,
     LayersRequest,
@@ -37,8 +37,8 @@ from powerlab.measure.layers.session import (
     WindowDone,
     measure_layers,
 )
-from powerlab.measure.process import WorkerError
-from powerlab.measure.record import Meter
+from powerlab.measure.recording.rails import Meter
+from powerlab.measure.worker.process import WorkerError
 from powerlab.sweep.advice import enough_s
 from powerlab.sweep.host import Host
 from powerlab.sweep.meter import choose_meter, watch_s, watched_meter

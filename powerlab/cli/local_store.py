@@ -177,7 +177,7 @@ def _begin(store: Store, device: Device, capabilities: Capabilities, plan: Sweep
 def _device_id(session: Session, store: Store, device: Device, capabilities: Capabilities) -> str:
     """Return the device of that name, with what it says about itself now; a new one is enrolled."""
     from powerlab.protocol.messages import Description, EnrolmentCodeRequest, EnrolRequest
-    from powerlab.store.queries import list_devices
+    from powerlab.store.reads.queries import list_devices
     from powerlab.store.writes.devices import describe, enrol, make_enrolment_code
 
     now = store.clock()

@@ -25,8 +25,8 @@ def check_model_file(path: Path) -> str | None:
     Raises:
         PowerlabError: the file cannot be read, is no ONNX model, or keeps weights in other files.
     """
-    from powerlab.engine.load import load_graph
-    from powerlab.engine.onnx_reader.external import external_tensor
+    from powerlab.engine.frontend.load import load_graph
+    from powerlab.engine.frontend.onnx_reader.external import external_tensor
 
     try:
         with path.open("rb") as file:

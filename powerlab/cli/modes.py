@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from powerlab.domain.mode import Setting
     from powerlab.modes.controller import ModeController
-    from powerlab.modes.way_home import WayHome
+    from powerlab.modes.reboot.return_note import WayHome
 
 _DESCRIPTION = """\
 List the power modes this machine can be set to, show what one sets, set one to stay, or go back.
@@ -89,7 +89,7 @@ def _run(args: argparse.Namespace) -> int:
     from powerlab.cli import modes_report as report
     from powerlab.domain.errors import PowerlabError
     from powerlab.modes.controller import ModeController
-    from powerlab.modes.way_home import WayHome
+    from powerlab.modes.reboot.return_note import WayHome
     from powerlab.state_dir import state_dir
     from powerlab.sysroot import Sysroot
 

@@ -15,8 +15,8 @@ from powerlab.domain.power import Availability
 from powerlab.modes.base import Knob, KnobProbe
 from powerlab.modes.controller import ModeController
 from powerlab.modes.naming import OWN_MODES, listed_own_modes, own_modes
+from powerlab.modes.reboot.return_note import WayHome
 from powerlab.modes.registry import KNOBS
-from powerlab.modes.way_home import WayHome
 from powerlab.sysroot import Sysroot
 
 

@@ -13,8 +13,8 @@ from powerlab.cli import EXIT_OK
 from powerlab.cli.run_source import open_existing
 from powerlab.cli.trace_home import trace_home
 from powerlab.domain.errors import PowerlabError
-from powerlab.store.models.retirement import Kind
-from powerlab.store.retention import check_months, retire
+from powerlab.store.maintenance.retention import check_months, retire
+from powerlab.store.tables.retirement import Kind
 
 _ROWS = {Kind.TRACES: "chunks of traces", Kind.EVENTS: "live events", Kind.AUDIT: "events of the log"}
 

@@ -23,8 +23,8 @@ def stored_runs(args: argparse.Namespace) -> Iterator[Run]:
         verdict = Verdict(args.verdict) if args.verdict else None
         yield from connect(args.server).runs(sweep_id=args.sweep, model=args.model, verdict=verdict)
         return
-    from powerlab.store import queries
-    from powerlab.store.filters import RunFilter
+    from powerlab.store.reads import queries
+    from powerlab.store.reads.filters import RunFilter
 
     wish = RunFilter(sweep_id=args.sweep, model=args.model, verdict=Verdict(args.verdict) if args.verdict else None)
     with closing(open_existing(args.database)) as store, store.session() as session:
@@ -38,7 +38,7 @@ def stored_run(args: argparse.Namespace) -> Run:
     """Return the run ``args.run_id``; raises PowerlabError where there is none."""
     if args.server is not None:
         return connect(args.server).run(args.run_id)
-    from powerlab.store import queries
+    from powerlab.store.reads import queries
 
     with closing(open_existing(args.database)) as store, store.session() as session:
         return queries.run(session, queries.run_id_from(session, args.run_id))

@@ -19,11 +19,11 @@ from powerlab.cli.exposure import Exposure
 from powerlab.domain.errors import PowerlabError
 from powerlab.protocol.messages import EnrolmentCodeRequest
 from powerlab.store import Store
-from powerlab.store.models.retirement import Kind
-from powerlab.store.monthly import kept_up
-from powerlab.store.summing import kept_summed
-from powerlab.store.token_queries import has_admin
-from powerlab.store.traces.keeping import kept_compact
+from powerlab.store.maintenance.summary_worker import kept_summed
+from powerlab.store.maintenance.worker import kept_up
+from powerlab.store.reads.tokens import has_admin
+from powerlab.store.tables.retirement import Kind
+from powerlab.store.traces.compaction_worker import kept_compact
 from powerlab.store.writes.devices import make_enrolment_code
 from powerlab_api.app import create_app
 from powerlab_api.event_stream import Streams

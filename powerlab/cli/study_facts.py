@@ -14,13 +14,13 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import CURRENT_MODE_NAME
 from powerlab.domain.sweep import Point, SweepPlan
 from powerlab.domain.workload import Workload
-from powerlab.engine.load import load_graph, split_size
-from powerlab.engine.memory import live_bytes, weight_bytes
+from powerlab.engine.frontend.load import load_graph, split_size
+from powerlab.engine.frontend.zoo import ZOO
 from powerlab.engine.passes import optimise
-from powerlab.engine.zoo import ZOO
-from powerlab.measure.process import Worker, WorkerError
-from powerlab.measure.record import Meter
+from powerlab.engine.runtime.memory import live_bytes, weight_bytes
+from powerlab.measure.recording.rails import Meter
 from powerlab.measure.run import load_request, worker_cores
+from powerlab.measure.worker.process import Worker, WorkerError
 from powerlab.studies.planning import Here
 from powerlab.studies.study import Study
 

@@ -28,7 +28,7 @@ from powerlab.domain.preflight import check_plan
 from powerlab.domain.quantity import Metric, Provenance
 from powerlab.domain.rigour import Rigour
 from powerlab.domain.sweep import SweepPlan
-from powerlab.measure.expected import expected_s
+from powerlab.measure.duration import expected_s
 from powerlab.studies.latex import latex_document
 from powerlab.studies.page import html_document
 from powerlab.studies.planning import Planned, plan_study

@@ -69,7 +69,7 @@ def find_sweep(word: str, args: argparse.Namespace) -> SweepRuns:
     has_database = importlib.util.find_spec("sqlalchemy") is not None and default_store().is_file()
     if args.database is None and kept.is_file() and not has_database:
         return _from_file(kept)
-    from powerlab.store import queries
+    from powerlab.store.reads import queries
 
     with closing(open_existing(args.database)) as store, store.session() as session:
         record = sweeping.only_sweep(queries.list_sweeps(session), word)

@@ -20,7 +20,7 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.domain.power import Rail, RailQuantity, Trace
 from powerlab.domain.quantity import Provenance
 from powerlab.measure.energy.rail import rail_energy
-from powerlab.power.tegrastats import OFFSET_STEPS, RELATIVE_ERROR, Line, parse_line, power_step_w
+from powerlab.power.sources.tegrastats import OFFSET_STEPS, RELATIVE_ERROR, Line, parse_line, power_step_w
 
 _JUMP_STEPS, _JUMP_S = 3.0, 2.0
 """Dates further apart than that many usual steps and seconds, or running backwards, are a jump."""

@@ -93,7 +93,7 @@ class DatabaseTokens:
 
     def tokens(self) -> Iterator[TokenRecord]:
         """Yield every token, newest first."""
-        from powerlab.store.token_queries import list_tokens
+        from powerlab.store.reads.tokens import list_tokens
 
         with self.store.session() as session:
             yield from list_tokens(session)

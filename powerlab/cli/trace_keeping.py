@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def move_all(args: argparse.Namespace) -> int:
     """Move traces out of the database."""
     with _opened(args) as (store, home):
-        from powerlab.store.traces.moving import move
+        from powerlab.store.traces.relocation import move
 
         runs = chunks = samples = before = after = damaged = 0
         for one in move(store, home):

@@ -11,20 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.engine.batch_axis import check_images_apart
-from powerlab.engine.cpus import usable_cpus
-from powerlab.engine.graph import Graph
-from powerlab.engine.lower import chosen_algorithms, lower
-from powerlab.engine.lower.convolutions import Chooser
-from powerlab.engine.machine import this_machine
-from powerlab.engine.operand import Element, as_floats, element_of, readable
-from powerlab.engine.plan import build_plan
-from powerlab.engine.program import Floats
-from powerlab.engine.slices import SlicedPlan, check_slices, doubled_shapes, slice_shapes
-from powerlab.engine.tiers import Tier, choose_tier
+from powerlab.engine.codegen import chosen_algorithms, lower
+from powerlab.engine.codegen.batch_axis import check_images_apart
+from powerlab.engine.codegen.convolutions.choosing import Chooser
+from powerlab.engine.codegen.work import step_work
+from powerlab.engine.ir.graph import Graph
+from powerlab.engine.program.operand import Element, as_floats, element_of, readable
+from powerlab.engine.program.program import Floats
+from powerlab.engine.runtime.plan import build_plan
+from powerlab.engine.runtime.slices import SlicedPlan, check_slices, doubled_shapes, slice_shapes
+from powerlab.engine.target.cpus import usable_cpus
+from powerlab.engine.target.machine import this_machine
+from powerlab.engine.target.tiers import Tier, choose_tier
 from powerlab.engine.tuning.choosing import by_tuning
 from powerlab.engine.tuning.kept import has_tunings, read_tunings, this_place
-from powerlab.engine.work import step_work
 
 SPIN_US = 200
 """How long an engine thread that has nothing to do spins before it sleeps, in microseconds."""
@@ -228,7 +228,7 @@ def _optimised(model: str | Path | Graph, shapes: Mapping[str, tuple[int, ...]] 
         if shapes:
             raise PowerlabError("a graph has its shapes already; give shapes with a model's name or path only.")
         return model
-    from powerlab.engine.load import load_graph
+    from powerlab.engine.frontend.load import load_graph
     from powerlab.engine.passes import optimise
 
     return optimise(load_graph(model, shapes))

@@ -12,7 +12,7 @@ from powerlab.domain.validity import worst_verdict
 from powerlab.measure.energy.idle import idle_around
 from powerlab.measure.energy.total import energy_budget, energy_metrics
 from powerlab.measure.evidence import Evidence
-from powerlab.measure.latency import TimedInferences, percentile_ms
+from powerlab.measure.percentiles.latency import TimedInferences, percentile_ms
 from powerlab.measure.rules.stalled import stalled_s
 from powerlab.measure.scenarios.registry import latency_metrics_from
 from powerlab.measure.steady.temperature_metrics import temperature_metrics

@@ -16,9 +16,9 @@ from powerlab.backends.packages import PACKAGES
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.sweep import Point, SweepPlan
 from powerlab.domain.workload import Workload
-from powerlab.measure.process import Worker, WorkerError
-from powerlab.measure.record import Meter
+from powerlab.measure.recording.rails import Meter
 from powerlab.measure.run import load_request, worker_cores
+from powerlab.measure.worker.process import Worker, WorkerError
 
 Outputs = Mapping[str, NDArray[np.float32]]
 

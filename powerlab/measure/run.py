@@ -19,22 +19,22 @@ from powerlab.domain.quantity import Provenance
 from powerlab.domain.rigour import least_inferences
 from powerlab.domain.run import Finding, Run, Verdict
 from powerlab.domain.sweep import Point, SweepPlan
-from powerlab.measure.background import BackgroundLoad, background_limit_cores
-from powerlab.measure.clocks import read_clocks
-from powerlab.measure.cores import check_usable
-from powerlab.measure.device_state import read_device_state
 from powerlab.measure.evidence import Evidence
 from powerlab.measure.figures import figures_of
 from powerlab.measure.heat.guard import HeatGuard
-from powerlab.measure.latency import TimedInferences, latency_trace
-from powerlab.measure.messages import Load, Measure
-from powerlab.measure.process import Worker
-from powerlab.measure.record import IdleBaseline, Meter, Recording, idle_baseline
+from powerlab.measure.percentiles.latency import TimedInferences, latency_trace
+from powerlab.measure.recording.background_load import BackgroundLoad, background_limit_cores
+from powerlab.measure.recording.clocks import read_clocks
+from powerlab.measure.recording.device_state import read_device_state
+from powerlab.measure.recording.rails import IdleBaseline, Meter, Recording, idle_baseline
 from powerlab.measure.scenarios.registry import SCENARIOS
 from powerlab.measure.steady.cool_down import cool_down
 from powerlab.measure.steady.temperature import Thermometer
 from powerlab.measure.steady.warm_up import warm_up
-from powerlab.modes.cpu_quota import join
+from powerlab.measure.worker.cores import check_usable
+from powerlab.measure.worker.messages import Load, Measure
+from powerlab.measure.worker.process import Worker
+from powerlab.modes.knobs.cpu_quota.knob import join
 from powerlab.throttling.guard import Guard
 
 

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from powerlab.domain.mode import PowerMode, Setting
 from powerlab.domain.power import Availability
-from powerlab.modes.grants import Grant
+from powerlab.modes.io.permissions import Grant
 from powerlab.sysroot import Sysroot
 
 

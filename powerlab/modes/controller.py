@@ -11,14 +11,14 @@ from powerlab.domain.choices import meant
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import CURRENT_MODE, PowerMode, Setting, reboot_command
 from powerlab.domain.power import Availability
-from powerlab.modes import heat
 from powerlab.modes.base import Knob, KnobProbe
-from powerlab.modes.journal import Entry, Journal, boot_id, place_of
-from powerlab.modes.lock import device_lock
+from powerlab.modes.io import thermal_caps
 from powerlab.modes.naming import JOINT, find_mode, listed_own_modes, why_not
 from powerlab.modes.registry import KNOBS
 from powerlab.modes.settings import Board
-from powerlab.modes.way_back import WayBack
+from powerlab.modes.undo.journal import Entry, Journal, boot_id, place_of
+from powerlab.modes.undo.lock import device_lock
+from powerlab.modes.undo.restore import WayBack
 from powerlab.sysroot import Sysroot
 
 
@@ -216,7 +216,9 @@ class ModeController:
         return mode
 
     def _begin(self, mode: PowerMode) -> Entry:
-        if heat.holds(self._sysroot) and not self._sysroot.simulated:  # a simulated board's limits do not hide it
+        if (
+            thermal_caps.holds(self._sysroot) and not self._sysroot.simulated
+        ):  # a simulated board's limits do not hide it
             raise PowerlabError(
                 f"{mode.name} is not set now: heat holds the clocks of this device down and hides what their limits are"
                 " set to, so they could not be put back; let it cool down or give it more air, and try again."

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from powerlab.modes.base import Knob
-from powerlab.modes.cpu_quota import CpuQuota
-from powerlab.modes.cpufreq import CpuFreq
-from powerlab.modes.emc import Emc
-from powerlab.modes.gpu_devfreq import GpuDevfreq
-from powerlab.modes.hotplug import Hotplug
-from powerlab.modes.jetson_clocks import JetsonClocks
-from powerlab.modes.nvml_limit import NvmlLimit
-from powerlab.modes.nvpmodel import Nvpmodel
-from powerlab.modes.platform_profile import PlatformProfile
-from powerlab.modes.rapl_limit import RaplLimit
+from powerlab.modes.knobs.cpu_quota.knob import CpuQuota
+from powerlab.modes.knobs.cpufreq.knob import CpuFreq
+from powerlab.modes.knobs.emc.knob import Emc
+from powerlab.modes.knobs.gpu_devfreq import GpuDevfreq
+from powerlab.modes.knobs.hotplug import Hotplug
+from powerlab.modes.knobs.jetson_clocks.knob import JetsonClocks
+from powerlab.modes.knobs.nvml_limit.knob import NvmlLimit
+from powerlab.modes.knobs.nvpmodel.knob import Nvpmodel
+from powerlab.modes.knobs.platform_profile import PlatformProfile
+from powerlab.modes.knobs.rapl_limit import RaplLimit
 
 KNOBS: tuple[Knob, ...] = (
     Nvpmodel(),

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import Setting
 from powerlab.domain.power import Availability
-from powerlab.modes import heat
 from powerlab.modes.base import Knob
+from powerlab.modes.io import thermal_caps
 from powerlab.sysroot import Sysroot
 
 Key = tuple[str, str]
@@ -123,7 +123,7 @@ class Board:
             value = now.get(key_of(setting))
             if value is not None and setting.target.endswith(_SHOWS_WHAT_RUNS):
                 continue
-            if value != setting.value and not (value and heat.explains(self._sysroot, setting, value)):
+            if value != setting.value and not (value and thermal_caps.explains(self._sysroot, setting, value)):
                 found = "cannot be read" if value is None else f"reads {value}"
                 return f"{setting.knob} {setting.target} should be {setting.value} and {found}"
         return None

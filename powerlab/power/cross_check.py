@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from powerlab.power.base import FileChannel, PolledChannel, PowerSource
-from powerlab.power.ina238 import Ina238
-from powerlab.power.ina3221 import Ina3221
-from powerlab.power.jtop import Jtop
-from powerlab.power.scan import parse_integer
-from powerlab.power.tegrastats import Tegrastats
+from powerlab.power.sources.ina238.source import Ina238
+from powerlab.power.sources.ina3221 import Ina3221
+from powerlab.power.sources.jtop.source import Jtop
+from powerlab.power.sources.scan import parse_integer
+from powerlab.power.sources.tegrastats import Tegrastats
 from powerlab.sysroot import Sysroot
 
 FILES: tuple[PowerSource, ...] = (Ina3221(), Ina238())

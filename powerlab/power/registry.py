@@ -8,17 +8,17 @@ from powerlab.boards.registry import detect
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.power import Availability, SourceProbe
 from powerlab.power.base import Channel, PowerSource
-from powerlab.power.battery import Battery
-from powerlab.power.estimate import Estimate
-from powerlab.power.hwmon import Hwmon
-from powerlab.power.ina238 import Ina238
-from powerlab.power.ina3221 import Ina3221
-from powerlab.power.ipmi import Ipmi
-from powerlab.power.jtop import Jtop
-from powerlab.power.meter import Meter
-from powerlab.power.nvml import Nvml
-from powerlab.power.rapl import Rapl
-from powerlab.power.tegrastats import Tegrastats
+from powerlab.power.sources.battery.source import Battery
+from powerlab.power.sources.estimate import Estimate
+from powerlab.power.sources.hwmon.source import Hwmon
+from powerlab.power.sources.ina238.source import Ina238
+from powerlab.power.sources.ina3221 import Ina3221
+from powerlab.power.sources.ipmi import Ipmi
+from powerlab.power.sources.jtop.source import Jtop
+from powerlab.power.sources.meter import Meter
+from powerlab.power.sources.nvml import Nvml
+from powerlab.power.sources.rapl import Rapl
+from powerlab.power.sources.tegrastats import Tegrastats
 from powerlab.power.total import choose_total
 from powerlab.sysroot import Sysroot
 

@@ -14,9 +14,9 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.store.engine import WRITE_OPTION, changing_tables, make_engine
+from powerlab.store.database import WRITE_OPTION, changing_tables, make_engine
 from powerlab.store.events import note_changes, publish
-from powerlab.store.partitions import make_ahead
+from powerlab.store.maintenance.partitions import make_ahead
 from powerlab.store.schema import bring_up_to_date
 from powerlab.store.traces.base import TraceStore
 from powerlab.store.traces.database import DatabaseTraceStore

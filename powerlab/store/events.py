@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 
 from powerlab.protocol.events import EventKind
 from powerlab.protocol.records import SweepState
-from powerlab.store.models import DeviceRow, EventRow, JobRow, RunRow, SweepRow
+from powerlab.store.tables import DeviceRow, EventRow, JobRow, RunRow, SweepRow
 
 _LOCK_KEY = 0x706F7765_6576656E
 """PostgreSQL's advisory lock for the order of events: "poweeven" in ASCII."""

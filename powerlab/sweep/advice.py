@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from powerlab.domain.sweep import SweepPlan
-from powerlab.measure.record import Meter
+from powerlab.measure.recording.rails import Meter
 from powerlab.measure.validity import MIN_UPDATES_FLAGGED, MIN_UPDATES_VOID
 from powerlab.throttling.zones import Zones
 

@@ -10,8 +10,8 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.domain.power import Availability, Rail
 from powerlab.domain.quantity import common_provenance
 from powerlab.measure.lag.calibration import fitting, kept, place, with_lags
-from powerlab.measure.record import Meter
-from powerlab.power.watch import corrected, watch
+from powerlab.measure.recording.rails import Meter
+from powerlab.power.sampling.update_period import corrected, watch
 from powerlab.sysroot import Sysroot
 
 LONGEST_WATCH_S = 2.0

@@ -17,13 +17,13 @@ from powerlab.domain.preflight import check_plan
 from powerlab.domain.run import Run, Verdict
 from powerlab.domain.sweep import Point, SweepPlan
 from powerlab.domain.workload import Workload
-from powerlab.measure.cores import check_present
-from powerlab.measure.expected import expected_s, longest_s
+from powerlab.measure.duration import expected_s, longest_s
 from powerlab.measure.heat.guard import TooHotError
 from powerlab.measure.output_check import OutputCheck, check_outputs
-from powerlab.measure.process import Worker, WorkerError
-from powerlab.measure.record import IdleBaseline, Meter
+from powerlab.measure.recording.rails import IdleBaseline, Meter
 from powerlab.measure.run import Measured, RunRequest, failed_run, load_request, measure_run, worker_cores
+from powerlab.measure.worker.cores import check_present
+from powerlab.measure.worker.process import Worker, WorkerError
 from powerlab.sweep.advice import advice
 from powerlab.sweep.cooling import Cooled, Refusal, wait_until_cool
 from powerlab.sweep.events import (

@@ -13,7 +13,7 @@ from powerlab.domain.power import Rail
 from powerlab.domain.preflight import MIN_REPEATS
 from powerlab.domain.run import Run
 from powerlab.domain.sweep import Point, SweepPlan
-from powerlab.measure.record import Meter
+from powerlab.measure.recording.rails import Meter
 
 
 def check_until(plan: SweepPlan, meter: Meter) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from powerlab.power.scan import parse_integer
+from powerlab.power.sources.scan import parse_integer
 from powerlab.sysroot import Sysroot
 
 

@@ -17,8 +17,9 @@ from powerlab.domain.temperature import Reading
 from powerlab.protocol.events import Event, EventKind
 from powerlab.protocol.messages import EnrolmentCodeRequest, EnrolRequest, SweepRequest
 from powerlab.protocol.records import SweepRecord, SweepState
-from powerlab.store import Store, queries
-from powerlab.store.event_queries import EventFilter, events_after
+from powerlab.store import Store
+from powerlab.store.reads import queries
+from powerlab.store.reads.events import EventFilter, events_after
 from powerlab.store.writes import control
 from powerlab.store.writes.devices import enrol, make_enrolment_code
 from powerlab.store.writes.sweeps import create_sweep

@@ -17,7 +17,7 @@ from sqlalchemy import select
 
 from powerlab.protocol.records import SweepState
 from powerlab.store import open_store
-from powerlab.store.models import JobRow, TokenRow
+from powerlab.store.tables import JobRow, TokenRow
 from powerlab.store.writes.jobs import lease
 from powerlab_agent.spool import Spool
 from powerlab_agent.state import Identity

@@ -20,7 +20,8 @@ from powerlab.domain.device import Capabilities
 from powerlab.domain.mode import CURRENT_MODE, ModeOrigin, PowerMode
 from powerlab.domain.preflight import check_plan
 from powerlab.protocol.records import DeviceRecord
-from powerlab.store import open_store, queries
+from powerlab.store import open_store
+from powerlab.store.reads import queries
 from server_examples import capabilities, device
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -21,7 +21,7 @@ from powerlab.protocol.access import Role, TokenRequest
 from powerlab.protocol.messages import EnrolRequest
 from powerlab.protocol.wire import encode
 from powerlab.store import open_store
-from powerlab.store.audit_queries import EventFilter, list_events
+from powerlab.store.reads.audit_log import EventFilter, list_events
 from powerlab.store.writes.tokens import create_token
 from powerlab_agent.client import Client, ServerUnreachableError
 from requires import require_program

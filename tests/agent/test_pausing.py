@@ -16,7 +16,8 @@ import pytest
 from powerlab.domain.sweep import SweepPlan
 from powerlab.protocol.messages import EnrolmentCodeRequest, EnrolRequest, SweepRequest
 from powerlab.protocol.records import SweepRecord, SweepState
-from powerlab.store import Store, queries
+from powerlab.store import Store
+from powerlab.store.reads import queries
 from powerlab.store.writes import control
 from powerlab.store.writes.devices import enrol, make_enrolment_code
 from powerlab.store.writes.sweeps import create_sweep

@@ -16,7 +16,8 @@ from powerlab.cli import consoles, main
 from powerlab.domain.run import Run
 from powerlab.protocol.messages import EnrolmentCodeRequest, EnrolRequest, SweepRequest
 from powerlab.protocol.wire import decode
-from powerlab.store import open_store, queries
+from powerlab.store import open_store
+from powerlab.store.reads import queries
 from powerlab.store.writes.devices import enrol, make_enrolment_code
 from powerlab.store.writes.sweeps import create_sweep
 from server_examples import PLAN, capabilities, device, make_trace, runs_of

@@ -17,12 +17,13 @@ from powerlab.boards.simulator.tree import create_tree
 from powerlab.domain.device import SelfCheck
 from powerlab.domain.power import TOO_LOW
 from powerlab.domain.temperature import TemperatureLimits
-from powerlab.modes.rebooting import Rebooting, check_can_go
-from powerlab.modes.way_home import WayHome
+from powerlab.modes.reboot.return_note import WayHome
+from powerlab.modes.reboot.transition import Rebooting, check_can_go
 from powerlab.protocol.messages import ServerTime
 from powerlab.protocol.wire import decode
-from powerlab.store import open_store, queries
-from powerlab.store.models import TokenRow
+from powerlab.store import open_store
+from powerlab.store.reads import queries
+from powerlab.store.tables import TokenRow
 from powerlab.sweep.host import Host
 from powerlab.sysroot import Sysroot
 from powerlab_agent import room, self_check

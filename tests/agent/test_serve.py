@@ -16,7 +16,7 @@ from sqlalchemy import select
 
 from agent_server import Server
 from powerlab.store import Store, open_store
-from powerlab.store.models import SweepSummaryRow
+from powerlab.store.tables import SweepSummaryRow
 from powerlab.store.writes import control
 from simulation_truth import wait_until
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from powerlab.domain.statistics import student_95
-from powerlab.domain.student import two_sided_level
+from powerlab.domain.students_t import two_sided_level
 
 
 @pytest.mark.parametrize("degrees", [1, 2, 3, 5, 10, 30, 31, 100])

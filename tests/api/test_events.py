@@ -15,7 +15,7 @@ from powerlab.client.events import blocks
 from powerlab.protocol.events import Event, EventKind
 from powerlab.protocol.wire import decode
 from powerlab.store import Store
-from powerlab.store.event_queries import EventFilter
+from powerlab.store.reads.events import EventFilter
 from powerlab_api import event_stream
 from powerlab_api.app import create_app
 from powerlab_api.event_stream import Streams, stream

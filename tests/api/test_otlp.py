@@ -20,7 +20,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportM
 from opentelemetry.sdk.resources import Resource
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from powerlab import intervals
+from powerlab import periodic
 from powerlab.domain.errors import PowerlabError
 from powerlab_api.metrics import pushing
 from powerlab_api.metrics.otlp import metrics_data
@@ -156,7 +156,7 @@ def test_what_arrives_is_what_is_scraped(client: TestClient, agent: Any) -> None
 
 def test_a_collector_that_is_away_harms_nobody(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
-    monkeypatch.setattr(intervals, "_LAST_S", 0.1)
+    monkeypatch.setattr(periodic, "_LAST_S", 0.1)
     with pushed(CollectorRegistry(), environment):
         pass
 

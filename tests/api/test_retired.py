@@ -18,9 +18,9 @@ from powerlab.protocol.events import Event
 from powerlab.protocol.messages import ChunksUpload, ChunkUpload, Lease, RunUpload
 from powerlab.protocol.wire import decode
 from powerlab.store import Store
-from powerlab.store.event_queries import EventFilter
-from powerlab.store.models.retirement import Kind
-from powerlab.store.retention import retire
+from powerlab.store.maintenance.retention import retire
+from powerlab.store.reads.events import EventFilter
+from powerlab.store.tables.retirement import Kind
 from powerlab_api import event_stream
 from powerlab_api.app import create_app
 from powerlab_api.event_stream import Streams, stream

@@ -18,7 +18,7 @@ from access_world import World, access_world, bearer
 from powerlab.protocol.access import Role
 from powerlab.store import open_store
 from powerlab_api.app import create_app
-from powerlab_api.needs import Needs, check_needs
+from powerlab_api.roles import Needs, check_needs
 from powerlab_api.settings import Settings
 
 OPENAPI = json.loads((Path(__file__).parents[2] / "api" / "openapi.json").read_text(encoding="utf-8"))

@@ -15,8 +15,8 @@ import pytest
 
 from powerlab.protocol.events import Event, EventKind
 from powerlab.store import Store
-from powerlab.store.event_queries import EventFilter, events_after
-from powerlab.store.models import EventRow
+from powerlab.store.reads.events import EventFilter, events_after
+from powerlab.store.tables import EventRow
 from powerlab_api import event_stream
 from powerlab_api.app import create_app
 from powerlab_api.settings import Settings

@@ -29,8 +29,8 @@ from powerlab.protocol.messages import (
 )
 from powerlab.protocol.wire import decode
 from powerlab.store import Store
-from powerlab.store.engine import CONNECTIONS
-from powerlab.store.models import BookingRow
+from powerlab.store.database import CONNECTIONS
+from powerlab.store.tables import BookingRow
 from powerlab.store.writes import jobs
 from powerlab.store.writes.devices import enrol, make_enrolment_code
 from powerlab.store.writes.sweeps import create_sweep

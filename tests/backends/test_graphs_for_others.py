@@ -6,7 +6,7 @@ import pytest
 from backend_answers import loaded
 
 from powerlab.backends.packages import installed_version
-from powerlab.engine.load import load_graph
+from powerlab.engine.frontend.load import load_graph
 from powerlab.engine.passes import optimise, optimise_for_others
 from requires import missing
 

@@ -17,7 +17,7 @@ from powerlab.domain.workload import Scenario, Workload
 from powerlab.engine import Session
 from powerlab.measure import output_check
 from powerlab.measure.output_check import TOLERANCES, OutputCheck, check_outputs, compared, largest_difference
-from powerlab.measure.process import WorkerError
+from powerlab.measure.worker.process import WorkerError
 from powerlab.sysroot import Sysroot
 
 NUMBERS = arrays(np.float32, array_shapes(max_dims=3), elements=st.floats(-1e6, 1e6, width=32))

@@ -7,7 +7,7 @@ import pytest
 from arm_instructions import OURS, PEERS, build_counter, table
 from arm_machine import COMPILER, CORES, ArmMachineError, run
 
-from powerlab.engine.arm_cores import known_cores
+from powerlab.engine.target.arm_cores import known_cores
 from requires import require_program
 
 COUNTS = {

@@ -8,8 +8,9 @@ import pytest
 from big_database import fill, main
 from sqlalchemy import text
 
-from powerlab.store import open_store, queries
-from powerlab.store.audit import audit_run
+from powerlab.store import open_store
+from powerlab.store.reads import queries
+from powerlab.store.reads.run_audit import audit_run
 
 
 def test_every_question_is_answered(capsys: pytest.CaptureFixture[str]) -> None:

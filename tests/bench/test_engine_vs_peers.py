@@ -8,7 +8,7 @@ import pytest
 from engine_vs_peers import CONFIGURATIONS, EFFORT, MODELS, PEERS, QUICK, _line, cells, facts
 from peer_ratios import Cell, Measured
 
-from powerlab.engine.zoo import ZOO
+from powerlab.engine.frontend.zoo import ZOO
 
 ROOT = Path(__file__).parents[2]
 

@@ -15,7 +15,7 @@ from powerlab.boards.simulator.load import Load, busy_threads, load_now
 from powerlab.boards.simulator.loop import Simulator
 from powerlab.boards.simulator.pacing import Pacer
 from powerlab.boards.simulator.physics import BoardState, Core, PowerModel, components_w, slowdown
-from powerlab.engine.work import StepWork
+from powerlab.engine.codegen.work import StepWork
 from powerlab.measure.layers.activity import activities
 from powerlab.sysroot import Sysroot
 

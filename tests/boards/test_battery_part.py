@@ -11,7 +11,7 @@ from powerlab.boards.simulator.load import Load
 from powerlab.boards.simulator.loop import Simulator
 from powerlab.domain.power import Availability
 from powerlab.power.base import PolledChannel
-from powerlab.power.battery import Battery
+from powerlab.power.sources.battery.source import Battery
 from powerlab.sysroot import Sysroot
 
 TICK_NS = 10_000_000

@@ -31,11 +31,11 @@ from powerlab.domain.power import Availability
 from powerlab.domain.quantity import Provenance
 from powerlab.measure.energy.total import total_energy
 from powerlab.modes.controller import ModeController
-from powerlab.modes.nvml_limit import NvmlLimit
+from powerlab.modes.knobs.nvml_limit.knob import NvmlLimit
 from powerlab.power.base import PolledChannel
-from powerlab.power.nvml import Nvml
-from powerlab.power.recorder import Recorder
 from powerlab.power.registry import probe_all
+from powerlab.power.sampling.recorder import Recorder
+from powerlab.power.sources.nvml import Nvml
 from powerlab.power.total import choose_total
 from powerlab.sysroot import Sysroot
 from powerlab.throttling.nvml_violations import NvmlViolations

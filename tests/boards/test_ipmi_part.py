@@ -17,7 +17,7 @@ from powerlab.boards.simulator.parts.base import Moment
 from powerlab.boards.simulator.parts.ipmi import READING, Ipmi
 from powerlab.domain.power import Availability
 from powerlab.domain.quantity import Provenance
-from powerlab.power import ipmi as source
+from powerlab.power.sources import ipmi as source
 from powerlab.sysroot import Sysroot
 
 SERVERS = [name for name in BOARDS if "ipmi" in board_document(name).get("simulation", {})]

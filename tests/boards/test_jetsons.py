@@ -18,9 +18,9 @@ from powerlab.boards.simulator.start import modes_of
 from powerlab.boards.simulator.state import read_settings
 from powerlab.domain.power import Availability
 from powerlab.domain.quantity import Provenance
-from powerlab.modes.nvpmodel_conf import parse_conf
-from powerlab.power.ina3221 import Ina3221
+from powerlab.modes.knobs.nvpmodel.conf import parse_conf
 from powerlab.power.registry import probe_all
+from powerlab.power.sources.ina3221 import Ina3221
 from powerlab.power.total import choose_total
 from powerlab.sysroot import Sysroot
 

@@ -16,7 +16,7 @@ from powerlab.boards.simulator.nvpmodel_conf import render_conf
 from powerlab.boards.simulator.physics import PowerModel, components_w, rails_w, slowdown, speedup
 from powerlab.boards.simulator.start import modes_of, start_settings
 from powerlab.boards.simulator.state import Settings
-from powerlab.modes.nvpmodel_conf import parse_conf
+from powerlab.modes.knobs.nvpmodel.conf import parse_conf
 from powerlab.sysroot import Sysroot
 
 EVERY = pytest.mark.parametrize(("name", "jetpack"), JETSONS, ids=IDS)

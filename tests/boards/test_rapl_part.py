@@ -14,8 +14,8 @@ from powerlab.boards.simulator.load import Load
 from powerlab.boards.simulator.loop import Simulator
 from powerlab.boards.simulator.pacing import SimulatedPacer
 from powerlab.boards.simulator.parts.rapl import Limit, Limiter, Rapl
-from powerlab.modes.rapl_limit import RaplLimit
-from powerlab.power.rapl import Rapl as RaplSource
+from powerlab.modes.knobs.rapl_limit import RaplLimit
+from powerlab.power.sources.rapl import Rapl as RaplSource
 from powerlab.sysroot import Sysroot
 
 POWERCAP = "/sys/class/powercap"

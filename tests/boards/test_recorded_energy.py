@@ -12,7 +12,7 @@ from powerlab.boards.registry import find_board
 from powerlab.boards.simulator import layout, simulated_board
 from powerlab.boards.simulator.load import Load
 from powerlab.measure.energy.rail import rail_energy
-from powerlab.power.recorder import Recorder
+from powerlab.power.sampling.recorder import Recorder
 from powerlab.sysroot import Sysroot
 
 PATIENCE_S = 30.0

@@ -9,9 +9,9 @@ import pytest
 
 from powerlab.boards.simulator.load import busy_threads
 from powerlab.domain.workload import Scenario, Workload
-from powerlab.measure.messages import Load, Measure
 from powerlab.measure.scenarios import loops
-from powerlab.measure.worker import Job
+from powerlab.measure.worker.main import Job
+from powerlab.measure.worker.messages import Load, Measure
 from powerlab.sysroot import Sysroot
 
 FAKES = Path(__file__).parent.parent / "measure" / "fakes"

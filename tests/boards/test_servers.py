@@ -17,8 +17,8 @@ from powerlab.domain.run import Verdict
 from powerlab.measure.energy.rail import covers, rail_energy
 from powerlab.measure.energy.total import total_energy
 from powerlab.measure.validity import Evidence, judge
-from powerlab.power.recorder import Recorder
 from powerlab.power.registry import probe_all
+from powerlab.power.sampling.recorder import Recorder
 from powerlab.power.total import choose_total
 from powerlab.sysroot import Sysroot
 from simulation_truth import true_energy, wait_until

@@ -14,8 +14,8 @@ import pytest
 from powerlab.boards.registry import BOARDS
 from powerlab.boards.simulator import create_tree
 from powerlab.power.base import FileChannel
-from powerlab.power.ina3221 import Ina3221
-from powerlab.power.tegrastats import parse_line
+from powerlab.power.sources.ina3221 import Ina3221
+from powerlab.power.sources.tegrastats import parse_line
 from powerlab.sysroot import Sysroot
 
 JETSONS = [(name, jetpack) for name, board in BOARDS.items() if board.jetpacks for jetpack in board.jetpacks]

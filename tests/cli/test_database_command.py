@@ -85,7 +85,7 @@ def test_a_database_that_is_in_use_is_a_sentence(
     database: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(open_store(database, OLD))
-    monkeypatch.setattr("powerlab.store.engine._BUSY_TIMEOUT_MS", 10)
+    monkeypatch.setattr("powerlab.store.database._BUSY_TIMEOUT_MS", 10)
     opened = open_store(database)
     monkeypatch.setattr(retiring, "open_existing", lambda _: opened)
     with closing(open_store(database)) as other, other.write():

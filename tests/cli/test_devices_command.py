@@ -13,7 +13,8 @@ from powerlab import cli
 from powerlab.cli.device_handling import waiting
 from powerlab.protocol.messages import Backlog, EnrolmentCodeRequest, EnrolRequest
 from powerlab.protocol.records import BacklogRecord
-from powerlab.store import Store, queries
+from powerlab.store import Store
+from powerlab.store.reads import queries
 from powerlab.store.writes import backlogs
 from powerlab.store.writes.devices import enrol, make_enrolment_code
 from quick_server import quick_server

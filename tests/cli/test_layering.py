@@ -13,7 +13,7 @@ from powerlab.cli.layering import layers_document
 from powerlab.domain.mode import CURRENT_MODE, PowerMode
 from powerlab.domain.power import RailQuantity
 from powerlab.domain.run import Finding, Verdict
-from powerlab.measure.record import Meter
+from powerlab.measure.recording.rails import Meter
 from powerlab.sysroot import Sysroot
 from server_examples import capabilities, device
 from tests.measure.true_power import rail_of

@@ -11,7 +11,8 @@ from sqlalchemy import text
 from powerlab.cli import main
 from powerlab.cli.local_store import NO_STORE, StoredSweep, begin, open_local
 from powerlab.domain.errors import PowerlabError
-from powerlab.store import Store, open_store, queries
+from powerlab.store import Store, open_store
+from powerlab.store.reads import queries
 from server_examples import PLAN, RAIL, capabilities, device, make_run, make_trace, runs_of
 
 

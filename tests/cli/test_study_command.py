@@ -13,9 +13,9 @@ from powerlab.cli import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, main, study_fact
 from powerlab.cli.profiling import Made
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.quantity import Provenance
-from powerlab.engine import memory
-from powerlab.engine.graph import Graph, Node, TensorInfo
-from powerlab.engine.load import load_graph
+from powerlab.engine.frontend.load import load_graph
+from powerlab.engine.ir.graph import Graph, Node, TensorInfo
+from powerlab.engine.runtime import memory
 from powerlab.studies.registry import STUDIES, find_study
 from tests.analysis.paired_runs import sweep
 

@@ -12,9 +12,9 @@ from powerlab.domain.device import Capabilities, Device
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import CURRENT_MODE
 from powerlab.domain.sweep import SweepPlan
-from powerlab.engine.load import split_size
-from powerlab.engine.zoo import ZOO
-from powerlab.measure.process import WorkerError
+from powerlab.engine.frontend.load import split_size
+from powerlab.engine.frontend.zoo import ZOO
+from powerlab.measure.worker.process import WorkerError
 from powerlab.state_dir import state_dir
 from powerlab.studies.registry import STUDIES, find_study
 from powerlab.sweep.host import Host

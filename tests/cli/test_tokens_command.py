@@ -13,7 +13,7 @@ from powerlab import cli
 from powerlab.cli.exposure import Exposure
 from powerlab.cli.serving import compose, settings_of
 from powerlab.store import open_store
-from powerlab.store.audit_queries import EventFilter, list_events
+from powerlab.store.reads.audit_log import EventFilter, list_events
 from served import served
 
 

@@ -19,7 +19,7 @@ from powerlab.domain.mode import PowerMode, Setting
 from powerlab.domain.run import Conditions, Finding, Verdict
 from powerlab.domain.temperature import NO_LIMITS, TemperatureLimits
 from powerlab.protocol.messages import Backlog, Description
-from powerlab.store import queries
+from powerlab.store.reads import queries
 from powerlab.store.writes import backlogs
 from powerlab.store.writes.devices import describe
 from powerlab_api.app import create_app

@@ -7,8 +7,8 @@ from datetime import timedelta
 
 from starlette.testclient import TestClient
 
-from powerlab.store.models.retirement import Kind
-from powerlab.store.retention import retire
+from powerlab.store.maintenance.retention import retire
+from powerlab.store.tables.retirement import Kind
 from tests.dashboards.conftest import START, Shelf, add_recorded_run
 from tests.dashboards.page_tree import parse
 

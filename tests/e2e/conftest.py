@@ -96,7 +96,7 @@ def workers_of() -> Callable[[subprocess.Popen[str]], list[psutil.Process]]:
 
     def is_worker(process: psutil.Process) -> bool:
         try:
-            return "powerlab.measure.worker" in process.cmdline()
+            return "powerlab.measure.worker.main" in process.cmdline()
         except psutil.NoSuchProcess:
             return False
 

@@ -7,7 +7,7 @@ import onnxruntime
 import pytest
 
 from powerlab.backends.onnx_export import export_onnx
-from powerlab.engine.load import load_graph
+from powerlab.engine.frontend.load import load_graph
 
 SHAPE = (1, 3, 64, 64)
 

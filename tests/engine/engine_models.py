@@ -11,7 +11,7 @@ from engine_reference import run_graph
 from onnx import helper, numpy_helper
 
 from powerlab.engine import Session
-from powerlab.engine.onnx_reader.build import parse
+from powerlab.engine.frontend.onnx_reader.build import parse
 from powerlab.engine.passes import optimise
 
 TOLERANCE = 1e-4

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from powerlab.engine.graph import Graph, Node, convolutions_of
+from powerlab.engine.ir.graph import Graph, Node, convolutions_of
 
 
 def _clamp(values, attributes):

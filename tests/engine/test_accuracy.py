@@ -12,13 +12,13 @@ from engine_reference import run_node
 
 from engine_native.graphs import GraphMaker
 from powerlab.engine import Session
-from powerlab.engine.load import load_graph
-from powerlab.engine.lower import lower
-from powerlab.engine.lower.convolutions.choosing import applicable, cheapest
-from powerlab.engine.machine import this_machine
+from powerlab.engine.codegen import lower
+from powerlab.engine.codegen.convolutions.choosing import applicable, cheapest
+from powerlab.engine.frontend.load import load_graph
 from powerlab.engine.passes import optimise
-from powerlab.engine.plan import build_plan
-from powerlab.engine.tiers import choose_tier
+from powerlab.engine.runtime.plan import build_plan
+from powerlab.engine.target.machine import this_machine
+from powerlab.engine.target.tiers import choose_tier
 
 DIRECT, WINOGRAD = 1e-5, 1e-3
 """The largest errors allowed."""

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from powerlab.engine.arm_cores import arm_cores, arm_features, known_cores
-from powerlab.engine.caches import ASSUMED, CACHES_VARIABLE, FILE_NAME, find_caches
+from powerlab.engine.target.arm_cores import arm_cores, arm_features, known_cores
+from powerlab.engine.target.caches import ASSUMED, CACHES_VARIABLE, FILE_NAME, find_caches
 from powerlab.sysroot import Sysroot
 
 KIB, MIB = 1 << 10, 1 << 20

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.engine.caches import (
+from powerlab.engine.target.caches import (
     ASSUMED,
     CACHES_VARIABLE,
     FILE_NAME,

@@ -12,11 +12,11 @@ from onnx import helper
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
-from powerlab.engine.constants import LARGE_ELEMENTS, Constants, Recipe, derived, value_of
-from powerlab.engine.load import load_graph
-from powerlab.engine.memory import weight_bytes
+from powerlab.engine.frontend.load import load_graph
+from powerlab.engine.frontend.zoo.builder import Builder
+from powerlab.engine.ir.constants import LARGE_ELEMENTS, Constants, Recipe, derived, value_of
 from powerlab.engine.passes import optimise
-from powerlab.engine.zoo.builder import Builder
+from powerlab.engine.runtime.memory import weight_bytes
 
 CHANNELS = 160
 """A 3 x 3 convolution of so many has large weights, and two of them make a file that is mapped."""

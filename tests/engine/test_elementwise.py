@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from onnx import helper
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.engine.operators.casting import cast_value
-from powerlab.engine.passes.fold_constants import fold_constants
+from powerlab.engine.ops.casting import cast_value
+from powerlab.engine.passes.fold.constants import fold_constants
 
 FLOATS = np.dtype(np.float32)
 WHOLE = [np.dtype(name) for name in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64")]

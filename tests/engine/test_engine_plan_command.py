@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from powerlab.cli import EXIT_OK, EXIT_USAGE, main
-from powerlab.engine.ceilings import Ceilings
+from powerlab.engine.target.ceilings import Ceilings
 from powerlab.engine.tuning.kept import FILE_NAME
 
 HEADINGS = "node result algorithm kernel cut expected ms measured ms GFLOP/s % of roof"
@@ -17,8 +17,8 @@ ROOFS = Ceilings(peak_gflops=100.0, memory_gb_per_s=10.0)
 @pytest.fixture(autouse=True)
 def quick(monkeypatch, tmp_path):
     """Roofs that nobody measured, and a timer that nobody waits for."""
-    monkeypatch.setattr("powerlab.engine.ceilings.measure_ceilings", lambda threads: ROOFS)
-    monkeypatch.setattr("powerlab.engine.plan_listing._ENOUGH_NS", 0)
+    monkeypatch.setattr("powerlab.engine.target.ceilings.measure_ceilings", lambda threads: ROOFS)
+    monkeypatch.setattr("powerlab.engine.runtime.plan_listing._ENOUGH_NS", 0)
     monkeypatch.setenv("POWERLAB_STATE_DIR", str(tmp_path))
     monkeypatch.setenv("POWERLAB_TIER", "")
     return tmp_path

@@ -10,8 +10,8 @@ from engine_models import load_bytes
 from general_models import alike, check_by_ort, model_bytes, node_bytes, run_engine
 from onnx import helper
 
-from powerlab.engine.operators.functions import FUNCTIONS
-from powerlab.engine.passes.fold_constants import fold_constants
+from powerlab.engine.ops.functions import FUNCTIONS
+from powerlab.engine.passes.fold.constants import fold_constants
 
 BETWEEN = {
     **dict.fromkeys(("Acos", "Asin", "Atanh"), (-0.999, 0.999)),

@@ -10,8 +10,8 @@ from engine_models import load_bytes
 from general_models import alike, check_by_ort, model_bytes, run_engine
 from onnx import helper
 
+from powerlab.engine.ir.statistics import operator_counts
 from powerlab.engine.passes import optimise
-from powerlab.engine.statistics import operator_counts
 
 
 def normal(*shape, seed=0):

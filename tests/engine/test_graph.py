@@ -10,10 +10,10 @@ from engine_models import load_bytes, onnx_bytes
 from onnx import helper
 from operator_cases import floats
 
-from powerlab.engine.graph import Graph, Node, TensorInfo, quoted
+from powerlab.engine.ir.graph import Graph, Node, TensorInfo, quoted
+from powerlab.engine.ir.statistics import mac_count, operator_counts, parameter_count
 from powerlab.engine.passes import optimise
 from powerlab.engine.passes.rewriting import Rewriter, fuse_into_producers, rewrite_nodes
-from powerlab.engine.statistics import mac_count, operator_counts, parameter_count
 
 
 def chain():

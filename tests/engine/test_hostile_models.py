@@ -17,7 +17,7 @@ from onnx import ModelProto, StringStringEntryProto, TensorProto, helper
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
-from powerlab.engine.load import load_graph
+from powerlab.engine.frontend.load import load_graph
 
 PROGRAM = Path(__file__).parent / "hostile_models.py"
 
@@ -165,7 +165,7 @@ def test_data_of_more_than_memory_holds_is_not_read(folder, monkeypatch):
     with (folder / "holes").open("wb") as file:
         file.truncate(2**33)
     graph = load_graph(with_external_data(folder, "holes", count=2**30))
-    monkeypatch.setattr("powerlab.engine.memory.available_bytes", lambda: 2**31)
+    monkeypatch.setattr("powerlab.engine.runtime.memory.available_bytes", lambda: 2**31)
     with pytest.raises(PowerlabError, match=r"needs 4 GiB for one tensor, and 2 GiB are left"):
         _ = graph.constants["c"]
     path = with_external_data(folder, "holes", count=2**30)

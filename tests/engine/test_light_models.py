@@ -8,7 +8,7 @@ from engine_models import LIGHT, TOLERANCE, light_model, load_bytes, random_inpu
 from engine_reference import run_graph
 
 from powerlab.engine import Session
-from powerlab.engine.load import load_graph
+from powerlab.engine.frontend.load import load_graph
 from powerlab.engine.passes import optimise
 
 LIGHT_NETWORKS = sorted(path.stem.removeprefix("light_") for path in LIGHT.glob("light_*.onnx"))

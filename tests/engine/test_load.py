@@ -11,7 +11,7 @@ from onnx import helper
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
-from powerlab.engine.load import load_graph
+from powerlab.engine.frontend.load import load_graph
 
 SHAPE = (1, 3, 32, 32)
 

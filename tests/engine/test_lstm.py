@@ -13,8 +13,8 @@ from operator_cases import floats, ints, lstm_constants
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
+from powerlab.engine.ir.statistics import mac_count, parameter_count
 from powerlab.engine.passes import optimise
-from powerlab.engine.statistics import mac_count, parameter_count
 
 STEPS, BATCH, INPUTS, HIDDEN = 5, 2, 5, 6
 OUTPUTS = ("y", "yh", "yc")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from powerlab.engine.made_inputs import made_inputs
+from powerlab.engine.frontend.synthetic_inputs import made_inputs
 
 SHAPES = {"x": (2, 3), "ids": (4, 50), "attention_mask": (4, 50), "on": (3,)}
 DTYPES = {name: np.dtype(kind) for name, kind in zip(SHAPES, ("float32", "int64", "int32", "bool"), strict=True)}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from onnx import helper
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.engine.passes.fold_constants import fold_constants
+from powerlab.engine.passes.fold.constants import fold_constants
 
 DTYPES = ["float32", "int32", "uint8", "bool"]
 

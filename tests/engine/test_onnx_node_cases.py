@@ -11,8 +11,8 @@ from engine_models import load_bytes
 import write_operators_page
 from node_cases import Outcome, frozen, load_cases, run_cases
 from powerlab.domain.errors import PowerlabError
-from powerlab.engine.operators import SUPPORTED
-from powerlab.engine.passes.fold_constants import fold_constants
+from powerlab.engine.ops import SUPPORTED
+from powerlab.engine.passes.fold.constants import fold_constants
 
 FOLDED = 870
 """How many cases fold at least: an operator form that gets lost shows here."""

@@ -21,8 +21,8 @@ from window_cases import WINDOW_CASES
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
+from powerlab.engine.ir.statistics import operator_counts
 from powerlab.engine.passes import optimise
-from powerlab.engine.statistics import operator_counts
 
 ALL_CASES = CASES | WINDOW_CASES
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from onnx import helper
 
 from powerlab.engine import Session
+from powerlab.engine.ir.statistics import mac_count
 from powerlab.engine.passes import LOWERED, optimise
-from powerlab.engine.statistics import mac_count
 
 CHANNELS = 3
 IMAGE = (1, CHANNELS, 4, 4)

@@ -15,11 +15,11 @@ from operator_cases import floats, ints, positive
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
-from powerlab.engine.graph import Graph, TensorInfo, fresh_name
+from powerlab.engine.ir.graph import Graph, TensorInfo, fresh_name
 from powerlab.engine.passes import LOWERED, PASSES, optimise
-from powerlab.engine.passes.drop_dead import drop_dead
-from powerlab.engine.passes.fold_constants import fold_constants
-from powerlab.engine.passes.fuse_clamps import combined
+from powerlab.engine.passes.fold.constants import fold_constants
+from powerlab.engine.passes.fuse.activations import combined
+from powerlab.engine.passes.simplify.dead_nodes import drop_dead
 
 IMAGE = (1, 4, 6, 6)
 CONSTANTS = {"w": floats(4, 4, 3, 3), "w2": floats(4, 4, 1, 1), "b": floats(4), "s": positive(4), "t": floats(4)}
@@ -201,7 +201,7 @@ def test_clips_whose_bounds_cross_give_the_upper_bound():
 
 
 def test_constants_that_would_not_fit_into_memory_are_refused(monkeypatch):
-    module = importlib.import_module("powerlab.engine.passes.fold_constants")  # the package's name is the function
+    module = importlib.import_module("powerlab.engine.passes.fold.constants")  # the package's name is the function
     monkeypatch.setattr(module, "MAX_FOLDED_BYTES", 2 * 4 * 2**13)
     nodes = [node("ConstantOfShape", ["shape"], f"big{i}") for i in range(3)]
     nodes += [node("Sum", ["x", "big0", "big1", "big2"], "y")]

@@ -11,7 +11,7 @@ from onnx import helper
 
 from powerlab.engine import Session
 from powerlab.engine.passes import optimise
-from powerlab.engine.tiers import TIER_VARIABLE, available_tiers
+from powerlab.engine.target.tiers import TIER_VARIABLE, available_tiers
 
 TOLERANCE = 2e-4
 """Random networks lose more to cancellation than trained ones; a wrong channel or pixel is off by 1e-1 and more."""

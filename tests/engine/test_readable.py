@@ -8,8 +8,8 @@ from engine_models import load_bytes
 from general_models import node_bytes
 
 from powerlab.engine import Session
-from powerlab.engine.operand import as_floats, readable
 from powerlab.engine.passes import optimise
+from powerlab.engine.program.operand import as_floats, readable
 
 
 def at_an_odd_address(values):

@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from powerlab.backends.onnx_export import export_onnx
 from powerlab.domain.errors import PowerlabError
-from powerlab.engine.load import load_graph
+from powerlab.engine.frontend.load import load_graph
 from powerlab.engine.passes import optimise
 
 WEIGHT = np.random.default_rng(3).standard_normal((3, 2, 3, 3), dtype=np.float32)

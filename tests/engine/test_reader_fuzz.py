@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from onnx import helper
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.engine.graph import Graph
+from powerlab.engine.ir.graph import Graph
 from powerlab.engine.passes import optimise
 
 MAX_BYTES = 64 * 2**20

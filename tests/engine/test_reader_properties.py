@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from onnx import TensorProto, helper, numpy_helper
 
-from powerlab.engine.onnx_reader import schema
-from powerlab.engine.onnx_reader.attributes import to_value
+from powerlab.engine.frontend.onnx_reader import schema
+from powerlab.engine.frontend.onnx_reader.attributes import to_value
 
 WHOLE = st.integers(-(2**63), 2**63 - 1)
 SINGLE = st.floats(width=32, allow_nan=False)

@@ -13,7 +13,7 @@ from operator_cases import cell_constants, floats
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
 from powerlab.engine.passes import optimise
-from powerlab.engine.tiers import TIER_VARIABLE, available_tiers
+from powerlab.engine.target.tiers import TIER_VARIABLE, available_tiers
 
 GATES = {"GRU": 3, "LSTM": 4, "RNN": 1}
 FUNCTIONS = {"GRU": 2, "LSTM": 3, "RNN": 1}

@@ -8,10 +8,10 @@ import onnx.defs
 import pytest
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.engine.graph import Node
-from powerlab.engine.onnx_reader.build import OLDEST_OPSET
-from powerlab.engine.onnx_reader.signatures import FLAGS, SIGNATURES, check_signature
-from powerlab.engine.operators import SUPPORTED
+from powerlab.engine.frontend.onnx_reader.build import OLDEST_OPSET
+from powerlab.engine.frontend.onnx_reader.signatures import FLAGS, SIGNATURES, check_signature
+from powerlab.engine.ir.graph import Node
+from powerlab.engine.ops import SUPPORTED
 
 
 def schemas():

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import helper
 
+from powerlab.engine.ir.statistics import mac_count, operator_counts, parameter_count
 from powerlab.engine.passes import optimise
-from powerlab.engine.statistics import mac_count, operator_counts, parameter_count
 
 
 def graph_of(operator, shape, constants, **attributes):

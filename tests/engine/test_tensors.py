@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.engine.onnx_reader import schema
-from powerlab.engine.onnx_reader.tensors import to_array
+from powerlab.engine.frontend.onnx_reader import schema
+from powerlab.engine.frontend.onnx_reader.tensors import to_array
 
 DTYPES = (np.float32, np.float64, np.float16, np.int64, np.int32, np.int8, np.uint8, np.bool_)
 

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.engine.choice import Choice
-from powerlab.engine.lower.conv_shape import ConvShape
-from powerlab.engine.tiers import choose_tier
+from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
+from powerlab.engine.program.choice import Choice
+from powerlab.engine.target.tiers import choose_tier
 from powerlab.engine.tuning.kept import (
     FILE_NAME,
     Place,

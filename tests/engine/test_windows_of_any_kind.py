@@ -13,9 +13,9 @@ from window_cases import ROW, VOLUME
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
+from powerlab.engine.ir.statistics import operator_counts
 from powerlab.engine.passes import optimise
-from powerlab.engine.statistics import operator_counts
-from powerlab.engine.tiers import TIER_VARIABLE, available_tiers
+from powerlab.engine.target.tiers import TIER_VARIABLE, available_tiers
 
 SMALL = settings(max_examples=40, deadline=None)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from onnx import TensorProto
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.engine.onnx_reader import schema, wire
+from powerlab.engine.frontend.onnx_reader import schema, wire
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 

@@ -12,11 +12,11 @@ from engine_reference import run_graph
 from powerlab.backends.onnx_export import export_onnx
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
-from powerlab.engine.graph import convolutions_of
-from powerlab.engine.load import load_graph
+from powerlab.engine.frontend.load import load_graph
+from powerlab.engine.frontend.zoo import ZOO
+from powerlab.engine.ir.graph import convolutions_of
+from powerlab.engine.ir.statistics import mac_count, operator_counts, parameter_count
 from powerlab.engine.passes import optimise
-from powerlab.engine.statistics import mac_count, operator_counts, parameter_count
-from powerlab.engine.zoo import ZOO
 
 # Parameters and GMAC are those of torchvision's documentation. Caffe's AlexNet has 60,965,224 parameters; its 724 MMAC
 # follow from the layer sizes of the paper. YOLOv3's GMAC are half of Darknet's 65.86 BFLOPs, its parameters those of

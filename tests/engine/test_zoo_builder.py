@@ -9,9 +9,9 @@ from engine_models import random_inputs, relative_error, run_ort
 from powerlab.backends.onnx_export import export_onnx
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
+from powerlab.engine.frontend.zoo import INPUT_NAME, OUTPUT_NAME
+from powerlab.engine.frontend.zoo.builder import LINEAR_GAIN, RELU_GAIN, Builder
 from powerlab.engine.passes import optimise
-from powerlab.engine.zoo import INPUT_NAME, OUTPUT_NAME
-from powerlab.engine.zoo.builder import LINEAR_GAIN, RELU_GAIN, Builder
 
 
 def small(seed=0):

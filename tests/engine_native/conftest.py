@@ -6,7 +6,7 @@ import pytest
 
 from engine_native.graphs import GraphMaker, use_tier
 from engine_native.kernel_program import ROOT, arm_options, build, require_compiler
-from powerlab.engine.tiers import available_tiers
+from powerlab.engine.target.tiers import available_tiers
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 import numpy as np
 
 from powerlab.engine import Session
-from powerlab.engine.graph import Graph, Node, TensorInfo
-from powerlab.engine.tiers import TIER_VARIABLE
+from powerlab.engine.ir.graph import Graph, Node, TensorInfo
+from powerlab.engine.target.tiers import TIER_VARIABLE
 
 NO_CLAMP = (-np.inf, np.inf)
 

@@ -7,7 +7,7 @@ import pytest
 from arm_machine import COMPILER, ArmMachine, ArmMachineError
 
 from powerlab.engine import Session
-from powerlab.engine.made_inputs import made_inputs
+from powerlab.engine.frontend.synthetic_inputs import made_inputs
 from powerlab.measure.output_check import largest_difference
 from requires import missing, require_program
 
@@ -15,7 +15,7 @@ MODEL = "resnet50@64"
 RUN = f"""
 import sys, numpy
 from powerlab.engine import Session
-from powerlab.engine.made_inputs import made_inputs
+from powerlab.engine.frontend.synthetic_inputs import made_inputs
 session = Session("{MODEL}", threads=2)
 numpy.savez(sys.argv[1], **session.run(made_inputs(session.inputs, 0)))
 print(session.tier)
@@ -65,7 +65,7 @@ def test_resnet50_computes_what_it_does_here(machine, wheel, tmp_path):
 @pytest.mark.parametrize(("core", "name"), [("cortex-a57", "Cortex-A57"), ("neoverse-n1", "Neoverse N1")])
 def test_the_caches_are_known_by_the_core(machine, wheel, core, name):
     said = machine.python(
-        "-c", "from powerlab.engine.arm_cores import *; print(arm_cores(Sysroot())[0].name)", core=core
+        "-c", "from powerlab.engine.target.arm_cores import *; print(arm_cores(Sysroot())[0].name)", core=core
     )
     assert said.strip() == name
 

@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 
 from engine_native.graphs import NO_CLAMP, GraphMaker
 from engine_native.numpy_reference import conv
-from powerlab.engine.choice import Choice
-from powerlab.engine.graph import Graph
-from powerlab.engine.lower import lower
-from powerlab.engine.lower.convolutions import ALGORITHMS, conv_shape, padded_tensors
-from powerlab.engine.machine import this_machine
-from powerlab.engine.plan import build_plan
-from powerlab.engine.tiers import available_tiers, choose_tier
+from powerlab.engine.codegen import lower
+from powerlab.engine.codegen.convolutions.algorithms.table import ALGORITHMS
+from powerlab.engine.codegen.convolutions.conv_shape import conv_shape, padded_tensors
+from powerlab.engine.ir.graph import Graph
+from powerlab.engine.program.choice import Choice
+from powerlab.engine.runtime.plan import build_plan
+from powerlab.engine.target.machine import this_machine
+from powerlab.engine.target.tiers import available_tiers, choose_tier
 
 PLAIN = {"strides": (1, 1), "pads": (0, 0, 0, 0), "dilations": (1, 1), "group": 1}
 

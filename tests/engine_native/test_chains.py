@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from engine_native import numpy_reference
 from engine_native.graphs import NO_CLAMP, GraphMaker, run_twice, use_tier
 from powerlab.engine import Session
-from powerlab.engine.graph import convolutions_of
-from powerlab.engine.load import load_graph
-from powerlab.engine.lower import lower
+from powerlab.engine.codegen import lower
+from powerlab.engine.frontend.load import load_graph
+from powerlab.engine.ir.graph import convolutions_of
+from powerlab.engine.ir.statistics import mac_count
 from powerlab.engine.passes import PASSES, optimise
-from powerlab.engine.passes.fuse_chains import fuse_chains
-from powerlab.engine.statistics import mac_count
-from powerlab.engine.tiers import Tier, available_tiers
+from powerlab.engine.passes.fuse.chains import fuse_chains
+from powerlab.engine.target.tiers import Tier, available_tiers
 
 TIERS = [tier.name for tier in available_tiers()]
 AVX512 = Tier("avx512", 16, 4, 6)
@@ -26,7 +26,7 @@ AVX512 = Tier("avx512", 16, 4, 6)
 
 @pytest.fixture
 def tails_always_join(monkeypatch):
-    monkeypatch.setattr(import_module("powerlab.engine.passes.fuse_chains"), "TAIL_BYTES", 0)
+    monkeypatch.setattr(import_module("powerlab.engine.passes.fuse.chains"), "TAIL_BYTES", 0)
 
 
 @st.composite

@@ -13,15 +13,16 @@ from hypothesis import strategies as st
 from engine_native.graphs import GraphMaker, use_tier
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
-from powerlab.engine.caches import ASSUMED
-from powerlab.engine.choice import Choice
-from powerlab.engine.lower import lower
-from powerlab.engine.lower.convolutions import ALGORITHMS, ConvShape, by_cost
-from powerlab.engine.lower.convolutions.choosing import always, cheapest, expected_cycles
-from powerlab.engine.lower.cost import overlapped, step_cycles
-from powerlab.engine.lower.partition import Work, partition
-from powerlab.engine.machine import Machine
-from powerlab.engine.tiers import TIER_VARIABLE, Tier, available_tiers, choose_tier
+from powerlab.engine.codegen import lower
+from powerlab.engine.codegen.convolutions.algorithms.table import ALGORITHMS
+from powerlab.engine.codegen.convolutions.choosing import always, by_cost, cheapest, expected_cycles
+from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
+from powerlab.engine.codegen.convolutions.cost import overlapped, step_cycles
+from powerlab.engine.codegen.convolutions.partition import Work, partition
+from powerlab.engine.program.choice import Choice
+from powerlab.engine.target.caches import ASSUMED
+from powerlab.engine.target.machine import Machine
+from powerlab.engine.target.tiers import TIER_VARIABLE, Tier, available_tiers, choose_tier
 
 AVX2 = Tier("avx2", 8, 2, 6)
 AVX512 = Tier("avx512", 16, 4, 6)

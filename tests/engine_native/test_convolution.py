@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from engine_native import numpy_reference
 from engine_native.graphs import NO_CLAMP, GraphMaker, run_twice, use_tier
-from powerlab.engine.tiers import available_tiers
+from powerlab.engine.target.tiers import available_tiers
 
 TIERS = [tier.name for tier in available_tiers()]
 

@@ -7,8 +7,9 @@ import pytest
 
 from engine_native.test_session import image, small_graph
 from powerlab.cli import main
-from powerlab.engine import Session, cpus, session
-from powerlab.engine.cpus import too_many, usable_cpus
+from powerlab.engine import Session, session
+from powerlab.engine.target import cpus
+from powerlab.engine.target.cpus import too_many, usable_cpus
 from trees import write_tree
 
 
@@ -83,7 +84,7 @@ def test_too_many_threads_are_told_in_one_sentence():
 
 
 def test_the_command_tells_of_too_many_threads(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("powerlab.engine.cpus.usable_cpus", lambda: 1)
+    monkeypatch.setattr("powerlab.engine.target.cpus.usable_cpus", lambda: 1)
     np.savez(tmp_path / "in.npz", x=np.zeros((1, 3, 32, 32), np.float32))
     files = ["--input", str(tmp_path / "in.npz"), "--output", str(tmp_path / "out.npz")]
     command = ["engine", "run", "squeezenet", *files, "--input-shape", "x=1x3x32x32"]

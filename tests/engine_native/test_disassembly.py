@@ -8,7 +8,7 @@ import pytest
 
 from engine_native.disassembly import Instruction, Loop, arm_loop, functions, innermost, x86_loop
 from engine_native.kernel_program import X86_TIERS, tier_object
-from powerlab.engine.tiers import available_tiers
+from powerlab.engine.target.tiers import available_tiers
 from requires import require_program
 
 UNFUSED = ("sse4",)

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 from engine_native.graphs import NO_CLAMP, GraphMaker, run_twice
-from powerlab.engine import Session, image_loop
-from powerlab.engine.arena import lay_out
-from powerlab.engine.graph import Graph
-from powerlab.engine.image_loop import looped_nodes
-from powerlab.engine.load import load_graph
-from powerlab.engine.lower import lower
-from powerlab.engine.lower.by_image import by_image
+from powerlab.engine import Session
+from powerlab.engine.codegen import image_loop, lower
+from powerlab.engine.codegen.image_loop import looped_nodes
+from powerlab.engine.codegen.image_steps import by_image
+from powerlab.engine.frontend.load import load_graph
+from powerlab.engine.ir.graph import Graph
 from powerlab.engine.passes import optimise
-from powerlab.engine.tiers import Tier, choose_tier
+from powerlab.engine.runtime.arena import lay_out
+from powerlab.engine.target.tiers import Tier, choose_tier
 
 AVX512 = Tier("avx512", 16, 4, 6)
 SAME = {"pads": (1, 1, 1, 1)}

@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from engine_native.graphs import NO_CLAMP, GraphMaker, run_twice
 from engine_native.numpy_reference import conv, pool
-from powerlab.engine.graph import Graph
-from powerlab.engine.layout import Halo
-from powerlab.engine.lower import lower
-from powerlab.engine.lower.joining import Place, find_places
-from powerlab.engine.program import Program
-from powerlab.engine.tiers import Tier, choose_tier
+from powerlab.engine.codegen import lower
+from powerlab.engine.codegen.concat_in_place import Place, find_places
+from powerlab.engine.ir.graph import Graph
+from powerlab.engine.program.layout import Halo
+from powerlab.engine.program.program import Program
+from powerlab.engine.target.tiers import Tier, choose_tier
 
 AVX512 = Tier("avx512", 16, 4, 6)
 SAME = {"pads": (1, 1, 1, 1)}

@@ -28,7 +28,7 @@ def checked(*command: str | Path) -> str:
 
 
 def test_kernels_of_every_tier_here(kernels):
-    from powerlab.engine.tiers import available_tiers
+    from powerlab.engine.target.tiers import available_tiers
 
     output = checked(kernels)
     for tier in available_tiers():

@@ -7,7 +7,7 @@ from engine_native import numpy_reference
 from engine_native.graphs import NO_CLAMP, GraphMaker, run_twice, use_tier
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
-from powerlab.engine.tiers import available_tiers, choose_tier
+from powerlab.engine.target.tiers import available_tiers, choose_tier
 
 TIERS = [tier.name for tier in available_tiers()]
 RNG = np.random.default_rng(11)

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from engine_native.graphs import NO_CLAMP, GraphMaker
-from powerlab.engine.arena import lay_out
-from powerlab.engine.layout import NO_HALO, Halo
-from powerlab.engine.lower import LOWERINGS, lower
+from powerlab.engine.codegen import LOWERINGS, lower
 from powerlab.engine.passes import LOWERED
-from powerlab.engine.program import Program, Step
-from powerlab.engine.storage import Space
-from powerlab.engine.tiers import Tier
+from powerlab.engine.program.layout import NO_HALO, Halo
+from powerlab.engine.program.program import Program, Step
+from powerlab.engine.program.storage import Space
+from powerlab.engine.runtime.arena import lay_out
+from powerlab.engine.target.tiers import Tier
 
 AVX2 = Tier("avx2", 8, 2, 6)
 AVX512 = Tier("avx512", 16, 4, 6)

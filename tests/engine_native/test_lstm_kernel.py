@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from engine_native import numpy_reference
 from engine_native.graphs import GraphMaker, run_twice, use_tier
 from powerlab.engine import Session
-from powerlab.engine.graph import Node, TensorInfo
-from powerlab.engine.tiers import available_tiers
+from powerlab.engine.ir.graph import Node, TensorInfo
+from powerlab.engine.target.tiers import available_tiers
 
 TIERS = [tier.name for tier in available_tiers()]
 TOLERANCE = 1e-5

@@ -10,9 +10,10 @@ import pytest
 from engine_native.graphs import NO_CLAMP, GraphMaker
 from powerlab.cgroups import memory_left_bytes
 from powerlab.domain.errors import PowerlabError
-from powerlab.engine import Session, memory
-from powerlab.engine.lower import builder
-from powerlab.engine.memory import available_bytes
+from powerlab.engine import Session
+from powerlab.engine.codegen import builder
+from powerlab.engine.runtime import memory
+from powerlab.engine.runtime.memory import available_bytes
 from trees import write_tree
 
 MIB = 2**20
@@ -103,7 +104,7 @@ def test_without_groups_the_machine_or_the_address_space_is_the_bound(tmp_path):
     assert available_bytes(root) > MIB
     program = f"""
 import resource
-from powerlab.engine.memory import available_bytes
+from powerlab.engine.runtime.memory import available_bytes
 vms = 4096 * int(open("/proc/self/statm").read().split()[0])
 resource.setrlimit(resource.RLIMIT_AS, (vms + 64 * {MIB}, resource.RLIM_INFINITY))
 print(available_bytes())

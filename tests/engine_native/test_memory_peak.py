@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from powerlab.backends.onnx_export import export_onnx
-from powerlab.engine.load import load_graph
+from powerlab.engine.frontend.load import load_graph
 
 MOST = 1.3
 """Times the weights, as the chosen algorithms read them (Winograd's are larger), and the largest live activations."""
@@ -16,11 +16,11 @@ PROGRAM = """
 import re, sys
 import numpy as np
 from powerlab.engine import Session
-from powerlab.engine.load import load_graph
-from powerlab.engine.lower import lower
-from powerlab.engine.memory import live_bytes
+from powerlab.engine.frontend.load import load_graph
+from powerlab.engine.codegen import lower
+from powerlab.engine.runtime.memory import live_bytes
 from powerlab.engine.passes import optimise, optimise_for_others
-from powerlab.engine.tiers import choose_tier
+from powerlab.engine.target.tiers import choose_tier
 
 def status(name):
     with open("/proc/self/status") as file:

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from engine_native import numpy_reference
 from engine_native.graphs import NO_CLAMP
-from powerlab.engine.layout import divide_up
-from powerlab.engine.pack import (
+from powerlab.engine.codegen.pack import (
     WINOGRAD_G,
     fill_channels,
     fold_row,
@@ -24,6 +23,7 @@ from powerlab.engine.pack import (
     unit_bounds,
     winograd_g,
 )
+from powerlab.engine.program.layout import divide_up
 
 # Vector width and tile blocks of sse4 and neon, avx2, avx512, and of no tier.
 TILES = [(4, 2), (8, 2), (16, 4), (4, 3)]

@@ -7,14 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from powerlab.engine.arena import ALIGNMENT_FLOATS, lay_out, lifetimes
-from powerlab.engine.caches import ASSUMED
-from powerlab.engine.layout import Halo, blocked, divide_up, planar, shape4
-from powerlab.engine.lower.convolutions import ConvShape, by_cost
-from powerlab.engine.lower.convolutions.winograd import tiles_together
-from powerlab.engine.lower.partition import Work, partition
-from powerlab.engine.machine import Machine
-from powerlab.engine.pack import (
+from powerlab.engine.codegen.convolutions.algorithms.winograd import tiles_together
+from powerlab.engine.codegen.convolutions.choosing import by_cost
+from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
+from powerlab.engine.codegen.convolutions.partition import Work, partition
+from powerlab.engine.codegen.pack import (
     ALIGNMENT_BYTES,
     WINOGRAD_G,
     aligned_floats,
@@ -27,9 +24,13 @@ from powerlab.engine.pack import (
     pack_winograd,
     unit_bounds,
 )
-from powerlab.engine.program import Step, Tensor
-from powerlab.engine.storage import Space, Storage
-from powerlab.engine.tiers import Tier
+from powerlab.engine.program.layout import Halo, blocked, divide_up, planar, shape4
+from powerlab.engine.program.program import Step, Tensor
+from powerlab.engine.program.storage import Space, Storage
+from powerlab.engine.runtime.arena import ALIGNMENT_FLOATS, lay_out, lifetimes
+from powerlab.engine.target.caches import ASSUMED
+from powerlab.engine.target.machine import Machine
+from powerlab.engine.target.tiers import Tier
 
 AVX2 = Tier("avx2", 8, 2, 6)
 AVX512 = Tier("avx512", 16, 4, 6)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from engine_native.graphs import NO_CLAMP, GraphMaker, run_twice
 from engine_native.numpy_reference import conv
-from powerlab.engine.lower import lower
-from powerlab.engine.tiers import Tier
+from powerlab.engine.codegen import lower
+from powerlab.engine.target.tiers import Tier
 
 AVX2, AVX512 = Tier("avx2", 8, 2, 6), Tier("avx512", 16, 4, 6)
 RELU = (0.0, math.inf)

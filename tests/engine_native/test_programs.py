@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine_native.graphs import NO_CLAMP, GraphMaker
-from powerlab.engine.arena import ALIGNMENT_FLOATS, Arena, lay_out, lifetimes
-from powerlab.engine.layout import PLANAR_ALIGNMENT, Layout, divide_up
-from powerlab.engine.lower import lower
-from powerlab.engine.operand import Element, Operand
-from powerlab.engine.program import Program, Step, Tensor
-from powerlab.engine.storage import Space
-from powerlab.engine.tiers import Tier
+from powerlab.engine.codegen import lower
+from powerlab.engine.program.layout import PLANAR_ALIGNMENT, Layout, divide_up
+from powerlab.engine.program.operand import Element, Operand
+from powerlab.engine.program.program import Program, Step, Tensor
+from powerlab.engine.program.storage import Space
+from powerlab.engine.runtime.arena import ALIGNMENT_FLOATS, Arena, lay_out, lifetimes
+from powerlab.engine.target.tiers import Tier
 
 SSE4 = Tier("sse4", 4, 2, 6)
 AVX2 = Tier("avx2", 8, 2, 6)

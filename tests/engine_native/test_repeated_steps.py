@@ -7,11 +7,11 @@ import pytest
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
-from powerlab.engine.ceilings import measure_ceilings
-from powerlab.engine.load import load_graph
+from powerlab.engine.codegen.work import nodes_behind
+from powerlab.engine.frontend.load import load_graph
+from powerlab.engine.ir.statistics import mac_count
 from powerlab.engine.passes import optimise
-from powerlab.engine.statistics import mac_count
-from powerlab.engine.work import nodes_behind
+from powerlab.engine.target.ceilings import measure_ceilings
 from small_network import NODES, write_small_network
 
 

@@ -14,7 +14,7 @@ import pytest
 from engine_native.graphs import NO_CLAMP, GraphMaker, use_tier
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
-from powerlab.engine.tiers import available_tiers, choose_tier
+from powerlab.engine.target.tiers import available_tiers, choose_tier
 
 SHAPE = (1, 8, 20, 20)
 

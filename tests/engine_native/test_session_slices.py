@@ -14,12 +14,12 @@ import pytest
 from engine_native.graphs import GraphMaker
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
-from powerlab.engine.load import load_graph
-from powerlab.engine.lower import lower
+from powerlab.engine.codegen import lower
+from powerlab.engine.frontend.load import load_graph
 from powerlab.engine.passes import optimise
-from powerlab.engine.plan import build_plans
-from powerlab.engine.slices import SlicedPlan
-from powerlab.engine.tiers import choose_tier, native_engine
+from powerlab.engine.runtime.plan import build_plans
+from powerlab.engine.runtime.slices import SlicedPlan
+from powerlab.engine.target.tiers import choose_tier, native_engine
 
 
 def batch_of(model, batch):
@@ -301,7 +301,7 @@ def test_plans_of_one_program_share_what_is_constant(monkeypatch):
             return len(self.own) - 1
 
     others = {name: getattr(native, name) for name in ("Step", "View", "Place", "Part", "Space")}
-    monkeypatch.setattr("powerlab.engine.plan.native_engine", lambda: SimpleNamespace(Plan=Plan, **others))
+    monkeypatch.setattr("powerlab.engine.runtime.plan.native_engine", lambda: SimpleNamespace(Plan=Plan, **others))
     program = lower(optimise(load_graph("mobilenetv2@64")), choose_tier(), 1)
     build_plans(program, choose_tier(), 1, 0, 3)
     assert len(kept[0]) > 50

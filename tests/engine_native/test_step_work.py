@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine_native.graphs import GraphMaker
-from powerlab.engine import Session, ceilings
-from powerlab.engine.ceilings import Ceilings
+from powerlab.engine import Session
+from powerlab.engine.target import ceilings
+from powerlab.engine.target.ceilings import Ceilings
 
 SIDE = st.integers(4, 12)
 

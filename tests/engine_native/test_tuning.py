@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from engine_native.graphs import GraphMaker
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
-from powerlab.engine.choice import Choice
-from powerlab.engine.lower.conv_shape import ConvShape
-from powerlab.engine.lower.convolutions import ALGORITHMS, by_cost
-from powerlab.engine.machine import Machine, this_machine
-from powerlab.engine.tiers import Tier, choose_tier
+from powerlab.engine.codegen.convolutions.algorithms.table import ALGORITHMS
+from powerlab.engine.codegen.convolutions.choosing import by_cost
+from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
+from powerlab.engine.program.choice import Choice
+from powerlab.engine.target.machine import Machine, this_machine
+from powerlab.engine.target.tiers import Tier, choose_tier
 from powerlab.engine.tuning.choosing import by_tuning
 from powerlab.engine.tuning.kept import Place, Tuned, Tunings, keep_tunings, this_place, tuning_file
 from powerlab.engine.tuning.models import model_shapes, tune_model

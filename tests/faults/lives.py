@@ -17,7 +17,8 @@ import psutil
 from powerlab.boards.simulator.tree import create_tree
 from powerlab.domain.sweep import SweepPlan
 from powerlab.protocol.records import SweepState
-from powerlab.store import Store, queries
+from powerlab.store import Store
+from powerlab.store.reads import queries
 from powerlab_agent.spool import Spool
 from powerlab_agent.state import Identity, save_identity
 

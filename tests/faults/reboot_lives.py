@@ -16,9 +16,9 @@ from faults import agent_lives
 from powerlab.boards.simulator.reboot import asked_to_reboot
 from powerlab.domain.run import Conditions
 from powerlab.measure.output_check import OutputCheck
-from powerlab.measure.record import Meter
+from powerlab.measure.recording.rails import Meter
 from powerlab.measure.run import Measured, RunRequest, failed_run
-from powerlab.modes.rebooting import Rebooting
+from powerlab.modes.reboot.transition import Rebooting
 from powerlab.sweep import runner
 from powerlab.sweep.host import Host
 from powerlab.sysroot import Sysroot

@@ -25,7 +25,7 @@ from powerlab.protocol.chunks import split
 from powerlab.protocol.messages import ChunkUpload, RunUpload
 from powerlab.protocol.records import SweepState
 from powerlab.protocol.wire import encode
-from powerlab.store import queries
+from powerlab.store.reads import queries
 from powerlab.sweep.events import RunFinished
 from powerlab_agent.client import Client, ServerUnreachableError
 from powerlab_agent.models import ModelCache

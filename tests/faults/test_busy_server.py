@@ -20,7 +20,8 @@ from powerlab.access.limits import Limit, Limits
 from powerlab.boards.simulator.tree import create_tree
 from powerlab.protocol.messages import EnrolmentCodeRequest, EnrolRequest, SweepRequest
 from powerlab.protocol.records import SweepState
-from powerlab.store import Store, open_store, queries
+from powerlab.store import Store, open_store
+from powerlab.store.reads import queries
 from powerlab.store.writes.devices import enrol, make_enrolment_code
 from powerlab.store.writes.sweeps import create_sweep
 from powerlab.sysroot import Sysroot

@@ -19,7 +19,7 @@ from faults.agent_lives import BoardHost, runner
 from faults.lives import PLAN, RUNS, content
 from powerlab.boards.simulator.tree import create_tree
 from powerlab.protocol.records import SweepState
-from powerlab.store import queries
+from powerlab.store.reads import queries
 from powerlab.sysroot import Sysroot
 from powerlab_agent.client import Client
 from powerlab_agent.daemon import Daemon

@@ -18,7 +18,8 @@ from faults.short_server import LEASE_S
 from powerlab.domain.run import Run
 from powerlab.protocol.messages import Fence
 from powerlab.protocol.records import SweepState
-from powerlab.store import Store, queries
+from powerlab.store import Store
+from powerlab.store.reads import queries
 from powerlab.sweep.events import RunFinished
 from powerlab_agent.client import Client, RefusedError
 from powerlab_agent.spool import Spool

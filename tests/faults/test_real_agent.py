@@ -25,7 +25,8 @@ from powerlab.domain.sweep import SweepPlan
 from powerlab.modes.controller import ModeController
 from powerlab.protocol.messages import EnrolmentCode
 from powerlab.protocol.records import SweepState
-from powerlab.store import Store, queries
+from powerlab.store import Store
+from powerlab.store.reads import queries
 from powerlab.sysroot import Sysroot
 from powerlab_agent.spool import Spool
 from powerlab_agent.state import Identity, load_identity

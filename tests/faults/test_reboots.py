@@ -22,10 +22,11 @@ from powerlab.boards.simulator.tree import create_tree
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.run import Run, Verdict
 from powerlab.domain.sweep import SweepPlan
-from powerlab.modes.way_home import WayHome
+from powerlab.modes.reboot.return_note import WayHome
 from powerlab.protocol.messages import EnrolmentCode, EnrolRequest, RebootNotice
 from powerlab.protocol.records import SweepState
-from powerlab.store import Store, queries
+from powerlab.store import Store
+from powerlab.store.reads import queries
 from powerlab.sysroot import Sysroot
 from powerlab_agent.client import Client
 from powerlab_agent.spool import Spool

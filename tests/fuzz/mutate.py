@@ -14,7 +14,7 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError
 from onnx import numpy_helper
 
-from powerlab.engine.operators import SUPPORTED
+from powerlab.engine.ops import SUPPORTED
 
 MAX_BYTES = 16 * 1024
 

@@ -9,7 +9,7 @@ from onnx import numpy_helper
 from onnx.backend.test.loader import load_model_tests
 
 from fuzz.mutate import MAX_BYTES
-from powerlab.engine.operators import SUPPORTED
+from powerlab.engine.ops import SUPPORTED
 
 
 def node_cases():

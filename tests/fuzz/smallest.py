@@ -14,7 +14,7 @@ from google.protobuf.message import DecodeError
 
 from fuzz.edges import Edges
 from fuzz.target import attempt
-from powerlab.engine.operators import SUPPORTED
+from powerlab.engine.ops import SUPPORTED
 
 MAX_KEPT_BYTES = 3000
 

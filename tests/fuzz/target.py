@@ -20,10 +20,10 @@ from fuzz.judge import Judge
 from fuzz.sandbox import NATIVE_VARIABLE
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
-from powerlab.engine.onnx_reader.build import parse
+from powerlab.engine.frontend.onnx_reader.build import parse
+from powerlab.engine.ir.shapes import infer
 from powerlab.engine.passes import optimise
-from powerlab.engine.passes.fold_constants import fold_constants
-from powerlab.engine.shapes import infer
+from powerlab.engine.passes.fold.constants import fold_constants
 
 MAX_FLOPS = 2 * 10**7
 """More takes too long to compute in numpy."""

@@ -20,7 +20,7 @@ from fuzz import target
 from fuzz.edges import Edges
 from fuzz.mutate import MAX_BYTES, mutated
 from powerlab.engine import Session
-from powerlab.engine.operators import SUPPORTED
+from powerlab.engine.ops import SUPPORTED
 
 HERE = Path(__file__).parent
 CORPUS = [path.read_bytes() for path in sorted((HERE / "corpus").iterdir())]

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from powerlab import cli
-from powerlab.modes.lock import LOCK_DIRECTORY
+from powerlab.modes.undo.lock import LOCK_DIRECTORY
 from powerlab.privileged.protocol import SOCKET
 from requires import missing, require_program
 

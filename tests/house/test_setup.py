@@ -100,6 +100,15 @@ def test_a_changed_python_file_costs_nothing(setup_venv: ModuleType, project: Pa
     assert _ensure(setup_venv, project, "server")[0] is False
 
 
+def test_a_module_that_became_a_package_is_looked_for_anew(setup_venv: ModuleType, project: Path) -> None:
+    """An editable install remembers which file each module lies in, so a pulled move would otherwise break imports."""
+    _ensure(setup_venv, project, "dev")
+    (project / "powerlab/measure").mkdir()
+    (project / "powerlab/measure/__init__.py").write_text("", encoding="utf-8")
+    assert _ensure(setup_venv, project, "dev")[0]
+    assert _ensure(setup_venv, project, "dev")[0] is False
+
+
 def test_a_changed_lock_installs_again_with_what_was_there(setup_venv: ModuleType, project: Path) -> None:
     _ensure(setup_venv, project, "dev")
     with (project / "requirements.lock").open("a", encoding="utf-8") as file:

@@ -15,7 +15,7 @@ from powerlab.domain.power import Rail, RailQuantity
 from powerlab.domain.quantity import Provenance
 from powerlab.measure.lag.calibration import Calibration, fitting, keep, kept, place, with_lags
 from powerlab.measure.lag.edges import RailLag
-from powerlab.measure.record import Meter
+from powerlab.measure.recording.rails import Meter
 from powerlab.state_dir import VARIABLE
 from powerlab.sysroot import Sysroot
 

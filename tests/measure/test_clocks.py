@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from powerlab.measure import clocks
-from powerlab.measure.clocks import read_clocks, suspended_since_boot_s
+from powerlab.measure.recording import clocks
+from powerlab.measure.recording.clocks import read_clocks, suspended_since_boot_s
 
 
 class FakeKernel:

@@ -11,7 +11,7 @@ from powerlab.boards.simulator import create_tree
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.sweep import Point
 from powerlab.domain.workload import Workload
-from powerlab.measure.cores import PRESENT, check_present, check_usable
+from powerlab.measure.worker.cores import PRESENT, check_present, check_usable
 from powerlab.sysroot import Sysroot
 
 

@@ -22,7 +22,7 @@ from powerlab.domain.sweep import Point
 from powerlab.domain.workload import Workload
 from powerlab.measure.energy.rail import rail_energy
 from powerlab.measure.energy.total import energy_metrics, total_energy
-from powerlab.measure.latency import PERCENTILES, TimedInferences, latency_metrics, throughput_metric
+from powerlab.measure.percentiles.latency import PERCENTILES, TimedInferences, latency_metrics, throughput_metric
 
 TRIALS = 400
 LEAST = 0.93

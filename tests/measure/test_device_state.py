@@ -9,7 +9,7 @@ import pytest
 from powerlab.boards.registry import BOARDS
 from powerlab.boards.simulator.tree import create_tree
 from powerlab.domain.device_state import Clock, DeviceState, Fan
-from powerlab.measure.device_state import parse_l4t_release, read_device_state
+from powerlab.measure.recording.device_state import parse_l4t_release, read_device_state
 from powerlab.sysroot import Sysroot
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from powerlab.measure.early_stopping import allowed_over, confidence_held, early_estimate
+from powerlab.measure.percentiles.early_stopping import allowed_over, confidence_held, early_estimate
 
 
 def chance_of_at_most(over: int, count: int, fraction: float) -> float:

@@ -18,7 +18,7 @@ from powerlab.domain.run import Verdict
 from powerlab.domain.validity import ENERGY_RULES, worst_verdict
 from powerlab.measure.energy.rail import rail_energy
 from powerlab.measure.energy.total import energy_metrics, total_energy
-from powerlab.measure.record import usable_energy
+from powerlab.measure.recording.rails import usable_energy
 from powerlab.measure.validity import Evidence, judge
 
 WATTS = st.lists(st.floats(0.0, 500.0), min_size=12, max_size=12)

@@ -14,7 +14,7 @@ from powerlab.domain.power import Rail, RailQuantity, TotalFormula, Trace
 from powerlab.domain.run import Verdict
 from powerlab.measure.energy.rail import rail_energy
 from powerlab.measure.energy.total import total_energy
-from powerlab.measure.record import usable_energy
+from powerlab.measure.recording.rails import usable_energy
 from powerlab.measure.validity import Evidence, judge
 from tests.measure.true_power import Reads, Sensor, TruePower, rail_of
 

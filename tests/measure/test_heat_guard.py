@@ -20,8 +20,8 @@ from powerlab.domain.temperature import NO_LIMITS, TemperatureLimits
 from powerlab.domain.workload import Workload
 from powerlab.measure.heat import guard as module
 from powerlab.measure.heat.guard import HeatGuard, TooHotError
-from powerlab.measure.messages import Load, Measure
-from powerlab.measure.process import Worker
+from powerlab.measure.worker.messages import Load, Measure
+from powerlab.measure.worker.process import Worker
 from powerlab.sysroot import Sysroot
 from powerlab.throttling.temperatures import Temperatures
 from zone_tree import ZoneTree

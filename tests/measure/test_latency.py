@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from powerlab.domain.quantity import Provenance
-from powerlab.measure.latency import (
+from powerlab.measure.percentiles.latency import (
     PERCENTILES,
     TimedInferences,
     interval_ranks,

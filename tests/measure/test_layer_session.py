@@ -22,8 +22,8 @@ from powerlab.measure.layers.session import (
     measure_layers,
 )
 from powerlab.measure.layers.window import MOST_WINDOWS, StepWindow
-from powerlab.measure.process import WorkerError
-from powerlab.measure.record import Meter
+from powerlab.measure.recording.rails import Meter
+from powerlab.measure.worker.process import WorkerError
 from powerlab.sysroot import Sysroot
 from tests.measure.true_power import rail_of
 

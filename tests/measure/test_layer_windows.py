@@ -23,10 +23,10 @@ from powerlab.measure.layers.messages import (
 )
 from powerlab.measure.layers.session import WHOLE_WINDOWS, shuffled
 from powerlab.measure.layers.window import MOST_WINDOWS, chunks_of, is_steady, steady_window
-from powerlab.measure.messages import LENGTH, Broken, Refused, decode_reply, encode
-from powerlab.measure.process import WorkerError
-from powerlab.measure.record import Meter
-from powerlab.measure.worker import serve
+from powerlab.measure.recording.rails import Meter
+from powerlab.measure.worker.main import serve
+from powerlab.measure.worker.messages import LENGTH, Broken, Refused, decode_reply, encode
+from powerlab.measure.worker.process import WorkerError
 from powerlab.sysroot import Sysroot
 from small_network import NODES, write_small_network
 from tests.measure.true_power import rail_of

@@ -20,7 +20,7 @@ from powerlab.measure.layers import session
 from powerlab.measure.layers.messages import WHOLE
 from powerlab.measure.layers.session import LayersFinished, LayersRequest, LayersStarted, WindowDone, measure_layers
 from powerlab.measure.layers.window import StepWindow, steady_window
-from powerlab.measure.record import Meter
+from powerlab.measure.recording.rails import Meter
 from powerlab.power.registry import probe_all
 from powerlab.power.total import choose_total
 from powerlab.sysroot import Sysroot

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from powerlab.measure.messages import Measure
 from powerlab.measure.scenarios import loops
 from powerlab.measure.scenarios.loops import arrivals, back_to_back, timed_window
-from powerlab.measure.server_search import latencies_s
+from powerlab.measure.scenarios.server_search import latencies_s
+from powerlab.measure.worker.messages import Measure
 
 
 class Worker:

@@ -10,7 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from powerlab.domain.workload import Preparation, Scenario, Workload
-from powerlab.measure.messages import LENGTH, Load, Measure, Ready, Timed, WarmUp, decode_reply, encode, read_request
+from powerlab.measure.worker.messages import (
+    LENGTH,
+    Load,
+    Measure,
+    Ready,
+    Timed,
+    WarmUp,
+    decode_reply,
+    encode,
+    read_request,
+)
 
 requests = st.one_of(
     st.builds(

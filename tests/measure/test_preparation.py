@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.measure.preparation import PICTURE_SIDE, Pictures, picture_input
+from powerlab.measure.preprocessing import PICTURE_SIDE, Pictures, picture_input
 
 MEAN = np.array([0.485, 0.456, 0.406])
 STD = np.array([0.229, 0.224, 0.225])

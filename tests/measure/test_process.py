@@ -14,8 +14,8 @@ import pytest
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.workload import Workload
-from powerlab.measure.messages import Load, Measure, Ready, Timed
-from powerlab.measure.process import Worker, WorkerError
+from powerlab.measure.worker.messages import Load, Measure, Ready, Timed
+from powerlab.measure.worker.process import Worker, WorkerError
 
 CORES = frozenset(sorted(os.sched_getaffinity(0))[:1])
 

@@ -16,7 +16,7 @@ from powerlab.domain.workload import Scenario, Workload
 from powerlab.measure.audit.audit import Audit, audit
 from powerlab.measure.audit.mlperf import Ruling
 from powerlab.measure.audit.recompute import recompute
-from powerlab.measure.latency import from_trace, latency_trace
+from powerlab.measure.percentiles.latency import from_trace, latency_trace
 from recorded_run import POINT, Recorded, recorded_run
 
 RECORDED = recorded_run()

@@ -14,11 +14,11 @@ import pytest
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.power import TotalFormula
 from powerlab.domain.run import Finding, Verdict
-from powerlab.measure import background, record
-from powerlab.measure.background import BackgroundLoad
-from powerlab.measure.obituary import last_line, obituary
-from powerlab.measure.record import Meter, Recording, idle_baseline, usable_energy
+from powerlab.measure.recording import background_load, rails
+from powerlab.measure.recording.background_load import BackgroundLoad
+from powerlab.measure.recording.rails import Meter, Recording, idle_baseline, usable_energy
 from powerlab.measure.validity import Evidence, judge
+from powerlab.measure.worker.exit_reason import last_line, obituary
 from powerlab.sysroot import Sysroot
 
 
@@ -55,7 +55,7 @@ class BreakingRecorder:
 
 
 def test_a_sensor_that_breaks_meanwhile_is_a_failure_too_and_is_closed(meter, monkeypatch):
-    monkeypatch.setattr(record, "Recorder", BreakingRecorder)
+    monkeypatch.setattr(rails, "Recorder", BreakingRecorder)
     before = BreakingRecorder.closed
     with Recording(meter) as recording:
         assert recording.finish() == ()
@@ -78,7 +78,7 @@ def test_a_fault_in_a_source_costs_watts_and_not_the_sweep(meter, monkeypatch):
         raise TypeError("the driver's library changed its answer")
 
     monkeypatch.setattr(BreakingRecorder, "stop", faulty)
-    monkeypatch.setattr(record, "Recorder", BreakingRecorder)
+    monkeypatch.setattr(rails, "Recorder", BreakingRecorder)
     with Recording(meter) as recording:
         assert recording.finish() == ()
     assert recording.failure == (
@@ -134,9 +134,9 @@ def test_niced_others_are_background_and_niced_work_of_ones_own_is_not(monkeypat
 
     clock = [100.0]
     machine, own = Times(), Times()
-    monkeypatch.setattr(background.time, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(background.psutil, "cpu_times", lambda: machine)
-    monkeypatch.setattr(background.psutil.Process, "cpu_times", lambda _: own)
+    monkeypatch.setattr(background_load.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(background_load.psutil, "cpu_times", lambda: machine)
+    monkeypatch.setattr(background_load.psutil.Process, "cpu_times", lambda _: own)
     load = BackgroundLoad()
     clock[0], machine.nice, own.user, machine.steal = 110.0, 8.0, 3.0, 5.0
     assert load.cores() == pytest.approx(0.5)
@@ -151,13 +151,13 @@ def test_the_idle_baseline_says_how_busy_others_were(meter, monkeypatch, make_tr
             times = np.linspace(now_s - 10, now_s, 1001)
             return (make_trace(times, np.full(1001, 12.0), meter.rails[0]),)
 
-    monkeypatch.setattr(record, "Recorder", SteadyRecorder)
+    monkeypatch.setattr(rails, "Recorder", SteadyRecorder)
     monkeypatch.setattr(BackgroundLoad, "cores", lambda _: 0.7)
     idle = idle_baseline(meter, 0.3)
     assert idle.energy.power_w == pytest.approx(12)
     assert idle.background_cores == 0.7
     slept = iter([5.0, 65.0])
-    monkeypatch.setattr(record, "suspended_since_boot_s", lambda: next(slept))
+    monkeypatch.setattr(rails, "suspended_since_boot_s", lambda: next(slept))
     assert idle_baseline(meter, 0.3) is None
 
 

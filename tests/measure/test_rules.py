@@ -17,7 +17,7 @@ from powerlab.domain.workload import Scenario, Workload
 from powerlab.measure.energy import budget
 from powerlab.measure.energy.total import TotalEnergy
 from powerlab.measure.evidence import Evidence
-from powerlab.measure.latency import TimedInferences
+from powerlab.measure.percentiles.latency import TimedInferences
 from powerlab.measure.rules.registry import RULES
 from powerlab.measure.rules.stalled import stalled_s
 from powerlab.measure.rules.too_few_samples import queries_wanted

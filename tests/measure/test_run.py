@@ -14,8 +14,8 @@ from powerlab.domain.run import Verdict
 from powerlab.domain.sweep import SweepPlan
 from powerlab.measure import run
 from powerlab.measure.energy.total import TotalEnergy
-from powerlab.measure.latency import TimedInferences
-from powerlab.measure.record import IdleBaseline, Meter
+from powerlab.measure.percentiles.latency import TimedInferences
+from powerlab.measure.recording.rails import IdleBaseline, Meter
 from powerlab.measure.run import RunRequest, failed_run, measure_run, worker_cores
 from powerlab.measure.validity import Evidence
 from powerlab.sysroot import Sysroot

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from powerlab.domain.quantity import METRICS, Provenance
 from powerlab.domain.workload import Scenario, Workload
-from powerlab.measure.latency import PERCENTILES, TimedInferences, from_trace, latency_trace
-from powerlab.measure.messages import Measure
+from powerlab.measure.percentiles.latency import PERCENTILES, TimedInferences, from_trace, latency_trace
 from powerlab.measure.scenarios.registry import SCENARIOS, latency_metrics_from
 from powerlab.measure.scenarios.server import MOST_WINDOWS
+from powerlab.measure.worker.messages import Measure
 
 WINDOW = Measure(duration_s=1.0, min_inferences=10, margin_s=0.1, queries_per_s=50.0, arrival_seed=(0, 0))
 

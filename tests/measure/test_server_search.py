@@ -14,11 +14,10 @@ from msgspec.structs import replace
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.workload import Scenario, Workload
-from powerlab.measure.latency import TimedInferences
-from powerlab.measure.messages import Measure
+from powerlab.measure.percentiles.latency import TimedInferences
 from powerlab.measure.scenarios.loops import arrivals
 from powerlab.measure.scenarios.server import holds
-from powerlab.measure.server_search import (
+from powerlab.measure.scenarios.server_search import (
     LIGHTEST,
     LONGEST_PROBE_S,
     MOST_PROBES,
@@ -29,6 +28,7 @@ from powerlab.measure.server_search import (
     lighter,
     service_s,
 )
+from powerlab.measure.worker.messages import Measure
 
 WINDOW = Measure(duration_s=60.0, min_inferences=100, margin_s=0.1, arrival_seed=(0, 0))
 Service = Callable[[np.random.Generator, int, bool], "np.ndarray"]

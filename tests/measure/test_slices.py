@@ -12,9 +12,9 @@ from powerlab.backends.base import LoadOptions
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.workload import Preparation, Workload
 from powerlab.engine import Session
-from powerlab.engine.load import load_graph
+from powerlab.engine.frontend.load import load_graph
 from powerlab.engine.passes import optimise
-from powerlab.measure.slices import Slice, Slices, load_slices
+from powerlab.measure.worker.inference import Slice, Slices, load_slices
 
 BUILTIN = "powerlab.backends.builtin"
 
@@ -76,8 +76,8 @@ def test_every_slice_has_its_share_of_the_batch_and_of_the_threads(monkeypatch, 
         asked.append(options)
         return Meeting(threading.Barrier(1))
 
-    monkeypatch.setattr("powerlab.measure.slices.load", load)
-    monkeypatch.setattr("powerlab.measure.slices.cuts_batches", lambda module: module == "cuts batches")
+    monkeypatch.setattr("powerlab.measure.worker.inference.load", load)
+    monkeypatch.setattr("powerlab.measure.worker.inference.cuts_batches", lambda module: module == "cuts batches")
     workload = Workload(model="net", batch_size=batch_size, slices=slices, precision="fp16")
     load_slices("module", workload, threads, spin_us=50, seed=1).close()
     assert len(asked) == slices
@@ -115,10 +115,12 @@ def test_slices_that_prepare_their_inputs_compute_what_the_whole_batch_does():
 
 def test_pictures_are_prepared_in_every_inference(monkeypatch):
     made = []
-    monkeypatch.setattr("powerlab.measure.preparation.Pictures.prepared", lambda self: made.append(self) or np.zeros(1))
+    monkeypatch.setattr(
+        "powerlab.measure.preprocessing.Pictures.prepared", lambda self: made.append(self) or np.zeros(1)
+    )
     backend = Meeting(threading.Barrier(1))
     backend.inputs = lambda seed: {"x": np.zeros((2, 3, 8, 8), np.float32)}  # type: ignore[method-assign]
-    monkeypatch.setattr("powerlab.measure.slices.load", lambda module, options: backend)
+    monkeypatch.setattr("powerlab.measure.worker.inference.load", lambda module, options: backend)
     for preparation, expected in ((Preparation.OUTSIDE, 0), (Preparation.INSIDE, 3)):
         made.clear()
         slices = load_slices("module", Workload(model="net", batch_size=2, preparation=preparation), 1, None, seed=1)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from powerlab.domain.power import RailQuantity, TotalFormula
 from powerlab.domain.run import Verdict
-from powerlab.measure.stale import stale_sensor
+from powerlab.measure.rules.stale_sensor import stale_sensor
 from powerlab.measure.validity import Evidence, judge
 
 SECOND = 1_000_000_000

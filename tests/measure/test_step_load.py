@@ -17,8 +17,8 @@ from powerlab.measure.lag.step_load import (
     level_s,
     measured_lags,
 )
-from powerlab.measure.process import WorkerError
-from powerlab.measure.record import Meter
+from powerlab.measure.recording.rails import Meter
+from powerlab.measure.worker.process import WorkerError
 from powerlab.sysroot import Sysroot
 from tests.measure.stepped_sensors import SENSORS, Steps, record, true_lag_s
 

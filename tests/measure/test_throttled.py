@@ -13,14 +13,15 @@ from powerlab.domain.quantity import Provenance
 from powerlab.domain.run import Verdict
 from powerlab.domain.sweep import SweepPlan
 from powerlab.domain.validity import ENERGY_RULES
-from powerlab.measure import record, run
-from powerlab.measure.background import BackgroundLoad
+from powerlab.measure import run
 from powerlab.measure.energy.total import TotalEnergy
-from powerlab.measure.latency import TimedInferences
-from powerlab.measure.messages import Measure
-from powerlab.measure.record import IdleBaseline, Meter, Recording, idle_baseline
+from powerlab.measure.percentiles.latency import TimedInferences
+from powerlab.measure.recording import rails
+from powerlab.measure.recording.background_load import BackgroundLoad
+from powerlab.measure.recording.rails import IdleBaseline, Meter, Recording, idle_baseline
 from powerlab.measure.run import RunRequest, measure_run
 from powerlab.measure.validity import Evidence, judge
+from powerlab.measure.worker.messages import Measure
 from powerlab.sysroot import Sysroot
 from powerlab.throttling import guard
 
@@ -113,8 +114,8 @@ def pretended(monkeypatch, make_trace, meter):
     """Let worker, recorder and guard be pretended; everything between them is real."""
     monkeypatch.setattr(SteadyRecorder, "make_trace", staticmethod(make_trace), raising=False)
     monkeypatch.setattr(SteadyRecorder, "rail", meter.rails[0], raising=False)
-    monkeypatch.setattr(record, "Recorder", SteadyRecorder)
-    monkeypatch.setattr(record, "Guard", FakeGuard)
+    monkeypatch.setattr(rails, "Recorder", SteadyRecorder)
+    monkeypatch.setattr(rails, "Guard", FakeGuard)
     monkeypatch.setattr(run, "Guard", FakeGuard)
     monkeypatch.setattr(run, "Worker", FakeWorker)
     monkeypatch.setattr(BackgroundLoad, "cores", lambda _: 0.0)

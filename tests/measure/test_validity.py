@@ -11,7 +11,7 @@ import pytest
 from powerlab.domain.power import RailQuantity, TotalFormula
 from powerlab.domain.run import Verdict
 from powerlab.domain.validity import ENERGY_RULES, worst_verdict
-from powerlab.measure.background import background_limit_cores
+from powerlab.measure.recording.background_load import background_limit_cores
 from powerlab.measure.validity import RULES, Evidence, judge
 
 WINDOW = (1_000_000_000, 6_000_000_000)

@@ -18,7 +18,7 @@ from powerlab.domain.quantity import Provenance
 from powerlab.domain.rigour import Rigour
 from powerlab.domain.sweep import SweepPlan
 from powerlab.domain.workload import Scenario, Workload
-from powerlab.measure.record import Meter
+from powerlab.measure.recording.rails import Meter
 from powerlab.measure.steady import warm_up as module
 from powerlab.measure.steady.warm_up import WarmUp, warm_up
 from powerlab.sysroot import Sysroot

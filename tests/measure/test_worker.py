@@ -10,9 +10,20 @@ import numpy as np
 import pytest
 
 from powerlab.domain.workload import Preparation, Scenario, Workload
-from powerlab.measure.messages import LENGTH, Broken, Load, Measure, Ready, Refused, Timed, WarmUp, decode_reply, encode
-from powerlab.measure.preparation import Pictures
-from powerlab.measure.worker import serve
+from powerlab.measure.preprocessing import Pictures
+from powerlab.measure.worker.main import serve
+from powerlab.measure.worker.messages import (
+    LENGTH,
+    Broken,
+    Load,
+    Measure,
+    Ready,
+    Refused,
+    Timed,
+    WarmUp,
+    decode_reply,
+    encode,
+)
 
 
 @pytest.fixture(autouse=True)

@@ -8,9 +8,9 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.domain.power import TotalFormula
 from powerlab.domain.sweep import SweepPlan
 from powerlab.measure import run
-from powerlab.measure.process import Worker
-from powerlab.measure.record import Meter
+from powerlab.measure.recording.rails import Meter
 from powerlab.measure.run import RunRequest, measure_run
+from powerlab.measure.worker.process import Worker
 from powerlab.sysroot import Sysroot
 
 pytestmark = pytest.mark.usefixtures("fakes")

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from powerlab.domain.power import Rail, RailQuantity, Trace
 from powerlab.domain.quantity import Provenance
 from powerlab.power.base import FileChannel, PolledChannel
-from powerlab.power.poller import PolledSamples
-from powerlab.power.recorder import file_trace, polled_trace
+from powerlab.power.sampling.poller import PolledSamples
+from powerlab.power.sampling.recorder import file_trace, polled_trace
 
 Floats = NDArray[np.float64]
 

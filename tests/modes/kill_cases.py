@@ -20,8 +20,8 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.modes.controller import ModeController
 from powerlab.privileged.client import be_the_helper
 from powerlab.privileged.protocol import SOCKET
-from powerlab_helper.deeds import Deeds
-from powerlab_helper.listening import listening, only_helper
+from powerlab_helper.actions import Deeds
+from powerlab_helper.listening_socket import listening, only_helper
 from powerlab_helper.server import Server
 
 HELPED = ("client of the helper", "helper", "both")

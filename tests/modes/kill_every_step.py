@@ -29,7 +29,7 @@ from kill_boards import CLOCKS, board_names, is_taken, modes_to_try, new_board
 from kill_cases import HELPED, SCENARIOS, Case, Outcome, carry_out
 from kill_steps import warm_run
 
-from powerlab.modes import programs
+from powerlab.modes.io import programs
 
 QUICK_BOARDS = ("jetson-agx-xavier", "laptop")
 MANY_CORES = ("ampere-altra", "intel-xeon", "nvidia-grace")

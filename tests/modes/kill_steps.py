@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from powerlab.modes import programs
+from powerlab.modes.io import programs
 from powerlab.nvml_library.library import Library
 
 SYSTEM_CALLS = ("write", "pwrite", "ftruncate", "fsync", "fchmod", "replace", "unlink", "mkdir", "rmdir")

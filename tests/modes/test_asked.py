@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.modes.asked import number_of, text_of, whole_of
+from powerlab.modes.mode_value import number_of, text_of, whole_of
 
 KEYS = st.sampled_from(["cpu-max", "cores", "emc-max", "x"])
 UNITS = st.sampled_from(["", "kHz", "Hz", "W"])

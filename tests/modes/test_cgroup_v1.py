@@ -14,11 +14,12 @@ from powerlab.cgroups import parse_cpu_max
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import Setting
 from powerlab.domain.power import Availability
-from powerlab.modes import cgroup, cgroup_folder, cgroup_v1, cpu_quota
-from powerlab.modes.cgroup_v1 import Version1, parse_quota
 from powerlab.modes.controller import ModeController
-from powerlab.modes.cpu_quota import CpuQuota, join
-from powerlab.modes.grants import FileGrant
+from powerlab.modes.io.permissions import FileGrant
+from powerlab.modes.knobs.cpu_quota import cgroup, cgroup_directory, cgroup_v1
+from powerlab.modes.knobs.cpu_quota import knob as cpu_quota
+from powerlab.modes.knobs.cpu_quota.cgroup_v1 import Version1, parse_quota
+from powerlab.modes.knobs.cpu_quota.knob import CpuQuota, join
 from powerlab.sysroot import Sysroot
 
 CPU = "/sys/fs/cgroup/cpu,cpuacct"
@@ -158,7 +159,7 @@ def test_a_process_that_ends_while_it_is_moved_is_no_error(machine: Sysroot, mon
         sysroot.path(f"{GROUP}/cgroup.procs").write_text("")
         raise PowerlabError("no such process")
 
-    monkeypatch.setattr(cgroup_folder, "write_value", write)
+    monkeypatch.setattr(cgroup_directory, "write_value", write)
     CpuQuota().write(machine, setting("no group"))
     assert not machine.path(GROUP).exists()
 
@@ -172,11 +173,11 @@ def test_a_process_that_does_not_leave_is_told(machine: Sysroot, monkeypatch: py
     def refuse(sysroot: Sysroot, path: str, value: str) -> None:
         raise PowerlabError(f"{path} does not take {value}")
 
-    monkeypatch.setattr(cgroup_folder, "write_value", refuse)
+    monkeypatch.setattr(cgroup_directory, "write_value", refuse)
     with pytest.raises(PowerlabError, match="does not take 77"):
         CpuQuota().write(machine, setting("no group"))
-    monkeypatch.setattr(cgroup_folder, "write_value", lambda sysroot, path, value: None)
-    monkeypatch.setattr(cgroup_folder, "_LEAVING_S", 0.0)
+    monkeypatch.setattr(cgroup_directory, "write_value", lambda sysroot, path, value: None)
+    monkeypatch.setattr(cgroup_directory, "_LEAVING_S", 0.0)
     with pytest.raises(PowerlabError, match="end what runs in it"):
         CpuQuota().write(machine, setting("no group"))
 

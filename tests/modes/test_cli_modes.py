@@ -9,8 +9,8 @@ import pytest
 
 from powerlab.cli import main
 from powerlab.modes.controller import ModeController
-from powerlab.modes.journal import Journal
 from powerlab.modes.registry import KNOBS
+from powerlab.modes.undo.journal import Journal
 from powerlab.state_dir import state_dir as where_state_lies
 from powerlab.sysroot import Sysroot
 

@@ -8,9 +8,14 @@ import pytest
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import CURRENT_MODE, PowerMode, Setting
 from powerlab.domain.power import Availability
-from powerlab.modes import cpu_quota, cpufreq, emc, gpu_devfreq, hotplug, jetson_clocks, nvpmodel
 from powerlab.modes.controller import ModeController
-from powerlab.modes.cpufreq import CpuFreq
+from powerlab.modes.knobs import gpu_devfreq, hotplug
+from powerlab.modes.knobs.cpu_quota import knob as cpu_quota
+from powerlab.modes.knobs.cpufreq import knob as cpufreq
+from powerlab.modes.knobs.cpufreq.knob import CpuFreq
+from powerlab.modes.knobs.emc import knob as emc
+from powerlab.modes.knobs.jetson_clocks import knob as jetson_clocks
+from powerlab.modes.knobs.nvpmodel import knob as nvpmodel
 from powerlab.modes.registry import KNOBS
 from powerlab.privileged import client
 from powerlab.sysroot import Sysroot

@@ -13,9 +13,10 @@ from kernel_groups import as_a_kernel
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import Setting
 from powerlab.domain.power import Availability
-from powerlab.modes import cgroup_v2, cpu_quota
 from powerlab.modes.controller import ModeController
-from powerlab.modes.cpu_quota import CpuQuota, join
+from powerlab.modes.knobs.cpu_quota import cgroup_v2
+from powerlab.modes.knobs.cpu_quota import knob as cpu_quota
+from powerlab.modes.knobs.cpu_quota.knob import CpuQuota, join
 from powerlab.sysroot import Sysroot
 
 ROOT = "/sys/fs/cgroup"

@@ -9,11 +9,11 @@ from powerlab.boards.simulator import create_tree
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import ModeOrigin, Setting
 from powerlab.domain.power import Availability
-from powerlab.modes import cpufreq as module
-from powerlab.modes import frequency_range
 from powerlab.modes.controller import ModeController
-from powerlab.modes.cpufreq import CpuFreq
-from powerlab.modes.files import write_value
+from powerlab.modes.io import frequency_range
+from powerlab.modes.io.files import write_value
+from powerlab.modes.knobs.cpufreq import knob as module
+from powerlab.modes.knobs.cpufreq.knob import CpuFreq
 from powerlab.sysroot import Sysroot
 
 POLICY0 = "/sys/devices/system/cpu/cpufreq/policy0"

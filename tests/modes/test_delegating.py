@@ -10,10 +10,12 @@ import pytest
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import Setting
-from powerlab.modes import cgroup_v1, cgroup_v2, cpu_quota, delegating
-from powerlab.modes.cpu_quota import CpuQuota
-from powerlab.modes.delegating import may_set, set_by_helper
-from powerlab.modes.jetson_clocks import JetsonClocks
+from powerlab.modes.io import delegation
+from powerlab.modes.io.delegation import may_set, set_by_helper
+from powerlab.modes.knobs.cpu_quota import cgroup_v1, cgroup_v2
+from powerlab.modes.knobs.cpu_quota import knob as cpu_quota
+from powerlab.modes.knobs.cpu_quota.knob import CpuQuota
+from powerlab.modes.knobs.jetson_clocks.knob import JetsonClocks
 from powerlab.privileged import client
 from powerlab.sysroot import SIMULATION_MARKER, Sysroot
 
@@ -80,7 +82,7 @@ def test_the_lock_goes_with_the_question(
     board: Sysroot, asked: list[tuple[str, str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     guards: list[Callable[..., object] | int | None] = []
-    monkeypatch.setattr(delegating, "held_lock", lambda sysroot: 42)
+    monkeypatch.setattr(delegation, "held_lock", lambda sysroot: 42)
     monkeypatch.setattr(client, "make_setting", lambda sysroot, knob, target, value, guard: guards.append(guard))
     set_by_helper(board, PINNED)
     assert guards == [42], "so that the device stays locked when this process dies meanwhile"

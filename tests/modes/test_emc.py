@@ -8,9 +8,9 @@ import pytest
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import Setting
 from powerlab.domain.power import Availability
-from powerlab.modes import emc as module
 from powerlab.modes.controller import ModeController
-from powerlab.modes.emc import Emc
+from powerlab.modes.knobs.emc import knob as module
+from powerlab.modes.knobs.emc.knob import Emc
 from powerlab.sysroot import Sysroot
 
 XAVIER_CAP = "/sys/kernel/nvpmodel_emc_cap/emc_iso_cap"

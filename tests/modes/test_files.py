@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.modes.files import can_write, read_value, write_value
+from powerlab.modes.io.files import can_write, read_value, write_value
 from powerlab.sysroot import Sysroot
 
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.modes import frequency_range
-from powerlab.modes.files import write_value
-from powerlab.modes.frequency_range import FrequencyRange, read_range, write_range
+from powerlab.modes.io import frequency_range
+from powerlab.modes.io.files import write_value
+from powerlab.modes.io.frequency_range import FrequencyRange, read_range, write_range
 from powerlab.sysroot import Sysroot
 
 RANGES = st.tuples(st.integers(0, 3_000_000), st.integers(0, 3_000_000)).map(

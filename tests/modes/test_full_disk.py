@@ -13,7 +13,7 @@ import pytest
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.modes.controller import ModeController
-from powerlab.modes.journal import Journal, place_of
+from powerlab.modes.undo.journal import Journal, place_of
 from powerlab.sysroot import Sysroot
 
 Content = Callable[[Sysroot], dict[str, str]]

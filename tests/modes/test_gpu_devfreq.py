@@ -8,11 +8,11 @@ import pytest
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import Setting
 from powerlab.domain.power import Availability
-from powerlab.modes import frequency_range
-from powerlab.modes import gpu_devfreq as module
 from powerlab.modes.controller import ModeController
-from powerlab.modes.files import write_value
-from powerlab.modes.gpu_devfreq import GpuDevfreq
+from powerlab.modes.io import frequency_range
+from powerlab.modes.io.files import write_value
+from powerlab.modes.knobs import gpu_devfreq as module
+from powerlab.modes.knobs.gpu_devfreq import GpuDevfreq
 from powerlab.sysroot import Sysroot
 
 DEVFREQ = "/sys/class/devfreq"

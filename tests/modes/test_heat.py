@@ -9,9 +9,9 @@ import pytest
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import Setting
-from powerlab.modes import frequency_range, heat
 from powerlab.modes.controller import ModeController
-from powerlab.modes.files import write_value
+from powerlab.modes.io import frequency_range, thermal_caps
+from powerlab.modes.io.files import write_value
 from powerlab.sysroot import SIMULATION_MARKER, Sysroot
 
 COOLING = "/sys/class/thermal/cooling_device0"
@@ -37,7 +37,7 @@ Make = Callable[[dict[str, str]], Sysroot]
     ],
 )
 def test_what_holds_a_clock_down(make_tree: Make, kind: str, state: str, held: bool) -> None:
-    assert heat.holds(make_tree({f"{COOLING}/type": kind, f"{COOLING}/cur_state": state})) is held
+    assert thermal_caps.holds(make_tree({f"{COOLING}/type": kind, f"{COOLING}/cur_state": state})) is held
 
 
 @pytest.mark.parametrize(
@@ -61,9 +61,9 @@ def test_only_a_lower_limit_is_explained_by_heat(
 ) -> None:
     setting = Setting(knob="any", target=target, value=wanted)
     hot = make_tree({f"{COOLING}/type": "cpufreq-cpu0", f"{COOLING}/cur_state": "1"})
-    assert heat.explains(hot, setting, found) is explained
+    assert thermal_caps.explains(hot, setting, found) is explained
     hot.path(f"{COOLING}/cur_state").write_text("0\n")
-    assert not heat.explains(hot, setting, found), "a cool device explains nothing"
+    assert not thermal_caps.explains(hot, setting, found), "a cool device explains nothing"
 
 
 def test_a_mode_on_a_device_that_gets_hot_is_put_back_and_nobody_is_blamed(

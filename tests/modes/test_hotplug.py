@@ -8,9 +8,9 @@ import pytest
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import Setting
 from powerlab.domain.power import Availability
-from powerlab.modes import hotplug as module
 from powerlab.modes.controller import ModeController
-from powerlab.modes.hotplug import Hotplug
+from powerlab.modes.knobs import hotplug as module
+from powerlab.modes.knobs.hotplug import Hotplug
 from powerlab.sysroot import Sysroot
 
 CPU = "/sys/devices/system/cpu"

@@ -9,11 +9,11 @@ import pytest
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import Setting
 from powerlab.domain.power import Availability
-from powerlab.modes import jetson_clocks as module
-from powerlab.modes import jetson_clocks_program
 from powerlab.modes.controller import ModeController
-from powerlab.modes.jetson_clocks import MODE, JetsonClocks
-from powerlab.modes.jetson_clocks_program import PROGRAM, STORE, let_clocks_go, pin_clocks
+from powerlab.modes.knobs.jetson_clocks import knob as module
+from powerlab.modes.knobs.jetson_clocks import program as jetson_clocks_program
+from powerlab.modes.knobs.jetson_clocks.knob import MODE, JetsonClocks
+from powerlab.modes.knobs.jetson_clocks.program import PROGRAM, STORE, let_clocks_go, pin_clocks
 from powerlab.sysroot import Sysroot
 
 POLICY0 = "/sys/devices/system/cpu/cpufreq/policy0"

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import Setting
-from powerlab.modes import journal as module
-from powerlab.modes.journal import Entry, Journal, boot_id, place_of
+from powerlab.modes.undo import journal as module
+from powerlab.modes.undo.journal import Entry, Journal, boot_id, place_of
 from powerlab.sysroot import Sysroot
 
 TEXTS = st.text(max_size=20)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from powerlab.boards.simulator import create_tree
 from powerlab.domain.mode import CURRENT_MODE, Setting
 from powerlab.modes.controller import ModeController
-from powerlab.modes.cpu_quota import CpuQuota
-from powerlab.modes.grants import FileGrant, ProgramGrant, SettingGrant
+from powerlab.modes.io.permissions import FileGrant, ProgramGrant, SettingGrant
+from powerlab.modes.knobs.cpu_quota.knob import CpuQuota
 from powerlab.modes.registry import KNOBS
 from powerlab.sysroot import Sysroot
 
@@ -24,7 +24,7 @@ POLICY = "/sys/devices/system/cpu/cpufreq/policy0"
 RAPL = "/sys/class/powercap/intel-rapl:0"
 MASK = "/sys/devices/17000000.gv11b/tpc_pg_mask"
 BOARDS = ["jetson-orin-nano", "jetson-nano", "laptop"]
-HOMES = {"powerlab.modes.files", "powerlab.modes.programs"}
+HOMES = {"powerlab.modes.io.files", "powerlab.modes.io.programs"}
 """Where what is noted is at home: only those who use it are watched."""
 
 

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.modes import lock as module
-from powerlab.modes.lock import device_lock
+from powerlab.modes.undo import lock as module
+from powerlab.modes.undo.lock import device_lock
 from powerlab.sysroot import Sysroot
 
 HOLDER = """
 import sys
 from pathlib import Path
-from powerlab.modes.lock import device_lock
+from powerlab.modes.undo.lock import device_lock
 from powerlab.sysroot import Sysroot
 with device_lock(Sysroot(Path(sys.argv[1])), Path(sys.argv[2])):
     print("held", flush=True)

@@ -9,8 +9,9 @@ import pytest
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import CURRENT_MODE, ModeOrigin
-from powerlab.modes import hotplug, nvpmodel
 from powerlab.modes.controller import ModeController
+from powerlab.modes.knobs import hotplug
+from powerlab.modes.knobs.nvpmodel import knob as nvpmodel
 from powerlab.modes.naming import OWN_MODES
 from powerlab.sysroot import Sysroot
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from nvidia_cards import CARD, get, write_cards
-from powerlab.modes import nvml_limit
 from powerlab.modes.controller import ModeController
-from powerlab.modes.nvml_limit import NvmlLimit
+from powerlab.modes.knobs.nvml_limit import knob as nvml_limit
+from powerlab.modes.knobs.nvml_limit.knob import NvmlLimit
 from powerlab.nvml_library import Library
 from powerlab.sysroot import Sysroot
 

@@ -16,11 +16,11 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import Setting
 from powerlab.domain.power import Availability
 from powerlab.modes.controller import ModeController
-from powerlab.modes.grants import SettingGrant
-from powerlab.modes.nvml_cards import Card, watts
-from powerlab.modes.nvml_limit import NvmlLimit
-from powerlab.modes.nvml_locks import RECORD_DIRECTORY, Record, parse_record
-from powerlab.modes.nvml_names import mode_of, offered_names
+from powerlab.modes.io.permissions import SettingGrant
+from powerlab.modes.knobs.nvml_limit.cards import Card, watts
+from powerlab.modes.knobs.nvml_limit.knob import NvmlLimit
+from powerlab.modes.knobs.nvml_limit.locks import RECORD_DIRECTORY, Record, parse_record
+from powerlab.modes.knobs.nvml_limit.names import mode_of, offered_names
 from powerlab.privileged import client
 from powerlab.sysroot import Sysroot
 

@@ -9,9 +9,9 @@ from powerlab.boards.simulator import create_tree
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import ModeOrigin, Setting
 from powerlab.domain.power import Availability
-from powerlab.modes import nvpmodel as module
-from powerlab.modes import nvpmodel_program
-from powerlab.modes.nvpmodel import Nvpmodel
+from powerlab.modes.knobs.nvpmodel import knob as module
+from powerlab.modes.knobs.nvpmodel import program as nvpmodel_program
+from powerlab.modes.knobs.nvpmodel.knob import Nvpmodel
 from powerlab.sysroot import Sysroot
 
 STATUS = "/var/lib/nvpmodel/status"

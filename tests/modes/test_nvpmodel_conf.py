@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.modes.nvpmodel_conf import ModeNow, parse_conf, parse_query
+from powerlab.modes.knobs.nvpmodel.conf import ModeNow, parse_conf, parse_query
 
 NAMES = st.from_regex(r"[A-Z][A-Z0-9_]{0,15}", fullmatch=True)
 

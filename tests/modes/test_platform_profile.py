@@ -8,9 +8,9 @@ import pytest
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import CURRENT_MODE, ModeOrigin, Setting
 from powerlab.domain.power import Availability
-from powerlab.modes import platform_profile as module
 from powerlab.modes.controller import ModeController
-from powerlab.modes.platform_profile import PlatformProfile
+from powerlab.modes.knobs import platform_profile as module
+from powerlab.modes.knobs.platform_profile import PlatformProfile
 from powerlab.sysroot import Sysroot
 
 PROFILE = "/sys/firmware/acpi/platform_profile"

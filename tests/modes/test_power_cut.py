@@ -11,7 +11,7 @@ import pytest
 
 from modes.disk_model import Disk, Moment
 from powerlab.modes.controller import ModeController
-from powerlab.modes.journal import Journal, place_of
+from powerlab.modes.undo.journal import Journal, place_of
 from powerlab.sysroot import Sysroot
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"

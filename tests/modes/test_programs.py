@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.modes.programs import output_of
+from powerlab.modes.io.programs import output_of
 from powerlab.sysroot import Sysroot
 
 

@@ -8,11 +8,11 @@ import pytest
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import Setting
 from powerlab.domain.power import Availability
-from powerlab.modes import rapl_limit as module
 from powerlab.modes.controller import ModeController
-from powerlab.modes.files import write_value
-from powerlab.modes.grants import FileGrant
-from powerlab.modes.rapl_limit import RaplLimit
+from powerlab.modes.io.files import write_value
+from powerlab.modes.io.permissions import FileGrant
+from powerlab.modes.knobs import rapl_limit as module
+from powerlab.modes.knobs.rapl_limit import RaplLimit
 from powerlab.sysroot import Sysroot
 
 CLASS = "/sys/class/powercap"

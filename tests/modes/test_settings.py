@@ -10,7 +10,7 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import PowerMode, Setting
 from powerlab.domain.power import Availability
 from powerlab.modes.base import KnobProbe
-from powerlab.modes.grants import Grant
+from powerlab.modes.io.permissions import Grant
 from powerlab.modes.settings import Board, key_of
 from powerlab.sysroot import Sysroot
 

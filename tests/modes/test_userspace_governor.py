@@ -9,10 +9,10 @@ import pytest
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import Setting
-from powerlab.modes import cpufreq
 from powerlab.modes.controller import ModeController
-from powerlab.modes.cpufreq import CpuFreq
-from powerlab.modes.files import write_value
+from powerlab.modes.io.files import write_value
+from powerlab.modes.knobs.cpufreq import knob as cpufreq
+from powerlab.modes.knobs.cpufreq.knob import CpuFreq
 from powerlab.sysroot import Sysroot
 
 POLICY0 = "/sys/devices/system/cpu/cpufreq/policy0"

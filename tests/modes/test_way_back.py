@@ -15,11 +15,11 @@ import pytest
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import Setting
-from powerlab.modes import cpufreq
 from powerlab.modes.controller import ModeController
-from powerlab.modes.cpufreq import CpuFreq
-from powerlab.modes.journal import Journal, place_of
-from powerlab.modes.undisturbed import undisturbed
+from powerlab.modes.knobs.cpufreq import knob as cpufreq
+from powerlab.modes.knobs.cpufreq.knob import CpuFreq
+from powerlab.modes.undo.journal import Journal, place_of
+from powerlab.modes.undo.signals import undisturbed
 from powerlab.sysroot import Sysroot
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"

@@ -12,8 +12,8 @@ from powerlab.boards.simulator.tree import create_tree
 from powerlab.cli import main
 from powerlab.domain.errors import PowerlabError
 from powerlab.modes.controller import ModeController
-from powerlab.modes.rebooting import Rebooting, check_can_go
-from powerlab.modes.way_home import WayHome
+from powerlab.modes.reboot.return_note import WayHome
+from powerlab.modes.reboot.transition import Rebooting, check_can_go
 from powerlab.sysroot import Sysroot
 
 GOVERNOR = "/sys/devices/system/cpu/cpufreq/policy0/scaling_governor"

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from postgres_cluster import new_database, postgres_cluster, postgres_program
-from powerlab.store import Store, open_store, queries
-from powerlab.store.fleet import read_fleet
+from powerlab.store import Store, open_store
+from powerlab.store.reads import queries
+from powerlab.store.reads.fleet import read_fleet
 from prometheus_server import SHIPPED
 from server_database import add_device, fill
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from powerlab.domain.power import Availability, RailQuantity
 from powerlab.domain.quantity import Provenance
 from powerlab.power.base import PolledChannel
-from powerlab.power.battery import Battery
-from powerlab.power.battery_cells import Flow, parse_status
 from powerlab.power.registry import probe_all
+from powerlab.power.sources.battery.cells import Flow, parse_status
+from powerlab.power.sources.battery.source import Battery
 from powerlab.power.total import choose_total
 from powerlab.sysroot import SIMULATION_MARKER, Sysroot
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from powerlab.domain.power import Rail, RailQuantity, Trace
 from powerlab.domain.quantity import Provenance
-from powerlab.power.counters import observed_update_period_s, rising, unwrap
+from powerlab.power.sampling.counters import observed_update_period_s, rising, unwrap
 
 RAIL = Rail(
     source="s",

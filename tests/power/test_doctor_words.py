@@ -17,7 +17,7 @@ from powerlab.cli import EXIT_OK, EXIT_USAGE, doctor_document, main
 from powerlab.cli.doctor_document import document
 from powerlab.cli.doctor_report import print_report
 from powerlab.cli.doctor_text import counted, scaled, some
-from powerlab.modes.journal import Entry, Journal, place_of
+from powerlab.modes.undo.journal import Entry, Journal, place_of
 from powerlab.sweep.host import Host
 from powerlab.sysroot import Sysroot
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from powerlab.domain.power import Availability, RailQuantity
 from powerlab.domain.quantity import Provenance
 from powerlab.power.base import PolledChannel
-from powerlab.power.estimate import RULES, Estimate, ProcessorTime, Rule, estimated_energy_j, parse_proc_stat
-from powerlab.power.recorder import Recorder
+from powerlab.power.sampling.recorder import Recorder
+from powerlab.power.sources.estimate import RULES, Estimate, ProcessorTime, Rule, estimated_energy_j, parse_proc_stat
 from powerlab.sysroot import Sysroot
 
 RULE = Rule(2.0, 1.0, 4.0, 3.0)

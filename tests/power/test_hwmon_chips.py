@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from powerlab.domain.power import Availability, RailQuantity
-from powerlab.power.hwmon import Hwmon
-from powerlab.power.hwmon_facts import UNSTATED_ERROR, facts, is_pmbus, is_regulator, linear11_step_w
+from powerlab.power.sources.hwmon.known_chips import UNSTATED_ERROR, facts, is_pmbus, is_regulator, linear11_step_w
+from powerlab.power.sources.hwmon.source import Hwmon
 from powerlab.power.total import choose_total
 from powerlab.sysroot import Sysroot
 

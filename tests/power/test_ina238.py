@@ -13,9 +13,9 @@ from powerlab.boards import registry
 from powerlab.boards.board import Board, Chip
 from powerlab.domain.power import Availability, RailQuantity
 from powerlab.power.base import FileChannel
-from powerlab.power.hwmon import Hwmon
-from powerlab.power.ina238 import Ina238
-from powerlab.power.ina238_chips import CHIPS, DRIVER_SHUNT_UOHM, power_errors
+from powerlab.power.sources.hwmon.source import Hwmon
+from powerlab.power.sources.ina238.chips import CHIPS, DRIVER_SHUNT_UOHM, power_errors
+from powerlab.power.sources.ina238.source import Ina238
 from powerlab.sysroot import Sysroot
 
 Tree = Callable[[Mapping[str, object]], Sysroot]

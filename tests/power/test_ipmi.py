@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from device_programs import write_program
 from powerlab.domain.power import Availability, SourceProbe
 from powerlab.domain.quantity import Provenance
-from powerlab.power import ipmi
 from powerlab.power.base import PolledChannel
-from powerlab.power.ipmi import Ipmi, parse_reading
-from powerlab.power.recorder import Recorder
 from powerlab.power.registry import probe_all
+from powerlab.power.sampling.recorder import Recorder
+from powerlab.power.sources import ipmi
+from powerlab.power.sources.ipmi import Ipmi, parse_reading
 from powerlab.power.total import choose_total
 from powerlab.sysroot import SIMULATION_MARKER, Sysroot
 

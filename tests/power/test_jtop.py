@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 
 from powerlab.domain.power import Availability
 from powerlab.domain.quantity import Provenance
-from powerlab.power.jtop import Jtop, Told
-from powerlab.power.jtop_client import main, rails_of
-from powerlab.power.recorder import Recorder
+from powerlab.power.sampling.recorder import Recorder
+from powerlab.power.sources.jtop.client import main, rails_of
+from powerlab.power.sources.jtop.source import Jtop, Told
 from powerlab.sysroot import SIMULATION_MARKER, Sysroot
 from requires import missing
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.power.meter.config import Address, parse_address, parse_config, read_config
+from powerlab.power.sources.meter.config import Address, parse_address, parse_config, read_config
 from powerlab.sysroot import SIMULATION_MARKER, Sysroot
 
 GOOD = """

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from powerlab.power.meter.line_protocol import parse_reading
+from powerlab.power.sources.meter.line_protocol import parse_reading
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from powerlab.domain.power import Availability
-from powerlab.power.meter import Meter
-from powerlab.power.meter.config import parse_config
-from powerlab.power.meter.line_protocol import parse_reading
+from powerlab.power.sources.meter import Meter
+from powerlab.power.sources.meter.config import parse_config
+from powerlab.power.sources.meter.line_protocol import parse_reading
 from powerlab.sysroot import Sysroot
 
 PAGE = (Path(__file__).parents[2] / "docs/guides/wall-meter.md").read_text(encoding="utf-8")

@@ -20,12 +20,12 @@ from powerlab.domain.power import Availability, SourceProbe, TotalFormula
 from powerlab.domain.quantity import Provenance
 from powerlab.domain.run import Verdict
 from powerlab.measure.validity import Evidence, judge
-from powerlab.power import meter as meter_module
 from powerlab.power.base import PolledChannel
-from powerlab.power.meter import Meter
-from powerlab.power.poller import Poller
-from powerlab.power.recorder import Recorder
 from powerlab.power.registry import probe_all
+from powerlab.power.sampling.poller import Poller
+from powerlab.power.sampling.recorder import Recorder
+from powerlab.power.sources import meter as meter_module
+from powerlab.power.sources.meter import Meter
 from powerlab.power.total import choose_total
 from powerlab.sysroot import SIMULATION_MARKER, Sysroot
 
@@ -258,7 +258,7 @@ def test_an_unplugged_serial_line_is_a_gap(tmp_path: Path, serial_meter: SerialM
 
 
 def test_the_next_recording_reaches_a_meter_that_came_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("powerlab.power.stream._RETRY_S", 0.01)
+    monkeypatch.setattr("powerlab.power.sampling.stream._RETRY_S", 0.01)
     first = TcpMeter()
     channel = channel_of(configure(tmp_path, f"tcp://127.0.0.1:{first.port}"))
     poller = Poller([channel], 0.01)

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from powerlab.domain.power import Rail, RailQuantity
 from powerlab.domain.quantity import Provenance
 from powerlab.power.base import PolledChannel, Stamped
-from powerlab.power.line_feed import LineFeed, program_feed
-from powerlab.power.poller import Poller
-from powerlab.power.stream import Arrival, Feed, Stream
+from powerlab.power.sampling.line_feed import LineFeed, program_feed
+from powerlab.power.sampling.poller import Poller
+from powerlab.power.sampling.stream import Arrival, Feed, Stream
 
 PATIENCE_S = 20.0
 
@@ -155,7 +155,7 @@ def test_a_program_is_ended_with_its_feed() -> None:
 
 
 def test_a_program_that_ignores_its_end_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("powerlab.power.line_feed._END_S", 0.05)
+    monkeypatch.setattr("powerlab.power.sampling.line_feed._END_S", 0.05)
     feed = program_feed(["/bin/sh", "-c", "trap '' TERM; echo 5; while :; do sleep 0.05; done"], watts)
     assert received(feed) == [5.0]
     feed.close()
@@ -248,7 +248,7 @@ def test_the_next_session_connects_anew(pipe: Callable[..., Pipe]) -> None:
 
 
 def test_connecting_is_tried_again(pipe: Callable[..., Pipe], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("powerlab.power.stream._RETRY_S", 0.001)
+    monkeypatch.setattr("powerlab.power.sampling.stream._RETRY_S", 0.001)
     one = pipe()
     one.send("1\n")
     tries: list[int] = []
@@ -372,7 +372,7 @@ def test_a_program_does_not_outlive_a_powerlab_that_was_killed() -> None:
     source = textwrap.dedent(
         """
         import time
-        from powerlab.power.line_feed import program_feed
+        from powerlab.power.sampling.line_feed import program_feed
         loop = "echo $$; while :; do echo 5; sleep 0.02; done"
         feed = program_feed(["/bin/sh", "-c", loop], lambda text: {"pid": float(text)})
         print(round(feed.receive(30)[0].values_w["pid"]), flush=True)

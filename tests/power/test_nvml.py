@@ -14,8 +14,8 @@ from nvidia_cards import CARD, SILENT, put, without, write_cards
 from powerlab.domain.power import Availability, Rail, RailQuantity
 from powerlab.domain.quantity import Provenance
 from powerlab.power.base import PolledChannel
-from powerlab.power.nvml import Nvml
-from powerlab.power.poller import Poller
+from powerlab.power.sampling.poller import Poller
+from powerlab.power.sources.nvml import Nvml
 from powerlab.sysroot import Sysroot
 
 POWERS = ("power_instant_mw", "power_average_mw")

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from powerlab.domain.power import RailQuantity
-from powerlab.power.estimate import parse_proc_stat
-from powerlab.power.hwmon import Attribute, parse_accuracy, parse_attribute
-from powerlab.power.ina3221 import conversion_period_s, parse_label, power_step_w
-from powerlab.power.rapl import ZoneName, parse_zone_name
-from powerlab.power.scan import natural, parse_integer
+from powerlab.power.sources.estimate import parse_proc_stat
+from powerlab.power.sources.hwmon.source import Attribute, parse_accuracy, parse_attribute
+from powerlab.power.sources.ina3221 import conversion_period_s, parse_label, power_step_w
+from powerlab.power.sources.rapl import ZoneName, parse_zone_name
+from powerlab.power.sources.scan import natural, parse_integer
 
 ANY_TEXT = st.text(max_size=60) | st.text(alphabet="0123456789-+. \n%:intelraplcpu_", max_size=40)
 

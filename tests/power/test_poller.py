@@ -11,9 +11,9 @@ import pytest
 
 from powerlab.domain.power import Rail, RailQuantity
 from powerlab.domain.quantity import Provenance
-from powerlab.power import poller
 from powerlab.power.base import PolledChannel, Stamped
-from powerlab.power.poller import Poller
+from powerlab.power.sampling import poller
+from powerlab.power.sampling.poller import Poller
 
 RAIL = Rail(
     source="fake",

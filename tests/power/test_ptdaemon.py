@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from powerlab.domain.power import Availability, SourceProbe
 from powerlab.power.base import PolledChannel
-from powerlab.power.meter import Meter
-from powerlab.power.meter.ptdaemon import parse_ranges, parse_sample
-from powerlab.power.poller import Poller
+from powerlab.power.sampling.poller import Poller
+from powerlab.power.sources.meter import Meter
+from powerlab.power.sources.meter.ptdaemon import parse_ranges, parse_sample
 from powerlab.sysroot import Sysroot
 from ptdaemon_server import WATTS, PtdServer
 
@@ -234,7 +234,7 @@ def test_a_range_the_analyser_does_not_have(
 
 
 def test_a_silent_analyser(server: PtdServer, sysroot: Callable[..., Sysroot], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("powerlab.power.meter._PATIENCE_S", 0.2)
+    monkeypatch.setattr("powerlab.power.sources.meter._PATIENCE_S", 0.2)
     server.silent = True
     assert "no reading" in broken(Meter().probe(sysroot()))
     until(lambda: server.commands[-1] == "Stop")

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from powerlab.power.base import FileChannel
-from powerlab.power.counters import unwrap
-from powerlab.power.rapl import Rapl
+from powerlab.power.sampling.counters import unwrap
+from powerlab.power.sources.rapl import Rapl
 from powerlab.power.total import choose_total
 from powerlab.sysroot import Sysroot
 

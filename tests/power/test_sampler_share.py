@@ -11,10 +11,10 @@ import pytest
 
 from powerlab.domain.power import Rail, RailQuantity
 from powerlab.domain.quantity import Provenance
-from powerlab.power import recorder as recorder_module
 from powerlab.power.base import Channel, FileChannel, PolledChannel
-from powerlab.power.poller import Poller
-from powerlab.power.recorder import Recorder
+from powerlab.power.sampling import recorder as recorder_module
+from powerlab.power.sampling.poller import Poller
+from powerlab.power.sampling.recorder import Recorder
 from powerlab.sysroot import Sysroot
 
 Tree = Callable[[Mapping[str, object]], Sysroot]

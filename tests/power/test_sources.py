@@ -10,9 +10,9 @@ import pytest
 from powerlab.domain.power import Availability, RailQuantity, SourceProbe
 from powerlab.domain.quantity import Provenance
 from powerlab.power.base import FileChannel
-from powerlab.power.hwmon import Hwmon
-from powerlab.power.ina3221 import Ina3221
-from powerlab.power.rapl import Rapl
+from powerlab.power.sources.hwmon.source import Hwmon
+from powerlab.power.sources.ina3221 import Ina3221
+from powerlab.power.sources.rapl import Rapl
 from powerlab.sysroot import SIMULATION_MARKER, Sysroot
 
 Machine = Callable[[str], Sysroot]

@@ -15,10 +15,10 @@ from device_programs import write_program
 from powerlab.boards.registry import find_board
 from powerlab.domain.power import Availability
 from powerlab.domain.quantity import Provenance
-from powerlab.power import tegrastats as module
-from powerlab.power.recorder import Recorder
 from powerlab.power.registry import probe_all
-from powerlab.power.tegrastats import Tegrastats, parse_line
+from powerlab.power.sampling.recorder import Recorder
+from powerlab.power.sources import tegrastats as module
+from powerlab.power.sources.tegrastats import Tegrastats, parse_line
 from powerlab.power.total import choose_total
 from powerlab.sysroot import SIMULATION_MARKER, Sysroot
 

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.power import Rail, RailQuantity, Trace
 from powerlab.domain.quantity import Provenance
-from powerlab.power import recorder as recorder_module
 from powerlab.power.base import PolledChannel
-from powerlab.power.watch import Watched, corrected, describe, watch
+from powerlab.power.sampling import recorder as recorder_module
+from powerlab.power.sampling.update_period import Watched, corrected, describe, watch
 from powerlab.sysroot import Sysroot
 
 Machine = Callable[[str], Sysroot]

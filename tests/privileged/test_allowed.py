@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from powerlab.modes.grants import FileGrant, ProgramGrant
+from powerlab.modes.io.permissions import FileGrant, ProgramGrant
 from powerlab.modes.registry import KNOBS
-from powerlab_helper.allowed import REGISTERS, SENSOR_FILES, Allowed
-from powerlab_helper.opening import is_plain
+from powerlab_helper.allowlist import REGISTERS, SENSOR_FILES, Allowed
+from powerlab_helper.safe_open import is_plain
 
 FILE_GRANTS = [grant for knob in KNOBS for grant in knob.grants if isinstance(grant, FileGrant)]
 PROGRAM_GRANTS = [grant for knob in KNOBS for grant in knob.grants if isinstance(grant, ProgramGrant)]

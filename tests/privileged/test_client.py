@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.modes.files import can_write, read_value, write_value
+from powerlab.modes.io.files import can_write, read_value, write_value
 from powerlab.privileged import client, protocol
 from powerlab.privileged.client import NoHelperError
 from powerlab.privileged.protocol import SOCKET, Done, Failed, Refused, Reply, encode, send

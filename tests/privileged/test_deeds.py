@@ -14,7 +14,7 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import PowerMode, Setting
 from powerlab.domain.power import Availability
 from powerlab.modes.base import Form, KnobProbe
-from powerlab.modes.grants import FileGrant, Grant, ProgramGrant, SettingGrant
+from powerlab.modes.io.permissions import FileGrant, Grant, ProgramGrant, SettingGrant
 from powerlab.privileged.protocol import (
     Done,
     Failed,
@@ -28,8 +28,8 @@ from powerlab.privileged.protocol import (
     WriteFile,
 )
 from powerlab.sysroot import Sysroot
-from powerlab_helper.allowed import Allowed
-from powerlab_helper.deeds import Deeds
+from powerlab_helper.actions import Deeds
+from powerlab_helper.allowlist import Allowed
 
 POLICY = "/sys/devices/system/cpu/cpufreq/policy0"
 TEXTS = st.text(max_size=40)

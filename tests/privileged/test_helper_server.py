@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.modes import lock
-from powerlab.modes.lock import device_lock
+from powerlab.modes.undo import lock
+from powerlab.modes.undo.lock import device_lock
 from powerlab.privileged import client
 from powerlab.privileged.protocol import SOCKET, OpenFile, Refused, decode_reply, encode, receive
 from powerlab.sysroot import Sysroot
@@ -127,7 +127,7 @@ def test_a_program_s_caller_may_die_and_the_device_stays_locked(
     program.chmod(0o755)
     code = f"""
 from pathlib import Path
-from powerlab.modes.lock import device_lock, held_lock
+from powerlab.modes.undo.lock import device_lock, held_lock
 from powerlab.privileged import client
 from powerlab.sysroot import Sysroot
 tree = Sysroot(Path({str(tree.base)!r}))
@@ -172,7 +172,7 @@ sys.exit(main(["--user", "{os.getuid()}", "--sysroot", {str(tree.base)!r}]))
 
 
 def test_two_passed_sockets_are_one_too_many(tree: Sysroot, monkeypatch: pytest.MonkeyPatch) -> None:
-    from powerlab_helper.listening import listening
+    from powerlab_helper.listening_socket import listening
 
     environment = {"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": "2"}
     with pytest.raises(PowerlabError, match="systemd passed 2"), listening(tree.path(SOCKET), 0, environment):
@@ -181,7 +181,7 @@ def test_two_passed_sockets_are_one_too_many(tree: Sysroot, monkeypatch: pytest.
 
 
 def test_variables_meant_for_another_process_are_not_taken(tree: Sysroot) -> None:
-    from powerlab_helper.listening import listening
+    from powerlab_helper.listening_socket import listening
 
     tree.path(SOCKET).parent.mkdir()
     environment = {"LISTEN_PID": "1", "LISTEN_FDS": "1"}

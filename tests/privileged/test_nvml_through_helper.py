@@ -13,7 +13,7 @@ import pytest
 
 from nvidia_cards import CARD, get, write_cards
 from powerlab.domain.mode import Setting
-from powerlab.modes.nvml_limit import NvmlLimit
+from powerlab.modes.knobs.nvml_limit.knob import NvmlLimit
 from powerlab.sysroot import Sysroot
 
 NOBODY = 65534

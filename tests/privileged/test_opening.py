@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.sysroot import Sysroot
-from powerlab_helper import opening
-from powerlab_helper.opening import check_trusted, is_plain, open_listed
+from powerlab_helper import safe_open
+from powerlab_helper.safe_open import check_trusted, is_plain, open_listed
 
 COUNTER = "/sys/class/powercap/intel-rapl:0/energy_uj"
 
@@ -49,7 +49,7 @@ def test_a_file_that_is_itself_a_link_is_not_another_file(tree: Sysroot) -> None
 
 def test_a_link_put_there_after_the_look_is_not_followed(tree: Sysroot, monkeypatch: pytest.MonkeyPatch) -> None:
     """As if somebody exchanged a directory between resolving and opening."""
-    real_walk = opening._walk
+    real_walk = safe_open._walk
     outside = tree.path("/etc/intel-rapl:0")
     outside.mkdir()
     (outside / "energy_uj").write_text("666\n")
@@ -60,7 +60,7 @@ def test_a_link_put_there_after_the_look_is_not_followed(tree: Sysroot, monkeypa
         zone.symlink_to(outside)
         return real_walk(base, parts)
 
-    monkeypatch.setattr(opening, "_walk", exchange_then_walk)
+    monkeypatch.setattr(safe_open, "_walk", exchange_then_walk)
     before = set(os.listdir("/proc/self/fd"))
     with pytest.raises(OSError, match=r"Not a directory|symbolic links"):
         text_of(tree, COUNTER)

@@ -10,8 +10,8 @@ from powerlab.boards.simulator.reboot import asked_to_reboot
 from powerlab.boards.simulator.tree import create_tree
 from powerlab.privileged.protocol import Done, May, Reboot, Refused, RunProgram
 from powerlab.sysroot import Sysroot
-from powerlab_helper.allowed import Allowed
-from powerlab_helper.deeds import Deeds
+from powerlab_helper.actions import Deeds
+from powerlab_helper.allowlist import Allowed
 
 NVPMODEL = "/usr/sbin/nvpmodel"
 INTO_10W = Reboot(NVPMODEL, ("-m", "1"))

@@ -13,10 +13,10 @@ import pytest
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.power import Availability, SourceProbe
 from powerlab.modes.controller import ModeController
-from powerlab.modes.files import can_write, read_value, write_value
-from powerlab.modes.lock import device_lock
-from powerlab.power.rapl import Rapl
-from powerlab.power.recorder import Recorder
+from powerlab.modes.io.files import can_write, read_value, write_value
+from powerlab.modes.undo.lock import device_lock
+from powerlab.power.sampling.recorder import Recorder
+from powerlab.power.sources.rapl import Rapl
 from powerlab.privileged.reading import read_denied_register
 from powerlab.sysroot import Sysroot
 

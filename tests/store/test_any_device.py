@@ -17,15 +17,16 @@ from powerlab.domain.sweep import SweepPlan
 from powerlab.protocol.labs import CampaignRequest, Each
 from powerlab.protocol.messages import CloneRequest, Description, EnrolmentCodeRequest, EnrolRequest, SweepRequest
 from powerlab.protocol.records import SweepRecord
-from powerlab.store import Store, queries
-from powerlab.store.campaign_queries import campaign
-from powerlab.store.cloning import cloned
+from powerlab.store import Store
 from powerlab.store.errors import ConflictError, NotFoundError
-from powerlab.store.job_queries import JobFilter, list_jobs
-from powerlab.store.models import PointRow, SweepCandidateRow
-from powerlab.store.previews import preview
+from powerlab.store.reads import queries
+from powerlab.store.reads.campaigns import campaign
+from powerlab.store.reads.jobs import JobFilter, list_jobs
+from powerlab.store.reads.previews import preview
+from powerlab.store.tables import PointRow, SweepCandidateRow
 from powerlab.store.writes import control, devices, jobs, labels
 from powerlab.store.writes.campaigns import submit_campaign
+from powerlab.store.writes.clones import cloned
 from powerlab.store.writes.sweeps import submit_sweep
 from server_examples import PLAN, SLOW, capabilities, device, make_run
 from store_writing import take, upload

@@ -13,8 +13,9 @@ from sqlalchemy.exc import IntegrityError
 from powerlab.domain.errors import PowerlabError
 from powerlab.protocol.messages import Backlog
 from powerlab.protocol.records import BacklogRecord
-from powerlab.store import Store, queries
-from powerlab.store.fleet import read_fleet
+from powerlab.store import Store
+from powerlab.store.reads import queries
+from powerlab.store.reads.fleet import read_fleet
 from powerlab.store.writes import backlogs
 from server_examples import Clock
 

@@ -18,9 +18,9 @@ from powerlab.protocol.bookings import BookingKind, BookingRecord, BookingReques
 from powerlab.protocol.messages import Lease, SweepRequest
 from powerlab.protocol.records import SweepState
 from powerlab.store import Store
-from powerlab.store.bookings import BookingFilter, list_bookings
 from powerlab.store.errors import ConflictError, ForbiddenError, NotFoundError
-from powerlab.store.models import BookingRow, JobRow
+from powerlab.store.reads.bookings import BookingFilter, list_bookings
+from powerlab.store.tables import BookingRow, JobRow
 from powerlab.store.writes import bookings, jobs
 from powerlab.store.writes.sweeps import create_sweep
 from server_examples import PLAN, Clock

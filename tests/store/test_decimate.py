@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from powerlab.store.decimate import Bucket, decimate
+from powerlab.store.reads.decimate import Bucket, decimate
 from server_examples import make_trace
 
 

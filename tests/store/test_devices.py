@@ -10,11 +10,12 @@ from sqlalchemy import select
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import CURRENT_MODE
 from powerlab.protocol.messages import Description, EnrolmentCodeRequest, EnrolReply, EnrolRequest, SweepRequest
-from powerlab.store import Store, queries
+from powerlab.store import Store
 from powerlab.store.errors import ConflictError, NotFoundError, UnauthorisedError
-from powerlab.store.models import AuditEventRow, DeviceSnapshotRow, EnrolmentCodeRow, TokenRow
+from powerlab.store.reads import queries
+from powerlab.store.reads.tokens import token_by_hash
 from powerlab.store.secrets import sha256
-from powerlab.store.token_queries import token_by_hash
+from powerlab.store.tables import AuditEventRow, DeviceSnapshotRow, EnrolmentCodeRow, TokenRow
 from powerlab.store.writes import devices
 from powerlab.store.writes.sweeps import create_sweep
 from server_examples import PLAN, Clock, capabilities, device

@@ -17,8 +17,8 @@ from powerlab.protocol.events import Event, EventKind
 from powerlab.protocol.messages import Finish
 from powerlab.store import Store, open_store
 from powerlab.store import events as store_events
-from powerlab.store.event_queries import EventFilter, events_after, newest_event
-from powerlab.store.models import DeviceRow
+from powerlab.store.reads.events import EventFilter, events_after, newest_event
+from powerlab.store.tables import DeviceRow
 from powerlab.store.writes import control, jobs
 from server_examples import Clock, runs_of
 from store_writing import take, upload

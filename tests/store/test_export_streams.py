@@ -15,10 +15,11 @@ from sqlalchemy import insert, select
 from powerlab.protocol.export import FIGURE_COLUMNS, csv_lines, figure_rows
 from powerlab.protocol.messages import Lease
 from powerlab.protocol.trace_export import trace_csv_lines
-from powerlab.store import Store, queries
-from powerlab.store import parquet as store_parquet
-from powerlab.store.models import RunMetricRow, RunRow
-from powerlab.store.trace_stream import stream_chunks
+from powerlab.store import Store
+from powerlab.store.reads import parquet as store_parquet
+from powerlab.store.reads import queries
+from powerlab.store.reads.trace_stream import stream_chunks
+from powerlab.store.tables import RunMetricRow, RunRow
 from server_examples import COUNTER, make_trace, runs_of
 from store_writing import take, upload, upload_trace
 

@@ -14,10 +14,10 @@ from powerlab.domain.run import Run, Verdict
 from powerlab.protocol.messages import RunUpload, SweepRequest
 from powerlab.protocol.records import SweepState
 from powerlab.store import Store
-from powerlab.store.engine import changing_tables
-from powerlab.store.fleet import Fleet, FleetDevice, read_fleet
-from powerlab.store.models import DeviceTallyRow, RunMetricRow, RunRow, TraceChunkRow
+from powerlab.store.database import changing_tables
+from powerlab.store.reads.fleet import Fleet, FleetDevice, read_fleet
 from powerlab.store.schema import alembic_config
+from powerlab.store.tables import DeviceTallyRow, RunMetricRow, RunRow, TraceChunkRow
 from powerlab.store.writes.runs import store_run
 from powerlab.store.writes.sweeps import create_sweep
 from server_examples import PLAN, Clock, make_trace, runs_of

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from powerlab import intervals
-from powerlab.intervals import at_intervals
+from powerlab import periodic
+from powerlab.periodic import at_intervals
 
 
 def test_it_is_done_again_and_again() -> None:
@@ -47,7 +47,7 @@ def test_an_error_of_what_goes_on_meanwhile_ends_it() -> None:
 
 
 def test_what_takes_too_long_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(intervals, "_LAST_S", 0.01)
+    monkeypatch.setattr(periodic, "_LAST_S", 0.01)
     begun, may_end = threading.Event(), threading.Event()
 
     def work() -> None:

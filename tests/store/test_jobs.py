@@ -10,9 +10,10 @@ from sqlalchemy import select
 from powerlab.domain.errors import PowerlabError
 from powerlab.protocol.messages import Finish, Lease, RebootNotice, RunUpload
 from powerlab.protocol.records import SweepState
-from powerlab.store import Store, queries
+from powerlab.store import Store
 from powerlab.store.errors import ForbiddenError, NotFoundError, StaleLeaseError
-from powerlab.store.models import AuditEventRow
+from powerlab.store.reads import queries
+from powerlab.store.tables import AuditEventRow
 from powerlab.store.writes import control, jobs
 from powerlab.store.writes.runs import store_run
 from server_examples import PLAN, Clock, runs_of

@@ -14,11 +14,12 @@ from sqlalchemy.exc import IntegrityError
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.selector import Label, Selector, parse_label
 from powerlab.protocol.labs import Group
-from powerlab.store import Store, queries
+from powerlab.store import Store
 from powerlab.store.errors import NotFoundError
-from powerlab.store.filters import DeviceFilter
-from powerlab.store.models import AuditEventRow, DeviceLabelRow
-from powerlab.store.selection import expanded, list_groups
+from powerlab.store.reads import queries
+from powerlab.store.reads.filters import DeviceFilter
+from powerlab.store.reads.selection import expanded, list_groups
+from powerlab.store.tables import AuditEventRow, DeviceLabelRow
 from powerlab.store.writes import labels
 from tests.store.conftest import add_device
 

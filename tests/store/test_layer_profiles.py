@@ -12,7 +12,7 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.domain.layers import Roof
 from powerlab.store import Store
 from powerlab.store.errors import ConflictError, NotFoundError
-from powerlab.store.layer_queries import layer_profile, list_layer_profiles
+from powerlab.store.reads.layers import layer_profile, list_layer_profiles
 from powerlab.store.writes.layers import store_layer_profile
 
 

@@ -20,10 +20,10 @@ from powerlab.protocol.messages import SweepRequest
 from powerlab.protocol.model_records import ModelUpload
 from powerlab.store import Store
 from powerlab.store.errors import MisplacedError, NotFoundError, TooLargeError
-from powerlab.store.model_queries import complete_model, list_models, model_row, read_bytes
-from powerlab.store.model_uploads import finish_upload
-from powerlab.store.models import AuditEventRow, ModelPieceRow, ModelRow
-from powerlab.store.models.networks import PIECE_BYTES
+from powerlab.store.reads.models import complete_model, list_models, model_row, read_bytes
+from powerlab.store.tables import AuditEventRow, ModelPieceRow, ModelRow
+from powerlab.store.tables.networks import PIECE_BYTES
+from powerlab.store.writes.model_verification import finish_upload
 from powerlab.store.writes.models import UNFINISHED_S, append, begin_upload
 from powerlab.store.writes.sweeps import create_sweep
 from server_examples import Clock

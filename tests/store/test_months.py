@@ -14,10 +14,12 @@ from sqlalchemy.exc import IntegrityError, OperationalError
 
 from powerlab.domain.run import Run
 from powerlab.protocol.messages import Lease
-from powerlab.store import Store, monthly, open_store, partitions, queries
-from powerlab.store.engine import changing_tables
+from powerlab.store import Store, open_store
+from powerlab.store.database import changing_tables
 from powerlab.store.errors import ConflictError
-from powerlab.store.partitions import drop_months, make_ahead, make_months, month_of
+from powerlab.store.maintenance import partitions, worker
+from powerlab.store.maintenance.partitions import drop_months, make_ahead, make_months, month_of
+from powerlab.store.reads import queries
 from powerlab.store.schema import alembic_config
 from server_examples import Clock, make_trace, runs_of
 from store_writing import take, upload, upload_trace
@@ -199,14 +201,14 @@ def test_a_month_that_somebody_reads_goes_later_and_nobody_waits(
         return
     monkeypatch.setattr(partitions, "TRIES", 3)
     logged: list[str] = []
-    monkeypatch.setattr(monthly._log, "warning", lambda text, *words: logged.append(text % words))
+    monkeypatch.setattr(worker._log, "warning", lambda text, *words: logged.append(text % words))
     before = month_of(store.clock())
     with reading(store):
         with pytest.raises(OperationalError, match="lock timeout"):
             drop_months(store.engine, before)
         with pytest.raises(OperationalError, match="lock timeout"):
             make_ahead(store.engine, store.clock())
-        monthly.look_after(store, {})
+        worker.look_after(store, {})
         assert months(store) == expected(store, m202601=CHUNKS, default=CHUNKS)
     assert "months were not made ahead" in logged[0]
     assert drop_months(store.engine, before) == CHUNKS

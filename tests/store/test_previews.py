@@ -7,13 +7,14 @@ from dataclasses import replace
 import pytest
 
 from powerlab.domain.order import visits
-from powerlab.measure.expected import expected_s
-from powerlab.measure.margins import margin_s
+from powerlab.measure.duration import expected_s
+from powerlab.measure.recording.margins import margin_s
 from powerlab.protocol.messages import SweepRequest
 from powerlab.protocol.records import SweepPreview
-from powerlab.store import Store, queries
+from powerlab.store import Store
 from powerlab.store.errors import NotFoundError
-from powerlab.store.previews import MOST_POINTS, preview
+from powerlab.store.reads import queries
+from powerlab.store.reads.previews import MOST_POINTS, preview
 from server_examples import PLAN, RAIL, make_run
 from store_writing import take, upload
 

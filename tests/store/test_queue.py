@@ -11,7 +11,7 @@ from powerlab.protocol.messages import SweepRequest
 from powerlab.protocol.records import JobRecord, SweepState
 from powerlab.store import Store
 from powerlab.store.errors import NotFoundError
-from powerlab.store.job_queries import JobFilter, job, list_jobs
+from powerlab.store.reads.jobs import JobFilter, job, list_jobs
 from powerlab.store.writes import jobs
 from powerlab.store.writes.sweeps import create_sweep
 from server_examples import PLAN, Clock

@@ -15,11 +15,12 @@ from powerlab.domain.run import Run
 from powerlab.domain.sweep import SweepPlan
 from powerlab.protocol.access import TokenRequest
 from powerlab.protocol.messages import EnrolmentCodeRequest, EnrolRequest, SweepRequest
-from powerlab.store import Store, queries
+from powerlab.store import Store
 from powerlab.store.errors import UnauthorisedError
-from powerlab.store.models import Base
+from powerlab.store.reads import queries
+from powerlab.store.reads.tokens import token_by_hash
 from powerlab.store.secrets import sha256
-from powerlab.store.token_queries import token_by_hash
+from powerlab.store.tables import Base
 from powerlab.store.writes import devices, jobs
 from powerlab.store.writes.sweeps import create_sweep
 from powerlab.store.writes.tokens import create_token

@@ -14,18 +14,20 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.domain.run import Run
 from powerlab.protocol.chunks import split
 from powerlab.protocol.messages import ChunkUpload, Lease
-from powerlab.store import Store, monthly, partitions, queries
-from powerlab.store.audit import audit_run
-from powerlab.store.audit_queries import EventFilter as AuditFilter
-from powerlab.store.audit_queries import list_events
+from powerlab.store import Store
 from powerlab.store.errors import RetiredError
-from powerlab.store.event_queries import EventFilter, events_after, newest_event
-from powerlab.store.models import EventRow, RetirementRow, TraceChunkRow
-from powerlab.store.models.retirement import Kind
-from powerlab.store.monthly import kept_up, look_after
-from powerlab.store.retention import retire
-from powerlab.store.retired import check_events_kept, last_retired_event, traces_kept_since, why_no_traces
-from powerlab.store.trace_stream import chosen_run, stream_chunks
+from powerlab.store.maintenance import partitions, worker
+from powerlab.store.maintenance.retention import retire
+from powerlab.store.maintenance.retired import check_events_kept, last_retired_event, traces_kept_since, why_no_traces
+from powerlab.store.maintenance.worker import kept_up, look_after
+from powerlab.store.reads import queries
+from powerlab.store.reads.audit_log import EventFilter as AuditFilter
+from powerlab.store.reads.audit_log import list_events
+from powerlab.store.reads.events import EventFilter, events_after, newest_event
+from powerlab.store.reads.run_audit import audit_run
+from powerlab.store.reads.trace_stream import chosen_run, stream_chunks
+from powerlab.store.tables import EventRow, RetirementRow, TraceChunkRow
+from powerlab.store.tables.retirement import Kind
 from powerlab.store.writes.runs import store_chunk
 from server_examples import Clock, make_trace, runs_of
 from store_writing import take, upload, upload_trace
@@ -255,7 +257,7 @@ def test_nothing_is_kept_for_no_time(store: Store, length: int) -> None:
 def test_many_rows_go_in_several_transactions(
     store: Store, old: tuple[Lease, Run, Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("powerlab.store.retention.BATCH", 2)
+    monkeypatch.setattr("powerlab.store.maintenance.retention.BATCH", 2)
     before = count(store, "audit_event")
     assert retire(store, Kind.AUDIT, 1).row_count == before
     assert retire(store, Kind.TRACES, 2).row_count == CHUNKS
@@ -265,14 +267,14 @@ def test_a_server_looks_after_its_database_at_once_and_again(
     store: Store, clock: Clock, old: tuple[Lease, Run, Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failed = threading.Event()
-    monkeypatch.setattr(monthly._log, "warning", lambda *_: failed.set())
+    monkeypatch.setattr(worker._log, "warning", lambda *_: failed.set())
     with kept_up(store, {Kind.TRACES: 2}, period_s=0.01):
         _until(lambda: count(store) == CHUNKS)
         for month in (date(2026, 3, 1), date(2026, 4, 1), date(2026, 5, 1)):
             clock.forward(MONTH_S)
             _until(lambda month=month: _kept_since(store).date() == month)
         _until(lambda: count(store) == 0)
-        monkeypatch.setattr(monthly, "retire", _away)
+        monkeypatch.setattr(worker, "retire", _away)
         assert failed.wait(60)
 
 
@@ -280,7 +282,7 @@ def test_a_server_whose_clock_jumps_ahead_removes_nothing_until_somebody_says_so
     store: Store, clock: Clock, old: tuple[Lease, Run, Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     logged: list[str] = []
-    monkeypatch.setattr(monthly._log, "warning", lambda text, *words: logged.append(text % words))
+    monkeypatch.setattr(worker._log, "warning", lambda text, *words: logged.append(text % words))
     look_after(store, {Kind.TRACES: 2})
     today = clock()
     clock.forward(120 * MONTH_S)
@@ -300,7 +302,7 @@ def test_a_server_whose_clock_jumps_ahead_removes_nothing_until_somebody_says_so
 def test_a_server_is_told_to_keep_more_or_less_and_asks_nobody(
     store: Store, clock: Clock, old: tuple[Lease, Run, Run], monkeypatch: pytest.MonkeyPatch, months: int
 ) -> None:
-    monkeypatch.setattr(monthly._log, "warning", lambda text, *words: pytest.fail(text % words))
+    monkeypatch.setattr(worker._log, "warning", lambda text, *words: pytest.fail(text % words))
     look_after(store, {Kind.TRACES: 2})
     clock.forward(MONTH_S)
     look_after(store, {Kind.TRACES: months})

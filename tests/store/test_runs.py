@@ -16,12 +16,13 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.domain.quantity import Metric, Provenance
 from powerlab.domain.run import Run, Verdict
 from powerlab.protocol.messages import Finish, SweepRequest
-from powerlab.store import Store, queries
-from powerlab.store.decimate import Bucket
-from powerlab.store.engine import changing_tables
+from powerlab.store import Store
+from powerlab.store.database import changing_tables
 from powerlab.store.errors import ConflictError, NotFoundError
-from powerlab.store.models.runs import RunRow
+from powerlab.store.reads import queries
+from powerlab.store.reads.decimate import Bucket
 from powerlab.store.schema import alembic_config
+from powerlab.store.tables.runs import RunRow
 from powerlab.store.traces.base import trace_store
 from powerlab.store.writes import jobs
 from powerlab.store.writes.sweeps import create_sweep

@@ -16,10 +16,11 @@ from sqlalchemy.exc import IntegrityError
 from powerlab.domain.errors import PowerlabError
 from powerlab.protocol.chunks import split
 from powerlab.protocol.messages import ChunkUpload, RunUpload, SweepRequest
-from powerlab.store import Store, open_store, queries
-from powerlab.store.engine import changing_tables
-from powerlab.store.models import Base, DeviceRow, RunRow, SweepRow
+from powerlab.store import Store, open_store
+from powerlab.store.database import changing_tables
+from powerlab.store.reads import queries
 from powerlab.store.schema import alembic_config
+from powerlab.store.tables import Base, DeviceRow, RunRow, SweepRow
 from powerlab.store.writes import control, jobs
 from powerlab.store.writes.jobs import lease
 from powerlab.store.writes.runs import store_chunk, store_run

@@ -10,10 +10,11 @@ from sqlalchemy import delete, update
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.run import Verdict
 from powerlab.measure.audit.audit import Audit
-from powerlab.store import Store, queries
-from powerlab.store.audit import audit_run
+from powerlab.store import Store
 from powerlab.store.errors import NotFoundError
-from powerlab.store.models import RailRow, RunMetricRow, RunRow, TraceChunkRow
+from powerlab.store.reads import queries
+from powerlab.store.reads.run_audit import audit_run
+from powerlab.store.tables import RailRow, RunMetricRow, RunRow, TraceChunkRow
 from recorded_run import POINT, Recorded, recorded_run
 from server_examples import PLAN
 from store_writing import take, upload, upload_trace

@@ -12,9 +12,10 @@ from sqlalchemy import text
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.protocol.messages import CloneRequest, SweepRequest
-from powerlab.store import Store, queries
-from powerlab.store.cloning import cloned
+from powerlab.store import Store
 from powerlab.store.errors import ConflictError, NotFoundError
+from powerlab.store.reads import queries
+from powerlab.store.writes.clones import cloned
 from powerlab.store.writes.sweeps import submit_sweep
 from server_examples import PLAN
 

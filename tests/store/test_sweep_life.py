@@ -9,9 +9,10 @@ import pytest
 
 from powerlab.protocol.messages import Finish, Lease
 from powerlab.protocol.records import SweepRecord, SweepState
-from powerlab.store import Store, queries
+from powerlab.store import Store
 from powerlab.store.errors import ConflictError, NotFoundError, StaleLeaseError
-from powerlab.store.models import AuditEventRow
+from powerlab.store.reads import queries
+from powerlab.store.tables import AuditEventRow
 from powerlab.store.writes import control, jobs
 from server_examples import Clock, runs_of
 from store_writing import take, upload

@@ -18,17 +18,19 @@ from powerlab.domain.quantity import Metric, Provenance
 from powerlab.domain.run import Run, Verdict
 from powerlab.protocol.messages import Finish, Lease
 from powerlab.protocol.records import SweepState
-from powerlab.store import Store, queries, summing
+from powerlab.store import Store
 from powerlab.store.errors import NotFoundError
-from powerlab.store.models import JobRow, RunRow, SweepSummaryRow
-from powerlab.store.summing import kept_summed, sum_up
-from powerlab.store.sweep_results import (
+from powerlab.store.maintenance import summary_worker
+from powerlab.store.maintenance.summary_worker import kept_summed, sum_up
+from powerlab.store.reads import queries
+from powerlab.store.reads.sweep_results import (
     packed,
     runs_of_points,
     summaries_of_sweep,
     unpacked,
     verdicts_of_sweep,
 )
+from powerlab.store.tables import JobRow, RunRow, SweepSummaryRow
 from powerlab.store.writes import control
 from powerlab.store.writes.jobs import finish
 from server_examples import make_run, runs_of
@@ -158,7 +160,7 @@ def test_a_server_keeps_them_at_once_and_again(
     store: Store, device_id: str, held: Lease, runs: list[Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rounds, failed = [threading.Event(), threading.Event()], threading.Event()
-    real, waiting = summing.sum_up, iter(rounds)
+    real, waiting = summary_worker.sum_up, iter(rounds)
 
     def counted(of: Store, **how: float) -> int:
         count = real(of, **how)
@@ -166,15 +168,15 @@ def test_a_server_keeps_them_at_once_and_again(
             next(waiting).set()
         return count
 
-    monkeypatch.setattr(summing, "sum_up", counted)
-    monkeypatch.setattr(summing._log, "warning", lambda *_: failed.set())
+    monkeypatch.setattr(summary_worker, "sum_up", counted)
+    monkeypatch.setattr(summary_worker._log, "warning", lambda *_: failed.set())
     with store.write() as session:
         control.cancel(session, held.sweep_id, by="ann", now=store.clock())
     with kept_summed(store, period_s=0.01):
         assert rounds[0].wait(60)
         upload(store, device_id, held, runs[-1])
         assert rounds[1].wait(60)
-        monkeypatch.setattr(summing, "sum_up", _away)
+        monkeypatch.setattr(summary_worker, "sum_up", _away)
         assert failed.wait(60)
     assert read(store, held.sweep_id) == summarise(runs)
 

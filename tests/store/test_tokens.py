@@ -15,13 +15,13 @@ from sqlalchemy.exc import IntegrityError
 from powerlab.domain.errors import PowerlabError
 from powerlab.protocol.access import NewToken, Role, TokenRequest
 from powerlab.store import Store, open_store
-from powerlab.store.audit_queries import EventFilter, list_events
-from powerlab.store.engine import changing_tables
+from powerlab.store.database import changing_tables
 from powerlab.store.errors import ConflictError, NotFoundError, UnauthorisedError
-from powerlab.store.models import DeviceRow, TokenRow
+from powerlab.store.reads.audit_log import EventFilter, list_events
+from powerlab.store.reads.tokens import has_admin, list_tokens, session_key, token_by_hash, token_by_id
 from powerlab.store.schema import alembic_config
 from powerlab.store.secrets import sha256
-from powerlab.store.token_queries import has_admin, list_tokens, session_key, token_by_hash, token_by_id
+from powerlab.store.tables import DeviceRow, TokenRow
 from powerlab.store.writes.tokens import create_token, is_use_due, issue_agent_token, note_use, revoke_token
 from server_examples import Clock
 

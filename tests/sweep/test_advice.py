@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from powerlab.domain.power import Rail, RailQuantity, TotalFormula, Trace
 from powerlab.domain.quantity import Provenance
 from powerlab.domain.sweep import SweepPlan
-from powerlab.measure.record import Meter
+from powerlab.measure.recording.rails import Meter
 from powerlab.measure.validity import Evidence, window_too_short
 from powerlab.sweep.advice import advice
 from powerlab.sysroot import Sysroot

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from powerlab.domain.order import visits
 from powerlab.domain.sweep import SweepPlan
-from powerlab.measure.expected import expected_s
+from powerlab.measure.duration import expected_s
 
 plans = st.builds(
     SweepPlan,

@@ -15,7 +15,7 @@ from powerlab.domain.order import visits
 from powerlab.domain.rigour import Rigour
 from powerlab.domain.sweep import SweepPlan
 from powerlab.domain.workload import Scenario
-from powerlab.measure.expected import expected_s, longest_s
+from powerlab.measure.duration import expected_s, longest_s
 
 PLAN = SweepPlan(models=("m",), threads=(1, 2, 4, 8), modes=("A", "B"), repeats=3)
 DRAWS = 600

@@ -15,7 +15,8 @@ from powerlab.boards.simulator import create_tree
 from powerlab.cli import main
 from powerlab.cli.interrupts import orderly_ends, uninterrupted
 from powerlab.domain.quantity import Provenance
-from powerlab.store import open_store, queries
+from powerlab.store import open_store
+from powerlab.store.reads import queries
 from powerlab.sysroot import Sysroot
 
 QUICK = ["--duration", "0.05", "--warm-up", "0", "--idle", "0", "--threads", "1"]

@@ -12,7 +12,7 @@ from paper_runs import meter_of, rail, runs_of
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.order import visits_again
 from powerlab.domain.sweep import SweepPlan
-from powerlab.measure.record import Meter
+from powerlab.measure.recording.rails import Meter
 from powerlab.sweep.until import check_until, still_wide, widest_percent
 
 PLAN = SweepPlan(models=("m",), threads=(1, 2), until_percent=1.0)

@@ -12,7 +12,7 @@ import pytest
 
 from powerlab.domain.power import POWER_QUANTITIES, TotalFormula
 from powerlab.domain.run import Verdict
-from powerlab.measure.record import Meter
+from powerlab.measure.recording.rails import Meter
 from powerlab.power.registry import channels_of
 from powerlab.sweep.events import RunFinished, SweepStarted
 from powerlab.sweep.host import Host

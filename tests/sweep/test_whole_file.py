@@ -2,7 +2,7 @@
 
 import pytest
 
-from powerlab.whole_file import write_whole
+from powerlab.atomic_file import write_whole
 
 
 def test_a_file_and_its_folder_are_made(tmp_path):
@@ -20,7 +20,7 @@ def test_what_cannot_be_written_leaves_the_old_content_and_nothing_else(tmp_path
     def full(handle):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("powerlab.whole_file.os.fsync", full)
+    monkeypatch.setattr("powerlab.atomic_file.os.fsync", full)
     with pytest.raises(OSError, match="No space left"):
         write_whole(path, b"new")
     assert path.read_bytes() == b"old"

@@ -18,13 +18,13 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.domain.power import Part, Trace
 from powerlab.protocol.chunks import split
 from powerlab.protocol.messages import ChunksUpload
-from powerlab.store import queries
-from powerlab.store.decimate import Bucket, decimate
 from powerlab.store.errors import ConflictError
+from powerlab.store.reads import queries
+from powerlab.store.reads.decimate import Bucket, decimate
 from powerlab.store.traces import parquet
 from powerlab.store.traces.base import whole
-from powerlab.store.traces.engines import open_engine
-from powerlab.store.traces.objects import open_objects
+from powerlab.store.traces.object_storage import open_objects
+from powerlab.store.traces.query_engines import open_engine
 from powerlab.store.traces.sql import Wanted, decimated, samples
 from powerlab.store.traces.table import Block, as_parquet, table_of
 from powerlab.store.writes.runs import store_chunks

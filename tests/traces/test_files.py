@@ -12,15 +12,16 @@ from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.store import Store, open_store, queries
-from powerlab.store.audit import audit_run
+from powerlab.store import Store, open_store
 from powerlab.store.errors import UnavailableError
-from powerlab.store.models import ServerKeyRow, TraceChunkRow
+from powerlab.store.reads import queries
+from powerlab.store.reads.run_audit import audit_run
+from powerlab.store.tables import ServerKeyRow, TraceChunkRow
 from powerlab.store.traces import compaction
 from powerlab.store.traces.compaction import Compacted, compact, remove_month
-from powerlab.store.traces.moving import move
-from powerlab.store.traces.objects import open_objects
+from powerlab.store.traces.object_storage import open_objects
 from powerlab.store.traces.registry import open_traces
+from powerlab.store.traces.relocation import move
 from server_examples import COUNTER, RAIL, make_trace
 from trace_lab import Lab, lab_with
 

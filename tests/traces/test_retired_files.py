@@ -8,8 +8,8 @@ import pytest
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.store.errors import UnavailableError
-from powerlab.store.models.retirement import Kind
-from powerlab.store.retention import Retired, retire
+from powerlab.store.maintenance.retention import Retired, retire
+from powerlab.store.tables.retirement import Kind
 from powerlab.store.traces import compaction
 from powerlab.store.traces.compaction import Compacted, compact
 from server_examples import RAIL, Clock, make_trace, runs_of

@@ -13,10 +13,10 @@ from clickhouse_over_http import PASSWORD, USER
 from powerlab import cli
 from powerlab.store import open_store
 from powerlab.store.errors import UnavailableError
-from powerlab.store.traces import keeping
-from powerlab.store.traces.engines import open_engine
-from powerlab.store.traces.keeping import kept_compact
-from powerlab.store.traces.objects import open_objects
+from powerlab.store.traces import compaction_worker
+from powerlab.store.traces.compaction_worker import kept_compact
+from powerlab.store.traces.object_storage import open_objects
+from powerlab.store.traces.query_engines import open_engine
 from powerlab_api.app import create_app
 from server_examples import RAIL, Clock, make_trace
 from trace_lab import Lab, lab_with
@@ -85,7 +85,7 @@ def test_a_server_puts_small_files_together_by_itself(filed: Lab, monkeypatch: p
         assert all(filed.send(seed, make_trace(RAIL, SAMPLES, seed)))
     done = threading.Event()
     logged: list[str] = []
-    monkeypatch.setattr(keeping._log, "warning", lambda text, error: (logged.append(str(error)), done.set()))
+    monkeypatch.setattr(compaction_worker._log, "warning", lambda text, error: (logged.append(str(error)), done.set()))
     with kept_compact(filed.store, period_s=0.01):
         while not any("merged-" in key for key in filed.keys):
             assert not done.wait(0.02), logged

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from powerlab.domain.power import POWER_QUANTITIES, RailQuantity, Trace
 from powerlab.measure.evidence import Evidence
 from powerlab.power.base import FileChannel
-from powerlab.power.recorder import file_trace
+from powerlab.power.sampling.recorder import file_trace
 from tests.truth.harness import Machine, Recording, draw_machine
 
 Rng = np.random.Generator

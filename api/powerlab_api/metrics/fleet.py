@@ -14,7 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from powerlab.domain.run import Verdict
 from powerlab.store import Store
-from powerlab.store.fleet import Fleet, FleetDevice, read_fleet
+from powerlab.store.reads.fleet import Fleet, FleetDevice, read_fleet
 from powerlab_api.metrics.figures import SHOWN
 
 _log = logging.getLogger("powerlab.api")

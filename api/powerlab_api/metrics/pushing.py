@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.intervals import at_intervals
+from powerlab.periodic import at_intervals
 
 if TYPE_CHECKING:
     from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter

@@ -7,11 +7,11 @@ from fastapi import APIRouter, Request, status
 from powerlab.access.authority import Asking
 from powerlab.protocol.messages import Description, EnrolmentCode, EnrolmentCodeRequest, EnrolReply, EnrolRequest
 from powerlab.protocol.records import DeviceRecord
-from powerlab.store import queries
 from powerlab.store.errors import UnauthorisedError
+from powerlab.store.reads import queries
 from powerlab.store.writes import devices
-from powerlab_api.deps import ReadSession, StoreDep
-from powerlab_api.needs import AgentDevice, AuthorityDep, Caller, Needs
+from powerlab_api.dependencies import ReadSession, StoreDep
+from powerlab_api.roles import AgentDevice, AuthorityDep, Caller, Needs
 
 router = APIRouter(tags=["agents"])
 

@@ -9,11 +9,11 @@ from fastapi import APIRouter, Query
 from pydantic import AwareDatetime
 
 from powerlab.protocol.access import AuditEventPage
-from powerlab.store.audit_queries import EventFilter
-from powerlab.store.audit_queries import list_events as events_of
+from powerlab.store.reads.audit_log import EventFilter
+from powerlab.store.reads.audit_log import list_events as events_of
 from powerlab_api.cursor import from_counted_cursor, to_cursor
-from powerlab_api.deps import Cursor, Limit, ReadSession
-from powerlab_api.needs import Needs
+from powerlab_api.dependencies import Cursor, Limit, ReadSession
+from powerlab_api.roles import Needs
 
 router = APIRouter(prefix="/audit-events", tags=["audit events"])
 Moment = Annotated[AwareDatetime | None, Query(description="with its zone, as RFC 3339 writes it")]

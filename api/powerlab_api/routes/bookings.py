@@ -8,12 +8,12 @@ from fastapi import APIRouter, status
 
 from powerlab.protocol.access import Role
 from powerlab.protocol.bookings import BookingKind, BookingPage, BookingRecord, BookingRequest
-from powerlab.store.bookings import BookingFilter, list_bookings
+from powerlab.store.reads.bookings import BookingFilter, list_bookings
 from powerlab.store.writes.bookings import book, unbook
-from powerlab_api.deps import Cursor, Limit, ReadSession, StoreDep
-from powerlab_api.needs import Caller, Needs, Submitter
+from powerlab_api.dependencies import Cursor, Limit, ReadSession, StoreDep
 from powerlab_api.paging import cut, place_of
-from powerlab_api.run_wishes import Moment
+from powerlab_api.roles import Caller, Needs, Submitter
+from powerlab_api.run_filters import Moment
 
 router = APIRouter(prefix="/bookings", tags=["bookings"])
 

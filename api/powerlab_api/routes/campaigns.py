@@ -6,12 +6,12 @@ from fastapi import APIRouter, Response, status
 
 from powerlab.protocol.labs import CampaignRecord
 from powerlab.protocol.records import SweepPreview
-from powerlab.store.campaign_queries import campaign
-from powerlab.store.previews import preview
+from powerlab.store.reads.campaigns import campaign
+from powerlab.store.reads.previews import preview
 from powerlab.store.writes.campaigns import submit_campaign, sweep_requests
-from powerlab_api.deps import ReadSession, StoreDep
+from powerlab_api.dependencies import ReadSession, StoreDep
 from powerlab_api.examples import CampaignBody
-from powerlab_api.needs import Needs, Submitter
+from powerlab_api.roles import Needs, Submitter
 from powerlab_api.routes.sweeps import IdempotencyKey
 
 router = APIRouter(prefix="/campaigns", tags=["sweeps"])

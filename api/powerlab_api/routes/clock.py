@@ -7,7 +7,7 @@ import time
 from fastapi import APIRouter
 
 from powerlab.protocol.messages import ServerTime
-from powerlab_api.needs import Needs
+from powerlab_api.roles import Needs
 
 router = APIRouter(tags=["health"])
 

@@ -10,14 +10,14 @@ from powerlab.domain.device import Capabilities
 from powerlab.domain.mode import PowerMode
 from powerlab.domain.selector import Selector
 from powerlab.protocol.records import DevicePage, DeviceRecord
-from powerlab.store import queries
-from powerlab.store.filters import DeviceFilter
-from powerlab.store.selection import expanded
-from powerlab_api.answers import written
-from powerlab_api.deps import Cursor, Limit, ReadSession
-from powerlab_api.needs import Needs
+from powerlab.store.reads import queries
+from powerlab.store.reads.filters import DeviceFilter
+from powerlab.store.reads.selection import expanded
+from powerlab_api.dependencies import Cursor, Limit, ReadSession
 from powerlab_api.paging import cut, place_of
-from powerlab_api.run_wishes import Moment
+from powerlab_api.responses import written
+from powerlab_api.roles import Needs
+from powerlab_api.run_filters import Moment
 
 router = APIRouter(prefix="/devices", tags=["devices"])
 

@@ -7,12 +7,12 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import Response
 
-from powerlab.store.event_queries import EventFilter, newest_event
-from powerlab.store.retired import check_events_kept, last_retired_event
-from powerlab_api.deps import ReadSession, StoreDep
+from powerlab.store.maintenance.retired import check_events_kept, last_retired_event
+from powerlab.store.reads.events import EventFilter, newest_event
+from powerlab_api.dependencies import ReadSession, StoreDep
 from powerlab_api.event_stream import EventStream, Streams, stream
-from powerlab_api.needs import Needs
 from powerlab_api.problems import problem
+from powerlab_api.roles import Needs
 
 router = APIRouter(prefix="/events", tags=["events"])
 

@@ -11,11 +11,12 @@ from fastapi.responses import StreamingResponse
 from powerlab.domain.run import Verdict
 from powerlab.protocol.export import FIGURE_COLUMNS, csv_lines, figure_rows, ndjson_lines
 from powerlab.protocol.trace_export import trace_csv_lines, trace_ndjson_lines
-from powerlab.store import Store, queries
-from powerlab.store.filters import RunFilter
-from powerlab.store.trace_stream import chosen_run, stream_chunks
-from powerlab_api.deps import ReadSession, StoreDep
-from powerlab_api.needs import Needs
+from powerlab.store import Store
+from powerlab.store.reads import queries
+from powerlab.store.reads.filters import RunFilter
+from powerlab.store.reads.trace_stream import chosen_run, stream_chunks
+from powerlab_api.dependencies import ReadSession, StoreDep
+from powerlab_api.roles import Needs
 
 router = APIRouter(prefix="/exports", tags=["exports"])
 
@@ -100,7 +101,7 @@ def _runs(store: Store, wish: RunFilter, format_: Format) -> Iterator[str] | Ite
             case Format.NDJSON:
                 yield from ndjson_lines(runs)
             case Format.PARQUET:
-                from powerlab.store.parquet import rows_as_parquet
+                from powerlab.store.reads.parquet import rows_as_parquet
 
                 yield from rows_as_parquet(FIGURE_COLUMNS, figure_rows(runs))
 
@@ -114,6 +115,6 @@ def _traces(store: Store, sweep_id: str | None, run_id: str | None, format_: For
             case Format.NDJSON:
                 yield from trace_ndjson_lines(chunks)
             case Format.PARQUET:
-                from powerlab.store.parquet import traces_as_parquet
+                from powerlab.store.reads.parquet import traces_as_parquet
 
                 yield from traces_as_parquet(chunks)

@@ -9,8 +9,8 @@ from sqlalchemy import text
 
 from powerlab import __version__
 from powerlab.protocol import PROTOCOL_VERSION
-from powerlab_api.deps import ReadSession
-from powerlab_api.needs import Needs
+from powerlab_api.dependencies import ReadSession
+from powerlab_api.roles import Needs
 
 router = APIRouter(tags=["health"])
 

@@ -12,13 +12,13 @@ from fastapi.concurrency import run_in_threadpool
 from powerlab.domain.errors import PowerlabError
 from powerlab.protocol.messages import Beat, Fence, Finish, JobStanding, Lease, LeaseReply, LeaseRequest, RebootNotice
 from powerlab.protocol.records import JobPage, JobRecord, SweepState
-from powerlab.store.job_queries import JobFilter, job, list_jobs
+from powerlab.store.reads.jobs import JobFilter, job, list_jobs
 from powerlab.store.writes import backlogs, jobs
 from powerlab_api.cursor import from_cursor
-from powerlab_api.deps import Cursor, JobWatchDep, Limit, ReadSession, SettingsDep, StoreDep
+from powerlab_api.dependencies import Cursor, JobWatchDep, Limit, ReadSession, SettingsDep, StoreDep
 from powerlab_api.job_watch import LOOK_EVERY_S
-from powerlab_api.needs import AgentDevice, Needs
 from powerlab_api.paging import cut
+from powerlab_api.roles import AgentDevice, Needs
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
 

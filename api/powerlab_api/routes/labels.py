@@ -7,11 +7,11 @@ from fastapi import APIRouter, status
 from powerlab.domain.selector import Label, Selector
 from powerlab.protocol.labs import Group, GroupPage, LabelValue
 from powerlab.protocol.records import DeviceRecord
-from powerlab.store import queries, selection
+from powerlab.store.reads import queries, selection
 from powerlab.store.writes import labels
-from powerlab_api.deps import Cursor, Limit, ReadSession, StoreDep
-from powerlab_api.needs import Needs, Submitter
+from powerlab_api.dependencies import Cursor, Limit, ReadSession, StoreDep
 from powerlab_api.paging import cut, place_of
+from powerlab_api.roles import Needs, Submitter
 
 router = APIRouter(tags=["labels"])
 

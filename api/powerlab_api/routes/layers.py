@@ -6,11 +6,11 @@ from fastapi import APIRouter, Response
 
 from powerlab.domain.layers import LayerProfile
 from powerlab.protocol.records import LayerProfilePage
-from powerlab.store.layer_queries import layer_profile, list_layer_profiles
-from powerlab_api.answers import written
+from powerlab.store.reads.layers import layer_profile, list_layer_profiles
 from powerlab_api.cursor import from_cursor, to_cursor
-from powerlab_api.deps import Cursor, Limit, ReadSession
-from powerlab_api.needs import Needs
+from powerlab_api.dependencies import Cursor, Limit, ReadSession
+from powerlab_api.responses import written
+from powerlab_api.roles import Needs
 
 router = APIRouter(prefix="/layers", tags=["layers"])
 

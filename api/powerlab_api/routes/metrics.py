@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 
 from powerlab_api.metrics import Metrics
-from powerlab_api.needs import Needs
+from powerlab_api.roles import Needs
 
 router = APIRouter(include_in_schema=False)
 

@@ -12,11 +12,11 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Header, Request, Response, status
 
 from powerlab.protocol.model_records import ModelRecord, ModelUpload
-from powerlab.store.model_queries import model_row, to_model
-from powerlab.store.model_uploads import finish_upload
+from powerlab.store.reads.models import model_row, to_model
+from powerlab.store.writes.model_verification import finish_upload
 from powerlab.store.writes.models import append, begin_upload
-from powerlab_api.deps import ReadSession, SettingsDep, StoreDep
-from powerlab_api.needs import Caller, Needs
+from powerlab_api.dependencies import ReadSession, SettingsDep, StoreDep
+from powerlab_api.roles import Caller, Needs
 
 router = APIRouter(prefix="/models", tags=["models"])
 

@@ -8,13 +8,13 @@ from fastapi import APIRouter, Header, Response, status
 from fastapi.responses import StreamingResponse
 
 from powerlab.protocol.model_records import ModelPage, ModelRecord
-from powerlab.store.model_queries import check_asked_of, complete_model, list_models, model_row, read_bytes, to_model
+from powerlab.store.reads.models import check_asked_of, complete_model, list_models, model_row, read_bytes, to_model
 from powerlab_api.cursor import from_cursor, to_cursor
-from powerlab_api.deps import Cursor, Limit, ReadSession, SettingsDep, StoreDep
+from powerlab_api.dependencies import Cursor, Limit, ReadSession, SettingsDep, StoreDep
 from powerlab_api.etags import matches
-from powerlab_api.needs import Caller, Needs
 from powerlab_api.problems import problem
 from powerlab_api.ranges import byte_range
+from powerlab_api.roles import Caller, Needs
 
 router = APIRouter(prefix="/models", tags=["models"])
 

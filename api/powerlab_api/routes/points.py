@@ -10,13 +10,13 @@ from fastapi import APIRouter, Query, Response
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.quantity import METRICS
 from powerlab.protocol.records import FigurePage, PointPage, WorkloadPage
-from powerlab.store.point_queries import FigureFilter, PointFilter, list_figures, list_points, list_workloads
-from powerlab_api.answers import written
+from powerlab.store.reads.points import FigureFilter, PointFilter, list_figures, list_points, list_workloads
 from powerlab_api.cursor import from_cursor
-from powerlab_api.deps import Cursor, Limit, ReadSession
-from powerlab_api.needs import Needs
+from powerlab_api.dependencies import Cursor, Limit, ReadSession
 from powerlab_api.paging import cut, place_of
-from powerlab_api.run_wishes import RunWish
+from powerlab_api.responses import written
+from powerlab_api.roles import Needs
+from powerlab_api.run_filters import RunWish
 
 router = APIRouter(tags=["points"])
 

@@ -11,16 +11,16 @@ from powerlab.domain.run import Run
 from powerlab.measure.audit.audit import Audit
 from powerlab.protocol.messages import RunUpload, Stored
 from powerlab.protocol.records import RunPage
-from powerlab.store import queries
-from powerlab.store.audit import audit_run
+from powerlab.store.reads import queries
+from powerlab.store.reads.run_audit import audit_run
 from powerlab.store.writes.runs import store_run
-from powerlab_api.answers import written
 from powerlab_api.cursor import from_cursor
-from powerlab_api.deps import Cursor, Limit, ReadSession, StoreDep
+from powerlab_api.dependencies import Cursor, Limit, ReadSession, StoreDep
 from powerlab_api.etags import UNCHANGED, IfNoneMatch, fresh
-from powerlab_api.needs import AgentDevice, Needs
 from powerlab_api.paging import cut
-from powerlab_api.run_wishes import RunWish
+from powerlab_api.responses import written
+from powerlab_api.roles import AgentDevice, Needs
+from powerlab_api.run_filters import RunWish
 
 router = APIRouter(prefix="/runs", tags=["runs"])
 

@@ -8,18 +8,18 @@ from fastapi import APIRouter, Header, Response, status
 
 from powerlab.analysis.summary import PointSummary
 from powerlab.protocol.records import SweepPage, SweepRecord, SweepState
-from powerlab.store import queries
-from powerlab.store.filters import SweepFilter
-from powerlab.store.sweep_results import summaries_of_sweep
+from powerlab.store.reads import queries
+from powerlab.store.reads.filters import SweepFilter
+from powerlab.store.reads.sweep_results import summaries_of_sweep
 from powerlab.store.writes.sweeps import submit_sweep
-from powerlab_api.answers import written
 from powerlab_api.cursor import from_cursor
-from powerlab_api.deps import Cursor, Limit, ReadSession, StoreDep
+from powerlab_api.dependencies import Cursor, Limit, ReadSession, StoreDep
 from powerlab_api.etags import UNCHANGED, IfNoneMatch, fresh
 from powerlab_api.examples import SweepBody
-from powerlab_api.needs import Needs, Submitter
 from powerlab_api.paging import cut
-from powerlab_api.run_wishes import Moment
+from powerlab_api.responses import written
+from powerlab_api.roles import Needs, Submitter
+from powerlab_api.run_filters import Moment
 
 router = APIRouter(prefix="/sweeps", tags=["sweeps"])
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from fastapi import APIRouter, status
 
 from powerlab.protocol.access import NewToken, TokenPage, TokenRequest
-from powerlab.store import token_queries
+from powerlab.store.reads import tokens as token_queries
 from powerlab.store.writes import tokens
 from powerlab_api.cursor import from_counted_cursor, to_cursor
-from powerlab_api.deps import Cursor, Limit, ReadSession, StoreDep
-from powerlab_api.needs import Caller, Needs
+from powerlab_api.dependencies import Cursor, Limit, ReadSession, StoreDep
+from powerlab_api.roles import Caller, Needs
 
 router = APIRouter(prefix="/tokens", tags=["tokens"])
 

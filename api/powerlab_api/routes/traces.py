@@ -9,14 +9,14 @@ from fastapi import APIRouter, Query, Response, status
 from powerlab.domain.power import Trace
 from powerlab.protocol.messages import ChunksUpload, ChunkUpload, Stored
 from powerlab.protocol.records import TraceView
-from powerlab.store import queries
-from powerlab.store.decimate import Bucket
-from powerlab.store.retired import check_traces_kept
+from powerlab.store.maintenance.retired import check_traces_kept
+from powerlab.store.reads import queries
+from powerlab.store.reads.decimate import Bucket
 from powerlab.store.traces.base import trace_store
 from powerlab.store.writes.runs import store_chunk, store_chunks
-from powerlab_api.deps import ReadSession, StoreDep
+from powerlab_api.dependencies import ReadSession, StoreDep
 from powerlab_api.etags import UNCHANGED, IfNoneMatch, fresh
-from powerlab_api.needs import AgentDevice, Needs
+from powerlab_api.roles import AgentDevice, Needs
 
 router = APIRouter(prefix="/runs/{run_id}/traces", tags=["traces"])
 

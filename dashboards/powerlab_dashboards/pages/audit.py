@@ -9,9 +9,10 @@ from fastapi import APIRouter, Response
 from powerlab import __version__
 from powerlab.domain.errors import PowerlabError
 from powerlab.measure.audit.mlperf import Ruling
-from powerlab.store import Store, queries
-from powerlab.store.audit import audit_run
+from powerlab.store import Store
 from powerlab.store.errors import NotFoundError
+from powerlab.store.reads import queries
+from powerlab.store.reads.run_audit import audit_run
 from powerlab_dashboards.pages.sweep import sweep_title
 from powerlab_dashboards.render import not_found, page
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from powerlab.store import Store, queries
-from powerlab.store.bookings import BookingFilter, list_bookings
-from powerlab.store.filters import DeviceFilter
+from powerlab.store import Store
+from powerlab.store.reads import queries
+from powerlab.store.reads.bookings import BookingFilter, list_bookings
+from powerlab.store.reads.filters import DeviceFilter
 from powerlab_dashboards.render import page
 
 LIMIT = 25

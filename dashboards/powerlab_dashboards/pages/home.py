@@ -6,8 +6,9 @@ from fastapi import APIRouter, Response
 
 from powerlab.domain.device import Capabilities
 from powerlab.protocol.records import OVER, SweepState
-from powerlab.store import Store, queries
-from powerlab.store.filters import DeviceFilter
+from powerlab.store import Store
+from powerlab.store.reads import queries
+from powerlab.store.reads.filters import DeviceFilter
 from powerlab_dashboards.render import page
 
 SWEEP_LIMIT = 100

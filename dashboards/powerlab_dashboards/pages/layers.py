@@ -11,7 +11,7 @@ from powerlab.domain.layers import LayerProfile
 from powerlab.domain.run import Finding
 from powerlab.store import Store
 from powerlab.store.errors import NotFoundError
-from powerlab.store.layer_queries import layer_profile, list_layer_profiles
+from powerlab.store.reads.layers import layer_profile, list_layer_profiles
 from powerlab_dashboards.charts.registry import LAYER_CHARTS
 from powerlab_dashboards.pages.figures import figure_response, view_of
 from powerlab_dashboards.render import not_found, page

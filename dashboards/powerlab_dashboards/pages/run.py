@@ -14,9 +14,10 @@ from powerlab.domain.power import Rail, RailQuantity, Trace
 from powerlab.domain.quantity import METRICS, POWER_FIGURES, Metric, MetricKind
 from powerlab.domain.run import Contribution, Run
 from powerlab.domain.statistics import NORMAL_95
-from powerlab.store import Store, queries
+from powerlab.store import Store
 from powerlab.store.errors import NotFoundError
-from powerlab.store.retired import why_no_traces
+from powerlab.store.maintenance.retired import why_no_traces
+from powerlab.store.reads import queries
 from powerlab_dashboards.charts.power_trace import RunTraces
 from powerlab_dashboards.charts.registry import RUN_CHARTS
 from powerlab_dashboards.charts.series import mean_power_w

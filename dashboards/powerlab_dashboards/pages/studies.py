@@ -13,8 +13,9 @@ from powerlab.analysis.wording import ratio_words, verdict_words
 from powerlab.domain.quantity import METRICS
 from powerlab.domain.sweep import Point
 from powerlab.protocol.records import SweepRecord
-from powerlab.store import Store, queries
-from powerlab.store.repeat_queries import points_with_runs, runs_of_sweeps
+from powerlab.store import Store
+from powerlab.store.reads import queries
+from powerlab.store.reads.repeats import points_with_runs, runs_of_sweeps
 from powerlab.studies.registry import STUDIES
 from powerlab.studies.study import Study
 from powerlab.studies.table import Repeated, column_title, compared, figure_text, rows

@@ -12,10 +12,11 @@ from powerlab.analysis.dimensions import shown
 from powerlab.analysis.summary import PointSummary
 from powerlab.domain.run import Run
 from powerlab.protocol.records import SweepRecord
-from powerlab.store import Store, queries
-from powerlab.store.cloning import newest_clone
+from powerlab.store import Store
 from powerlab.store.errors import NotFoundError
-from powerlab.store.sweep_results import runs_of_points, summaries_of_sweep, verdicts_of_sweep
+from powerlab.store.reads import queries
+from powerlab.store.reads.sweep_results import runs_of_points, summaries_of_sweep, verdicts_of_sweep
+from powerlab.store.writes.clones import newest_clone
 from powerlab_dashboards.charts.registry import SWEEP_CHARTS
 from powerlab_dashboards.charts.words import missing_power
 from powerlab_dashboards.format import model_label

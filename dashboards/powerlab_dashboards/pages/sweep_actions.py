@@ -17,9 +17,9 @@ from powerlab.protocol.access import Role
 from powerlab.protocol.messages import CloneRequest
 from powerlab.protocol.records import OVER, SweepState
 from powerlab.store import Store
-from powerlab.store.cloning import cloned
 from powerlab.store.errors import ConflictError, ForbiddenError, NotFoundError
 from powerlab.store.writes import control
+from powerlab.store.writes.clones import cloned
 from powerlab.store.writes.sweeps import submit_sweep
 from powerlab_dashboards.forms import fields_of
 from powerlab_dashboards.render import HEADERS, not_found, page

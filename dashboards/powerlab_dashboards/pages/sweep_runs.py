@@ -6,8 +6,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from powerlab.store import Store, queries
+from powerlab.store import Store
 from powerlab.store.errors import NotFoundError
+from powerlab.store.reads import queries
 from powerlab_dashboards.pages.sweep import RUNS_SHOWN, common_provenance_word, sweep_title
 from powerlab_dashboards.render import not_found, page
 

@@ -9,42 +9,42 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.engine.graph import Graph, quoted
-from powerlab.engine.passes.check_lowered import LOWERED, check_lowered
-from powerlab.engine.passes.drop_dead import drop_dead
-from powerlab.engine.passes.expand_attention import expand_attention
-from powerlab.engine.passes.expand_einsum import expand_einsum
-from powerlab.engine.passes.expand_rotary import expand_rotary
-from powerlab.engine.passes.expand_training import expand_training
-from powerlab.engine.passes.fold_constants import fold_constants
-from powerlab.engine.passes.fold_factors import fold_factors
-from powerlab.engine.passes.fold_row_biases import fold_row_biases
-from powerlab.engine.passes.fold_scales import fold_scales
-from powerlab.engine.passes.fuse_chains import fuse_chains
-from powerlab.engine.passes.fuse_clamps import fuse_clamps
-from powerlab.engine.passes.fuse_gelus import fuse_gelus
-from powerlab.engine.passes.fuse_layer_norms import fuse_layer_norms
-from powerlab.engine.passes.fuse_residuals import fuse_residuals
-from powerlab.engine.passes.fuse_transposes import fuse_transposes
-from powerlab.engine.passes.lower_activations import lower_activations
-from powerlab.engine.passes.lower_arithmetic import lower_arithmetic
-from powerlab.engine.passes.lower_convolutions import lower_convolutions
-from powerlab.engine.passes.lower_elementwise import lower_elementwise
-from powerlab.engine.passes.lower_functions import lower_functions
-from powerlab.engine.passes.lower_matrices import lower_matrices
-from powerlab.engine.passes.lower_moves import lower_moves
-from powerlab.engine.passes.lower_norms import lower_norms
-from powerlab.engine.passes.lower_pools import lower_pools
-from powerlab.engine.passes.lower_recurrences import lower_recurrences
-from powerlab.engine.passes.lower_reductions import lower_reductions
-from powerlab.engine.passes.lower_resizes import lower_resizes
-from powerlab.engine.passes.lower_row_norms import lower_row_norms
-from powerlab.engine.passes.lower_sampling import lower_sampling
-from powerlab.engine.passes.lower_views import lower_views
-from powerlab.engine.passes.nest_concats import nest_concats
-from powerlab.engine.passes.pool_first import pool_first
-from powerlab.engine.passes.simplify_views import simplify_views
-from powerlab.engine.passes.sink_views import sink_views
+from powerlab.engine.ir.graph import Graph, quoted
+from powerlab.engine.passes.expand.attention import expand_attention
+from powerlab.engine.passes.expand.einsum import expand_einsum
+from powerlab.engine.passes.expand.rotary import expand_rotary
+from powerlab.engine.passes.expand.training import expand_training
+from powerlab.engine.passes.fold.batch_norms import fold_scales
+from powerlab.engine.passes.fold.constants import fold_constants
+from powerlab.engine.passes.fold.factors import fold_factors
+from powerlab.engine.passes.fold.row_biases import fold_row_biases
+from powerlab.engine.passes.fuse.activations import fuse_clamps
+from powerlab.engine.passes.fuse.chains import fuse_chains
+from powerlab.engine.passes.fuse.gelus import fuse_gelus
+from powerlab.engine.passes.fuse.layer_norms import fuse_layer_norms
+from powerlab.engine.passes.fuse.residuals import fuse_residuals
+from powerlab.engine.passes.fuse.transposes import fuse_transposes
+from powerlab.engine.passes.legalize.activations import lower_activations
+from powerlab.engine.passes.legalize.arithmetic import lower_arithmetic
+from powerlab.engine.passes.legalize.check import LOWERED, check_lowered
+from powerlab.engine.passes.legalize.convolutions import lower_convolutions
+from powerlab.engine.passes.legalize.data_movement import lower_moves
+from powerlab.engine.passes.legalize.elementwise import lower_elementwise
+from powerlab.engine.passes.legalize.functions import lower_functions
+from powerlab.engine.passes.legalize.matrices import lower_matrices
+from powerlab.engine.passes.legalize.norms import lower_norms
+from powerlab.engine.passes.legalize.pools import lower_pools
+from powerlab.engine.passes.legalize.recurrent import lower_recurrences
+from powerlab.engine.passes.legalize.reductions import lower_reductions
+from powerlab.engine.passes.legalize.resizes import lower_resizes
+from powerlab.engine.passes.legalize.row_norms import lower_row_norms
+from powerlab.engine.passes.legalize.sampling import lower_sampling
+from powerlab.engine.passes.legalize.views import lower_views
+from powerlab.engine.passes.simplify.dead_nodes import drop_dead
+from powerlab.engine.passes.simplify.nested_concats import nest_concats
+from powerlab.engine.passes.simplify.pool_before_conv import pool_first
+from powerlab.engine.passes.simplify.view_sinking import sink_views
+from powerlab.engine.passes.simplify.views import simplify_views
 
 PASSES: tuple[Callable[[Graph], Graph], ...] = (
     expand_einsum,

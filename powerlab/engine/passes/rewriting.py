@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from powerlab.engine.constants import Value, value_of
-from powerlab.engine.graph import Array, Graph, Node, TensorInfo, fresh_name
-from powerlab.engine.operators.view import FLOAT32, NodeView
+from powerlab.engine.ir.constants import Value, value_of
+from powerlab.engine.ir.graph import Array, Graph, Node, TensorInfo, fresh_name
+from powerlab.engine.ops.view import FLOAT32, NodeView
 
 
 class Rewriter:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from powerlab.engine.choice import Choice
-from powerlab.engine.lower.conv_shape import ConvShape
-from powerlab.engine.lower.convolutions.choosing import Chooser, by_cost, cheapest
-from powerlab.engine.lower.convolutions.table import ALGORITHMS
-from powerlab.engine.machine import Machine
+from powerlab.engine.codegen.convolutions.algorithms.table import ALGORITHMS
+from powerlab.engine.codegen.convolutions.choosing import Chooser, by_cost, cheapest
+from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
+from powerlab.engine.program.choice import Choice
+from powerlab.engine.target.machine import Machine
 from powerlab.engine.tuning.kept import Tuned, Tunings
 
 

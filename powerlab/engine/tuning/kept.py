@@ -11,14 +11,14 @@ from pathlib import Path
 
 import msgspec
 
+from powerlab.atomic_file import write_whole
 from powerlab.boards.processor import clock_limits_khz, cpu_model
 from powerlab.domain.errors import PowerlabError
-from powerlab.engine.choice import Choice
-from powerlab.engine.lower.conv_shape import ConvShape
-from powerlab.engine.tiers import Tier, native_engine_file
+from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
+from powerlab.engine.program.choice import Choice
+from powerlab.engine.target.tiers import Tier, native_engine_file
 from powerlab.state_dir import state_dir
 from powerlab.sysroot import Sysroot
-from powerlab.whole_file import write_whole
 
 VERSION = 1
 FILE_NAME = "engine-tuning.json"

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from powerlab.engine.graph import Graph
-from powerlab.engine.lower.conv_shape import ConvShape, conv_shapes
-from powerlab.engine.machine import Machine
+from powerlab.engine.codegen.convolutions.conv_shape import ConvShape, conv_shapes
+from powerlab.engine.ir.graph import Graph
+from powerlab.engine.target.machine import Machine
 from powerlab.engine.tuning.kept import Tuned, Tunings, with_tuned
 from powerlab.engine.tuning.tuner import Timer, Verdict, tune
 

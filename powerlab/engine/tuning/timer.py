@@ -13,17 +13,18 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from powerlab.engine.choice import Choice
-from powerlab.engine.graph import Graph, Node, TensorInfo
-from powerlab.engine.layout import NO_HALO, Halo
-from powerlab.engine.lower.builder import Builder
-from powerlab.engine.lower.conv_shape import ConvShape
-from powerlab.engine.lower.convolutions import ALGORITHMS, lower_conv
-from powerlab.engine.lower.preactivations import find_preactivations
-from powerlab.engine.machine import Machine
-from powerlab.engine.operators.activation import NO_CLAMP
-from powerlab.engine.plan import build_plan
-from powerlab.engine.program import Step
+from powerlab.engine.codegen.builder import Builder
+from powerlab.engine.codegen.convolutions.algorithms.table import ALGORITHMS
+from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
+from powerlab.engine.codegen.convolutions.lowering import lower_conv
+from powerlab.engine.codegen.convolutions.preactivation import find_preactivations
+from powerlab.engine.ir.graph import Graph, Node, TensorInfo
+from powerlab.engine.ops.activation import NO_CLAMP
+from powerlab.engine.program.choice import Choice
+from powerlab.engine.program.layout import NO_HALO, Halo
+from powerlab.engine.program.program import Step
+from powerlab.engine.runtime.plan import build_plan
+from powerlab.engine.target.machine import Machine
 
 _INPUT = "x"
 _SPIN_US = 200

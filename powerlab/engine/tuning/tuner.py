@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from powerlab.engine.choice import Choice
-from powerlab.engine.lower.conv_shape import ConvShape
-from powerlab.engine.lower.convolutions.choosing import applicable, by_cost, expected_cycles
-from powerlab.engine.machine import Machine
+from powerlab.engine.codegen.convolutions.choosing import applicable, by_cost, expected_cycles
+from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
+from powerlab.engine.program.choice import Choice
+from powerlab.engine.target.machine import Machine
 
 Timer = Callable[[ConvShape, Sequence[Choice], Machine], NDArray[np.float64]]
 """Returns nanoseconds, shape (rounds, choices): in each round every choice had its turn."""

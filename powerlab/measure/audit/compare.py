@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from powerlab.domain.quantity import METRICS, Metric
 from powerlab.domain.run import Contribution, Finding, Run
 from powerlab.measure.figures import Figures
-from powerlab.measure.latency import TimedInferences
+from powerlab.measure.percentiles.latency import TimedInferences
 
 ROUNDING = 1e-9
 """Relative: machines add up sums in another order, and differ in the last of sixteen digits."""

@@ -12,7 +12,7 @@ from powerlab.measure.energy.rail import covers
 from powerlab.measure.energy.total import TotalEnergy, total_energy
 from powerlab.measure.evidence import Evidence
 from powerlab.measure.figures import Figures, figures_of
-from powerlab.measure.latency import TimedInferences, from_trace
+from powerlab.measure.percentiles.latency import TimedInferences, from_trace
 
 
 def recompute(run: Run, traces: Sequence[Trace]) -> tuple[TimedInferences, Evidence, Figures]:

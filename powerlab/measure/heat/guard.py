@@ -16,7 +16,7 @@ from typing import Self
 
 from powerlab.domain.temperature import TemperatureLimits
 from powerlab.measure.heat.judge import NO_TEMPERATURE, HeatJudge
-from powerlab.measure.process import WorkerError
+from powerlab.measure.worker.process import WorkerError
 from powerlab.sysroot import Sysroot
 from powerlab.throttling.temperatures import Temperatures
 

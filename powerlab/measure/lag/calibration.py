@@ -13,13 +13,13 @@ from pathlib import Path
 
 import msgspec
 
+from powerlab.atomic_file import write_whole
 from powerlab.domain.device import Device
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.power import Rail
 from powerlab.measure.lag.edges import RailLag
 from powerlab.state_dir import state_dir
 from powerlab.sysroot import Sysroot
-from powerlab.whole_file import write_whole
 
 VERSION = 1
 _DISAGREES = 1.5

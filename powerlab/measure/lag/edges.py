@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from powerlab.domain.power import Rail, RailQuantity, Trace
 from powerlab.domain.statistics import NORMAL_95, student_95
-from powerlab.power.counters import observed_update_period_s
+from powerlab.power.sampling.counters import observed_update_period_s
 
 SETTLING = 0.5
 """The share of every level that is left to the sensor to come to rest."""

@@ -12,10 +12,10 @@ from powerlab.domain.power import Rail, Trace
 from powerlab.domain.sweep import Point
 from powerlab.domain.workload import Workload
 from powerlab.measure.lag.edges import RailLag, rail_lag
-from powerlab.measure.messages import Measure
-from powerlab.measure.process import Worker, WorkerError
-from powerlab.measure.record import Meter, Recording
+from powerlab.measure.recording.rails import Meter, Recording
 from powerlab.measure.run import load_request, worker_cores
+from powerlab.measure.worker.messages import Measure
+from powerlab.measure.worker.process import Worker, WorkerError
 
 MODEL = "mobilenetv2"
 """The zoo's smallest network: its inferences are short even on one slow core."""

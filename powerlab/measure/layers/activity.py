@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from powerlab.engine.work import StepWork
+from powerlab.engine.codegen.work import StepWork
 
 _LEAST, _MOST = 0.6, 1.4
 _HALF_WAY_FLOPS_PER_BYTE = 10.0

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from powerlab.boards.simulator import Pacer, pacer
 from powerlab.engine import Session
-from powerlab.engine.ceilings import measure_ceilings
-from powerlab.engine.graph import Graph
-from powerlab.engine.load import load_graph
-from powerlab.engine.made_inputs import made_inputs
+from powerlab.engine.codegen.work import nodes_behind
+from powerlab.engine.frontend.load import load_graph
+from powerlab.engine.frontend.synthetic_inputs import made_inputs
+from powerlab.engine.ir.graph import Graph
 from powerlab.engine.passes import optimise
-from powerlab.engine.work import nodes_behind
+from powerlab.engine.target.ceilings import measure_ceilings
 from powerlab.measure.layers.activity import activities
 from powerlab.measure.layers.messages import (
     WHOLE,

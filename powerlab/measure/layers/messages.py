@@ -61,7 +61,7 @@ class Repeated(msgspec.Struct, tag=True, frozen=True, kw_only=True):
 
 
 class Roofs(msgspec.Struct, tag=True, frozen=True, kw_only=True):
-    """From the worker: its ceilings, as :class:`powerlab.engine.ceilings.Ceilings` has them."""
+    """From the worker: its ceilings, as :class:`powerlab.engine.target.ceilings.Ceilings` has them."""
 
     peak_gflops: float
     memory_gb_per_s: float

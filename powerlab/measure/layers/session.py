@@ -14,10 +14,10 @@ from powerlab.measure.energy.idle import idle_around
 from powerlab.measure.layers.messages import WHOLE, FindCeilings, LoadLayers, Roofs, Steps
 from powerlab.measure.layers.profile import Measured, layer_profile
 from powerlab.measure.layers.window import MOST_WINDOWS, StepWindow, steady_window
-from powerlab.measure.process import LOAD_TIMEOUT_S, Worker
-from powerlab.measure.record import Meter, idle_baseline
+from powerlab.measure.recording.rails import Meter, idle_baseline
 from powerlab.measure.run import worker_cores
-from powerlab.modes.cpu_quota import join
+from powerlab.measure.worker.process import LOAD_TIMEOUT_S, Worker
+from powerlab.modes.knobs.cpu_quota.knob import join
 
 WHOLE_WINDOWS = 3
 """Windows of the whole inference, placed among those of the layers as chance will have it."""

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from powerlab.domain.power import TotalFormula, Trace
 from powerlab.domain.run import Finding, Verdict
-from powerlab.measure.background import BackgroundLoad, background_limit_cores
-from powerlab.measure.clocks import suspended_since_boot_s
 from powerlab.measure.energy.total import TotalEnergy, total_energy
 from powerlab.measure.layers.messages import Repeated, RepeatStep
-from powerlab.measure.process import Worker, WorkerError
-from powerlab.measure.record import Meter, Recording
+from powerlab.measure.recording.background_load import BackgroundLoad, background_limit_cores
+from powerlab.measure.recording.clocks import suspended_since_boot_s
+from powerlab.measure.recording.rails import Meter, Recording
 from powerlab.measure.steady.drift import Answer, drift
 from powerlab.measure.validity import Evidence, judge, usable_energy
+from powerlab.measure.worker.process import Worker, WorkerError
 from powerlab.throttling.guard import Guard
 
 MOST_WINDOWS = 3

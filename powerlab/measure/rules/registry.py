@@ -15,6 +15,7 @@ from powerlab.measure.rules.mode_drift import mode_drift
 from powerlab.measure.rules.negative_power import negative_power
 from powerlab.measure.rules.power_gap import power_gap
 from powerlab.measure.rules.sampling_load import sampling_load
+from powerlab.measure.rules.stale_sensor import stale_sensor
 from powerlab.measure.rules.stalled import stalled
 from powerlab.measure.rules.suspended import suspended
 from powerlab.measure.rules.throttled import throttled
@@ -22,7 +23,6 @@ from powerlab.measure.rules.too_few_samples import too_few_samples
 from powerlab.measure.rules.unsteady import unsteady
 from powerlab.measure.rules.unsteady_temperature import unsteady_temperature
 from powerlab.measure.rules.window_too_short import window_too_short
-from powerlab.measure.stale import stale_sensor
 
 RULES: tuple[Rule, ...] = (
     missing_power,

@@ -9,7 +9,7 @@ import numpy as np
 from powerlab.domain.run import Verdict
 from powerlab.domain.workload import Scenario
 from powerlab.measure.evidence import Evidence
-from powerlab.measure.latency import TimedInferences
+from powerlab.measure.percentiles.latency import TimedInferences
 from powerlab.measure.rules.base import SHARE_FLAGGED, Judgement
 
 STALL_TIMES, LEAST_STALL_S = 10.0, 0.5

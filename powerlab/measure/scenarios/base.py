@@ -7,8 +7,8 @@ from typing import Protocol
 
 from powerlab.domain.quantity import Metric, Provenance
 from powerlab.domain.workload import Workload
-from powerlab.measure.latency import TimedInferences
-from powerlab.measure.messages import Measure
+from powerlab.measure.percentiles.latency import TimedInferences
+from powerlab.measure.worker.messages import Measure
 
 Ask = Callable[[Measure], TimedInferences]
 """Lets the worker run queries and returns when each began and ended; raises as the worker's ``measure`` does."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from powerlab.domain.quantity import Metric, Provenance
 from powerlab.domain.workload import Workload
-from powerlab.measure.early_stopping import early_estimate
-from powerlab.measure.latency import TimedInferences, latency_metrics, throughput_metric
-from powerlab.measure.messages import Measure
+from powerlab.measure.percentiles.early_stopping import early_estimate
+from powerlab.measure.percentiles.latency import TimedInferences, latency_metrics, throughput_metric
 from powerlab.measure.scenarios.base import Ask
+from powerlab.measure.worker.messages import Measure
 
 
 class ClosedLoop:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from powerlab.measure.messages import Measure
+from powerlab.measure.worker.messages import Measure
 
 Answer = Callable[[], object]
 """Answers one query, and returns when it is answered."""

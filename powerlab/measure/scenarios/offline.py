@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from powerlab.domain.quantity import Metric, Provenance
 from powerlab.domain.workload import Workload
-from powerlab.measure.latency import TimedInferences, throughput_metric
-from powerlab.measure.messages import Measure
+from powerlab.measure.percentiles.latency import TimedInferences, throughput_metric
 from powerlab.measure.scenarios.base import Ask
+from powerlab.measure.worker.messages import Measure
 
 
 class Offline:

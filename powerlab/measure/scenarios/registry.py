@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from powerlab.domain.quantity import Metric, Provenance
 from powerlab.domain.workload import Scenario, Workload
-from powerlab.measure.latency import TimedInferences
+from powerlab.measure.percentiles.latency import TimedInferences
 from powerlab.measure.scenarios.base import ScenarioRules
 from powerlab.measure.scenarios.multi_stream import MULTI_STREAM
 from powerlab.measure.scenarios.offline import OFFLINE
@@ -22,6 +22,6 @@ SCENARIOS: dict[Scenario, ScenarioRules] = {
 def latency_metrics_from(workload: Workload, timed: TimedInferences, provenance: Provenance) -> tuple[Metric, ...]:
     """Return every figure that follows from the queries' times alone: latencies, throughput, and the server's load.
 
-    With :func:`powerlab.measure.latency.from_trace` a stored run gives them again.
+    With :func:`powerlab.measure.percentiles.latency.from_trace` a stored run gives them again.
     """
     return SCENARIOS[workload.scenario].metrics(workload, timed, provenance)

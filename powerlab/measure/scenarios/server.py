@@ -1,6 +1,7 @@
 """Server: queries arrive when they like, and 99 % of them must be answered within a bound.
 
-The figure is the load, in queries per second, at which they are (:mod:`powerlab.measure.server_search`). A query is one
+The figure is the load, in queries per second, at which they are (:mod:`powerlab.measure.scenarios.server_search`). A
+query is one
 inference. Latency counts from a query's arrival, so that waiting behind others is part of it.
 """
 
@@ -12,11 +13,11 @@ import numpy as np
 
 from powerlab.domain.quantity import Metric, Provenance
 from powerlab.domain.workload import Workload
-from powerlab.measure.early_stopping import confidence_held
-from powerlab.measure.latency import TimedInferences, latency_metrics, percentile_rank, throughput_metric
-from powerlab.measure.messages import Measure
+from powerlab.measure.percentiles.early_stopping import confidence_held
+from powerlab.measure.percentiles.latency import TimedInferences, latency_metrics, percentile_rank, throughput_metric
 from powerlab.measure.scenarios.base import Ask
-from powerlab.measure.server_search import find_load, lighter
+from powerlab.measure.scenarios.server_search import find_load, lighter
+from powerlab.measure.worker.messages import Measure
 
 JUDGED_AT = 0.99
 MOST_WINDOWS = 3

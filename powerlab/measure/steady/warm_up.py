@@ -21,7 +21,7 @@ from powerlab.domain.rigour import least_inferences
 from powerlab.domain.sweep import SweepPlan
 from powerlab.domain.workload import Workload
 from powerlab.measure.energy.rail import covers
-from powerlab.measure.record import Meter, Recording
+from powerlab.measure.recording.rails import Meter, Recording
 from powerlab.measure.steady.drift import Answer, drift
 from powerlab.measure.steady.temperature import Thermometer
 

@@ -1,4 +1,4 @@
-// Python's view of the engine core: `powerlab.native._native.engine`. powerlab/engine/plan.py is its only user.
+// Python's view of the engine core: `powerlab.native._native.engine`. powerlab/engine/runtime/plan.py is its only user.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>

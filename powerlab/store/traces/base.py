@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from powerlab.domain.power import Part, Rail, Trace
 from powerlab.protocol.messages import TraceChunk
-from powerlab.store.decimate import Bucket
+from powerlab.store.reads.decimate import Bucket
 
 FOREVER_NS = 2**63 - 1
 """The last time of a window without an end."""

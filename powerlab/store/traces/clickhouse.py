@@ -15,7 +15,7 @@ import urllib3
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.store.errors import UnavailableError
-from powerlab.store.traces.objects import Objects
+from powerlab.store.traces.object_storage import Objects
 
 _PORT = 8123
 _OPTIONS = {"cluster", "files", "tls"}
@@ -45,7 +45,7 @@ class ClickHouse:
         self._pool = urllib3.PoolManager(timeout=_PATIENCE, retries=urllib3.Retry(2, redirect=0))
 
     def ask(self, keys: Sequence[str], question: str) -> pa.Table:
-        """Return the answer from some of the files; see :class:`~powerlab.store.traces.engines.QueryEngine`."""
+        """Return the answer from some of the files; see :class:`~powerlab.store.traces.query_engines.QueryEngine`."""
         text = question.replace("{source}", self._source(keys)) + " FORMAT ArrowStream"
         headers = {"X-ClickHouse-User": self._user, "X-ClickHouse-Key": self._password}
         # Strings as Arrow's own kind of strings, and an error that comes late as an error, not as half an answer.

@@ -20,8 +20,8 @@ from sqlalchemy import CursorResult, func, select, update
 from sqlalchemy.orm import Session
 
 from powerlab.store.connection import Store
-from powerlab.store.models import RunRow, SweepRow, TraceChunkRow
-from powerlab.store.traces.objects import Found, Objects
+from powerlab.store.tables import RunRow, SweepRow, TraceChunkRow
+from powerlab.store.traces.object_storage import Found, Objects
 from powerlab.store.traces.parquet import ParquetTraceStore
 from powerlab.store.traces.rows import of_run
 from powerlab.store.traces.table import as_parquet, blocks_in, fingerprint, parquet_of

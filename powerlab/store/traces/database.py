@@ -11,9 +11,9 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.domain.power import Part, Trace
 from powerlab.protocol.chunks import check, check_digest, samples_of
 from powerlab.protocol.messages import TraceChunk
-from powerlab.store.convert import to_rail
-from powerlab.store.decimate import Bucket, decimate
-from powerlab.store.models import TraceChunkRow
+from powerlab.store.reads.convert import to_rail
+from powerlab.store.reads.decimate import Bucket, decimate
+from powerlab.store.tables import TraceChunkRow
 from powerlab.store.traces.base import FOREVER_NS, Piece, Samples, cut, whole
 from powerlab.store.traces.rows import add_rows, new_row, rows_of
 

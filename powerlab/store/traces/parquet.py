@@ -26,13 +26,13 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.domain.power import Part, Trace
 from powerlab.protocol.chunks import check_summary, payload_of, samples_of
 from powerlab.protocol.messages import TraceChunk
-from powerlab.store.convert import to_rail
-from powerlab.store.decimate import Bucket, decimate
-from powerlab.store.models import RunRow, ServerKeyRow, TraceChunkRow
+from powerlab.store.reads.convert import to_rail
+from powerlab.store.reads.decimate import Bucket, decimate
+from powerlab.store.tables import RunRow, ServerKeyRow, TraceChunkRow
 from powerlab.store.traces.base import FOREVER_NS, Piece, Samples, cut, whole
 from powerlab.store.traces.database import piece_of
-from powerlab.store.traces.engines import QueryEngine
-from powerlab.store.traces.objects import Objects
+from powerlab.store.traces.object_storage import Objects
+from powerlab.store.traces.query_engines import QueryEngine
 from powerlab.store.traces.rows import add_rows, new_row, rows_of
 from powerlab.store.traces.sql import Wanted, decimated, samples
 from powerlab.store.traces.table import Block, as_parquet, fingerprint, groups, table_of

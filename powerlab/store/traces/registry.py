@@ -18,9 +18,9 @@ def _database(_address: str, query: str | None) -> TraceStore:
 
 
 def _parquet(address: str, query: str | None) -> TraceStore:
-    from powerlab.store.traces.engines import open_engine
-    from powerlab.store.traces.objects import open_objects
+    from powerlab.store.traces.object_storage import open_objects
     from powerlab.store.traces.parquet import ParquetTraceStore
+    from powerlab.store.traces.query_engines import open_engine
 
     objects = open_objects(address)
     return ParquetTraceStore(objects, open_engine(query, objects))

@@ -9,8 +9,8 @@ from sqlalchemy import ColumnElement, Select, and_, insert, select
 from sqlalchemy.orm import Session, joinedload
 
 from powerlab.protocol.messages import TraceChunk
-from powerlab.store.models import RailRow, RunRow, TraceChunkRow
-from powerlab.store.traces.places import places_of
+from powerlab.store.tables import RailRow, RunRow, TraceChunkRow
+from powerlab.store.traces.index import places_of
 
 _SAID = (
     *("position", "read_cost_ns", "t_first_ns", "t_last_ns", "sample_count"),

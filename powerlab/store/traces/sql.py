@@ -3,7 +3,8 @@
 
 ``{source}`` stands for the files, which each engine names in its own way; DuckDB learns ``intDiv`` as a macro. Samples
 are counted per rail and part within the window, and cut into buckets of equally many as
-:func:`powerlab.store.decimate.decimate` does: bucket b of B begins at sample (b * n) // B, so sample i lies in bucket
+:func:`powerlab.store.reads.decimate.decimate` does: bucket b of B begins at sample (b * n) // B, so sample i lies in
+bucket
 ((i + 1) * B - 1) // n.
 """
 
@@ -12,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from powerlab.store.decimate import Bucket
+from powerlab.store.reads.decimate import Bucket
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from powerlab.store.models import AuditEventRow
+from powerlab.store.tables import AuditEventRow
 
 COMMAND_LINE = "command line"
 """Who acts where a command works on the database itself, without a server."""

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.protocol.messages import Backlog
-from powerlab.store.models import DeviceBacklogRow
+from powerlab.store.tables import DeviceBacklogRow
 
 _LARGEST = 2**62
 _SAME_S = 30.0

@@ -7,7 +7,7 @@ from sqlalchemy.orm import Session
 
 from powerlab.domain.sweep import SweepPlan
 from powerlab.protocol.wire import from_document
-from powerlab.store.models import DeviceSnapshotRow, JobRow, PointRow, PowerModeRow, SweepCandidateRow
+from powerlab.store.tables import DeviceSnapshotRow, JobRow, PointRow, PowerModeRow, SweepCandidateRow
 from powerlab.store.writes.points import mode_ids
 
 

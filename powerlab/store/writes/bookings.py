@@ -10,9 +10,9 @@ from sqlalchemy.orm import Session
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.protocol.bookings import BookingKind, BookingRecord, BookingRequest
-from powerlab.store.bookings import to_booking
 from powerlab.store.errors import ConflictError, ForbiddenError, NotFoundError
-from powerlab.store.models import BookingRow, DeviceRow
+from powerlab.store.reads.bookings import to_booking
+from powerlab.store.tables import BookingRow, DeviceRow
 from powerlab.store.writes.audit import record
 
 LONGEST = 200

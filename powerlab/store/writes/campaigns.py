@@ -15,9 +15,9 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.protocol.labs import CampaignRequest, Each
 from powerlab.protocol.messages import SweepRequest
 from powerlab.protocol.wire import from_document, to_document
-from powerlab.store.candidates import matching
 from powerlab.store.errors import ConflictError
-from powerlab.store.models import CampaignRow
+from powerlab.store.reads.eligible_devices import matching
+from powerlab.store.tables import CampaignRow
 from powerlab.store.writes.audit import record
 from powerlab.store.writes.sweeps import check_key, create_sweep
 

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from powerlab.protocol.records import OVER, SweepState
 from powerlab.store.errors import ConflictError, NotFoundError
-from powerlab.store.models import JobRow
+from powerlab.store.tables import JobRow
 from powerlab.store.writes.audit import record
 
 

@@ -12,10 +12,10 @@ from powerlab.domain.sweep import SweepPlan
 from powerlab.protocol.messages import DoneRun, Finish, Lease, RebootNotice
 from powerlab.protocol.records import OVER, SweepState
 from powerlab.protocol.wire import from_document
-from powerlab.store.bookings import bookings_ahead, must_leave
 from powerlab.store.errors import ForbiddenError, NotFoundError, StaleLeaseError
-from powerlab.store.models import JobRow, PointRow, RunRow
-from powerlab.store.queue import next_job, waiting
+from powerlab.store.reads.bookings import bookings_ahead, must_leave
+from powerlab.store.reads.queue import next_job, waiting
+from powerlab.store.tables import JobRow, PointRow, RunRow
 from powerlab.store.writes.audit import COMMAND_LINE, record
 from powerlab.store.writes.binding import bind
 

@@ -11,7 +11,7 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.domain.selector import Label, check_selector, check_word, parse_label
 from powerlab.protocol.labs import Group
 from powerlab.store.errors import NotFoundError
-from powerlab.store.models import DeviceGroupRow, DeviceLabelRow, DeviceRow
+from powerlab.store.tables import DeviceGroupRow, DeviceLabelRow, DeviceRow
 from powerlab.store.writes.audit import record
 
 MOST_LABELS = 64

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from powerlab.domain.layers import LayerProfile
 from powerlab.protocol.wire import check_survives, to_document
 from powerlab.store.errors import ConflictError
-from powerlab.store.models import LayerProfileRow
+from powerlab.store.tables import LayerProfileRow
 
 
 def store_layer_profile(session: Session, device_id: str, profile: LayerProfile, now: datetime) -> bool:

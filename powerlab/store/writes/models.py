@@ -11,9 +11,9 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.domain.model_name import check_digest, check_name
 from powerlab.protocol.model_records import ModelUpload
 from powerlab.store.errors import MisplacedError, TooLargeError
-from powerlab.store.model_queries import model_row
-from powerlab.store.models import ModelPieceRow, ModelRow
-from powerlab.store.models.networks import PIECE_BYTES
+from powerlab.store.reads.models import model_row
+from powerlab.store.tables import ModelPieceRow, ModelRow
+from powerlab.store.tables.networks import PIECE_BYTES
 
 UNFINISHED_S = 24 * 3600.0
 """How long an unfinished upload waits for more."""

@@ -9,7 +9,7 @@ from powerlab.domain.mode import ModeOrigin
 from powerlab.domain.sweep import SweepPlan
 from powerlab.domain.workload import Workload
 from powerlab.protocol.wire import to_document
-from powerlab.store.models import DeviceSnapshotRow, PointRow, PowerModeRow, WorkloadRow
+from powerlab.store.tables import DeviceSnapshotRow, PointRow, PowerModeRow, WorkloadRow
 
 
 def add_points(session: Session, sweep_id: str, plan: SweepPlan, snapshot: DeviceSnapshotRow) -> None:

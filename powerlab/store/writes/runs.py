@@ -18,10 +18,10 @@ from powerlab.protocol.messages import ChunksUpload, ChunkUpload, RunUpload
 from powerlab.protocol.records import OVER
 from powerlab.protocol.wire import check_survives, digest, from_document, to_document
 from powerlab.store.errors import ConflictError
-from powerlab.store.models import DeviceSnapshotRow, PointRow, RunMetricRow, RunRow, SweepRow
-from powerlab.store.retired import why_no_traces
+from powerlab.store.maintenance.retired import why_no_traces
+from powerlab.store.tables import DeviceSnapshotRow, PointRow, RunMetricRow, RunRow, SweepRow
 from powerlab.store.traces.base import trace_store
-from powerlab.store.traces.places import places_of
+from powerlab.store.traces.index import places_of
 from powerlab.store.writes.jobs import held_job_of_run, held_job_of_sweep
 from powerlab.store.writes.summaries import forget_summaries
 from powerlab.store.writes.tallies import count_run, count_samples

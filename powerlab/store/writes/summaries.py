@@ -7,9 +7,9 @@ from sqlalchemy.orm import Session
 
 from powerlab.analysis.summary import METHOD, summarise
 from powerlab.protocol.records import OVER
-from powerlab.store.models import JobRow, SweepSummaryRow
-from powerlab.store.queries import runs_of_sweep
-from powerlab.store.sweep_results import packed
+from powerlab.store.reads.queries import runs_of_sweep
+from powerlab.store.reads.sweep_results import packed
+from powerlab.store.tables import JobRow, SweepSummaryRow
 
 
 def keep_summaries(session: Session, sweep_id: str) -> bool:

@@ -17,11 +17,11 @@ from powerlab.domain.sweep import SweepPlan
 from powerlab.protocol.messages import SweepRequest
 from powerlab.protocol.records import SweepState
 from powerlab.protocol.wire import from_document, to_document
-from powerlab.store.candidates import Candidate, chosen
 from powerlab.store.errors import ConflictError
-from powerlab.store.estimates import estimate
-from powerlab.store.model_queries import check_models
-from powerlab.store.models import JobRow, SweepCandidateRow, SweepRow
+from powerlab.store.reads.duration_estimates import estimate
+from powerlab.store.reads.eligible_devices import Candidate, chosen
+from powerlab.store.reads.models import check_models
+from powerlab.store.tables import JobRow, SweepCandidateRow, SweepRow
 from powerlab.store.writes.audit import COMMAND_LINE, record
 from powerlab.store.writes.points import add_points, mode_ids
 

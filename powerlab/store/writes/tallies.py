@@ -7,7 +7,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
 from powerlab.domain.run import Verdict
-from powerlab.store.models import DeviceTallyRow
+from powerlab.store.tables import DeviceTallyRow
 
 
 def count_run(session: Session, device_id: str, run_id: str, verdict: Verdict) -> None:

@@ -11,9 +11,9 @@ from sqlalchemy.orm import Session
 from powerlab.domain.errors import PowerlabError
 from powerlab.protocol.access import NewToken, Role, TokenRecord, TokenRequest
 from powerlab.store.errors import ConflictError, NotFoundError
-from powerlab.store.models import DeviceRow, TokenRow
+from powerlab.store.reads.tokens import to_token
 from powerlab.store.secrets import new_token, sha256
-from powerlab.store.token_queries import to_token
+from powerlab.store.tables import DeviceRow, TokenRow
 from powerlab.store.writes.audit import record
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,99}")

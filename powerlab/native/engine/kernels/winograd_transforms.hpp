@@ -1,6 +1,6 @@
 // The transforms of Winograd's minimal filtering F(M, R), M outputs of a kernel of R taps, one dimension at a time: B^T
 // for the input, A^T for the output (A. Lavin, S. Gray, "Fast Algorithms for Convolutional Neural Networks", CVPR
-// 2016). B^T depends on the interpolation points alone, of which M + R - 1 are needed. G is in engine/pack.py.
+// 2016). B^T depends on the interpolation points alone, of which M + R - 1 are needed. G is in engine/codegen/pack.py.
 #pragma once
 
 #include "kernels/vec.hpp"

@@ -1,0 +1,91 @@
+"""The fixed list of what the helper does: the knobs' grants, and the sensors that root alone may read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from powerlab.modes.base import Knob
+from powerlab.modes.io.permissions import FileGrant, ProgramGrant, RebootGrant, SettingGrant
+from powerlab.modes.registry import KNOBS
+
+SENSOR_FILES: tuple[str, ...] = (
+    # RAPL's energy counters (kernel, power/powercap), root's alone since CVE-2020-8694.
+    r"/sys/class/powercap/intel-rapl(-mmio)?(:[0-9]+)+/energy_uj",
+    # Power, energy, and what they are the product of (kernel, hwmon/sysfs-interface); older drivers have the
+    # attributes at the device (kernel, hwmon/acpi_power_meter).
+    r"/sys/class/hwmon/hwmon[0-9]+/(device/)?(power|energy)[0-9]+_(input|average)",
+    r"/sys/class/hwmon/hwmon[0-9]+/(device/)?(in|curr)[0-9]+_input",
+    # Jetson's monitors, JetPack 5 and 6, then 4 (kernel, hwmon/ina3221; NVIDIA's driver ina3221x).
+    r"/sys/bus/i2c/drivers/ina(3221|2xx|238)/[0-9]+-[0-9a-f]{4}/hwmon/hwmon[0-9]+/(in|curr|power)[0-9]+_input",
+    r"/sys/bus/i2c/drivers/ina3221x/[0-9]+-[0-9a-f]{4}/iio:device[0-9]+/in_(voltage|current|power)[0-9]+_input",
+    # Batteries (kernel, ABI/testing/sysfs-class-power).
+    r"/sys/class/power_supply/[A-Za-z0-9_.-]+/(power|current|voltage|energy|charge)_now",
+)
+"""Regular expressions; each matches the whole path."""
+
+REGISTERS: frozenset[int] = frozenset({0x19C, 0x1B1, 0x64F, 0x690, 0x6B0, 0x6B1})
+"""Model-specific registers that may be read: thermal status of a core and of the package, and the reasons for which
+core, graphics and ring were slowed down (Intel SDM vol. 4, tables 2-2, 2-20, 2-39). One register at a time and by
+number: a descriptor of ``/dev/cpu/N/msr`` would open all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """Everything that may be asked for; what is not here is refused.
+
+    Attributes:
+        knobs: their grants say what may be set.
+        sensor_files: regular expressions of what may be read.
+        registers: processors' registers that may be read.
+        reboots: whether the device may be rebooted into a power mode that needs it.
+    """
+
+    knobs: Sequence[Knob] = KNOBS
+    sensor_files: Sequence[str] = SENSOR_FILES
+    registers: frozenset[int] = REGISTERS
+    reboots: bool = False
+
+    def may_write(self, path: str) -> bool:
+        """Say whether some value may be written to a file."""
+        return any(re.fullmatch(grant.path, path) for grant in self._file_grants())
+
+    def may_read(self, path: str) -> bool:
+        """Say whether a file may be opened: a sensor, or what a knob may write and so has to read."""
+        return any(re.fullmatch(pattern, path) for pattern in self.sensor_files) or self.may_write(path)
+
+    def write_grants(self, path: str, value: str) -> list[FileGrant]:
+        """Return the grants for a value of a file, of which one has to hold also in its range."""
+        return [grant for grant in self._file_grants() if grant.covers(path, value)]
+
+    def may_run(self, program: str) -> bool:
+        """Say whether a program may be run with some arguments."""
+        return any(grant.program == program for grant in self._program_grants())
+
+    def may_run_with(self, program: str, arguments: Sequence[str]) -> bool:
+        """Say whether a program may be run with these arguments."""
+        return any(grant.covers(program, arguments) for grant in self._program_grants())
+
+    def may_reboot_with(self, program: str, arguments: Sequence[str]) -> bool:
+        """Say whether a program may be run with these arguments to reboot the device."""
+        grants = (grant for knob in self.knobs for grant in knob.grants if isinstance(grant, RebootGrant))
+        return self.reboots and any(grant.covers(program, arguments) for grant in grants)
+
+    def settable(self, knob_name: str) -> Knob | None:
+        """Return the knob of that name if the helper makes any setting of it with the knob's own code."""
+        return next((knob for knob in self.knobs if knob.name == knob_name and any(_setting_grants(knob))), None)
+
+    def may_set(self, knob: Knob, target: str, value: str) -> bool:
+        """Say whether a setting may be made."""
+        return any(grant.covers(target, value) for grant in _setting_grants(knob))
+
+    def _file_grants(self) -> Iterator[FileGrant]:
+        return (grant for knob in self.knobs for grant in knob.grants if isinstance(grant, FileGrant))
+
+    def _program_grants(self) -> Iterator[ProgramGrant]:
+        return (grant for knob in self.knobs for grant in knob.grants if type(grant) is ProgramGrant)
+
+
+def _setting_grants(knob: Knob) -> Iterator[SettingGrant]:
+    return (grant for grant in knob.grants if isinstance(grant, SettingGrant))

@@ -1,0 +1,175 @@
+"""Lowering: an optimised graph becomes a program of kernel calls with every layout decided.
+
+One function an operator, listed in :data:`LOWERINGS`; a new operator is a function and a line here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine.codegen.builder import Builder, Chosen
+from powerlab.engine.codegen.concat_in_place import find_places, with_common_halos
+from powerlab.engine.codegen.convolutions.algorithms.table import ALGORITHMS
+from powerlab.engine.codegen.convolutions.chain import chain_halo, lower_chain
+from powerlab.engine.codegen.convolutions.choosing import Chooser, by_cost, cheapest
+from powerlab.engine.codegen.convolutions.conv_shape import conv_shapes
+from powerlab.engine.codegen.convolutions.lowering import lower_conv
+from powerlab.engine.codegen.convolutions.phases import transposed_halo
+from powerlab.engine.codegen.convolutions.preactivation import find_preactivations
+from powerlab.engine.codegen.convolutions.transposed import lower_conv_transpose
+from powerlab.engine.codegen.convolutions.volume import lower_conv_volume
+from powerlab.engine.codegen.data_movement import lower_concat, lower_reshape
+from powerlab.engine.codegen.elementwise import lower_add, lower_clamp, lower_multiply, lower_scale_shift
+from powerlab.engine.codegen.gemm import lower_gemm
+from powerlab.engine.codegen.general.copies import lower_expand, lower_pad, lower_slice, lower_tile
+from powerlab.engine.codegen.general.functions import lower_function
+from powerlab.engine.codegen.general.indexed import (
+    lower_gather,
+    lower_gather_elements,
+    lower_gather_nd,
+    lower_scatter_elements,
+    lower_scatter_nd,
+)
+from powerlab.engine.codegen.general.nodes import lower_elementwise, lower_general
+from powerlab.engine.codegen.general.norms import lower_group_norm, lower_norm
+from powerlab.engine.codegen.general.reductions import lower_arg_most, lower_reduce, lower_running_sum, lower_top
+from powerlab.engine.codegen.image_loop import batch_size, looped_nodes
+from powerlab.engine.codegen.image_steps import by_image
+from powerlab.engine.codegen.lrn_softmax import lower_lrn
+from powerlab.engine.codegen.pool import lower_average_pool, lower_global_average_pool, lower_max_pool, lower_pool
+from powerlab.engine.codegen.product import lower_product
+from powerlab.engine.codegen.recurrent.cells import lower_lstm
+from powerlab.engine.codegen.recurrent.general import lower_recurrence
+from powerlab.engine.codegen.resize import lower_interpolate, lower_resize
+from powerlab.engine.codegen.rows import lower_hardmax, lower_log_softmax, lower_row_norm, lower_softmax
+from powerlab.engine.codegen.transpose import lower_transpose
+from powerlab.engine.ir.graph import Graph, Node, quoted
+from powerlab.engine.ops.functions import KERNELS
+from powerlab.engine.program.layout import NO_HALO, Halo
+from powerlab.engine.program.program import Program
+from powerlab.engine.runtime.memory import check_memory, weight_bytes
+from powerlab.engine.target.machine import this_machine
+from powerlab.engine.target.tiers import Tier
+
+LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
+    **dict.fromkeys(KERNELS, lower_function),
+    "Add": lower_add,
+    "ArgMost": lower_arg_most,
+    "AveragePool": lower_average_pool,
+    "Chain": lower_chain,
+    "Clamp": lower_clamp,
+    "Concat": lower_concat,
+    "CumSum": lower_running_sum,
+    "Elementwise": lower_elementwise,
+    "Expand": lower_expand,
+    "FusedConv": lower_conv,
+    "FusedConvTranspose": lower_conv_transpose,
+    "FusedGemm": lower_gemm,
+    "FusedLstm": lower_lstm,
+    "FusedVolumeConv": lower_conv_volume,
+    "General": lower_general,
+    "Gather": lower_gather,
+    "GatherElements": lower_gather_elements,
+    "GatherND": lower_gather_nd,
+    "GlobalAveragePool": lower_global_average_pool,
+    "GroupNorm": lower_group_norm,
+    "Interpolate": lower_interpolate,
+    "Hardmax": lower_hardmax,
+    "LRN": lower_lrn,
+    "LogSoftmax": lower_log_softmax,
+    "MaxPool": lower_max_pool,
+    "Multiply": lower_multiply,
+    "Norm": lower_norm,
+    "Pad": lower_pad,
+    "Pool": lower_pool,
+    "Recurrence": lower_recurrence,
+    "Product": lower_product,
+    "Reduce": lower_reduce,
+    "Reshape": lower_reshape,
+    "Resize": lower_resize,
+    "RowNorm": lower_row_norm,
+    "ScaleShift": lower_scale_shift,
+    "ScatterElements": lower_scatter_elements,
+    "ScatterND": lower_scatter_nd,
+    "Slice": lower_slice,
+    "Softmax": lower_softmax,
+    "Tile": lower_tile,
+    "TopK": lower_top,
+    "Transpose": lower_transpose,
+}
+
+
+def chosen_algorithms(graph: Graph, tier: Tier, threads: int, chooser: Chooser | None = None) -> Mapping[str, str]:
+    """Return the algorithm of each convolution of an optimised graph by the name of its result; see :func:`lower`."""
+    choose = chooser or by_cost(this_machine(tier, threads))
+    return {name: choose(shape).algorithm for name, shape in conv_shapes(graph).items()}
+
+
+def lower(
+    graph: Graph,
+    tier: Tier,
+    threads: int,
+    chooser: Chooser | None = None,
+    algorithms: Mapping[str, str] = MappingProxyType({}),
+) -> Program:
+    """Turn an optimised graph into a program.
+
+    Args:
+        graph: what :func:`powerlab.engine.passes.optimise` returned.
+        tier: the kernels to use; it decides the width of a channel block.
+        threads: threads the program will run on; they decide how convolutions are cut.
+        chooser: says how each convolution is computed; None: the fastest by the cost model.
+        algorithms: by the name of its result, the algorithm that a convolution must have, whatever the chooser says.
+
+    Raises:
+        PowerlabError: an operator is not known here, or asks for more than its kernel can, a tensor is empty, or the
+            weights are larger than the memory there is.
+    """
+    check_memory(weight_bytes(graph), f"the model {quoted(graph.name)}", "its weights")
+    for name in (name for node in graph.nodes for name in (*node.inputs, *node.outputs) if name):
+        if 0 in graph.shape(name):
+            raise PowerlabError(
+                f"the tensor {name!r} has shape {list(graph.shape(name))}: there is nothing to compute."
+            )
+    machine = this_machine(tier, threads)
+    choose = chooser or by_cost(machine)
+    halos: dict[str, Halo] = {}
+    chosen: dict[str, Chosen] = {}
+    shapes, preactivations = conv_shapes(graph), find_preactivations(graph)
+    for node in graph.nodes:
+        if node.op_type not in LOWERINGS:
+            raise PowerlabError(f"{node} cannot be run: the built-in engine has no kernel for {node.op_type!r}.")
+        if node.op_type == "FusedConv":
+            shape, source = shapes[node.outputs[0]], node.inputs[0]
+            choice = choose(shape)
+            wanted = algorithms.get(node.outputs[0], choice.algorithm)
+            if wanted != choice.algorithm:
+                choice = cheapest(ALGORITHMS[wanted], shape, machine)
+            chosen[node.outputs[0]] = shape, choice
+            halo = ALGORITHMS[choice.algorithm].halo(shape)
+            halos[source] = halos.get(source, NO_HALO).union(halo)
+        if node.op_type == "Chain":
+            source = node.inputs[0]
+            halos[source] = halos.get(source, NO_HALO).union(chain_halo(graph, node))
+        if node.op_type == "FusedConvTranspose":
+            source = node.inputs[0]
+            halos[source] = halos.get(source, NO_HALO).union(transposed_halo(graph, node))
+    places = find_places(graph, tier.vector_width)
+    builder = Builder(
+        graph,
+        machine,
+        halos=with_common_halos(halos, places),
+        places=places,
+        chosen=chosen,
+        preactivations=preactivations,
+    )
+    absorbed = {before.outputs[0] for before in preactivations.values()}
+    looped, looped_steps = looped_nodes(graph), 0
+    for index, node in enumerate(graph.nodes):
+        if node.outputs[0] not in absorbed:
+            LOWERINGS[node.op_type](builder, node)
+        if index < looped:
+            looped_steps = builder.steps
+    return by_image(builder.finish(), looped_steps, batch_size(graph))

@@ -1,0 +1,25 @@
+"""Reading the attributes of optimised nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, cast
+
+from powerlab.engine.ir.graph import Node
+from powerlab.engine.ops.activation import slope_of
+
+
+def integers(node: Node, name: str) -> tuple[int, ...]:
+    """Return an attribute that is a sequence of integers."""
+    return tuple(int(value) for value in cast("Iterable[int]", node.attributes[name]))
+
+
+def number(node: Node, name: str) -> float:
+    """Return an attribute that is one number."""
+    return float(cast("float", node.attributes[name]))
+
+
+def clamp_fields(node: Node) -> dict[str, Any]:
+    """Return the node's slope and clamp as fields of the native step."""
+    low, high = cast("tuple[float, float]", node.attributes["clamp"])
+    return {"low": float(low), "high": float(high), "slope": slope_of(node)}

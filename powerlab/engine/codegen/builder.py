@@ -1,0 +1,332 @@
+"""What lowering keeps while it walks a graph: each tensor in every layout it was asked for, and the steps so far.
+
+A reorder is made only where an operator asks for a layout that nobody has made yet.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine.codegen.concat_in_place import Place
+from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
+from powerlab.engine.ir.graph import Graph, Node, quoted
+from powerlab.engine.program.choice import Choice
+from powerlab.engine.program.layout import NO_HALO, Halo, Layout, blocked, divide_up, planar, shape4
+from powerlab.engine.program.operand import (
+    MOST_AXES,
+    Element,
+    Operand,
+    as_floats,
+    compact_strides,
+    element_of,
+    joined,
+    readable,
+)
+from powerlab.engine.program.program import Floats, Program, Step, Tensor
+from powerlab.engine.program.storage import Space, Storage
+from powerlab.engine.runtime.memory import available_bytes
+from powerlab.engine.target.machine import Machine
+
+Chosen = tuple[ConvShape, Choice]
+
+
+class Builder:
+    """Grows a program; the operators' lowering functions call it.
+
+    Args:
+        graph: the optimised graph.
+        machine: the kernels to lower for, the threads the plan will run on, and their caches.
+        halos: the zeros each tensor needs around its planes, by tensor name.
+        places: the tensors that lie inside others in the blocked layout, by tensor name; these have the same halo.
+        chosen: what was chosen for each convolution, by the name of its result.
+        preactivations: the ScaleShift each convolution applies to what it reads, by the name of its result.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        machine: Machine,
+        *,
+        halos: Mapping[str, Halo],
+        places: Mapping[str, Place],
+        chosen: Mapping[str, Chosen],
+        preactivations: Mapping[str, Node],
+    ) -> None:
+        self.graph = graph
+        self.machine = machine
+        self.tier = machine.tier
+        self.threads = machine.threads
+        self._halos = halos
+        self._places = places
+        self._chosen = chosen
+        self._preactivations = preactivations
+        self._wholes: dict[str, Tensor] = {}
+        self._steps: list[Step] = []
+        self._storages = 0
+        self._hidden_inputs: list[Floats] = []
+        self._weights_room = available_bytes()
+        self._external: dict[str, Tensor] = {}
+        self._blocked: dict[str, Tensor] = {}
+        self._planar: dict[str, Tensor] = {}
+        self._whole_numbers: dict[str, Operand] = {}
+        for index, info in enumerate(graph.inputs):
+            if self.is_whole(info.name):
+                self._whole_numbers[info.name] = self._compact(Space.INPUT, index, info.shape)
+            else:
+                self._external[info.name] = self._outside(Space.INPUT, index, info.shape)
+
+    def _storage(self, space: Space, index: int, floats: int) -> Storage:
+        self._storages += 1
+        return Storage(self._storages, space, index, floats)
+
+    def _outside(self, space: Space, index: int, shape: tuple[int, ...]) -> Tensor:
+        layout = planar(shape4(shape), compact=True)
+        return Tensor(self._storage(space, index, layout.size), layout)
+
+    def _compact(self, space: Space, index: int, shape: tuple[int, ...]) -> Operand:
+        """Return room for whole numbers, which follow on each other."""
+        storage = self._storage(space, index, math.prod(shape) * Element.INT.floats)
+        return Operand(storage, Element.INT, shape, compact_strides(shape))
+
+    def room(self, sizes: tuple[int, ...]) -> Operand:
+        """Return room for floats that follow on each other, for what lies between the steps of one node."""
+        storage = self._storage(Space.ARENA, 0, math.prod(sizes))
+        return Operand(storage, Element.FLOAT, sizes, compact_strides(sizes))
+
+    def whole_room(self, sizes: tuple[int, ...]) -> Operand:
+        """Return room for whole numbers that follow on each other, likewise."""
+        return self._compact(Space.ARENA, 0, sizes)
+
+    def is_whole(self, name: str) -> bool:
+        """Tell whether a tensor holds whole numbers or bools: such lie in no layout but the general one."""
+        return element_of(self.graph.tensors[name].dtype) is Element.INT
+
+    def constant(self, name: str) -> Floats:
+        """Return a constant's value."""
+        return readable(self.graph.constants[name])
+
+    def optional_constant(self, name: str) -> Floats | None:
+        """Return a constant's value, or None for an absent input."""
+        return self.constant(name) if name else None
+
+    def halo(self, name: str) -> Halo:
+        """Return the zeros ``name`` needs around its planes."""
+        return self._halos.get(name, NO_HALO)
+
+    def chosen(self, node: Node) -> Chosen:
+        """Return what a convolution is asked to do, and what was chosen for it."""
+        return self._chosen[node.outputs[0]]
+
+    def preactivation(self, node: Node) -> Node:
+        """Return the ScaleShift that a convolution applies to what it reads."""
+        return self._preactivations[node.outputs[0]]
+
+    def is_blocked(self, name: str) -> bool:
+        """Tell whether ``name`` already lies in the blocked layout."""
+        return name in self._blocked
+
+    def is_planar(self, name: str) -> bool:
+        """Tell whether ``name`` already lies in the planar layout."""
+        return name in self._planar
+
+    @property
+    def steps(self) -> int:
+        """Return how many steps there are so far."""
+        return len(self._steps)
+
+    def in_arena(self, layout: Layout) -> Tensor:
+        """Return a new tensor of the arena."""
+        return Tensor(self._storage(Space.ARENA, 0, layout.size), layout)
+
+    def emit(
+        self, family: str, node: Node | str, out: Tensor, x: Tensor, y: Tensor | None = None, **fields: Any
+    ) -> None:
+        """Append a step; ``fields`` are its choice, weights, bias, scratch and parts, and fields of the native step."""
+        label = node if isinstance(node, str) else node.name or node.outputs[0]
+        known = ("choice", "weights", "bias", "scratch", "parts")
+        extras = {name: fields.pop(name) for name in known if name in fields}
+        step = Step(family, label, out, x, y, settings=fields, **extras)
+        self._weights_room -= _weight_bytes(step)
+        if self._weights_room < 0:
+            raise PowerlabError(
+                f"the weights up to node {quoted(label)} are larger than the memory there is; use a smaller model."
+            )
+        self._steps.append(step)
+
+    def new_blocked(self, name: str) -> Tensor:
+        """Return room for ``name`` in the blocked layout, to be written by the step emitted next."""
+        if name not in self._blocked:
+            place = self._places.get(name)
+            self._blocked[name] = self._whole(name) if place is None else self._part(name, place)
+        return self._blocked[name]
+
+    def _whole(self, name: str) -> Tensor:
+        """Return the memory of a tensor that lies in no other; tensors that lie in this one may have come before."""
+        if name not in self._wholes:
+            shape = shape4(self.graph.shape(name))
+            self._wholes[name] = self.in_arena(blocked(shape, self.tier.vector_width, self.halo(name)))
+        return self._wholes[name]
+
+    def _part(self, name: str, place: Place) -> Tensor:
+        whole, width = self._whole(place.whole), self.tier.vector_width
+        channels = shape4(self.graph.shape(name))[1]
+        layout = replace(whole.layout, c=channels, blocks=divide_up(channels, width))
+        return whole.seen_as(layout, place.first_channel // width * layout.plane)
+
+    def new_planar(self, name: str) -> Tensor:
+        """Return room for ``name`` in the planar layout, to be written by the step emitted next."""
+        return self._planar.setdefault(name, self.in_arena(planar(shape4(self.graph.shape(name)))))
+
+    def alias_planar(self, name: str, tensor: Tensor) -> None:
+        """Let ``name`` be another view of memory that is already written."""
+        self._planar[name] = tensor
+
+    def external(self, name: str) -> Tensor:
+        """Return the array from outside that holds ``name``: an input of the graph, or a constant."""
+        if name not in self._external:
+            values = self.constant(name)
+            index = len(self.graph.inputs) + len(self._hidden_inputs)
+            self._external[name] = self._outside(Space.INPUT, index, values.shape)
+            self._hidden_inputs.append(values)
+        return self._external[name]
+
+    def blocked(self, name: str) -> Tensor:
+        """Return ``name`` in the blocked layout."""
+        if name not in self._blocked:
+            source = self._planar.get(name) or self.external(name)
+            self.emit("reorder_to_blocks", f"{name} to blocks", self.new_blocked(name), source)
+        return self._blocked[name]
+
+    def planar(self, name: str) -> Tensor:
+        """Return ``name`` in the planar layout."""
+        if name in self._planar:
+            return self._planar[name]
+        held = self._blocked.get(name)
+        if held is None:
+            source = self.external(name)
+            out = self.new_planar(name)
+            self.emit(
+                "copy", f"{name} to rows", out.seen_as(_images(out.layout)), source.seen_as(_images(source.layout))
+            )
+        elif _is_also_planar(held.layout):
+            layout = held.layout
+            self._planar[name] = held.seen_as(Layout(layout.n, layout.c, 1, 1, layout.c, 1, 1, 1, layout.image))
+        else:
+            self.emit("reorder_to_planes", f"{name} to planes", self.new_planar(name), held)
+        return self._planar[name]
+
+    def general(self, name: str) -> Operand:
+        """Return ``name`` as a general tensor of its own shape."""
+        if self.is_whole(name):
+            if name not in self._whole_numbers:
+                self._whole_numbers[name] = self._hidden_whole_numbers(name)
+            return self._whole_numbers[name]
+        held = name in self._planar or name in self._blocked
+        return _strided(self.planar(name) if held else self.external(name), self.graph.shape(name))
+
+    def new_general(self, name: str) -> Operand:
+        """Return room for ``name`` as a general tensor of its own shape, to be written by the steps emitted next.
+
+        One of floats lies in the planar layout, as kernels for images may read it too.
+        """
+        shape = self.graph.shape(name)
+        if not self.is_whole(name):
+            return _strided(self.new_planar(name), shape)
+        return self._whole_numbers.setdefault(name, self._compact(Space.ARENA, 0, shape))
+
+    def alias_general(self, name: str, operand: Operand) -> None:
+        """Let a tensor of whole numbers be another view of memory that is already written."""
+        self._whole_numbers[name] = operand
+
+    def emit_general(
+        self,
+        family: str,
+        node: Node | str,
+        operands: Sequence[Operand],
+        numbers: Sequence[int] = (),
+        **fields: Any,
+    ) -> None:
+        """Append a step of a general kernel.
+
+        Args:
+            family: the kernel, as the native registry calls it.
+            node: what it computes.
+            operands: what it writes, then what it reads.
+            numbers: what the kernel's file says.
+            fields: others of the native step.
+
+        Raises:
+            PowerlabError: an operand has more axes than a kernel takes.
+        """
+        axes = max(len(operand.sizes) for operand in operands)
+        if axes > MOST_AXES:
+            raise PowerlabError(f"{node} works on {axes} axes, and the built-in engine goes up to {MOST_AXES}.")
+        label = node if isinstance(node, str) else node.name or node.outputs[0]
+        self._steps.append(Step(family, label, operands=tuple(operands), settings={"numbers": list(numbers), **fields}))
+
+    def emit_each(
+        self, family: str, node: Node | str, out: Operand, *operands: Operand, numbers: Sequence[int] = ()
+    ) -> None:
+        """Append a step that goes element by element; what it reads is broadcast to what it writes."""
+        self.emit_general(family, node, joined((out, *(one.broadcast(out.sizes) for one in operands))), numbers)
+
+    def copy(self, node: Node | str, out: Operand, source: Operand) -> None:
+        """Append a step that copies a general tensor, broadcast where it is smaller."""
+        self.emit_each(f"copy_strided_{out.element.suffix}", node, out, source)
+
+    def _hidden_whole_numbers(self, name: str) -> Operand:
+        value = self.graph.constants[name]
+        if value.dtype == np.uint64 and value.size and value.max() > np.iinfo(np.int64).max:
+            raise PowerlabError(
+                f"the constant {quoted(name)} holds a number of 64 bits, and the engine has 63 for them."
+            )
+        index = len(self.graph.inputs) + len(self._hidden_inputs)
+        self._hidden_inputs.append(as_floats(value))
+        return self._compact(Space.INPUT, index, value.shape)
+
+    def finish(self) -> Program:
+        """Write the graph's outputs and return the program."""
+        for index, info in enumerate(self.graph.outputs):
+            if info.elements == 0:
+                continue
+            if self.is_whole(info.name):
+                self.copy(f"{info.name} out", self._compact(Space.OUTPUT, index, info.shape), self.general(info.name))
+                continue
+            out = self._outside(Space.OUTPUT, index, info.shape)
+            if info.name in self._blocked and info.name not in self._planar:
+                self.emit("reorder_to_planes", f"{info.name} out", out, self._blocked[info.name])
+            else:
+                source = self._planar.get(info.name) or self.external(info.name)
+                layout = source.layout
+                self.emit("copy", f"{info.name} out", out.seen_as(_images(out.layout)), source.seen_as(_images(layout)))
+        return Program(tuple(self._steps), tuple(self._hidden_inputs))
+
+
+def _strided(tensor: Tensor, shape: tuple[int, ...]) -> Operand:
+    """Return a planar tensor as a general one of the shape it has in the graph: only images may lie apart."""
+    strides = compact_strides(shape)
+    if len(shape) > 1:
+        strides = (tensor.layout.image, *strides[1:])
+    return Operand(tensor.storage, Element.FLOAT, shape, strides, tensor.offset)
+
+
+def _weight_bytes(step: Step) -> int:
+    packed = (step.weights, *(part.weights for part in step.parts))
+    return sum(weights.nbytes for weights in packed if weights is not None)
+
+
+def _is_also_planar(layout: Layout) -> bool:
+    """Tell whether blocks of one-pixel planes follow on each other, so that channels do too."""
+    return layout.h == layout.w == 1 and layout.plane == layout.pixel
+
+
+def _images(layout: Layout) -> Layout:
+    """Return a planar layout as one row an image."""
+    elements = layout.c * layout.h * layout.w
+    return Layout(layout.n, 1, 1, elements, 1, 1, elements, elements, layout.image)

@@ -1,0 +1,158 @@
+"""Direct convolution in blocks of channels; groups are joined until they fill whole blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+
+from powerlab.engine.codegen.builder import Builder
+from powerlab.engine.codegen.convolutions.algorithms.fields import result, window_fields
+from powerlab.engine.codegen.convolutions.conv_shape import FLOAT_BYTES, ConvShape, halo_of
+from powerlab.engine.codegen.convolutions.cost import fetch_cycles, overlapped, step_cycles
+from powerlab.engine.codegen.convolutions.direct_kernel import Direct, emit_direct
+from powerlab.engine.codegen.convolutions.partition import Partition, Work, partition, tiles_of
+from powerlab.engine.codegen.pack import merge_groups, mergeable_groups
+from powerlab.engine.ir.graph import Node
+from powerlab.engine.program.choice import Choice
+from powerlab.engine.program.layout import Halo, divide_up
+from powerlab.engine.program.program import Tensor
+from powerlab.engine.target.machine import Machine
+from powerlab.engine.target.tiers import Tier
+
+_EFFICIENCY = 0.96
+"""Of the inner loop, against nothing but multiply-adds."""
+
+_TILE_CYCLES = 40
+"""To take up a register tile and to store it."""
+
+
+@dataclass(frozen=True, slots=True)
+class DirectConvolution:
+    """Every convolution but the depthwise and the preactivated ones."""
+
+    name: str = "direct"
+
+    def applies(self, shape: ConvShape, tier: Tier) -> bool:
+        """Tell whether it can compute ``shape``."""
+        return not shape.depthwise and not shape.preactivated
+
+    def candidates(self, shape: ConvShape, machine: Machine) -> Sequence[Choice]:
+        """Return the cuts worth a try."""
+        return direct_candidates(self.name, direct_work(shape, machine.tier), machine)
+
+    def cycles(self, shape: ConvShape, choice: Choice, machine: Machine) -> float:
+        """Return how many cycles of a core the convolution is expected to take."""
+        width, filled = machine.tier.vector_width, 0
+        if shape.from_outside:  # the image is copied into blocks first, zeros and all
+            filled = FLOAT_BYTES * shape.images * shape.in_size[0] * shape.in_size[1] * _filling(shape.inputs, width)
+        channels = shape.inputs // shape.groups * _merged(shape, width)
+        cycles = direct_cycles(direct_work(shape, machine.tier), channels, choice, machine)
+        return cycles + filled / machine.memory_bytes_per_cycle
+
+    def halo(self, shape: ConvShape) -> Halo:
+        """Return the zeros it needs around the planes of the input."""
+        return halo_of(shape, shape.size)
+
+    def emit(self, builder: Builder, node: Node, shape: ConvShape, choice: Choice) -> None:
+        """Append the step that computes a FusedConv."""
+        width = builder.tier.vector_width
+        weights, bias = builder.constant(node.inputs[1]), builder.optional_constant(node.input(2))
+        x = builder.blocked(node.inputs[0])
+        out, residual = result(builder, node)
+        groups = shape.groups
+        if groups > 1:
+            merged = _merged(shape, width)
+            weights = merge_groups(weights, groups, merged)
+            groups //= merged
+        if shape.taps == 1 and shape.strides == (1, 1):
+            x, out, residual = _flattened(x, out, residual)
+        conv = Direct(x, out, residual, weights, bias, groups, width, window_fields(shape, node))
+        emit_direct(builder, node, conv, choice)
+
+
+def direct_work(shape: ConvShape, tier: Tier) -> Work:
+    """Return what ``conv_direct`` has to do for a convolution in blocks."""
+    width = tier.vector_width
+    merged = _merged(shape, width)
+    rows, columns = shape.images * shape.size[0], shape.size[1]
+    if shape.flat and shape.taps == 1 and shape.strides == (1, 1):
+        rows, columns = shape.images, shape.size[0] * shape.size[1]
+    return Work(
+        groups=shape.groups // merged,
+        in_blocks=divide_up(shape.inputs // shape.groups * merged, width),
+        lanes=width,
+        taps=shape.taps,
+        out_blocks=divide_up(shape.outputs // shape.groups * merged, width),
+        rows=rows,
+        columns=columns,
+        x_bytes=shape.bytes_read,
+    )
+
+
+def direct_candidates(algorithm: str, work: Work, machine: Machine) -> tuple[Choice, ...]:
+    """Return how ``conv_direct`` may go through ``work``: as the cache model says, and its neighbours."""
+    tier, threads = machine.tier, machine.threads
+    tiles = tiles_of(work, tier)
+    cuts: list[Partition] = []
+    for split in (parts for parts in range(1, threads + 1) if threads % parts == 0):
+        cut = partition(work, tier, threads, machine.caches, split)
+        cuts += [
+            cut,
+            *(replace(cut, chunk_blocks=blocks) for blocks in (divide_up(cut.chunk_blocks, 2), cut.chunk_blocks * 2)),
+            *(replace(cut, chunk_tiles=count) for count in (divide_up(cut.chunk_tiles, 2), cut.chunk_tiles * 2)),
+        ]
+    within = (
+        replace(one, chunk_blocks=min(one.chunk_blocks, work.in_blocks), chunk_tiles=min(one.chunk_tiles, tiles))
+        for one in cuts
+    )
+    return tuple(
+        Choice(algorithm=algorithm, tile_blocks=tier.tile_blocks, tile_pixels=tier.tile_pixels, **asdict(one))
+        for one in dict.fromkeys(within)
+    )
+
+
+def direct_cycles(work: Work, channels: int, choice: Choice, machine: Machine) -> float:
+    """Return the cycles that the busiest thread takes for ``work``, its weights coming from memory.
+
+    Args:
+        work: what is to be done.
+        channels: input channels of a group, not filled up to whole blocks.
+        choice: how it is cut.
+        machine: what it runs on.
+    """
+    tier, row_parts = machine.tier, max(1, machine.threads // choice.channel_split)
+    units = work.groups * divide_up(work.out_blocks, tier.tile_blocks)
+    blocks = work.groups * work.out_blocks / units
+    tiles = tiles_of(work, tier)
+    pixels = work.rows * work.columns / tiles
+    steps = channels * work.taps
+    one_tile = steps * step_cycles(machine, blocks, pixels) / _EFFICIENCY + _TILE_CYCLES
+    compute = divide_up(units, choice.channel_split) * divide_up(tiles, row_parts) * one_tile
+    weight_bytes = FLOAT_BYTES * work.groups * work.out_blocks * tier.vector_width * steps / choice.channel_split
+    fetched = fetch_cycles(machine, work.x_bytes, choice.channel_split)
+    return overlapped(compute, weight_bytes / machine.memory_bytes_per_cycle) + fetched
+
+
+def _filling(channels: int, width: int) -> int:
+    return divide_up(channels, width) * width - channels
+
+
+def _merged(shape: ConvShape, width: int) -> int:
+    """Return how many groups become one, so that channels fill whole blocks."""
+    groups = shape.groups
+    if groups == 1:
+        return 1
+    return mergeable_groups(shape.inputs // groups, shape.outputs // groups, groups, width)
+
+
+def _flattened(x: Tensor, out: Tensor, residual: Tensor | None) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Return all operands as one long row, where all of them allow it: fewer tiles are cut short."""
+    flat_x, flat_out = x.layout.flat(), out.layout.flat()
+    flat_residual = residual.layout.flat() if residual else None
+    if flat_x is None or flat_out is None:
+        return x, out, residual
+    if residual is None:
+        return x.seen_as(flat_x), out.seen_as(flat_out), None
+    if flat_residual is None:
+        return x, out, residual
+    return x.seen_as(flat_x), out.seen_as(flat_out), residual.seen_as(flat_residual)

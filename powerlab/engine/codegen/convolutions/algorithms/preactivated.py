@@ -1,0 +1,113 @@
+"""Convolutions of single pixels that scale, shift and activate what they read: a dense block's, for one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from powerlab.engine.codegen.attributes import clamp_fields
+from powerlab.engine.codegen.builder import Builder
+from powerlab.engine.codegen.convolutions.algorithms.direct import direct_cycles, direct_work
+from powerlab.engine.codegen.convolutions.algorithms.fields import result, window_fields
+from powerlab.engine.codegen.convolutions.conv_shape import FLOAT_BYTES, ConvShape
+from powerlab.engine.codegen.pack import aligned_floats, fill_channels, pack_direct
+from powerlab.engine.ir.graph import Node
+from powerlab.engine.program.choice import Choice
+from powerlab.engine.program.layout import NO_HALO, Halo, Layout, divide_up
+from powerlab.engine.target.machine import Machine
+from powerlab.engine.target.tiers import Tier
+
+_WEIGHT_PARTS = 16
+"""The second-level cache over the weights of one unit that are taken up at a time: half and twice as many were slower
+or no faster."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreactivatedConvolution:
+    """1 x 1 convolutions together with the ScaleShift before them."""
+
+    name: str = "preactivated"
+
+    def applies(self, shape: ConvShape, tier: Tier) -> bool:
+        """Tell whether it can compute ``shape``."""
+        return shape.preactivated
+
+    def candidates(self, shape: ConvShape, machine: Machine) -> Sequence[Choice]:
+        """Return the cuts that keep what is used again in the second-level cache, one for each share of the channels.
+
+        Half of it is for some pixels of as many channels of the input as are taken up at a time, and of the sums; of
+        the weights of one unit, so few need to be there that more channels at a time were no faster.
+        """
+        tier, threads = machine.tier, machine.threads
+        in_blocks, out_blocks = divide_up(shape.inputs, tier.vector_width), divide_up(shape.outputs, tier.vector_width)
+        vector_bytes = FLOAT_BYTES * tier.vector_width
+        weight_bytes = vector_bytes * tier.vector_width * min(out_blocks, tier.tile_blocks)
+        resident = max(1, machine.caches.l2_bytes // _WEIGHT_PARTS // weight_bytes)
+        chunk_blocks = divide_up(in_blocks, divide_up(in_blocks, resident))
+        fitting = machine.caches.l2_bytes // 2 // (vector_bytes * (chunk_blocks + out_blocks)) // tier.tile_pixels
+        splits = (
+            split
+            for split in range(1, threads + 1)
+            if threads % split == 0 and split <= divide_up(out_blocks, tier.tile_blocks)
+        )
+        return tuple(
+            Choice(
+                algorithm=self.name,
+                tile_blocks=tier.tile_blocks,
+                tile_pixels=tier.tile_pixels,
+                channel_split=split,
+                chunk_blocks=chunk_blocks,
+                chunk_tiles=max(1, min(fitting, divide_up(divide_up(shape.pixels * split, threads), tier.tile_pixels))),
+            )
+            for split in splits
+        )
+
+    def cycles(self, shape: ConvShape, choice: Choice, machine: Machine) -> float:
+        """Return how many cycles of a core the convolution is expected to take: three for each vector it changes."""
+        vectors = shape.pixels * divide_up(shape.inputs, machine.tier.vector_width)
+        changed = vectors * choice.channel_split / machine.threads
+        return direct_cycles(direct_work(shape, machine.tier), shape.inputs, choice, machine) + 3 * changed
+
+    def halo(self, shape: ConvShape) -> Halo:
+        """Return the zeros it needs around the planes of the input: none."""
+        return NO_HALO
+
+    def emit(self, builder: Builder, node: Node, shape: ConvShape, choice: Choice) -> None:
+        """Append the step that computes a FusedConv and the ScaleShift it reads."""
+        tier, before = builder.tier, builder.preactivation(node)
+        width = tier.vector_width
+        x = builder.blocked(before.inputs[0])
+        out, residual = result(builder, node)
+        in_blocks, out_blocks = x.layout.blocks, out.layout.blocks
+        pixels = choice.chunk_tiles * tier.tile_pixels
+        floats = (choice.chunk_blocks + out_blocks) * (pixels + 1) * width
+        weights, lanes = builder.constant(node.inputs[1]), choice.chunk_blocks * width
+        packed = [
+            pack_direct(weights[:, first : first + lanes], 1, width, tier.tile_blocks, width)
+            for first in range(0, shape.inputs, lanes)
+        ]
+        channels = [
+            fill_channels(builder.optional_constant(node.input(2)), shape.outputs, out_blocks, width),
+            fill_channels(builder.constant(before.inputs[1]), shape.inputs, in_blocks, width),
+            fill_channels(builder.constant(before.inputs[2]), shape.inputs, in_blocks, width),
+        ]
+        builder.emit(
+            "conv_preactivated",
+            node,
+            out,
+            x,
+            residual,
+            choice=choice,
+            weights=np.concatenate(packed, out=aligned_floats(sum(part.size for part in packed))),
+            bias=np.concatenate(channels),
+            scratch=builder.in_arena(Layout(builder.threads, floats, 1, 1, 1, 1, floats, floats, floats)),
+            groups=1,
+            last_lanes=shape.inputs - (in_blocks - 1) * width,
+            channel_split=choice.channel_split,
+            chunk_blocks=choice.chunk_blocks,
+            chunk_tiles=choice.chunk_tiles,
+            **{f"x_{name}": value for name, value in clamp_fields(before).items()},
+            **window_fields(shape, node),
+        )

@@ -1,0 +1,30 @@
+"""The algorithms for convolutions: a new one is a file of this package and a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from powerlab.engine.codegen.convolutions.algorithms.algorithm import Algorithm
+from powerlab.engine.codegen.convolutions.algorithms.depthwise import DepthwiseConvolution
+from powerlab.engine.codegen.convolutions.algorithms.direct import DirectConvolution
+from powerlab.engine.codegen.convolutions.algorithms.folded import FoldedConvolution
+from powerlab.engine.codegen.convolutions.algorithms.interleaved import InterleavedConvolution
+from powerlab.engine.codegen.convolutions.algorithms.preactivated import PreactivatedConvolution
+from powerlab.engine.codegen.convolutions.algorithms.winograd import WinogradConvolution
+
+_WINOGRAD_4 = WinogradConvolution(tile=4, forth_cycles=230, back_cycles=180)
+
+_ALL: tuple[Algorithm, ...] = (
+    InterleavedConvolution(),
+    DirectConvolution(),
+    WinogradConvolution(tile=2, forth_cycles=70, back_cycles=50),
+    _WINOGRAD_4,
+    WinogradConvolution(tile=6, forth_cycles=400, back_cycles=380),
+    WinogradConvolution(tile=4, kernel=5, forth_cycles=460, back_cycles=360),
+    FoldedConvolution(inner=_WINOGRAD_4),
+    DepthwiseConvolution(),
+    PreactivatedConvolution(),
+)
+"""Where two are expected to take equally long, the one that comes first here is taken."""
+
+ALGORITHMS: Mapping[str, Algorithm] = {algorithm.name: algorithm for algorithm in _ALL}

@@ -1,0 +1,52 @@
+"""The kernel ``conv_direct`` and what it asks for; convolutions and fully connected layers are views on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from powerlab.engine.codegen.builder import Builder
+from powerlab.engine.codegen.pack import fill_channels, pack_direct
+from powerlab.engine.ir.graph import Node
+from powerlab.engine.program.choice import Choice
+from powerlab.engine.program.layout import divide_up
+from powerlab.engine.program.program import Floats, Tensor
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Direct:
+    """A convolution on its way to ``conv_direct``; ``fields`` are those of the native step that stay as they are."""
+
+    x: Tensor
+    out: Tensor
+    residual: Tensor | None
+    weights: Floats
+    bias: Floats | None
+    groups: int
+    lanes: int
+    fields: Mapping[str, Any]
+
+
+def emit_direct(builder: Builder, node: Node, conv: Direct, choice: Choice) -> None:
+    """Append the step that computes ``conv``: packed weights, and the work cut for threads and caches as chosen."""
+    tier, layout = builder.tier, conv.out.layout
+    inputs = conv.weights.shape[1]
+    in_blocks = divide_up(inputs, conv.lanes)
+    builder.emit(
+        "conv_direct",
+        node,
+        conv.out,
+        conv.x,
+        conv.residual,
+        choice=choice,
+        weights=pack_direct(conv.weights, conv.groups, tier.vector_width, tier.tile_blocks, conv.lanes),
+        bias=fill_channels(conv.bias, conv.weights.shape[0], layout.blocks, tier.vector_width),
+        groups=conv.groups,
+        lanes=conv.lanes,
+        last_lanes=inputs - (in_blocks - 1) * conv.lanes,
+        channel_split=choice.channel_split,
+        chunk_blocks=choice.chunk_blocks,
+        chunk_tiles=choice.chunk_tiles,
+        **conv.fields,
+    )

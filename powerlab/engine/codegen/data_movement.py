@@ -1,0 +1,106 @@
+"""Operators that move elements and compute nothing."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from powerlab.engine.codegen.attributes import number
+from powerlab.engine.codegen.builder import Builder
+from powerlab.engine.codegen.concat_in_place import joins_blocks
+from powerlab.engine.ir.graph import Node
+from powerlab.engine.program.layout import Layout, planar, shape4
+from powerlab.engine.program.operand import compact_strides
+
+
+def lower_reshape(builder: Builder, node: Node) -> None:
+    """Lower a Reshape: another view where images keep their size or follow on each other, else a copy."""
+    if builder.is_whole(node.inputs[0]):
+        sizes = builder.graph.shape(node.outputs[0])
+        held = builder.general(node.inputs[0])
+        builder.alias_general(node.outputs[0], replace(held, sizes=sizes, strides=compact_strides(sizes)))
+        return
+    x = builder.planar(node.inputs[0])
+    shape = shape4(builder.graph.shape(node.outputs[0]))
+    compact, padded = planar(shape, compact=True), planar(shape)
+    if x.layout.n == shape[0]:
+        builder.alias_planar(node.outputs[0], x.seen_as(replace(compact, image=x.layout.image)))
+        return
+    size = x.layout.c * x.layout.h * x.layout.w
+    if x.layout.image == size and padded == compact:
+        builder.alias_planar(node.outputs[0], x.seen_as(padded))
+        return
+    if x.layout.image != size:
+        whole = builder.in_arena(replace(compact, n=1, image=x.layout.n * size))
+        builder.emit(
+            "copy",
+            node,
+            whole.seen_as(_rows(x.layout.n, size, size)),
+            x.seen_as(_rows(x.layout.n, size, x.layout.image)),
+        )
+        x = whole
+    out = builder.new_planar(node.outputs[0])
+    builder.emit(
+        "copy",
+        node,
+        out.seen_as(_rows(shape[0], compact.image, padded.image)),
+        x.seen_as(_rows(shape[0], compact.image, compact.image)),
+    )
+
+
+def lower_concat(builder: Builder, node: Node) -> None:
+    """Lower a Concat: blocks stay blocks where channels are joined and fill whole ones, all else is planar."""
+    shape = builder.graph.shape(node.outputs[0])
+    axis = int(number(node, "axis")) % len(shape)
+    in_blocks = any(builder.is_blocked(name) for name in node.inputs)
+    if in_blocks and joins_blocks(builder.graph, node, builder.tier.vector_width):
+        _concat_blocks(builder, node)
+        return
+    if builder.is_whole(node.outputs[0]):
+        _concat_general(builder, node, axis)
+        return
+    out = builder.new_planar(node.outputs[0])
+    outer_dimensions = shape[1:axis] if axis else ()
+    outer = math.prod(outer_dimensions)
+    plane = out.layout.c * out.layout.h * out.layout.w // outer
+    at = 0
+    for name in node.inputs:
+        x = builder.planar(name)
+        size = x.layout.c * x.layout.h * x.layout.w // outer
+        if axis == 0 and len(shape) > 1:
+            part = Layout(x.layout.n, 1, 1, size, 1, 1, size, size, out.layout.image)
+            builder.emit(
+                "copy", node, out.seen_as(part, at * out.layout.image), x.seen_as(replace(part, image=x.layout.image))
+            )
+            at += x.layout.n
+        else:
+            part = Layout(out.layout.n, outer, 1, size, outer, 1, size, plane, out.layout.image)
+            builder.emit(
+                "copy", node, out.seen_as(part, at), x.seen_as(replace(part, plane=size, image=x.layout.image))
+            )
+            at += size
+
+
+def _concat_general(builder: Builder, node: Node, axis: int) -> None:
+    out, at = builder.new_general(node.outputs[0]), 0
+    for name in node.inputs:
+        x = builder.general(name)
+        builder.copy(node, out.sliced(axis, at, x.sizes[axis]), x)
+        at += x.sizes[axis]
+
+
+def _concat_blocks(builder: Builder, node: Node) -> None:
+    """Copy into the whole what does not lie there already."""
+    out = builder.new_blocked(node.outputs[0])
+    first_block = 0
+    for name in node.inputs:
+        x = builder.blocked(name)
+        layout = replace(out.layout, c=x.layout.c, blocks=x.layout.blocks)
+        part = out.seen_as(layout, first_block * out.layout.plane)
+        if x != part:
+            builder.emit("copy", node, part, x)
+        first_block += x.layout.blocks
+
+
+def _rows(count: int, size: int, stride: int) -> Layout:
+    return Layout(count, 1, 1, size, 1, 1, size, size, stride)

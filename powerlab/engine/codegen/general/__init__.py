@@ -1,0 +1,1 @@
+"""Code generation for general tensors: any shape and strides, floats or integers."""

@@ -1,0 +1,100 @@
+"""Elements picked from and put to places that whole numbers name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from powerlab.engine.codegen.attributes import integers, number
+from powerlab.engine.codegen.builder import Builder
+from powerlab.engine.ir.graph import Node
+from powerlab.engine.program.operand import Operand, joined
+
+_HOW = 16
+"""What multiplies the kind of an update in the kernel's number[3]."""
+
+
+def lower_gather(builder: Builder, node: Node) -> None:
+    """Lower a Gather: one axis of the data becomes those of the indices."""
+    x, index = builder.general(node.inputs[0]), builder.general(node.inputs[1])
+    out, axis = builder.new_general(node.outputs[0]), int(number(node, "axis"))
+    added, behind = len(index.sizes), len(x.sizes) - axis - 1
+    data = _seen(x, out, (*x.strides[:axis], *(0,) * added, *x.strides[axis + 1 :]))
+    places = _seen(index, out, (*(0,) * axis, *index.strides, *(0,) * behind))
+    _take(builder, node, (out, data, places), _axes(x, axis, axis + 1), 0)
+
+
+def lower_gather_elements(builder: Builder, node: Node) -> None:
+    """Lower a GatherElements; indices of fewer elements are broadcast."""
+    x, index = builder.general(node.inputs[0]), builder.general(node.inputs[1])
+    out, axis = builder.new_general(node.outputs[0]), int(number(node, "axis"))
+    data = _seen(x, out, tuple(0 if at == axis else stride for at, stride in enumerate(x.strides)))
+    _take(builder, node, (out, data, index.broadcast(out.sizes)), _axes(x, axis, axis + 1), 0)
+
+
+def lower_gather_nd(builder: Builder, node: Node) -> None:
+    """Lower a GatherND: the last axis of the indices holds one for each axis of the data."""
+    x, index = builder.general(node.inputs[0]), builder.general(node.inputs[1])
+    out, batch = builder.new_general(node.outputs[0]), int(number(node, "batch_dims"))
+    named = batch + index.sizes[-1]
+    between = len(index.sizes) - 1 - batch
+    data = _seen(x, out, (*x.strides[:batch], *(0,) * between, *x.strides[named:]))
+    places = _seen(index, out, (*index.strides[:-1], *(0,) * (len(x.sizes) - named)))
+    _take(builder, node, (out, data, places), _axes(x, batch, named), index.strides[-1])
+
+
+def lower_scatter_elements(builder: Builder, node: Node) -> None:
+    """Lower a ScatterElements: threads share the axes that are not indexed."""
+    out = _copied(builder, node)
+    index, updates = (builder.general(name) for name in node.inputs[1:])
+    axis = int(number(node, "axis"))
+    target = _seen(out, updates, tuple(0 if at == axis else stride for at, stride in enumerate(out.strides)))
+    order = (*(at for at in range(len(out.sizes)) if at != axis), axis)
+    operands = tuple(one.permuted(order) for one in (target, updates, index))
+    _put(builder, node, operands, _axes(out, axis, axis + 1), (0, len(order) - 1))
+
+
+def lower_scatter_nd(builder: Builder, node: Node) -> None:
+    """Lower a ScatterND: threads share the axes behind those that are indexed."""
+    out = _copied(builder, node)
+    index, updates = (builder.general(name) for name in node.inputs[1:])
+    named, tuples = index.sizes[-1], len(index.sizes) - 1
+    target = _seen(out, updates, (*(0,) * tuples, *out.strides[named:]))
+    places = _seen(index, updates, (*index.strides[:-1], *(0,) * (len(out.sizes) - named)))
+    order = (*range(tuples, len(updates.sizes)), *range(tuples))
+    operands = tuple(_with_an_axis(one.permuted(order)) for one in (target, updates, places))
+    _put(builder, node, operands, _axes(out, 0, named), (index.strides[-1], len(updates.sizes) - tuples))
+
+
+def _seen(operand: Operand, like: Operand, strides: tuple[int, ...]) -> Operand:
+    """Return an operand over the sizes of another."""
+    return replace(operand, sizes=like.sizes, strides=strides)
+
+
+def _with_an_axis(operand: Operand) -> Operand:
+    """Return the operand of a single number, which has no axes, as one with an axis."""
+    return operand if operand.sizes else replace(operand, sizes=(1,), strides=(0,))
+
+
+def _axes(operand: Operand, begin: int, end: int) -> Operand:
+    """Return the axes of an operand that are indexed, alone."""
+    return replace(operand, sizes=operand.sizes[begin:end], strides=operand.strides[begin:end])
+
+
+def _take(builder: Builder, node: Node, operands: tuple[Operand, ...], indexed: Operand, apart: int) -> None:
+    walked = joined(operands)
+    builder.emit_general(f"take_{operands[0].element.suffix}", node, (*walked, indexed), (apart,))
+
+
+def _copied(builder: Builder, node: Node) -> Operand:
+    """Emit the copy of the data that is to be updated."""
+    out = builder.new_general(node.outputs[0])
+    builder.copy(node, out, builder.general(node.inputs[0]))
+    return out
+
+
+def _put(builder: Builder, node: Node, operands: Sequence[Operand], indexed: Operand, places: tuple[int, int]) -> None:
+    """Emit the update; ``places`` are how far apart the indices of one place lie, and how many axes threads share."""
+    lacking, sign = integers(node, "wrapping")
+    numbers = (*places, lacking, sign + _HOW * int(number(node, "update")))
+    builder.emit_general(f"put_{operands[0].element.suffix}", node, (*operands, indexed), numbers)

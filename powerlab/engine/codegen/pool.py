@@ -1,0 +1,79 @@
+"""Pooling."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from powerlab.engine.codegen.attributes import integers, number
+from powerlab.engine.codegen.builder import Builder
+from powerlab.engine.ir.graph import Node
+from powerlab.engine.program.program import Floats
+
+
+def _window(node: Node) -> dict[str, Any]:
+    kernel_h, kernel_w = integers(node, "kernel")
+    stride_h, stride_w = integers(node, "strides")
+    top, left = integers(node, "pads")[:2]
+    return {
+        "kernel_h": kernel_h,
+        "kernel_w": kernel_w,
+        "stride_h": stride_h,
+        "stride_w": stride_w,
+        "pad_top": top,
+        "pad_left": left,
+    }
+
+
+def lower_max_pool(builder: Builder, node: Node) -> None:
+    """Lower a MaxPool."""
+    x = builder.blocked(node.inputs[0])
+    builder.emit("pool_max", node, builder.new_blocked(node.outputs[0]), x, **_window(node))
+
+
+def lower_average_pool(builder: Builder, node: Node) -> None:
+    """Lower an AveragePool."""
+    x = builder.blocked(node.inputs[0])
+    out = builder.new_blocked(node.outputs[0])
+    count_padding = int(bool(node.attributes["count_include_pad"]))
+    builder.emit("pool_average", node, out, x, count_padding=count_padding, **_window(node))
+
+
+def lower_global_average_pool(builder: Builder, node: Node) -> None:
+    """Lower a GlobalAveragePool."""
+    x = builder.blocked(node.inputs[0])
+    builder.emit("pool_global_average", node, builder.new_blocked(node.outputs[0]), x)
+
+
+def lower_pool(builder: Builder, node: Node) -> None:
+    """Lower a Pool: maxima, averages or norms over windows of any kind."""
+    x = builder.blocked(node.inputs[0])
+    out = builder.new_blocked(node.outputs[0])
+    dilation_h, dilation_w = integers(node, "dilations")
+    kind = str(node.attributes["kind"])
+    builder.emit(
+        f"pool_any_{kind}",
+        node,
+        out,
+        x,
+        weights=_shares(builder, node) if kind == "average" else None,
+        dilation_h=dilation_h,
+        dilation_w=dilation_w,
+        alpha=number(node, "p") if kind == "lp" else 0.0,
+        **_window(node),
+    )
+
+
+def _shares(builder: Builder, node: Node) -> Floats:
+    """Return one over the pixels that a window counts: down for every row of the result, then across."""
+    image, size = builder.graph.shape(node.inputs[0])[2:], builder.graph.shape(node.outputs[0])[2:]
+    shares = []
+    for axis in range(2):
+        kernel, stride, dilation = (integers(node, name)[axis] for name in ("kernel", "strides", "dilations"))
+        counted = integers(node, "counted_pads")
+        first = np.arange(size[axis]) * stride - integers(node, "pads")[axis]
+        taps = first[:, None] + np.arange(kernel) * dilation
+        inside = (taps >= -counted[axis]) & (taps < image[axis] + counted[axis + 2])
+        shares.append(1 / inside.sum(axis=1))
+    return np.concatenate(shares).astype(np.float32)

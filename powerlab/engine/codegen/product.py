@@ -1,0 +1,65 @@
+"""Products of computed matrices: the right side is packed by a step of its own, then multiplied."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import cast
+
+from powerlab.engine.codegen.attributes import number
+from powerlab.engine.codegen.builder import Builder
+from powerlab.engine.ir.graph import Node
+from powerlab.engine.program.layout import divide_up
+from powerlab.engine.program.operand import Operand, joined
+from powerlab.engine.target.machine import Machine
+from powerlab.engine.target.tiers import Tier
+
+_FLOAT_BYTES = 4
+
+_LONGEST_CHUNK = 512
+"""Beyond it, sums are so seldom written and read again that longer chunks gain nothing."""
+
+
+def lower_product(builder: Builder, node: Node) -> None:
+    """Lower a Product."""
+    left, right = (_side(builder, node, index) for index in (0, 1))
+    out = builder.new_general(node.outputs[0])
+    *batch, inner, columns = right.sizes
+    packed_floats = inner * divide_up(columns, builder.tier.vector_width) * builder.tier.vector_width
+    packed = builder.room((*batch, 1, packed_floats))
+    label, alpha = f"{node.name or node.outputs[0]} packed", number(node, "alpha")
+    builder.emit_general("pack_matrix_f32", label, (packed, right), alpha=alpha)
+    batches = out.sizes[:-2]
+    sides = (out, _repeated(left, batches), _repeated(packed, batches))
+    chunk, together = cut(inner, builder.tier, builder.machine)
+    builder.emit_general("matmul_f32", node, _joined_batches(sides), (chunk, together))
+
+
+def cut(inner: int, tier: Tier, machine: Machine) -> tuple[int, int]:
+    """Return how much of the inner axis is taken at a time, and how many panels of columns.
+
+    The rows of a tile fit half of the first-level cache, the panels half of the second-level one.
+    """
+    rows = max(1, machine.caches.l1_bytes // 2 // (_FLOAT_BYTES * tier.tile_pixels))
+    chunk = divide_up(inner, divide_up(inner, min(rows, _LONGEST_CHUNK)))
+    panel_bytes = _FLOAT_BYTES * chunk * tier.tile_blocks * tier.vector_width
+    return chunk, max(1, machine.caches.l2_bytes // 2 // panel_bytes)
+
+
+def _side(builder: Builder, node: Node, index: int) -> Operand:
+    operand = builder.general(node.inputs[index])
+    order = cast("tuple[int, ...]", node.attributes[("left", "right")[index]])
+    return operand.permuted(order) if order else operand
+
+
+def _repeated(operand: Operand, batches: tuple[int, ...]) -> Operand:
+    """Return an operand with all batch axes of the result."""
+    return operand.broadcast((*batches, *operand.sizes[-2:]))
+
+
+def _joined_batches(operands: tuple[Operand, ...]) -> tuple[Operand, ...]:
+    """Return the operands with as few batch axes as possible, at least one."""
+    batches = joined([replace(one, sizes=one.sizes[:-2] or (1,), strides=one.strides[:-2] or (0,)) for one in operands])
+    return tuple(
+        replace(one, sizes=(*batch.sizes, *one.sizes[-2:]), strides=(*batch.strides, *one.strides[-2:]))
+        for one, batch in zip(operands, batches, strict=True)
+    )

@@ -1,0 +1,228 @@
+"""What each step of a plan has to do: its nodes, its floating-point operations, and the bytes it must move."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict, deque
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from powerlab.engine.codegen.attributes import integers, number
+from powerlab.engine.codegen.convolutions.phases import phases
+from powerlab.engine.ir.graph import Graph, Node
+from powerlab.engine.ir.statistics import macs
+from powerlab.engine.program.operand import Operand
+from powerlab.engine.program.program import Step, Tensor
+
+FLOAT_BYTES = 4
+_CONVOLUTIONS = ("Conv", "FusedConv")
+_VIEWS = ("Concat", "Expand", "Pad", "Reshape", "Slice", "Tile", "Transpose")
+"""What is left of these are moves, as many as it takes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepWork:
+    """One step of a plan.
+
+    Attributes:
+        label: the node it computes, or what it does where it computes none (``x interleaved``).
+        operator: that node's operator in the optimised graph; empty where it computes none.
+        output: the tensor it makes; empty where it computes no node.
+        shape: of its result, NCHW.
+        flops: floating-point operations: two for a multiply-add of a convolution or matrix product, however the kernel
+            gets to its result (Winograd's algorithms need fewer); one for a comparison or an addition elsewhere.
+        bytes_moved: operands, weights and result, each once, in float32: no step can move less to and from memory
+            that holds none of it yet.
+    """
+
+    label: str
+    operator: str
+    output: str
+    shape: tuple[int, ...]
+    flops: int
+    bytes_moved: int
+
+
+def step_work(graph: Graph, steps: Sequence[Step]) -> tuple[StepWork, ...]:
+    """Return what every step does, in their order.
+
+    Args:
+        graph: the optimised graph that was lowered.
+        steps: those of its program.
+    """
+    works: defaultdict[str, deque[StepWork]] = defaultdict(deque)
+    for node in graph.nodes:
+        if node.op_type in _VIEWS:
+            continue
+        parts = _PARTS.get(node.op_type, _whole)(graph, node)
+        works[node.name or node.outputs[0]].extend(parts)
+    return tuple(works[step.label].popleft() if works[step.label] else _move(step) for step in steps)
+
+
+def _whole(graph: Graph, node: Node) -> tuple[StepWork, ...]:
+    return (_of_node(graph, node),)
+
+
+def _of_node(graph: Graph, node: Node) -> StepWork:
+    output = node.outputs[0]
+    return StepWork(
+        label=node.name or output,
+        operator=node.op_type,
+        output=output,
+        shape=graph.shape(output),
+        flops=_flops(graph, node),
+        bytes_moved=FLOAT_BYTES * (_elements_read(graph, node) + graph.tensors[output].elements),
+    )
+
+
+def _of_recurrence(graph: Graph, node: Node) -> tuple[StepWork, ...]:
+    """Return the work of a recurrent node's steps, two a direction: inputs times weights, then all steps of time."""
+    output = node.outputs[0]
+    steps, batch, inputs = graph.shape(node.inputs[0])
+    directions, rows, hidden = graph.shape(node.inputs[2])
+    gates = steps * batch * rows
+    parts = (
+        (inputs, steps * batch * inputs + rows * inputs + gates, (steps, batch, rows)),
+        (hidden, gates + rows * hidden + steps * batch * hidden, (steps, batch, hidden)),
+    )
+    return directions * tuple(
+        StepWork(
+            label=node.name or output,
+            operator=node.op_type,
+            output=output,
+            shape=shape,
+            flops=2 * gates * summed,
+            bytes_moved=FLOAT_BYTES * moved,
+        )
+        for summed, moved, shape in parts
+    )
+
+
+def _of_phases(graph: Graph, node: Node) -> tuple[StepWork, ...]:
+    """Return the work of a transposed convolution, a phase a step; each reads the image."""
+    output = node.outputs[0]
+    images, outputs, *_ = graph.shape(output)
+    weights, image = graph.tensors[node.inputs[1]], graph.tensors[node.inputs[0]]
+    found = []
+    for rows, columns in phases(graph, node):
+        taps = len(rows.taps) * len(columns.taps)
+        made = images * outputs * rows.count * columns.count
+        own = weights.elements // math.prod(weights.shape[2:]) * taps
+        found.append(
+            StepWork(
+                label=node.name or output,
+                operator=node.op_type,
+                output=output,
+                shape=(images, outputs, rows.count, columns.count),
+                flops=2 * image.elements // graph.shape(node.inputs[0])[1] * own,
+                bytes_moved=FLOAT_BYTES * (image.elements + own + made),
+            )
+        )
+    return tuple(found)
+
+
+def _of_images(graph: Graph, node: Node) -> tuple[StepWork, ...]:
+    """Return the work of a convolution over volumes, an image a step; each reads all weights."""
+    whole, images = _of_node(graph, node), graph.shape(node.outputs[0])[0]
+    weights = FLOAT_BYTES * graph.tensors[node.inputs[1]].elements
+    one = replace(
+        whole,
+        shape=(1, *whole.shape[1:]),
+        flops=whole.flops // images,
+        bytes_moved=(whole.bytes_moved - weights) // images + weights,
+    )
+    return (one,) * images
+
+
+_PARTS = {
+    "FusedConvTranspose": _of_phases,
+    "FusedVolumeConv": _of_images,
+    "FusedLstm": _of_recurrence,
+    "Recurrence": _of_recurrence,
+}
+"""Operators that are several steps → the work of each of them, in their order."""
+
+
+def _flops(graph: Graph, node: Node) -> int:
+    if multiplied := macs(graph, node):
+        return 2 * multiplied
+    if node.op_type == "GlobalAveragePool":
+        return graph.tensors[node.inputs[0]].elements
+    each = 1
+    match node.op_type:
+        case "MaxPool" | "AveragePool" | "Pool":
+            each = math.prod(integers(node, "kernel"))
+        case "ScaleShift":
+            each = 2
+        case "LRN":
+            each = 2 * int(number(node, "size")) + 2
+        case "Softmax":
+            each = 4  # the maximum, the difference, the sum, the quotient
+    return each * graph.tensors[node.outputs[0]].elements
+
+
+def _elements_read(graph: Graph, node: Node) -> int:
+    """Return how many numbers a node reads; a convolution may step over some of its input."""
+    read = sum(graph.tensors[name].elements for name in set(node.inputs) if name)
+    if node.op_type not in _CONVOLUTIONS:
+        return read
+    images, channels, *size = graph.shape(node.inputs[0])
+    reached = [
+        min(length, out * kernel * dilation)
+        for length, out, kernel, dilation in zip(
+            size,
+            graph.shape(node.outputs[0])[2:],
+            graph.shape(node.inputs[1])[2:],
+            integers(node, "dilations"),
+            strict=True,
+        )
+    ]
+    return read - images * channels * (math.prod(size) - math.prod(reached))
+
+
+def _move(step: Step) -> StepWork:
+    """Return the work of a step that only moves numbers from one layout to another."""
+    touched = [tensor for tensor in (step.out, step.x, *step.operands) if tensor is not None]
+    return StepWork(
+        label=step.label,
+        operator="",
+        output="",
+        shape=_sizes(touched[0]),
+        flops=0,
+        bytes_moved=FLOAT_BYTES * sum(map(_floats, touched)),
+    )
+
+
+def _sizes(tensor: Tensor | Operand) -> tuple[int, ...]:
+    if isinstance(tensor, Operand):
+        return tensor.sizes
+    layout = tensor.layout
+    return layout.n, layout.c, layout.h, layout.w
+
+
+def _floats(tensor: Tensor | Operand) -> int:
+    return math.prod(_sizes(tensor)) * (tensor.element.floats if isinstance(tensor, Operand) else 1)
+
+
+def nodes_behind(loaded: Graph, work: Sequence[StepWork]) -> tuple[tuple[str, ...], ...]:
+    """Return which nodes of the model as it was read each step stands for, in the model's order.
+
+    Passes put several nodes into one: a step stands for those between its result and the results of other steps. A
+    step that computes no node stands for none.
+    """
+    producers, results = loaded.producers(), {step.output for step in work if step.output}
+    place = {id(node): index for index, node in enumerate(loaded.nodes)}
+    found: list[tuple[str, ...]] = []
+    for step in work:
+        behind: dict[int, Node] = {}
+        waiting = [step.output]
+        while waiting:
+            name = waiting.pop()
+            node = producers.get(name)
+            if node is None or id(node) in behind or (name in results and name != step.output):
+                continue
+            behind[id(node)] = node
+            waiting += node.inputs
+        ordered = sorted(behind.values(), key=lambda node: place[id(node)])
+        found.append(tuple(node.name or node.outputs[0] for node in ordered if node.op_type != "Constant"))
+    return tuple(found)

@@ -1,0 +1,43 @@
+"""ONNX files to graphs, without the onnx and protobuf packages: wire format, schema, tensors, graph.
+
+graph = read_onnx(Path("model.onnx"), shapes={"x": (1, 3, 224, 224)})
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine.frontend.onnx_reader.build import parse
+from powerlab.engine.frontend.onnx_reader.file import DataFile
+from powerlab.engine.ir.graph import Graph
+
+MAX_FILE_BYTES = 2**31
+"""A protobuf message cannot be larger; bigger weights live in external data."""
+
+_MAPPED_BYTES = 2**22
+"""A file from this size on is not held in memory: its large constants are read when they are asked for."""
+
+
+def read_onnx(path: Path, shapes: Mapping[str, tuple[int, ...]] | None = None, batch_size: int | None = None) -> Graph:
+    """Return the graph of an ONNX file; the arguments are those of ``load_graph``.
+
+    Raises:
+        PowerlabError: the file is missing, no ONNX, or uses what the engine does not have; names the file.
+    """
+    try:
+        size = path.stat().st_size if path.is_file() else None
+        if size is None:
+            raise PowerlabError(f"{path} is no model file; give the path of an ONNX file.")
+        if size > MAX_FILE_BYTES:
+            raise PowerlabError(f"{path} is larger than an ONNX file can be (2 GiB); export it with external data.")
+        file, data = (None, path.read_bytes()) if size < _MAPPED_BYTES else DataFile.mapped(path)
+    except OSError as error:
+        raise PowerlabError(f"{path} cannot be read: {error.strerror or error}.") from None
+    try:
+        return parse(data, shapes or {}, batch_size, path.parent, file)
+    except PowerlabError as error:
+        raise PowerlabError(f"{path} cannot be loaded: {error}") from None
+    except MemoryError:
+        raise PowerlabError(f"{path} cannot be loaded: it does not fit into memory; give a smaller model.") from None

@@ -1,0 +1,206 @@
+"""ModelProto to Graph: names checked, initialisers and Constant nodes gathered, shapes inferred."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from mmap import mmap
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine.frontend.onnx_reader import schema
+from powerlab.engine.frontend.onnx_reader.attributes import to_value
+from powerlab.engine.frontend.onnx_reader.file import DataFile
+from powerlab.engine.frontend.onnx_reader.signatures import check_signature
+from powerlab.engine.frontend.onnx_reader.tensors import element_type, to_constant
+from powerlab.engine.ir.constants import Value
+from powerlab.engine.ir.element_types import DTYPES, engine_dtype
+from powerlab.engine.ir.graph import Graph, Node, Subgraph, TensorInfo, quoted
+from powerlab.engine.ir.shapes import infer, sorted_nodes
+
+OLDEST_OPSET = 7
+_ONNX_DOMAINS = ("", "ai.onnx")
+
+_GRAPH = 5
+"""AttributeProto.AttributeType of a graph."""
+
+_HOW_IN_A_SWEEP = "a sweep gives the batch size alone, so export the model with its other sizes fixed"
+
+Shapes = Mapping[str, tuple[int, ...]]
+
+
+def parse(
+    data: bytes | mmap, shapes: Shapes, batch_size: int | None, folder: Path | None, file: DataFile | None = None
+) -> Graph:
+    """Return the graph in the bytes of an ONNX file.
+
+    Args:
+        data: the file's bytes.
+        shapes: input name → shape, for inputs whose shape the file leaves open or the caller wants otherwise.
+        batch_size: the size of the first axis of every input not in ``shapes``; None: as the file says.
+        folder: where the file lies, for external data.
+        file: where ``data`` came from: large constants are read from there when they are asked for, and no constant is
+            a view of ``data``, which is mapped. None: constants may be views of ``data``.
+
+    Raises:
+        PowerlabError: one sentence, without the file's name.
+    """
+    model = schema.decode(schema.Model, memoryview(data))
+    if model.graph is None or not model.graph.node:
+        raise PowerlabError("it holds no ONNX graph; give a file exported as ONNX.")
+    opset = _opset(model)
+    constants = _constants(model.graph.initializer, folder, file)
+    inputs = _inputs(model.graph, constants, shapes, batch_size)
+    nodes = _Nodes(opset, folder, file).read(model.graph.node)
+    outputs = list(dict.fromkeys(value.name for value in model.graph.output))
+    if not outputs:
+        raise PowerlabError("its graph has no outputs; export the model again.")
+    graph = infer(model.graph.name or "model", nodes, inputs, outputs, constants)
+    return replace(graph, outside=_other_floats(model.graph, graph))
+
+
+def _other_floats(message: schema.GraphMessage, graph: Graph) -> dict[str, np.dtype[Any]]:
+    """Return the types of inputs and outputs that are floats, but not float32.
+
+    A file may promise a float where it makes whole numbers, which take twice the memory: what it makes counts.
+    """
+    kinds = {value.name: value.type.tensor_type for value in (*message.input, *message.output)}
+    dtypes = {name: DTYPES.get(kind.elem_type) for name, kind in kinds.items() if kind is not None}
+    return {
+        name: dtype
+        for name, dtype in dtypes.items()
+        if dtype is not None and dtype != engine_dtype(dtype) and graph.tensors[name].dtype == engine_dtype(dtype)
+    }
+
+
+def _opset(model: schema.Model) -> int:
+    version = max((entry.version for entry in model.opset_import if entry.domain in _ONNX_DOMAINS), default=0)
+    if version < OLDEST_OPSET:
+        raise PowerlabError(f"it uses ONNX opset {version}; export the model with opset {OLDEST_OPSET} or newer.")
+    return version
+
+
+def _constants(tensors: Iterable[schema.Tensor], folder: Path | None, file: DataFile | None) -> dict[str, Value]:
+    constants: dict[str, Value] = {}
+    for tensor in tensors:
+        if tensor.name in constants:
+            raise PowerlabError(f"it holds the tensor {quoted(tensor.name)} twice; export the model again.")
+        constants[tensor.name] = to_constant(tensor, folder, file)
+    return constants
+
+
+@dataclass(frozen=True, slots=True)
+class _Nodes:
+    """Reads nodes of one file.
+
+    Attributes:
+        opset: version of ONNX's operators.
+        folder: where external data lie.
+        file: as :func:`parse` got it.
+    """
+
+    opset: int
+    folder: Path | None
+    file: DataFile | None
+
+    def read(self, messages: Iterable[schema.NodeMessage]) -> tuple[Node, ...]:
+        return tuple(self._node(message, index) for index, message in enumerate(messages))
+
+    def _node(self, message: schema.NodeMessage, index: int) -> Node:
+        name = message.name or next(filter(None, message.output), f"#{index}")
+        inputs = list(message.input)
+        while inputs and not inputs[-1]:
+            inputs.pop()  # an optional input at the end may be left out or be called ""
+        node = Node(message.op_type, name, tuple(inputs), tuple(message.output))
+        if message.domain not in _ONNX_DOMAINS:
+            raise PowerlabError(
+                f"{node} comes from the domain {quoted(message.domain)}; the engine has ONNX's own operators."
+            )
+        if not any(message.output):
+            raise PowerlabError(f"{node} has no output; export the model again.")
+        attributes: dict[str, object] = {}
+        for attribute in message.attribute:
+            if attribute.name in attributes:
+                raise PowerlabError(f"{node} has the attribute {quoted(attribute.name)} twice; export the model again.")
+            try:
+                attributes[attribute.name] = self._value(attribute)
+            except PowerlabError as error:
+                raise PowerlabError(f"{node}: {error}") from None
+        check_signature(replace(node, attributes=attributes))
+        if node.op_type in ("Hardmax", "LogSoftmax", "Softmax") and self.opset < 13:
+            # Until opset 13 Softmax saw its input as a matrix, rows before ``axis``, columns from it on.
+            attributes = {"axis": 1, **attributes, "flattens": 1}
+        if node.op_type == "RoiAlign" and self.opset < 16:
+            # Until opset 16 regions began at the corners of pixels.
+            attributes = {**attributes, "coordinate_transformation_mode": "output_half_pixel"}
+        return Node(node.op_type, name, node.inputs, node.outputs, attributes)
+
+    def _value(self, attribute: schema.Attribute) -> object:
+        if attribute.type != _GRAPH or attribute.g is None or attribute.ref_attr_name:
+            return to_value(attribute, self.folder)
+        message = attribute.g
+        constants = _constants(message.initializer, self.folder, self.file)
+        inputs = tuple(value.name for value in message.input)
+        body = Subgraph(self.read(message.node), inputs, tuple(value.name for value in message.output), constants)
+        return replace(body, nodes=sorted_nodes(body.nodes, {*inputs, *constants, *body.captured()}))
+
+
+def _inputs(
+    graph: schema.GraphMessage, constants: Collection[str], shapes: Shapes, batch_size: int | None
+) -> tuple[TensorInfo, ...]:
+    """Return the true inputs: until IR version 4 initialisers are listed as inputs too."""
+    values = [value for value in graph.input if value.name not in constants]
+    names = [value.name for value in values]
+    if len(set(names)) < len(names):
+        raise PowerlabError("it lists an input twice; export the model again.")
+    for name in shapes:
+        if name not in names:
+            raise PowerlabError(
+                f"it has no input {quoted(name)}; its inputs are {', '.join(map(quoted, names)) or 'none'}."
+            )
+    return tuple(_input(value, shapes.get(value.name), batch_size) for value in values)
+
+
+def _input(value: schema.ValueInfo, wanted: tuple[int, ...] | None, batch_size: int | None) -> TensorInfo:
+    kind = value.type.tensor_type
+    if kind is None:
+        raise PowerlabError(f"its input {quoted(value.name)} is no tensor; the engine takes tensors only.")
+    dtype: np.dtype[Any] = engine_dtype(element_type(kind.elem_type, f"its input {quoted(value.name)}"))
+    axes = kind.shape.dim if kind.shape is not None else None
+    if wanted is not None:
+        if axes is not None and len(axes) != len(wanted):
+            raise PowerlabError(
+                f"its input {quoted(value.name)} has {len(axes)} axes, but the shape {wanted} was given."
+            )
+        return TensorInfo(value.name, _positive(value.name, wanted), dtype)
+    if axes is None:
+        raise PowerlabError(
+            f"its input {quoted(value.name)} has no shape; {_how(value.name, ['1', '3', '224', '224'])}."
+        )
+    sizes = [axis.dim_value for axis in axes]
+    if batch_size is not None and sizes:
+        sizes[0] = batch_size
+    for index, size in enumerate(sizes):
+        if size is None or size < 1:
+            guess = [str(known) if known and known > 0 else "1" for known in sizes]
+            label = f" ({quoted(axes[index].dim_param)})" if axes[index].dim_param else ""
+            how = _how(value.name, guess) if batch_size is None else _HOW_IN_A_SWEEP
+            raise PowerlabError(f"its input {quoted(value.name)} leaves the size of axis {index}{label} open; {how}.")
+    return TensorInfo(value.name, tuple(size for size in sizes if size is not None), dtype)
+
+
+def _positive(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+    if any(size < 1 for size in shape):
+        raise PowerlabError(f"the shape {shape} given for input {quoted(name)} has an axis below 1.")
+    return tuple(int(size) for size in shape)
+
+
+def _how(name: str, sizes: list[str]) -> str:
+    inside = ", ".join(sizes) + ("," if len(sizes) == 1 else "")
+    key = json.dumps(name[:80])
+    flag = f"--input-shape {name[:80] if name.isprintable() else key}={'x'.join(sizes)}"
+    return f"give it, for example shapes={{{key}: ({inside})}} or {flag}"

@@ -1,0 +1,147 @@
+"""TensorProto to numpy: raw, typed and external data; half and double floats become float32, the engine's one float."""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine.frontend.onnx_reader.file import DataFile
+from powerlab.engine.frontend.onnx_reader.schema import Tensor
+from powerlab.engine.ir.constants import LARGE_ELEMENTS, Recipe, Value, value_of
+from powerlab.engine.ir.element_types import DOUBLE, DTYPES, FLOAT, engine_dtype
+from powerlab.engine.ir.graph import Array, quoted
+from powerlab.engine.ir.shapes import checked_shape
+
+EXTERNAL = 1
+
+
+def element_type(number: int, owner: str) -> np.dtype[Any]:
+    """Return the numpy type of ONNX element type ``number``; ``owner`` names the tensor in the error."""
+    if number not in DTYPES:
+        raise PowerlabError(
+            f"{owner} has the ONNX element type {number}, which the engine does not read; export the model in float32."
+        )
+    return DTYPES[number]
+
+
+def to_array(tensor: Tensor, folder: Path | None) -> Array:
+    """Return the tensor's values in its shape, as :func:`to_constant` does, without a file."""
+    return value_of(to_constant(tensor, folder, None))
+
+
+def to_constant(tensor: Tensor, folder: Path | None, file: DataFile | None) -> Value:
+    """Return the tensor's values in its shape; large ones that lie in a file are a recipe.
+
+    Args:
+        tensor: the message.
+        folder: where the model lies, for external data; None: external data is refused.
+        file: the file that the message's bytes are mapped from, None where they are not.
+
+    Raises:
+        PowerlabError: type, shape and data do not fit together, or the external file is missing or outside ``folder``.
+    """
+    owner = f"the tensor {quoted(tensor.name)}"
+    dtype = element_type(tensor.data_type, owner)
+    shape = tuple(tensor.dims)
+    checked_shape(shape, owner)
+    count = math.prod(shape)
+    if tensor.data_location == EXTERNAL:
+        return _in_file(*_external(tensor, dtype, count, folder, owner), dtype, shape)
+    if tensor.raw_data is not None:
+        if len(tensor.raw_data) != count * dtype.itemsize:
+            raise _size_error(owner, shape, len(tensor.raw_data) / dtype.itemsize)
+        if file is not None and count >= LARGE_ELEMENTS:
+            return _in_file(file, file.offset_of(tensor.raw_data), dtype, shape)
+        flat = np.frombuffer(tensor.raw_data, dtype)
+        flat = flat if file is None else flat.copy()  # else the whole file stays mapped
+    else:
+        flat = _typed(tensor, dtype)
+    if flat.size != count:
+        raise _size_error(owner, shape, flat.size)
+    return _shaped(flat, shape)
+
+
+def _shaped(flat: Array, shape: tuple[int, ...]) -> Array:
+    with np.errstate(over="ignore"):
+        return flat.astype(engine_dtype(flat.dtype), copy=False).reshape(shape)
+
+
+def _in_file(file: DataFile, offset: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Value:
+    """Return values that lie in a file from ``offset`` bytes on: a small array, or the recipe of a large one."""
+
+    def read() -> Array:
+        return _shaped(file.read(dtype, math.prod(shape), offset), shape)
+
+    if math.prod(shape) < LARGE_ELEMENTS:
+        return read()
+    return Recipe(shape=shape, dtype=engine_dtype(dtype), make=read)
+
+
+def _size_error(owner: str, shape: tuple[int, ...], found: float) -> PowerlabError:
+    return PowerlabError(f"{owner} has shape {shape} but holds {found:g} values; export or download the model again.")
+
+
+def _typed(tensor: Tensor, dtype: np.dtype[Any]) -> Array:
+    if tensor.data_type == FLOAT:
+        return np.frombuffer(tensor.float_data, dtype) if tensor.float_data else np.zeros(0, dtype)
+    if tensor.data_type == DOUBLE:
+        return np.frombuffer(tensor.double_data, dtype) if tensor.double_data else np.zeros(0, dtype)
+    numbers = tensor.int64_data if dtype.itemsize == 8 else tensor.int32_data
+    values = np.frombuffer(numbers, np.int64) if numbers else np.zeros(0, np.int64)
+    if dtype == np.float16:  # stored as the bits of each half float
+        return values.astype(np.uint16).view(np.float16)
+    return values.astype(dtype)
+
+
+def _external(
+    tensor: Tensor, dtype: np.dtype[Any], count: int, folder: Path | None, owner: str
+) -> tuple[DataFile, int]:
+    """Return the file of external data, which must lie inside ``folder``, and where it begins there.
+
+    Source: https://onnx.ai/onnx/repo-docs/ExternalData.html.
+    """
+    entries = {entry.key: entry.value for entry in tensor.external_data}
+    location = entries.get("location", "")
+    if folder is None or not location or "\0" in location:
+        raise PowerlabError(f"{owner} keeps its data in another file, but names none; export the model again.")
+    path = _beside(folder, location, owner)
+    offset, length = (_whole(entries.get(key, usual), key, owner) for key, usual in (("offset", "0"), ("length", "-1")))
+    try:
+        size = path.stat().st_size if path.is_file() else -1
+    except OSError:
+        size = -1
+    if size < 0:
+        raise PowerlabError(f"{owner} keeps its data in {quoted(location)}, which is missing beside the model.")
+    if offset < 0 or offset + count * dtype.itemsize > size:
+        raise PowerlabError(f"{owner} reaches past the end of {quoted(location)}; export or download the model again.")
+    if "length" in entries and length != count * dtype.itemsize:
+        raise _size_error(owner, tuple(tensor.dims), length / dtype.itemsize)
+    return DataFile.at(path), offset
+
+
+def _beside(folder: Path, location: str, owner: str) -> Path:
+    """Return where a data file lies, links followed; it must be inside ``folder``."""
+    try:
+        path = (folder / location).resolve()
+        inside = path.is_relative_to(folder.resolve())
+    except (OSError, RuntimeError):  # a name that is too long, links that go round in a circle
+        raise PowerlabError(
+            f"{owner} keeps its data in {quoted(location)}, which is missing beside the model."
+        ) from None
+    if not inside:
+        raise PowerlabError(
+            f"{owner} keeps its data in {quoted(location)}, outside the model's folder, which is refused; "
+            "put the data file beside the model."
+        )
+    return path
+
+
+def _whole(text: str, key: str, owner: str) -> int:
+    if not re.fullmatch(r"-?[0-9]{1,19}", text):
+        raise PowerlabError(f"{owner} has the {key} {quoted(text)}, which is no whole number; export the model again.")
+    return int(text)

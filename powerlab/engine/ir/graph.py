@@ -1,0 +1,197 @@
+"""The frozen graph every part of the engine's front works on: a reader or the zoo makes one, passes rewrite it.
+
+Names are the edges: a tensor is a graph input, a constant, or the output of exactly one node. ``""`` as a node input
+means an optional input left out. Every tensor of a loaded graph has a static shape, batch included.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powerlab.engine.ir.constants import Constants, Value
+
+Array = NDArray[Any]
+
+MAX_AXES = 64
+"""numpy's own limit."""
+
+
+def quoted(name: str) -> str:
+    """Return a name from a file as an error message shows it: cut to one line, control characters escaped."""
+    return repr(name if len(name) <= 80 else name[:77] + "...")
+
+
+@dataclass(frozen=True, slots=True)
+class TensorInfo:
+    """Name, static shape and element type of one tensor; images are NCHW."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any] = field(default_factory=lambda: np.dtype(np.float32))
+
+    @property
+    def elements(self) -> int:
+        """Return how many numbers the tensor holds."""
+        return math.prod(self.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One operator applied to tensors named by ``inputs`` (``""``: absent), making those named by ``outputs``."""
+
+    op_type: str
+    name: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: Mapping[str, object] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "attributes", MappingProxyType(dict(self.attributes)))
+
+    def input(self, index: int) -> str:
+        """Return the name of input ``index``, or ``""`` where the node leaves it out."""
+        return self.inputs[index] if index < len(self.inputs) else ""
+
+    def captured(self) -> frozenset[str]:
+        """Return the names of the tensors that its bodies read and that are none of its inputs."""
+        bodies = [value for value in self.attributes.values() if isinstance(value, Subgraph)]
+        return frozenset().union(*(body.captured() for body in bodies))
+
+    def renamed(self, names: Mapping[str, str], name: str) -> Node:
+        """Return the node with another name and tensors called by ``names`` where these have them."""
+        attributes = {
+            key: value._with_captured(names) if isinstance(value, Subgraph) else value
+            for key, value in self.attributes.items()
+        }
+        inputs, outputs = (tuple(names.get(one, one) for one in side) for side in (self.inputs, self.outputs))
+        return Node(self.op_type, name, inputs, outputs, attributes)
+
+    def __str__(self) -> str:
+        """Return how an error message names this node."""
+        return f"{quoted(self.op_type)[1:-1]} node {quoted(self.name or next(iter(self.outputs), ''))}"
+
+
+@dataclass(frozen=True, slots=True)
+class Subgraph:
+    """The body of a Loop or a branch of an If; it reads its ``inputs``, its ``constants``, and tensors around it."""
+
+    nodes: tuple[Node, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    constants: Mapping[str, Value]
+
+    def made(self) -> frozenset[str]:
+        """Return the names of the tensors that its nodes make."""
+        return frozenset(name for node in self.nodes for name in node.outputs if name)
+
+    def captured(self) -> frozenset[str]:
+        """Return the names of the tensors around it that it reads, itself or in a body of its own."""
+        read = {name for node in self.nodes for name in (*node.inputs, *node.captured()) if name}
+        return frozenset({*read, *self.outputs} - self.made() - {*self.inputs, *self.constants})
+
+    def renamed(self, names: Mapping[str, str], where: str) -> tuple[Node, ...]:
+        """Return its nodes with tensors called by ``names`` where these have them, and nodes named after ``where``."""
+        return tuple(node.renamed(names, f"{where}/{node.name}"[:160]) for node in self.nodes)
+
+    def _with_captured(self, names: Mapping[str, str]) -> Subgraph:
+        """Return it with the tensors around it called by ``names``."""
+        own = {*self.made(), *self.inputs, *self.constants}
+        outer = {name: new for name, new in names.items() if name not in own}
+        return replace(
+            self,
+            nodes=tuple(node.renamed(outer, node.name) for node in self.nodes),
+            outputs=tuple(outer.get(name, name) for name in self.outputs),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """A whole network: ``nodes`` in topological order, ``tensors`` describing every tensor that occurs.
+
+    ``constants`` are the weights (treat them as read-only); no constant is also an input. Large ones may be recipes
+    (:mod:`powerlab.engine.ir.constants`), which ``kept_constants`` returns. ``outside`` are the types of inputs
+    and outputs that the model has in float16 or float64: inside, every float is float32.
+    """
+
+    name: str
+    nodes: tuple[Node, ...]
+    inputs: tuple[TensorInfo, ...]
+    outputs: tuple[TensorInfo, ...]
+    constants: Mapping[str, Array]
+    tensors: Mapping[str, TensorInfo]
+    outside: Mapping[str, np.dtype[Any]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "constants", Constants(self.constants))
+        object.__setattr__(self, "tensors", MappingProxyType(dict(self.tensors)))
+        object.__setattr__(self, "outside", MappingProxyType(dict(self.outside)))
+
+    @property
+    def kept_constants(self) -> Mapping[str, Value]:
+        """Return the constants without making those that have a recipe."""
+        return Constants(self.constants).kept
+
+    def shape(self, tensor: str) -> tuple[int, ...]:
+        """Return the shape of ``tensor``."""
+        return self.tensors[tensor].shape
+
+    def producers(self) -> dict[str, Node]:
+        """Return the node that makes each tensor made by a node."""
+        return {output: node for node in self.nodes for output in node.outputs if output}
+
+    def consumers(self) -> dict[str, list[Node]]:
+        """Return the nodes that read each tensor, once per reading; graph outputs are not listed."""
+        found: dict[str, list[Node]] = {name: [] for name in self.tensors}
+        for node in self.nodes:
+            for name in node.inputs:
+                if name:
+                    found[name].append(node)
+        return found
+
+    def output_names(self) -> frozenset[str]:
+        """Return the names of the graph's outputs."""
+        return frozenset(info.name for info in self.outputs)
+
+    def rewritten(
+        self,
+        nodes: Iterable[Node],
+        *,
+        constants: Mapping[str, Value] | None = None,
+        tensors: Iterable[TensorInfo] = (),
+    ) -> Graph:
+        """Return this graph with other nodes, with ``constants`` and ``tensors`` added to (or replacing) its own.
+
+        Each added constant gets its TensorInfo by itself.
+        """
+        added = dict(constants or {})
+        infos = [TensorInfo(name, value.shape, value.dtype) for name, value in added.items()]
+        return replace(
+            self,
+            nodes=tuple(nodes),
+            constants=Constants({**self.kept_constants, **added}),
+            tensors={**self.tensors, **{info.name: info for info in (*infos, *tensors)}},
+        )
+
+
+def convolutions_of(node: Node) -> tuple[Node, ...]:
+    """Return the FusedConv nodes a Chain is made of, in order: head, depthwise, and the tail if it has one.
+
+    Nodes of other operators are made of none.
+    """
+    return cast("tuple[Node, ...]", node.attributes.get("convolutions", ()))
+
+
+def fresh_name(graph: Graph, wish: str, taken: Collection[str] = ()) -> str:
+    """Return ``wish``, or ``wish`` with a number, so that no tensor of ``graph`` nor any in ``taken`` has the name."""
+    name, number = wish, 1
+    while name in graph.tensors or name in taken:
+        name = f"{wish}_{number}"
+        number += 1
+    return name

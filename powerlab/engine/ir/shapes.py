@@ -1,0 +1,186 @@
+"""Static shapes: nodes, inputs and constants become a checked Graph in which every tensor has its shape and type."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine.ir.constants import Constants, Value, value_of
+from powerlab.engine.ir.graph import MAX_AXES, Array, Graph, Node, TensorInfo, quoted
+from powerlab.engine.ops import CONTROL, NodeView, operator
+from powerlab.engine.ops.control import MAX_INLINED_NODES
+
+MAX_ELEMENTS = 2**31 - 1
+"""The largest tensor: more than any network here needs, and it keeps a hostile file from asking for all memory."""
+
+_MAX_TRACKED_ELEMENTS = 4096
+"""Values up to this many elements are followed while shapes are inferred: shape arithmetic is small."""
+
+
+def checked_shape(shape: Sequence[int], owner: object) -> tuple[int, ...]:
+    """Return ``shape`` as plain ints.
+
+    Raises:
+        PowerlabError: an axis is negative, there are too many, or the tensor is larger than ``MAX_ELEMENTS``.
+    """
+    sizes = tuple(int(size) for size in shape)
+    beside_none = math.prod(max(1, size) for size in sizes)  # an axis of 0 hides no others
+    if len(sizes) > MAX_AXES or any(size < 0 for size in sizes) or beside_none > MAX_ELEMENTS:
+        raise PowerlabError(
+            f"{owner} has the impossible shape {sizes[:8]}; export the model again or give another input shape."
+        )
+    return sizes
+
+
+def sorted_nodes(nodes: Sequence[Node], available: Iterable[str]) -> tuple[Node, ...]:
+    """Return the nodes so that each stands after those that make its inputs, otherwise in the order given.
+
+    Raises:
+        PowerlabError: a tensor is missing, made twice, or needs itself.
+    """
+    made = set(available)
+    makers: dict[str, int] = {}
+    for index, node in enumerate(nodes):
+        for name in filter(None, node.outputs):
+            if name in makers or name in made:
+                raise PowerlabError(f"{node} makes the tensor {quoted(name)}, which is already there.")
+            makers[name] = index
+    waiting = [{name for name in (*node.inputs, *node.captured()) if name and name not in made} for node in nodes]
+    readers: dict[int, list[int]] = {}
+    for index, names in enumerate(waiting):
+        for name in names:
+            if name not in makers:
+                raise PowerlabError(f"{nodes[index]} reads the tensor {quoted(name)}, which nothing makes.")
+            readers.setdefault(makers[name], []).append(index)
+    if all(makers[name] < index for index, names in enumerate(waiting) for name in names):
+        return tuple(nodes)
+    order: list[int] = []
+    ready = [index for index in reversed(range(len(nodes))) if not waiting[index]]
+    while ready:
+        index = ready.pop()
+        order.append(index)
+        for reader in readers.get(index, ()):
+            if waiting[reader]:
+                waiting[reader] -= set(nodes[index].outputs)
+                if not waiting[reader]:
+                    ready.append(reader)
+    if len(order) < len(nodes):
+        stuck = next(nodes[index] for index, names in enumerate(waiting) if names)
+        raise PowerlabError(f"{stuck} needs, directly or through others, its own output, which no network can.")
+    return tuple(nodes[index] for index in order)
+
+
+def infer(
+    name: str,
+    nodes: Sequence[Node],
+    inputs: Sequence[TensorInfo],
+    output_names: Sequence[str],
+    constants: Mapping[str, Value],
+) -> Graph:
+    """Return the graph with the shape and type of every tensor; If and Loop are resolved on the way.
+
+    Raises:
+        PowerlabError: an operator is unknown, or shapes, types or attributes do not fit together; it names the node.
+    """
+    found = _Inference(nodes, inputs, constants)
+    left = deque(sorted_nodes(nodes, found.tensors))
+    while left:
+        left.extendleft(reversed(found.add(left.popleft())))
+    outputs = []
+    for wanted in output_names:
+        if wanted not in found.tensors:
+            raise _unmade_output(nodes, wanted)
+        outputs.append(found.tensors[wanted])
+    return Graph(name, tuple(found.nodes), tuple(inputs), tuple(outputs), Constants(found.constants), found.tensors)
+
+
+class _Inference:
+    """What is known of a graph's tensors while its nodes are looked at in order.
+
+    Attributes:
+        nodes: those looked at.
+        constants: those of the model, and of the bodies of If and Loop.
+        tensors: of constants, inputs, and what the nodes make.
+    """
+
+    def __init__(self, nodes: Sequence[Node], inputs: Sequence[TensorInfo], constants: Mapping[str, Value]) -> None:
+        self.nodes: list[Node] = []
+        self.constants: dict[str, Value] = {}
+        self.tensors: dict[str, TensorInfo] = {}
+        self._known: dict[str, Array] = {}
+        self._taken = {output for node in nodes for output in node.outputs}
+        self._inlined = 0
+        self._add_constants(constants)
+        for info in inputs:
+            checked_shape(info.shape, f"the input {quoted(info.name)}")
+            self.tensors[info.name] = info
+        self._taken |= self.tensors.keys()
+
+    def _add_constants(self, constants: Mapping[str, Value]) -> None:
+        for key, value in constants.items():
+            self.constants[key] = value
+            self.tensors[key] = TensorInfo(key, value.shape, value.dtype)
+            if value.size <= _MAX_TRACKED_ELEMENTS:
+                self._known[key] = value_of(value)
+
+    def add(self, node: Node) -> tuple[Node, ...]:
+        """Look at a node whose inputs are known; return the nodes to look at next, where others stand in its place."""
+        for wanted in filter(None, (*node.inputs, *node.captured())):
+            if wanted not in self.tensors:
+                raise PowerlabError(f"{node} reads {quoted(wanted)}, an extra output that the engine does not compute.")
+        view = NodeView(
+            node,
+            tuple(self.tensors[wanted] if wanted else None for wanted in node.inputs),
+            tuple(self._known.get(wanted) for wanted in node.inputs),
+        )
+        if node.op_type in CONTROL:
+            return self._inline(view)
+        rule = operator(node)
+        specs = (rule.infer(view), *rule.infer_more(view))
+        named = self._named(node, len(specs))
+        infos = [
+            TensorInfo(output, checked_shape(shape, node), dtype)
+            for output, (shape, dtype) in zip(named, specs, strict=False)
+        ]
+        self.tensors.update((info.name, info) for info in infos if info.name)
+        self.nodes.append(replace(node, outputs=named))
+        if sum(info.elements for info in infos) <= _MAX_TRACKED_ELEMENTS:
+            self._known.update(rule.folded(view, infos))
+        return ()
+
+    def _inline(self, view: NodeView) -> tuple[Node, ...]:
+        body = CONTROL[view.node.op_type](view, self._fresh)
+        self._inlined += 1 + len(body.nodes)
+        if self._inlined > MAX_INLINED_NODES:
+            view.fail(f"makes more than {MAX_INLINED_NODES} nodes; export the model without control flow")
+        self._add_constants(body.constants)
+        return body.nodes
+
+    def _fresh(self, wish: str) -> str:
+        """Return ``wish``, or ``wish`` with a number, so that no tensor has the name; it is taken from now on."""
+        name, number = wish, 1
+        while name in self._taken:
+            name = f"{wish}_{number}"
+            number += 1
+        self._taken.add(name)
+        return name
+
+    def _named(self, node: Node, count: int) -> tuple[str, ...]:
+        """Return at most ``count`` outputs of a node; the first gets a name of its own where only later have one.
+
+        Raises:
+            PowerlabError: none of them has a name.
+        """
+        first, *more = node.outputs[:count]
+        if not any((first, *more)):
+            raise PowerlabError(f"{node} has no output that the engine computes; export the model again.")
+        return (first or self._fresh(f"{max(more)}.first"), *more)
+
+
+def _unmade_output(nodes: Sequence[Node], wanted: str) -> PowerlabError:
+    maker = next((node for node in nodes if wanted in node.outputs), None)
+    why = "which no node makes" if maker is None else f"an extra output of {maker} that the engine does not compute"
+    return PowerlabError(f"the graph promises the output {quoted(wanted)}, {why}.")

@@ -1,0 +1,46 @@
+"""The rule of one operator: how it makes a shape, and where it helps constant folding, how it makes values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from powerlab.engine.ir.graph import Array, TensorInfo
+from powerlab.engine.ops.view import NodeView, Spec
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """``infer`` gives the shape and type of the output, or raises PowerlabError naming the node.
+
+    ``infer_more`` gives those of the outputs after the first, for the few operators that make several.
+    ``evaluate`` gives the value when all inputs are known (``of_shape``: when their shapes are, as for Shape), or the
+    values of all outputs; ``infer`` has been asked before, so shapes are sound.
+    """
+
+    infer: Callable[[NodeView], Spec]
+    evaluate: Callable[[NodeView], Array | tuple[Array, ...]] | None = None
+    of_shape: bool = False
+    infer_more: Callable[[NodeView], tuple[Spec, ...]] = lambda _view: ()
+
+    def folds(self, view: NodeView, made: Sequence[TensorInfo]) -> bool:
+        """Say whether the values of the node's outputs ``made`` can be told without a run."""
+        return _empty(made) or (self.evaluate is not None and (self.of_shape or view.is_constant()))
+
+    def folded(self, view: NodeView, made: Sequence[TensorInfo]) -> dict[str, Array]:
+        """Return the values of the node's outputs ``made`` by their names; none where only a run can tell."""
+        if _empty(made):
+            return {info.name: np.zeros(info.shape, info.dtype) for info in made if info.name}
+        return view.evaluated(self.evaluate, made) if self.evaluate is not None and self.folds(view, made) else {}
+
+
+def _empty(made: Sequence[TensorInfo]) -> bool:
+    """Say whether tensors have no elements, so that their values are known whatever their node computes."""
+    return all(info.elements == 0 for info in made if info.name)
+
+
+def same_as_input(view: NodeView) -> Spec:
+    """Return the shape and type of the first input."""
+    return view.shape(0), view.dtype(0)

@@ -1,0 +1,102 @@
+"""Conv and ConvTranspose, over images of any number of axes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from powerlab.engine.ops.base import Operator
+from powerlab.engine.ops.view import FLOAT32, NodeView, Spec
+from powerlab.engine.ops.windows import Windows, resolve, same_pads, steps
+
+
+def image_shape(view: NodeView) -> tuple[int, ...]:
+    """Return the shape of the first input: images, channels, and at least one axis of pixels."""
+    shape = view.floats(0)
+    if len(shape) < 3:
+        view.fail(f"needs images, channels and pixels as its input, but it has the shape {shape}")
+    return shape
+
+
+def conv_windows(view: NodeView) -> Windows:
+    """Return the windows of a Conv node after checking that image, weight, bias and group fit together."""
+    batch_channels, weight = image_shape(view), view.floats(1)
+    if len(weight) != len(batch_channels):
+        view.fail(f"has an input of the shape {batch_channels} and a weight of the shape {weight}, which do not fit")
+    group = view.integer("group", 1)
+    channels, outputs = batch_channels[1], weight[0]
+    if group < 1 or channels != weight[1] * group or outputs % group or outputs == 0:
+        view.fail(
+            f"has an input of {channels} channels, a weight of shape {weight} and group {group}, which do not fit"
+        )
+    if view.has(2) and view.floats(2) != (outputs,):
+        view.fail(f"has a bias of shape {view.shape(2)} for {outputs} output channels")
+    kernel = weight[2:]
+    if view.integers("kernel_shape", kernel) != kernel:
+        view.fail(f"has kernel_shape {view.integers('kernel_shape', kernel)[:8]}, but its weight is {kernel}")
+    return resolve(view, kernel, batch_channels[2:])
+
+
+def _conv(view: NodeView) -> Spec:
+    size = conv_windows(view).size
+    return (view.shape(0)[0], view.shape(1)[0], *size), FLOAT32
+
+
+@dataclass(frozen=True, slots=True)
+class Transposed:
+    """How a ConvTranspose spreads its input, one number an axis; ``pads`` are what is cut off before its result."""
+
+    kernel: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    pads: tuple[int, ...]
+    size: tuple[int, ...]
+
+
+def transposed_windows(view: NodeView) -> Transposed:
+    """Return the sizes of a ConvTranspose after checking that image, weight, bias and group fit together.
+
+    Source: https://onnx.ai/onnx/operators/onnx__ConvTranspose.html
+    """
+    shape, weight, group = image_shape(view), view.floats(1), view.integer("group", 1)
+    channels, image = shape[1], shape[2:]
+    axes = len(image)
+    if len(weight) != axes + 2 or group < 1 or channels != weight[0] or channels % group or weight[1] == 0:
+        view.fail(f"has an input of the shape {shape}, a weight of the shape {weight} and group {group}")
+    outputs = weight[1] * group
+    if view.has(2) and view.floats(2) != (outputs,):
+        view.fail(f"has a bias of shape {view.shape(2)} for {outputs} output channels")
+    kernel = steps(view, "kernel_shape", weight[2:], axes, 1)
+    if view.integers("kernel_shape", kernel) != kernel:
+        view.fail(f"has kernel_shape {view.integers('kernel_shape', kernel)[:8]}, but its weight is {kernel}")
+    strides = steps(view, "strides", view.integers("strides", (1,) * axes), axes, 1)
+    dilations = steps(view, "dilations", view.integers("dilations", (1,) * axes), axes, 1)
+    given = steps(view, "pads", view.integers("pads", (0,) * (2 * axes)), 2 * axes, 0)
+    more = steps(view, "output_padding", view.integers("output_padding", (0,) * axes), axes, 0)
+    auto_pad = view.text("auto_pad", "NOTSET")
+    if auto_pad not in ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"):
+        view.fail(f"has auto_pad {auto_pad[:20]!r}; known are NOTSET, SAME_UPPER, SAME_LOWER and VALID")
+    wanted = view.integers("output_shape", ())[-axes:]
+    if auto_pad.startswith("SAME") and not wanted:
+        wanted = tuple(length * stride for length, stride in zip(image, strides, strict=True))
+    if wanted:
+        steps(view, "output_shape", wanted, axes, 1)
+    pads, size = [], []
+    for axis in range(axes):
+        whole = strides[axis] * (image[axis] - 1) + more[axis] + (kernel[axis] - 1) * dilations[axis] + 1
+        before, after = (0, 0) if auto_pad == "VALID" else (given[axis], given[axis + axes])
+        if wanted:
+            before, after = same_pads(max(whole - wanted[axis], 0), auto_pad)
+        pads.append(before)
+        size.append(wanted[axis] if wanted else whole - before - after)
+    if min(size) < 1:
+        view.fail(f"cuts its pads {given[:8]} off an image that has no more pixels")
+    return Transposed(kernel, strides, dilations, tuple(pads), tuple(size))
+
+
+def _conv_transpose(view: NodeView) -> Spec:
+    size = transposed_windows(view).size
+    return (view.shape(0)[0], view.shape(1)[1] * view.integer("group", 1), *size), FLOAT32
+
+
+CONV = Operator(_conv)
+CONV_TRANSPOSE = Operator(_conv_transpose)

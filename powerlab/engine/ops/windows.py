@@ -1,0 +1,107 @@
+"""Windows that slide over an image of any number of axes: padding rules and output sizes of convolution and pooling.
+
+Source: https://onnx.ai/onnx/operators (Conv, MaxPool, AveragePool).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from powerlab.engine.ops.view import NodeView
+
+MAX_STEP = 65536
+"""The largest kernel, stride, padding or dilation: beyond any image, and small enough for 32-bit arithmetic."""
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """One number an axis of the image; ``pads`` are those before all axes, then those behind; ``size`` counts windows.
+
+    With ``ceil_mode`` resolved, ``pads`` reach as far as the last window does; ``pads_given`` are the file's own.
+    """
+
+    kernel: tuple[int, ...]
+    strides: tuple[int, ...]
+    pads: tuple[int, ...]
+    dilations: tuple[int, ...]
+    size: tuple[int, ...]
+    pads_given: tuple[int, ...]
+
+    def along(self, axes: tuple[int, ...]) -> Windows:
+        """Return the windows along some axes of the image alone, in the order given."""
+        count = len(self.kernel)
+        both = (*axes, *(axis + count for axis in axes))
+        return Windows(
+            tuple(self.kernel[axis] for axis in axes),
+            tuple(self.strides[axis] for axis in axes),
+            tuple(self.pads[axis] for axis in both),
+            tuple(self.dilations[axis] for axis in axes),
+            tuple(self.size[axis] for axis in axes),
+            tuple(self.pads_given[axis] for axis in both),
+        )
+
+    def with_rows(self) -> Windows:
+        """Return windows over a row of pixels as windows over an image of one row."""
+        before, after = self.pads
+        given_before, given_after = self.pads_given
+        return Windows(
+            (1, *self.kernel),
+            (1, *self.strides),
+            (0, before, 0, after),
+            (1, *self.dilations),
+            (1, *self.size),
+            (0, given_before, 0, given_after),
+        )
+
+
+def steps(view: NodeView, name: str, values: tuple[int, ...], count: int, low: int) -> tuple[int, ...]:
+    """Return ``values``, which the node calls ``name``, where there are ``count`` of them in their range."""
+    if len(values) != count or not all(low <= value <= MAX_STEP for value in values):
+        view.fail(f"has {name} {values[:8]}; the engine takes {count} values from {low} to {MAX_STEP}, for its image")
+    return values
+
+
+def same_pads(total: int, auto_pad: str) -> tuple[int, int]:
+    """Return how much of ``total`` padding stands before an axis and behind it, for SAME_UPPER and SAME_LOWER."""
+    before = total // 2 if auto_pad == "SAME_UPPER" else total - total // 2
+    return before, total - before
+
+
+def resolve(view: NodeView, kernel: tuple[int, ...], image: tuple[int, ...]) -> Windows:
+    """Return the windows of a node over an image, the sizes of whose axes are given.
+
+    Raises:
+        PowerlabError: an attribute has a wrong length or range, or no window fits.
+    """
+    axes = len(image)
+    ones = (1,) * axes
+    steps(view, "kernel_shape", kernel, axes, 1)
+    strides = steps(view, "strides", view.integers("strides", ones), axes, 1)
+    dilations = steps(view, "dilations", view.integers("dilations", ones), axes, 1)
+    given = steps(view, "pads", view.integers("pads", (0,) * (2 * axes)), 2 * axes, 0)
+    rounds_up = view.integer("ceil_mode", 0) == 1
+    auto_pad = view.text("auto_pad", "NOTSET")
+    begin, end, asked, size = [], [], [], []
+    for axis in range(axes):
+        reach = (kernel[axis] - 1) * dilations[axis] + 1
+        before, after = given[axis], given[axis + axes]
+        if auto_pad in ("SAME_UPPER", "SAME_LOWER"):
+            count = -(-image[axis] // strides[axis])
+            before, after = same_pads(max((count - 1) * strides[axis] + reach - image[axis], 0), auto_pad)
+        elif auto_pad == "VALID":
+            before = after = 0
+        elif auto_pad != "NOTSET":
+            view.fail(f"has auto_pad {auto_pad[:20]!r}; known are NOTSET, SAME_UPPER, SAME_LOWER and VALID")
+        room = image[axis] + before + after - reach
+        if room < 0:
+            view.fail(f"has windows of {reach} pixels, larger than its padded image of {image[axis] + before + after}")
+        count = room // strides[axis] + 1
+        if rounds_up and auto_pad == "NOTSET":
+            count = -(-room // strides[axis]) + 1
+            if (count - 1) * strides[axis] >= image[axis] + before:  # the last window must start on the image
+                count -= 1
+        asked.append(after)
+        begin.append(before)
+        end.append(max(after, (count - 1) * strides[axis] + reach - image[axis] - before))
+        size.append(count)
+    return Windows(kernel, strides, (*begin, *end), dilations, tuple(size), (*begin, *asked))

@@ -1,0 +1,1 @@
+"""Passes that write one ONNX operator as several simpler ones."""

@@ -1,0 +1,1 @@
+"""Passes that compute at load time what no input changes, or move it into weights and biases."""

@@ -1,0 +1,49 @@
+"""Batch-norm folding: a ScaleShift goes into the weights and bias of the convolution, Gemm or ScaleShift before it.
+
+Source: Jacob et al., https://arxiv.org/abs/1712.05877, section 3.2, for inference without quantisation.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from powerlab.engine.ir.constants import derived
+from powerlab.engine.ir.graph import Array, Graph, Node
+from powerlab.engine.ops.activation import is_linear
+from powerlab.engine.passes.rewriting import Rewriter, Sole, fuse_into_producers
+
+_WEIGHT_FIRST = ("FusedConv", "FusedConvTranspose", "FusedGemm", "FusedVolumeConv")
+
+
+def _fold(node: Node, sole: Sole, rewriter: Rewriter) -> tuple[Node, Node] | None:
+    if node.op_type != "ScaleShift":
+        return None
+    before = sole(node.inputs[0])
+    if before is None or before.op_type not in (*_WEIGHT_FIRST, "ScaleShift"):
+        return None
+    if not is_linear(before) or before.input(3):
+        return None
+    scale, shift = rewriter.value(node.inputs[1]), rewriter.value(node.inputs[2])
+    multiplied = rewriter.kept(before.inputs[1])
+    per_output: Array = scale.reshape(-1, *(1,) * (len(multiplied.shape) - 1))
+    added = rewriter.value(before.inputs[2]) if before.inputs[2] else np.zeros_like(shift)
+    with np.errstate(all="ignore"):
+        bias = rewriter.constant(f"{node.outputs[0]}.bias", added * scale + shift)
+    scaled = derived(multiplied, multiplied.shape, partial(_times, per_output))
+    weight = rewriter.constant(f"{node.outputs[0]}.weight", scaled)
+    inputs = (before.inputs[0], weight, bias, *before.inputs[3:])
+    attributes = {**before.attributes, **node.attributes}
+    return Node(before.op_type, before.name, inputs, node.outputs, attributes), before
+
+
+def _times(per_output: Array, weights: Array) -> Array:
+    with np.errstate(all="ignore"):
+        product: Array = weights * per_output
+    return product
+
+
+def fold_scales(graph: Graph) -> Graph:
+    """Return the graph with every ScaleShift folded that follows a foldable node nobody else reads."""
+    return fuse_into_producers(graph, _fold)

@@ -1,0 +1,46 @@
+"""Constant folding: a node whose result no input can change becomes a constant."""
+
+from __future__ import annotations
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine.ir.constants import Recipe, Value
+from powerlab.engine.ir.graph import Array, Graph, Node, TensorInfo
+from powerlab.engine.ops import OPERATORS
+from powerlab.engine.ops.view import NodeView
+from powerlab.engine.passes.simplify.dead_nodes import drop_dead
+from powerlab.engine.runtime.memory import available_bytes, value_bytes
+
+MAX_FOLDED_BYTES = 2**31
+"""All folded constants together: more than any network here, less than a hostile file may ask for."""
+
+_UNUSED = TensorInfo("", ())
+
+
+def fold_constants(graph: Graph) -> Graph:
+    """Return the graph without the nodes that can be computed now.
+
+    Raises:
+        PowerlabError: the constants do not fit into memory, or cannot be computed.
+    """
+    graph = drop_dead(graph)
+    constants: dict[str, Value] = dict(graph.kept_constants)
+    folded: dict[str, Array] = {}
+    nodes: list[Node] = []
+    room = min(MAX_FOLDED_BYTES, available_bytes())
+    for node in graph.nodes:
+        made = [graph.tensors[name] if name else _UNUSED for name in node.outputs]
+        rule = OPERATORS.get(node.op_type)
+        infos = tuple(graph.tensors[name] if name else None for name in node.inputs)
+        view = NodeView(node, infos, tuple(constants.get(name) for name in node.inputs))
+        if rule is None or not rule.folds(view, made):
+            nodes.append(node)
+            continue
+        room -= sum(info.elements * info.dtype.itemsize for info in made)
+        if room < sum(value_bytes(value) for value in view.values if isinstance(value, Recipe)):
+            raise PowerlabError(
+                f"{node} makes the constants of this model larger than memory, or than 2 GiB; give a smaller model."
+            )
+        values = rule.folded(view, made)
+        constants.update(values)
+        folded.update(values)
+    return graph.rewritten(nodes, constants=folded)

@@ -1,0 +1,1 @@
+"""Passes that join neighbouring nodes into one fused operator."""

@@ -1,0 +1,105 @@
+"""The end of the passes: what is left must be what the native core runs."""
+
+from __future__ import annotations
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine.ir.graph import Graph
+from powerlab.engine.ops.functions import KERNELS
+from powerlab.engine.ops.view import FLOAT32
+
+GENERAL = frozenset(
+    {
+        "ArgMost",
+        "Concat",
+        "CumSum",
+        "Elementwise",
+        "Expand",
+        "Gather",
+        "GatherElements",
+        "GatherND",
+        "General",
+        "GroupNorm",
+        "Norm",
+        "Pad",
+        "Product",
+        "Reduce",
+        "Reshape",
+        "RowNorm",
+        "ScatterElements",
+        "ScatterND",
+        "Slice",
+        "Tile",
+        "TopK",
+        "Transpose",
+    }
+)
+"""Operators of the native core that take tensors of any shape and type, computed or constant."""
+
+LOWERED = frozenset(
+    {
+        *GENERAL,
+        *KERNELS,
+        "Add",
+        "AveragePool",
+        "Chain",
+        "Clamp",
+        "FusedConv",
+        "FusedConvTranspose",
+        "FusedGemm",
+        "FusedLstm",
+        "FusedVolumeConv",
+        "GlobalAveragePool",
+        "Hardmax",
+        "Interpolate",
+        "LRN",
+        "LogSoftmax",
+        "MaxPool",
+        "Multiply",
+        "Pool",
+        "Recurrence",
+        "Resize",
+        "ScaleShift",
+        "Softmax",
+    }
+)
+"""The operators of the native core; those that are not general compute in float32."""
+
+_WEIGHTS = {
+    "Chain": range(2, 8),
+    "FusedConv": (1, 2),
+    "FusedConvTranspose": (1, 2),
+    "FusedGemm": (1, 2),
+    "FusedLstm": (1, 2, 3),
+    "FusedVolumeConv": (1, 2),
+    "Interpolate": (1, 2),
+    "Recurrence": (1, 2, 3, 4),
+    "ScaleShift": (1, 2),
+}
+"""Operator → which of its inputs are constants; all others are computed."""
+
+_TAKES_BOTH = {"FusedLstm": 4, "Recurrence": 5}
+"""Operator → from which input on it reads a constant like any other tensor."""
+
+
+def check_lowered(graph: Graph) -> Graph:
+    """Return the graph unchanged.
+
+    Raises:
+        PowerlabError: a node, input or output is left that the native core does not take.
+    """
+    for node in graph.nodes:
+        if node.op_type not in LOWERED:
+            raise PowerlabError(f"{node} is left after all passes: the engine runs this operator on constants only.")
+        if node.op_type in GENERAL:
+            continue
+        if graph.tensors[node.outputs[0]].dtype != FLOAT32:
+            raise PowerlabError(
+                f"{node} computes {graph.tensors[node.outputs[0]].dtype}; the engine runs in float32 only."
+            )
+        for index, name in enumerate(node.inputs):
+            if index >= _TAKES_BOTH.get(node.op_type, len(node.inputs)):
+                continue
+            if name and (name in graph.constants) != (index in _WEIGHTS.get(node.op_type, ())):
+                kind = "a constant" if name in graph.constants else "a computed tensor"
+                raise PowerlabError(f"{node} has {kind} as input {index + 1}, which the engine does not take there.")
+    return graph

@@ -1,0 +1,166 @@
+"""Conv becomes FusedConv with explicit padding; zeros a Pad puts around its image become padding too.
+
+A convolution over a row of pixels is one over an image of one row. A transposed one of stride 1 is a convolution with
+its weights turned round; others become FusedConvTranspose, their weights in the order of FusedConv's. Images of three
+axes, and weights that are computed while the network runs, go to general kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from powerlab.engine.ir.constants import derived
+from powerlab.engine.ir.graph import Array, Graph, Node
+from powerlab.engine.ops.activation import NO_CLAMP
+from powerlab.engine.ops.convolution import conv_windows, image_shape, transposed_windows
+from powerlab.engine.ops.moving import padding, pads_zeros
+from powerlab.engine.ops.view import NodeView
+from powerlab.engine.passes.legalize.general_nodes import VOLUME_AXES, as_volume, from_volume, general, numbers
+from powerlab.engine.passes.legalize.views import view_node
+from powerlab.engine.passes.rewriting import Rewriter, rewrite_nodes
+
+_IMAGE_AXES = 4
+
+
+def _conv(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
+    node = view.node
+    windows, shape = conv_windows(view), image_shape(view)
+    if _is_general(view):
+        steps = Steps(windows.strides, windows.pads_given, windows.dilations)
+        constant = all(view.values[index] is not None for index in (1, 2) if view.has(index))
+        if constant and view.values[0] is None and view.integer("group", 1) == 1:
+            return [_over_volume(view, steps)]
+        return _by_general_kernel(view, rewriter, "conv_strided_f32", steps)
+    if len(shape) < _IMAGE_AXES:
+        windows = windows.with_rows()
+    source, extra = _without_pad(node.inputs[0], rewriter) if len(shape) == _IMAGE_AXES else ("", (0, 0, 0, 0))
+    attributes = {
+        "strides": windows.strides,
+        "pads": tuple(own + added for own, added in zip(windows.pads_given, extra, strict=True)),
+        "dilations": windows.dilations,
+        "group": view.integer("group", 1),
+        "clamp": NO_CLAMP,
+    }
+    weight = _with_rows(node.inputs[1], rewriter) if len(shape) < _IMAGE_AXES else node.inputs[1]
+    operands = (weight, node.input(2), "")
+    if len(shape) == _IMAGE_AXES:
+        return [Node("FusedConv", node.name, (source, *operands), node.outputs, attributes)]
+    return _of_row(view, rewriter, "FusedConv", operands, attributes)
+
+
+class Steps(NamedTuple):
+    """How a window moves: one number an axis; of ``pads``, those before the image come first."""
+
+    strides: tuple[int, ...]
+    pads: tuple[int, ...]
+    dilations: tuple[int, ...]
+
+    def numbers(self) -> list[int]:
+        """Return them as kernels over three axes want them."""
+        fill = VOLUME_AXES - 2 - len(self.strides)
+        before = self.pads[: len(self.strides)]
+        return [*(1,) * fill, *self.strides, *(0,) * fill, *before, *(1,) * fill, *self.dilations]
+
+
+def _is_general(view: NodeView) -> bool:
+    """Say whether the kernels in blocks cannot compute a convolution."""
+    if len(view.shape(0)) > VOLUME_AXES:
+        view.fail(f"convolves images of {len(view.shape(0)) - 2} axes; the engine takes up to three")
+    computed = any(view.has(index) and view.values[index] is None for index in (1, 2))
+    return len(view.shape(0)) > _IMAGE_AXES or computed or view.values[0] is not None
+
+
+def _over_volume(view: NodeView, steps: Steps) -> Node:
+    """Return a convolution over volumes of all channels with all, its weights known."""
+    node = view.node
+    attributes = {**steps._asdict(), "clamp": NO_CLAMP}
+    return Node("FusedVolumeConv", node.name, (*node.inputs[:2], node.input(2), ""), node.outputs, attributes)
+
+
+def _by_general_kernel(view: NodeView, rewriter: Rewriter, kernel: str, steps: Steps) -> Sequence[Node]:
+    node = view.node
+    before: list[Node] = []
+    operands = [as_volume(rewriter, name, before) for name in node.inputs[:2]]
+    described = numbers(rewriter, node, view.integer("group", 1), *steps.numbers())
+    made, after = from_volume(rewriter, node.outputs[0])
+    inputs = (*operands, *filter(None, [node.input(2)]), described)
+    return [*before, general(node.name, kernel, inputs, made), *after]
+
+
+def _without_pad(source: str, rewriter: Rewriter) -> tuple[str, tuple[int, int, int, int]]:
+    """Return the tensor before a Pad of height and width, and its (top, left, bottom, right)."""
+    pad = rewriter.producer(source)
+    view = NodeView.of(rewriter.graph, pad) if pad is not None and pad.op_type == "Pad" else None
+    if pad is not None and view is not None and pads_zeros(view):
+        batch, channels, (top, bottom), (left, right) = padding(view)
+        if batch == channels == (0, 0):
+            return pad.inputs[0], (top, left, bottom, right)
+    return source, (0, 0, 0, 0)
+
+
+def _with_rows(weight: str, rewriter: Rewriter) -> str:
+    """Return weights for a row of pixels as those for an image of one row."""
+    outputs, inputs, columns = rewriter.kept(weight).shape
+    wide = (outputs, inputs, 1, columns)
+    return rewriter.constant(f"{weight}.rows", derived(rewriter.kept(weight), wide, partial(np.reshape, shape=wide)))
+
+
+def _of_row(
+    view: NodeView, rewriter: Rewriter, operator: str, operands: tuple[str, ...], attributes: dict[str, object]
+) -> Sequence[Node]:
+    """Return a convolution of the node's row of pixels, seen as an image of one row."""
+    node, output = view.node, view.node.outputs[0]
+    images, channels, columns = view.shape(0)
+    image = rewriter.tensor(f"{output}.image", (images, channels, 1, columns))
+    _, outputs, made_columns = rewriter.graph.shape(output)
+    made = rewriter.tensor(f"{output}.row", (images, outputs, 1, made_columns))
+    return [
+        view_node(f"{node.name}.image", node.inputs[0], image),
+        Node(operator, node.name, (image, *operands), (made,), attributes),
+        view_node(f"{node.name}.shape", made, output),
+    ]
+
+
+def _transposed(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
+    node, windows, shape = view.node, transposed_windows(view), image_shape(view)
+    if _is_general(view):
+        steps = Steps(windows.strides, windows.pads, windows.dilations)
+        return _by_general_kernel(view, rewriter, "conv_transpose_strided_f32", steps)
+    fill = (1,) * (_IMAGE_AXES - len(shape))
+    kernel, strides, dilations = (*fill, *windows.kernel), (*fill, *windows.strides), (*fill, *windows.dilations)
+    image, size = (*fill, *shape[2:]), (*fill, *windows.size)
+    cut = (*(0 for _ in fill), *windows.pads)
+    group, outputs = view.integer("group", 1), rewriter.graph.shape(node.outputs[0])[1]
+    inner = [(length - 1) * step for length, step in zip(kernel, dilations, strict=True)]
+    before = tuple(reach - pad for reach, pad in zip(inner, cut, strict=True))
+    after = tuple(
+        out - 1 + reach - pad - (length - 1) for out, reach, pad, length in zip(size, inner, before, image, strict=True)
+    )
+    convolves = strides == (1, 1) and min(*before, *after) >= 0
+    turned = partial(_in_usual_order, group=group, kernel=kernel, flip=convolves)
+    ordered = (outputs, shape[1] // group, *kernel)
+    weight = rewriter.constant(f"{node.outputs[0]}.weight", derived(view.known(1), ordered, turned))
+    operands = (weight, node.input(2), "")
+    attributes = {"strides": strides, "dilations": dilations, "group": group, "clamp": NO_CLAMP}
+    operator = "FusedConv" if convolves else "FusedConvTranspose"
+    attributes["pads"] = (*before, *after) if convolves else cut
+    if len(shape) == _IMAGE_AXES:
+        return [Node(operator, node.name, (node.inputs[0], *operands), node.outputs, attributes)]
+    return _of_row(view, rewriter, operator, operands, attributes)
+
+
+def _in_usual_order(weights: Array, *, group: int, kernel: tuple[int, ...], flip: bool) -> Array:
+    """Return weights (C, O / groups, ...) as (O, C / groups, kh, kw), each kernel turned round where ``flip`` says."""
+    inputs, outputs = weights.shape[0] // group, weights.shape[1]
+    apart = weights.reshape(group, inputs, outputs, *kernel).transpose(0, 2, 1, 3, 4)
+    ordered = apart.reshape(group * outputs, inputs, *kernel)
+    return np.ascontiguousarray(ordered[:, :, ::-1, ::-1] if flip else ordered)
+
+
+def lower_convolutions(graph: Graph) -> Graph:
+    """Return the graph with FusedConv and FusedConvTranspose as its only convolutions."""
+    return rewrite_nodes(graph, {"Conv": _conv, "ConvTranspose": _transposed})

@@ -1,0 +1,1 @@
+"""Passes that remove or reorder nodes without changing the result: dead nodes, views, nested concatenations."""

@@ -1,0 +1,100 @@
+"""A lowered network: steps over tensors whose layouts are decided and whose addresses are not yet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powerlab.engine.program.choice import Choice
+from powerlab.engine.program.layout import Layout
+from powerlab.engine.program.operand import Operand
+from powerlab.engine.program.storage import Storage
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A storage seen through a layout, ``offset`` floats from the storage's start.
+
+    In steps that are run image by image it moves on by ``shift`` floats from one image to the next.
+    """
+
+    storage: Storage
+    layout: Layout
+    offset: int = 0
+    shift: int = 0
+
+    def seen_as(self, layout: Layout, offset: int = 0) -> Tensor:
+        """Return the same memory through another layout."""
+        return replace(self, layout=layout, offset=self.offset + offset)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """One convolution of a chain; where its operands lie is the kernel's matter, so it has layouts only."""
+
+    x: Layout
+    out: Layout
+    weights: Floats
+    bias: Floats
+    settings: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """One kernel call.
+
+    Attributes:
+        family: what kernel, as the native registry calls it.
+        label: the node it computes.
+        out: what it writes; None where it has operands.
+        x: what it reads; None likewise.
+        y: the residual or second operand.
+        weights: packed for the kernel.
+        bias: one value a channel, filled up to whole blocks.
+        scratch: memory it may use as it likes, one image of the layout for each thread.
+        choice: what was chosen for it, where there was a choice.
+        parts: the convolutions it is made of, where it is a chain.
+        operands: of a general kernel: the tensors it writes, then those it reads.
+        settings: further fields of the native ``Step``.
+    """
+
+    family: str
+    label: str
+    out: Tensor | None = None
+    x: Tensor | None = None
+    y: Tensor | None = None
+    weights: Floats | None = None
+    bias: Floats | None = None
+    scratch: Tensor | None = None
+    choice: Choice | None = None
+    parts: tuple[Part, ...] = ()
+    operands: tuple[Operand, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def tensors(self) -> tuple[Tensor | Operand, ...]:
+        """Return every tensor the step touches."""
+        views = tuple(tensor for tensor in (self.out, self.x, self.y, self.scratch) if tensor is not None)
+        return (*views, *self.operands)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Program:
+    """A network ready to get its addresses.
+
+    Attributes:
+        steps: in the order they run.
+        hidden_inputs: constants that steps read as if they were inputs; they follow the real inputs.
+        looped: how many steps, from the first on, are run image by image.
+        images: of how many images.
+    """
+
+    steps: tuple[Step, ...]
+    hidden_inputs: tuple[Floats, ...]
+    looped: int = 0
+    images: int = 1

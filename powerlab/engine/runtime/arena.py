@@ -1,0 +1,77 @@
+"""The memory arena: storages whose lifetimes do not touch share addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powerlab.engine.program.layout import divide_up
+from powerlab.engine.program.program import Step
+from powerlab.engine.program.storage import Space, Storage
+
+ALIGNMENT_FLOATS = 16
+"""64 bytes: a cache line, and the widest vector."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arena:
+    """Where each storage of the arena begins.
+
+    Attributes:
+        floats: size of the whole arena.
+        offsets: number of a storage -> floats from the arena's start.
+    """
+
+    floats: int
+    offsets: dict[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Lifetime:
+    """Steps ``first`` to ``last`` (both included) in which a storage holds something."""
+
+    storage: Storage
+    first: int
+    last: int
+
+
+def lifetimes(steps: Sequence[Step]) -> list[Lifetime]:
+    """Return the lifetime of every storage of the arena, from the first step that touches it to the last.
+
+    What steps that are run image by image write for later ones is alive from the beginning: while the first steps work
+    on the second image, the last ones have written the first.
+    """
+    found: dict[int, Lifetime] = {}
+    for index, step in enumerate(steps):
+        for tensor in step.tensors():
+            storage = tensor.storage
+            if storage.space is Space.ARENA:
+                known = found.get(storage.number)
+                first = 0 if tensor.shift else index
+                found[storage.number] = Lifetime(storage, min(first, known.first) if known else first, index)
+    return list(found.values())
+
+
+def lay_out(steps: Sequence[Step]) -> Arena:
+    """Place every storage, the largest first, at the lowest address free during its whole lifetime."""
+    placed = np.zeros((4, 0), np.int64)  # begin, end, first and last step of each, in the order of begins
+    offsets: dict[int, int] = {}
+    for life in sorted(lifetimes(steps), key=lambda life: (-life.storage.floats, life.first)):
+        floats = divide_up(life.storage.floats, ALIGNMENT_FLOATS) * ALIGNMENT_FLOATS
+        begins, ends, firsts, lasts = placed
+        alive = (firsts <= life.last) & (lasts >= life.first)
+        begin = _lowest_gap(begins[alive], ends[alive], floats)
+        row = np.array((begin, begin + floats, life.first, life.last))
+        placed = np.insert(placed, np.searchsorted(begins, begin), row, axis=1)
+        offsets[life.storage.number] = begin
+    return Arena(floats=int(placed[1].max(initial=0)), offsets=offsets)
+
+
+def _lowest_gap(begins: NDArray[np.int64], ends: NDArray[np.int64], floats: int) -> int:
+    """Return where the lowest gap of ``floats`` begins between pieces in the order of their begins, or behind them."""
+    reached = np.maximum.accumulate(np.concatenate(([0], ends)))
+    (wide,) = np.nonzero(begins - reached[:-1] >= floats)
+    return int(reached[wide[0] if wide.size else -1])

@@ -1,0 +1,144 @@
+"""From a lowered program to the native plan: addresses are decided and weights handed over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from powerlab.engine.codegen.pack import ALIGNMENT_BYTES, aligned_floats
+from powerlab.engine.program.layout import Layout
+from powerlab.engine.program.operand import Operand
+from powerlab.engine.program.program import Floats, Part, Program, Step, Tensor
+from powerlab.engine.program.storage import Space, Storage
+from powerlab.engine.runtime.arena import Arena, lay_out, lifetimes
+from powerlab.engine.runtime.memory import check_memory
+from powerlab.engine.target.tiers import Tier, native_engine
+
+_FLOAT_BYTES = 4
+_OPERANDS = ("x", "y", "out", "scratch")
+_VIEW_FIELDS = ("n", "c", "h", "w", "blocks", "pixel", "row", "plane", "image")
+_HALO_FIELDS = ("top", "left", "bottom", "right")
+
+_TAIL_FLOATS = 64
+"""Zeros behind constants, for vector loads and for prefetches that run past the end: those a plan's own copies have."""
+
+
+def build_plan(program: Program, tier: Tier, threads: int, spin_us: int) -> Any:
+    """Return the native ``Plan`` of ``program``.
+
+    Args:
+        program: what to run.
+        tier: the kernels to use.
+        threads: threads of the plan's own pool, the caller of ``run`` being one.
+        spin_us: how long a waiting thread spins before it sleeps, in microseconds.
+
+    Raises:
+        PowerlabError: the arena is larger than the memory there is.
+    """
+    (plan,) = build_plans(program, tier, threads, spin_us, 1)
+    return plan
+
+
+def build_plans(program: Program, tier: Tier, threads: int, spin_us: int, count: int) -> list[Any]:
+    """Return ``count`` native plans of ``program``, which share its weights: see :func:`build_plan`."""
+    native = native_engine()
+    largest = max((life.storage.floats for life in lifetimes(program.steps)), default=0)
+    check_memory(_FLOAT_BYTES * largest, "the model", "its activations")
+    arena = lay_out(program.steps)
+    check_memory(_FLOAT_BYTES * arena.floats * count, "the model", "its activations")
+    plans = [
+        native.Plan(tier=tier.name, threads=threads, arena_floats=arena.floats, spin_ns=spin_us * 1000)
+        for _ in range(count)
+    ]
+    for plan in plans:
+        plan.loop(steps=program.looped, images=program.images)
+    for step in program.steps:
+        shared = step if count == 1 else _shareable(step)
+        for plan in plans:
+            _add(native, plan, arena, shared)
+    return plans
+
+
+def _shareable(step: Step) -> Step:
+    """Return the step with constants that lie as a plan keeps them, so that every plan has the same and no copy."""
+    parts = tuple(replace(part, weights=_kept(part.weights), bias=_kept(part.bias)) for part in step.parts)
+    weights = None if step.weights is None else _kept(step.weights)
+    return replace(step, weights=weights, bias=None if step.bias is None else _kept(step.bias), parts=parts)
+
+
+def _kept(values: Floats) -> Floats:
+    if values.ctypes.data % ALIGNMENT_BYTES == 0 and values.flags.c_contiguous:
+        return values
+    aligned = aligned_floats(values.size + _TAIL_FLOATS)
+    aligned[: values.size] = values.reshape(-1)
+    aligned[values.size :] = 0
+    return aligned[: values.size]
+
+
+def _add(native: Any, plan: Any, arena: Arena, step: Step) -> None:
+    layouts = {name: tensor.layout for name in _OPERANDS if (tensor := getattr(step, name)) is not None}
+    plan.add(
+        family=step.family,
+        label=step.label,
+        step=_described(native, step.settings, layouts),
+        x=_place(native, arena, step.x),
+        y=_place(native, arena, step.y),
+        out=_place(native, arena, step.out),
+        scratch=_place(native, arena, step.scratch),
+        weights=_constant(plan, step.weights),
+        bias=_constant(plan, step.bias),
+        parts=[_part(native, plan, part) for part in step.parts],
+        operands=[_operand(native, arena, operand) for operand in step.operands],
+    )
+
+
+def _part(native: Any, plan: Any, part: Part) -> Any:
+    described = _described(native, part.settings, {"x": part.x, "out": part.out})
+    return native.Part(step=described, weights=_constant(plan, part.weights), bias=_constant(plan, part.bias))
+
+
+def _described(native: Any, settings: Mapping[str, Any], layouts: Mapping[str, Layout]) -> Any:
+    """Return a native ``Step`` without weights."""
+    described = native.Step()
+    for name, value in settings.items():
+        setattr(described, name, value)
+    for name, layout in layouts.items():
+        setattr(described, name, _view(native, layout))
+    return described
+
+
+def _operand(native: Any, arena: Arena, operand: Operand) -> Any:
+    place = _place_of(native, arena, operand.storage, operand.offset * operand.element.floats, 0)
+    return native.operand(
+        element=getattr(native.Element, operand.element.value),
+        sizes=list(operand.sizes),
+        strides=list(operand.strides),
+        place=place,
+    )
+
+
+def _constant(plan: Any, values: Floats | None) -> int:
+    return -1 if values is None else int(plan.add_constant(values))
+
+
+def _view(native: Any, layout: Layout) -> Any:
+    view = native.View()
+    for name in _VIEW_FIELDS:
+        setattr(view, name, getattr(layout, name))
+    for name in _HALO_FIELDS:
+        setattr(view, name, getattr(layout.halo, name))
+    return view
+
+
+def _place(native: Any, arena: Arena, tensor: Tensor | None) -> Any:
+    if tensor is None:
+        return native.Place()
+    return _place_of(native, arena, tensor.storage, tensor.offset + tensor.layout.start, tensor.shift)
+
+
+def _place_of(native: Any, arena: Arena, storage: Storage, offset: int, shift: int) -> Any:
+    if storage.space is Space.ARENA:
+        offset += arena.offsets[storage.number]
+    space = getattr(native.Space, storage.space.value)
+    return native.Place(space=space, offset=offset, index=storage.index, shift=shift)

@@ -1,0 +1,1 @@
+"""Latency percentiles and what a finite number of queries proves about them."""

@@ -1,0 +1,1 @@
+"""What is recorded beside a run: power rails, clocks, background load, device state."""

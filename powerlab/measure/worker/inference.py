@@ -1,0 +1,90 @@
+"""One inference: a batch, or the slices of a batch at the same time.
+
+An engine that cuts batches itself gets the whole batch. Any other is loaded once for each slice, and so is every engine
+where inputs are prepared inside the timed part: slices prepare their own at the same time, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powerlab.backends.base import Backend, LoadOptions
+from powerlab.backends.registry import cuts_batches, load
+from powerlab.domain.workload import Preparation, Workload
+from powerlab.measure.preprocessing import Pictures, picture_input
+
+Tensors = dict[str, NDArray[np.float32]]
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """A part of the batch: the engine that computes it, and what its inputs come from."""
+
+    backend: Backend
+    inputs: Callable[[], Tensors]
+
+    def run(self) -> Tensors:
+        """Run it once."""
+        return self.backend.run(self.inputs())
+
+
+class Slices:
+    """The slices of a batch. The calling thread runs the first one, and a thread of its own each other one."""
+
+    def __init__(self, slices: Sequence[Slice]) -> None:
+        self._first, *self._others = slices
+        self._threads = ThreadPoolExecutor(len(self._others)) if self._others else None
+
+    def run(self) -> list[Tensors]:
+        """Run all of them once and return their outputs: slice after slice what the whole batch's outputs would be."""
+        if self._threads is None:
+            return [self._first.run()]
+        others = [self._threads.submit(other.run) for other in self._others]
+        return [self._first.run(), *(other.result() for other in others)]
+
+    def close(self) -> None:
+        """End the threads when what they run has ended."""
+        if self._threads is not None:
+            self._threads.shutdown()
+
+
+def load_slices(backend_module: str, workload: Workload, threads: int, spin_us: int | None, seed: int) -> Slices:
+    """Load a workload's model for all slices, each with its share of the threads, but one thread at least.
+
+    Raises:
+        PowerlabError: the model cannot be run as asked, with the reason.
+    """
+    engines = workload.slices
+    if engines > 1 and workload.preparation is Preparation.OUTSIDE and cuts_batches(backend_module):
+        engines = 1
+    slices_each = workload.slices // engines
+    options = LoadOptions(
+        model=workload.model,
+        batch_size=workload.batch_size // engines,
+        threads=slices_each * max(1, threads // workload.slices),
+        precision=workload.precision,
+        spin_us=spin_us,
+        slices=slices_each,
+    )
+    return Slices(
+        [
+            Slice(backend, _inputs(workload, backend, seed + number))
+            for number, backend in enumerate(load(backend_module, options) for _ in range(engines))
+        ]
+    )
+
+
+def _inputs(workload: Workload, backend: Backend, seed: int) -> Callable[[], Tensors]:
+    """Return what gives a slice its inputs: made once, or prepared from pictures every time."""
+    made = backend.inputs(seed)
+    if workload.preparation is Preparation.OUTSIDE:
+        return lambda: made
+    name = picture_input(workload.model, made)
+    count, channels, height, width = made[name].shape
+    pictures = Pictures((count, channels, height, width), seed)
+    return lambda: {name: pictures.prepared()}

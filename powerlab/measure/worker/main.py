@@ -1,0 +1,151 @@
+"""The process that runs the engine: ``python -m powerlab.measure.worker.main REPLY_FD``.
+
+It may crash without hurting the sweep. Requests come on standard input; replies go to a pipe of their own, because
+an engine may print whatever it likes.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from array import array
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from powerlab.boards.simulator import Pacer, pacer
+from powerlab.domain.errors import PowerlabError
+from powerlab.measure.layers.messages import FindCeilings, LoadLayers, RepeatStep
+from powerlab.measure.scenarios.loops import back_to_back, timed_window
+from powerlab.measure.worker.inference import load_slices
+from powerlab.measure.worker.messages import (
+    Broken,
+    Load,
+    Measure,
+    Ready,
+    Refused,
+    Reply,
+    Show,
+    Shown,
+    Timed,
+    WarmUp,
+    encode,
+    read_request,
+)
+from powerlab.sysroot import Sysroot
+
+if TYPE_CHECKING:
+    from powerlab.measure.layers.bench import Bench
+
+
+class Job:
+    """A loaded model and what its inferences run in."""
+
+    def __init__(self, request: Load) -> None:
+        self._pace: Pacer = pacer(Sysroot(Path(request.sysroot)), request.threads)
+        self._inferences = request.workload.inferences_per_query
+        self._slices = load_slices(
+            request.backend_module, request.workload, self._pace.host_threads, request.spin_us, request.seed
+        )
+
+    def close(self) -> None:
+        """Take the load off a simulated board, and end what runs beside this thread."""
+        self._pace.close()
+        self._slices.close()
+
+    def answer(self) -> None:
+        """Answer one query."""
+        for _ in range(self._inferences):
+            with self._pace.inference():
+                self._slices.run()
+
+    def carry_out(self, request: WarmUp | Measure | Show) -> Reply:
+        """Do what is asked for with the loaded model."""
+        match request:
+            case WarmUp():
+                return self.warm_up(request)
+            case Measure():
+                return self.measure(request)
+            case Show():
+                return self.show()
+
+    def warm_up(self, request: WarmUp) -> Ready:
+        """Answer untimed queries, at least one."""
+        begin_ns = time.monotonic_ns()
+        _, ends = back_to_back(self.answer, begin_ns + round(request.duration_s * 1e9), min_count=1)
+        return Ready(inference_s=(ends[-1] - begin_ns) / 1e9 / len(ends))
+
+    def measure(self, request: Measure) -> Timed:
+        """Answer the queries of a timed window."""
+        starts, ends = timed_window(self.answer, request)
+        return Timed(start_ns=_little_endian(starts), end_ns=_little_endian(ends))
+
+    def show(self) -> Shown:
+        """Run one inference, as fast as the host can, and return its outputs."""
+        return Shown(
+            outputs=[
+                {name: (value.shape, value.astype("<f4").tobytes()) for name, value in outputs.items()}
+                for outputs in self._slices.run()
+            ]
+        )
+
+
+def _little_endian(values: array[int]) -> bytes:
+    if sys.byteorder == "big":
+        values.byteswap()
+    return values.tobytes()
+
+
+def _bench() -> Bench:
+    """Return a bench for single steps; whoever runs another engine need not load the built-in one."""
+    from powerlab.measure.layers.bench import Bench
+
+    return Bench()
+
+
+def serve(requests: BinaryIO, replies: BinaryIO) -> None:
+    """Answer requests until they end; an error is an answer, and the last one."""
+    job: Job | None = None
+    bench: Bench | None = None
+    try:
+        while (request := read_request(requests)) is not None:
+            reply: Reply = Ready()
+            try:
+                match request:
+                    case Load():
+                        job = Job(request)
+                    case WarmUp() | Measure() | Show() if job is not None:
+                        reply = job.carry_out(request)
+                    case LoadLayers() | RepeatStep() | FindCeilings():
+                        bench = bench or _bench()
+                        reply = bench.answer(request)
+                    case _:
+                        reply = Broken(detail="no model is loaded")
+            except PowerlabError as error:
+                reply = Refused(sentence=str(error))
+            except Exception as error:
+                reply = Broken(detail=f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
+            replies.write(encode(reply))
+            replies.flush()
+            if isinstance(reply, (Refused, Broken)):
+                return
+    finally:
+        if bench is not None:
+            bench.close()
+        if job is not None:
+            job.close()
+
+
+def main() -> None:
+    """Serve the process that started this one; SIGTERM ends it in an orderly way, between two inferences."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    requests = os.fdopen(os.dup(0), "rb")
+    with open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+    with requests, os.fdopen(int(sys.argv[1]), "wb") as replies:
+        serve(requests, replies)
+
+
+if __name__ == "__main__":
+    main()

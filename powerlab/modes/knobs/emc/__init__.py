@@ -1,0 +1,1 @@
+"""The knob ``emc``: the cap of a Jetson's memory clock."""

@@ -1,0 +1,1 @@
+"""The knob ``jetson_clocks``, through NVIDIA's own program."""

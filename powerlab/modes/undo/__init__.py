@@ -1,0 +1,1 @@
+"""What makes every change reversible: journal, lock, signal masking, and restoring after a crash."""

@@ -1,0 +1,4 @@
+"""How rails are sampled.
+
+The recorder, its threads, counters, and sensors' real update periods. Start at :mod:`.recorder`.
+"""

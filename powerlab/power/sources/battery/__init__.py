@@ -1,0 +1,1 @@
+"""A laptop's batteries as a power source."""

@@ -1,0 +1,1 @@
+"""Power and energy files of hwmon chips as a power source."""

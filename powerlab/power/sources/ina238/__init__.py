@@ -1,0 +1,1 @@
+"""The INA238 family of power monitors as a power source."""

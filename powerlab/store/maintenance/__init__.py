@@ -1,0 +1,1 @@
+"""What a server does for its database in the background: partitions, retention, summaries."""

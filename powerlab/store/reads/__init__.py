@@ -1,0 +1,1 @@
+"""Everything that only reads the database, one subject a file."""

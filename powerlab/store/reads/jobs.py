@@ -1,0 +1,65 @@
+"""What readers ask of the queue of jobs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Select, select, tuple_
+from sqlalchemy.orm import Session
+
+from powerlab.protocol.records import JobRecord, SweepState
+from powerlab.store.errors import NotFoundError
+from powerlab.store.reads.convert import JOB, to_job
+from powerlab.store.reads.eligible_names import candidate_names
+from powerlab.store.reads.queue import of_device
+from powerlab.store.tables import DeviceRow, JobRow, SweepRow
+
+_JOBS = (
+    select(*JOB)
+    .outerjoin(SweepRow, SweepRow.id == JobRow.sweep_id)
+    .outerjoin(DeviceRow, DeviceRow.id == SweepRow.device_id)
+)
+"""Outer joins, though every job has its sweep and that its device: the planner then begins with the jobs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobFilter:
+    """Which jobs are wanted; None asks for all. ``after`` is the (created_at, id) of the last one seen."""
+
+    state: SweepState | None = None
+    device_id: str | None = None
+    sweep_id: str | None = None
+    submitter: str | None = None
+    limit: int | None = None
+    after: tuple[datetime, str] | None = None
+
+
+def list_jobs(session: Session, wish: JobFilter) -> list[JobRecord]:
+    """Return jobs, newest first."""
+    wanted = _JOBS.order_by(JobRow.created_at.desc(), JobRow.id.desc()).limit(wish.limit)
+    if wish.state is not None:
+        wanted = wanted.where(JobRow.state == wish.state.value)
+    if wish.device_id is not None:
+        wanted = wanted.where(of_device(wish.device_id))
+    if wish.sweep_id is not None:
+        wanted = wanted.where(JobRow.sweep_id == wish.sweep_id)
+    if wish.submitter is not None:
+        wanted = wanted.where(SweepRow.submitter == wish.submitter)
+    if wish.after is not None:
+        wanted = wanted.where(tuple_(JobRow.created_at, JobRow.id) < wish.after)
+    return _records(session, wanted)
+
+
+def job(session: Session, job_id: str) -> JobRecord:
+    """Return one job; raises NotFoundError."""
+    for found in _records(session, _JOBS.where(JobRow.id == job_id)):
+        return found
+    raise NotFoundError(f"there is no job {job_id!r}; GET /api/v1/jobs lists them.")
+
+
+def _records(session: Session, wanted: Select[*tuple[Any, ...]]) -> list[JobRecord]:
+    rows = session.execute(wanted).all()
+    names = candidate_names(session, [row.sweep_id for row in rows if row.chosen])
+    return [to_job(row, names.get(row.sweep_id, ())) for row in rows]

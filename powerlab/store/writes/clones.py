@@ -1,0 +1,43 @@
+"""A stored sweep asked for once more, with changes."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from powerlab.domain.choices import meant
+from powerlab.domain.errors import PowerlabError
+from powerlab.domain.sweep import SweepPlan
+from powerlab.protocol.messages import CloneRequest, SweepRequest
+from powerlab.protocol.wire import from_document, to_document
+from powerlab.store.reads import queries
+from powerlab.store.tables import SweepRow
+
+
+def cloned(session: Session, sweep_id: str, wish: CloneRequest) -> SweepRequest:
+    """Return the request for a sweep like a stored one.
+
+    Raises:
+        NotFoundError: there is no such sweep.
+        PowerlabError: a change names no field of a plan, or gives it a value that is none for it.
+    """
+    original = queries.sweep(session, sweep_id)
+    names = [field.name for field in fields(SweepPlan)]
+    for name in wish.changes:
+        if name not in names:
+            raise PowerlabError(f"a plan has no {name!r}{meant(name, names)}; it has: {', '.join(names)}.")
+    device_id = wish.device_id or (None if original.any_of else original.device_id)
+    return SweepRequest(
+        device_id=device_id,
+        any_of=None if device_id else original.any_of,
+        plan=from_document({**to_document(original.plan), **wish.changes}, SweepPlan),
+        priority=original.priority if wish.priority is None else wish.priority,
+    )
+
+
+def newest_clone(session: Session, sweep_id: str) -> str | None:
+    """Return the sweep that was cloned last from a sweep, None where none was."""
+    wanted = select(SweepRow.id).where(SweepRow.cloned_from == sweep_id)
+    return session.scalar(wanted.order_by(SweepRow.created_at.desc(), SweepRow.id.desc()).limit(1))
