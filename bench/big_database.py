@@ -33,7 +33,7 @@ from bulk.loading import Loader
 from bulk.questions import Question, group_of, known, questions
 from sqlalchemy import text
 
-from powerlab.cli.serving import compose, settle
+from powerlab.cli.commands.serve.server import compose, settle
 from powerlab.store import Store, open_store
 from powerlab.store.database import WRITE_OPTION
 from powerlab.store.maintenance.partitions import make_months, month_of

@@ -37,7 +37,7 @@ def page() -> str:
     kept = {name: os.environ.get(name) for name in ("COLUMNS", "NO_COLOR")}
     os.environ.update(COLUMNS="100", NO_COLOR="1")
     try:
-        return _HEAD + "\n".join(_sections(cli._parser(), 2))
+        return _HEAD + "\n".join(_sections(cli.parser(), 2))
     finally:
         for name, value in kept.items():
             if value is None:

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from powerlab.cli.demo_plan import demo_plan
+from powerlab.cli.commands.demo.plan import demo_plan
 from powerlab.domain.device import Capabilities
 from powerlab.domain.mode import CURRENT_MODE, ModeOrigin, PowerMode
 from powerlab.domain.preflight import check_plan

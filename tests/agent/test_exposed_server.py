@@ -15,7 +15,7 @@ import pytest
 import urllib3
 
 from powerlab import cli
-from powerlab.cli.exposure import Exposure
+from powerlab.cli.commands.serve.listen_policy import Exposure
 from powerlab.domain.errors import PowerlabError
 from powerlab.protocol.access import Role, TokenRequest
 from powerlab.protocol.messages import EnrolRequest

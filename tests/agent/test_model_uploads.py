@@ -17,8 +17,8 @@ from onnx import helper, numpy_helper
 
 from onnx_bytes import sha256
 from powerlab import cli
-from powerlab.cli import model_api
-from powerlab.cli.model_api import ModelApi
+from powerlab.client import models
+from powerlab.client.models import ModelApi
 from powerlab.client.transport import Transport
 from powerlab.domain.errors import PowerlabError
 from small_network import write_small_network
@@ -87,7 +87,7 @@ def test_a_killed_upload_goes_on_where_it_was(server: Any, tmp_path: Path, monke
     died = subprocess.run([sys.executable, "-c", UPLOAD_AND_DIE, server.url, str(path)], check=False)
     assert died.returncode == -9
     moves: list[int] = []
-    monkeypatch.setattr(model_api, "PART_BYTES", 100_000)
+    monkeypatch.setattr(models, "PART_BYTES", 100_000)
     record = ModelApi(Transport(server.url)).upload(path, "net", lambda done, _: moves.append(done))
     assert record.complete
     assert moves[0] == KILLED_AT
@@ -100,7 +100,7 @@ def test_a_killed_upload_goes_on_where_it_was(server: Any, tmp_path: Path, monke
 
 def test_a_server_that_is_killed_meanwhile_costs_a_wait(server: Any, tmp_path: Path, monkeypatch: Any) -> None:
     path = write_model(tmp_path / "net.onnx", seed=2)
-    monkeypatch.setattr(model_api, "PART_BYTES", 100_000)
+    monkeypatch.setattr(models, "PART_BYTES", 100_000)
     starting: list[threading.Thread] = []
 
     def moved(done: int, _: int) -> None:
@@ -117,14 +117,14 @@ def test_a_server_that_is_killed_meanwhile_costs_a_wait(server: Any, tmp_path: P
 
 
 def test_a_server_that_stays_away_is_a_sentence(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(model_api, "_FIRST_WAIT_S", 0.001)
+    monkeypatch.setattr(models, "_FIRST_WAIT_S", 0.001)
     path = write_small_network(tmp_path / "net.onnx")
     with pytest.raises(PowerlabError, match="no powerlab server answers"):
         ModelApi(Transport("http://127.0.0.1:9")).upload(path, "net", lambda *_: None)
 
 
 def test_a_file_that_changes_meanwhile_is_a_sentence(server: Any, tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(model_api, "PART_BYTES", 100_000)
+    monkeypatch.setattr(models, "PART_BYTES", 100_000)
     for seed, change, words in ((3, b"", "became shorter"), (4, bytes(900_000), "thrown away")):
         path = write_model(tmp_path / "net.onnx", seed)
 

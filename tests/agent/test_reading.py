@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from powerlab.cli import consoles, main
+from powerlab.cli import main
+from powerlab.cli.output import console
 from powerlab.domain.run import Run
 from powerlab.protocol.messages import EnrolmentCodeRequest, EnrolRequest, SweepRequest
 from powerlab.protocol.wire import decode
@@ -52,8 +53,8 @@ def source(request: pytest.FixtureRequest, server: Any, stored: object) -> Sourc
 @pytest.fixture
 def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
     """Print as at a terminal of 80 columns."""
-    monkeypatch.setattr(consoles, "table_console", lambda: Console(width=80))
-    for module in ("run_listing", "sweeping"):
+    monkeypatch.setattr(console, "table_console", lambda: Console(width=80))
+    for module in ("commands.runs", "commands.sweep.requests"):
         monkeypatch.setattr(f"powerlab.cli.{module}.table_console", lambda: Console(width=80))
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from powerlab.analysis.best import GOALS, best_points, pareto_front
 from powerlab.analysis.summary import combine, summarise
-from powerlab.cli.report import answer
+from powerlab.cli.output.sweep_report import answer
 from powerlab.domain.quantity import METRICS, Metric, Provenance
 from powerlab.domain.statistics import mean_half_width
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from powerlab.analysis.rounding import LOPSIDED, MOST_DECIMALS, interval_decimals, lopsided, significant_decimals
-from powerlab.cli.tables import format_figure
+from powerlab.cli.output.sweep_table import format_figure
 from powerlab.domain.quantity import Metric, Provenance
 from powerlab_dashboards.format import shown
 

@@ -8,8 +8,9 @@ import pytest
 
 from powerlab.backends import packages
 from powerlab.backends.packages import PACKAGES
-from powerlab.cli import engines_here, main
-from powerlab.cli.engines_here import refuses_here, with_engines_here
+from powerlab.cli import main
+from powerlab.cli.commands.profile import engines as engines_here
+from powerlab.cli.commands.profile.engines import refuses_here, with_engines_here
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.sweep import SweepPlan
 

@@ -11,7 +11,7 @@ import uvicorn
 from playwright.sync_api import Browser, BrowserContext, Page, Request, sync_playwright
 
 from layer_profiles import layer_profile
-from powerlab.cli.serving import compose
+from powerlab.cli.commands.serve.server import compose
 from powerlab.domain.layers import Roof
 from powerlab_api.settings import Settings
 from tests.dashboards import plausible

@@ -10,8 +10,8 @@ from playwright.sync_api import Browser, Page, expect
 
 from access_world import new_token
 from powerlab.access.session_cookie import COOKIE
-from powerlab.cli.exposure import Exposure
-from powerlab.cli.serving import compose, settings_of
+from powerlab.cli.commands.serve.listen_policy import Exposure
+from powerlab.cli.commands.serve.server import compose, settings_of
 from powerlab.protocol.access import Role
 from powerlab.store import Store, open_store
 from served import served

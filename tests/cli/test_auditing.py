@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from powerlab import cli
-from powerlab.cli import auditing
+from powerlab.cli.commands import audit as audit_body
 from powerlab.client.transport import Transport
 from powerlab.domain.run import Verdict
 from powerlab.measure.audit.audit import Audit, audit, audit_of_damaged
@@ -109,4 +109,4 @@ def test_a_results_file_holds_no_samples(tmp_path, capsys):
 
 
 def test_every_ruling_has_a_word_and_a_colour():
-    assert set(auditing._VERBS) == set(auditing._STYLES) == set(auditing.Ruling)
+    assert set(audit_body._VERBS) == set(audit_body._STYLES) == set(audit_body.Ruling)

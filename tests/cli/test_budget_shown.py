@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from powerlab.analysis.budget import RULE
 from powerlab.analysis.carbon import Factors
 from powerlab.cli import main
-from powerlab.cli.factors import factors_from
-from powerlab.cli.local_store import begin
-from powerlab.cli.report import document
+from powerlab.cli.arguments.carbon_and_cost import factors_from
+from powerlab.cli.output.sweep_report import document
+from powerlab.cli.stored.local_database import begin
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.quantity import Metric, Provenance
 from powerlab.domain.run import Contribution, EffectKind

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from powerlab.cli import EXIT_USAGE, main
-from powerlab.cli.local_store import begin
-from powerlab.cli.report import document
-from powerlab.cli.results import ResultsFile
+from powerlab.cli.output.sweep_report import document
+from powerlab.cli.stored.local_database import begin
+from powerlab.cli.stored.results_file import ResultsFile
 from powerlab.domain.sweep import SweepPlan
 from powerlab.store import open_store
 from server_examples import capabilities, device

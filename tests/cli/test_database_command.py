@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text
 
 from powerlab import cli
-from powerlab.cli import retiring
+from powerlab.cli.commands.database import retire as retire_command
 from powerlab.store import Store, open_store
 from powerlab.store.traces.registry import open_traces
 from server_examples import RAIL, Clock, make_trace
@@ -87,7 +87,7 @@ def test_a_database_that_is_in_use_is_a_sentence(
     fill(open_store(database, OLD))
     monkeypatch.setattr("powerlab.store.database._BUSY_TIMEOUT_MS", 10)
     opened = open_store(database)
-    monkeypatch.setattr(retiring, "open_existing", lambda _: opened)
+    monkeypatch.setattr(retire_command, "open_existing", lambda _: opened)
     with closing(open_store(database)) as other, other.write():
         assert retire("--keep-traces", "12") == cli.EXIT_USAGE
     assert "the database is in use or away (database is locked); try again." in capsys.readouterr().err

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import pytest
 
 from powerlab import cli
-from powerlab.cli.device_handling import waiting
+from powerlab.cli.commands.devices.actions import waiting
 from powerlab.protocol.messages import Backlog, EnrolmentCodeRequest, EnrolRequest
 from powerlab.protocol.records import BacklogRecord
 from powerlab.store import Store
@@ -34,7 +34,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Stor
 
 @pytest.fixture(autouse=True)
 def server(served: tuple[str, Store], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("powerlab.cli.servers.DEFAULT_SERVER", served[0])
+    monkeypatch.setattr("powerlab.cli.arguments.server.DEFAULT_SERVER", served[0])
     monkeypatch.delenv("POWERLAB_SERVER", raising=False)
 
 

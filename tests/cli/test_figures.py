@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from powerlab.analysis.dimensions import in_words
 from powerlab.analysis.rounding import LOPSIDED
-from powerlab.cli.tables import format_figure, format_number
+from powerlab.cli.output.sweep_table import format_figure, format_number
 from powerlab.domain.quantity import METRICS, Metric, Provenance
 from powerlab.domain.sweep import Point
 from powerlab.domain.workload import Workload

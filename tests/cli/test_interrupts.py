@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from powerlab.cli.interrupts import orderly_ends, uninterrupted
+from powerlab.cli.process.interrupts import orderly_ends, uninterrupted
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from layer_profiles import figure, layer_profile
-from powerlab.cli.layer_tables import layer_table, layer_words
+from powerlab.cli.commands.layers.table import layer_table, layer_words
 from powerlab.domain.layers import LayerProfile, Roof
 from powerlab.domain.quantity import Provenance
 from powerlab.domain.run import Finding, Verdict

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from layer_profiles import layer_profile
-from powerlab.cli import layering
-from powerlab.cli.layering import layers_document
+from powerlab.cli.commands.layers import measure
+from powerlab.cli.commands.layers.measure import layers_document
 from powerlab.domain.mode import CURRENT_MODE, PowerMode
 from powerlab.domain.power import RailQuantity
 from powerlab.domain.run import Finding, Verdict
@@ -31,23 +31,23 @@ def able(*modes: PowerMode):
 
 
 def test_without_a_wish_all_cores_compute():
-    assert layering._plan(words(), device(cores=6), able()).threads == (6,)
+    assert measure._plan(words(), device(cores=6), able()).threads == (6,)
 
 
 def test_a_mode_with_fewer_cores_is_given_no_more_threads_than_it_has():
     small = PowerMode(name="SMALL", online_cores=2)
-    assert layering._plan(words(modes="current,SMALL"), device(cores=6), able(small)).threads == (2,)
+    assert measure._plan(words(modes="current,SMALL"), device(cores=6), able(small)).threads == (2,)
 
 
 def test_all_modes_are_those_that_need_no_reboot():
     reboot = PowerMode(name="REBOOT", requires_reboot=True)
-    plan = layering._plan(words(modes="all"), device(), able(PowerMode(name="SLOW"), reboot))
+    plan = measure._plan(words(modes="all"), device(), able(PowerMode(name="SLOW"), reboot))
     assert plan.modes == (CURRENT_MODE.name, "SLOW")
     assert len(plan.points()) == 2
 
 
 def test_words_become_the_plan():
-    plan = layering._plan(words(threads=3, batch=8, seconds_per_layer=0.5, idle=1.0, seed=9), device(), able())
+    plan = measure._plan(words(threads=3, batch=8, seconds_per_layer=0.5, idle=1.0, seed=9), device(), able())
     assert (plan.threads, plan.batch_sizes, plan.duration_s, plan.idle_s, plan.seed) == ((3,), (8,), 0.5, 1.0, 9)
 
 
@@ -63,22 +63,22 @@ def meter_of(*periods_s: float) -> Meter:
     ("periods_s", "window_s"), [((), 2.0), ((0.0,), 2.0), ((0.001, 0.01), 2.0), ((0.1, 0.25), 5.3), ((1.0,), 21.0)]
 )
 def test_a_window_suits_the_slowest_sensor(periods_s, window_s, capsys):
-    plan = layering._plan(words(), device(), able())
-    assert layering._window_s(words(), plan, meter_of(*periods_s)) == window_s
+    plan = measure._plan(words(), device(), able())
+    assert measure._window_s(words(), plan, meter_of(*periods_s)) == window_s
     assert capsys.readouterr().err == ""
 
 
 def test_a_window_that_is_too_short_is_kept_and_said_to_be(capsys):
     asked = words(seconds_per_layer=0.5)
-    plan = layering._plan(asked, device(), able())
-    assert layering._window_s(asked, plan, meter_of(0.1)) == 0.5
+    plan = measure._plan(asked, device(), able())
+    assert measure._window_s(asked, plan, meter_of(0.1)) == 0.5
     assert "every 0.1 s, so a layer wants 2.1 s" in capsys.readouterr().err
 
 
 def test_a_window_that_is_long_enough_is_nobodys_concern(capsys):
     asked = words(seconds_per_layer=3.0)
-    plan = layering._plan(asked, device(), able())
-    assert layering._window_s(asked, plan, meter_of(0.1)) == 3.0
+    plan = measure._plan(asked, device(), able())
+    assert measure._window_s(asked, plan, meter_of(0.1)) == 3.0
     assert capsys.readouterr().err == ""
 
 
@@ -101,9 +101,9 @@ def test_the_document_has_the_roofline_beside_each_profile():
     ids=["good", "no power", "void profile", "void layer"],
 )
 def test_figures_that_may_not_be_used_make_the_answer_incomplete(profile, usable):
-    assert layering._usable(profile) is usable
+    assert measure._usable(profile) is usable
 
 
 @pytest.mark.parametrize(("seconds", "said"), [(12.4, "12 s"), (89.0, "89 s"), (150.0, "2.5 min")])
 def test_durations_are_said_as_people_say_them(seconds, said):
-    assert layering._duration(seconds) == said
+    assert measure._duration(seconds) == said

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from powerlab.cli import main
-from powerlab.cli.local_store import NO_STORE, StoredSweep, begin, open_local
+from powerlab.cli.stored.local_database import NO_STORE, StoredSweep, begin, open_local
 from powerlab.domain.errors import PowerlabError
 from powerlab.store import Store, open_store
 from powerlab.store.reads import queries

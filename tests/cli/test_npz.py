@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from powerlab.cli.npz import check_writable, read_npz, write_npz
+from powerlab.cli.commands.engine.npz import check_writable, read_npz, write_npz
 from powerlab.domain.errors import PowerlabError
 
 NAMES = st.one_of(st.sampled_from(["file", "x.npy", "a/b", "conv:0", "café"]), st.text("abcXYZ_/:. ", min_size=1))

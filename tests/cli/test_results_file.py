@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from powerlab.cli.results import ResultsFile
+from powerlab.cli.stored.results_file import ResultsFile
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.run import Run
 from server_examples import PLAN, device, make_run, runs_of
@@ -103,7 +103,7 @@ def test_a_line_cut_in_the_middle_by_a_limit_is_taken_back(tmp_path):
         f"import resource, sys; sys.path[:0] = {[str(Path(__file__).parents[1])]!r}\n"
         "from pathlib import Path\n"
         "from server_examples import PLAN, device, runs_of\n"
-        "from powerlab.cli.results import ResultsFile\n"
+        "from powerlab.cli.stored.results_file import ResultsFile\n"
         "from powerlab.domain.errors import PowerlabError\n"
         f"file = ResultsFile(Path({str(tmp_path)!r}), 'sweep-1', device(), PLAN)\n"
         f"resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))\n"

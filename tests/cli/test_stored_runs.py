@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from powerlab.cli import main
-from powerlab.cli.local_store import begin
+from powerlab.cli.stored.local_database import begin
 from powerlab.domain.run import Run
 from powerlab.protocol.wire import decode
 from powerlab.store import open_store

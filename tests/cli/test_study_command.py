@@ -9,8 +9,9 @@ import uuid
 import numpy as np
 import pytest
 
-from powerlab.cli import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, main, study_facts, studying
-from powerlab.cli.profiling import Made
+from powerlab.cli import EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, main
+from powerlab.cli.commands.profile.measure import Made
+from powerlab.cli.commands.study import repeat, requirements
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.quantity import Provenance
 from powerlab.engine.frontend.load import load_graph
@@ -29,7 +30,7 @@ def tried(monkeypatch):
         questions.append((engine, model, precision))
         return ("", 0.01) if precision == "fp32" else (f"the engine {engine} computes in fp32 alone.", 0.0)
 
-    monkeypatch.setattr(study_facts.Trials, "_try", answer)
+    monkeypatch.setattr(requirements.Trials, "_try", answer)
     return questions
 
 
@@ -46,7 +47,7 @@ def measured(monkeypatch, tried):
         interrupted = address == "interrupted"
         return Made(sweep_id=sweep_id, runs=made, run_count=len(made), interrupted=interrupted, places=())
 
-    monkeypatch.setattr(studying, "measure_and_keep", make)
+    monkeypatch.setattr(repeat, "measure_and_keep", make)
     return plans
 
 
@@ -80,7 +81,7 @@ def test_a_plan_says_what_runs_for_how_long_and_what_cannot_be_repeated(capsys, 
 
 
 def test_slow_models_make_the_outlook_longer(capsys, monkeypatch):
-    monkeypatch.setattr(study_facts.Trials, "_try", lambda *_: ("", 100.0))
+    monkeypatch.setattr(requirements.Trials, "_try", lambda *_: ("", 100.0))
     text = said(capsys, "xavier-resnet50", "--plan", "--board", "jetson-nano", "--quick").err
     assert " h: resnet50" in text
 
@@ -153,10 +154,10 @@ def test_what_cannot_be_repeated_is_refused_in_one_sentence(capsys, measured, wo
 
 
 def test_a_network_too_big_for_the_board_is_said_before_the_sweep(capsys, measured, monkeypatch):
-    monkeypatch.setattr(study_facts, "_sizes", lambda _model: (2**28, 2**26))
+    monkeypatch.setattr(requirements, "_sizes", lambda _model: (2**28, 2**26))
     said(capsys, "tegra-x1-alexnet", "--board", "jetson-nano")
     assert [plan.batch_sizes for plan in measured] == [(1, 48)]
-    monkeypatch.setattr(study_facts, "_sizes", lambda _model: (2**34, 2**26))
+    monkeypatch.setattr(requirements, "_sizes", lambda _model: (2**34, 2**26))
     error = refused(capsys, "tegra-x1-alexnet", "--board", "jetson-nano")
     assert "nothing of the study tegra-x1-alexnet can be repeated on simulated-jetson-nano" in error
     assert "it takes at least 16.1 GiB for weights and activations, and simulated-jetson-nano has 3.9 GiB" in error
@@ -192,17 +193,17 @@ def test_what_is_read_again_later_stays():
 def test_memory_of_alexnet_is_its_weights_and_a_share_for_every_image():
     graph = load_graph("alexnet")
     weights = sum(value.nbytes for value in graph.constants.values())
-    one, many = study_facts.needed_bytes("alexnet", 1), study_facts.needed_bytes("alexnet", 128)
+    one, many = requirements.needed_bytes("alexnet", 1), requirements.needed_bytes("alexnet", 128)
     assert weights * 0.99 < one < weights * 1.2
     assert 127 * 4 * np.prod((3, 224, 224)) < many - one
     with pytest.raises(PowerlabError):
-        study_facts.needed_bytes("nosuch", 1)
+        requirements.needed_bytes("nosuch", 1)
 
 
 def test_the_first_cores_are_those_of_the_mask_and_a_longer_list_is_counted_up(monkeypatch):
-    monkeypatch.setattr(study_facts.os, "sched_getaffinity", lambda _pid: {2, 5, 7})
-    assert study_facts.first_cores(2) == "2,5"
-    assert study_facts.first_cores(5) == "0,1,2,3,4"
+    monkeypatch.setattr(requirements.os, "sched_getaffinity", lambda _pid: {2, 5, 7})
+    assert requirements.first_cores(2) == "2,5"
+    assert requirements.first_cores(5) == "0,1,2,3,4"
 
 
 @pytest.mark.slow

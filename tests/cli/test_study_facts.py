@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from powerlab.cli import study_facts
-from powerlab.cli.study_facts import Trials, models, needed_bytes
+from powerlab.cli.commands.study import requirements
+from powerlab.cli.commands.study.requirements import Trials, models, needed_bytes
 from powerlab.domain.device import Capabilities, Device
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import CURRENT_MODE
@@ -81,7 +81,7 @@ def test_an_engine_that_dies_is_an_engine_that_does_not(meter, monkeypatch):
         def __init__(self, _cores):
             raise WorkerError("the worker died of signal 11.")
 
-    monkeypatch.setattr(study_facts, "Worker", Dead)
+    monkeypatch.setattr(requirements, "Worker", Dead)
     assert Trials(meter).refusal("builtin", "mobilenetv2", "fp32") == "the worker died of signal 11."
 
 
@@ -91,7 +91,7 @@ def test_what_is_here_is_the_devices_and_the_installations(meter):
         kernel="6.1", simulated=False,
     )  # fmt: skip
     capabilities = Capabilities(sources=(), total=None, modes=(CURRENT_MODE,))
-    found = study_facts.here(AA, device, capabilities, [], Trials(meter))
+    found = requirements.here(AA, device, capabilities, [], Trials(meter))
     assert (found.name, found.core_count, found.memory_bytes, found.modes) == ("bench", 2, 2**33, (CURRENT_MODE,))
     assert "builtin" in found.engines
     assert found.needed_bytes("alexnet", 1) == needed_bytes("alexnet", 1)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from powerlab import cli
-from powerlab.cli.exposure import Exposure
-from powerlab.cli.serving import compose, settings_of
+from powerlab.cli.commands.serve.listen_policy import Exposure
+from powerlab.cli.commands.serve.server import compose, settings_of
 from powerlab.store import open_store
 from powerlab.store.reads.audit_log import EventFilter, list_events
 from served import served

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import event
 from starlette.testclient import TestClient
 
-from powerlab.cli.serving import compose
+from powerlab.cli.commands.serve.server import compose
 from powerlab_api.settings import Settings
 from powerlab_dashboards.charts.registry import RUN_CHARTS, SWEEP_CHARTS
 from tests.dashboards import plausible

@@ -20,7 +20,7 @@ def commands(parser: argparse.ArgumentParser, words: tuple[str, ...] = ()) -> It
                 yield from commands(child, (*words, name))
 
 
-EVERY = sorted(commands(cli._parser()))
+EVERY = sorted(commands(cli.parser()))
 WITH_EXAMPLES = [words for words in EVERY if len(words) < 2]
 
 

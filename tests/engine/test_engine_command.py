@@ -11,7 +11,7 @@ from engine_models import LIGHT, onnx_bytes, relative_error, run_ort
 from onnx import helper
 
 from powerlab.cli import EXIT_OK, EXIT_USAGE, main
-from powerlab.cli.npz import read_npz, write_npz
+from powerlab.cli.commands.engine.npz import read_npz, write_npz
 from powerlab.domain.errors import PowerlabError
 
 NODES = [helper.make_node("Relu", ["x"], ["file"]), helper.make_node("Add", ["x", "x"], ["a/b"])]

@@ -84,7 +84,7 @@ def _commands_in(text: str) -> set[tuple[str, ...]]:
 
 def _known(words: tuple[str, ...]) -> bool:
     try:
-        cli._parser().parse_args([*words, "--help"])
+        cli.parser().parse_args([*words, "--help"])
     except SystemExit as stop:
         return stop.code == 0
     return False

@@ -60,12 +60,12 @@ def test_every_command_and_option_is_documented(root: Path) -> None:
     sections = {part.split("\n", 1)[0]: part for part in re.split(r"^#+ ", page, flags=re.MULTILINE)}
     for command in cli.COMMANDS:
         assert f"powerlab {command}" in sections, f"docs/cli.md lacks powerlab {command}; run 'make docs'"
-    for program, option in _options(cli._parser()):
+    for program, option in _options(cli.parser()):
         assert option in sections[program], f"docs/cli.md lacks {option} of {program}; run 'make docs'"
 
 
 def test_every_command_explains_itself() -> None:
-    (commands,) = (a for a in cli._parser()._actions if isinstance(a, argparse._SubParsersAction))
+    (commands,) = (a for a in cli.parser()._actions if isinstance(a, argparse._SubParsersAction))
     assert {action.dest for action in commands._choices_actions if action.help} == set(cli.COMMANDS)
     assert [name for name, child in commands.choices.items() if not child.description] == []
 
@@ -76,7 +76,7 @@ def test_the_commands_in_the_pages_are_understood(root: Path, pages: list[Path])
         for line in re.findall(r"^\$ powerlab (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE):
             words = shlex.split(line.partition(" > ")[0], comments=True)
             try:
-                cli._parser().parse_args(words)
+                cli.parser().parse_args(words)
             except PowerlabError as error:
                 pytest.fail(f"{page.relative_to(root)}: powerlab {line}: {error}")
             seen += 1

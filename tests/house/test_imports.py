@@ -46,8 +46,15 @@ def test_what_runs_on_a_board_loads_no_server_library(package: str) -> None:
     assert not loaded & {"sqlalchemy", "alembic", "fastapi", "starlette", "jinja2", "plotly"}
 
 
-def test_the_command_line_starts_without_heavy_imports() -> None:
-    code = "import sys, powerlab.cli as c; c._parser(); print(*sys.modules, sep='\\n')"
+def _loaded_by(commands: str) -> set[str]:
+    code = f"import sys, powerlab.cli as c; c.parser({commands}); print(*sys.modules, sep='\\n')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    loaded = {name.partition(".")[0] for name in done.stdout.split()}
-    assert not loaded & {"sqlalchemy", "fastapi", "plotly", "rich", "onnxruntime"}
+    return {name.partition(".")[0] for name in done.stdout.split()}
+
+
+def test_the_command_line_starts_without_heavy_imports() -> None:
+    assert not _loaded_by("()") & {"sqlalchemy", "fastapi", "plotly", "rich", "onnxruntime", "numpy"}
+
+
+def test_no_command_shows_its_help_only_where_the_server_extra_is_installed() -> None:
+    assert not _loaded_by("c.COMMANDS") & {"sqlalchemy", "fastapi", "plotly", "onnxruntime"}

@@ -42,7 +42,7 @@ class TestCliPage:
     def test_every_command_has_a_section_and_every_fence_is_closed(self, root: Path) -> None:
         script = load(root, "write_cli_page")
         page = script.page()
-        for name in script._subparsers(cli._parser()):
+        for name in script._subparsers(cli.parser()):
             assert f"## powerlab {name}\n" in page
         assert page.count("```text\n") == page.count("\n```\n")
         assert "\x1b" not in page

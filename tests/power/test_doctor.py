@@ -12,8 +12,8 @@ import pytest
 from rich.console import Console
 
 from powerlab.cli import EXIT_OK, EXIT_USAGE, main
-from powerlab.cli.doctor_document import document
-from powerlab.cli.doctor_report import print_report
+from powerlab.cli.commands.doctor.document import document
+from powerlab.cli.commands.doctor.report import print_report
 from powerlab.sweep.host import Host
 from powerlab.sysroot import Sysroot
 

@@ -13,10 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from powerlab.cli import EXIT_OK, EXIT_USAGE, doctor_document, main
-from powerlab.cli.doctor_document import document
-from powerlab.cli.doctor_report import print_report
-from powerlab.cli.doctor_text import counted, scaled, some
+from powerlab.cli import EXIT_OK, EXIT_USAGE, main
+from powerlab.cli.commands.doctor import document as doctor_document
+from powerlab.cli.commands.doctor.document import document
+from powerlab.cli.commands.doctor.report import print_report
+from powerlab.cli.output.page import counted, scaled, some
 from powerlab.modes.undo.journal import Entry, Journal, place_of
 from powerlab.sweep.host import Host
 from powerlab.sysroot import Sysroot

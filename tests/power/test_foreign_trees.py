@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from powerlab.boards.registry import detect
-from powerlab.cli.doctor_document import document
-from powerlab.cli.doctor_report import print_report
+from powerlab.cli.commands.doctor.document import document
+from powerlab.cli.commands.doctor.report import print_report
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.power import Availability, SourceProbe
 from powerlab.modes.base import Knob, KnobProbe

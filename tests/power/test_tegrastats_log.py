@@ -13,8 +13,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from powerlab import cli
-from powerlab.cli.tegrastats_log import Summary, summarise_log
 from powerlab.domain.errors import PowerlabError
+from powerlab.measure.energy.tegrastats_log import Summary, summarise_log
 
 START = datetime(2026, 4, 27, 14, 59, 41)
 

@@ -13,7 +13,7 @@ import pytest
 
 from powerlab.boards.simulator import create_tree
 from powerlab.cli import main
-from powerlab.cli.interrupts import orderly_ends, uninterrupted
+from powerlab.cli.process.interrupts import orderly_ends, uninterrupted
 from powerlab.domain.quantity import Provenance
 from powerlab.store import open_store
 from powerlab.store.reads import queries

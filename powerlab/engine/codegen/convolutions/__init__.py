@@ -1,1 +1,1 @@
-"""Convolutions: algorithms and what each costs, how the work is cut, and which one is chosen. Start at :mod:`.choosing`."""
+"""Convolutions: the algorithms, their costs, how work is split, and which one is chosen. Start at :mod:`.choosing`."""

@@ -1,0 +1,1 @@
+"""The commands, one module or package each; :data:`powerlab.cli.COMMANDS` lists them."""

@@ -1,0 +1,148 @@
+"""``powerlab audit``: work out a stored run's figures again."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import msgspec
+from rich.console import RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from powerlab import __version__
+from powerlab.analysis.dimensions import in_words
+from powerlab.cli import EXIT_INCOMPLETE, EXIT_OK
+from powerlab.cli.arguments.server import connect
+from powerlab.cli.arguments.stored_runs import add_source_arguments
+from powerlab.cli.output.console import plain_table, print_neatly, table_console
+from powerlab.cli.stored.runs import open_existing
+from powerlab.domain.errors import PowerlabError
+from powerlab.measure.audit.audit import Audit
+from powerlab.measure.audit.compare import Compared
+from powerlab.measure.audit.mlperf import Ruled, Ruling
+from powerlab.protocol.wire import encode
+
+DESCRIPTION = """\
+Work out everything a stored run says of itself again, from the samples and times that are stored with it: percentiles,
+throughput, power, energy, idle power, intervals, uncertainty budget, findings and verdict. Then say, rule by rule, what
+MLPerf Power would say of the run, with its figure and what would mend it.
+"""
+
+EPILOG = """\
+exit status: 0 the record gives everything that the run says, whatever MLPerf would say; 1 something differs, or the
+record is damaged; 2 there is no such run, or its record is not enough to audit it
+
+examples:
+  powerlab runs list
+  powerlab audit 3f2a91c0
+  powerlab audit 3f2a91c0 --json
+  powerlab audit 3f2a91c0 --server http://server:8765
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    parser.add_argument("run_id", metavar="RUN", help="its id, or the beginning of it")
+    add_source_arguments(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON for machines")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command."""
+    return audit(args)
+
+
+_WIDTH = 100
+_STYLES = {Ruling.ACCEPTED: "green", Ruling.REJECTED: "red", Ruling.UNKNOWN: "yellow"}
+_VERBS = {
+    Ruling.ACCEPTED: "would accept this run",
+    Ruling.REJECTED: "would reject this run",
+    Ruling.UNKNOWN: "might accept this run: the rest cannot be known here",
+}
+
+
+def audit(args: argparse.Namespace) -> int:
+    """Audit one run and say what was found; the exit status says whether all is as the run says."""
+    if args.run_id.endswith(".ndjson") or Path(args.run_id).is_file():
+        raise PowerlabError(
+            f"{args.run_id} is a results file, which holds no samples; give the id of a run in the database "
+            "(`powerlab runs list`)."
+        )
+    found = _found(args)
+    if args.json:
+        print(msgspec.json.format(encode(found), indent=2).decode())
+    else:
+        console = table_console()
+        console.width = min(console.width, _WIDTH)
+        print_neatly(console, *_report(found))
+    return EXIT_OK if found.equal else EXIT_INCOMPLETE
+
+
+def _found(args: argparse.Namespace) -> Audit:
+    if args.server is not None:
+        return connect(args.server).audit(args.run_id)
+    opened = open_existing(args.database)
+    from powerlab.store.reads.run_audit import audit_run
+
+    with closing(opened) as store, store.session() as session:
+        return audit_run(session, args.run_id)
+
+
+def _report(found: Audit) -> Iterator[RenderableType]:
+    run = found.run
+    yield Text(f"{run.id}: {in_words(run.point)}, repeat {run.repeat}, {run.verdict}, started {run.started_at}")
+    yield Text()
+    yield _sentence(found)
+    yield Padding(_compared_table(found.compared), (1, 0, 1, 2))
+    different = [one for one in found.compared if not one.equal]
+    for one in different:
+        yield Padding(Text(f"{one.what}: {one.detail}", style="red"), (0, 0, 0, 2))
+    measured_with = run.conditions.measured_with if run.conditions else ""
+    if different and measured_with != __version__:
+        yield Text(
+            f"The run was measured with powerlab {measured_with}; this is {__version__}, whose method may differ."
+        )
+    if found.mlperf_ruling is None:
+        yield Text("The record is damaged, so nothing was worked out from it.")
+        return
+    if different:
+        yield Text()
+    counts = ", ".join(f"{sum(one.ruling is ruling for one in found.mlperf)} {ruling}" for ruling in Ruling)
+    yield Text(f"MLPerf Power {_VERBS[found.mlperf_ruling]} ({counts}).", style="bold")
+    yield Padding(_mlperf_table(found.mlperf), (1, 0, 0, 2))
+
+
+def _sentence(found: Audit) -> Text:
+    if found.equal:
+        return Text(
+            f"Worked out again from {found.sample_count} samples and times: everything is as the run says.",
+            style="bold green",
+        )
+    wrong = sum(not one.equal for one in found.compared)
+    return Text(f"{wrong} of {len(found.compared)} things are not as the run says.", style="bold red")
+
+
+def _compared_table(compared: Sequence[Compared]) -> Table:
+    table = plain_table("what", "result", "as stored", "worked out again")
+    for one in compared:
+        table.add_row(
+            Text(one.what),
+            Text("equal" if one.equal else "differs", style="green" if one.equal else "bold red"),
+            Text(one.stored),
+            Text(one.recomputed),
+        )
+    return table
+
+
+def _mlperf_table(rules: Sequence[Ruled]) -> Table:
+    table = plain_table("rule", "ruling", "asks for", "this run")
+    for one in rules:
+        figure = Text(one.figure)
+        if one.mend:
+            figure.append(f"\n→ {one.mend}", style="dim")
+        table.add_row(Text(one.rule), Text(one.ruling, style=_STYLES[one.ruling]), Text(one.asks), figure)
+    return table

@@ -1,0 +1,152 @@
+"""``powerlab calibrate``: find out how late the power sensors are, and keep it for sweeps."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from powerlab.analysis.rounding import interval_decimals
+from powerlab.cli import EXIT_INCOMPLETE, EXIT_OK
+from powerlab.cli.arguments.host import add_host_arguments, open_host
+from powerlab.cli.output.console import plain_table, print_neatly, table_console
+from powerlab.cli.output.sweep_table import ABSENT, format_number
+from powerlab.cli.process.interrupts import orderly_ends
+from powerlab.domain.errors import PowerlabError
+from powerlab.domain.statistics import NORMAL_95
+from powerlab.measure.lag.calibration import Calibration, keep, place
+from powerlab.measure.lag.edges import RailLag
+from powerlab.measure.lag.step_load import SAMPLE_PERIOD_S, StepLoad, level_s, measured_lags
+from powerlab.measure.recording.rails import Meter
+from powerlab.sweep.meter import LONGEST_WATCH_S, choose_meter, watched_meter
+
+DESCRIPTION = """\
+Switch a load on and off at odd moments while every rail of the board's power is recorded, and find out how late each
+rail's readings are, with its uncertainty. Sweeps of this board, under this kernel, correct their readings by it from
+then on. Fix the clocks first where that is possible (powerlab modes): clocks that rise slowly look like a late sensor.
+"""
+
+EPILOG = """\
+exit status: 0 done; 1 no rail follows the load, and nothing is kept; 2 the request cannot be carried out
+
+examples:
+  powerlab calibrate
+  powerlab calibrate --board nvidia-grace --cycles 12
+  powerlab calibrate --forget
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    add_host_arguments(parser)
+    parser.add_argument("--cycles", metavar="N", type=int, default=8, help="how often the load goes on (default: 8)")
+    parser.add_argument("--seed", metavar="N", type=int, default=0, help="seed of the odd moments (default: 0)")
+    parser.add_argument("--forget", action="store_true", help="remove what is kept, and measure nothing")
+    parser.add_argument("--json", action="store_true", help="print JSON for machines")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command."""
+    return forget(args) if args.forget else calibrate(args)
+
+
+_FEWEST_CYCLES, _MOST_CYCLES = 4, 200
+
+
+def calibrate(args: argparse.Namespace) -> int:
+    """Run the load, print what was seen, and keep it; returns the exit status."""
+    if not _FEWEST_CYCLES <= args.cycles <= _MOST_CYCLES:
+        raise PowerlabError(
+            f"--cycles is {args.cycles}; give {_FEWEST_CYCLES} to {_MOST_CYCLES}: the lag is the mean over that many"
+            " edges of the load."
+        )
+    with orderly_ends(), open_host(args) as host:
+        host.controller.recover()
+        device = host.device()
+        stated = choose_meter(host.sysroot, host.capabilities(), SAMPLE_PERIOD_S)
+        if not stated.rails:
+            raise PowerlabError("no power source can be read here; `powerlab doctor` says what to do about it.")
+        meter = watched_meter(stated, LONGEST_WATCH_S)
+        load = StepLoad(threads=device.core_count, cycles=args.cycles, level_s=level_s(meter), seed=args.seed)
+        print(f"powerlab: the load goes on {load.cycles} times, about {load.expected_s:.0f} s.", file=sys.stderr)
+        lags = _as_stated(stated, measured_lags(meter, load))
+    calibration = Calibration(
+        board=device.board,
+        kernel=device.kernel,
+        simulated=device.simulated,
+        made_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        rails=lags,
+    )
+    found = any(lag.lag_s is not None for lag in lags)
+    path = place(device, host.sysroot)
+    if found:
+        keep(calibration, path)
+    if args.json:
+        print(msgspec.json.format(msgspec.json.encode(calibration), indent=2).decode())
+    else:
+        _print(lags)
+    print(_what_becomes_of_it(path, found=found), file=sys.stderr)
+    return EXIT_OK if found else EXIT_INCOMPLETE
+
+
+def forget(args: argparse.Namespace) -> int:
+    """Remove what is kept of a device."""
+    with open_host(args) as host:
+        path = place(host.device(), host.sysroot)
+    try:
+        path.unlink()
+    except FileNotFoundError:
+        print(f"powerlab: there is no calibration in {path}.", file=sys.stderr)
+    except OSError as error:
+        raise PowerlabError(f"the calibration {path} cannot be removed ({error.strerror}).") from error
+    else:
+        print(f"powerlab: {path} is removed; sweeps take readings as they come again.", file=sys.stderr)
+    return EXIT_OK
+
+
+def _as_stated(stated: Meter, lags: Sequence[RailLag]) -> tuple[RailLag, ...]:
+    """Return the lags with the rails as their sources describe them, by which a sweep knows them again."""
+    return tuple(replace(lag, rail=rail) for lag, rail in zip(lags, stated.rails, strict=True))
+
+
+def _print(lags: Sequence[RailLag]) -> None:
+    table = plain_table("rail", "lag ms", "rise ms", "new value every ms", "step W", "edges", "figures are")
+    for lag in lags:
+        table.add_row(
+            lag.rail.key,
+            _lag_ms(lag),
+            _in_ms(lag.rise_s),
+            _in_ms(lag.update_period_s),
+            format_number(lag.step_w, 3) if lag.edges else ABSENT,
+            str(lag.edges),
+            lag.rail.provenance,
+        )
+    console = table_console()
+    print_neatly(console, table)
+    for lag in lags:
+        if lag.problem:
+            print(lag.problem)
+
+
+def _lag_ms(lag: RailLag) -> str:
+    """Return the lag with the half-width of its 95 % interval."""
+    if lag.lag_s is None:
+        return ABSENT
+    half_width_ms = 1e3 * NORMAL_95 * lag.lag_error_s
+    places = interval_decimals(half_width_ms) or 0
+    return f"{1e3 * lag.lag_s:.{places}f} ±{half_width_ms:.{places}f}"
+
+
+def _in_ms(seconds: float | None) -> str:
+    return ABSENT if seconds is None else format_number(1e3 * seconds, 3)
+
+
+def _what_becomes_of_it(path: Path, *, found: bool) -> str:
+    if not found:
+        return "powerlab: no rail follows the load, so there is nothing to keep; `powerlab doctor` shows the sensors."
+    return f"powerlab: kept in {path}; sweeps of this board under this kernel use it (--forget removes it)."

@@ -1,0 +1,210 @@
+"""``powerlab engine``: run a model once on the built-in engine, or say what is in it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from powerlab.cli.commands.engine.plan import add_plan_parser, plan
+from powerlab.cli.commands.engine.tune import add_tune_parser, tune
+from powerlab.domain.errors import PowerlabError
+
+if TYPE_CHECKING:
+    from powerlab.engine.ir.graph import TensorInfo
+
+DESCRIPTION = "Run a model once on the built-in engine, say what is in it, or list the operators the engine reads."
+
+EPILOG = """\
+A MODEL is a name of the zoo (such as resnet50; its weights are random) or the path of an ONNX file.
+
+examples:
+  powerlab engine info resnet50          inputs, outputs, parameters, operators as read and as run
+  powerlab engine info model.onnx --input-shape x=1x3x224x224
+                                         the same where the file leaves the size of an input open
+  powerlab engine run resnet50 --input in.npz --output out.npz --threads 2
+                                         in.npz holds a float32 array named x of shape 1x3x224x224
+
+  powerlab engine plan resnet50 --threads 2
+                                         algorithm, tile and time of every layer
+  powerlab engine tune resnet50 --threads 2
+                                         find what is fastest here, and keep it
+
+To measure a model, with warm-up, repeats and power, use `powerlab profile`.
+"""
+
+_RUN_DESCRIPTION = """\
+Run MODEL once. The input file is a NumPy .npz with one float32 array an input of the model, under the input's name
+(numpy.savez("in.npz", x=images)); the output file gets one array an output. It is written whole or not at all.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action", required=True)
+    run_parser = actions.add_parser("run", help="run a model once", description=_RUN_DESCRIPTION)
+    info_parser = actions.add_parser("info", help="say what is in a model", description="Say what is in MODEL.")
+    for action in (run_parser, info_parser):
+        action.add_argument("model", metavar="MODEL", help="a zoo name or the path of an ONNX file")
+        action.add_argument(
+            "--input-shape",
+            metavar="NAME=1x3x224x224",
+            action="append",
+            default=[],
+            help="shape of an input the model leaves open, or another batch size; may be given for each input",
+        )
+    run_parser.add_argument("--input", metavar="FILE.npz", type=Path, required=True, help="the inputs")
+    run_parser.add_argument("--output", metavar="FILE.npz", type=Path, required=True, help="where the outputs go")
+    run_parser.add_argument("--threads", metavar="N", type=int, default=1, help="threads that compute (default: 1)")
+    run_parser.add_argument(
+        "--slices",
+        metavar="N",
+        type=int,
+        default=1,
+        help="parts the batch is cut into, which run at the same time and share the threads (default: 1)",
+    )
+    operators = actions.add_parser(
+        "operators",
+        help="list the ONNX operators the engine reads",
+        description="List the ONNX operators the engine reads, of opset 7 and newer.",
+    )
+    backends = actions.add_parser(
+        "backends",
+        help="list the engines that profile can measure, and which are installed",
+        description="List the engines that `powerlab profile --engine` can measure, and which are installed here.",
+    )
+    add_plan_parser(actions)
+    add_tune_parser(actions)
+    for action in (run_parser, info_parser, operators, backends):
+        action.add_argument("--json", action="store_true", help="print JSON for machines")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command."""
+    actions = {"run": _run, "info": _info, "operators": _operators, "backends": _backends, "plan": plan, "tune": tune}
+    return actions[args.action](args)
+
+
+def _run(args: argparse.Namespace) -> int:
+    from powerlab.cli.commands.engine.npz import check_writable, read_npz, write_npz
+    from powerlab.engine import Session
+    from powerlab.engine.target import cpus
+
+    check_writable(args.output)
+    inputs = read_npz(args.input)
+    session = Session(args.model, threads=args.threads, shapes=_shapes(args.input_shape), slices=args.slices)
+    if sentence := cpus.too_many(session.threads, cpus.usable_cpus()):
+        print(f"powerlab: {sentence}", file=sys.stderr)
+    start_ns = time.monotonic_ns()
+    outputs = session.run(inputs)
+    first_run_ns = time.monotonic_ns() - start_ns
+    write_npz(args.output, outputs)
+    if args.json:
+        shapes = {name: value.shape for name, value in outputs.items()}
+        document = {"model": args.model, "threads": session.threads, "slices": session.slices, "tier": session.tier}
+        print(
+            json.dumps({**document, "outputs": shapes, "first_run_ns": first_run_ns, "output_file": str(args.output)})
+        )
+    else:
+        listed = ", ".join(f"{name} {_times(value.shape)}" for name, value in outputs.items())
+        print(f"{args.output}: {listed}")
+        slices = f" in {session.slices} slices" if session.slices > 1 else ""
+        print(f"first run, cold: {first_run_ns / 1e6:.1f} ms with {session.threads} thread(s){slices}, {session.tier}")
+    return 0
+
+
+def _info(args: argparse.Namespace) -> int:
+    from powerlab.engine.frontend.load import load_graph
+    from powerlab.engine.ir.statistics import mac_count, operator_counts, parameter_count
+    from powerlab.engine.passes import optimise
+    from powerlab.engine.passes.fold.constants import fold_constants
+
+    loaded = load_graph(args.model, _shapes(args.input_shape))
+    optimised = optimise(loaded)
+    document = {
+        "model": args.model,
+        "inputs": _tensors(loaded.inputs),
+        "outputs": _tensors(loaded.outputs),
+        "parameters": parameter_count(fold_constants(loaded)),
+        "macs": mac_count(optimised),
+        "operators_loaded": operator_counts(loaded),
+        "operators_optimised": operator_counts(optimised),
+    }
+    if args.json:
+        print(json.dumps(document, indent=2))
+    else:
+        _print_info(document)
+    return 0
+
+
+def _tensors(infos: tuple[TensorInfo, ...]) -> list[dict[str, object]]:
+    return [{"name": info.name, "shape": info.shape, "type": str(info.dtype)} for info in infos]
+
+
+def _print_info(document: dict[str, object]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    loaded, optimised = document["operators_loaded"], document["operators_optimised"]
+    assert isinstance(loaded, dict) and isinstance(optimised, dict)  # noqa: S101, PT018  made above
+    console = Console()
+    print(f"model       {document['model']}")
+    for label in ("inputs", "outputs"):
+        tensors = document[label]
+        assert isinstance(tensors, list)  # noqa: S101  made above
+        for tensor in tensors:
+            print(f"{label[:-1]:<11} {tensor['name']} {_times(tensor['shape'])} {tensor['type']}")
+    print(f"parameters  {document['parameters']:,}")
+    print(f"work        {document['macs']:,} multiply-accumulates\n")
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("operator")
+    table.add_column("in the model", justify="right")
+    table.add_column("after the passes", justify="right")
+    for name in sorted({*loaded, *optimised}):
+        table.add_row(name, str(loaded.get(name, "-")), str(optimised.get(name, "-")))
+    table.add_row("all", str(sum(loaded.values())), str(sum(optimised.values())))
+    console.print(table)
+
+
+def _operators(args: argparse.Namespace) -> int:
+    from powerlab.engine.ops import SUPPORTED
+
+    print(json.dumps(sorted(SUPPORTED)) if args.json else "\n".join(sorted(SUPPORTED)))
+    return 0
+
+
+def _backends(args: argparse.Namespace) -> int:
+    from powerlab.backends.packages import PACKAGES, installed_version
+    from powerlab.cli.output.console import plain_table, print_neatly, table_console
+
+    versions = {engine: installed_version(engine) for engine in PACKAGES}
+    if args.json:
+        document = {
+            engine: {"version": version, "install": PACKAGES[engine].install} for engine, version in versions.items()
+        }
+        print(json.dumps(document, indent=2))
+        return 0
+    table = plain_table("engine", "installed", "how to install it")
+    for engine, version in versions.items():
+        table.add_row(engine, version or "no", "" if version else PACKAGES[engine].install)
+    print_neatly(table_console(), table)
+    return 0
+
+
+def _times(shape: tuple[int, ...]) -> str:
+    return "x".join(map(str, shape)) or "scalar"
+
+
+def _shapes(options: list[str]) -> dict[str, tuple[int, ...]]:
+    """Return name → shape from options like ``x=1x3x224x224``."""
+    shapes: dict[str, tuple[int, ...]] = {}
+    for option in options:
+        name, equals, sizes = option.rpartition("=")
+        parts = sizes.split("x")
+        if not equals or not name or not all(part.isascii() and part.isdigit() and int(part[:9]) for part in parts):
+            raise PowerlabError(f"--input-shape {option!r} is not of the form NAME=1x3x224x224.")
+        shapes[name] = tuple(map(int, parts))
+    return shapes

@@ -1,0 +1,65 @@
+"""``powerlab layers``: time and energy of every layer of a model."""
+
+from __future__ import annotations
+
+import argparse
+
+from powerlab.cli.arguments.host import add_host_arguments
+
+DESCRIPTION = """\
+Say what every layer of a model costs on the built-in engine: milliseconds, joules, watts, and its place under the
+processor's roof. A layer is a step of the engine's plan, which puts a convolution, its normalisation, its activation
+and a residual into one. Each is repeated by itself, in an order shuffled by --seed, until its power is steady; the
+whole is measured between them, so that the sum can be held against it.
+"""
+
+EPILOG = """\
+exit status: 0 done; 1 done, but some figures may not be used; 2 the request cannot be carried out; 130 interrupted (the
+power mode is restored; the profiles of the modes that were finished are kept)
+
+examples:
+  powerlab layers resnet50 --threads 2
+  powerlab layers mobilenetv2 --seconds-per-layer 1 --trace trace.json
+                                                    open trace.json in https://ui.perfetto.dev
+  powerlab layers resnet50 --board jetson-agx-xavier --modes MAXN,MODE_15W --json > layers.json
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    parser.add_argument("model", metavar="MODEL", help="a zoo name, or the path of an ONNX file")
+    what = parser.add_argument_group("what is run")
+    what.add_argument("--threads", metavar="N", type=int, help="threads that compute (default: all cores)")
+    what.add_argument("--batch", metavar="N", type=int, default=1, help="images per inference (default: 1)")
+    what.add_argument(
+        "--modes", metavar="NAME,...", default="current", help="power modes, or all; a profile each (default: current)"
+    )
+    what.add_argument(
+        "--seconds-per-layer",
+        metavar="S",
+        type=float,
+        help="how long each layer is recorded, at most three times over (default: 2, or what the slowest sensor needs)",
+    )
+    what.add_argument(
+        "--idle", metavar="S", type=float, default=3.0, help="seconds of the idle baselines around it (default: 3)"
+    )
+    what.add_argument(
+        "--seed", metavar="N", type=int, default=0, help="makes the order of the layers repeatable (default: 0)"
+    )
+    add_host_arguments(parser)
+    out = parser.add_argument_group("results")
+    out.add_argument(
+        "--store",
+        metavar="PATH_OR_URL",
+        help="database to add the profile to, or none (default: the local one, where the server extra is installed)",
+    )
+    out.add_argument("--json", action="store_true", help="print one JSON document instead of the table")
+    out.add_argument("--output", metavar="FILE", help="write that JSON document to FILE as well")
+    out.add_argument("--trace", metavar="FILE", help="write one inference to FILE, for Perfetto and chrome://tracing")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command."""
+    from powerlab.cli.commands.layers.measure import layers
+
+    return layers(args)

@@ -1,0 +1,137 @@
+"""``powerlab modes``: list power modes, show what one sets, set one, and take it back."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from powerlab.domain.mode import Setting
+    from powerlab.modes.controller import ModeController
+    from powerlab.modes.reboot.return_note import WayHome
+
+DESCRIPTION = """\
+List the power modes this machine can be set to, show what one sets, set one to stay, or go back.
+
+A sweep sets modes by itself and puts the previous settings back at its end. What is set here stays until
+`powerlab modes restore`, or for most settings until the next boot.
+"""
+
+EPILOG = """\
+examples:
+  powerlab modes                              what can be set, and why something cannot
+  powerlab modes show cores=2+cpu-max=1190400kHz
+                                              the settings a name stands for
+  sudo powerlab modes set MODE_15W            set it to stay
+  sudo powerlab modes set cores=4+governor=performance
+                                              several parts at once
+  sudo powerlab modes restore                 back to what was before, also after a killed sweep
+
+files:
+  /etc/powerlab/modes.toml   names of your own:  [modes]  quiet = "cores=2+cpu-max=1190400kHz"
+
+environment:
+  POWERLAB_STATE_DIR   where the journal of changes lies, unless --state-dir says so
+"""
+
+_NAME_HELP = "a name that `powerlab modes` lists, a value such as cores=3, or several joined with +"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    _add_common(parser)
+    actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action")
+    show = actions.add_parser("show", help="what a mode sets", description="Print the settings a mode stands for.")
+    show.add_argument("name", metavar="NAME", help=_NAME_HELP)
+    set_parser = actions.add_parser("set", help="set a mode to stay", description="Set a power mode to stay.")
+    set_parser.add_argument("name", metavar="NAME", help=_NAME_HELP)
+    restore = actions.add_parser(
+        "restore",
+        help="go back to what was before",
+        description="Undo what a killed process left, and the modes set to stay. What takes a reboot is told, and left"
+        " to you or to the agent.",
+    )
+    restore.add_argument(
+        "--if-killed", action="store_true", help="undo only what a killed process left; a mode set to stay stays"
+    )
+    for action in (show, set_parser, restore):
+        _add_common(action, default=argparse.SUPPRESS)
+
+
+def _add_common(parser: argparse.ArgumentParser, default: object = None) -> None:
+    parser.add_argument("--json", action="store_true", default=default or False, help="print JSON for machines")
+    parser.add_argument(
+        "--sysroot", metavar="DIR", type=Path, default=default or Path("/"), help="a simulated board's directory"
+    )
+    parser.add_argument(
+        "--state-dir", metavar="DIR", type=Path, default=default, help="where the journal of changes lies"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command."""
+    from powerlab.cli.process.interrupts import orderly_ends
+
+    with orderly_ends():
+        return _run(args)
+
+
+def _run(args: argparse.Namespace) -> int:
+    from powerlab.cli.commands.modes import report
+    from powerlab.domain.errors import PowerlabError
+    from powerlab.modes.controller import ModeController
+    from powerlab.modes.reboot.return_note import WayHome
+    from powerlab.state_dir import state_dir
+    from powerlab.sysroot import Sysroot
+
+    if not args.sysroot.is_dir():
+        raise PowerlabError(f"{args.sysroot} is no directory; `powerlab boards simulate` writes one.")
+    sysroot = Sysroot(args.sysroot.absolute())
+    state = args.state_dir or state_dir(sysroot)
+    controller, way_home = ModeController(sysroot, state), WayHome(sysroot, state)
+    if args.action == "show":
+        mode = controller.mode(args.name)
+        print(report.mode_json(mode)) if args.json else report.print_mode(mode)
+    elif args.action == "set":
+        mode = controller.set(args.name)
+        where = "" if sysroot.base == Path("/") else f" --sysroot {args.sysroot}"
+        _report(args, mode.settings, f"{mode.name} is set; `powerlab modes restore{where}` goes back.")
+    elif args.action == "restore":
+        _restore(args, controller, way_home)
+    elif args.json:
+        print(report.listing_json(controller, way_home))
+    else:
+        report.print_listing(sysroot, controller, way_home)
+    return 0
+
+
+def _restore(args: argparse.Namespace, controller: ModeController, way_home: WayHome) -> None:
+    """Undo what can be undone now, say what that was, and only then what takes a reboot."""
+    from powerlab.domain.errors import PowerlabError
+
+    pending = bool(controller.not_put_back() or (not args.if_killed and controller.set_to_stay()))
+    written = controller.recover() if args.if_killed else controller.restore()
+    refusal = None
+    if not args.if_killed and way_home.pending():
+        try:
+            written, pending = written + way_home.restore(), True
+        except PowerlabError as error:
+            refusal = error
+    if refusal is None or written:
+        done = f"{len(written)} settings put back" if written else "what was set ended with an earlier boot"
+        _report(args, written, f"{done}." if pending else "there is nothing to put back.")
+    if refusal is not None:
+        raise refusal
+
+
+def _report(args: argparse.Namespace, settings: Iterable[Setting], text: str) -> None:
+    from powerlab.cli.commands.modes.report import print_settings, settings_json
+
+    if args.json:
+        print(settings_json(settings))
+    else:
+        print_settings(settings)
+        print(text)

@@ -1,0 +1,100 @@
+"""``powerlab serve``: the API and the dashboards over one database."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from powerlab.cli.arguments.retention import add_keep_options, months_to_keep
+
+DESCRIPTION = """\
+Serve the REST API under /api/v1 and the dashboards under /, over a database that is made where it is missing. Bound to
+loopback, without POWERLAB_OPERATOR_TOKEN and without --behind-proxy, it asks nobody for a token. Everywhere else
+everybody needs one, to read too; the first admin is whoever holds POWERLAB_OPERATOR_TOKEN, or a token that
+`powerlab tokens create` made with --database.
+"""
+
+EPILOG = """\
+exit status: 0 stopped by Ctrl-C or SIGTERM; 2 the port is taken, the database or the certificate cannot
+be used, nobody could log in, or the server extra is missing
+
+environment:
+  POWERLAB_DATABASE         the database, unless --database says so
+  POWERLAB_TRACES           where traces lie, unless --traces says so
+  POWERLAB_TRACES_QUERY     who reads files: duckdb (the default) or clickhouse://USER:PASSWORD@HOST
+  POWERLAB_OPERATOR_TOKEN   an admin's token, beside those in the database
+
+examples:
+  powerlab serve
+  powerlab tokens create alice --role admin --database postgresql://powerlab@db/powerlab
+  powerlab serve --database postgresql://powerlab@db/powerlab --host 0.0.0.0 \\
+                 --tls-cert server.pem --tls-key server.key
+  powerlab serve --behind-proxy 127.0.0.1
+"""
+DEFAULT_PORT = 8765
+_LONGEST_LEASE_S = 3600
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's options."""
+    parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: 127.0.0.1)")
+    parser.add_argument("--port", type=int, default=DEFAULT_PORT, help=f"0 takes a free one (default: {DEFAULT_PORT})")
+    parser.add_argument(
+        "--database",
+        metavar="PATH_OR_URL",
+        help="a file, or postgresql://user@host/name (default: the local database that powerlab profile writes to)",
+    )
+    parser.add_argument(
+        "--traces",
+        metavar="URL",
+        help="where traces lie: database (the default), file:///FOLDER or s3://BUCKET/PREFIX?endpoint=URL&region=NAME",
+    )
+    parser.add_argument(
+        "--max-model-mb", type=int, default=2048, metavar="MB", help="largest model that is taken (default: 2048)"
+    )
+    parser.add_argument(
+        "--lease-s",
+        type=float,
+        default=60.0,
+        metavar="SECONDS",
+        help="how long a job stays with an agent that says nothing (default: 60)",
+    )
+    add_keep_options(parser)
+    parser.add_argument("--tls-cert", type=Path, metavar="FILE", help="speak TLS with this certificate, chain included")
+    parser.add_argument("--tls-key", type=Path, metavar="FILE", help="the certificate's private key")
+    parser.add_argument(
+        "--behind-proxy",
+        metavar="ADDRESSES",
+        help="addresses or networks of proxies, joined with commas: X-Forwarded-For and -Proto are believed from these",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command."""
+    import importlib.util
+
+    from powerlab.domain.errors import PowerlabError
+
+    if importlib.util.find_spec("fastapi") is None:
+        raise PowerlabError("a server needs the server extra; install it with `pip install 'powerlab[server]'`.")
+    from powerlab.cli.arguments.trace_store import trace_home
+    from powerlab.cli.commands.serve.listen_policy import Exposure
+    from powerlab.cli.commands.serve.server import serve
+    from powerlab.cli.stored.local_database import new_default_store
+    from powerlab.store import open_store
+
+    if not 1 <= args.lease_s <= _LONGEST_LEASE_S:
+        raise PowerlabError(
+            f"--lease-s {args.lease_s:g} is no time that a job could be held for; give 1 to {_LONGEST_LEASE_S} seconds."
+        )
+    if args.max_model_mb < 1:
+        raise PowerlabError(f"--max-model-mb {args.max_model_mb} would let no model in; give 1 or more.")
+    keep = months_to_keep(args)
+    exposure = Exposure.from_arguments(
+        args.host, args.tls_cert, args.tls_key, args.behind_proxy, os.environ.get("POWERLAB_OPERATOR_TOKEN") or None
+    )
+    address = args.database or os.environ.get("POWERLAB_DATABASE")
+    store = open_store(address or new_default_store(), traces=trace_home(args.traces))
+    max_model_bytes = args.max_model_mb << 20
+    return serve(store, exposure, args.port, max_model_bytes=max_model_bytes, lease_s=args.lease_s, keep=keep)

@@ -1,0 +1,163 @@
+"""Carries out ``powerlab sweep``."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Sequence
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from powerlab.cli import EXIT_INCOMPLETE, EXIT_OK
+from powerlab.cli.arguments.devices import found_devices, in_common, several_from
+from powerlab.cli.arguments.plan import plan_from
+from powerlab.cli.arguments.server import connect
+from powerlab.cli.output.console import identified, plain_table, print_neatly, table_console
+from powerlab.cli.output.sweep_table import sweep_table
+from powerlab.client import Client
+from powerlab.client.labs import Labs
+from powerlab.client.models import full_names
+from powerlab.domain.errors import PowerlabError
+from powerlab.domain.model_name import short
+from powerlab.protocol.labs import CampaignRecord, CampaignRequest, Each
+from powerlab.protocol.messages import SweepRequest
+from powerlab.protocol.records import OVER, DeviceRecord, SweepRecord, SweepState
+from powerlab.protocol.wire import encode
+
+_POLL_S = 1.0
+
+
+def create(args: argparse.Namespace) -> int:
+    """Queue a sweep."""
+    api = connect(args.server)
+    asked = request_from(args, api)
+    if isinstance(asked, CampaignRequest):
+        return _say_campaign(args, Labs(api.transport).submit_campaign(asked))
+    record = api.submit(asked)
+    if args.json:
+        print(encode(record).decode())
+    else:
+        print(_queued(record))
+    return EXIT_OK
+
+
+def _say_campaign(args: argparse.Namespace, campaign: CampaignRecord) -> int:
+    if args.json:
+        print(encode(campaign).decode())
+        return EXIT_OK
+    print(f"campaign {campaign.id}:")
+    for record in campaign.sweeps:
+        print(f"  {_queued(record)}")
+    return EXIT_OK
+
+
+def _queued(record: SweepRecord) -> str:
+    return f"{record.id}: {record.planned_run_count} runs queued for {record.place}"
+
+
+def request_from(args: argparse.Namespace, api: Client) -> SweepRequest | CampaignRequest:
+    """Return what the words of the command line ask for."""
+    selector = several_from(args)
+    devices = [find_device(api, args.device)] if selector is None else found_devices(api, selector)
+    args.models = full_names(api.transport, tuple(args.models))
+    plan, priority = plan_from(args, *in_common(devices)), args.priority or 0
+    if selector is None:
+        return SweepRequest(device_id=devices[0].id, plan=plan, priority=priority)
+    if args.each is None:
+        return SweepRequest(any_of=selector, plan=plan, priority=priority)
+    return CampaignRequest(each=Each(args.each), of=selector, plan=plan, priority=priority)
+
+
+def list_all(args: argparse.Namespace) -> int:
+    """List sweeps."""
+    api = connect(args.server)
+    device_id = None if args.device is None else find_device(api, args.device).id
+    state = None if args.state is None else SweepState(args.state)
+    found = list(api.sweeps(device_id=device_id, state=state, model=args.model, campaign_id=args.campaign))
+    if args.json:
+        print(encode(found).decode())
+        return EXIT_OK
+    table = plain_table("sweep", "device", "state", "runs", "created")
+    for one in found:
+        runs = f"{one.stored_run_count}/{one.planned_run_count}"
+        created = f"{one.created_at:%Y-%m-%d %H:%M} UTC"
+        name = identified(one.id, ", ".join(map(short, one.plan.models)))
+        table.add_row(name, Text(one.place), one.state, runs, created)
+    print_neatly(table_console(), table)
+    return EXIT_OK
+
+
+def show(args: argparse.Namespace) -> int:
+    """Show a sweep's state and table."""
+    api = connect(args.server)
+    return print_sweep(api, find_sweep(api, args.sweep), as_json=args.json)
+
+
+def watch(args: argparse.Namespace) -> int:
+    """Follow a sweep until it is over."""
+    api = connect(args.server)
+    record = follow(api, find_sweep(api, args.sweep).id)
+    print_sweep(api, record, as_json=args.json)
+    return EXIT_OK if record.state is SweepState.DONE else EXIT_INCOMPLETE
+
+
+def find_device(api: Client, wanted: str | None) -> DeviceRecord:
+    """Return the device of that name or id; without one, the only device there is."""
+    devices = list(api.devices())
+    if not devices:
+        raise PowerlabError("the server knows no device; enrol one with `powerlab agent enrol`.")
+    names = ", ".join(device.device.name for device in devices)
+    if wanted is None:
+        if len(devices) > 1:
+            raise PowerlabError(f"the server knows several devices ({names}); choose one with --device.")
+        return devices[0]
+    for device in devices:
+        if wanted in (device.id, device.device.name):
+            return device
+    raise PowerlabError(f"the server knows no device {wanted!r}; it knows: {names}.")
+
+
+def find_sweep(api: Client, wanted: str) -> SweepRecord:
+    """Return the sweep whose id begins with these digits."""
+    return only_sweep(list(api.sweeps()), wanted)
+
+
+def only_sweep(sweeps: Sequence[SweepRecord], wanted: str) -> SweepRecord:
+    """Return the only one of these sweeps whose id begins with these digits."""
+    found = [record for record in sweeps if record.id.startswith(wanted)]
+    if len(found) != 1:
+        raise PowerlabError(
+            f"{len(found)} sweeps begin with {wanted!r}; `powerlab sweep list` shows them with their whole ids."
+        )
+    return found[0]
+
+
+def follow(api: Client, sweep_id: str, still_going: Callable[[], None] = lambda: None) -> SweepRecord:
+    """Show a progress bar on standard error until a sweep is over, and return it; ``still_going`` may object."""
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        record = api.sweep(sweep_id)
+        task = progress.add_task(record.state, total=record.planned_run_count)
+        while True:
+            doing = record.detail if record.state is SweepState.RUNNING and record.detail else record.state
+            progress.update(task, completed=record.stored_run_count, description=f"{record.place}: {doing}")
+            if record.state in OVER:
+                return record
+            still_going()
+            time.sleep(_POLL_S)
+            record = api.sweep(sweep_id)
+
+
+def print_sweep(api: Client, record: SweepRecord, *, as_json: bool) -> int:
+    """Print a sweep's state and the table of its points."""
+    summaries = api.summaries(record.id)
+    if as_json:
+        print(encode({"sweep": record, "summaries": summaries}).decode())
+        return EXIT_OK
+    state = f"{record.state}: {record.detail}" if record.detail else record.state
+    print(f"{record.id} on {record.place}, {state}, {record.stored_run_count}/{record.planned_run_count} runs")
+    if summaries:
+        print_neatly(table_console(), sweep_table(summaries))
+    return EXIT_OK

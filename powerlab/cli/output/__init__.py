@@ -1,0 +1,1 @@
+"""What commands print: the console, sweep tables and reports, pages of sections, the progress bar."""

@@ -1,0 +1,105 @@
+"""What a sweep says in the end: sentences for people, one document for machines."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from powerlab.analysis.best import Best, best_points, pareto_front
+from powerlab.analysis.dimensions import in_words
+from powerlab.analysis.precision import until_notes
+from powerlab.analysis.summary import summarise
+from powerlab.cli.output.sweep_table import format_figure
+from powerlab.domain.device import Device
+from powerlab.domain.power import TotalFormula
+from powerlab.domain.quantity import METRICS
+from powerlab.domain.rigour import LEVELS
+from powerlab.domain.run import Run, Verdict
+from powerlab.domain.sweep import SweepPlan
+
+_MAX_NOTES = 8
+
+
+def answer(runs: Sequence[Run]) -> list[str]:
+    """Return one sentence a goal: the best point, its figure, and how sure that is."""
+    bests = best_points(summarise(runs), runs)
+    return [_sentence(best) for best in bests] or ["No run gave a figure, so there is no best point."]
+
+
+def _sentence(best: Best) -> str:
+    unit = METRICS[best.metric.name].unit
+    figure = f"{format_figure(best.metric)} {unit} ({best.metric.provenance})"
+    return f"Best {best.goal}: {figure} with {in_words(best.summary.point)}; {best.statement}."
+
+
+def notes(runs: Sequence[Run], total: TotalFormula | None, plan: SweepPlan) -> list[str]:
+    """Return what a reader must know beside the table: the care taken, what the watts cover, what the rules said."""
+    repeats = f"{plan.repeats} repeats" + (f" to {plan.most_repeats}" if plan.until_percent else "")
+    level = LEVELS[plan.rigour]
+    lines = [f"Rigour {plan.rigour} ({level.words}): runs of {plan.duration_s:g} s at least, {repeats}."]
+    lines += until_notes(runs, plan)
+    lines += _engines(runs)
+    if total is None:
+        lines.append("No power: no source can be read here; `powerlab doctor` says what to do about it.")
+    else:
+        proposed = ", a formula powerlab proposes for a board it does not know" if total.proposed else ""
+        lines.append(f"Power is {' + '.join(total.rails)}: {total.scope}{proposed}.")
+    counted = Counter((finding.verdict, finding.rule) for run in runs for finding in run.findings)
+    examples = {(finding.verdict, finding.rule): finding.detail for run in runs for finding in run.findings}
+    for (verdict, rule), count in counted.most_common(_MAX_NOTES):
+        times = "once" if count == 1 else f"{count} times"
+        lines.append(f"{verdict} ({rule}, {times}): {examples[verdict, rule].rstrip('.')}.")
+    return lines
+
+
+def _engines(runs: Sequence[Run]) -> list[str]:
+    """Return which engines were measured, and how far their outputs were apart; empty for the built-in one alone."""
+    kept = [(run.point.workload.engine, run.conditions) for run in runs if run.conditions is not None]
+    names = {f"{engine} {conditions.engine_version}".strip(): None for engine, conditions in kept}
+    apart = [conditions.output_difference for _, conditions in kept if conditions.output_difference is not None]
+    if all(engine == "builtin" for engine, _ in kept):
+        return []
+    compared = f"; outputs apart by {max(apart):.1e} of the largest at most" if apart else "; outputs were not compared"
+    return [f"Engines: {', '.join(names)}{compared}."]
+
+
+def in_plan_order(runs: list[Run], plan: SweepPlan) -> None:
+    """Sort runs, which were made in a shuffled order, as the plan reads."""
+    place = {point.id: index for index, point in enumerate(plan.points())}
+    runs.sort(key=lambda run: (place[run.point.id], run.repeat))
+
+
+def complete(runs: Sequence[Run], run_count: int) -> bool:
+    """Whether every run was made, those beyond the plan included, and none of them failed or is void."""
+    return len(runs) == run_count and all(run.verdict in {Verdict.VALID, Verdict.FLAGGED} for run in runs)
+
+
+def document(sweep_id: str, device: Device, plan: SweepPlan, runs: Sequence[Run]) -> dict[str, Any]:
+    """Return the whole sweep as values that JSON can hold; the shape that ``--json`` prints."""
+    summaries = summarise(runs)
+    found: dict[str, Any] = msgspec.to_builtins(
+        {
+            "sweep_id": sweep_id,
+            "device": device,
+            "plan": plan,
+            "runs": runs,
+            "summaries": [{"point_id": summary.point.id, **msgspec.to_builtins(summary)} for summary in summaries],
+            "best": [
+                {
+                    "goal": best.goal,
+                    "point_id": best.summary.point.id,
+                    "metric": best.metric,
+                    "runner_up": None if best.runner_up is None else best.runner_up.point.id,
+                    "ratio": best.ratio,
+                    "separated": best.separated,
+                    "statement": best.statement,
+                }
+                for best in best_points(summaries, runs)
+            ],
+            "pareto_front": [summary.point.id for summary in pareto_front(summaries)],
+        }
+    )
+    return found

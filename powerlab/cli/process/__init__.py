@@ -1,0 +1,1 @@
+"""Child processes and signals of commands that run for minutes."""
