@@ -86,7 +86,7 @@ def test_python_blocks_that_need_no_server_run(blocks: list[tuple[str, str, str]
 
 
 def _tutorial_commands(root: Path) -> list[list[str]]:
-    page = (root / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    page = (root / "docs" / "tutorial.md").read_text(encoding="utf-8").replace("\\\n", "")
     return [shlex.split(line, comments=True) for line in re.findall(r"^\$ powerlab (.*)$", page, re.MULTILINE)]
 
 
