@@ -80,7 +80,8 @@ docs: ## write docs/cli.md from the command line's own help and docs/operators.m
 
 site: ## build the documentation as a site into build/site; a broken link fails
 	@scripts/setup_venv dev
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --clean && echo "build/site/index.html"
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --clean
+	@echo "build/site/index.html (to search it: python3 -m http.server --directory build/site)"
 
 clean: ## remove everything that was built, .venv too; results in the database stay
 	rm -rf .venv build dist .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
