@@ -73,7 +73,9 @@ def test_every_command_explains_itself() -> None:
 def _commands(text: str) -> Iterator[str]:
     """Yield what follows ``powerlab`` in the console blocks: after a prompt, a path, a variable or sudo."""
     for block in re.findall(r"^```console\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
-        yield from re.findall(r"^\$ (?:sudo )?(?:\w+=\S+ )*(?:\S*/)?powerlab (.*)$", block.replace("\\\n", ""), re.MULTILINE)
+        yield from re.findall(
+            r"^\$ (?:sudo )?(?:\w+=\S+ )*(?:\S*/)?powerlab (.*)$", block.replace("\\\n", ""), re.MULTILINE
+        )
 
 
 def test_the_commands_in_the_pages_are_understood(root: Path, pages: list[Path]) -> None:
