@@ -1,7 +1,8 @@
 # powerlab: "make demo" measures this machine, "make test" runs every test. Both make and reuse .venv by themselves.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check fuzz bench bench-engine bench-sampler bench-service bench-database lock openapi docs format clean
+.PHONY: help demo test test-all check fuzz bench bench-engine bench-sampler bench-service bench-database lock openapi docs site \
+  format clean
 
 # A Python to build .venv with, where the first one found is not the right one: make demo PYTHON=/path/to/python3
 PYTHON ?=
@@ -9,6 +10,7 @@ export PYTHON
 BIN := .venv/bin
 # Most tests wait for simulated boards rather than compute, so there is one worker more than there are cores.
 TEST_WORKERS ?= $(shell expr $$(nproc) + 1)
+PYTEST = $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile
@@ -17,9 +19,13 @@ demo: ## sweep ResNet-50 on this machine, print the table, serve the dashboard (
 	@scripts/setup_venv server
 	@$(BIN)/powerlab demo
 
-test: ## run every test; a test that lacks a system program says which and is skipped (never in CI)
+test: ## run the fast tests (10 minutes on two cores); one that lacks a system program says which and is skipped
 	@scripts/setup_venv dev
-	@$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile $(PYTEST_ARGS)
+	@$(PYTEST) -m "not campaign" $(PYTEST_ARGS)
+
+test-all: ## run every test, campaigns too: kills, faults, builds, all boards, PostgreSQL (half an hour)
+	@scripts/setup_venv dev
+	@$(PYTEST) $(PYTEST_ARGS)
 
 check: ## ruff, mypy, the import contract, clang-format, and C++ with warnings as errors
 	@scripts/setup_venv dev
@@ -77,6 +83,11 @@ docs: ## write docs/cli.md from the command line's own help and docs/operators.m
 	@scripts/setup_venv dev
 	$(BIN)/python scripts/write_cli_page.py
 	$(BIN)/python scripts/write_operators_page.py
+
+site: ## build the documentation as a site into build/site; a broken link fails
+	@scripts/setup_venv dev
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict --clean
+	@echo "build/site/index.html (to search it: python3 -m http.server --directory build/site)"
 
 clean: ## remove everything that was built, .venv too; results in the database stay
 	rm -rf .venv build dist .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import tempfile
+import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -20,19 +21,19 @@ _PAGE = Path(__file__).resolve().parent.parent / "docs" / "operators.md"
 _HEAD = """\
 # Operators
 
-What of ONNX the built-in engine computes, measured by the standard's own **node cases** (onnx {version}): networks of
-one operator, with inputs and the answer that the standard publishes. A test runs all of them; `make docs` writes this
-page anew. The engine reads opset {oldest} and newer; the column *opset* says in which versions the cases are written.
+Which ONNX operators the built-in engine supports, measured with the standard's own **node cases** (onnx {version}):
+networks of one operator, with inputs and the published result. A test runs all of them; `make docs` writes this page.
+The engine reads opset {oldest} and newer; the column *opset* says for which versions the cases are written.
 `powerlab engine operators` lists the operators.
 
-- **float32**: cases in which every tensor that the standard lets be float32 is float32; indices, shapes and conditions
-  are whole numbers and truth values as the operator demands. **Other types** are the rest: float16, float64, 8-bit
-  numbers, sums of whole numbers, texts, sequences.
-- **passed**: the answer is within the standard's tolerance (a thousandth of the value; in float16 two thousandths). Of
+- **float32**: cases in which every tensor that may be float32 is float32; indices, shapes and conditions are integers
+  and booleans as the operator requires. **Other types** are the rest: float16, float64, 8-bit numbers, sums of
+  integers, strings, sequences.
+- **passed**: the result is within the standard's tolerance (a thousandth of the value; in float16 two thousandths). Of
   these, **by constants** passed only with some inputs given as constants of the model, because the engine fixes all
   shapes when it loads one.
-- **refused**: the engine says in a sentence what it lacks. **Wrong**: another answer than the published one.
-- Most cases are there twice: as they are, and *expanded* into the simpler operators that define the operator.
+- **refused**: the engine says in a sentence what it lacks. **Wrong**: a different result from the published one.
+- Most cases exist twice: as they are, and *expanded* into the simpler operators that define the operator.
 
 """
 
@@ -71,11 +72,12 @@ def page(verdicts: Sequence[Verdict]) -> str:
 
 def _unknown(of_operator: dict[str, list[Verdict]], verdicts: Sequence[Verdict]) -> Iterator[str]:
     missing = {name: found for name, found in of_operator.items() if name not in SUPPORTED}
-    yield "\n## What the engine does not have\n\n"
-    yield "Operators whose every case is refused, with the number of their cases:\n"
-    yield ", ".join(f"{name} ({len(found)})" for name, found in sorted(missing.items())) + ".\n"
+    yield "\n## Unsupported operators\n\n"
+    yield "Operators of which every case is refused, with the number of their cases:\n"
+    counted = ", ".join(f"{name} ({len(found)})" for name, found in sorted(missing.items()))
+    yield textwrap.fill(f"{counted}.", 120, break_on_hyphens=False) + "\n"
     passed = sum(verdict.outcome in (Outcome.PASSED, Outcome.WITH_CONSTANTS) for verdict in verdicts)
-    yield f"\nOf all {len(verdicts)} node cases of the standard, whatever their operator and type, {passed} pass.\n"
+    yield f"\nOf all {len(verdicts)} node cases of the standard, of all operators and types, {passed} pass.\n"
 
 
 def _row(name: str, verdicts: Sequence[Verdict]) -> str:

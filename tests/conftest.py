@@ -23,15 +23,9 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the files that have slow tests, so that nobody waits for one of them alone at the end."""
-    slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: item.path not in slow)
-
-
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Leave the slow tests to CI, unless they are asked for."""
-    if item.get_closest_marker("slow") and not (os.environ.get("CI") or os.environ.get("POWERLAB_SLOW")):
-        pytest.skip("takes minutes: runs in CI, or with POWERLAB_SLOW=1")
+    """Begin with the files that have campaigns, so that nobody waits for one of them alone at the end."""
+    long = {item.path for item in items if item.get_closest_marker("campaign")}
+    items.sort(key=lambda item: item.path not in long)
 
 
 @pytest.fixture(scope="session", autouse=True)

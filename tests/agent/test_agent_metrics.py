@@ -31,7 +31,7 @@ from prometheus_server import free_port, promtool
 from server_examples import PLAN, make_run, make_trace
 
 ALL = len(PLAN.points()) * PLAN.repeats
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "operations.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "guides" / "operations.md"
 Start = Callable[..., Any]
 
 
@@ -62,6 +62,7 @@ def wait_until(port: int, holds: Callable[[dict[str, float]], bool]) -> dict[str
     return seen
 
 
+@pytest.mark.campaign
 def test_an_agent_measures_loses_its_server_and_finds_it_again(
     server: Any, sweep_id: str, start_agent: Start, state: Path
 ) -> None:

@@ -23,6 +23,8 @@ from powerlab_agent.client import Client
 from powerlab_agent.state import Identity
 from server_examples import PLAN, capabilities, device
 
+pytestmark = pytest.mark.campaign
+
 ALL = len(PLAN.points()) * PLAN.repeats
 
 

@@ -27,6 +27,8 @@ from powerlab_agent.state import Identity
 from quick_server import quick_server
 from server_examples import PLAN, capabilities, device, make_run
 
+pytestmark = pytest.mark.campaign
+
 ALL = len(PLAN.points()) * PLAN.repeats
 Change = Callable[..., None]
 

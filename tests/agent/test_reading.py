@@ -67,6 +67,7 @@ def show(capsys: pytest.CaptureFixture[str]) -> Any:
     return show
 
 
+@pytest.mark.campaign
 def test_runs_for_machines(source: Source, stored: Any, show: Any) -> None:
     sweep_id, runs = stored
     assert decode(show("runs", "list", "--json", "--sweep", sweep_id, *source), list[Run]) == runs

@@ -26,6 +26,8 @@ from powerlab_api.settings import Settings
 from schema_bodies import NONSENSE, values
 from server_examples import PLAN, Clock, capabilities, device, make_trace, runs_of
 
+pytestmark = pytest.mark.campaign
+
 OPENAPI = json.loads((Path(__file__).parents[2] / "api" / "openapi.json").read_text(encoding="utf-8"))
 COMPONENTS = OPENAPI["components"]["schemas"]
 OPERATIONS = [(method, path) for path, methods in OPENAPI["paths"].items() for method in methods]

@@ -109,6 +109,7 @@ def test_an_odd_last_id_is_refused_in_a_sentence(short: TestClient) -> None:
         assert "last-event-id" in reply.json()["detail"]
 
 
+@pytest.mark.campaign
 def test_people_may_follow_and_agents_may_not(tmp_path: Path) -> None:
     with access_world(tmp_path) as world:
         for who in ("viewer", "operator", "admin"):

@@ -124,6 +124,7 @@ def test_nothing_stored_gives_a_file_of_the_right_form(client: TestClient, sweep
             assert (from_csv if format_ == "csv" else from_parquet)(content, columns) == []
 
 
+@pytest.mark.campaign
 def test_wishes_that_cannot_be_met_are_problems(client: TestClient, runs: list[Run]) -> None:
     for fields, status in (({}, 422), ({"run_id": "none"}, 404), ({"sweep_id": "none"}, 404)):
         assert client.get("/api/v1/exports/traces", params=fields).status_code == status

@@ -54,6 +54,7 @@ def test_any_names_and_numbers(accept: str, names: list[str], number: float, wor
     assert plain_text(families, openmetrics=accept == OPENMETRICS) == theirs(families, accept)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("accept", [CLASSIC, OPENMETRICS, "", f"{OPENMETRICS}; escaping=allow-utf-8"])
 def test_a_server_shows_all_of_its_metrics_once(
     client: TestClient, agent: Agent, sweep_id: str, lease: Lease, accept: str

@@ -67,6 +67,7 @@ def ids(connection: socket.socket) -> Iterator[int]:
                 yield json.loads(line.removeprefix(b"data: "))["id"]
 
 
+@pytest.mark.campaign
 def test_a_slow_reader_is_waited_for_and_told_everything(filled: Store, pages: Counter[str]) -> None:
     with served(create_app(filled)) as url, closing(ask(url, "/api/v1/events?after=0&sweep_id=slow")) as slow:
         slow.recv(1)

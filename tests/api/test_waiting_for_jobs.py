@@ -60,6 +60,7 @@ def queue_sweep(store: Store, device_id: str) -> str:
         return create_sweep(session, SweepRequest(device_id=device_id, plan=PLAN), store.clock())
 
 
+@pytest.mark.campaign
 def test_more_agents_wait_than_there_are_threads_and_each_gets_its_own_job(store: Store) -> None:
     agents = [enrolled(store, f"board-{number}") for number in range(2 * CONNECTIONS + 5)]
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from agent_footprint import BOUND_MB, idle_agent, memory_mb
+
+pytestmark = pytest.mark.campaign
 
 
 def test_an_idle_agent_fits_into_its_bound(tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ from powerlab.store import open_store
 from powerlab.store.reads import queries
 from powerlab.store.reads.run_audit import audit_run
 
+pytestmark = pytest.mark.campaign
+
 
 def test_every_question_is_answered(capsys: pytest.CaptureFixture[str]) -> None:
     main(["--sqlite", "--runs", "1200", "--samples", "1500000", "--times", "1"])

@@ -226,6 +226,7 @@ def test_an_engine_that_is_killed_is_a_sentence():
     engine.close()
 
 
+@pytest.mark.campaign
 def test_a_peer_that_is_no_engine_here_takes_no_part_and_disturbs_nobody():
     one = measure_processes(SMALL, ["onnxruntime-tensorrt"], Effort(cell_s=0.1, turn_s=0.001, least_rounds=2))
     assert set(one.absent) == {"onnxruntime-tensorrt"}

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 import trace_stores
 
+pytestmark = pytest.mark.campaign
+
 FIGURES = {"bytes_a_sample", "samples_per_s", "window of 1 s, ms", "1000 points, ms", "whole run, ms"}
 
 

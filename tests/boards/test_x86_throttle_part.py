@@ -53,6 +53,7 @@ def test_a_hot_room_is_counted_and_told(board: Sysroot, simulator: Simulator) ->
     assert "heat" in sentence
 
 
+@pytest.mark.campaign
 def test_it_counts_again_after_it_has_cooled(board: Sysroot, simulator: Simulator) -> None:
     tick = 0
     for room in ("120000", "20000", "120000"):

@@ -81,6 +81,7 @@ def test_what_cannot_be_carried_out_is_a_sentence_and_removes_nothing(
         assert session.scalar(text("SELECT count(*) FROM trace_chunk")) == 4
 
 
+@pytest.mark.campaign
 def test_a_database_that_is_in_use_is_a_sentence(
     database: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -76,6 +76,7 @@ def state(world: World, sweep_id: str) -> dict[str, Any]:
     return record
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("who", ["operator", "admin", "configured"])
 def test_whoever_may_pauses_resumes_and_cancels(world: World, browser: TestClient, sweep_id: str, who: str) -> None:
     log_in(browser, world, who)

@@ -24,10 +24,16 @@ KNOWN_FINDINGS = {
 """What a short sweep on a busy machine may bring about."""
 
 
+FAST = ("jetson-orin-nano@6", "intel-xeon")
+"""One Jetson and one server stand for all in the fast suite."""
+
+
 def swept(some: Sequence[str]) -> Any:
     """Return the fixture ``board`` for some of the boards; several files share them, so that they run side by side."""
 
-    @pytest.fixture(scope="module", params=some)
+    params = [one if one in FAST else pytest.param(one, marks=pytest.mark.campaign) for one in some]
+
+    @pytest.fixture(scope="module", params=params)
     def board(request, tmp_path_factory, shared_powerlab) -> dict[str, Any]:
         """What the doctor said, and a sweep over the board as it is and with its slowest CPU cap."""
         directory = tmp_path_factory.mktemp("board")

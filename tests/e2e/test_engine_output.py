@@ -12,6 +12,7 @@ from powerlab.engine.frontend.load import load_graph
 SHAPE = (1, 3, 64, 64)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("model", ["mobilenetv2", "resnet50"])
 def test_engine_run_agrees_with_onnx_runtime(powerlab, model):
     file = powerlab.home / f"{model}.onnx"

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.campaign
+
 ONE_POINT = ("mobilenetv2", "--sysroot", "machine", "--threads", "1", "--warm-up", "0", "--idle", "0")
 
 

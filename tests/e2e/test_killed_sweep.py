@@ -8,6 +8,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+pytestmark = pytest.mark.campaign
+
 SWEEP = ("--modes", "MODE_15W", "--threads", "1", "--duration", "60", "--store", "none")
 QUICK = ("--threads", "1", "--duration", "0.05", "--warm-up", "0", "--idle", "0", "--store", "none")
 WRITABLE = {

@@ -13,6 +13,8 @@ from powerlab.analysis.dimensions import in_words, shown
 from powerlab.domain.sweep import Point
 from powerlab.domain.workload import Workload
 
+pytestmark = pytest.mark.campaign
+
 WORDS = "mobilenetv2@96 --board jetson-agx-xavier --modes MAXN --batch 4 --threads 4 --repeats 3 --seed 1"
 SHORT = "--duration 0.5 --warm-up 0.2 --idle 0.3"
 POINTS = {"22093a41cff0fe68": 1, "f37d572e203d85d5": 2}

@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 import re
 
+import pytest
+
 from onnx_bytes import sha256
 from small_network import write_small_network
+
+pytestmark = pytest.mark.campaign
 
 QUICK = ("--threads", "1", "--warm-up", "0", "--longest-warm-up", "0", "--idle", "0", "--duration", "0.05")
 

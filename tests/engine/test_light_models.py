@@ -12,6 +12,7 @@ from powerlab.engine.frontend.load import load_graph
 from powerlab.engine.passes import optimise
 
 LIGHT_NETWORKS = sorted(path.stem.removeprefix("light_") for path in LIGHT.glob("light_*.onnx"))
+LARGE = ("bvlc_alexnet", "inception_v1", "inception_v2", "resnet50", "vgg19", "zfnet512")
 """VGG-19 alone has 575 MB of weights: one network at a time."""
 
 
@@ -19,6 +20,7 @@ def test_there_are_nine():
     assert len(LIGHT_NETWORKS) == 9
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", ["resnet50", "bvlc_alexnet"])
 def test_numpy_runs_the_optimised_network_as_onnx_runtime_runs_the_file(name):
     data = light_model(name)
@@ -27,7 +29,9 @@ def test_numpy_runs_the_optimised_network_as_onnx_runtime_runs_the_file(name):
     assert relative_error(run_graph(optimise(graph), inputs), run_ort(data, inputs)) < TOLERANCE
 
 
-@pytest.mark.parametrize("name", LIGHT_NETWORKS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.campaign if name in LARGE else ()) for name in LIGHT_NETWORKS]
+)
 def test_session_runs_the_network_as_onnx_runtime_does(name):
     data = light_model(name)
     graph = load_bytes(data)

@@ -125,7 +125,7 @@ def test_the_page_counts_every_outcome_in_its_column():
     assert table["Relu"] == ["", *["0"] * 9, ""]
     assert table["**all of them**"] == ["17", "5", "2", "1", "2", "1", "2", "0", "1", "1", ""]
     assert "NoSuchOperator (1)." in page
-    assert "Of all 8 node cases of the standard, whatever their operator and type, 2 pass." in page
+    assert "Of all 8 node cases of the standard, of all operators and types, 2 pass." in page
 
 
 def test_the_script_fails_where_an_answer_is_wrong(monkeypatch, tmp_path, capsys):

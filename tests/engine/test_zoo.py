@@ -64,6 +64,7 @@ def test_parameters_and_macs_are_the_published_ones(zoo_graph):
     assert mac_count(optimise(zoo_graph)) == mac_count(zoo_graph) - POOLED_FIRST.get(zoo_graph.name, 0)
 
 
+@pytest.mark.campaign
 def test_a_full_size_image_gives_what_onnx_runtime_gives(zoo_graph):
     inputs = random_inputs(zoo_graph)
     expected = run_ort(export_onnx(zoo_graph), inputs)

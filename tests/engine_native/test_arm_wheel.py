@@ -11,6 +11,8 @@ from powerlab.engine.frontend.synthetic_inputs import made_inputs
 from powerlab.measure.output_check import largest_difference
 from requires import missing, require_program
 
+pytestmark = pytest.mark.campaign
+
 MODEL = "resnet50@64"
 RUN = f"""
 import sys, numpy
@@ -41,7 +43,6 @@ def wheel(machine):
     return found
 
 
-@pytest.mark.slow
 def test_the_wheel_says_what_it_is_for(wheel):
     assert wheel.name.endswith("-linux_aarch64.whl")
     with zipfile.ZipFile(wheel) as files:
@@ -50,7 +51,6 @@ def test_the_wheel_says_what_it_is_for(wheel):
         assert files.read(native)[:20] == b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x03\x00\xb7\x00"  # EM_AARCH64
 
 
-@pytest.mark.slow
 def test_resnet50_computes_what_it_does_here(machine, wheel, tmp_path):
     out = tmp_path / "outputs.npz"
     assert machine.python("-c", RUN, out, core="cortex-a57").strip() == "neon"
@@ -61,7 +61,6 @@ def test_resnet50_computes_what_it_does_here(machine, wheel, tmp_path):
     assert all(np.abs(values).max() > 0.01 for values in expected.values())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("core", "name"), [("cortex-a57", "Cortex-A57"), ("neoverse-n1", "Neoverse N1")])
 def test_the_caches_are_known_by_the_core(machine, wheel, core, name):
     said = machine.python(
@@ -76,7 +75,6 @@ def test_a_program_that_is_missing_is_named(tmp_path, monkeypatch):
         ArmMachine(tmp_path / "machine").fetch()
 
 
-@pytest.mark.slow
 def test_what_fails_on_the_machine_is_told(machine):
     with pytest.raises(ArmMachineError, match="ZeroDivisionError"):
         machine.python("-c", "1 / 0", core="cortex-a57")

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -85,6 +86,7 @@ def test_any_convolution(*, images, channels, size, kernel, strides, padded, wit
     check_all_candidates(threads, x, weights, residual, window)
 
 
+@pytest.mark.campaign
 @settings(deadline=None, max_examples=60)
 @given(
     images=st.integers(1, 2),
@@ -115,6 +117,7 @@ def test_convolutions_in_groups(*, groups, inputs, outputs, size, strides, threa
     check_all_candidates(threads, x, weights, None, {"pads": (1, 1, 1, 1), "group": groups, "strides": strides})
 
 
+@pytest.mark.campaign
 @settings(deadline=None, max_examples=40)
 @given(
     groups=st.integers(1, 3),

@@ -82,6 +82,7 @@ def test_sums_of_an_lstm_stay_in_registers(x86_folder, tier):
             assert (loop.additions if tier in UNFUSED else loop.fused) == loop.multiplications, f"{tier} {name}: {loop}"
 
 
+@pytest.mark.campaign
 def test_register_tiles_of_64_bit_arm(arm_kernels):
     objdump = require_program("aarch64-linux-gnu-objdump", "binutils-aarch64-linux-gnu")
     check("neon", conv_tiles(objdump, tier_object(arm_kernels.parent, "neon")))

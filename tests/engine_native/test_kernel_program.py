@@ -41,6 +41,7 @@ def test_a_tier_that_does_not_exist_is_explained(kernels):
     assert '"mmx" is not one this processor can run' in done.stderr
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("core", ARM_CORES)
 def test_kernels_of_64_bit_arm(arm_kernels, core):
     emulator = require_program("qemu-aarch64", "qemu-user")

@@ -8,6 +8,8 @@ import pytest
 
 from engine_native.kernel_program import build, require_compiler
 
+pytestmark = pytest.mark.campaign
+
 OPTIONS = {
     "ASAN_OPTIONS": "detect_leaks=1:strict_string_checks=1",
     "TSAN_OPTIONS": "halt_on_error=1",
@@ -29,7 +31,6 @@ def run(program, *arguments):
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("sanitizer", "arguments"), [("address", ()), ("thread", ("threads",))])
 def test_the_kernel_test_is_clean(tmp_path, sanitizer, arguments):
     require_compiler()

@@ -84,6 +84,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield store
 
 
+@pytest.mark.campaign
 def test_an_agent_comes_again_when_it_was_told_to_and_loses_nothing(store: Store, tmp_path: Path) -> None:
     with store.write() as session:
         code = make_enrolment_code(session, EnrolmentCodeRequest(), store.clock()).code

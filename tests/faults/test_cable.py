@@ -23,6 +23,8 @@ from powerlab.store.writes.sweeps import create_sweep
 from powerlab_agent.state import Identity
 from server_examples import capabilities, device
 
+pytestmark = pytest.mark.campaign
+
 ROUNDS = int(os.environ.get("POWERLAB_FAULT_CABLES", "1"))
 PORT = 8765
 OUT_S = 1.2

@@ -19,6 +19,8 @@ from faults.lives import NEVER, PLAN, Lives
 from powerlab.domain.errors import PowerlabError
 from powerlab_agent.state import load_identity, save_identity
 
+pytestmark = pytest.mark.campaign
+
 KILLS = int(os.environ.get("POWERLAB_FAULT_KILLS", "6"))
 BATCH = 50
 """Kills in one test, for no test may take more than a quarter of an hour."""

@@ -10,7 +10,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from faults.lives import NEVER, PLAN
+
+pytestmark = pytest.mark.campaign
 
 KILLS = int(os.environ.get("POWERLAB_FAULT_SERVER_KILLS", "1"))
 

@@ -31,6 +31,8 @@ from powerlab.sysroot import Sysroot
 from powerlab_agent.spool import Spool
 from powerlab_agent.state import Identity, load_identity
 
+pytestmark = pytest.mark.campaign
+
 KILLS = int(os.environ.get("POWERLAB_FAULT_REAL_KILLS", "1"))
 MODE = "MODE_15W"
 DAY_NS = 24 * 3600 * 10**9

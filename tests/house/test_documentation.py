@@ -70,10 +70,18 @@ def test_every_command_explains_itself() -> None:
     assert [name for name, child in commands.choices.items() if not child.description] == []
 
 
+def _commands(text: str) -> Iterator[str]:
+    """Yield what follows ``powerlab`` in the console blocks: after a prompt, a path, a variable or sudo."""
+    for block in re.findall(r"^```console\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+        yield from re.findall(
+            r"^\$ (?:sudo )?(?:\w+=\S+ )*(?:\S*/)?powerlab (.*)$", block.replace("\\\n", ""), re.MULTILINE
+        )
+
+
 def test_the_commands_in_the_pages_are_understood(root: Path, pages: list[Path]) -> None:
     seen = 0
     for page in pages:
-        for line in re.findall(r"^\$ powerlab (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE):
+        for line in _commands(page.read_text(encoding="utf-8")):
             words = shlex.split(line.partition(" > ")[0], comments=True)
             try:
                 cli.parser().parse_args(words)
@@ -81,6 +89,12 @@ def test_the_commands_in_the_pages_are_understood(root: Path, pages: list[Path])
                 pytest.fail(f"{page.relative_to(root)}: powerlab {line}: {error}")
             seen += 1
     assert seen
+
+
+def test_the_commands_in_sentences_exist(root: Path, pages: list[Path]) -> None:
+    for page in pages:
+        for word in re.findall(r"`powerlab ([a-z]+)\b", page.read_text(encoding="utf-8")):
+            assert word in cli.COMMANDS, f"{page.relative_to(root)} speaks of 'powerlab {word}'"
 
 
 def test_every_exit_code_is_documented(root: Path) -> None:
@@ -121,11 +135,23 @@ def test_every_package_is_in_the_architecture(root: Path) -> None:
     assert [name for name in folders if f"`{name}/`" not in page] == []
 
 
+def test_every_file_that_a_page_names_exists(root: Path, tracked: list[Path], pages: list[Path]) -> None:
+    """Pages name files of the project by the end of their path; NAME stands for a name to choose."""
+    files = {f"/{path.relative_to(root)}" for path in tracked}
+    lost = []
+    for page in pages:
+        for name in re.findall(r"`([\w.-][\w./-]*\.(?:py|hpp|cpp|toml|yml|md))`", page.read_text(encoding="utf-8")):
+            of_project = "/" in name or name.endswith((".py", ".hpp", ".cpp"))
+            if of_project and "NAME" not in name and not any(file.endswith(f"/{name}") for file in files):
+                lost.append(f"{page.relative_to(root)}: {name}")
+    assert lost == []
+
+
 def test_make_targets_in_the_pages_exist(root: Path, pages: list[Path]) -> None:
     makefile = (root / "Makefile").read_text(encoding="utf-8")
-    targets = set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))
+    targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
     for page in pages:
-        for target in re.findall(r"(?:\$ |`)make ([a-z]+)", page.read_text(encoding="utf-8")):
+        for target in re.findall(r"(?:\$ |`)make ([a-z]+(?:-[a-z]+)*)", page.read_text(encoding="utf-8")):
             assert target in targets, f"{page.relative_to(root)} speaks of 'make {target}'"
 
 

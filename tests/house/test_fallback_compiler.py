@@ -92,14 +92,16 @@ def _path_without_compilers(folder: Path) -> str:
     return str(folder)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
+@pytest.mark.campaign
 def test_a_machine_without_a_compiler_builds_and_runs_the_engine(
     source_copy: Path, pip_environment: dict[str, str], tmp_path: Path
 ) -> None:
     (tmp_path / "bin").mkdir()
     environment = {
-        **{k: v for k, v in pip_environment.items() if k not in {"CXX", "CC", "AR"}},
+        **{k: v for k, v in pip_environment.items() if k not in {"CXX", "CC", "AR", "CMAKE_CXX_COMPILER_LAUNCHER"}},
         "PATH": _path_without_compilers(tmp_path / "bin"),
+        "SKBUILD_CMAKE_DEFINE": "POWERLAB_TIERS=sse4",  # one tier shows that the compiler works, in a third of the time
     }
     wheels, place = tmp_path / "wheels", tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", place], check=True)

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.campaign
+
 
 @pytest.fixture(scope="session")
 def wheel(source_copy: Path, pip_environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:

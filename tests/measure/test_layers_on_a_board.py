@@ -95,6 +95,7 @@ def measured(tmp_path_factory) -> Iterator[dict]:
         }
 
 
+@pytest.mark.campaign
 def test_events_say_how_long_it_takes_and_what_is_done(measured):
     first, *middle, last = measured["events"]
     assert isinstance(first, LayersStarted)

@@ -70,7 +70,8 @@ def test_no_step_is_left_out(mode: str, must_hold: dict[str, int]) -> None:
     assert {name: deaths[name] for name, least in must_hold.items() if deaths[name] < least} == {}
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
+@pytest.mark.campaign
 def test_a_thousand_kills_are_a_thousand_restores() -> None:
     found = kill()
     check_restored(found)

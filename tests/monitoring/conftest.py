@@ -39,7 +39,7 @@ def server_metrics(tmp_path: Path) -> dict[str, set[str]]:
 @pytest.fixture(scope="session")
 def operations_page() -> str:
     """The page for whoever runs powerlab."""
-    return (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    return (ROOT / "docs" / "guides" / "operations.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="session")

@@ -123,6 +123,7 @@ def swept(stack: Stack) -> Stack:
     return stack
 
 
+@pytest.mark.campaign
 def test_a_sweep_on_the_simulated_board_is_measured_and_scraped(swept: Stack) -> None:
     ((labels, watts),) = swept.prometheus.query("powerlab_newest_run_power_watts")
     assert watts > 1.0

@@ -50,6 +50,7 @@ def prometheus(server: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         yield running
 
 
+@pytest.mark.campaign
 def test_the_fleet_s_figures_arrive_with_their_provenance(prometheus: Prometheus) -> None:
     ((labels, watts),) = prometheus.query(NEWEST)
     assert watts == pytest.approx(7.2)

@@ -62,6 +62,7 @@ def post(server: str, path: str, message: object) -> bytes:
     return reply.data
 
 
+@pytest.mark.campaign
 def test_both_answer_every_question_alike(replicas: tuple[str, str]) -> None:
     one, other = replicas
     (sweep, *_) = json.loads(get(one, "/api/v1/sweeps"))["items"]

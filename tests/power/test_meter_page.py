@@ -1,4 +1,4 @@
-"""What docs/wall-meter.md says works as it is written there."""
+"""What docs/guides/wall-meter.md says works as it is written there."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from powerlab.power.sources.meter.config import parse_config
 from powerlab.power.sources.meter.line_protocol import parse_reading
 from powerlab.sysroot import Sysroot
 
-PAGE = (Path(__file__).parents[2] / "docs/wall-meter.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs/guides/wall-meter.md").read_text(encoding="utf-8")
 
 
 def block(language: str) -> str:

@@ -160,6 +160,7 @@ def originals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {name: directory / name for name in SIMULATED}
 
 
+@pytest.mark.campaign
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     name=st.sampled_from(SIMULATED),

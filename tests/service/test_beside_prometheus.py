@@ -13,6 +13,8 @@ from powerlab.protocol.chunks import split
 from prometheus_server import running_prometheus
 from service import waveforms
 
+pytestmark = pytest.mark.campaign
+
 LATE_NS = np.random.default_rng(0).integers(0, 60_000, 1000)
 
 

@@ -15,6 +15,8 @@ from sqlalchemy import text
 import own_loop
 from powerlab.store import open_store
 
+pytestmark = pytest.mark.campaign
+
 _HABITS = Habits(run_s=0.05, wait_s=5.0, death=0.02, forgets=0.3, away_s=0.2, repeats=0.2)
 
 

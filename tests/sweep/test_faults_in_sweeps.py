@@ -26,6 +26,8 @@ from powerlab.sweep.host import Host
 from powerlab.sweep.runner import run_sweep
 from powerlab.sysroot import Sysroot
 
+pytestmark = pytest.mark.campaign
+
 XAVIER, ORIN, XEON = "jetson-agx-xavier", "jetson-agx-orin", "intel-xeon"
 POWER_RULES = {"missing-power", "power-gap", "stale-sensor"}
 BUSY_RULES = {

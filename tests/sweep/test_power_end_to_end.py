@@ -26,6 +26,7 @@ def finished(make_plan, numpy_engine, rapl_tree: Path) -> list[RunFinished]:
     return [event for event in run_sweep(plan, "s", host) if isinstance(event, RunFinished)]
 
 
+@pytest.mark.campaign
 def test_the_known_power_lies_in_every_runs_interval(finished):
     assert len(finished) == 3
     for run in (event.run for event in finished):

@@ -175,6 +175,7 @@ def test_stop_ends_the_sweep_after_the_run_in_progress(host, quick_plan):
     assert host.controller.log[-1].startswith("restore")
 
 
+@pytest.mark.campaign
 def test_modes_are_set_once_a_block_and_restored_each_time(host, quick_plan):
     list(run_sweep(quick_plan(modes=("fast", "slow"), batch_sizes=(1, 2)), "s", host))
     log = host.controller.log[1:]

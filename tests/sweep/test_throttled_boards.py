@@ -14,6 +14,8 @@ from powerlab.sweep.host import Host
 from powerlab.sweep.runner import run_sweep
 from powerlab.sysroot import Sysroot
 
+pytestmark = pytest.mark.campaign
+
 TIMEOUT_S = 60.0
 ZONE = "/sys/class/thermal/thermal_zone0"
 COOLING = "/sys/class/thermal/cooling_device0"

@@ -19,6 +19,8 @@ from powerlab.sweep.runner import run_sweep
 from powerlab.sysroot import Sysroot
 from zone_tree import ZoneTree
 
+pytestmark = pytest.mark.campaign
+
 TIMEOUT_S = 60.0
 ZONE = "/sys/class/thermal/thermal_zone0/temp"
 OVEN_C, FREEZER_C = 1500.0, -1500.0

@@ -80,7 +80,7 @@ def remote(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Lab]:
     store.close()
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.campaign)])
 def on_both(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Lab]:
     """Traces in a folder, on both databases."""
     database = fresh_database(request.getfixturevalue("cluster")) if request.param == "postgresql" else None

@@ -37,6 +37,7 @@ def counted(done: Retired) -> tuple[int, int]:
     return done.row_count, done.file_count
 
 
+@pytest.mark.campaign
 def test_files_go_with_their_month(on_both: Lab) -> None:
     kept = fill(on_both)
     assert compact(on_both.store, on_both.files, fewest=2) == Compacted(merged_count=9, made_count=2)

@@ -121,7 +121,7 @@ def test_a_cluster_is_asked_as_a_cluster(tmp_path: Path) -> None:
 
 
 def test_the_question_in_the_page_is_answered_by_both_engines(filed: Lab, clickhouse: str) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "scale.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "guides" / "scale.md").read_text(encoding="utf-8")
     (question,) = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
     question = re.sub(r"s3\(.*?\)", "{source}", question)
     trace = make_trace(RAIL, SAMPLES)

@@ -30,6 +30,7 @@ def ratios(repeats):
     return tuple(found)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("repeats", [3, 6])
 def test_a_claim_that_one_beats_the_other_is_rare(repeats):
     claims = [ratio.differs for ratio in ratios(repeats)]

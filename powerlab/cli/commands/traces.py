@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 DESCRIPTION = """\
 Keep traces as Parquet files in a folder or in S3-compatible object storage. A server started with the same --traces
-writes there what arrives, and puts small files together every hour; docs/scale.md says when that is worth it.
+writes there what arrives, and puts small files together every hour; docs/guides/scale.md says when that is worth it.
 """
 
 EPILOG = """\

@@ -123,7 +123,7 @@ def _wall_power(case: Case) -> Said:
     scope = NO_POWER if case.run.total is None else case.run.total.scope
     if case.sources == {WALL_METER}:
         return Ruling.UNKNOWN, scope, "see that the meter feeds the whole system, without a battery"
-    return Ruling.REJECTED, scope, "connect an external meter at the plug (docs/wall-meter.md)"
+    return Ruling.REJECTED, scope, "connect an external meter at the plug (docs/guides/wall-meter.md)"
 
 
 def _analyser(case: Case) -> Said:

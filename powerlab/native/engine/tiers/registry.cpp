@@ -6,21 +6,28 @@
 
 namespace powerlab::engine {
 
-#if defined(__x86_64__)
+// CMake defines POWERLAB_HAS_<tier> for each tier that it builds.
+#ifdef POWERLAB_HAS_avx512
 namespace avx512 {
 extern const KernelTable kTable;
 }
+#endif
+#ifdef POWERLAB_HAS_avx2
 namespace avx2 {
 extern const KernelTable kTable;
 }
+#endif
+#ifdef POWERLAB_HAS_sse4
 namespace sse4 {
 extern const KernelTable kTable;
 }
-#elif defined(__aarch64__)
+#endif
+#ifdef POWERLAB_HAS_neon
 namespace neon {
 extern const KernelTable kTable;
 }
-#else
+#endif
+#ifdef POWERLAB_HAS_generic
 namespace generic {
 extern const KernelTable kTable;
 }
@@ -35,13 +42,19 @@ struct Tier {
 
 // Best first. The checks match the compiler flags in CMakeLists.txt.
 const Tier kTiers[] = {
-#if defined(__x86_64__)
+#ifdef POWERLAB_HAS_avx512
     {&avx512::kTable, [] { return x86_level() >= 4; }},
+#endif
+#ifdef POWERLAB_HAS_avx2
     {&avx2::kTable, [] { return x86_level() >= 3; }},
+#endif
+#ifdef POWERLAB_HAS_sse4
     {&sse4::kTable, [] { return x86_level() >= 2; }},
-#elif defined(__aarch64__)
+#endif
+#ifdef POWERLAB_HAS_neon
     {&neon::kTable, [] { return true; }},
-#else
+#endif
+#ifdef POWERLAB_HAS_generic
     {&generic::kTable, [] { return true; }},
 #endif
 };
@@ -53,7 +66,7 @@ std::vector<const KernelTable*> available_tiers() {
   for (const Tier& tier : kTiers) {
     if (tier.supported()) tables.push_back(tier.table);
   }
-  if (tables.empty()) throw std::invalid_argument("this processor lacks SSE4.2, which powerlab's engine needs.");
+  if (tables.empty()) throw std::invalid_argument("this build of powerlab's engine has no tier for this processor; SSE4.2 is the least.");
   return tables;
 }
 
