@@ -87,7 +87,18 @@ def test_an_unknown_board_is_refused(capsys):
 
 
 def test_a_crashing_model_leaves_the_others_results_and_exit_code_1(machine, numpy_engine, state, capsys):
-    arguments = ["profile", "crash", "good", "--sysroot", machine, "--engine", numpy_engine, "--database", "none", *QUICK]
+    arguments = [
+        "profile",
+        "crash",
+        "good",
+        "--sysroot",
+        machine,
+        "--engine",
+        numpy_engine,
+        "--database",
+        "none",
+        *QUICK,
+    ]
     assert main(arguments) == 1
     captured = capsys.readouterr()
     assert "ended with exit code 3" in captured.out
