@@ -102,7 +102,7 @@ def test_a_full_database_is_refused_before_anything_is_measured(powerlab):
     assert (done.returncode, done.stdout) == (2, "")
     (sentence,) = done.stderr.splitlines()
     assert sentence.startswith("powerlab: the database runs.db cannot be written (")
-    assert sentence.endswith("free some space, or choose another with --database.")
+    assert sentence.endswith("free some space, or give another --database.")
 
 
 def test_a_database_that_breaks_meanwhile_is_told_once_and_the_results_file_goes_on(powerlab, wait_while):

@@ -153,7 +153,7 @@ def begin(store: Store, device: Device, capabilities: Capabilities, plan: SweepP
     except DBAPIError as error:
         reason = " ".join(str(error.orig).split())
         raise PowerlabError(
-            f"the database {store.address} cannot be written ({reason}); free some space, or choose another with --database."
+            f"the database {store.address} cannot be written ({reason}); free some space, or give another --database."
         ) from error
 
 
@@ -208,5 +208,5 @@ def keep_layer_profile(store: Store, device: Device, capabilities: Capabilities,
     except DBAPIError as error:
         reason = " ".join(str(error.orig).split())
         raise PowerlabError(
-            f"the database {store.address} cannot be written ({reason}); free some space, or choose another with --database."
+            f"the database {store.address} cannot be written ({reason}); free some space, or give another --database."
         ) from error
