@@ -98,7 +98,7 @@ def test_an_open_size_is_named_with_the_way_to_give_it(bench):
     [
         (["--threads", "4096"], ["4096 threads", "ask for at most"]),
         (["--threads", "0"], ["0", "give at least 1"]),
-        (["--threads", "many"], ["--threads", "'many'", "whole number"]),
+        (["--threads", "many"], ["--threads", "'many'", "integer"]),
         (["--repeats", "2"], ["2 repeats", "at least 3"]),
         (["--duration=-1"], ["duration", "-1", "above 0 s"]),
         (["--duration", "nan"], ["duration", "above 0 s"]),

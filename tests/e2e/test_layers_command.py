@@ -44,7 +44,7 @@ def without_sensors(home):
         (("nowhere.onnx",), "nowhere.onnx is no model file"),
         (("small.onnx", "--threads", "4096"), "but the plan asks for 4096 threads; ask for at most"),
         (("small.onnx", "--threads", "0"), "the count of threads is 0; give at least 1"),
-        (("small.onnx", "--threads", "two"), "'two' is no whole number"),
+        (("small.onnx", "--threads", "two"), "'two' is not an integer"),
         (("small.onnx", "--batch", "0"), "the batch size is 0; give at least 1"),
         (("small.onnx", "--seconds-per-layer", "0"), "the duration is 0; give a time above 0 s"),
         (("small.onnx", "--seconds-per-layer", "long"), "'long' is no number"),

@@ -39,7 +39,7 @@ def machine(tmp_path: Path) -> str:
     ("words", "sentence"),
     [
         (["--threads", "4096"], "but the plan asks for 4096 threads; ask for at most"),
-        (["--threads", "two"], "--threads got 'two', but each of its values must be a whole number."),
+        (["--threads", "two"], "--threads got 'two', but each of its values must be an integer."),
         (["--duration", "long"], "--duration got 'long', but each of its values must be a number of seconds."),
         (["--modes", "turbo"], "no power mode 'turbo' that can be set now; choose from: current"),
         (["--repeats", "1"], "1 repeats cannot show the scatter between runs; ask for at least 3."),
