@@ -13,7 +13,7 @@ from powerlab.domain.errors import PowerlabError
 
 _MAX_WIDTH = 98
 _EXIT_STATUS = "exit status: 0 done; 2 the request cannot be carried out, one sentence on standard error says why"
-_KINDS = {"int": "whole number", "float": "number"}
+_KINDS = {"int": "integer", "float": "number"}
 
 
 class _HelpFormatter(argparse.HelpFormatter):
@@ -53,8 +53,8 @@ class Parser(argparse.ArgumentParser):
         raise PowerlabError(f"{message.rstrip('.')}; `{self.prog} --help` shows how it is called.")
 
 
-def whole_number(least: int, most: int) -> Callable[[str], int]:
-    """Return what parses an argument that is a whole number from ``least`` to ``most``; argparse words the rest."""
+def integer_in(least: int, most: int) -> Callable[[str], int]:
+    """Return what parses an argument that is an integer from ``least`` to ``most``; argparse words the rest."""
 
     def parse(text: str) -> int:
         try:
@@ -62,7 +62,7 @@ def whole_number(least: int, most: int) -> Callable[[str], int]:
         except ValueError:
             value = least - 1
         if not least <= value <= most:
-            raise argparse.ArgumentTypeError(f"{text!r} is no whole number from {least} to {most}")
+            raise argparse.ArgumentTypeError(f"{text!r} is not an integer from {least} to {most}")
         return value
 
     return parse

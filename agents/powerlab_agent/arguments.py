@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from powerlab.command_line import whole_number
+from powerlab.command_line import integer_in
 
 _EPILOG = """\
 exit status: 0 stopped as asked; 2 the request cannot be carried out, one sentence on standard error says why
@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run.add_argument("--once", action="store_true", help="end when the server has nothing more to do")
     run.add_argument(
         "--spool-size",
-        type=whole_number(1, _MOST_MB),
+        type=integer_in(1, _MOST_MB),
         default=2048,
         metavar="MIB",
         help="what is measured may take so much disk until the server has it; above that, traces of the oldest runs are"
@@ -83,14 +83,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     run.add_argument(
         "--models-mb",
-        type=whole_number(1, _MOST_MB),
+        type=integer_in(1, _MOST_MB),
         default=8000,
         metavar="MB",
         help="most that fetched models may take (default: 8000)",
     )
     run.add_argument(
         "--metrics-port",
-        type=whole_number(1, _MOST_PORT),
+        type=integer_in(1, _MOST_PORT),
         metavar="PORT",
         help="show metrics for Prometheus at http://127.0.0.1:PORT/metrics (default: nowhere)",
     )

@@ -210,7 +210,7 @@ class Daemon:
             _log.log(logging.INFO if one.passed else logging.WARNING, "check %s: %s", one.name, one.detail)
 
     def _new_lease(self) -> Lease | None:
-        self._insist(self._reboots.go_home)
+        self._insist(self._reboots.return_home)
         if not self._described:
             self._insist(self._describe)
             self._described = True

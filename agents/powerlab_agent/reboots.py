@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import Setting
 from powerlab.domain.order import Stage
-from powerlab.modes.reboot.return_note import WayHome
+from powerlab.modes.reboot.return_note import ReturnNote
 from powerlab.modes.reboot.transition import Rebooting, check_can_go
 from powerlab.sweep.host import Host
 from powerlab_agent.reboot_step import RebootStep
@@ -80,12 +80,12 @@ class Reboots:
             self.spool.keep_reboot(step)
             if step.asked and step.asked_in != device.boot_id():
                 raise PowerlabError(f"after the reboot for it {device.missing(target) or 'it is not in force'}")
-            self._way_home().keep(step.home, step.previous, target)
+            self._return_note().keep(step.home, step.previous, target)
             self._ask(device, step, target)
         except PowerlabError as error:
             self._refuse(stages[0].modes, str(error).rstrip("."), sweep_id, stages)
 
-    def go_home(self) -> None:
+    def return_home(self) -> None:
         """Take the device back to what it was before the first reboot, where it is not.
 
         Raises:
@@ -99,7 +99,7 @@ class Reboots:
         if device.missing(step.home):
             self._reboot_home(device, step)
         device.put_back(step.previous)
-        self._way_home().forget()
+        self._return_note().forget()
         self.spool.forget_reboot()
         _log.info("the device is back in the power mode that it was in before the first reboot")
 
@@ -159,8 +159,8 @@ class Reboots:
     def _device(self) -> Rebooting:
         return Rebooting(self.host.sysroot, self.host.state_dir)
 
-    def _way_home(self) -> WayHome:
-        return WayHome(self.host.sysroot, self.host.state_dir)
+    def _return_note(self) -> ReturnNote:
+        return ReturnNote(self.host.sysroot, self.host.state_dir)
 
 
 def _name(device: Rebooting, setting: Setting) -> str:

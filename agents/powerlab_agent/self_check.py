@@ -12,7 +12,7 @@ from powerlab.atomic_file import write_whole
 from powerlab.domain.device import SelfCheck
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.temperature import TemperatureLimits
-from powerlab.modes.reboot.return_note import WayHome
+from powerlab.modes.reboot.return_note import ReturnNote
 from powerlab.privileged import client as helper
 from powerlab.throttling.temperatures import watched_zones
 from powerlab_agent.client import Client, ServerUnreachableError
@@ -120,7 +120,7 @@ def _modes(checked: Checked) -> str:
             f"the power mode {left.mode} was set and is not put back yet; unless a sweep runs now, run"
             " `powerlab modes restore`."
         )
-    if away := WayHome(checked.host.sysroot, checked.host.state_dir).words():
+    if away := ReturnNote(checked.host.sysroot, checked.host.state_dir).words():
         raise _NotPassedError(away)
     return "no power mode waits to be put back."
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import Setting
 from powerlab.modes.io.files import write_line
-from powerlab.modes.io.permissions import FileGrant
+from powerlab.modes.io.permissions import FilePermission
 from powerlab.modes.io.programs import YES, output_of
 from powerlab.privileged.protocol import (
     Done,
@@ -86,18 +86,18 @@ class Deeds:
                 return Outcome(Done())
 
     def _write(self, path: str, value: str, uid: int) -> None:
-        grants = self.allowed.write_grants(path, value)
-        if not grants:
+        permissions = self.allowed.write_permissions(path, value)
+        if not permissions:
             what = f"{value[:100]!r} to {path[:200]}" if self.allowed.may_write(path) else f"to {path[:200]!r}"
             raise PowerlabError(f"the privileged helper does not write {what}: that is not on its list.")
-        reasons = [self._out_of_range(grant, path, value) for grant in grants]
+        reasons = [self._out_of_range(grant, path, value) for grant in permissions]
         if all(reasons):
             raise PowerlabError(f"the privileged helper does not write {value} to {path}: {reasons[0]}.")
         if path.endswith(_MEMBERS) and uid not in {0, os.stat(self.sysroot.path(f"/proc/{int(value)}")).st_uid}:
             raise PowerlabError(f"process {value} is another user's, so the privileged helper does not move it.")
         write_line(open_listed(self.sysroot, path, os.O_WRONLY), value, is_plain=self.sysroot.simulated)
 
-    def _out_of_range(self, grant: FileGrant, path: str, value: str) -> str | None:
+    def _out_of_range(self, grant: FilePermission, path: str, value: str) -> str | None:
         """Return why a value is outside of what the driver says, None where it is inside or no range is asked for."""
         if grant.between is None:
             return None

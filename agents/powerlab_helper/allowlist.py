@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from powerlab.modes.base import Knob
-from powerlab.modes.io.permissions import FileGrant, ProgramGrant, RebootGrant, SettingGrant
+from powerlab.modes.io.permissions import FilePermission, ProgramPermission, RebootPermission, SettingPermission
 from powerlab.modes.registry import KNOBS
 
 SENSOR_FILES: tuple[str, ...] = (
@@ -49,43 +49,45 @@ class Allowed:
 
     def may_write(self, path: str) -> bool:
         """Say whether some value may be written to a file."""
-        return any(re.fullmatch(grant.path, path) for grant in self._file_grants())
+        return any(re.fullmatch(grant.path, path) for grant in self._file_permissions())
 
     def may_read(self, path: str) -> bool:
         """Say whether a file may be opened: a sensor, or what a knob may write and so has to read."""
         return any(re.fullmatch(pattern, path) for pattern in self.sensor_files) or self.may_write(path)
 
-    def write_grants(self, path: str, value: str) -> list[FileGrant]:
+    def write_permissions(self, path: str, value: str) -> list[FilePermission]:
         """Return the grants for a value of a file, of which one has to hold also in its range."""
-        return [grant for grant in self._file_grants() if grant.covers(path, value)]
+        return [grant for grant in self._file_permissions() if grant.covers(path, value)]
 
     def may_run(self, program: str) -> bool:
         """Say whether a program may be run with some arguments."""
-        return any(grant.program == program for grant in self._program_grants())
+        return any(grant.program == program for grant in self._program_permissions())
 
     def may_run_with(self, program: str, arguments: Sequence[str]) -> bool:
         """Say whether a program may be run with these arguments."""
-        return any(grant.covers(program, arguments) for grant in self._program_grants())
+        return any(grant.covers(program, arguments) for grant in self._program_permissions())
 
     def may_reboot_with(self, program: str, arguments: Sequence[str]) -> bool:
         """Say whether a program may be run with these arguments to reboot the device."""
-        grants = (grant for knob in self.knobs for grant in knob.grants if isinstance(grant, RebootGrant))
-        return self.reboots and any(grant.covers(program, arguments) for grant in grants)
+        permissions = (
+            grant for knob in self.knobs for grant in knob.permissions if isinstance(grant, RebootPermission)
+        )
+        return self.reboots and any(one.covers(program, arguments) for one in permissions)
 
     def settable(self, knob_name: str) -> Knob | None:
         """Return the knob of that name if the helper makes any setting of it with the knob's own code."""
-        return next((knob for knob in self.knobs if knob.name == knob_name and any(_setting_grants(knob))), None)
+        return next((knob for knob in self.knobs if knob.name == knob_name and any(_setting_permissions(knob))), None)
 
     def may_set(self, knob: Knob, target: str, value: str) -> bool:
         """Say whether a setting may be made."""
-        return any(grant.covers(target, value) for grant in _setting_grants(knob))
+        return any(grant.covers(target, value) for grant in _setting_permissions(knob))
 
-    def _file_grants(self) -> Iterator[FileGrant]:
-        return (grant for knob in self.knobs for grant in knob.grants if isinstance(grant, FileGrant))
+    def _file_permissions(self) -> Iterator[FilePermission]:
+        return (grant for knob in self.knobs for grant in knob.permissions if isinstance(grant, FilePermission))
 
-    def _program_grants(self) -> Iterator[ProgramGrant]:
-        return (grant for knob in self.knobs for grant in knob.grants if type(grant) is ProgramGrant)
+    def _program_permissions(self) -> Iterator[ProgramPermission]:
+        return (grant for knob in self.knobs for grant in knob.permissions if type(grant) is ProgramPermission)
 
 
-def _setting_grants(knob: Knob) -> Iterator[SettingGrant]:
-    return (grant for grant in knob.grants if isinstance(grant, SettingGrant))
+def _setting_permissions(knob: Knob) -> Iterator[SettingPermission]:
+    return (grant for grant in knob.permissions if isinstance(grant, SettingPermission))

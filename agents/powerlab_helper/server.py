@@ -56,7 +56,7 @@ class Server:
     """
 
     listener: socket.socket
-    deeds: Deeds
+    actions: Deeds
     uids: frozenset[int]
 
     def serve(self) -> None:
@@ -100,7 +100,7 @@ class Server:
             request = decode_request(body)
             if guard is not None:
                 os.set_inheritable(guard, True)  # a program goes on being guarded should the helper die
-            outcome = self.deeds.carry_out(request, peer.uid)
+            outcome = self.actions.carry_out(request, peer.uid)
             try:
                 _note(peer, request, outcome.reply)
                 connection.settimeout(_REQUEST_TIMEOUT_S)

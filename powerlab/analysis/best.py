@@ -1,13 +1,15 @@
-"""Which point is best at what, and how sure that is."""
+"""Which point is best at what, and whether that is a winner, a tie, or not enough data."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from itertools import product
 
-from powerlab.analysis.comparison import Ratio, compare
-from powerlab.analysis.summary import PointSummary
+from powerlab.analysis.comparison import Ratio, compare, margin
+from powerlab.analysis.dimensions import varying
+from powerlab.analysis.summary import MIN_VALID, PointSummary
 from powerlab.analysis.wording import lead_words
 from powerlab.domain.model_name import short
 from powerlab.domain.quantity import METRICS, Metric, Provenance
@@ -23,6 +25,14 @@ GOALS: dict[str, str] = {
 """What a user may want to be best at, and the metric that says so."""
 
 
+class Decision(StrEnum):
+    """What a headline may claim of the best point."""
+
+    WINNER = "winner"
+    TIED = "tied"
+    NOT_ENOUGH_DATA = "not enough data"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Best:
     """The best point at one thing.
@@ -33,7 +43,8 @@ class Best:
         metric: its figure.
         runner_up: the next best point; None where there is only one.
         ratio: the best point's figure over the next best's; None where there is none to compare with.
-        statement: one sentence on how sure the choice is.
+        decision: winner, tied with the next best, or not enough data to say.
+        statement: the decision in one sentence.
     """
 
     goal: str
@@ -41,6 +52,7 @@ class Best:
     metric: Metric
     runner_up: PointSummary | None
     ratio: Ratio | None
+    decision: Decision
     statement: str
 
     @property
@@ -113,7 +125,7 @@ def pareto_front(summaries: Sequence[PointSummary]) -> tuple[PointSummary, ...]:
 
 
 def _ranked(summaries: Sequence[PointSummary], name: str, provenance: Provenance) -> list[tuple[PointSummary, Metric]]:
-    """Return the points that have a metric of one provenance, the best first; of equals, the one seen first."""
+    """Return the points that have a metric of one provenance, the best first; of equals, the one of fewest threads."""
     found = [
         (summary, metric)
         for summary in summaries
@@ -121,7 +133,12 @@ def _ranked(summaries: Sequence[PointSummary], name: str, provenance: Provenance
     ]
     throughputs = {id(summary): _throughput(summary) for summary, _ in found}
     sign = -1.0 if METRICS[name].higher_is_better else 1.0
-    return sorted(found, key=lambda entry: (sign * entry[1].value, -throughputs[id(entry[0])]))
+
+    def rank(entry: tuple[PointSummary, Metric]) -> tuple[float, float, int, str]:
+        summary, metric = entry
+        return sign * metric.value, -throughputs[id(summary)], summary.point.threads, summary.point.id
+
+    return sorted(found, key=rank)
 
 
 def _throughput(summary: PointSummary) -> float:
@@ -131,16 +148,41 @@ def _throughput(summary: PointSummary) -> float:
 
 def _best(goal: str, ranked: list[tuple[PointSummary, Metric]], repeats: Mapping[Point, Sequence[Run]]) -> Best:
     summary, metric = ranked[0]
-    if len(ranked) == 1:
-        statement = "it is the only point with this figure, so there is nothing to compare it with"
-        return Best(goal=goal, summary=summary, metric=metric, runner_up=None, ratio=None, statement=statement)
-    runner_up = ranked[1][0]
-    ratio = compare(repeats.get(summary.point, ()), repeats.get(runner_up.point, ()), metric.name)
+    runner_up = ranked[1][0] if len(ranked) > 1 else None
+    ratio = None
+    if runner_up is not None:
+        ratio = compare(repeats.get(summary.point, ()), repeats.get(runner_up.point, ()), metric.name)
+    decision, statement = _decided(goal, summary, runner_up, ratio)
     return Best(
         goal=goal,
         summary=summary,
         metric=metric,
         runner_up=runner_up,
         ratio=ratio,
-        statement=lead_words(ratio),
+        decision=decision,
+        statement=statement,
     )
+
+
+def _decided(
+    goal: str, summary: PointSummary, runner_up: PointSummary | None, ratio: Ratio | None
+) -> tuple[Decision, str]:
+    """Return what may be claimed, and in which words.
+
+    A point is called a winner only where it and the next best have two valid runs each: flagged runs may stand in for
+    valid ones in a figure, but they never make a choice surer.
+    """
+    if runner_up is None:
+        return Decision.NOT_ENOUGH_DATA, "the only point with this figure: nothing to compare it with"
+    named = varying([summary.point, runner_up.point])
+    for one in (summary, runner_up):
+        if one.valid_count < MIN_VALID:
+            return Decision.NOT_ENOUGH_DATA, (
+                f"not enough data: {one.valid_count} of {one.run_count} runs of {named(one.point)} are valid, and a "
+                f"choice takes {MIN_VALID}; add repeats"
+            )
+    statement = lead_words(ratio, goal, named(runner_up.point))
+    low = None if ratio is None else margin(ratio)[1]
+    if low is None:
+        return Decision.NOT_ENOUGH_DATA, statement
+    return (Decision.WINNER if low > 0 else Decision.TIED), statement

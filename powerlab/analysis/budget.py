@@ -1,4 +1,4 @@
-"""A budget as people read it: a table of its lines, and a sentence that names what limits the certainty."""
+"""An uncertainty budget for people: a table of its lines, and the main uncertainty in words."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ RULE = (
 """How the lines of every table become an interval."""
 
 _WORDS = {
-    "gain": "stated gain error",
-    "quantisation": "step of the readings",
+    "gain": "sensor gain",
+    "quantisation": "quantisation",
     "rounding": "rounding of the other readings",
-    "offset": "offset of the readings",
-    "sampling": "power between two samples",
-    "edge": "ends of the window between readings",
-    "lag": "lag of the readings",
-    "gap": "gaps in the readings",
+    "offset": "sensor offset",
+    "sampling": "power between samples",
+    "edge": "window edges between samples",
+    "lag": "sensor lag",
+    "gap": "gaps in the samples",
     "drift": "drift between the idle baselines",
     "scatter": "scatter between the repeats",
 }
@@ -118,13 +118,10 @@ def _rows(lines: Sequence[Contribution], metrics: Iterable[str], name: Callable[
 
 
 def limit(lines: Sequence[Contribution], metric: str) -> str:
-    """Return a sentence that names the largest contribution to a figure's uncertainty; empty without a budget."""
+    """Return the largest contribution to a figure's uncertainty in words; empty without a budget."""
     found = rows_by_source(of_metric(lines, metric), [metric])
     if not found:
         return ""
     row = found[0]
     whose = "" if row.origin in {IDLE, REPEATS} else f"{row.origin}, "
-    return (
-        f"{METRICS[metric].title}: what limits the certainty most is the {row.effect}"
-        f" ({whose}{row.most_percent:.0f} % of the variance)."
-    )
+    return f"{METRICS[metric].title}: main uncertainty: {row.effect} ({whose}{row.most_percent:.0f} % of the variance)."

@@ -73,3 +73,15 @@ def in_words(point: Point) -> str:
     """Return a point in words: ``resnet50, batch 1, 2 threads, mode current``."""
     said = [dimension.words.format(dimension.read(point)) for dimension in shown([point])]
     return ", ".join(said).replace(", 1 threads", ", 1 thread")
+
+
+def varying(points: Iterable[Point]) -> Callable[[Point], str]:
+    """Return what says a point in the words in which these points differ; all of its words where none differ."""
+    found = list(points)
+    dimensions = [one for one in DIMENSIONS if len({one.read(point) for point in found}) > 1]
+
+    def words(point: Point) -> str:
+        said = [one.words.format(one.read(point) or "default") for one in dimensions]
+        return ", ".join("1 thread" if words == "1 threads" else words for words in said) or point.workload.model
+
+    return words

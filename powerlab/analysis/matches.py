@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from powerlab.analysis.comparison import WITHOUT_RATIO, Ratio, compare, holm
@@ -123,18 +123,6 @@ def along(
     if not matches:
         raise PowerlabError(f"no two points of the sweep differ in {title!r} alone; name a dimension that it sweeps.")
     return tuple(_claimed(matches))
-
-
-def varying(points: Iterable[Point]) -> Callable[[Point], str]:
-    """Return what says a point in the words in which these points differ; all of its words where none differ."""
-    found = list(points)
-    dimensions = [one for one in DIMENSIONS if len({one.read(point) for point in found}) > 1]
-
-    def words(point: Point) -> str:
-        said = [one.words.format(one.read(point) or "default") for one in dimensions]
-        return ", ".join("1 thread" if words == "1 threads" else words for words in said) or point.workload.model
-
-    return words
 
 
 def _sides(runs: Sequence[Run], name: str, summaries: Sequence[PointSummary] | None = None) -> list[Side]:

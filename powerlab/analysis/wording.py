@@ -8,19 +8,25 @@ from powerlab.analysis.rounding import interval_decimals, lopsided, significant_
 _DIGITS = 3
 
 
-def lead_words(ratio: Ratio | None) -> str:
-    """Return what can be said of the best point and the next best: ``it beats the next best by 12.1 % ± 3.0 %``."""
+def lead_words(ratio: Ratio | None, goal: str, next_best: str) -> str:
+    """Return how the best point compares with the next best: ``winner: beats 1 thread by 12.1 % ± 3.0 %``.
+
+    Args:
+        ratio: the best point's figure over the next best's; None where there is none.
+        goal: what they are compared by, such as ``latency``.
+        next_best: the next best point, in the words in which the two differ.
+    """
     if ratio is None:
-        return "it cannot be compared with the next best, because a ratio takes figures above 0"
+        return f"not enough data: no ratio to {next_best}, because a ratio takes figures above 0"
     value, low, high = margin(ratio)
     if low is None or high is None:
         return (
-            f"its ratio to the next best is {_number(ratio.value)}, and how sure that is cannot be said, because an "
-            "interval takes two repeats of both"
+            f"not enough data: the {goal} ratio to {next_best} is {_number(ratio.value)}, without an interval; that "
+            "takes two usable repeats of both"
         )
     if low > 0:
-        return f"it beats the next best by {percent_words(value, low, high)}"
-    return f"it cannot be told from the next best (ratio {ratio_words(ratio)})"
+        return f"winner: beats {next_best} by {percent_words(value, low, high)}"
+    return f"tied with {next_best} ({goal} ratio {ratio_words(ratio)})"
 
 
 def verdict_words(ratio: Ratio, *, claimed: bool) -> str:
@@ -32,9 +38,9 @@ def verdict_words(ratio: Ratio, *, claimed: bool) -> str:
     """
     value, low, high = margin(ratio)
     if low is None or high is None:
-        return "cannot be said"
+        return "not enough data"
     if not claimed:
-        return "not sure among so many" if ratio.differs else "cannot be told apart"
+        return "not significant among so many" if ratio.differs else "tied"
     if value > 0:
         return f"{percent_words(value, low, high)} better"
     return f"{percent_words(-value, -high, -low)} worse"
@@ -52,13 +58,13 @@ def percent_words(value: float, low: float, high: float) -> str:
 
 
 def ratio_words(ratio: Ratio) -> str:
-    """Return ``1.012, 0.974 to 1.051``; the ratio alone where it has no interval."""
+    """Return ``1.012, 95 % CI 0.974–1.051``; the ratio alone where it has no interval."""
     if ratio.low is None or ratio.high is None:
         return _number(ratio.value)
     places = interval_decimals(max(ratio.value - ratio.low, ratio.high - ratio.value))
     if places is None:
         return _number(ratio.value)
-    return f"{ratio.value:.{places}f}, {ratio.low:.{places}f} to {ratio.high:.{places}f}"
+    return f"{ratio.value:.{places}f}, 95 % CI {ratio.low:.{places}f}–{ratio.high:.{places}f}"
 
 
 def _number(value: float) -> str:

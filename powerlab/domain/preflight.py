@@ -22,7 +22,7 @@ MOST_RUNS = 100_000
 """More runs than any sweep can want; a slip of the finger must not fill the memory with a schedule."""
 
 LARGEST_NUMBER = 2**31 - 1
-"""Whole numbers of a plan go no further: every database and every reader of JSON holds them."""
+"""Integers of a plan go no further: every database and every reader of JSON holds them."""
 
 ENGINES = (
     "builtin",
@@ -160,7 +160,7 @@ def _sizes(plan: SweepPlan) -> Iterator[str]:
     spins = (us for us in plan.spin_us if us is not None)
     whole = (*plan.threads, *plan.batch_sizes, *plan.slices, *spins, plan.min_inferences, abs(plan.seed))
     if max(whole) > LARGEST_NUMBER:
-        yield f"the plan holds the number {max(whole)}; give whole numbers up to {LARGEST_NUMBER}."
+        yield f"the plan holds the number {max(whole)}; give integers up to {LARGEST_NUMBER}."
     dimensions = (plan.models, plan.modes, plan.batch_sizes, plan.threads, plan.engines, plan.precisions)
     more = (plan.scenarios, plan.slices, plan.spin_us, plan.cores)
     run_count = plan.repeats * math.prod(len(values) for values in (*dimensions, *more))

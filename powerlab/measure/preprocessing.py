@@ -70,7 +70,7 @@ def picture_input(model: str, inputs: Mapping[str, NDArray[Any]]) -> str:
 
 
 def _sampled(wanted: int, side: int) -> NDArray[np.float64]:
-    """Return where on a picture's side the cut-out's pixels lie, in pixels, with pixel centres at whole numbers."""
+    """Return where on a picture's side the cut-out's pixels lie, in pixels, with pixel centres at integers."""
     first = (side - wanted) // 2
     place = (np.arange(first, first + wanted) + 0.5) * PICTURE_SIDE / side - 0.5
     return np.clip(place, 0, PICTURE_SIDE - 1)

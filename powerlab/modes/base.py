@@ -8,7 +8,7 @@ from typing import Protocol
 
 from powerlab.domain.mode import PowerMode, Setting
 from powerlab.domain.power import Availability
-from powerlab.modes.io.permissions import Grant
+from powerlab.modes.io.permissions import Permission
 from powerlab.sysroot import Sysroot
 
 
@@ -48,7 +48,7 @@ class Knob(Protocol):
     name: str
     meaning: str
     forms: tuple[Form, ...]
-    grants: tuple[Grant, ...]
+    permissions: tuple[Permission, ...]
 
     def probe(self, sysroot: Sysroot) -> KnobProbe:
         """Say whether the knob is there and can be turned, without raising."""

@@ -18,7 +18,7 @@ from powerlab.modes.registry import KNOBS
 from powerlab.modes.settings import Board
 from powerlab.modes.undo.journal import Entry, Journal, boot_id, place_of
 from powerlab.modes.undo.lock import device_lock
-from powerlab.modes.undo.restore import WayBack
+from powerlab.modes.undo.restore import Restorer
 from powerlab.sysroot import Sysroot
 
 
@@ -45,7 +45,7 @@ class ModeController:
         self._board = Board(sysroot, knobs)
         place = place_of(sysroot, state_dir)
         self._journal = Journal(place / "journal.json")
-        self._back = WayBack(sysroot, self._board, place, self._journal)
+        self._back = Restorer(sysroot, self._board, place, self._journal)
         self._expected: dict[str, tuple[Setting, ...]] = {}
 
     def probes(self) -> tuple[KnobProbe, ...]:

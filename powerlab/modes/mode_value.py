@@ -18,7 +18,7 @@ def text_of(name: str, key: str) -> str | None:
 
 
 def whole_of(name: str, key: str, unit: str) -> int | None:
-    """Return the whole number between ``key=`` and its unit; None where the name is another one.
+    """Return the integer between ``key=`` and its unit; None where the name is another one.
 
     Raises:
         PowerlabError: the name begins with the key and goes on otherwise.

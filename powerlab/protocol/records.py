@@ -26,6 +26,11 @@ class SweepState(StrEnum):
     DONE = "done"
     FAILED = "failed"
 
+    @property
+    def label(self) -> str:
+        """The state as people read it; the stored word for ``finished`` is ``done``."""
+        return "finished" if self is SweepState.DONE else self.value
+
 
 OVER = (SweepState.DONE, SweepState.FAILED, SweepState.CANCELLED)
 """States that nothing leads out of."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from powerlab.analysis.matches import Match, varying
+from powerlab.analysis.dimensions import varying
+from powerlab.analysis.matches import Match
 from powerlab.analysis.wording import ratio_words, verdict_words
 from powerlab.domain.quantity import METRICS, Metric
 from powerlab.studies.study import Study

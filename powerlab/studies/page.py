@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from itertools import groupby
 
-from powerlab.analysis.matches import Match, varying
+from powerlab.analysis.dimensions import varying
+from powerlab.analysis.matches import Match
 from powerlab.analysis.wording import ratio_words, verdict_words
 from powerlab.domain.quantity import METRICS, Metric
 from powerlab.studies.study import NotRepeated, Study

@@ -26,7 +26,7 @@ _SAVING_PROFILES = ("low-power", "cool", "quiet")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AskedClock:
+class RequestedClock:
     """A policy: its folder, its processors and what they must reach under load."""
 
     path: str
@@ -44,16 +44,16 @@ def parse_processors(text: str) -> frozenset[int]:
     return frozenset(map(int, text.split())) if re.fullmatch(r"[0-9]{1,6}( +[0-9]{1,6})*", text) else frozenset()
 
 
-def asked_clocks(sysroot: Sysroot) -> list[AskedClock]:
+def requested_clocks(sysroot: Sysroot) -> list[RequestedClock]:
     """Return the policies of which it is known what they must reach."""
     if _virtual(sysroot) or _saving(sysroot):
         return []
     found = []
     for path in sysroot.glob(f"{_ROOT}/policy*"):
         processors = parse_processors(first_line(sysroot, f"{path}/affected_cpus"))
-        khz = _asked_khz(sysroot, path, min(processors)) if processors else None
+        khz = _requested_khz(sysroot, path, min(processors)) if processors else None
         if khz is not None and khz > 0:
-            found.append(AskedClock(path=path, processors=processors, khz=khz))
+            found.append(RequestedClock(path=path, processors=processors, khz=khz))
     return found
 
 
@@ -62,7 +62,7 @@ def actual_khz(sysroot: Sysroot, policy: str) -> int | None:
     return integer(sysroot, f"{policy}/cpuinfo_avg_freq") or integer(sysroot, f"{policy}/scaling_cur_freq")
 
 
-def _asked_khz(sysroot: Sysroot, policy: str, processor: int) -> int | None:
+def _requested_khz(sysroot: Sysroot, policy: str, processor: int) -> int | None:
     governor = first_line(sysroot, f"{policy}/scaling_governor")
     driver = first_line(sysroot, f"{policy}/scaling_driver")
     limit, guaranteed = integer(sysroot, f"{policy}/scaling_max_freq"), _guaranteed_khz(sysroot, policy, processor)

@@ -13,7 +13,7 @@ from powerlab.domain.power import Availability
 from powerlab.sysroot import Sysroot
 from powerlab.throttling.base import Watching, WatchProbe
 from powerlab.throttling.busy_cores import busy_between, read_ticks
-from powerlab.throttling.clock_asked import AskedClock, actual_khz, asked_clocks
+from powerlab.throttling.clock_asked import RequestedClock, actual_khz, requested_clocks
 from powerlab.throttling.reading import counted
 
 _TOLERANCE = 0.05
@@ -24,7 +24,7 @@ _LEAST_LOOKS, _LEAST_LOW_LOOKS = 5, 3
 
 @dataclass(slots=True)
 class _Policy:
-    asked: AskedClock
+    asked: RequestedClock
     looks: int = 0
     last_khz: int | None = None
     low_khz: list[int] = field(default_factory=list)
@@ -50,7 +50,7 @@ class _Policy:
 class _Watching:
     def __init__(self, sysroot: Sysroot) -> None:
         self._sysroot = sysroot
-        self._policies = [_Policy(asked) for asked in asked_clocks(sysroot)]
+        self._policies = [_Policy(asked) for asked in requested_clocks(sysroot)]
         self._ticks = read_ticks(sysroot) if self._policies else {}
         self._busy_once: frozenset[int] = frozenset()
         """Busy between the last two looks."""
@@ -89,7 +89,7 @@ class CpuClocks:
 
     def probe(self, sysroot: Sysroot) -> WatchProbe:
         """Say of how many policies it is known what they must reach."""
-        asked = asked_clocks(sysroot)
+        asked = requested_clocks(sysroot)
         if not asked:
             state, detail = Availability.ABSENT, "the kernel says of no CPU clock both what it is and what it must be"
         elif not read_ticks(sysroot):

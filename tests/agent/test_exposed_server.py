@@ -15,7 +15,7 @@ import pytest
 import urllib3
 
 from powerlab import cli
-from powerlab.cli.commands.serve.listen_policy import Exposure
+from powerlab.cli.commands.serve.listen_policy import ListenPolicy
 from powerlab.domain.errors import PowerlabError
 from powerlab.protocol.access import Role, TokenRequest
 from powerlab.protocol.messages import EnrolRequest
@@ -191,19 +191,19 @@ def test_what_is_no_certificate(
     first = pair[0] if certificate == "good" else files[certificate]
     second = pair[1] if key == "good" else files[key]
     with pytest.raises(PowerlabError, match=words) as caught:
-        Exposure.from_arguments("127.0.0.1", first, second, None, None)
+        ListenPolicy.from_arguments("127.0.0.1", first, second, None, None)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("proxies", ["", "proxy.example", "10.0.0.0/8,", "*", "10.0.0.300", "10.0.0.1/8"])
 def test_what_is_no_proxy(proxies: str) -> None:
     with pytest.raises(PowerlabError, match="neither an address nor a network"):
-        Exposure.from_arguments("127.0.0.1", None, None, proxies, None)
+        ListenPolicy.from_arguments("127.0.0.1", None, None, proxies, None)
 
 
 def test_who_needs_a_token() -> None:
     def exposed(host: str, **more: Any) -> tuple[bool, bool]:
-        one = Exposure(host=host, **more)
+        one = ListenPolicy(host=host, **more)
         return one.local, one.login_needed
 
     for host in ("127.0.0.1", "::1", "localhost", "127.8.9.1"):

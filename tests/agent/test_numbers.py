@@ -44,7 +44,7 @@ def said(request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]) -> 
 def test_what_is_no_such_number(said: Said, option: str, most: int, values: Sequence[str], tmp_path: Path) -> None:
     for value in values:
         sentence = said("run", "--state", str(tmp_path / "agent"), option, value)
-        assert sentence.startswith(f"argument {option}: {value!r} is no whole number from 1 to {most}; `powerlab")
+        assert sentence.startswith(f"argument {option}: {value!r} is not an integer from 1 to {most}; `powerlab")
         assert "agent run --help` shows how it is called." in sentence
     assert list(tmp_path.iterdir()) == []
 

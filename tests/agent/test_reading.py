@@ -169,7 +169,7 @@ def test_a_sweep_whose_results_file_cannot_be_made_is_not_left_running(
     monkeypatch.setenv("POWERLAB_STATE_DIR", str(tmp_path / "state"))
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / "sweeps").write_text("in the way")
-    assert main(("profile", "mobilenetv2", "--threads", "1", "--store", str(tmp_path / "p.db"))) == 2
+    assert main(("profile", "mobilenetv2", "--threads", "1", "--database", str(tmp_path / "p.db"))) == 2
     assert "the results cannot be kept" in capsys.readouterr().err
     with closing(open_store(tmp_path / "p.db")) as store, store.session() as session:
         (sweep,) = queries.list_sweeps(session)

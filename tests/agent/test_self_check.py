@@ -17,7 +17,7 @@ from powerlab.boards.simulator.tree import create_tree
 from powerlab.domain.device import SelfCheck
 from powerlab.domain.power import TOO_LOW
 from powerlab.domain.temperature import TemperatureLimits
-from powerlab.modes.reboot.return_note import WayHome
+from powerlab.modes.reboot.return_note import ReturnNote
 from powerlab.modes.reboot.transition import Rebooting, check_can_go
 from powerlab.protocol.messages import ServerTime
 from powerlab.protocol.wire import decode
@@ -120,7 +120,7 @@ def test_a_mode_that_was_not_put_back(checked: Checked) -> None:
 def test_a_device_that_a_sweep_rebooted_and_that_is_not_home(checked: Checked, tree: Path) -> None:
     host = checked.host
     device, target = Rebooting(host.sysroot, host.state_dir), host.controller.reboot_target("MODE_10W")
-    WayHome(host.sysroot, host.state_dir).keep(check_can_go(device, target), device.settings(), target)
+    ReturnNote(host.sysroot, host.state_dir).keep(check_can_go(device, target), device.settings(), target)
     device.ask(target)
     reboot(host.sysroot)
     said = failed(checked)

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from powerlab.analysis.best import best_points, pareto_front, work_of
+from powerlab.analysis.best import Decision, best_points, pareto_front, work_of
 from powerlab.analysis.summary import summarise
 from powerlab.domain.quantity import Provenance
+from powerlab.domain.run import Verdict
 from powerlab.domain.workload import Scenario
 from tests.analysis.paired_runs import point, sweep
 
@@ -31,7 +32,8 @@ def test_each_goal_has_its_own_best_point(make_run):
     assert best["efficiency"].summary.point.threads == 1
     assert best["efficiency"].runner_up.point.threads == 2
     assert best["efficiency"].separated is True
-    assert best["efficiency"].statement == "it beats the next best by 140.0 % ± 3.4 %"
+    assert best["efficiency"].decision is Decision.WINNER
+    assert best["efficiency"].statement == "winner: beats 2 threads by 140.0 % ± 3.4 %"
 
 
 def test_a_lower_latency_is_so_much_less():
@@ -39,7 +41,7 @@ def test_a_lower_latency_is_so_much_less():
     runs = sweep(truth, scatter=0.01)
     latency = best_points(summarise(runs), runs)[0]
     assert latency.ratio.value == pytest.approx(0.5, rel=0.05)
-    assert re.fullmatch(r"it beats the next best by (49|5\d)\.\d % ± \d\.\d %", latency.statement)
+    assert re.fullmatch(r"winner: beats [12] threads? by (49|5\d)\.\d % ± \d\.\d %", latency.statement)
     assert latency.separated is True
 
 
@@ -55,8 +57,9 @@ def test_points_that_cannot_be_told_apart_are_said_to_be_so(make_run):
     runs = sweep({point(1): (100.0, 10.0), point(2): (100.5, 10.0)}, scatter=0.02)
     latency = best_points(summarise(runs), runs)[0]
     assert latency.separated is False
+    assert latency.decision is Decision.TIED
     assert re.fullmatch(
-        r"it cannot be told from the next best \(ratio [01]\.\d+, 0\.\d+ to 1\.\d+\)", latency.statement
+        r"tied with [12] threads? \(latency ratio [01]\.\d+, 95 % CI 0\.\d+–1\.\d+\)", latency.statement
     )
 
 
@@ -64,7 +67,23 @@ def test_a_missing_interval_is_said_to_be_missing(make_run):
     runs = [make_run(threads=1), make_run(threads=2, latency_ms=11.0)]
     latency = best_points(summarise(runs), runs)[0]
     assert latency.separated is None
-    assert "cannot be said" in latency.statement
+    assert latency.decision is Decision.NOT_ENOUGH_DATA
+    assert latency.statement.startswith("not enough data: 1 of 1 runs of 1 thread are valid")
+
+
+def test_flagged_runs_make_no_winner_however_narrow_the_intervals(make_run):
+    """The demo once showed a point with one valid run of three as the surest of all."""
+    fast = three_of(make_run, threads=2, latency_ms=5.0)
+    fast[1:] = [replace(run, verdict=Verdict.FLAGGED) for run in fast[1:]]
+    slow = three_of(make_run, threads=1, latency_ms=10.0)
+    for runs in (fast + slow, slow + fast):
+        best = {one.goal: one for one in best_points(summarise(runs), runs)}
+        assert best["latency"].summary.point.threads == 2
+        assert best["latency"].decision is Decision.NOT_ENOUGH_DATA
+        assert "1 of 3 runs of 2 threads are valid" in best["latency"].statement
+    loser = [replace(run, verdict=Verdict.FLAGGED) for run in slow]
+    runs = three_of(make_run, threads=2, latency_ms=5.0) + loser
+    assert best_points(summarise(runs), runs)[0].decision is Decision.NOT_ENOUGH_DATA
 
 
 def test_without_the_runs_nothing_is_said_of_how_sure_the_choice_is(make_run):
@@ -85,6 +104,7 @@ def test_among_many_equal_points_the_best_seldom_beats_the_next():
 def test_a_lone_point_has_nothing_to_be_better_than(make_run):
     best = best_points(summarise(three_of(make_run)))
     assert [one.runner_up for one in best] == [None, None, None]
+    assert {one.decision for one in best} == {Decision.NOT_ENOUGH_DATA}
     assert "nothing to compare" in best[0].statement
 
 

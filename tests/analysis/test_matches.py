@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from powerlab.analysis.comparison import Ratio
-from powerlab.analysis.matches import along, best_against_rest, between_sweeps, varying
+from powerlab.analysis.dimensions import varying
+from powerlab.analysis.matches import along, best_against_rest, between_sweeps
 from powerlab.analysis.wording import lead_words, percent_words, ratio_words, verdict_words
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.quantity import Provenance
@@ -145,16 +146,16 @@ def test_points_are_said_in_the_words_in_which_they_differ():
 @pytest.mark.parametrize(
     ("ratio", "said"),
     [
-        (made_ratio(1.12, 1.09, 1.15), "it beats the next best by 12.0 % ± 3.0 %"),
-        (made_ratio(0.5, 0.45, 0.55, "latency_p50_ms"), "it beats the next best by 50.0 % ± 5.0 %"),
-        (made_ratio(1.01, 0.97, 1.05), "it cannot be told from the next best (ratio 1.010, 0.970 to 1.050)"),
-        (made_ratio(0.9, 0.85, 0.95), "it cannot be told from the next best (ratio 0.900, 0.850 to 0.950)"),
-        (made_ratio(1.2), "its ratio to the next best is 1.20, and how sure that is cannot be said, because"),
-        (None, "it cannot be compared with the next best"),
+        (made_ratio(1.12, 1.09, 1.15), "winner: beats 1 thread by 12.0 % ± 3.0 %"),
+        (made_ratio(0.5, 0.45, 0.55, "latency_p50_ms"), "winner: beats 1 thread by 50.0 % ± 5.0 %"),
+        (made_ratio(1.01, 0.97, 1.05), "tied with 1 thread (latency ratio 1.010, 95 % CI 0.970–1.050)"),
+        (made_ratio(0.9, 0.85, 0.95), "tied with 1 thread (latency ratio 0.900, 95 % CI 0.850–0.950)"),
+        (made_ratio(1.2), "not enough data: the latency ratio to 1 thread is 1.20, without an interval"),
+        (None, "not enough data: no ratio to 1 thread"),
     ],
 )
 def test_only_an_interval_without_one_is_a_win(ratio, said):
-    assert lead_words(ratio).startswith(said)
+    assert lead_words(ratio, "latency", "1 thread").startswith(said)
 
 
 @pytest.mark.parametrize(
@@ -163,9 +164,9 @@ def test_only_an_interval_without_one_is_a_win(ratio, said):
         (made_ratio(1.12, 1.09, 1.15), True, "12.0 % ± 3.0 % better"),
         (made_ratio(1.12, 1.09, 1.15, "latency_p50_ms"), True, "12.0 % ± 3.0 % worse"),
         (made_ratio(0.88, 0.85, 0.91), True, "12.0 % ± 3.0 % worse"),
-        (made_ratio(1.01, 0.97, 1.05), False, "cannot be told apart"),
-        (made_ratio(1.12, 1.09, 1.15), False, "not sure among so many"),
-        (made_ratio(1.12), False, "cannot be said"),
+        (made_ratio(1.01, 0.97, 1.05), False, "tied"),
+        (made_ratio(1.12, 1.09, 1.15), False, "not significant among so many"),
+        (made_ratio(1.12), False, "not enough data"),
     ],
 )
 def test_a_verdict_says_which_is_better_and_by_how_much(ratio, claimed, said):
@@ -176,4 +177,4 @@ def test_lopsided_intervals_show_both_ends_and_none_shows_no_sign():
     assert percent_words(1.2, 0.5, 2.5) == "120 % (50 % to 250 %)"
     assert percent_words(0.5, 0.5, 0.5) == "50.0 %"
     assert ratio_words(made_ratio(1.5, 1.5, 1.5)) == "1.50"
-    assert ratio_words(made_ratio(1.234, 1.1, 1.4)) == "1.23, 1.10 to 1.40"
+    assert ratio_words(made_ratio(1.234, 1.1, 1.4)) == "1.23, 95 % CI 1.10–1.40"

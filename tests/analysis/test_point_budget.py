@@ -138,14 +138,14 @@ def test_rails_of_a_source_are_put_together_and_named():
 def test_one_row_holds_an_effect_in_every_figure():
     lines = [line(1.0), line(0.1, metric="energy_per_image_j"), line(2.0, effect="gain")]
     by_effect = {row.effect: row for row in rows_by_rail(lines)}
-    assert set(by_effect["offset of the readings"].cells) == {"power_w", "energy_per_image_j"}
-    assert set(by_effect["stated gain error"].cells) == {"power_w"}
-    assert by_effect["offset of the readings"].cells["energy_per_image_j"].percent == pytest.approx(100)
+    assert set(by_effect["sensor offset"].cells) == {"power_w", "energy_per_image_j"}
+    assert set(by_effect["sensor gain"].cells) == {"power_w"}
+    assert by_effect["sensor offset"].cells["energy_per_image_j"].percent == pytest.approx(100)
 
 
 def test_effects_have_words_and_new_ones_speak_for_themselves():
-    assert effect_in_words("gain") == "stated gain error"
-    assert effect_in_words("idle gain") == "stated gain error, idle"
+    assert effect_in_words("gain") == "sensor gain"
+    assert effect_in_words("idle gain") == "sensor gain, idle"
     assert effect_in_words("moonlight") == "moonlight"
     assert all(effect_in_words(effect) != effect for effect in TOGETHER)
 
@@ -153,8 +153,7 @@ def test_effects_have_words_and_new_ones_speak_for_themselves():
 def test_a_sentence_names_the_largest_contribution_and_adds_the_rails_of_a_source():
     lines = [line(3.0, effect="gain"), line(3.0, RAILS[1], "gain"), line(4.0, RAILS[2], "rounding")]
     assert limit(lines, "power_w") == (
-        "Power while running: what limits the certainty most is the stated gain error"
-        " (ina3221, 2 rails, 69 % of the variance)."
+        "Power while running: main uncertainty: sensor gain (ina3221, 2 rails, 69 % of the variance)."
     )
 
 

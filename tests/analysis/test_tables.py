@@ -140,7 +140,7 @@ def test_the_answer_names_point_figure_provenance_and_confidence(make_run):
     runs = [make_run(threads=1, latency_ms=20.0) for _ in range(3)] + [make_run(threads=2) for _ in range(3)]
     sentences = answer(runs)
     assert [sentence.split(":")[0] for sentence in sentences] == ["Best latency", "Best throughput", "Best efficiency"]
-    assert "ms (measured) with resnet50, batch 1, 2 threads, mode current; it beats" in sentences[0]
+    assert "ms (measured) with resnet50, batch 1, 2 threads, mode current; winner: beats 1 thread by" in sentences[0]
     assert all(sentence.endswith(".") for sentence in sentences)
     assert answer([]) == ["No run gave a figure, so there is no best point."]
 

@@ -101,7 +101,7 @@ def test_a_worker_says_why_it_refuses_a_model(tmp_path):
 def test_a_missing_engine_ends_profile_before_anything_is_run(installed, capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("POWERLAB_STATE_DIR", str(tmp_path))
     installed("builtin")
-    assert main(["profile", "mobilenetv2", "--engine", "openvino", "--threads", "1", "--store", "none"]) == 2
+    assert main(["profile", "mobilenetv2", "--engine", "openvino", "--threads", "1", "--database", "none"]) == 2
     said = capsys.readouterr().err
     assert "the engine 'openvino' is not installed here; install it with `pip install onnx openvino`" in said
     assert not list(tmp_path.rglob("*.ndjson"))
@@ -123,7 +123,18 @@ def test_the_list_of_engines_says_which_are_here_and_how_to_install_the_others(i
 @pytest.mark.campaign
 def test_engines_stand_side_by_side_with_their_versions_and_how_far_they_are_apart(capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("POWERLAB_STATE_DIR", str(tmp_path))
-    quick = ["--duration", "0.05", "--warm-up", "0.01", "--longest-warm-up", "0.01", "--idle", "0", "--store", "none"]
+    quick = [
+        "--duration",
+        "0.05",
+        "--warm-up",
+        "0.01",
+        "--longest-warm-up",
+        "0.01",
+        "--idle",
+        "0",
+        "--database",
+        "none",
+    ]
     output = tmp_path / "sweep.json"
     main(["profile", "mobilenetv2", "--engine", "builtin,litert", "--threads", "1", *quick, "--output", str(output)])
     out = capsys.readouterr().out

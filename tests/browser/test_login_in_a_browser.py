@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from access_world import new_token
 from powerlab.access.session_cookie import COOKIE
-from powerlab.cli.commands.serve.listen_policy import Exposure
+from powerlab.cli.commands.serve.listen_policy import ListenPolicy
 from powerlab.cli.commands.serve.server import compose, settings_of
 from powerlab.protocol.access import Role
 from powerlab.store import Store, open_store
@@ -25,7 +25,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 
 @pytest.fixture(scope="module")
 def url(store: Store) -> Iterator[str]:
-    with served(compose(store, settings_of(Exposure(host="0.0.0.0")))) as url:
+    with served(compose(store, settings_of(ListenPolicy(host="0.0.0.0")))) as url:
         yield url
 
 

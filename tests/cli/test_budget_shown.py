@@ -67,19 +67,17 @@ def test_the_budget_is_a_table_with_shares_of_the_variance(stored, capsys):
     text = shown(capsys, stored, stored.rich)
     rows = [" ".join(row.split()) for row in text.splitlines()]
     assert "uncertainty from type power W idle power W above idle J/img" in rows
-    assert "stated gain error ina3221, 2 rails B 0.080 (64.0 %) – –" in rows
-    assert "offset of the readings ina3221, 2 rails B 0.060 (36.0 %) – –" in rows
-    assert "offset of the readings, idle ina3221, 2 rails B – – 0.0040 (64.0 %)" in rows
+    assert "sensor gain ina3221, 2 rails B 0.080 (64.0 %) – –" in rows
+    assert "sensor offset ina3221, 2 rails B 0.060 (36.0 %) – –" in rows
+    assert "sensor offset, idle ina3221, 2 rails B – – 0.0040 (64.0 %)" in rows
     assert "drift between the idle baselines idle B – 0.010 (100.0 %) 0.0030 (36.0 %)" in rows
     assert RULE in text
 
 
 def test_a_sentence_a_figure_names_what_limits_it(stored, capsys):
     text = shown(capsys, stored, stored.rich)
-    assert (
-        "Power while running: what limits the certainty most is the stated gain error (ina3221, 2 rails, 64 %" in text
-    )
-    assert "Idle power in the same mode: what limits the certainty most is the drift between the idle baselines" in text
+    assert "Power while running: main uncertainty: sensor gain (ina3221, 2 rails, 64 %" in text
+    assert "Idle power in the same mode: main uncertainty: drift between the idle baselines" in text
 
 
 def test_the_json_holds_every_line_rail_by_rail(stored, capsys):

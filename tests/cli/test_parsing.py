@@ -14,7 +14,7 @@ from powerlab.cli import main
         (["doctor", "--watch", "0"], "'0' is no time above 0"),
         (["doctor", "--watch", "nan"], "'nan' is no time above 0"),
         (["tegrastats", "run.log", "--interval-ms", "x"], "'x' is no time above 0 and up to 3600000 ms"),
-        (["boards", "simulate", "laptop", "x", "--jetpack", "five"], "argument --jetpack: 'five' is no whole number"),
+        (["boards", "simulate", "laptop", "x", "--jetpack", "five"], "argument --jetpack: 'five' is not an integer"),
         (["demo", "--seconds", "many"], "argument --seconds: 'many' is no number"),
     ],
 )

@@ -74,7 +74,7 @@ def words(**changes: object) -> argparse.Namespace:
 
 @st.composite
 def lists(draw):
-    """Return whole numbers and one of the ways to write them as a list."""
+    """Return integers and one of the ways to write them as a list."""
     numbers = draw(st.lists(st.integers(-10, 10_000), max_size=6))
     parts = [f"{draw(BLANK)}{number}{draw(BLANK)}" for number in numbers]
     for _ in range(draw(st.integers(0, 2))):
@@ -99,7 +99,7 @@ def test_any_word_is_a_number_or_is_named_in_a_sentence(text):
         assert plan.seed == int(text)
         return
     assert sentence.startswith(("--batch got ", "--seed got "))
-    assert sentence.endswith("must be a whole number.")
+    assert sentence.endswith("must be an integer.")
     assert "\n" not in sentence
 
 

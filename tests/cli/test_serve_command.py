@@ -20,9 +20,9 @@ from powerlab.cli import main
         (["--lease-s"], "--lease-s: expected one argument"),
         (["--max-model-mb", "0"], "--max-model-mb 0 would let no model in"),
         (["--max-model-mb", "-1"], "--max-model-mb -1 would let no model in"),
-        (["--max-model-mb", "1.5"], "--max-model-mb: '1.5' is no whole number"),
+        (["--max-model-mb", "1.5"], "--max-model-mb: '1.5' is not an integer"),
         (["--port", "-1"], "port -1 of 127.0.0.1 cannot be had (a port is a number from 0 to 65535)"),
-        (["--port", "http"], "--port: 'http' is no whole number"),
+        (["--port", "http"], "--port: 'http' is not an integer"),
     ],
 )
 def test_a_number_that_means_nothing(

@@ -124,7 +124,7 @@ def test_a_against_a_ends_in_ratios(capsys, measured):
 
 
 def test_ctrl_c_ends_the_study_with_what_was_measured(capsys, measured):
-    words = ("xavier-resnet50", "--quick", "--board", "jetson-nano", "--store", "interrupted")
+    words = ("xavier-resnet50", "--quick", "--board", "jetson-nano", "--database", "interrupted")
     text = said(capsys, *words, status=EXIT_INTERRUPTED)
     assert len(measured) == 1
     assert "interrupted" in text.err

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from powerlab import cli
-from powerlab.cli.commands.serve.listen_policy import Exposure
+from powerlab.cli.commands.serve.listen_policy import ListenPolicy
 from powerlab.cli.commands.serve.server import compose, settings_of
 from powerlab.store import open_store
 from powerlab.store.reads.audit_log import EventFilter, list_events
@@ -37,7 +37,7 @@ def make(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 def server(database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Serve the database as if to others, and let every command ask that server."""
     store = open_store(database)
-    with closing(store), served(compose(store, settings_of(Exposure(host="0.0.0.0")))) as url:
+    with closing(store), served(compose(store, settings_of(ListenPolicy(host="0.0.0.0")))) as url:
         monkeypatch.setenv("POWERLAB_SERVER", url)
         yield url
 

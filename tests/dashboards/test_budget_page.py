@@ -30,14 +30,14 @@ def test_the_page_shows_every_effect_with_its_shares(client: TestClient, run) ->
         assert f"{row.effect} {row.origin} {row.kind}" in text
         assert shares in text
     assert RULE.split(".")[-2].strip() in text
-    assert "what limits the certainty most is the stated gain error" in text
+    assert "main uncertainty: sensor gain" in text
 
 
 def test_every_rail_is_there_to_be_looked_at(client: TestClient, run) -> None:
     text = words(client.get(f"/runs/{run.id}").text)
     assert "Every rail" in text
     for rail in run.total.rails:
-        assert f"stated gain error {rail} B" in text
+        assert f"sensor gain {rail} B" in text
 
 
 def test_a_run_without_power_or_of_an_older_powerlab_has_no_budget_section(client: TestClient, shelf: Shelf) -> None:
@@ -58,8 +58,8 @@ def test_one_rail_has_no_second_table() -> None:
 def test_the_sweeps_answer_names_what_limits_the_efficiency_most(client: TestClient, shelf: Shelf) -> None:
     sweep = shelf.add_sweep(plausible.xavier(), plausible.plan(**ALL_ON))
     text = words(client.get(f"/sweeps/{sweep.id}").text)
-    assert text.count("what limits the certainty most") == 1
-    assert "Efficiency (images per joule): what limits the certainty most is the " in text
+    assert text.count("main uncertainty") == 1
+    assert "Efficiency (images per joule): main uncertainty: " in text
 
 
 def test_names_in_a_budget_are_shown_as_text(client: TestClient, shelf: Shelf) -> None:

@@ -77,7 +77,7 @@ MODELS = [
 @pytest.mark.parametrize(("model", "words"), MODELS)
 def test_a_model_that_cannot_be_run(bench, model, words):
     run = refusal(bench, "engine", "run", model, "--input", "right.npz", "--output", "out.npz")
-    sweep = refusal(bench, "profile", model, "--sysroot", "machine", "--store", "none", *QUICK)
+    sweep = refusal(bench, "profile", model, "--sysroot", "machine", "--database", "none", *QUICK)
     assert [word for word in words if word not in run] == []
     assert sweep == run
 
@@ -98,7 +98,7 @@ def test_an_open_size_is_named_with_the_way_to_give_it(bench):
     [
         (["--threads", "4096"], ["4096 threads", "ask for at most"]),
         (["--threads", "0"], ["0", "give at least 1"]),
-        (["--threads", "many"], ["--threads", "'many'", "whole number"]),
+        (["--threads", "many"], ["--threads", "'many'", "integer"]),
         (["--repeats", "2"], ["2 repeats", "at least 3"]),
         (["--duration=-1"], ["duration", "-1", "above 0 s"]),
         (["--duration", "nan"], ["duration", "above 0 s"]),
@@ -114,17 +114,17 @@ def test_an_open_size_is_named_with_the_way_to_give_it(bench):
         (["--sysroot", "text.txt"], ["text.txt is no directory", "give the root"]),
         (["--engine", "abacus"], ["'abacus'", "choose one of"]),
         (["--output", "/proc/no/where.json"], ["--output /proc/no/where.json", "give a file"]),
-        (["--store", "/proc/no/where.db"], ["/proc/no/where.db", "give a path"]),
-        (["--store", "folder"], ["folder is a folder", "give the path of a file"]),
-        (["--store", "text.txt"], ["text.txt is not an SQLite database", "give another path"]),
-        (["--store", "postgresql://me@127.0.0.1:1/db"], ["postgresql://me@127.0.0.1:1/db", "PostgreSQL is running"]),
-        (["--store", "mysql://me@here/db"], ["'mysql'", "postgresql://"]),
+        (["--database", "/proc/no/where.db"], ["/proc/no/where.db", "give a path"]),
+        (["--database", "folder"], ["folder is a folder", "give the path of a file"]),
+        (["--database", "text.txt"], ["text.txt is not an SQLite database", "give another path"]),
+        (["--database", "postgresql://me@127.0.0.1:1/db"], ["postgresql://me@127.0.0.1:1/db", "PostgreSQL is running"]),
+        (["--database", "mysql://me@here/db"], ["'mysql'", "postgresql://"]),
         (["--frobnicate"], ["--frobnicate", "--help"]),
     ],
 )
 def test_a_sweep_that_cannot_be_carried_out(bench, options, words):
     where = [] if {"--board", "--sysroot"} & set(options) else ["--sysroot", "machine"]
-    kept = ["--store", "none"] if "--store" not in options else []
+    kept = ["--database", "none"] if "--database" not in options else []
     sentence = refusal(bench, "profile", "mobilenetv2", *where, *kept, *QUICK, *options)
     assert [word for word in words if word not in sentence] == []
 

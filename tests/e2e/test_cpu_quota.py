@@ -22,7 +22,7 @@ pytestmark = pytest.mark.campaign
 
 QUOTA = "cpu-quota=0.1"
 """So small that a worker on a busy machine is still held back by it."""
-SWEEP = ("--threads", "1", "--repeats", "3", "--warm-up", "0", "--idle", "0", "--store", "none")
+SWEEP = ("--threads", "1", "--repeats", "3", "--warm-up", "0", "--idle", "0", "--database", "none")
 
 
 @pytest.fixture

@@ -70,14 +70,14 @@ def size_of_a_run(powerlab) -> int:
     """Bytes of a results file's longest line; the run that this takes lies elsewhere."""
     other = type(powerlab)(powerlab.home / "other")
     (other.home / "machine").mkdir(parents=True)
-    other("profile", *ONE_POINT, "--duration", "0.05", "--store", "none")
+    other("profile", *ONE_POINT, "--duration", "0.05", "--database", "none")
     (file,) = (other.state / "sweeps").glob("*.ndjson")
     return max(map(len, file.read_bytes().splitlines()))
 
 
 def test_a_full_disk_ends_the_sweep_with_a_sentence_and_keeps_what_came_before(powerlab):
     limit = 3 * size_of_a_run(powerlab)
-    words = ("profile", *ONE_POINT, "--duration", "0.05", "--repeats", "20", "--store", "none")
+    words = ("profile", *ONE_POINT, "--duration", "0.05", "--repeats", "20", "--database", "none")
     done = powerlab(*words, preexec_fn=limited(limit))
     assert (done.returncode, done.stdout) == (2, "")
     sentence = done.stderr.splitlines()[-1]
@@ -98,15 +98,15 @@ def make_database(powerlab) -> None:
 def test_a_full_database_is_refused_before_anything_is_measured(powerlab):
     make_database(powerlab)
     room_to_open_it = limited(32768)
-    done = powerlab("profile", *ONE_POINT, "--duration", "0.05", "--store", "runs.db", preexec_fn=room_to_open_it)
+    done = powerlab("profile", *ONE_POINT, "--duration", "0.05", "--database", "runs.db", preexec_fn=room_to_open_it)
     assert (done.returncode, done.stdout) == (2, "")
     (sentence,) = done.stderr.splitlines()
     assert sentence.startswith("powerlab: the database runs.db cannot be written (")
-    assert sentence.endswith("make room there, or name another with --store.")
+    assert sentence.endswith("free some space, or give another --database.")
 
 
 def test_a_database_that_breaks_meanwhile_is_told_once_and_the_results_file_goes_on(powerlab, wait_while):
-    words = ("profile", *ONE_POINT, "--duration", "0.05", "--repeats", "5", "--store", "runs.db")
+    words = ("profile", *ONE_POINT, "--duration", "0.05", "--repeats", "5", "--database", "runs.db")
     with powerlab.started(*words) as sweep:
         wait_while(sweep, lambda: has_kept_one(powerlab))
         with closing(sqlite3.connect(powerlab.home / "runs.db")) as database:
@@ -120,7 +120,7 @@ def test_a_database_that_breaks_meanwhile_is_told_once_and_the_results_file_goes
 
 def test_a_results_folder_that_cannot_be_made_is_refused_before_anything_is_measured(powerlab):
     powerlab.state.write_text("a file where the folder should be\n")
-    done = powerlab("profile", *ONE_POINT, "--duration", "0.05", "--store", "none")
+    done = powerlab("profile", *ONE_POINT, "--duration", "0.05", "--database", "none")
     assert (done.returncode, done.stdout) == (2, "")
     (sentence,) = done.stderr.splitlines()
     assert sentence.startswith("powerlab: the results cannot be kept in ")

@@ -10,8 +10,8 @@ import pytest
 
 pytestmark = pytest.mark.campaign
 
-SWEEP = ("--modes", "MODE_15W", "--threads", "1", "--duration", "60", "--store", "none")
-QUICK = ("--threads", "1", "--duration", "0.05", "--warm-up", "0", "--idle", "0", "--store", "none")
+SWEEP = ("--modes", "MODE_15W", "--threads", "1", "--duration", "60", "--database", "none")
+QUICK = ("--threads", "1", "--duration", "0.05", "--warm-up", "0", "--idle", "0", "--database", "none")
 WRITABLE = {
     *("online", "scaling_governor", "scaling_min_freq", "scaling_max_freq"),
     *("min_freq", "max_freq", "emc_iso_cap", "tpc_pg_mask", "control"),

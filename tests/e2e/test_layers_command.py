@@ -27,14 +27,14 @@ def home(shared_powerlab):
 @pytest.fixture(scope="module")
 def on_a_board(home):
     """A profile of a simulated board, with every file that can be asked for."""
-    files = ("--output", "out.json", "--trace", "trace.json", "--store", "kept.db")
+    files = ("--output", "out.json", "--trace", "trace.json", "--database", "kept.db")
     return home("layers", "small.onnx", *QUICK, "--board", "jetson-agx-xavier", *files)
 
 
 @pytest.fixture(scope="module")
 def without_sensors(home):
     """A profile of a machine on which no power can be read."""
-    return home("layers", "small.onnx", *QUICK, "--sysroot", "machine", "--json", "--store", "none")
+    return home("layers", "small.onnx", *QUICK, "--sysroot", "machine", "--json", "--database", "none")
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def without_sensors(home):
         (("nowhere.onnx",), "nowhere.onnx is no model file"),
         (("small.onnx", "--threads", "4096"), "but the plan asks for 4096 threads; ask for at most"),
         (("small.onnx", "--threads", "0"), "the count of threads is 0; give at least 1"),
-        (("small.onnx", "--threads", "two"), "'two' is no whole number"),
+        (("small.onnx", "--threads", "two"), "'two' is not an integer"),
         (("small.onnx", "--batch", "0"), "the batch size is 0; give at least 1"),
         (("small.onnx", "--seconds-per-layer", "0"), "the duration is 0; give a time above 0 s"),
         (("small.onnx", "--seconds-per-layer", "long"), "'long' is no number"),
@@ -129,7 +129,7 @@ def test_a_window_that_is_short_for_the_sensor_is_said_to_be(on_a_board):
 
 
 def test_ctrl_c_ends_it_in_an_orderly_way(home):
-    words = ("layers", "small.onnx", "--threads", "1", "--board", "jetson-agx-xavier", "--store", "none")
+    words = ("layers", "small.onnx", "--threads", "1", "--board", "jetson-agx-xavier", "--database", "none")
     with home.started(*words) as process:
         assert "small.onnx" not in process.stderr.readline()  # says how long it takes, and goes on
         process.send_signal(signal.SIGINT)

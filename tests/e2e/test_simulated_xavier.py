@@ -10,7 +10,7 @@ import pytest
 pytestmark = pytest.mark.campaign
 
 GOLDEN = json.loads(Path(__file__).with_name("golden_xavier.json").read_text())
-WORDS = "mobilenetv2 --board jetson-agx-xavier --modes MAXN,MODE_15W --threads 1,4 --repeats 3 --store none --json"
+WORDS = "mobilenetv2 --board jetson-agx-xavier --modes MAXN,MODE_15W --threads 1,4 --repeats 3 --database none --json"
 SHORT = "--duration 0.5 --warm-up 0.2 --idle 0.3"
 MODES = ("MAXN", "MODE_15W")
 THREADS = (1, 4)

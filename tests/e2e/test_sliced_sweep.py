@@ -24,7 +24,7 @@ POINTS = {"22093a41cff0fe68": 1, "f37d572e203d85d5": 2}
 @pytest.fixture(scope="module")
 def sweep(shared_powerlab):
     """The sweep's document, and the table that the same command prints."""
-    words = ("profile", *WORDS.split(), *SHORT.split(), "--store", "sliced.db", "--slices", "1,2")
+    words = ("profile", *WORDS.split(), *SHORT.split(), "--database", "sliced.db", "--slices", "1,2")
     done = shared_powerlab(*words, "--output", "sliced.json")
     assert done.returncode in {0, 1}, done.stderr  # 1 where so much else runs here that a run's figures are void
     return json.loads((shared_powerlab.home / "sliced.json").read_text()), done.stdout

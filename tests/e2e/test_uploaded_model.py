@@ -48,6 +48,6 @@ def test_an_uploaded_model_is_swept_by_an_agent(powerlab):
         assert f"small@{key[:12]}" in done("sweep", "show", sweep["id"], *at)
     (kept,) = (powerlab.home / "agent" / "models").iterdir()
     assert sha256(kept.read_bytes()) == key
-    local = powerlab("profile", word, *QUICK, "--store", "none", "--board", "jetson-agx-xavier")
+    local = powerlab("profile", word, *QUICK, "--database", "none", "--board", "jetson-agx-xavier")
     assert local.returncode == 2
     assert "lies on a server" in local.stderr

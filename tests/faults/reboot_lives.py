@@ -13,7 +13,7 @@ from typing import Any
 from unittest.mock import patch
 
 from faults import agent_lives
-from powerlab.boards.simulator.reboot import asked_to_reboot
+from powerlab.boards.simulator.reboot import reboot_requested
 from powerlab.domain.run import Conditions
 from powerlab.measure.output_check import OutputCheck
 from powerlab.measure.recording.rails import Meter
@@ -95,7 +95,7 @@ def life(state: Path, tree: Path, *, may_reboot: bool = True, goes_down: bool = 
 
 def _go_down(daemon: Daemon, board: Sysroot, over: threading.Event) -> None:
     while not over.wait(0.01):
-        if asked_to_reboot(board):
+        if reboot_requested(board):
             daemon.request_stop()
             return
 

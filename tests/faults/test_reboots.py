@@ -17,12 +17,12 @@ import pytest
 from agent_server import Server
 from faults.lives import NEVER, Lives, Shim, content, start_lives
 from faults.reboot_lives import host_of, life
-from powerlab.boards.simulator.reboot import asked_to_reboot, reboot
+from powerlab.boards.simulator.reboot import reboot, reboot_requested
 from powerlab.boards.simulator.tree import create_tree
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.run import Run, Verdict
 from powerlab.domain.sweep import SweepPlan
-from powerlab.modes.reboot.return_note import WayHome
+from powerlab.modes.reboot.return_note import ReturnNote
 from powerlab.protocol.messages import EnrolmentCode, EnrolRequest, RebootNotice
 from powerlab.protocol.records import SweepState
 from powerlab.store import Store
@@ -68,7 +68,7 @@ class Board:
 
     def boot(self) -> bool:
         """Reboot the board if it was asked to."""
-        if not asked_to_reboot(self.sysroot):
+        if not reboot_requested(self.sysroot):
             return False
         reboot(self.sysroot)
         self.reboots += 1
@@ -80,8 +80,8 @@ class Board:
         while self.boot():
             life(self.state, self.tree, **options)
 
-    def way_home(self) -> WayHome:
-        return WayHome(self.sysroot, self.state)
+    def return_note(self) -> ReturnNote:
+        return ReturnNote(self.sysroot, self.state)
 
     def step(self) -> Any:
         with closing(Spool(self.state / "spool.db")) as spool:
@@ -138,9 +138,9 @@ def test_a_sweep_goes_on_after_the_reboot_and_the_board_comes_home(
     assert (down.state, down.detail) == (SweepState.RUNNING, "rebooting into MODE_10W")
     assert (down.held_until - stored.clock()).total_seconds() > 600, "the server waits for a device that reboots"
     assert {run.point.mode for run in runs_of(sweep_id)} == {"current"}, "all that needs no reboot comes first"
-    assert board.way_home().pending().mode == "MODE_10W"
+    assert board.return_note().pending().mode == "MODE_10W"
     assert board.boot()
-    assert "takes it back when that sweep is over" in board.way_home().words()
+    assert "takes it back when that sweep is over" in board.return_note().words()
     assert board.sysroot.read(GOVERNOR) == "schedutil", "the kernel has forgotten what its owner chose"
     board.live()
     check_once_each(runs_of(sweep_id))
@@ -148,7 +148,7 @@ def test_a_sweep_goes_on_after_the_reboot_and_the_board_comes_home(
     assert board.reboots == 2, "there and back"
     assert settings(board.tree) == before
     assert (state_of(stored, sweep_id), board.step()) == (SweepState.DONE, None)
-    assert board.way_home().pending() is None
+    assert board.return_note().pending() is None
 
 
 def test_a_reboot_that_does_not_come_fails_the_points_and_nothing_else(
@@ -163,7 +163,7 @@ def test_a_reboot_that_does_not_come_fails_the_points_and_nothing_else(
     assert {run.point.mode for run in runs if run.verdict is Verdict.FAILED} == {"MODE_10W"}
     assert "the device did not reboot within 0.05 s" in " ".join(failed)
     assert (state_of(stored, sweep_id), board.step()) == (SweepState.DONE, None)
-    assert board.way_home().pending() is None
+    assert board.return_note().pending() is None
     assert board.sysroot.read(STATUS) == "pmode:0000", "nor does a later boot bring the mode"
     (board.tree / "simulation/reboot").unlink()
     assert settings(board.tree) == before
@@ -249,7 +249,7 @@ def test_an_agent_that_may_not_reboot_any_more_says_what_to_do(server: Server, b
     board.boot()
     with pytest.raises(PowerlabError, match="start it with --allow-reboot, or set it with `sudo nvpmodel -m 0`"):
         life(board.state, board.tree, may_reboot=False)
-    assert not asked_to_reboot(board.sysroot)
+    assert not reboot_requested(board.sysroot)
 
 
 def test_a_device_in_no_mode_of_its_table_is_not_rebooted(server: Server, board: Board, runs_of: Any) -> None:
@@ -273,7 +273,7 @@ def finish(lives: Lives, board: Board, stored: Store, sweep_id: str) -> None:
     for _ in range(40):
         board.boot()
         assert lives.live("reboot")[0] == 0, (board.folder / "log").read_text()[-2000:]
-        if state_of(stored, sweep_id) is SweepState.DONE and not asked_to_reboot(board.sysroot):
+        if state_of(stored, sweep_id) is SweepState.DONE and not reboot_requested(board.sysroot):
             return
     raise AssertionError(f"the sweep {sweep_id} is stuck: {(board.folder / 'log').read_text()[-2000:]}")
 
@@ -305,7 +305,7 @@ def test_an_agent_that_is_killed_on_its_way_through_reboots(
         finish(agent, board, stored, sweep_id)
         check_once_each(runs_of(sweep_id))
         assert not [run.findings for run in runs_of(sweep_id) if run.verdict is Verdict.FAILED]
-        assert (settings(board.tree), board.step(), board.way_home().pending()) == (before, None, None)
+        assert (settings(board.tree), board.step(), board.return_note().pending()) == (before, None, None)
         assert board.reboots - rebooted <= 2, "there and back, once each"
     assert killed["ended before"] <= max(1, KILLS // 4)
     sys.stdout.write(f"{KILLS} kills around reboots over {lengths} calls: {dict(killed.most_common())}\n")

@@ -92,7 +92,7 @@ def test_a_model_with_one_input_of_pictures_is_taken():
         pytest.param({"tokens": np.zeros((1, 128), np.float32)}, id="no picture"),
         pytest.param({"x": np.zeros((1, 1, 28, 28), np.float32)}, id="grey"),
         pytest.param({"x": np.zeros((1, 224, 224, 3), np.float32)}, id="channels last"),
-        pytest.param({"x": np.zeros((1, 3, 224, 224), np.int64)}, id="whole numbers"),
+        pytest.param({"x": np.zeros((1, 3, 224, 224), np.int64)}, id="integers"),
         pytest.param({"x": np.zeros((1, 3, 8, 8), np.float32), "y": np.zeros((1, 3, 8, 8), np.float32)}, id="two"),
         pytest.param({}, id="none"),
     ],

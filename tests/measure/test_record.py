@@ -18,7 +18,7 @@ from powerlab.measure.recording import background_load, rails
 from powerlab.measure.recording.background_load import BackgroundLoad
 from powerlab.measure.recording.rails import Meter, Recording, idle_baseline, usable_energy
 from powerlab.measure.validity import Evidence, judge
-from powerlab.measure.worker.exit_reason import last_line, obituary
+from powerlab.measure.worker.exit_reason import exit_reason, last_line
 from powerlab.sysroot import Sysroot
 
 
@@ -172,8 +172,8 @@ def test_the_idle_baseline_says_how_busy_others_were(meter, monkeypatch, make_tr
     ],
 )
 def test_every_end_has_words(code, words):
-    assert words in obituary(code, "")
-    assert obituary(code, "out of cheese").endswith("its last words: out of cheese")
+    assert words in exit_reason(code, "")
+    assert exit_reason(code, "out of cheese").endswith("its last words: out of cheese")
 
 
 @pytest.mark.parametrize(

@@ -145,5 +145,5 @@ def test_the_engine_computes_the_same_however_long_it_spins(spin_us):
 
 @pytest.mark.parametrize("spin_us", [-1, 10**9, 1.5, True])
 def test_a_spin_that_is_no_time_is_refused(spin_us):
-    with pytest.raises(PowerlabError, match="spin_us must be a whole number from 0 to 1000000"):
+    with pytest.raises(PowerlabError, match="spin_us must be an integer from 0 to 1000000"):
         Session("mobilenetv2", threads=1, spin_us=spin_us)

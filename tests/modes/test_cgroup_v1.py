@@ -15,7 +15,7 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import Setting
 from powerlab.domain.power import Availability
 from powerlab.modes.controller import ModeController
-from powerlab.modes.io.permissions import FileGrant
+from powerlab.modes.io.permissions import FilePermission
 from powerlab.modes.knobs.cpu_quota import cgroup, cgroup_directory, cgroup_v1
 from powerlab.modes.knobs.cpu_quota import knob as cpu_quota
 from powerlab.modes.knobs.cpu_quota.cgroup_v1 import Version1, parse_quota
@@ -204,11 +204,11 @@ def test_a_group_that_somebody_gave_to_this_user_is_used(machine: Sysroot, monke
 
 @pytest.mark.parametrize("place", ["", "/unified", "/cpu", "/cpu,cpuacct", "/cpuacct,cpu"])
 def test_the_helper_may_move_workers_into_the_group_wherever_systems_mount_it(place: str) -> None:
-    grants = [grant for grant in CpuQuota().grants if isinstance(grant, FileGrant)]
+    permissions = [grant for grant in CpuQuota().permissions if isinstance(grant, FilePermission)]
     path = f"/sys/fs/cgroup{place}/powerlab"
-    assert any(grant.covers(f"{path}/cgroup.procs", "4711") for grant in grants)
+    assert any(grant.covers(f"{path}/cgroup.procs", "4711") for grant in permissions)
     for file in ("tasks", "cpu.cfs_quota_us", "release_agent", "notify_on_release"):
-        assert not any(grant.covers(f"{path}/{file}", "4711") for grant in grants)
+        assert not any(grant.covers(f"{path}/{file}", "4711") for grant in permissions)
 
 
 @given(quota=st.integers(1000, 10**9), period=st.integers(1000, 10**6))

@@ -16,7 +16,7 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import Setting
 from powerlab.domain.power import Availability
 from powerlab.modes.controller import ModeController
-from powerlab.modes.io.permissions import SettingGrant
+from powerlab.modes.io.permissions import SettingPermission
 from powerlab.modes.knobs.nvml_limit.cards import Card, watts
 from powerlab.modes.knobs.nvml_limit.knob import NvmlLimit
 from powerlab.modes.knobs.nvml_limit.locks import RECORD_DIRECTORY, Record, parse_record
@@ -287,12 +287,12 @@ def test_a_plain_user_needs_the_helper(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_the_helper_is_granted_what_the_knob_sets_and_no_more(two_cards: Sysroot) -> None:
-    grants = [grant for grant in KNOB.grants if isinstance(grant, SettingGrant)]
+    permissions = [grant for grant in KNOB.permissions if isinstance(grant, SettingPermission)]
     for mode in KNOB.modes(two_cards):
         for wanted in (*mode.settings, *KNOB.read(two_cards)):
-            assert sum(grant.covers(wanted.target, wanted.value) for grant in grants) == 1
+            assert sum(grant.covers(wanted.target, wanted.value) for grant in permissions) == 1
     for target, value in (("GPU0.fan", "1"), ("GPU0.power_limit_mw", "-1"), ("GPU0.power_limit_mw\n", "1"), ("", "")):
-        assert not any(grant.covers(target, value) for grant in grants)
+        assert not any(grant.covers(target, value) for grant in permissions)
 
 
 def test_nothing_outlives_a_reboot(two_cards: Sysroot) -> None:

@@ -64,7 +64,7 @@ def test_every_mode_says_what_it_does_and_sets_only_its_own_knob(tree: Tree, nam
 def test_every_knob_is_described_for_a_newcomer(knob: Knob) -> None:
     assert knob.meaning
     assert knob.meaning[-1] != "."
-    assert knob.grants, "the privileged helper can stand in for root"
+    assert knob.permissions, "the privileged helper can stand in for root"
     assert all("=" in form.name and form.meaning for form in knob.forms)
 
 

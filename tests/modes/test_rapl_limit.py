@@ -10,7 +10,7 @@ from powerlab.domain.mode import Setting
 from powerlab.domain.power import Availability
 from powerlab.modes.controller import ModeController
 from powerlab.modes.io.files import write_value
-from powerlab.modes.io.permissions import FileGrant
+from powerlab.modes.io.permissions import FilePermission
 from powerlab.modes.knobs import rapl_limit as module
 from powerlab.modes.knobs.rapl_limit import RaplLimit
 from powerlab.sysroot import Sysroot
@@ -141,7 +141,9 @@ def test_a_user_who_may_not_is_told(machine: Sysroot, monkeypatch: pytest.Monkey
 
 def test_what_a_board_without_limits_says_can_go_back_through_the_helper() -> None:
     path = f"{CLASS}/intel-rapl:0/constraint_0_power_limit_uw"
-    assert any(isinstance(grant, FileGrant) and grant.covers(path, "4095875000") for grant in RaplLimit().grants)
+    assert any(
+        isinstance(grant, FilePermission) and grant.covers(path, "4095875000") for grant in RaplLimit().permissions
+    )
 
 
 def test_a_limit_that_is_not_used_is_left_alone(make_tree: Make, state_dir: Path) -> None:

@@ -10,7 +10,7 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import PowerMode, Setting
 from powerlab.domain.power import Availability
 from powerlab.modes.base import KnobProbe
-from powerlab.modes.io.permissions import Grant
+from powerlab.modes.io.permissions import Permission
 from powerlab.modes.settings import Board, key_of
 from powerlab.sysroot import Sysroot
 
@@ -21,7 +21,7 @@ VALUES = st.fixed_dictionaries({name: st.integers(0, 3).map(str) for name in NAM
 class Shelf:
     """A knob that is a dictionary; ``needs`` lists settings that are refused until another one has its value."""
 
-    grants: tuple[Grant, ...] = ()
+    permissions: tuple[Permission, ...] = ()
 
     def __init__(self, name: str, values: dict[str, str], needs: dict[str, tuple[str, str]] | None = None) -> None:
         self.name, self.values, self.needs = name, dict(values), needs or {}

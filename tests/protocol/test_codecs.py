@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.protocol.codecs import decode, delta_zlib, encode, foretold, rice, steps_rice
+from powerlab.protocol.codecs import decode, delta_zlib, encode, prediction, rice, steps_rice
 from powerlab.protocol.codecs.steps import Form, find_step, from_whole, to_whole
 
 ANY_INT64 = st.integers(-(2**63), 2**63 - 1)
@@ -69,7 +69,7 @@ def test_samples_come_back_bit_for_bit(time_ns: NDArray[np.int64], value: NDArra
 
 @given(columns())
 def test_columns_come_back(column: NDArray[np.int64]) -> None:
-    assert np.array_equal(foretold.unpack(foretold.pack(column), len(column)), column)
+    assert np.array_equal(prediction.unpack(prediction.pack(column), len(column)), column)
 
 
 @given(hnp.arrays(np.uint64, st.integers(0, 200), elements=st.integers(0, 2**64 - 1).map(lambda n: n >> (n % 64))))

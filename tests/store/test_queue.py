@@ -70,7 +70,7 @@ def test_turns_are_taken_on_each_device(store: Store, clock: Clock, device_id: s
 
 @pytest.mark.parametrize("priority", [1001, -1001, 2**40])
 def test_a_priority_out_of_bounds_is_refused(store: Store, clock: Clock, device_id: str, priority: int) -> None:
-    with pytest.raises(PowerlabError, match=f"the priority is {priority}; give a whole number from -1000 to 1000"):
+    with pytest.raises(PowerlabError, match=f"the priority is {priority}; give an integer from -1000 to 1000"):
         submit(store, clock, device_id, "ada", priority)
 
 

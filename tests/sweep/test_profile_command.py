@@ -39,7 +39,7 @@ def machine(tmp_path: Path) -> str:
     ("words", "sentence"),
     [
         (["--threads", "4096"], "but the plan asks for 4096 threads; ask for at most"),
-        (["--threads", "two"], "--threads got 'two', but each of its values must be a whole number."),
+        (["--threads", "two"], "--threads got 'two', but each of its values must be an integer."),
         (["--duration", "long"], "--duration got 'long', but each of its values must be a number of seconds."),
         (["--modes", "turbo"], "no power mode 'turbo' that can be set now; choose from: current"),
         (["--repeats", "1"], "1 repeats cannot show the scatter between runs; ask for at least 3."),
@@ -48,7 +48,7 @@ def machine(tmp_path: Path) -> str:
         (["--until", "-1"], "the width that --until asks for is -1; give a percentage above 0."),
         (["--rigour", "publishable"], "the plan calls itself publishable, but the duration is 0.05 s, not 600 s;"),
         (["--engine", "abacus"], "the engine 'abacus' is not known; choose one of:"),
-        (["--store", "/proc/no/such/place.db"], "cannot be written"),
+        (["--database", "/proc/no/such/place.db"], "cannot be written"),
         (["--output", "/proc/no/such/file.json"], "--output /proc/no/such/file.json cannot be written"),
     ],
 )
@@ -87,7 +87,18 @@ def test_an_unknown_board_is_refused(capsys):
 
 
 def test_a_crashing_model_leaves_the_others_results_and_exit_code_1(machine, numpy_engine, state, capsys):
-    arguments = ["profile", "crash", "good", "--sysroot", machine, "--engine", numpy_engine, "--store", "none", *QUICK]
+    arguments = [
+        "profile",
+        "crash",
+        "good",
+        "--sysroot",
+        machine,
+        "--engine",
+        numpy_engine,
+        "--database",
+        "none",
+        *QUICK,
+    ]
     assert main(arguments) == 1
     captured = capsys.readouterr()
     assert "ended with exit code 3" in captured.out
@@ -104,7 +115,7 @@ def test_times_too_short_for_the_sensor_are_told_before_the_first_run(machine, n
     chip.mkdir(parents=True)
     for name, text in {"name": "apm_xgene", "power1_label": "CPU power", "power1_input": "22040000"}.items():
         (chip / name).write_text(f"{text}\n")
-    main(["profile", "good", "--sysroot", machine, "--engine", numpy_engine, "--store", "none", *QUICK])
+    main(["profile", "good", "--sysroot", machine, "--engine", numpy_engine, "--database", "none", *QUICK])
     told = " ".join(capsys.readouterr().err.split())
     assert "hwmon:CPU power has a new value every 0.01 s and 20 of them are wanted" in told
     assert "runs of 0.05 s will be flagged as too short; ask for at least 0.3 s." in told
@@ -112,7 +123,7 @@ def test_times_too_short_for_the_sensor_are_told_before_the_first_run(machine, n
 
 def test_json_is_one_document_and_output_holds_the_same(machine, numpy_engine, tmp_path, capsys):
     output = tmp_path / "sweep.json"
-    arguments = ["profile", "good", "--sysroot", machine, "--engine", numpy_engine, "--store", "none", *QUICK]
+    arguments = ["profile", "good", "--sysroot", machine, "--engine", numpy_engine, "--database", "none", *QUICK]
     main([*arguments, "--json", "--output", str(output)])
     document = json.loads(capsys.readouterr().out)
     assert document == json.loads(output.read_text())
@@ -125,7 +136,7 @@ def test_json_is_one_document_and_output_holds_the_same(machine, numpy_engine, t
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda end: end.name)
 def test_ctrl_c_and_its_like_keep_what_was_measured(machine, numpy_engine, state, end):
-    words = ["profile", "good", "--sysroot", machine, "--engine", numpy_engine, "--store", "none", *QUICK]
+    words = ["profile", "good", "--sysroot", machine, "--engine", numpy_engine, "--database", "none", *QUICK]
     code = (
         "import sys\n"
         "from powerlab.backends import registry\n"
@@ -166,7 +177,7 @@ def test_a_closed_connection_puts_the_power_mode_back(tmp_path, numpy_engine):
     """SIGHUP in the middle of a mode: the board is what it was before, and no journal waits for the next command."""
     create_tree("jetson-agx-xavier", tmp_path / "board")
     board = Sysroot(tmp_path / "board")
-    words = ["profile", "good", "--sysroot", str(board.base), "--engine", numpy_engine, "--store", "none", *QUICK]
+    words = ["profile", "good", "--sysroot", str(board.base), "--engine", numpy_engine, "--database", "none", *QUICK]
     code = (
         "import sys\n"
         "from powerlab.backends import registry\n"
@@ -207,7 +218,7 @@ def test_a_simulated_xavier_from_the_command_to_the_database(tmp_path, capsys):
     database = tmp_path / "bench.db"
     words = ["mobilenetv2", "--board", "jetson-agx-xavier", "--modes", "MAXN,MODE_15W", "--threads", "2"]
     times = ["--duration", "0.5", "--warm-up", "0.1", "--idle", "0.3"]
-    assert main(["profile", *words, *times, "--store", str(database), "--json"]) in {0, 1}
+    assert main(["profile", *words, *times, "--database", str(database), "--json"]) in {0, 1}
     document = json.loads(capsys.readouterr().out)
     assert document["device"]["board"] == "jetson-agx-xavier"
     assert document["device"]["core_count"] == 8

@@ -8,7 +8,7 @@ from itertools import groupby
 from fastapi import APIRouter, Response
 from sqlalchemy.orm import Session
 
-from powerlab.analysis.matches import varying
+from powerlab.analysis.dimensions import varying
 from powerlab.analysis.wording import ratio_words, verdict_words
 from powerlab.domain.quantity import METRICS
 from powerlab.domain.sweep import Point

@@ -18,7 +18,7 @@ from powerlab.boards.simulator.load import load_now
 from powerlab.boards.simulator.parts.base import Moment
 from powerlab.boards.simulator.parts.registry import parts_of
 from powerlab.boards.simulator.physics import BoardState, PowerModel, components_w, rails_w
-from powerlab.boards.simulator.reboot import asked_to_reboot, reboot
+from powerlab.boards.simulator.reboot import reboot, reboot_requested
 from powerlab.boards.simulator.state import Settings, read_settings
 from powerlab.boards.simulator.warmth import Warmth
 from powerlab.domain.errors import PowerlabError
@@ -101,7 +101,7 @@ class Simulator:
 
     def _look(self) -> bool:
         """Read what somebody may have set; return whether that worked. A board that was asked to reboots first."""
-        if asked_to_reboot(self._sysroot):
+        if reboot_requested(self._sysroot):
             reboot(self._sysroot)
         try:
             self._settings = read_settings(self._sysroot, self._simulation)

@@ -15,7 +15,7 @@ _KEPT = "/sys/fs/cgroup/"
 """Control groups hold processes, which on a simulated board go on living."""
 
 
-def asked_to_reboot(sysroot: Sysroot) -> bool:
+def reboot_requested(sysroot: Sysroot) -> bool:
     """Say whether somebody answered yes when the board's nvpmodel asked for a reboot."""
     return sysroot.path(layout.REBOOT_FILE).exists()
 

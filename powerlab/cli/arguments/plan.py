@@ -176,5 +176,5 @@ def _number(option: str, text: str, kind: Callable[[str], _T]) -> _T:
     try:
         return kind(text.strip())
     except ValueError as error:
-        wanted = "a whole number" if kind is int else "a number of seconds"
+        wanted = "an integer" if kind is int else "a number of seconds"
         raise PowerlabError(f"{option} got {text.strip()!r}, but each of its values must be {wanted}.") from error

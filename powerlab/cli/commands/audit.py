@@ -94,7 +94,7 @@ def _found(args: argparse.Namespace) -> Audit:
 
 def _report(found: Audit) -> Iterator[RenderableType]:
     run = found.run
-    yield Text(f"{run.id}: {in_words(run.point)}, repeat {run.repeat}, {run.verdict}, started {run.started_at}")
+    yield Text(f"{run.id}: {in_words(run.point)}, repeat {run.repeat + 1}, {run.verdict}, started {run.started_at}")
     yield Text()
     yield _sentence(found)
     yield Padding(_compared_table(found.compared), (1, 0, 1, 2))

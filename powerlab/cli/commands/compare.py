@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 
 from powerlab.analysis.best import GOALS
-from powerlab.analysis.matches import Match, Side, along, best_against_rest, between_sweeps, varying
+from powerlab.analysis.dimensions import varying
+from powerlab.analysis.matches import Match, Side, along, best_against_rest, between_sweeps
 from powerlab.analysis.wording import ratio_words, verdict_words
 from powerlab.cli import EXIT_OK
 from powerlab.cli.arguments.stored_runs import add_source_arguments

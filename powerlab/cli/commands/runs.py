@@ -71,7 +71,7 @@ def list_all(args: argparse.Namespace) -> int:
     for one in runs:
         efficiency = one.metric("efficiency_img_per_s_per_w")
         table.add_row(
-            identified(one.id, f"{in_words(one.point)}, repeat {one.repeat}"),
+            identified(one.id, f"{in_words(one.point)}, repeat {one.repeat + 1}"),
             one.started_at[:19].replace("T", " "),
             one.verdict,
             format_figure(one.metric("throughput_img_per_s"), interval=False),
@@ -90,7 +90,7 @@ def show(args: argparse.Namespace) -> int:
         made = msgspec.to_builtins(run) | ({"costs": msgspec.to_builtins(asked)} if factors != Factors() else {})
         print(msgspec.json.format(encode(made), indent=2).decode())
         return EXIT_OK
-    print(f"{run.id}: {in_words(run.point)}, repeat {run.repeat}, {run.verdict}, started {run.started_at}")
+    print(f"{run.id}: {in_words(run.point)}, repeat {run.repeat + 1}, {run.verdict}, started {run.started_at}")
     for finding in run.findings:
         print(f"  {finding.verdict} ({finding.rule}): {finding.detail}")
     table = plain_table("metric", "value", "unit", "provenance")

@@ -95,6 +95,7 @@ def document(sweep_id: str, device: Device, plan: SweepPlan, runs: Sequence[Run]
                     "runner_up": None if best.runner_up is None else best.runner_up.point.id,
                     "ratio": best.ratio,
                     "separated": best.separated,
+                    "decision": best.decision,
                     "statement": best.statement,
                 }
                 for best in best_points(summaries, runs)

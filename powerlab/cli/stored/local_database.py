@@ -50,7 +50,7 @@ def new_default_store() -> Path:
 
 
 def open_local(address: str | None) -> Store | None:
-    """Open the database that ``--store`` names; None for ``none``, and where none is named and none can be had.
+    """Open the database that ``--database`` names; None for ``none``, and where none is named and none can be had.
 
     Raises:
         PowerlabError: it cannot be opened, or a database is named and the server extra is not installed.
@@ -61,7 +61,7 @@ def open_local(address: str | None) -> Store | None:
         if address is None:
             return None
         raise PowerlabError(
-            "a database needs the server extra; install it with `pip install 'powerlab[server]'`, or give --store none."
+            "a database needs the server extra: `pip install 'powerlab[server]'`, or give --database none."
         )
     from powerlab.store import open_store
 
@@ -153,7 +153,7 @@ def begin(store: Store, device: Device, capabilities: Capabilities, plan: SweepP
     except DBAPIError as error:
         reason = " ".join(str(error.orig).split())
         raise PowerlabError(
-            f"the database {store.address} cannot be written ({reason}); make room there, or name another with --store."
+            f"the database {store.address} cannot be written ({reason}); free some space, or give another --database."
         ) from error
 
 
@@ -208,5 +208,5 @@ def keep_layer_profile(store: Store, device: Device, capabilities: Capabilities,
     except DBAPIError as error:
         reason = " ".join(str(error.orig).split())
         raise PowerlabError(
-            f"the database {store.address} cannot be written ({reason}); make room there, or name another with --store."
+            f"the database {store.address} cannot be written ({reason}); free some space, or give another --database."
         ) from error

@@ -10,7 +10,7 @@ _TAIL_BYTES = 4096
 _LINE_LENGTH = 300
 
 
-def obituary(exit_code: int, last_words: str) -> str:
+def exit_reason(exit_code: int, last_words: str) -> str:
     """Return one sentence; a negative exit code is the number of the signal that killed the process."""
     if exit_code < 0:
         how = f"was killed by {_signal_name(-exit_code)}"

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from powerlab.domain.errors import PowerlabError
 from powerlab.measure.layers.messages import LayerRequest, Repeated, Roofs, Steps
 from powerlab.measure.percentiles.latency import TimedInferences
-from powerlab.measure.worker.exit_reason import last_line, obituary
+from powerlab.measure.worker.exit_reason import exit_reason, last_line
 from powerlab.measure.worker.messages import (
     LENGTH,
     MAX_FRAME_BYTES,
@@ -165,7 +165,7 @@ class Worker:
                 raise WorkerError("the worker answered with garbage: no message is that long.")
             return decode_reply(self._read(length, deadline))
         except (BrokenPipeError, EOFError) as error:
-            raise WorkerError(self._obituary()) from error
+            raise WorkerError(self._exit_reason()) from error
         except TimeoutError as error:
             raise WorkerError(f"the worker did not answer within {timeout_s:.0f} s and was stopped.") from error
         except msgspec.MsgspecError as error:
@@ -185,12 +185,12 @@ class Worker:
             data += part
         return bytes(data)
 
-    def _obituary(self) -> str:
+    def _exit_reason(self) -> str:
         try:
             code = self._process.wait(_STOP_S)
         except subprocess.TimeoutExpired:
             return "the worker closed its pipe without an answer and was stopped."
-        return obituary(code, last_line(self._output))
+        return exit_reason(code, last_line(self._output))
 
     def _end(self) -> None:
         """Let an idle worker leave by closing its input; end a busy one, by force where it does not listen."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FileGrant:
+class FilePermission:
     """A file that may be written.
 
     Attributes:
@@ -32,7 +32,7 @@ class FileGrant:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProgramGrant:
+class ProgramPermission:
     """A program that may be run.
 
     Attributes:
@@ -53,7 +53,7 @@ class ProgramGrant:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SettingGrant:
+class SettingPermission:
     """A setting that the helper makes with the knob's own ``write``: for what is neither a file nor a program.
 
     Attributes:
@@ -70,8 +70,8 @@ class SettingGrant:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RebootGrant(ProgramGrant):
+class RebootPermission(ProgramPermission):
     """A program that may be run and told to reboot the device, where the helper's owner allows that at all."""
 
 
-Grant = FileGrant | ProgramGrant | SettingGrant | RebootGrant
+Permission = FilePermission | ProgramPermission | SettingPermission | RebootPermission

@@ -15,7 +15,7 @@ from powerlab.modes import probing
 from powerlab.modes.base import Form, KnobProbe
 from powerlab.modes.io.files import can_write, read_value, write_value
 from powerlab.modes.io.frequency_range import write_high, write_low
-from powerlab.modes.io.permissions import FileGrant, Grant
+from powerlab.modes.io.permissions import FilePermission, Permission
 from powerlab.modes.mode_value import whole_of
 from powerlab.sysroot import Sysroot
 
@@ -38,9 +38,9 @@ class GpuDevfreq:
         Form(name="gpu-max=NHz", meaning="GPU clock up to N, rounded down to one that it has"),
         Form(name="gpu-min=NHz", meaning="GPU clock from N, rounded up to one that it has"),
     )
-    grants: tuple[Grant, ...] = (
-        FileGrant(path=rf"{_DIRECTORY}/{_GPUS}/(min|max)_freq", values=r"[0-9]{1,11}"),
-        FileGrant(path=rf"{_DIRECTORY}/{_GPUS}/governor", values=r"[a-z][a-z0-9_]{0,15}"),
+    permissions: tuple[Permission, ...] = (
+        FilePermission(path=rf"{_DIRECTORY}/{_GPUS}/(min|max)_freq", values=r"[0-9]{1,11}"),
+        FilePermission(path=rf"{_DIRECTORY}/{_GPUS}/governor", values=r"[a-z][a-z0-9_]{0,15}"),
     )
 
     def probe(self, sysroot: Sysroot) -> KnobProbe:

@@ -9,7 +9,7 @@ from powerlab.domain.mode import ModeOrigin, PowerMode, Setting
 from powerlab.modes import probing
 from powerlab.modes.base import Form, KnobProbe
 from powerlab.modes.io.files import can_write, read_value, write_value
-from powerlab.modes.io.permissions import FileGrant, Grant
+from powerlab.modes.io.permissions import FilePermission, Permission
 from powerlab.modes.mode_value import whole_of
 from powerlab.sysroot import Sysroot
 
@@ -26,7 +26,7 @@ class Hotplug:
     name = "hotplug"
     meaning = "how many CPU cores are on line"
     forms: tuple[Form, ...] = (Form(name="cores=N", meaning="the first N cores on line, all others off"),)
-    grants: tuple[Grant, ...] = (FileGrant(path=rf"{_DIRECTORY}/cpu[0-9]{{1,4}}/online", values="[01]"),)
+    permissions: tuple[Permission, ...] = (FilePermission(path=rf"{_DIRECTORY}/cpu[0-9]{{1,4}}/online", values="[01]"),)
 
     def probe(self, sysroot: Sysroot) -> KnobProbe:
         """Say how many cores can be taken off line, and whether this user may."""

@@ -9,7 +9,7 @@ from powerlab.domain.mode import ModeOrigin, PowerMode, Setting
 from powerlab.modes import probing
 from powerlab.modes.base import Form, KnobProbe
 from powerlab.modes.io.files import can_write, read_value, write_value
-from powerlab.modes.io.permissions import FileGrant, Grant
+from powerlab.modes.io.permissions import FilePermission, Permission
 from powerlab.modes.mode_value import text_of
 from powerlab.sysroot import Sysroot
 
@@ -24,7 +24,7 @@ class PlatformProfile:
     name = "platform_profile"
     meaning = "the firmware's power profile of a laptop or desktop"
     forms: tuple[Form, ...] = (Form(name="profile=X", meaning="the firmware's profile X"),)
-    grants: tuple[Grant, ...] = (FileGrant(path=_PROFILE, values=r"[a-z]{1,16}(-[a-z]{1,16}){0,2}"),)
+    permissions: tuple[Permission, ...] = (FilePermission(path=_PROFILE, values=r"[a-z]{1,16}(-[a-z]{1,16}){0,2}"),)
 
     def probe(self, sysroot: Sysroot) -> KnobProbe:
         """Say which profile is set, and whether another one may be."""

@@ -14,7 +14,7 @@ from powerlab.domain.mode import ModeOrigin, PowerMode, Setting
 from powerlab.modes import probing
 from powerlab.modes.base import Form, KnobProbe
 from powerlab.modes.io.files import can_write, read_value, write_value
-from powerlab.modes.io.permissions import FileGrant, Grant
+from powerlab.modes.io.permissions import FilePermission, Permission
 from powerlab.modes.mode_value import number_of
 from powerlab.sysroot import Sysroot
 
@@ -34,10 +34,10 @@ class RaplLimit:
     name = "rapl_limit"
     meaning = "power limits of the processor packages"
     forms: tuple[Form, ...] = (Form(name="package-limit=NW", meaning="each processor package draws at most N W"),)
-    grants: tuple[Grant, ...] = (
+    permissions: tuple[Permission, ...] = (
         # Boards without limits say 4095.875 W, and that must go back too.
-        FileGrant(path=rf"{_DIRECTORY}/{_ZONE}/constraint_[01]_power_limit_uw", values=r"[1-9][0-9]{6,9}"),
-        FileGrant(path=rf"{_DIRECTORY}/{_ZONE}/{_ENABLED}", values="[01]"),
+        FilePermission(path=rf"{_DIRECTORY}/{_ZONE}/constraint_[01]_power_limit_uw", values=r"[1-9][0-9]{6,9}"),
+        FilePermission(path=rf"{_DIRECTORY}/{_ZONE}/{_ENABLED}", values="[01]"),
     )
 
     def probe(self, sysroot: Sysroot) -> KnobProbe:

@@ -21,7 +21,7 @@ from powerlab.modes.undo.journal import Entry, Journal, place_of
 from powerlab.sysroot import Sysroot
 
 
-class WayHome:
+class ReturnNote:
     """The note of one device; the arguments are those of its ModeController."""
 
     def __init__(self, sysroot: Sysroot, state_dir: Path, knobs: Sequence[Knob] = KNOBS) -> None:

@@ -15,11 +15,11 @@ from powerlab.domain.mode import Setting
 from powerlab.modes.settings import Board, Key, key_of
 from powerlab.modes.undo.journal import Entry, Journal, boot_id
 from powerlab.modes.undo.lock import note_change
-from powerlab.modes.undo.signals import undisturbed
+from powerlab.modes.undo.signals import signals_deferred
 from powerlab.sysroot import Sysroot
 
 
-class WayBack:
+class Restorer:
     """The journals of one device and what is done with them. Who calls holds the device's lock."""
 
     def __init__(self, sysroot: Sysroot, board: Board, place: Path, journal: Journal) -> None:
@@ -60,7 +60,7 @@ class WayBack:
         Raises:
             PowerlabError: the device refuses a setting; the journal stays.
         """
-        with undisturbed():
+        with signals_deferred():
             written = self._restore(self._journal, entry)
             note_change(self._sysroot, None)
         return written
@@ -73,7 +73,7 @@ class WayBack:
         """
         journals = (self._journal, self._undo, self._earlier) if also_to_stay else (self._journal,)
         written: tuple[Setting, ...] = ()
-        with undisturbed():
+        with signals_deferred():
             for journal in journals:
                 entry = journal.read()
                 written += () if entry is None else self._restore(journal, entry)

@@ -11,7 +11,7 @@ _ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
-def undisturbed() -> Iterator[None]:
+def signals_deferred() -> Iterator[None]:
     """Hold SIGINT, SIGTERM and SIGHUP back until the block is done; the first of them is delivered then.
 
     Signals reach the main thread alone, so in another one there is nothing to hold. One that is ignored stays ignored.

@@ -76,7 +76,7 @@ def observed_update_period_s(trace: Trace) -> float | None:
     """Return how often a rail's value is renewed in s, from the times at which it was seen to change.
 
     Where every new value differs from the last one, that is the median time between two changes. A sensor with a coarse
-    step often gives the same value again, so its changes lie a whole number of periods apart: hence the median of the
+    step often gives the same value again, so its changes lie an integer of periods apart: hence the median of the
     short times alone, those up to half as long again as the shortest tenth. The value cannot be seen to change faster
     than it is read, so a result near the time between two reads is an upper bound.
 

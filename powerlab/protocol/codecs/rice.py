@@ -2,7 +2,7 @@
 
 A number's lowest k bits are kept as they are and the rest in unary, as so many zeros and a one. k is the same for all;
 noise takes a tenth of a bit more than its entropy, and there is no table to send, which is what short chunks need. A
-rest of 24 or more is written as 24, and the whole number stands in 64 bits at the end.
+rest of 24 or more is written as 24, and the integer stands in 64 bits at the end.
 
 The bytes: k; the low bits of all numbers, whole bytes first; the unary parts, least bit first; what was too large.
 """

@@ -1,4 +1,4 @@
-"""Values as whole numbers of a step, where they are that exactly: a reading is a register's count times a unit."""
+"""Values as integers of a step, where they are that exactly: a reading is a register's count times a unit."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 _EXACT_BELOW = float(2**53)
-"""Whole numbers up to here are exact as floats."""
+"""Integers up to here are exact as floats."""
 _PROBE = 64
 """Values looked at before all are."""
 
 
 class Form(IntEnum):
-    """How a value follows from a whole number."""
+    """How a value follows from an integer."""
 
     BITS = 0
-    """The whole number's bits are the value's, as IEEE 754 has them."""
+    """The integer's bits are the value's, as IEEE 754 has them."""
     TIMES = 1
-    """The value is the whole number times the unit."""
+    """The value is the integer times the unit."""
     BY = 2
-    """The value is the whole number by the unit."""
+    """The value is the integer by the unit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What a whole number stands for.
+    """What an integer stands for.
 
     Attributes:
         form: how the value follows from it.
         unit: what it is multiplied with or divided by.
-        multiple: what it is multiplied with before, as a whole number: readings may be steps of many units.
+        multiple: what it is multiplied with before, as an integer: readings may be steps of many units.
     """
 
     form: Form
@@ -46,7 +46,7 @@ multiply them: the same number in another order of rounding may differ in its la
 
 
 def find_step(value: NDArray[np.float64], resolution: float) -> Step:
-    """Return a step of which all values are whole numbers, bit for bit; their own bits where none is known.
+    """Return a step of which all values are integers, bit for bit; their own bits where none is known.
 
     Args:
         value: shape (n,), at least one.
@@ -61,14 +61,14 @@ def find_step(value: NDArray[np.float64], resolution: float) -> Step:
 
 
 def to_whole(value: NDArray[np.float64], step: Step) -> NDArray[np.int64]:
-    """Return the whole numbers that values are by a step of :func:`find_step`."""
+    """Return the integers that values are by a step of :func:`find_step`."""
     if step.form is Form.BITS:
         return np.ascontiguousarray(value, dtype=np.float64).view(np.int64)
     return np.rint(_in_units(value, step)).astype(np.int64) // step.multiple
 
 
 def from_whole(whole: NDArray[np.int64], step: Step) -> NDArray[np.float64]:
-    """Return the values that whole numbers stand for."""
+    """Return the values that integers stand for."""
     if step.form is Form.BITS:
         return whole.view(np.float64)
     count = (whole * step.multiple).astype(np.float64)

@@ -200,4 +200,4 @@ def priority_complaint(priority: int) -> str:
     """Say what is wrong with a priority; empty where nothing is."""
     if abs(priority) <= HIGHEST_PRIORITY:
         return ""
-    return f"the priority is {priority}; give a whole number from -{HIGHEST_PRIORITY} to {HIGHEST_PRIORITY}."
+    return f"the priority is {priority}; give an integer from -{HIGHEST_PRIORITY} to {HIGHEST_PRIORITY}."

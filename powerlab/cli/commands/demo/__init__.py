@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--board", metavar="NAME", help="a simulated board instead of this machine")
     parser.add_argument("--model", default="resnet50", help="what is run (default: resnet50)")
     parser.add_argument(
-        "--seconds", type=float, default=100.0, help="how long the sweep should take, about (default: 100)"
+        "--seconds", type=float, default=90.0, help="about how long the sweep should take (default: 90)"
     )
 
 

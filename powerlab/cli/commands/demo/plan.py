@@ -1,4 +1,4 @@
-"""The demo's plan: as much as fits into a given time on a given device."""
+"""The demo's plan: few points, measured well enough for an answer within the given time."""
 
 from __future__ import annotations
 
@@ -6,24 +6,25 @@ from powerlab.domain.mode import CURRENT_MODE_NAME, ModeOrigin
 from powerlab.domain.sweep import SweepPlan
 from powerlab.protocol.records import DeviceRecord
 
-_REPEATS = 3
-_BATCH_SIZES = (1, 4)
+_REPEATS = 5
+"""Student's t halves the interval of the scatter from three repeats to five."""
+_BATCH_SIZE = 1
 _MAX_MODES = 3
 _MAX_THREAD_COUNTS = 4
-_OVERHEAD_S = 4.3
+_OVERHEAD_S = 5.0
 """What a run costs beside its timed part: a worker, loading the model, warming up, the idle baseline after it."""
-_WARM_UP_S = 0.5
-_SHORTEST_S = 1.0
-_LONGEST_S = 4.0
+_WARM_UP_S = 1.0
+_LONGEST_WARM_UP_S = 2.0
+_SHORTEST_S = 3.0
+_LONGEST_S = 5.0
 
 
 def demo_plan(device: DeviceRecord, model: str, seconds: float) -> SweepPlan:
-    """Return threads x batch x modes; modes and thread counts are left out rather than runs made too short."""
+    """Return threads x modes at batch 1; points are left out rather than runs made too short to compare."""
     modes = _modes(device)
     threads = _threads(device, modes)
     while True:
-        runs = len(modes) * len(threads) * len(_BATCH_SIZES) * _REPEATS
-        duration_s = seconds / runs - _OVERHEAD_S
+        duration_s = seconds / (len(modes) * len(threads) * _REPEATS) - _OVERHEAD_S
         if duration_s >= _SHORTEST_S or (len(modes) == 1 and len(threads) <= 2):
             break
         if len(threads) > 2:
@@ -33,12 +34,12 @@ def demo_plan(device: DeviceRecord, model: str, seconds: float) -> SweepPlan:
     return SweepPlan(
         models=(model,),
         threads=threads,
-        batch_sizes=_BATCH_SIZES,
+        batch_sizes=(_BATCH_SIZE,),
         modes=modes,
         repeats=_REPEATS,
         duration_s=round(min(_LONGEST_S, max(_SHORTEST_S, duration_s)), 1),
         warm_up_s=_WARM_UP_S,
-        longest_warm_up_s=_WARM_UP_S,
+        longest_warm_up_s=_LONGEST_WARM_UP_S,
         idle_s=1.0,
     )
 

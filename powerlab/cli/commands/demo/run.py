@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -26,6 +27,9 @@ from powerlab.client import Client
 from powerlab.domain.errors import PowerlabError
 from powerlab.protocol.messages import EnrolmentCodeRequest, SweepRequest
 from powerlab.protocol.records import SweepState
+
+_PROGRAM = os.path.relpath(sys.argv[0]) if Path(sys.argv[0]).name == "powerlab" else "powerlab"
+"""The program as it was called, so that the commands that the demo prints can be pasted."""
 
 
 @dataclass(slots=True)
@@ -77,17 +81,24 @@ def demonstrate(args: argparse.Namespace) -> int:
             for line in (*answer(runs), *notes(runs, device.capabilities.total, plan)):
                 console.print(line, highlight=False, soft_wrap=True)
         console.print(f"\nphases: {phases}", highlight=False)
-        if console.is_terminal and not args.no_serve:
-            console.print(f"dashboard: {api.server}/sweeps/{record.id} (Ctrl-C ends)", highlight=False, soft_wrap=True)
+        for line in _next_steps(record.id, runs[0].id if runs else None, database):
+            console.print(line, highlight=False, soft_wrap=True)
+        serves = console.is_terminal and not args.no_serve
+        page = f"dashboard: {api.server}/sweeps/{record.id}"
+        hint = "(Ctrl-C ends)" if serves else f"after `{_PROGRAM} serve --database {database}`"
+        console.print(f"{page} {hint}", highlight=False, soft_wrap=True)
+        if serves:
             _wait(server, server_log)
-        else:
-            again = f"powerlab serve --database {database}"
-            console.print(
-                f"dashboard: {api.server}/sweeps/{record.id} while a server runs; start one with: {again}",
-                highlight=False,
-                soft_wrap=True,
-            )
     return EXIT_OK if record.state is SweepState.DONE else EXIT_INCOMPLETE
+
+
+def _next_steps(sweep_id: str, run_id: str | None, database: str) -> Iterator[str]:
+    """Yield commands that work as printed, from the folder in which the demo was started."""
+    yield "next:"
+    yield f"  {_PROGRAM} compare {sweep_id} --database {database}"
+    if run_id is not None:
+        yield f"  {_PROGRAM} runs show {run_id} --database {database}"
+        yield f"  {_PROGRAM} audit {run_id} --database {database}"
 
 
 def _interrupt(*_: object) -> None:

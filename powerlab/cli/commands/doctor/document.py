@@ -12,7 +12,7 @@ import msgspec
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.target.tiers import choose_tier
-from powerlab.modes.reboot.return_note import WayHome
+from powerlab.modes.reboot.return_note import ReturnNote
 from powerlab.power.cross_check import cross_check
 from powerlab.power.sampling.update_period import Watched, corrected, watch
 from powerlab.throttling.registry import probe_watches
@@ -61,7 +61,7 @@ def _journal(host: Host) -> dict[str, Any]:
         return {
             "not_put_back": host.controller.not_put_back(),
             "set_to_stay": host.controller.set_to_stay(),
-            "away": WayHome(host.sysroot, host.state_dir).words(),
+            "away": ReturnNote(host.sysroot, host.state_dir).words(),
             "problem": "",
         }
     except PowerlabError as error:

@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_host_arguments(parser)
     out = parser.add_argument_group("results")
     out.add_argument(
-        "--store",
+        "--database",
         metavar="PATH_OR_URL",
         help="database to add the profile to, or none (default: the local one, where the server extra is installed)",
     )

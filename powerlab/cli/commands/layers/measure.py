@@ -55,7 +55,7 @@ def layers(args: argparse.Namespace) -> int:
         check_plan(plan, device, capabilities, tuple(BACKENDS))
         load_graph(args.model, batch_size=plan.batch_sizes[0])
         output, trace = writable("--output", args.output), writable("--trace", args.trace)
-        store = open_local(args.store)
+        store = open_local(args.database)
         host.controller.recover()
         meter = choose_meter(host.sysroot, capabilities, plan.sample_period_s)
         if meter.rails:

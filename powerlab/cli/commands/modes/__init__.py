@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from powerlab.domain.mode import Setting
     from powerlab.modes.controller import ModeController
-    from powerlab.modes.reboot.return_note import WayHome
+    from powerlab.modes.reboot.return_note import ReturnNote
 
 DESCRIPTION = """\
 List the power modes this machine can be set to, show what one sets, set one to stay, or go back.
@@ -83,7 +83,7 @@ def _run(args: argparse.Namespace) -> int:
     from powerlab.cli.commands.modes import report
     from powerlab.domain.errors import PowerlabError
     from powerlab.modes.controller import ModeController
-    from powerlab.modes.reboot.return_note import WayHome
+    from powerlab.modes.reboot.return_note import ReturnNote
     from powerlab.state_dir import state_dir
     from powerlab.sysroot import Sysroot
 
@@ -91,7 +91,7 @@ def _run(args: argparse.Namespace) -> int:
         raise PowerlabError(f"{args.sysroot} is no directory; `powerlab boards simulate` writes one.")
     sysroot = Sysroot(args.sysroot.absolute())
     state = args.state_dir or state_dir(sysroot)
-    controller, way_home = ModeController(sysroot, state), WayHome(sysroot, state)
+    controller, return_note = ModeController(sysroot, state), ReturnNote(sysroot, state)
     if args.action == "show":
         mode = controller.mode(args.name)
         print(report.mode_json(mode)) if args.json else report.print_mode(mode)
@@ -100,24 +100,24 @@ def _run(args: argparse.Namespace) -> int:
         where = "" if sysroot.base == Path("/") else f" --sysroot {args.sysroot}"
         _report(args, mode.settings, f"{mode.name} is set; `powerlab modes restore{where}` goes back.")
     elif args.action == "restore":
-        _restore(args, controller, way_home)
+        _restore(args, controller, return_note)
     elif args.json:
-        print(report.listing_json(controller, way_home))
+        print(report.listing_json(controller, return_note))
     else:
-        report.print_listing(sysroot, controller, way_home)
+        report.print_listing(sysroot, controller, return_note)
     return 0
 
 
-def _restore(args: argparse.Namespace, controller: ModeController, way_home: WayHome) -> None:
+def _restore(args: argparse.Namespace, controller: ModeController, return_note: ReturnNote) -> None:
     """Undo what can be undone now, say what that was, and only then what takes a reboot."""
     from powerlab.domain.errors import PowerlabError
 
     pending = bool(controller.not_put_back() or (not args.if_killed and controller.set_to_stay()))
     written = controller.recover() if args.if_killed else controller.restore()
     refusal = None
-    if not args.if_killed and way_home.pending():
+    if not args.if_killed and return_note.pending():
         try:
-            written, pending = written + way_home.restore(), True
+            written, pending = written + return_note.restore(), True
         except PowerlabError as error:
             refusal = error
     if refusal is None or written:

@@ -15,12 +15,12 @@ from powerlab.domain.power import Availability
 from powerlab.modes.base import Knob, KnobProbe
 from powerlab.modes.controller import ModeController
 from powerlab.modes.naming import OWN_MODES, listed_own_modes, own_modes
-from powerlab.modes.reboot.return_note import WayHome
+from powerlab.modes.reboot.return_note import ReturnNote
 from powerlab.modes.registry import KNOBS
 from powerlab.sysroot import Sysroot
 
 
-def listing_json(controller: ModeController, way_home: WayHome) -> str:
+def listing_json(controller: ModeController, return_note: ReturnNote) -> str:
     """Return every mode, every knob with its forms, and what is not put back, for machines."""
     knobs = {knob.name: knob for knob in KNOBS}
     not_put_back, set_to_stay = controller.not_put_back(), controller.set_to_stay()
@@ -37,7 +37,7 @@ def listing_json(controller: ModeController, way_home: WayHome) -> str:
         "own_problems": controller.own_problems(),
         "not_put_back": asdict(not_put_back) if not_put_back else None,
         "set_to_stay": asdict(set_to_stay) if set_to_stay else None,
-        "rebooted": asdict(rebooted) if (rebooted := way_home.pending()) else None,
+        "rebooted": asdict(rebooted) if (rebooted := return_note.pending()) else None,
     }
     return json.dumps(document, indent=2)
 
@@ -66,7 +66,7 @@ def print_mode(mode: PowerMode) -> None:
         print(_reboot_words(mode)[0].upper() + _reboot_words(mode)[1:] + ".")
 
 
-def print_listing(sysroot: Sysroot, controller: ModeController, way_home: WayHome) -> None:
+def print_listing(sysroot: Sysroot, controller: ModeController, return_note: ReturnNote) -> None:
     """Print every mode under its knob, the forms each knob understands, and what cannot be turned here."""
     page = Page()
     current, *others = controller.modes()
@@ -92,7 +92,7 @@ def print_listing(sysroot: Sysroot, controller: ModeController, way_home: WayHom
         Text("`powerlab modes show NAME` says what one sets."),
     )
     _print_changes(page, controller)
-    if away := way_home.words():
+    if away := return_note.words():
         page.command(Text(away[0].upper() + away[1:]))
 
 

@@ -54,7 +54,7 @@ def profile(args: argparse.Namespace) -> int:
             check_until(plan, choose_meter(host.sysroot, capabilities, plan.sample_period_s))
         plan = with_engines_here(plan, refuses_here(plan, str(host.sysroot.base)))
         output = writable("--output", args.output)
-        made = measure_and_keep(plan, host, device, capabilities, args.store)
+        made = measure_and_keep(plan, host, device, capabilities, args.database)
         said = document(made.sweep_id, device, plan, made.runs)
         if factors != Factors():
             said["costs"] = points_document(summarise(made.runs), factors)

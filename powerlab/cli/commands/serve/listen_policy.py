@@ -11,7 +11,7 @@ from powerlab.domain.errors import PowerlabError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Exposure:
+class ListenPolicy:
     """Where a server listens and what stands before it.
 
     Attributes:
@@ -39,7 +39,7 @@ class Exposure:
     @classmethod
     def from_arguments(
         cls, host: str, certificate: Path | None, key: Path | None, proxies: str | None, operator_token: str | None
-    ) -> Exposure:
+    ) -> ListenPolicy:
         """Check what the command line gives.
 
         Raises:

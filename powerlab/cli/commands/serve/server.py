@@ -15,7 +15,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from powerlab.cli import EXIT_OK
-from powerlab.cli.commands.serve.listen_policy import Exposure
+from powerlab.cli.commands.serve.listen_policy import ListenPolicy
 from powerlab.domain.errors import PowerlabError
 from powerlab.protocol.messages import EnrolmentCodeRequest
 from powerlab.store import Store
@@ -35,7 +35,13 @@ _GRACE_S = 5
 
 
 def serve(
-    store: Store, exposure: Exposure, port: int, *, max_model_bytes: int, lease_s: float, keep: Mapping[Kind, int]
+    store: Store,
+    listen_policy: ListenPolicy,
+    port: int,
+    *,
+    max_model_bytes: int,
+    lease_s: float,
+    keep: Mapping[Kind, int],
 ) -> int:
     """Serve until Ctrl-C or SIGTERM; what is older than ``keep`` says, in months, goes meanwhile.
 
@@ -45,12 +51,12 @@ def serve(
     # uvicorn ends in order at SIGTERM, and then raises the signal again for whoever was there before it.
     signal.signal(signal.SIGTERM, _interrupt)
     with suppress(KeyboardInterrupt), closing(store):
-        _check_somebody_can_log_in(store, exposure)
-        with closing(_listen(exposure.host, port)) as listener:
-            address = _address(listener, "http" if exposure.tls is None else "https")
+        _check_somebody_can_log_in(store, listen_policy)
+        with closing(_listen(listen_policy.host, port)) as listener:
+            address = _address(listener, "http" if listen_policy.tls is None else "https")
             print(f"powerlab serves {store.address} at {address}", flush=True)
-            print(_what_next(store, exposure, address), flush=True)
-            settings = replace(settings_of(exposure), max_model_bytes=max_model_bytes, lease_s=lease_s)
+            print(_what_next(store, listen_policy, address), flush=True)
+            settings = replace(settings_of(listen_policy), max_model_bytes=max_model_bytes, lease_s=lease_s)
             app = compose(store, settings)
             settle()
             with (
@@ -59,7 +65,7 @@ def serve(
                 kept_up(store, keep),
                 kept_summed(store),
             ):
-                _Server(_configured(app, exposure), app.state.event_streams).run(sockets=[listener])
+                _Server(_configured(app, listen_policy), app.state.event_streams).run(sockets=[listener])
     return EXIT_OK
 
 
@@ -93,47 +99,47 @@ def compose(store: Store, settings: Settings) -> FastAPI:
     return app
 
 
-def settings_of(exposure: Exposure) -> Settings:
+def settings_of(listen_policy: ListenPolicy) -> Settings:
     """Return how a server behaves that can be reached like this."""
     return Settings(
-        operator_token=exposure.operator_token,
-        login_needed=exposure.login_needed,
+        operator_token=listen_policy.operator_token,
+        login_needed=listen_policy.login_needed,
         # A server on loopback answers to its own names only, so that no page of another site gets at it by a name of
         # its own; behind a proxy it is asked by the proxy's name, and asks everybody for a token.
-        allowed_hosts=LOOPBACK_NAMES if exposure.local else frozenset(),
+        allowed_hosts=LOOPBACK_NAMES if listen_policy.local else frozenset(),
     )
 
 
-def _configured(app: FastAPI, exposure: Exposure) -> uvicorn.Config:
-    certificate, key = exposure.tls or (None, None)
+def _configured(app: FastAPI, listen_policy: ListenPolicy) -> uvicorn.Config:
+    certificate, key = listen_policy.tls or (None, None)
     return uvicorn.Config(
         app,
         log_level="warning",
         timeout_graceful_shutdown=_GRACE_S,
         lifespan="off",
         server_header=False,
-        proxy_headers=bool(exposure.proxies),
-        forwarded_allow_ips=list(exposure.proxies),
+        proxy_headers=bool(listen_policy.proxies),
+        forwarded_allow_ips=list(listen_policy.proxies),
         ssl_certfile=certificate,
         ssl_keyfile=key,
     )
 
 
-def _check_somebody_can_log_in(store: Store, exposure: Exposure) -> None:
-    if exposure.local or exposure.operator_token is not None:
+def _check_somebody_can_log_in(store: Store, listen_policy: ListenPolicy) -> None:
+    if listen_policy.local or listen_policy.operator_token is not None:
         return
     with store.session() as session:
         if has_admin(session, store.clock()):
             return
     raise PowerlabError(
-        f"{exposure.host} can be reached by others, and nobody has an admin's token yet; make one with `powerlab "
+        f"{listen_policy.host} can be reached by others, and nobody has an admin's token yet; make one with `powerlab "
         "tokens create NAME --role admin --database DATABASE`, set POWERLAB_OPERATOR_TOKEN, or listen on 127.0.0.1."
     )
 
 
-def _what_next(store: Store, exposure: Exposure, address: str) -> str:
+def _what_next(store: Store, listen_policy: ListenPolicy, address: str) -> str:
     """Return how to go on; a code stands there only where nobody else can use it, for the output may be a log."""
-    if exposure.login_needed:
+    if listen_policy.login_needed:
         return f"log in at {address}/login; enrolment codes for devices come from: powerlab tokens code"
     with store.write() as session:
         code = make_enrolment_code(session, EnrolmentCodeRequest(), store.clock()).code

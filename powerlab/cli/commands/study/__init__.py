@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_host_arguments(parser)
     out = parser.add_argument_group("results")
     out.add_argument("--output", metavar="DIR", help="write a LaTeX table, an HTML page and JSON into this folder")
-    out.add_argument("--store", metavar="PATH_OR_URL", help="database to add the sweeps to, or none")
+    out.add_argument("--database", metavar="PATH_OR_URL", help="database to add the sweeps to, or none")
     out.add_argument("--json", action="store_true", help="print JSON for machines")
 
 

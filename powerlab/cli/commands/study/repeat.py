@@ -75,7 +75,7 @@ def repeat(args: argparse.Namespace) -> int:
         _say(_outlook(study, planned, device, trials))
         if args.plan:
             return EXIT_OK
-        made = _measured(planned.plans, host, args.store)
+        made = _measured(planned.plans, host, args.database)
     repetition = _Repetition(
         study=study,
         repeated=[Repeated(sweep_id=one.sweep_id, device=device.name, runs=tuple(one.runs)) for one in made],

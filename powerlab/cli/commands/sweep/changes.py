@@ -99,5 +99,5 @@ def _say(args: argparse.Namespace, record: SweepRecord) -> int:
         return EXIT_OK
     runs = f"{record.stored_run_count}/{record.planned_run_count} runs"
     held = "; its device ends the run in progress" if record.held_until and record.state != "running" else ""
-    print(f"{record.id} on {record.place} is {record.state}, {runs}{held}")
+    print(f"{record.id} on {record.place} is {record.state.label}, {runs}{held}")
     return EXIT_OK

@@ -84,7 +84,7 @@ def list_all(args: argparse.Namespace) -> int:
         runs = f"{one.stored_run_count}/{one.planned_run_count}"
         created = f"{one.created_at:%Y-%m-%d %H:%M} UTC"
         name = identified(one.id, ", ".join(map(short, one.plan.models)))
-        table.add_row(name, Text(one.place), one.state, runs, created)
+        table.add_row(name, Text(one.place), one.state.label, runs, created)
     print_neatly(table_console(), table)
     return EXIT_OK
 
@@ -139,9 +139,9 @@ def follow(api: Client, sweep_id: str, still_going: Callable[[], None] = lambda:
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True)) as progress:
         record = api.sweep(sweep_id)
-        task = progress.add_task(record.state, total=record.planned_run_count)
+        task = progress.add_task(record.state.label, total=record.planned_run_count)
         while True:
-            doing = record.detail if record.state is SweepState.RUNNING and record.detail else record.state
+            doing = record.detail if record.state is SweepState.RUNNING and record.detail else record.state.label
             progress.update(task, completed=record.stored_run_count, description=f"{record.place}: {doing}")
             if record.state in OVER:
                 return record
@@ -156,7 +156,7 @@ def print_sweep(api: Client, record: SweepRecord, *, as_json: bool) -> int:
     if as_json:
         print(encode({"sweep": record, "summaries": summaries}).decode())
         return EXIT_OK
-    state = f"{record.state}: {record.detail}" if record.detail else record.state
+    state = f"{record.state.label}: {record.detail}" if record.detail else record.state.label
     print(f"{record.id} on {record.place}, {state}, {record.stored_run_count}/{record.planned_run_count} runs")
     if summaries:
         print_neatly(table_console(), sweep_table(summaries))

@@ -11,7 +11,7 @@ from datetime import datetime
 from rich.text import Text
 
 from powerlab.cli import EXIT_OK
-from powerlab.cli.commands.tokens.stores import DatabaseTokens, ServerTokens, TokenKeeper
+from powerlab.cli.commands.tokens.stores import DatabaseTokens, ServerTokens, TokenStore
 from powerlab.cli.output.console import plain_table, print_neatly, table_console
 from powerlab.domain.errors import PowerlabError
 from powerlab.protocol.access import Role, TokenRecord, TokenRequest
@@ -72,7 +72,7 @@ def make_code(args: argparse.Namespace) -> int:
 
 
 @contextmanager
-def _keeper(args: argparse.Namespace) -> Iterator[TokenKeeper]:
+def _keeper(args: argparse.Namespace) -> Iterator[TokenStore]:
     if args.database is None:
         yield ServerTokens(args.server)
         return
@@ -80,7 +80,7 @@ def _keeper(args: argparse.Namespace) -> Iterator[TokenKeeper]:
         yield keeper
 
 
-def _find(keeper: TokenKeeper, wanted: str) -> TokenRecord:
+def _find(keeper: TokenStore, wanted: str) -> TokenRecord:
     """Return the token of that name that was not revoked, or else of that id."""
     found = list(keeper.tokens())
     for one in found:
@@ -97,7 +97,7 @@ def _seconds(duration: str | None) -> int | None:
         return None
     found = re.fullmatch(r"([1-9][0-9]{0,8})([smhdy])", duration)
     if found is None:
-        raise PowerlabError(f"--valid {duration!r} is no time; write a whole number and s, m, h, d or y, as in 90d.")
+        raise PowerlabError(f"--valid {duration!r} is no time; write an integer and s, m, h, d or y, as in 90d.")
     return int(found[1]) * _SECONDS[found[2]]
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from powerlab.store import Store
 
 
-class TokenKeeper(Protocol):
+class TokenStore(Protocol):
     """What can be done with tokens; every method raises PowerlabError where it cannot be done."""
 
     def create(self, request: TokenRequest) -> NewToken:

@@ -16,7 +16,7 @@ from powerlab.modes import probing
 from powerlab.modes.base import Form, KnobProbe
 from powerlab.modes.io import delegation
 from powerlab.modes.io.files import can_write
-from powerlab.modes.io.permissions import FileGrant, Grant, SettingGrant
+from powerlab.modes.io.permissions import FilePermission, Permission, SettingPermission
 from powerlab.modes.knobs.cpu_quota import cgroup, cgroup_directory
 from powerlab.modes.mode_value import number_of
 from powerlab.privileged import client
@@ -38,10 +38,10 @@ class CpuQuota:
     name = "cpu_quota"
     meaning = "processor time of the measured worker"
     forms: tuple[Form, ...] = (Form(name="cpu-quota=X", meaning="the worker gets the time of X cores, such as 1.5"),)
-    grants: tuple[Grant, ...] = (
-        SettingGrant(target=re.escape(_QUOTA), values=rf"{_ABSENT}|{_VALUE}"),
-        SettingGrant(target=_CONTROLLER, values="on|off"),
-        FileGrant(
+    permissions: tuple[Permission, ...] = (
+        SettingPermission(target=re.escape(_QUOTA), values=rf"{_ABSENT}|{_VALUE}"),
+        SettingPermission(target=_CONTROLLER, values="on|off"),
+        FilePermission(
             path=rf"/sys/fs/cgroup(/unified|/cpu|/cpu,cpuacct|/cpuacct,cpu)?/{cgroup_directory.GROUP}/cgroup\.procs",
             values=r"[1-9][0-9]{0,9}",
         ),

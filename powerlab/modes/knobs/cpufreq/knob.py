@@ -13,7 +13,7 @@ from powerlab.modes import probing
 from powerlab.modes.base import Form, KnobProbe
 from powerlab.modes.io.files import can_write, write_value
 from powerlab.modes.io.frequency_range import write_high, write_low
-from powerlab.modes.io.permissions import FileGrant, Grant
+from powerlab.modes.io.permissions import FilePermission, Permission
 from powerlab.modes.knobs.cpufreq import modes as cpufreq_modes
 from powerlab.modes.knobs.cpufreq.modes import FILES, GOVERNOR, HIGH, LOW, PREFERENCE
 from powerlab.modes.knobs.cpufreq.policies import DIRECTORY, Policy, online_policies
@@ -39,10 +39,10 @@ class CpuFreq:
         Form(name="cpu-min=NkHz", meaning="CPU clocks from N, rounded up to one that each cluster has"),
         Form(name="epp=X", meaning="energy performance preference X (Intel and AMD; not with governor=performance)"),
     )
-    grants: tuple[Grant, ...] = (
-        FileGrant(path=rf"{_POLICY}/scaling_governor", values=r"[a-z][a-z_]{0,14}"),
-        FileGrant(path=rf"{_POLICY}/energy_performance_preference", values=r"[a-z][a-z_]{0,24}|[0-9]{1,3}"),
-        FileGrant(
+    permissions: tuple[Permission, ...] = (
+        FilePermission(path=rf"{_POLICY}/scaling_governor", values=r"[a-z][a-z_]{0,14}"),
+        FilePermission(path=rf"{_POLICY}/energy_performance_preference", values=r"[a-z][a-z_]{0,24}|[0-9]{1,3}"),
+        FilePermission(
             path=rf"{_POLICY}/scaling_(min_freq|max_freq|setspeed)",
             values=r"[0-9]{1,9}",
             between=("cpuinfo_min_freq", "cpuinfo_max_freq"),

@@ -13,7 +13,7 @@ from powerlab.domain.mode import ModeOrigin, PowerMode, Setting
 from powerlab.modes import probing
 from powerlab.modes.base import Form, KnobProbe
 from powerlab.modes.io.files import can_write, read_value, write_value
-from powerlab.modes.io.permissions import FileGrant, Grant
+from powerlab.modes.io.permissions import FilePermission, Permission
 from powerlab.modes.knobs.emc.pin import PINS, find_pin
 from powerlab.modes.knobs.nvpmodel.conf import parse_conf
 from powerlab.modes.mode_value import whole_of
@@ -34,10 +34,10 @@ class Emc:
     name = "emc"
     meaning = "the memory clock of a Jetson"
     forms: tuple[Form, ...] = (Form(name="emc-max=NHz", meaning="memory clock up to N (0: as high as the board goes)"),)
-    grants: tuple[Grant, ...] = (
-        *(FileGrant(path=path, values=r"0|[0-9]{8,11}") for path in _CAPS),
-        *(FileGrant(path=pin.rate, values=r"[0-9]{8,11}") for pin in PINS),
-        *(FileGrant(path=pin.lock, values="[01]") for pin in PINS),
+    permissions: tuple[Permission, ...] = (
+        *(FilePermission(path=path, values=r"0|[0-9]{8,11}") for path in _CAPS),
+        *(FilePermission(path=pin.rate, values=r"[0-9]{8,11}") for pin in PINS),
+        *(FilePermission(path=pin.lock, values="[01]") for pin in PINS),
     )
 
     def probe(self, sysroot: Sysroot) -> KnobProbe:

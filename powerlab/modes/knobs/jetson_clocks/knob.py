@@ -11,7 +11,7 @@ from powerlab.modes import probing
 from powerlab.modes.base import Form, KnobProbe
 from powerlab.modes.io.delegation import may_set, set_by_helper
 from powerlab.modes.io.files import read_value, write_value
-from powerlab.modes.io.permissions import FileGrant, Grant, SettingGrant
+from powerlab.modes.io.permissions import FilePermission, Permission, SettingPermission
 from powerlab.modes.knobs.emc.pin import find_pin
 from powerlab.modes.knobs.jetson_clocks.program import PROGRAM, is_pinned, let_clocks_go, pin_clocks
 from powerlab.sysroot import Sysroot
@@ -31,10 +31,10 @@ class JetsonClocks:
     name = "jetson_clocks"
     meaning = "all clocks of a Jetson pinned to their upper limits"
     forms: tuple[Form, ...] = ()
-    grants: tuple[Grant, ...] = (
-        SettingGrant(target=_PINNED, values="yes|no"),
-        FileGrant(path=rf"{_CPU}/cpu[0-9]{{1,4}}/cpuidle/state[0-9]{{1,2}}/disable", values="[01]"),
-        *(FileGrant(path=path, values="[01]") for path in _GATES),
+    permissions: tuple[Permission, ...] = (
+        SettingPermission(target=_PINNED, values="yes|no"),
+        FilePermission(path=rf"{_CPU}/cpu[0-9]{{1,4}}/cpuidle/state[0-9]{{1,2}}/disable", values="[01]"),
+        *(FilePermission(path=path, values="[01]") for path in _GATES),
     )
 
     def probe(self, sysroot: Sysroot) -> KnobProbe:

@@ -16,7 +16,7 @@ from powerlab.domain.mode import PowerMode, Setting
 from powerlab.domain.power import Availability
 from powerlab.modes import probing
 from powerlab.modes.base import KnobProbe
-from powerlab.modes.io.permissions import Grant, SettingGrant
+from powerlab.modes.io.permissions import Permission, SettingPermission
 from powerlab.modes.knobs.nvml_limit.cards import Card, read_cards, watts
 from powerlab.modes.knobs.nvml_limit.locks import UNLOCKED, Record, forget_lock, locked_clocks, note_lock, read_record
 from powerlab.modes.knobs.nvml_limit.names import CLOCKS, FORMS, KNOB, LIMIT, is_own, mode_of, offered_names, setting_of
@@ -37,9 +37,9 @@ class NvmlLimit:
     name = KNOB
     meaning = "power limit and locked clocks of NVIDIA cards"
     forms = FORMS
-    grants: tuple[Grant, ...] = (
-        SettingGrant(target=rf"GPU[0-9]{{1,2}}\.{LIMIT}", values="[0-9]{1,8}"),
-        SettingGrant(target=rf"GPU[0-9]{{1,2}}\.{CLOCKS}", values=f"{UNLOCKED}|[0-9]{{1,5}}-[0-9]{{1,5}}"),
+    permissions: tuple[Permission, ...] = (
+        SettingPermission(target=rf"GPU[0-9]{{1,2}}\.{LIMIT}", values="[0-9]{1,8}"),
+        SettingPermission(target=rf"GPU[0-9]{{1,2}}\.{CLOCKS}", values=f"{UNLOCKED}|[0-9]{{1,5}}-[0-9]{{1,5}}"),
     )
 
     def probe(self, sysroot: Sysroot) -> KnobProbe:
@@ -146,7 +146,7 @@ def _refusal(problem: NvmlUnavailableError) -> PowerlabError:
 
 def _write_limit(_sysroot: Sysroot, library: Library, card: Card, value: str) -> None:
     if not re.fullmatch("[0-9]{1,8}", value):
-        raise PowerlabError(f"{value!r} is no power limit in mW; write it as a whole number.")
+        raise PowerlabError(f"{value!r} is no power limit in mW; write it as an integer.")
     card.check_limit(int(value))
     library.ask("nvmlDeviceSetPowerManagementLimit", library.device(card.index), int(value))
 

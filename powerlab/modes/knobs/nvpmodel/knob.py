@@ -10,7 +10,7 @@ from powerlab.modes import probing
 from powerlab.modes.base import Form, KnobProbe
 from powerlab.modes.io.files import can_write, read_value, write_value
 from powerlab.modes.io.frequency_range import FrequencyRange, read_range, write_range
-from powerlab.modes.io.permissions import Grant
+from powerlab.modes.io.permissions import Permission
 from powerlab.modes.knobs.nvpmodel.conf import NvpmodelConf, parse_conf
 from powerlab.modes.knobs.nvpmodel.modes import KNOB, MODE_TARGET, vendor_modes
 from powerlab.modes.knobs.nvpmodel.permissions import GRANTS
@@ -33,7 +33,7 @@ class Nvpmodel:
     name = KNOB
     meaning = "the power modes NVIDIA defines for this board"
     forms: tuple[Form, ...] = ()
-    grants: tuple[Grant, ...] = GRANTS
+    permissions: tuple[Permission, ...] = GRANTS
 
     def probe(self, sysroot: Sysroot) -> KnobProbe:
         """Say whether there is an nvpmodel, whether its table can be read, and whether it can be used."""

@@ -19,7 +19,7 @@ from powerlab.modes.controller import ModeController
 from powerlab.modes.knobs.cpufreq import knob as cpufreq
 from powerlab.modes.knobs.cpufreq.knob import CpuFreq
 from powerlab.modes.undo.journal import Journal, place_of
-from powerlab.modes.undo.signals import undisturbed
+from powerlab.modes.undo.signals import signals_deferred
 from powerlab.sysroot import Sysroot
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
@@ -249,7 +249,7 @@ def test_a_signal_that_came_meanwhile_is_delivered_at_the_end() -> None:
     done = []
 
     def work() -> None:
-        with undisturbed():
+        with signals_deferred():
             signal.raise_signal(signal.SIGINT)
             done.append("all")
 
@@ -262,7 +262,7 @@ def test_a_signal_that_came_meanwhile_is_delivered_at_the_end() -> None:
 def test_an_ignored_signal_stays_ignored_and_other_threads_hold_nothing() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        with undisturbed():
+        with signals_deferred():
             assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
             signal.raise_signal(signal.SIGHUP)
     finally:
@@ -270,7 +270,7 @@ def test_an_ignored_signal_stays_ignored_and_other_threads_hold_nothing() -> Non
     seen = []
 
     def elsewhere() -> None:
-        with undisturbed():
+        with signals_deferred():
             seen.append(signal.getsignal(signal.SIGINT))
 
     thread = threading.Thread(target=elsewhere)

@@ -19,7 +19,7 @@ _HEAD = struct.Struct("<Bqq")
 """The way, and its two numbers: offset and slope, or the first number and the usual step; little-endian."""
 _LINE, _STEPS = 0, 1
 _FRACTION_BITS = 16
-"""A slope is a whole number of 2**-16: over the 65 536 numbers of a chunk it is off by one at most."""
+"""A slope is an integer of 2**-16: over the 65 536 numbers of a chunk it is off by one at most."""
 
 _Column = NDArray[np.int64]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from powerlab.boards.simulator.reboot import asked_to_reboot
+from powerlab.boards.simulator.reboot import reboot_requested
 from powerlab.boards.simulator.tree import create_tree
 from powerlab.privileged.protocol import Done, May, Reboot, Refused, RunProgram
 from powerlab.sysroot import Sysroot
@@ -27,20 +27,20 @@ def test_without_its_owner_s_leave_it_never_reboots(board: Sysroot) -> None:
     reply = Deeds(board, Allowed()).carry_out(INTO_10W, 0).reply
     assert isinstance(reply, Refused)
     assert "start it with --allow-reboot" in reply.sentence
-    assert not asked_to_reboot(board)
+    assert not reboot_requested(board)
 
 
 def test_running_the_program_is_still_no_reboot(board: Sysroot) -> None:
     reply = Deeds(board, Allowed(reboots=True)).carry_out(RunProgram(NVPMODEL, ("-m", "1")), 0).reply
     assert isinstance(reply, Done)
     assert "no request for power mode" in reply.text
-    assert not asked_to_reboot(board)
+    assert not reboot_requested(board)
 
 
 def test_with_leave_it_answers_yes(board: Sysroot) -> None:
     reply = Deeds(board, Allowed(reboots=True)).carry_out(INTO_10W, 0).reply
     assert isinstance(reply, Done)
-    assert asked_to_reboot(board)
+    assert reboot_requested(board)
 
 
 @pytest.mark.parametrize(

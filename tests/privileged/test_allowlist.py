@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from powerlab.modes.io.permissions import FileGrant, ProgramGrant
+from powerlab.modes.io.permissions import FilePermission, ProgramPermission
 from powerlab.modes.registry import KNOBS
 from powerlab_helper.allowlist import REGISTERS, SENSOR_FILES, Allowed
 from powerlab_helper.safe_open import is_plain
 
-FILE_GRANTS = [grant for knob in KNOBS for grant in knob.grants if isinstance(grant, FileGrant)]
-PROGRAM_GRANTS = [grant for knob in KNOBS for grant in knob.grants if isinstance(grant, ProgramGrant)]
+FILE_GRANTS = [grant for knob in KNOBS for grant in knob.permissions if isinstance(grant, FilePermission)]
+PROGRAM_GRANTS = [grant for knob in KNOBS for grant in knob.permissions if isinstance(grant, ProgramPermission)]
 PATTERNS = sorted({*SENSOR_FILES, *(grant.path for grant in FILE_GRANTS)})
 ALLOWED = Allowed()
 
@@ -31,11 +31,11 @@ def test_every_file_of_the_list_lies_below_sys(pattern: str) -> None:
 def test_what_is_not_listed_is_neither_read_nor_written(path: str) -> None:
     assert not ALLOWED.may_read(path)
     assert not ALLOWED.may_write(path)
-    assert ALLOWED.write_grants(path, "1") == []
+    assert ALLOWED.write_permissions(path, "1") == []
 
 
 @pytest.mark.parametrize("grant", FILE_GRANTS, ids=lambda grant: grant.path)
-def test_a_value_is_one_short_line(grant: FileGrant) -> None:
+def test_a_value_is_one_short_line(grant: FilePermission) -> None:
     @given(st.from_regex(grant.values, fullmatch=True))
     def holds(value: str) -> None:
         assert len(value) <= 64
@@ -82,16 +82,16 @@ def test_what_only_looks_like_a_sensor_is_refused(path: str) -> None:
 
 def test_clocks_of_every_cluster_may_be_set_and_nothing_else_of_it() -> None:
     policy = "/sys/devices/system/cpu/cpufreq/policy12"
-    assert ALLOWED.write_grants(f"{policy}/scaling_governor", "performance")
-    assert ALLOWED.write_grants(f"{policy}/scaling_max_freq", "1190400")
-    assert not ALLOWED.write_grants(f"{policy}/scaling_max_freq", "-1")
-    assert not ALLOWED.write_grants(f"{policy}/scaling_max_freq", "1\n2")
-    assert not ALLOWED.write_grants(f"{policy}/scaling_setspeed", "<unsupported>")
+    assert ALLOWED.write_permissions(f"{policy}/scaling_governor", "performance")
+    assert ALLOWED.write_permissions(f"{policy}/scaling_max_freq", "1190400")
+    assert not ALLOWED.write_permissions(f"{policy}/scaling_max_freq", "-1")
+    assert not ALLOWED.write_permissions(f"{policy}/scaling_max_freq", "1\n2")
+    assert not ALLOWED.write_permissions(f"{policy}/scaling_setspeed", "<unsupported>")
     assert not ALLOWED.may_write(f"{policy}/scaling_driver")
 
 
 @pytest.mark.parametrize("grant", PROGRAM_GRANTS, ids=lambda grant: " ".join((grant.program, *grant.arguments)))
-def test_programs_lie_where_only_root_installs(grant: ProgramGrant) -> None:
+def test_programs_lie_where_only_root_installs(grant: ProgramPermission) -> None:
     assert re.match(r"/(usr/)?s?bin/[a-z_0-9-]+$", grant.program)
     assert ALLOWED.may_run(grant.program)
     assert not ALLOWED.may_run_with(grant.program, [*grant.arguments, "and more"])

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from powerlab.boards.simulator import create_tree
 from powerlab.domain.mode import CURRENT_MODE, Setting
 from powerlab.modes.controller import ModeController
-from powerlab.modes.io.permissions import FileGrant, ProgramGrant, SettingGrant
+from powerlab.modes.io.permissions import FilePermission, ProgramPermission, SettingPermission
 from powerlab.modes.knobs.cpu_quota.knob import CpuQuota
 from powerlab.modes.registry import KNOBS
 from powerlab.sysroot import Sysroot
 
-FILES = [grant for knob in KNOBS for grant in knob.grants if isinstance(grant, FileGrant)]
-PROGRAMS = [grant for knob in KNOBS for grant in knob.grants if isinstance(grant, ProgramGrant)]
+FILES = [grant for knob in KNOBS for grant in knob.permissions if isinstance(grant, FilePermission)]
+PROGRAMS = [grant for knob in KNOBS for grant in knob.permissions if isinstance(grant, ProgramPermission)]
 POLICY = "/sys/devices/system/cpu/cpufreq/policy0"
 RAPL = "/sys/class/powercap/intel-rapl:0"
 MASK = "/sys/devices/17000000.gv11b/tpc_pg_mask"
@@ -28,7 +28,7 @@ HOMES = {"powerlab.modes.io.files", "powerlab.modes.io.programs"}
 """Where what is noted is at home: only those who use it are watched."""
 
 
-def in_range(grant: FileGrant, sysroot: Sysroot, path: str, value: str) -> bool:
+def in_range(grant: FilePermission, sysroot: Sysroot, path: str, value: str) -> bool:
     """Say whether a value lies between what the files beside it say."""
     if grant.between is None:
         return True
@@ -37,7 +37,7 @@ def in_range(grant: FileGrant, sysroot: Sysroot, path: str, value: str) -> bool:
 
 
 @pytest.fixture
-def deeds(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Sysroot, str, tuple[str, ...]]]:
+def actions(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Sysroot, str, tuple[str, ...]]]:
     """Notes every file written and program run, but for those inside a setting that the helper makes as a whole."""
     noted: list[tuple[Sysroot, str, tuple[str, ...]]] = []
     muted = [False]
@@ -56,7 +56,7 @@ def deeds(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Sysroot, str, tuple[str
             if is_knobs and hasattr(module, function):
                 monkeypatch.setattr(module, function, noting(getattr(module, function)))
     for knob in KNOBS:
-        whole = [grant for grant in knob.grants if isinstance(grant, SettingGrant)]
+        whole = [grant for grant in knob.permissions if isinstance(grant, SettingPermission)]
         real_write = knob.write
 
         def write(sysroot: Sysroot, setting: Setting, real_write=real_write, whole=whole) -> None:
@@ -72,7 +72,7 @@ def deeds(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Sysroot, str, tuple[str
 
 @pytest.mark.parametrize("board", BOARDS)
 def test_everything_a_knob_does_is_on_the_list(
-    tmp_path: Path, board: str, deeds: list[tuple[Sysroot, str, tuple[str, ...]]]
+    tmp_path: Path, board: str, actions: list[tuple[Sysroot, str, tuple[str, ...]]]
 ) -> None:
     create_tree(board, tmp_path / "board")
     sysroot = Sysroot(tmp_path / "board")
@@ -82,8 +82,8 @@ def test_everything_a_knob_does_is_on_the_list(
     for name in one_of_each.values():
         with controller.applied(name):
             pass
-    assert len(deeds) > 10
-    for device, path, rest in deeds:
+    assert len(actions) > 10
+    for device, path, rest in actions:
         if path.startswith("/usr"):
             assert any(grant.covers(path, rest) for grant in PROGRAMS), (path, rest)
         else:
@@ -180,6 +180,6 @@ def test_no_text_with_dots_or_line_ends_is_ever_covered(path: str, value: str) -
 
 @pytest.mark.parametrize("value", ["", "max", "0 100000", "150000", "150000 100000\n", "on", "150000 100000 +cpu"])
 def test_a_group_gets_quotas_and_nothing_else(value: str) -> None:
-    grants = [grant for grant in CpuQuota().grants if isinstance(grant, SettingGrant)]
-    assert not [grant for grant in grants if grant.covers("cpu.max", value)]
-    assert not [grant for grant in grants if grant.covers("../cpu.max", "150000 100000")]
+    permissions = [grant for grant in CpuQuota().permissions if isinstance(grant, SettingPermission)]
+    assert not [grant for grant in permissions if grant.covers("cpu.max", value)]
+    assert not [grant for grant in permissions if grant.covers("../cpu.max", "150000 100000")]

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from powerlab.boards.simulator.reboot import asked_to_reboot, reboot
+from powerlab.boards.simulator.reboot import reboot, reboot_requested
 from powerlab.boards.simulator.tree import create_tree
 from powerlab.cli import main
 from powerlab.domain.errors import PowerlabError
 from powerlab.modes.controller import ModeController
-from powerlab.modes.reboot.return_note import WayHome
+from powerlab.modes.reboot.return_note import ReturnNote
 from powerlab.modes.reboot.transition import Rebooting, check_can_go
 from powerlab.sysroot import Sysroot
 
@@ -28,12 +28,12 @@ class Device:
         create_tree("jetson-agx-xavier", tree)
         self.sysroot, self.state = Sysroot(tree), tree / "var/lib/powerlab"
         self.sysroot.path(GOVERNOR).write_text("ondemand\n")
-        self.way_home = WayHome(self.sysroot, self.state)
+        self.return_note = ReturnNote(self.sysroot, self.state)
 
     def goes_away(self) -> None:
         device = Rebooting(self.sysroot, self.state)
         target = ModeController(self.sysroot, self.state).reboot_target("MODE_10W")
-        self.way_home.keep(check_can_go(device, target), device.settings(), target)
+        self.return_note.keep(check_can_go(device, target), device.settings(), target)
         device.ask(target)
         reboot(self.sysroot)
 
@@ -51,8 +51,8 @@ def device(tmp_path: Path) -> Device:
 
 
 def test_a_device_that_never_went_has_nothing_to_put_back(device: Device, capsys: pytest.CaptureFixture[str]) -> None:
-    assert (device.way_home.pending(), device.way_home.words(), device.way_home.restore()) == (None, "", ())
-    device.way_home.forget()
+    assert (device.return_note.pending(), device.return_note.words(), device.return_note.restore()) == (None, "", ())
+    device.return_note.forget()
     assert device.modes("restore") == 0
     assert capsys.readouterr().out == "there is nothing to put back.\n"
     assert device.modes("--json") == 0
@@ -67,8 +67,8 @@ def test_restore_says_the_way_home_and_does_not_reboot(device: Device, capsys: p
     assert (out, err.count("\n")) == ("", 1)
     assert AWAY in err
     assert "`sudo nvpmodel -m 0`, reboot, and run `powerlab modes restore`" in err
-    assert not asked_to_reboot(device.sysroot)
-    assert device.way_home.pending() is not None, "it is asked for again after the reboot"
+    assert not reboot_requested(device.sysroot)
+    assert device.return_note.pending() is not None, "it is asked for again after the reboot"
     assert device.modes() == 0
     assert AWAY in capsys.readouterr().out
     assert device.modes("--json") == 0
@@ -81,7 +81,7 @@ def test_at_home_restore_puts_back_what_the_kernel_forgot(device: Device, capsys
     device.goes_away()
     device.is_sent_home()
     assert device.sysroot.read(GOVERNOR) == "schedutil"
-    assert "is back in MAXN, but its other settings may not be" in device.way_home.words()
+    assert "is back in MAXN, but its other settings may not be" in device.return_note.words()
     assert device.modes("restore") == 0
     out = capsys.readouterr().out
     assert "= ondemand" in out
@@ -109,15 +109,15 @@ def test_a_boot_after_a_crash_leaves_the_way_home_to_the_agent(
     device.goes_away()
     assert device.modes("restore", "--if-killed") == 0
     assert capsys.readouterr().out == "there is nothing to put back.\n"
-    assert device.way_home.pending() is not None
+    assert device.return_note.pending() is not None
 
 
 def test_a_note_that_is_kept_again_has_the_same_home_first(device: Device) -> None:
     device.goes_away()
-    first = device.way_home.pending()
+    first = device.return_note.pending()
     target = first.target[0]
-    device.way_home.keep(first.previous[0], first.previous, target)
-    assert device.way_home.pending().previous == first.previous
+    device.return_note.keep(first.previous[0], first.previous, target)
+    assert device.return_note.pending().previous == first.previous
     assert first.previous[0].value == "0"
 
 
@@ -126,5 +126,5 @@ def test_a_damaged_note_is_told_once(device: Device) -> None:
     (note,) = device.state.glob("modes/*/home.json")
     note.write_text(note.read_text().replace("ondemand", "ondemond"))
     with pytest.raises(PowerlabError, match="damaged and is set aside"):
-        device.way_home.words()
-    assert device.way_home.words() == ""
+        device.return_note.words()
+    assert device.return_note.words() == ""
