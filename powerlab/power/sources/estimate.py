@@ -29,8 +29,8 @@ RELATIVE_ERROR = 0.6
 """The true power is thought to lie within 60 % of the figure, up or down."""
 
 UPDATE_PERIOD_S = 0.1
-"""How often the counter is read. The kernel counts busy time in ticks of 10 ms, so a reading a tick shows a processor as
-either idle or busy; over 0.1 s one tick is 10 % of one processor. The default plan has room for 20 such periods."""
+"""How often the counter is read. The kernel counts busy time in ticks of 10 ms, so a reading every tick would show each
+processor as idle or busy; over 0.1 s one tick is 10 % of one processor. The default plan has room for 20 periods."""
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _IDLE_FIELDS = (3, 4)
