@@ -14,7 +14,7 @@ from powerlab.boards.simulator import layout, pacer
 from powerlab.boards.simulator.load import Load, busy_threads, load_now
 from powerlab.boards.simulator.loop import Simulator
 from powerlab.boards.simulator.pacing import Pacer
-from powerlab.boards.simulator.physics import BoardState, Core, PowerModel, components_w, slowdown
+from powerlab.boards.simulator.physics import BoardState, Core, PowerModel, Work, components_w, inference_s
 from powerlab.engine.codegen.work import StepWork
 from powerlab.measure.layers.activity import activities
 from powerlab.sysroot import Sysroot
@@ -46,7 +46,8 @@ def test_idle_cores_do_not_care(activity: float) -> None:
 
 @given(st.floats(0.1, 3.0))
 def test_it_changes_power_and_no_speed(activity: float) -> None:
-    assert slowdown(MODEL, state(activity)) == slowdown(MODEL, state())
+    work = Work(1e9, 1e8)
+    assert inference_s(MODEL, state(activity), work) == inference_s(MODEL, state(), work)
     others = {
         name: watts for name, watts in components_w(MODEL, state(activity)).items() if name not in {"cpu0", "board"}
     }

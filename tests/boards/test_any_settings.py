@@ -15,7 +15,7 @@ from powerlab.boards.simulator import create_tree, layout
 from powerlab.boards.simulator.load import Load
 from powerlab.boards.simulator.loop import Simulator
 from powerlab.boards.simulator.pacing import pacer
-from powerlab.boards.simulator.physics import PowerModel, slowdown
+from powerlab.boards.simulator.physics import BoardState, Core, PowerModel, Work, inference_s
 from powerlab.boards.simulator.state import read_settings
 from powerlab.sysroot import Sysroot
 
@@ -90,7 +90,10 @@ def test_no_inference_gets_faster_than_at_full_clocks(name: str, changes: list[t
             assert clocks[0] <= policy.idle_khz <= clocks[-1]
             assert clocks[0] <= policy.busy_khz <= clocks[-1]
         assert simulation["emc"]["min_hz"] <= found.emc_hz <= simulation["emc"]["max_hz"]
-        assert slowdown(model, found.state(threads)) >= 1.0 - 1e-12
+        work, state = Work(1e9, 1e8), found.state(threads)
+        fastest = Core(busy_khz=model.cpu_max_khz, idle_khz=model.cpu_max_khz)
+        full = BoardState(cores=(fastest,) * state.busy_cores, busy_threads=threads, emc_hz=model.emc_max_hz)
+        assert inference_s(model, state, work) >= inference_s(model, full, work) * (1.0 - 1e-12)
 
 
 @pytest.mark.parametrize("text", ["", "x", "-", "1e9", "9" * 30, "\0", "12\n34"])

@@ -13,7 +13,7 @@ from jetsons import CPU_RAIL, IDS, JETPACKS, JETSONS, RAILS
 from powerlab.boards.registry import BOARDS, detect, find_board
 from powerlab.boards.simulator import create_tree, layout
 from powerlab.boards.simulator.clusters import clusters_of
-from powerlab.boards.simulator.physics import PowerModel, components_w, rails_w, slowdown, speedup
+from powerlab.boards.simulator.physics import PowerModel, Work, components_w, inference_s, rails_w
 from powerlab.boards.simulator.start import modes_of
 from powerlab.boards.simulator.state import read_settings
 from powerlab.domain.power import Availability
@@ -183,7 +183,7 @@ def test_slower_clocks_are_slower_and_draw_less_on_the_cpus_rail(name: str, jetp
 
     def run(threads: int) -> tuple[float, float]:
         state = read_settings(tree, simulation).state(threads)
-        rate = speedup(model, threads, len(state.cores)) / slowdown(model, state)
+        rate = 1 / inference_s(model, state, Work(1e9, 1e8))
         return rate, rails_w(simulation["rails"], components_w(model, state))[CPU_RAIL[name]]
 
     policies = tree.glob(f"{CPU}/cpufreq/policy*")

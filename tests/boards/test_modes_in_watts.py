@@ -13,7 +13,7 @@ from powerlab.boards.board import VendorMode
 from powerlab.boards.registry import find_board
 from powerlab.boards.simulator import create_tree, layout
 from powerlab.boards.simulator.nvpmodel_conf import render_conf
-from powerlab.boards.simulator.physics import PowerModel, components_w, rails_w, slowdown, speedup
+from powerlab.boards.simulator.physics import PowerModel, Work, components_w, inference_s, rails_w
 from powerlab.boards.simulator.start import modes_of, start_settings
 from powerlab.boards.simulator.state import Settings
 from powerlab.modes.knobs.nvpmodel.conf import parse_conf
@@ -44,7 +44,7 @@ def figures(name: str, settings: Settings, threads: int) -> Figures:
     model, state = PowerModel.from_document(simulation), settings.state(threads)
     components = components_w(model, state)
     rails = rails_w(simulation["rails"], components)
-    rate = speedup(model, threads, len(state.cores)) / slowdown(model, state)
+    rate = 1 / inference_s(model, state, Work(1e9, 1e8))
     return Figures(rate, sum(components.values()), rails[CPU_RAIL[name]])
 
 

@@ -14,6 +14,7 @@ from powerlab.boards.simulator import create_tree, layout
 from powerlab.boards.simulator.load import Load
 from powerlab.boards.simulator.loop import Simulator
 from powerlab.boards.simulator.pacing import pacer
+from powerlab.boards.simulator.physics import Work
 from powerlab.boards.simulator.warmth import Warmth
 from powerlab.sysroot import Sysroot
 
@@ -92,13 +93,13 @@ def test_above_the_trip_clocks_and_power_drop_until_it_cools(name: str, jetpack:
 @EVERY
 def test_a_throttled_board_is_slower(name: str, jetpack: int, oven: Oven) -> None:
     pace = pacer(oven.board, 2)
-    before = pace.stretch()  # type: ignore[attr-defined]
+    before_s = pace.seconds(Work(1e9, 1e8))
     pace.close()
     trip_c = int(oven.board.read(f"{ZONE}0/trip_point_0_temp")) / 1000
     oven.room(trip_c + 30.0)
     oven.run(120)
     pace = pacer(oven.board, 2)
-    assert pace.stretch() > before  # type: ignore[attr-defined]
+    assert pace.seconds(Work(1e9, 1e8)) > before_s
     pace.close()
 
 

@@ -1,26 +1,31 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from powerlab.boards.registry import BOARDS, find_board
 from powerlab.boards.simulator import layout
-from powerlab.boards.simulator.clusters import clusters_of
+from powerlab.boards.simulator.clusters import clusters_of, core_numbers
 from powerlab.boards.simulator.physics import (
+    CALL_S,
     BoardState,
     Core,
     PowerModel,
+    Work,
     components_w,
+    inference_s,
     rails_w,
-    slowdown,
-    speedup,
 )
+from powerlab.boards.simulator.start import start_settings
 
 SIMULATION = layout.simulation_of("jetson-agx-xavier")
 MODEL = PowerModel.from_document(SIMULATION)
 CLOCKS = clusters_of(SIMULATION)[0].freqs_khz
+WORK = Work(flops=1e9, bytes_moved=1e8)
 RAILS = {"GPU", "CPU", "SOC", "CV", "VDDRQ", "SYS5V"}
 
 
@@ -93,26 +98,52 @@ def test_a_core_that_is_off_line_draws_nothing(state: BoardState, fewer: int) ->
         assert power_w(smaller)["CPU"] < power_w(state)["CPU"]
 
 
-@given(st.integers(1, 64), st.integers(1, 64))
-def test_more_threads_are_faster_but_never_as_much_as_they_are_many(threads: int, cores: int) -> None:
-    gain = speedup(MODEL, threads, cores)
-    assert 1.0 <= gain <= min(threads, cores) + 1e-12
-    assert gain == speedup(MODEL, cores, threads)
-    assert gain <= 1.0 / (1.0 - MODEL.parallel_fraction), "Amdahl's limit"
-    assert speedup(MODEL, threads + 1, cores) >= gain
+def test_an_inference_by_hand() -> None:
+    """1 GFLOP at 12 a clock and 2.2656 GHz are 36.782 ms, 100 MB at 80 GB/s are 1.25 ms; 4 % is serial."""
+    assert inference_s(MODEL, board(busy=1), WORK) == pytest.approx(CALL_S + 0.036782 + 0.00125, rel=1e-4)
+    four_s = CALL_S + 0.036782 * (0.04 + 0.96 / 4) + 0.00125
+    assert inference_s(MODEL, board(busy=4), WORK) == pytest.approx(four_s, rel=1e-4)
 
 
-@pytest.mark.parametrize(("threads", "cores"), [(0, 4), (4, 0), (-1, 4)])
-def test_no_thread_or_no_core_is_a_mistake(threads: int, cores: int) -> None:
-    with pytest.raises(ValueError, match="at least one"):
-        speedup(MODEL, threads, cores)
+@given(st.integers(1, 64), st.integers(1, 64), st.floats(0, 1e12), st.floats(0, 1e10))
+def test_more_threads_are_faster_but_never_as_much_as_they_are_many(
+    threads: int, cores: int, flops: float, bytes_moved: float
+) -> None:
+    work = Work(flops, bytes_moved)
+    took_s = inference_s(MODEL, board(cores, busy=threads), work)
+    gain = inference_s(MODEL, board(cores, busy=1), work) / took_s
+    assert 1.0 - 1e-12 <= gain <= min(threads, cores) + 1e-12
+    assert gain <= 1.0 / (1.0 - MODEL.parallel_fraction) + 1e-12, "Amdahl's limit"
+    assert inference_s(MODEL, board(cores, busy=threads + 1), work) <= took_s * (1 + 1e-12)
+
+
+@given(st.floats(0, 1e12), st.floats(0, 1e10), st.integers(1, 100), STATES)
+def test_the_parts_of_an_inference_take_as_long_as_the_whole(
+    flops: float, bytes_moved: float, parts: int, state: BoardState
+) -> None:
+    if state.busy_cores:
+        part = Work(flops, bytes_moved) * (1 / parts)
+        whole_s = inference_s(MODEL, state, Work(flops, bytes_moved))
+        assert parts * inference_s(MODEL, state, part) == pytest.approx(whole_s)
+
+
+@pytest.mark.parametrize("name", [name for name, one in BOARDS.items() if one.simulatable])
+@pytest.mark.parametrize("work", [WORK, Work(1e6, 1e3), Work(1e8, 1e9)], ids=["usual", "tiny", "memory"])
+def test_every_board_gains_from_every_core_less_than_the_core(name: str, work: Work) -> None:
+    simulation = layout.simulation_of(name)
+    model = PowerModel.from_document(simulation)
+    settings = start_settings(find_board(name), simulation, None)
+    most = len(core_numbers(simulation))
+    rates = [1 / inference_s(model, settings.state(threads), work) for threads in range(1, most + 1)]
+    assert all(more > fewer for fewer, more in pairwise(rates))
+    assert all(rate < threads * rates[0] for threads, rate in enumerate(rates[1:], start=2))
 
 
 def test_a_quota_thins_the_switching_and_stretches_the_work_alike() -> None:
     free = board(busy=4)
     held = replace(free, quota_cores=1.0)
     assert held.busy_share == 0.25
-    assert slowdown(MODEL, held) == pytest.approx(4 * slowdown(MODEL, free))
+    assert inference_s(MODEL, held, WORK) == pytest.approx(4 * inference_s(MODEL, free, WORK))
     idle_w, held_w, free_w = (power_w(state)["CPU"] for state in (replace(free, busy_threads=0), held, free))
     assert (held_w - idle_w) == pytest.approx((free_w - idle_w) / 4)
 
@@ -120,31 +151,34 @@ def test_a_quota_thins_the_switching_and_stretches_the_work_alike() -> None:
 def test_a_quota_above_the_busy_cores_changes_nothing() -> None:
     free = board(busy=2)
     assert power_w(replace(free, quota_cores=3.0)) == power_w(free)
-    assert slowdown(MODEL, replace(free, quota_cores=3.0)) == slowdown(MODEL, free)
+    assert inference_s(MODEL, replace(free, quota_cores=3.0), WORK) == inference_s(MODEL, free, WORK)
 
 
-def test_no_slowdown_without_work() -> None:
+def test_nothing_is_computed_without_a_busy_core() -> None:
     with pytest.raises(ValueError, match="no core is busy"):
-        slowdown(MODEL, board(busy=0))
+        inference_s(MODEL, board(busy=0), WORK)
 
 
 @given(STATES)
 def test_no_state_is_faster_than_full_clocks(state: BoardState) -> None:
     if state.busy_cores:
-        assert slowdown(MODEL, state) >= 1.0 - 1e-12
+        fastest_s = inference_s(MODEL, board(len(state.cores), busy=state.busy_threads), WORK)
+        assert inference_s(MODEL, state, WORK) >= fastest_s * (1.0 - 1e-12)
 
 
 def test_slow_cores_of_a_mixed_cpu_count_for_less() -> None:
     slow = Core(busy_khz=2265600, idle_khz=1190400, speed=0.5, switching=0.3)
     state = replace(board(cores=2, busy=2), cores=(*board(cores=1).cores, slow))
-    assert slowdown(replace(MODEL, memory_bound=0.0), state) == pytest.approx(1 / 0.75)
+    arithmetic = Work(flops=1e9, bytes_moved=0.0, calls=0.0)
+    ratio = inference_s(MODEL, state, arithmetic) / inference_s(MODEL, board(cores=1, busy=1), arithmetic)
+    assert ratio == pytest.approx(0.04 + 0.96 / 1.5)
     assert power_w(state)["CPU"] < power_w(board(cores=2, busy=2))["CPU"]
 
 
 def test_memory_that_is_slower_slows_the_share_that_waits_for_it() -> None:
-    model = replace(MODEL, memory_bound=0.2)
-    assert slowdown(model, board(busy=1)) == pytest.approx(1.0)
-    assert slowdown(model, replace(board(busy=1), emc_hz=2133000000 // 2)) == pytest.approx(1.2)
+    half = replace(board(busy=1), emc_hz=2133000000 // 2)
+    added_s = inference_s(MODEL, half, WORK) - inference_s(MODEL, board(busy=1), WORK)
+    assert added_s == pytest.approx(0.00125, rel=1e-6), "100 MB at 80 GB/s take twice as long"
 
 
 def test_a_core_kept_out_of_its_deepest_idle_state_draws_more_when_idle() -> None:

@@ -14,6 +14,7 @@ from powerlab.boards.simulator.load import Load
 from powerlab.boards.simulator.loop import Simulator
 from powerlab.boards.simulator.pacing import SimulatedPacer
 from powerlab.boards.simulator.parts.rapl import Limit, Limiter, Rapl
+from powerlab.boards.simulator.physics import Work
 from powerlab.modes.knobs.rapl_limit import RaplLimit
 from powerlab.power.sources.rapl import Rapl as RaplSource
 from powerlab.sysroot import Sysroot
@@ -98,14 +99,14 @@ def test_a_limit_below_the_demand_lowers_the_clocks_and_the_power_to_it(board: S
 
 def test_a_limit_makes_inferences_slower(board: Sysroot, simulator: Simulator) -> None:
     pacer = SimulatedPacer(board, threads=16)
-    free = pacer.stretch()
+    free_s = pacer.seconds(Work(1e9, 1e8))
     pacer.close()
     board.path(f"{POWERCAP}/intel-rapl:0/constraint_0_power_limit_uw").write_text("60000000\n")
     with Load(board) as load:
         load.publish(16)
         run(simulator, 5.0)
         pacer = SimulatedPacer(board, threads=16)
-        assert pacer.stretch() > 1.2 * free
+        assert pacer.seconds(Work(1e9, 1e8)) > 1.2 * free_s
         pacer.close()
 
 

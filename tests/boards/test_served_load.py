@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
+from powerlab.boards.simulator import pacing
 from powerlab.boards.simulator.load import busy_threads
 from powerlab.domain.workload import Scenario, Workload
 from powerlab.measure.scenarios import loops
 from powerlab.measure.worker.main import Job
-from powerlab.measure.worker.messages import Load, Measure
+from powerlab.measure.worker.messages import Load, Measure, WarmUp
 from powerlab.sysroot import Sysroot
 
 FAKES = Path(__file__).parent.parent / "measure" / "fakes"
@@ -44,20 +46,24 @@ def waiting(board: Sysroot, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return seen
 
 
+@pytest.fixture
+def computing(board: Sysroot, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Busy threads of the board in the middle of every inference."""
+    seen: list[int] = []
+
+    def sleep(seconds: float) -> None:
+        seen.append(busy_threads(board))
+        time.sleep(seconds)
+
+    monkeypatch.setattr(pacing, "time", SimpleNamespace(sleep=sleep, monotonic_ns=time.monotonic_ns))
+    return seen
+
+
 @pytest.mark.parametrize("slices", [1, 2, 4])
 def test_all_threads_are_busy_in_a_query_and_none_while_the_queue_is_empty(
-    board: Sysroot, waiting: list[int], slices: int
+    board: Sysroot, waiting: list[int], computing: list[int], slices: int
 ) -> None:
     worker = job(board, scenario=Scenario.SERVER, latency_bound_ms=100.0, slices=slices)
-    computing: list[int] = []
-    for one in (worker._slices._first, *worker._slices._others):
-        honest = one.backend.run
-
-        def watched(inputs: dict[str, np.ndarray], honest=honest) -> dict[str, np.ndarray]:
-            computing.append(busy_threads(board))
-            return honest(inputs)
-
-        one.backend.run = watched  # type: ignore[method-assign]
     measured = worker.measure(
         Measure(duration_s=0.3, min_inferences=5, margin_s=0.01, queries_per_s=40.0, arrival_seed=(1,))
     )
@@ -68,12 +74,25 @@ def test_all_threads_are_busy_in_a_query_and_none_while_the_queue_is_empty(
     assert set(waiting) == {0}
 
 
-def test_a_query_of_eight_images_is_as_many_inferences_as_its_batches(board: Sysroot) -> None:
+def test_a_query_of_eight_images_is_as_many_inferences_as_its_batches(board: Sysroot, computing: list[int]) -> None:
     for batch_size, expected in ((1, 8), (2, 4), (4, 2), (8, 1)):
         worker = job(board, scenario=Scenario.MULTI_STREAM, batch_size=batch_size)
+        computing.clear()
         worker.answer()
-        assert worker._slices._first.backend._runs == expected
+        assert len(computing) == expected
         worker.close()
+
+
+def test_the_engine_computes_once_however_many_queries_there_are(board: Sysroot) -> None:
+    worker = job(board, batch_size=1)
+    for _ in range(2):
+        worker.warm_up(WarmUp(duration_s=0.1))
+    timed = worker.measure(Measure(duration_s=0.1, min_inferences=3, margin_s=0.0))
+    assert len(timed.start_ns) // 8 >= 3
+    assert worker._slices._first.backend._runs == 1
+    worker.show()
+    assert worker._slices._first.backend._runs == 2
+    worker.close()
 
 
 def test_slices_are_no_more_threads_than_the_board_was_asked_for(board: Sysroot) -> None:

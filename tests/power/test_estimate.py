@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import platform
+import random
+import statistics
+import time
+from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -12,7 +18,16 @@ from powerlab.domain.power import Availability, RailQuantity
 from powerlab.domain.quantity import Provenance
 from powerlab.power.base import PolledChannel
 from powerlab.power.sampling.recorder import Recorder
-from powerlab.power.sources.estimate import RULES, Estimate, ProcessorTime, Rule, estimated_energy_j, parse_proc_stat
+from powerlab.power.sources import estimate
+from powerlab.power.sources.estimate import (
+    RULES,
+    UPDATE_PERIOD_S,
+    Estimate,
+    ProcessorTime,
+    Rule,
+    estimated_energy_j,
+    parse_proc_stat,
+)
 from powerlab.sysroot import Sysroot
 
 RULE = Rule(2.0, 1.0, 4.0, 3.0)
@@ -60,6 +75,71 @@ def test_a_broken_proc_stat_is_an_os_error_while_recording(tmp_path: object) -> 
     stat.write_text("nothing\n")
     with pytest.raises(OSError, match="processor times"):
         channel.read()
+
+
+class TickingHost:
+    """A host under a constant load whose ``/proc/stat`` counts whole ticks of 10 ms, as a kernel does."""
+
+    def __init__(self, sysroot: Sysroot, processors: int, busy_processors: float, system_share: float) -> None:
+        self.now_s = 1000.0
+        self._processors, self._busy, self._system_share = processors, busy_processors, system_share
+        self._stat = sysroot.path("/proc/stat")
+        self._stat.parent.mkdir(parents=True, exist_ok=True)
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+    def at(self, time_s: float) -> None:
+        """Move to a moment."""
+        self.now_s = time_s
+        busy_ticks = time_s * self._busy * 100
+        system = math.floor(busy_ticks * self._system_share)
+        user, idle = math.floor(busy_ticks * (1 - self._system_share)), math.floor(time_s * self._processors * 100)
+        lines = [f"cpu  {user} 0 {system} {idle - user - system} 0 0 0 0 0 0"]
+        lines += [f"cpu{number} 0 0 0 0 0 0 0 0 0 0" for number in range(self._processors)]
+        self._stat.write_text("\n".join(lines) + "\n")
+
+
+def drawn_w(host: TickingHost, sysroot: Sysroot, period_s: float, seed: int) -> list[float]:
+    """Return the powers between readings that come a little late, as a thread's do."""
+    (channel,) = Estimate().channels(sysroot)
+    assert isinstance(channel, PolledChannel)
+    late = random.Random(seed)
+    readings = []
+    for number in range(round(5 / period_s)):
+        host.at(1000 + number * period_s + late.uniform(0, 0.05 * period_s))
+        readings.append((host.now_s, channel.read()))
+    return [(then_j - j) / (then_s - s) for (s, j), (then_s, then_j) in pairwise(readings)]
+
+
+@pytest.mark.parametrize(("processors", "busy"), [(2, 1.0), (2, 2.0), (4, 1.0), (8, 3.7), (64, 16.0)])
+def test_a_constant_load_draws_a_level_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, processors: int, busy: float
+) -> None:
+    sysroot = Sysroot(tmp_path)
+    host = TickingHost(sysroot, processors, busy, system_share=0.07)
+    monkeypatch.setattr(estimate, "time", host)
+    host.at(1000.0)
+    (channel,) = Estimate().channels(sysroot)
+    rule = RULES.get(platform.machine(), RULES["x86_64"])
+    idle_w, peak_w = rule.idle_w(processors), rule.peak_w(processors)
+    true_w = idle_w + (peak_w - idle_w) * busy / processors
+
+    found_w = drawn_w(host, sysroot, channel.rail.update_period_s, seed=1)
+    assert statistics.mean(found_w) == pytest.approx(true_w, rel=0.005), "energy is right"
+    assert statistics.pstdev(found_w) <= 0.04 * true_w
+    assert all(abs(watts - true_w) <= 0.11 * true_w for watts in found_w), "two fields, each a tick off"
+    if busy == 1.0:
+        tick_w = drawn_w(host, sysroot, 0.01, seed=1)
+        assert statistics.pstdev(tick_w) > 3 * statistics.pstdev(found_w), "a reading a tick would be a square wave"
+
+
+def test_it_is_read_once_a_period() -> None:
+    with Recorder(Sysroot(), ["estimate:host"], 0.005) as recorder:
+        time.sleep(0.55)
+        (trace,) = recorder.stop()
+    assert 2 <= trace.value.size <= 7
+    assert trace.rail.update_period_s == UPDATE_PERIOD_S
 
 
 def test_a_recorded_estimate_lies_between_idle_and_peak_of_this_host() -> None:

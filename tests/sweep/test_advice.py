@@ -14,6 +14,7 @@ from powerlab.domain.quantity import Provenance
 from powerlab.domain.sweep import SweepPlan
 from powerlab.measure.recording.rails import Meter
 from powerlab.measure.validity import Evidence, window_too_short
+from powerlab.power.sources.estimate import Estimate
 from powerlab.sweep.advice import advice
 from powerlab.sysroot import Sysroot
 from zone_tree import ZoneTree
@@ -57,6 +58,11 @@ def test_what_is_long_enough_is_not_mentioned():
 def test_nothing_is_said_where_all_is_well_or_nothing_is_measured():
     assert not advice(PLAN, meter_of(0.001, 0.1))
     assert not advice(PLAN, replace(meter_of(), total=None))
+
+
+def test_the_default_plan_is_long_enough_for_the_estimate():
+    (rail,) = Estimate().probe(Sysroot()).rails
+    assert not advice(PLAN, replace(meter_of(1.0), rails=(rail,)))
 
 
 def test_a_cool_down_that_no_zone_can_guide_is_said_beforehand(tmp_path):

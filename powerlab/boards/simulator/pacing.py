@@ -1,38 +1,53 @@
-"""Makes an inference on this machine take as long as it would on the simulated board."""
+"""Makes an inference take as long as it would on the simulated board, which this machine's speed has no part in.
+
+The time comes from the board's model (:func:`powerlab.boards.simulator.physics.inference_s`), so a worker on a
+simulated board computes nothing: it announces its load and waits.
+"""
 
 from __future__ import annotations
 
 import os
+import random
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 
 from powerlab.boards.simulator import layout
-from powerlab.boards.simulator.clusters import core_numbers
 from powerlab.boards.simulator.load import Load
-from powerlab.boards.simulator.physics import PowerModel, slowdown, speedup
+from powerlab.boards.simulator.physics import PowerModel, Work, inference_s
 from powerlab.boards.simulator.state import Settings, read_settings
 from powerlab.domain.errors import PowerlabError
 from powerlab.sysroot import Sysroot
 
+NO_WORK = Work(0.0, 0.0)
+"""An empty call of an engine."""
+JITTER, RUN_JITTER = 0.005, 0.002
+"""Relative standard deviations of an inference's time within a run, and of a run's mean between runs. Chosen."""
+_MOST_JITTER = 4.0
 _SETTINGS_AGE_NS = 100_000_000
 
 
-@dataclass(slots=True)
 class Pacer:
     """The pacer of a real machine: it changes nothing.
 
     Attributes:
-        host_threads: threads the engine really uses.
+        host_threads: threads the engine is loaded with on this machine.
+        computes: whether the inferences must be computed; on a simulated board they are only waited for.
     """
 
-    host_threads: int
+    computes = True
+
+    def __init__(self, host_threads: int) -> None:
+        self.host_threads = host_threads
 
     @contextmanager
-    def inference(self) -> Iterator[None]:
-        """Run one inference inside this context."""
+    def inference(self, work: Work = NO_WORK) -> Iterator[None]:  # noqa: ARG002  a real board needs no telling
+        """Run one inference inside this context; ``work`` is what it has to do."""
         yield
+
+    def seconds(self, work: Work) -> float:  # noqa: ARG002  nobody knows
+        """Return how long the board, as it is set now, takes for some work; 0 where that is to be measured."""
+        return 0.0
 
     @contextmanager
     def at(self, activity: float) -> Iterator[None]:  # noqa: ARG002  a real board needs no telling
@@ -46,63 +61,59 @@ class Pacer:
         """Take the worker's load off the board."""
 
 
-def slowest_factor(model: PowerModel, core_count: int, host_cores: int) -> float:
-    """Return the constant that keeps every simulated inference at least as long as the real one.
-
-    A simulated inference lasts ``host_duration * host_threads * C * slowdown / speedup(threads)``, the slowdown is at
-    least 1, and ``host_threads = min(threads, host_cores)``: so C is the largest ``speedup(t) / min(t, host_cores)``.
-    """
-    return max(speedup(model, t, core_count) / min(t, host_cores) for t in range(1, core_count + 1))
-
-
 class SimulatedPacer(Pacer):
-    """Stretches inferences to a simulated board's speed and publishes the load to its simulator."""
+    """Waits as long as inferences take on a simulated board and publishes the load to its simulator."""
 
-    def __init__(self, sysroot: Sysroot, threads: int) -> None:
-        host_cores = len(os.sched_getaffinity(0))
-        super().__init__(host_threads=min(threads, host_cores))
+    computes = False
+
+    def __init__(self, sysroot: Sysroot, threads: int, noise: random.Random | None = None) -> None:
+        super().__init__(host_threads=min(threads, len(os.sched_getaffinity(0))))
         self._sysroot = sysroot
         self._threads = threads
         self._simulation = layout.simulation_of(layout.read_marker(sysroot)["board"])
         self._model = PowerModel.from_document(self._simulation)
-        self._constant = slowest_factor(self._model, len(core_numbers(self._simulation)), host_cores)
         self._settings = self._read_settings()
         self._settings_ns = time.monotonic_ns()
         self._load = Load(sysroot)
         self._activity = 1.0
         self._stays = False
+        self._noise = noise or random.Random()  # noqa: S311 - jitter, not a secret
+        self._run_factor = self._noisy(RUN_JITTER)
+        self._late_ns = 0
 
     def _read_settings(self) -> Settings:
         return read_settings(self._sysroot, self._simulation)
 
-    def stretch(self) -> float:
-        """Return how many times longer an inference takes on the board, as it is set now, than here."""
+    def _noisy(self, deviation: float) -> float:
+        return 1.0 + deviation * max(-_MOST_JITTER, min(self._noise.gauss(), _MOST_JITTER))
+
+    def seconds(self, work: Work) -> float:
+        """Return how long the board, as it is set now, takes for some work, without noise."""
         now_ns = time.monotonic_ns()
         if now_ns - self._settings_ns > _SETTINGS_AGE_NS:
             with suppress(OSError, ValueError):  # somebody is writing just now: the board keeps its settings
                 self._settings = self._read_settings()
             self._settings_ns = now_ns
-        state = self._settings.state(self._threads)
-        faster_cores = speedup(self._model, self._threads, len(state.cores))
-        return self.host_threads * self._constant * slowdown(self._model, state) / faster_cores
+        return inference_s(self._model, self._settings.state(self._threads), work)
 
     @contextmanager
-    def inference(self) -> Iterator[None]:
+    def inference(self, work: Work = NO_WORK) -> Iterator[None]:
         """Run one inference inside this context; leaving it waits until the board would have finished.
 
-        The work is counted in processor time, so that what else runs on this machine does not slow the board.
+        This machine may wake the worker too late. The next inference is shorter by that much, but by no more than half,
+        so that the rate is the board's and a long interruption is not followed by a burst.
         """
-        stretch = self.stretch()
+        start_ns = time.monotonic_ns()
+        lasts_ns = round(self.seconds(work) * self._run_factor * self._noisy(JITTER) * 1e9)
+        due_ns = start_ns + lasts_ns - min(self._late_ns, lasts_ns // 2)
         self._load.publish(self._threads, self._activity)
-        start_ns, start_cpu_ns = time.monotonic_ns(), time.process_time_ns()
         try:
             yield
-            work_ns = (time.process_time_ns() - start_cpu_ns) / self.host_threads
-            elapsed_ns = time.monotonic_ns() - start_ns
-            time.sleep(max(0.0, work_ns * stretch - elapsed_ns) / 1e9)
+            time.sleep(max(0, due_ns - time.monotonic_ns()) / 1e9)
         finally:
             if not self._stays:
                 self._load.publish(0)
+            self._late_ns = max(0, time.monotonic_ns() - due_ns)
 
     @contextmanager
     def at(self, activity: float) -> Iterator[None]:

@@ -9,9 +9,9 @@ A board is made of components, each in W:
 - ``memory`` and ``soc``: a constant part, one that grows with the memory's clock, one with the busy cores' traffic.
 - ``board``: a constant part and the loss of the regulators, in proportion to all of the above.
 
-A rail is a weighted sum of components, as the board's file states it. An inference takes as long as the clocks of its
-cores say, a share of it as long as the memory's clock says, and threads speed it up by Amdahl's law. A CPU quota below
-the busy cores stretches it and thins their switching in the same measure.
+A rail is a weighted sum of components, as the board's file states it. An inference takes the time its arithmetic needs
+at the clocks of its cores, which threads shorten by Amdahl's law, and the time its bytes need at the memory's clock
+(:func:`inference_s`). A CPU quota below the busy cores stretches both and thins the switching in the same measure.
 
 These are textbook shapes (Weste & Harris, CMOS VLSI Design, ch. 5; Amdahl, 1967) with chosen coefficients:
 everything that comes out is ``simulated``.
@@ -24,6 +24,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from powerlab.boards.simulator.clusters import cpu_max_khz
+
+CALL_S = 0.0005
+"""What calling an engine costs on one core at its highest clock."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,8 +87,9 @@ class BoardState:
 class PowerModel:
     """The coefficients of :func:`components_w`, and the clocks they refer to; the units stand in their names.
 
-    ``core_shallow_factor`` is how much more an idle core switches that may not enter its deepest idle state;
-    ``memory_bound`` the share of an inference that waits for the memory at its highest clock.
+    ``core_shallow_factor`` is how much more an idle core switches that may not enter its deepest idle state.
+    ``flops_per_clock`` is what one core of the board's fastest kind sustains, ``memory_gb_per_s`` what all cores
+    together get from the memory at its highest clock.
     """
 
     volt_at_zero: float
@@ -107,7 +111,8 @@ class PowerModel:
     board_base_w: float = 0.0
     regulator_loss: float = 0.0
     parallel_fraction: float = 0.96
-    memory_bound: float = 0.0
+    flops_per_clock: float
+    memory_gb_per_s: float
     cpu_max_khz: int
     emc_max_hz: int
 
@@ -169,28 +174,43 @@ def rails_w(rails: Mapping[str, Mapping[str, float]], components: Mapping[str, f
     }
 
 
-def speedup(model: PowerModel, threads: int, online_cores: int) -> float:
-    """Return how much faster than one thread ``threads`` threads are (Amdahl, 1967); more than the cores add nothing.
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a piece of computing has to do.
 
-    Raises:
-        ValueError: there is no thread or no core.
+    Attributes:
+        flops: floating-point operations.
+        bytes_moved: bytes to and from memory.
+        calls: how often an engine is called for it; a step of an inference has a share of its call.
     """
-    cores = min(threads, online_cores)
-    if cores < 1:
-        raise ValueError("at least one thread and one core are needed")
-    return 1.0 / (1.0 - model.parallel_fraction + model.parallel_fraction / cores)
+
+    flops: float
+    bytes_moved: float
+    calls: float = 1.0
+
+    def __mul__(self, times: float) -> Work:
+        return Work(self.flops * times, self.bytes_moved * times, self.calls * times)
+
+    def __add__(self, other: Work) -> Work:
+        return Work(self.flops + other.flops, self.bytes_moved + other.bytes_moved, self.calls + other.calls)
 
 
-def slowdown(model: PowerModel, state: BoardState) -> float:
-    """Return how many times longer the busy threads take than as many at full clocks and without a quota.
+def inference_s(model: PowerModel, state: BoardState, work: Work) -> float:
+    """Return how long the busy threads take, in s: a call of the engine, the arithmetic, then the memory traffic.
+
+    The arithmetic follows Amdahl (1967): its serial share runs on the first busy core, the rest on all of them, each as
+    fast as its clock and kind allow. The memory is as fast for many cores as for one. So more threads never take
+    longer, and gain less than the cores they add.
 
     Raises:
         ValueError: no core is busy.
     """
-    busy = state.cores[: state.busy_cores]
-    if not busy:
+    rates = [core.busy_khz * core.speed / model.cpu_max_khz for core in state.cores[: state.busy_cores]]
+    if not rates:
         raise ValueError("no core is busy")
-    slower_clock = model.cpu_max_khz * len(busy) / sum(core.busy_khz * core.speed for core in busy)
+    serial = 1.0 - model.parallel_fraction
+    compute_s = work.flops / (model.flops_per_clock * model.cpu_max_khz * 1e3)
+    compute_s *= serial / rates[0] + model.parallel_fraction / sum(rates)
     slower_memory = model.emc_max_hz / state.emc_hz if state.emc_hz else 1.0
-    factor = (1.0 - model.memory_bound) * slower_clock + model.memory_bound * slower_memory
-    return factor / state.busy_share
+    memory_s = work.bytes_moved / (model.memory_gb_per_s * 1e9) * slower_memory
+    return (work.calls * CALL_S / rates[0] + compute_s + memory_s) / state.busy_share

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from powerlab.boards.simulator import Pacer, pacer
+from powerlab.boards.simulator import NO_WORK, Pacer, Work, pacer
 from powerlab.engine import Session
 from powerlab.engine.codegen.work import nodes_behind
 from powerlab.engine.frontend.load import load_graph
 from powerlab.engine.frontend.synthetic_inputs import made_inputs
-from powerlab.engine.ir.graph import Graph
 from powerlab.engine.passes import optimise
 from powerlab.engine.target.ceilings import measure_ceilings
 from powerlab.measure.layers.activity import activities
@@ -30,15 +30,26 @@ from powerlab.measure.layers.messages import (
     Roofs,
     Steps,
 )
+from powerlab.measure.worker.simulated_work import graph_work, step_works
 from powerlab.sysroot import Sysroot
 
 CHUNK_NS = 10_000_000
 """Repetitions are timed together for about this long: reading the clock and calling the engine cost nothing then."""
-_PROFILES = 21
-"""Inferences that tell a simulated board how its layers share the time."""
 
-Chunk = Callable[[], NDArray[np.int64] | None]
-"""Runs the repetitions of one chunk; of the whole it returns what each step took, in ns."""
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Repetitions that are timed together.
+
+    Attributes:
+        count: how many.
+        work: what all of them have to do, for a simulated board.
+        run: runs them; of the whole it returns what each step took on the mean, in ns.
+    """
+
+    count: int
+    work: Work
+    run: Callable[[], NDArray[np.int64] | None]
 
 
 class Bench:
@@ -49,7 +60,7 @@ class Bench:
         self._pace: Pacer | None = None
         self._inputs: dict[str, NDArray[Any]] = {}
         self._activities: tuple[float, ...] = ()
-        self._quiet_ns: NDArray[np.int64] | None = None
+        self._works: tuple[Work, ...] = ()
 
     def close(self) -> None:
         """Take the load off a simulated board."""
@@ -74,17 +85,16 @@ class Bench:
 
     def _load(self, request: LoadLayers) -> Steps:
         graph = load_graph(request.model, batch_size=request.batch_size)
-        sysroot = Sysroot(Path(request.sysroot))
-        self._pace = pacer(sysroot, request.threads)
-        optimised = optimise(graph)
-        session = Session(optimised, threads=self._pace.host_threads)
+        self._pace = pacer(Sysroot(Path(request.sysroot)), request.threads)
+        session = Session(optimise(graph), threads=self._pace.host_threads)
         self._inputs = made_inputs(session.inputs, request.seed, session.dtypes)
         self._session = session
         steps = session.steps()
         self._activities = (1.0,) * len(steps)
-        if sysroot.simulated:
-            self._quiet_ns = _quiet_step_ns(optimised, self._inputs)
-            self._activities = activities(session.work, self._quiet_ns)
+        self._works = (NO_WORK,) * len(steps)
+        if not self._pace.computes:
+            self._works = step_works(graph_work(graph), session.work)
+            self._activities = activities(session.work, self._modelled_ns(self._pace))
         return Steps(
             tier=session.tier,
             kernels=tuple(kernel for kernel, _ in steps),
@@ -98,7 +108,7 @@ class Bench:
 
     def _repeat(self, request: RepeatStep, session: Session, pace: Pacer) -> Repeated:
         """Repeat a step with the load already there before the window and still there after it."""
-        count, chunk = self._chunk(request.step, session)
+        chunk = self._chunk(request.step, session, pace)
         activity = 1.0 if request.step == WHOLE else self._activities[request.step]
         with pace.at(activity):
             _run_until(time.monotonic_ns() + round(request.margin_s * 1e9), chunk, pace)
@@ -108,15 +118,17 @@ class Bench:
         return Repeated(
             start_ns=_little_endian(starts),
             end_ns=_little_endian(ends),
-            count=_little_endian([count] * len(starts)),
+            count=_little_endian([chunk.count] * len(starts)),
             step_ns=b"".join(_little_endian(row) for row in steps),
         )
 
-    def _chunk(self, step: int, session: Session) -> tuple[int, Chunk]:
-        """Return how often a chunk repeats, and what runs one. What the step reads is there afterwards."""
-        inputs = self._inputs
+    def _chunk(self, step: int, session: Session, pace: Pacer) -> Chunk:
+        """Return what runs often enough. What the step reads is there afterwards."""
+        if not pace.computes:
+            return self._simulated(step, pace)
         if step == WHOLE:
             return self._whole(session)
+        inputs = self._inputs
         session.repeat(inputs, 0, step + 1, 1)
         count = 1
         while (took_ns := session.repeat(inputs, step, step + 1, count)) < CHUNK_NS // 8:
@@ -126,31 +138,30 @@ class Bench:
         def run() -> None:
             session.repeat(inputs, step, step + 1, count)
 
-        return count, run
+        return Chunk(count, NO_WORK, run)
 
-    def _whole(self, session: Session) -> tuple[int, Chunk]:
-        """Return how many inferences make a chunk, and what runs them and returns what each step took on the mean."""
-        inputs, quiet_ns = self._inputs, self._quiet_ns
+    def _whole(self, session: Session) -> Chunk:
+        """Return what runs inferences and says what each step took on the mean."""
+        inputs = self._inputs
         begin_ns = time.monotonic_ns()
         session.profile(inputs)
         count = max(1, round(CHUNK_NS / (time.monotonic_ns() - begin_ns)))
 
         def run() -> NDArray[np.int64]:
             steps = np.array([[ns for *_, ns in session.profile(inputs)] for _ in range(count)], dtype=np.int64)
-            return quiet_ns if quiet_ns is not None else np.asarray(steps.mean(axis=0).round().astype(np.int64))
+            return np.asarray(steps.mean(axis=0).round().astype(np.int64))
 
-        return count, run
+        return Chunk(count, NO_WORK, run)
 
+    def _simulated(self, step: int, pace: Pacer) -> Chunk:
+        """Return what the pacer waits for in place of computing it, and the steps' times by the board's model."""
+        work = sum(self._works, start=Work(0.0, 0.0, 0.0)) if step == WHOLE else self._works[step]
+        count = max(1, round(CHUNK_NS / (pace.seconds(work) * 1e9)))
+        return Chunk(count, work * count, lambda: self._modelled_ns(pace) if step == WHOLE else None)
 
-def _quiet_step_ns(graph: Graph, inputs: Mapping[str, NDArray[np.float32]]) -> NDArray[np.int64]:
-    """Return how a simulated board's steps share an inference: the medians of a few on one thread.
-
-    What else runs on this machine does not slow the board. Several threads that wait for each other would be seen to be
-    late now in one step and now in the next; one that is now and then interrupted has undisturbed medians.
-    """
-    session = Session(graph, threads=1)
-    seen = np.array([[ns for *_, ns in session.profile(inputs)] for _ in range(_PROFILES)], dtype=np.int64)
-    return np.asarray(np.maximum(1, np.median(seen, axis=0)).round().astype(np.int64))
+    def _modelled_ns(self, pace: Pacer) -> NDArray[np.int64]:
+        """Return how long each step takes on the simulated board, as it is set now."""
+        return np.array([max(1, round(pace.seconds(work) * 1e9)) for work in self._works], dtype=np.int64)
 
 
 def _run_until(
@@ -164,8 +175,8 @@ def _run_until(
     now = clock()
     while now < deadline_ns or len(ends) < least:
         starts.append(clock())
-        with pace.inference():
-            durations = chunk()
+        with pace.inference(chunk.work):
+            durations = chunk.run()
         now = clock()
         ends.append(now)
         if durations is not None:

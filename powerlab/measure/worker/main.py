@@ -14,7 +14,7 @@ from array import array
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from powerlab.boards.simulator import Pacer, pacer
+from powerlab.boards.simulator import NO_WORK, Pacer, Work, pacer
 from powerlab.domain.errors import PowerlabError
 from powerlab.measure.layers.messages import FindCeilings, LoadLayers, RepeatStep
 from powerlab.measure.scenarios.loops import back_to_back, timed_window
@@ -44,6 +44,8 @@ class Job:
 
     def __init__(self, request: Load) -> None:
         self._pace: Pacer = pacer(Sysroot(Path(request.sysroot)), request.threads)
+        self._work = NO_WORK if self._pace.computes else _simulated_work(request)
+        self._tried = False
         self._inferences = request.workload.inferences_per_query
         self._slices = load_slices(
             request.backend_module, request.workload, self._pace.host_threads, request.spin_us, request.seed
@@ -57,8 +59,9 @@ class Job:
     def answer(self) -> None:
         """Answer one query."""
         for _ in range(self._inferences):
-            with self._pace.inference():
-                self._slices.run()
+            with self._pace.inference(self._work):
+                if self._pace.computes:
+                    self._slices.run()
 
     def carry_out(self, request: WarmUp | Measure | Show) -> Reply:
         """Do what is asked for with the loaded model."""
@@ -71,7 +74,10 @@ class Job:
                 return self.show()
 
     def warm_up(self, request: WarmUp) -> Ready:
-        """Answer untimed queries, at least one."""
+        """Answer untimed queries, at least one; a simulated board, which only waits, computes one first."""
+        if not (self._pace.computes or self._tried):
+            self._slices.run()
+            self._tried = True
         begin_ns = time.monotonic_ns()
         _, ends = back_to_back(self.answer, begin_ns + round(request.duration_s * 1e9), min_count=1)
         return Ready(inference_s=(ends[-1] - begin_ns) / 1e9 / len(ends))
@@ -95,6 +101,13 @@ def _little_endian(values: array[int]) -> bytes:
     if sys.byteorder == "big":
         values.byteswap()
     return values.tobytes()
+
+
+def _simulated_work(request: Load) -> Work:
+    """Return what an inference has to do. Workers on real boards need not load the built-in engine for it."""
+    from powerlab.measure.worker.simulated_work import inference_work
+
+    return inference_work(request.workload)
 
 
 def _bench() -> Bench:

@@ -1,7 +1,7 @@
 """A stated guess for hosts where nothing can be measured, from how busy their processors are.
 
-The model: power = idle + (peak - idle) x utilisation, as an energy counter, so that nothing falls between
-two samples:
+The model: power = idle + (peak - idle) x utilisation, as an energy counter that is read every 0.1 s, so that nothing
+falls between two samples:
 
     energy(t) = idle x t + (peak - idle) x busy processor seconds / processors
 
@@ -27,6 +27,10 @@ from powerlab.sysroot import Sysroot
 
 RELATIVE_ERROR = 0.6
 """The true power is thought to lie within 60 % of the figure, up or down."""
+
+UPDATE_PERIOD_S = 0.1
+"""How often the counter is read. The kernel counts busy time in ticks of 10 ms, so a reading every tick would show each
+processor as idle or busy; over 0.1 s one tick is 10 % of one processor. The default plan has room for 20 periods."""
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _IDLE_FIELDS = (3, 4)
@@ -124,7 +128,7 @@ def _rail(sysroot: Sysroot, processors: int) -> Rail:
         quantity=RailQuantity.ENERGY,
         resolution=dynamic_w / processors / _TICKS_PER_S,
         relative_error=RELATIVE_ERROR,
-        update_period_s=0.0,
+        update_period_s=UPDATE_PERIOD_S,
         provenance=Provenance.SIMULATED if sysroot.simulated else Provenance.ESTIMATED,
     )
 

@@ -1,0 +1,59 @@
+"""How much a network has to compute, for a simulated board, whose model turns it into time.
+
+Convolutions, matrix products and recurrent layers count, each with its operands, weights and result once in float32;
+all else is taken to be fused into them. That is the same for every engine and precision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from powerlab.boards.simulator import Work
+from powerlab.domain.errors import PowerlabError
+from powerlab.domain.workload import Preparation, Workload
+from powerlab.engine.codegen.work import FLOAT_BYTES, StepWork
+from powerlab.engine.frontend.load import load_graph
+from powerlab.engine.ir.graph import Graph
+from powerlab.engine.ir.statistics import macs
+
+UNREADABLE_IMAGE = Work(1e9, 5e7)
+"""Stands in for an image of a network that the built-in engine cannot read, and other engines may: 1 GFLOP, 50 MB."""
+_PREPARED_FLOPS, _PREPARED_BYTES = 20.0, 100.0
+"""What each number of an input takes that is made from a picture inside the timed part. Chosen."""
+
+
+def graph_work(graph: Graph) -> Work:
+    """Return the work of one inference of a graph as it was loaded."""
+    flops = bytes_moved = 0
+    for node in graph.nodes:
+        if multiplied := macs(graph, node):
+            names = {name for name in (*node.inputs, *node.outputs) if name}
+            flops += 2 * multiplied
+            bytes_moved += FLOAT_BYTES * sum(graph.tensors[name].elements for name in names)
+    return Work(flops, bytes_moved)
+
+
+def inference_work(workload: Workload) -> Work:
+    """Return the work of one inference of a whole batch, however it is sliced."""
+    try:
+        graph = load_graph(workload.model, batch_size=workload.batch_size)
+    except PowerlabError:
+        return Work(UNREADABLE_IMAGE.flops * workload.batch_size, UNREADABLE_IMAGE.bytes_moved)
+    work = graph_work(graph)
+    if workload.preparation is Preparation.INSIDE:
+        numbers = sum(info.elements for info in graph.inputs)
+        work += Work(_PREPARED_FLOPS * numbers, _PREPARED_BYTES * numbers, calls=0.0)
+    return work
+
+
+def step_works(whole: Work, steps: Sequence[StepWork]) -> tuple[Work, ...]:
+    """Share the work of an inference out among the steps of its plan, by what each of them does by itself."""
+    flops, bytes_moved = (sum(getattr(step, kind) for step in steps) for kind in ("flops", "bytes_moved"))
+    return tuple(
+        Work(
+            whole.flops * step.flops / max(1, flops),
+            whole.bytes_moved * step.bytes_moved / max(1, bytes_moved),
+            whole.calls / len(steps),
+        )
+        for step in steps
+    )
