@@ -1,4 +1,4 @@
-"""Static files: the dashboard's own few, and Plotly's script out of the installed ``plotly`` package."""
+"""Static files: the dashboard's own, and Plotly's script from the installed ``plotly`` package."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WEIGHT = re.compile(r"[01](\.\d{0,3})?")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StaticFile:
-    """A file ready to be sent: its bytes, also compressed, and the tag a browser can ask again with."""
+    """A file ready to send: its content, plain and compressed, and its ETag."""
 
     content: bytes
     compressed: bytes
@@ -35,7 +35,7 @@ class StaticFile:
 
 @functools.cache
 def plotly_name() -> str:
-    """Return the name Plotly's script is served under; it holds the version, so that it can be cached for good.
+    """Return the file name of Plotly's script; it contains the version, so browsers can cache it forever.
 
     Raises:
         PowerlabError: the ``plotly`` package is not installed.
@@ -56,7 +56,7 @@ def files() -> dict[str, StaticFile]:
 
 
 def respond(request: Request, name: str) -> Response | None:
-    """Return the answer to a request for a static file, 304 where the browser has it; None for an unknown name."""
+    """Respond to a request for a static file: 304 if the browser has it cached; None for an unknown name."""
     file = files().get(name)
     if file is None:
         return None
@@ -95,7 +95,7 @@ def _load(path: Path, cache_control: str) -> StaticFile:
 
 
 def _plotly_script() -> Path:
-    """Return where the installed package keeps the script, without importing the package."""
+    """Return the path of the script in the installed package, without importing the package."""
     found = importlib.util.find_spec("plotly")
     folders = list(found.submodule_search_locations or ()) if found else []
     for folder in folders:

@@ -1,4 +1,4 @@
-"""Numbers as people read them: as many digits as the interval supports, the unit left to the heading."""
+"""Format numbers for people: as many digits as the interval supports; units go into headings."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _MINUS = "−"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """A metric in characters.
+    """A formatted metric.
 
     Attributes:
         value: ``12.34``.
-        spread: ``±0.05``, or ``+0.09 −0.05`` for a lopsided interval, or empty where there is no interval.
+        spread: ``±0.05``, or ``+0.09 −0.05`` for an asymmetric interval, or empty without an interval.
         interval: ``95 % interval 12.29 to 12.39``, or ``no interval``.
         unit: ``ms``.
-        provenance: the word, ``measured``.
+        provenance: such as ``measured``.
     """
 
     value: str
@@ -40,7 +40,7 @@ class Shown:
 
 
 def shown(metric: Metric) -> Shown:
-    """Return a metric ready to print: the interval keeps two digits, the value as many decimals."""
+    """Format a metric: two significant digits for the interval, and as many decimals for the value."""
     kind = METRICS.get(metric.name) or LAYER_METRICS[metric.name]
     if metric.low is None or metric.high is None:
         return Shown(
@@ -62,18 +62,18 @@ def shown(metric: Metric) -> Shown:
 
 
 def decimals_for(half_width: float, value: float) -> int:
-    """Return how many decimals of ``value`` an interval of that half-width supports; some where there is none."""
+    """Return the decimals of ``value`` that an interval of this half-width supports; a default without an interval."""
     decimals = interval_decimals(half_width)
     return significant_decimals(value, _DIGITS_WITHOUT_INTERVAL + 1) if decimals is None else decimals
 
 
 def significant(value: float, digits: int = _DIGITS_WITHOUT_INTERVAL) -> str:
-    """Return ``value`` with that many significant digits and never in powers of ten."""
+    """Return ``value`` with this many significant digits, never in scientific notation."""
     return fixed(value, significant_decimals(value, digits))
 
 
 def fixed(value: float, decimals: int) -> str:
-    """Return ``value`` with that many decimals and a real minus sign; a rounded zero has no sign."""
+    """Return ``value`` with this many decimals and a true minus sign; a rounded zero has no sign."""
     text = f"{value:.{decimals}f}"
     if text.startswith("-"):
         return text[1:] if float(text) == 0 else _MINUS + text[1:]
@@ -81,17 +81,17 @@ def fixed(value: float, decimals: int) -> str:
 
 
 def moment(when: datetime | str) -> str:
-    """Return a moment as ``2026-11-21 09:30 UTC``; text that is no ISO 8601 moment stays as it is."""
+    """Return a time as ``2026-11-21 09:30 UTC``; text that is not an ISO 8601 time is returned unchanged."""
     return _in_utc(when, "%Y-%m-%d %H:%M UTC")
 
 
 def clock(when: str) -> str:
-    """Return the time of day of an ISO 8601 moment, ``09:30:05`` in UTC; text that is no moment stays as it is."""
+    """Return the UTC time of day, such as ``09:30:05``; text that is not an ISO 8601 time is returned unchanged."""
     return _in_utc(when, "%H:%M:%S")
 
 
 def model_label(model: str) -> str:
-    """Return a model's short name: a zoo name as it is, an ONNX file without its folders, of a digest its beginning."""
+    """Return a model's short name: a zoo name unchanged, a file without its folders, the first digits of a digest."""
     return PurePath(model).name if "/" in model else short(model)
 
 

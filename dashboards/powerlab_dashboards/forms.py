@@ -1,4 +1,4 @@
-"""What a browser sends with a form."""
+"""Parse submitted forms."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from urllib.parse import parse_qs
 
 
 def fields_of(body: bytes) -> dict[str, str]:
-    """Return a form's fields as a browser sends them (application/x-www-form-urlencoded), none of an odd body."""
+    """Return the fields of a form (application/x-www-form-urlencoded); empty if the body is malformed."""
     try:
         return {name: values[0] for name, values in parse_qs(body.decode(), max_num_fields=10).items()}
     except ValueError:

@@ -1,4 +1,4 @@
-"""Templates made into answers, with the headers every page carries."""
+"""Render templates as responses with the headers common to all pages."""
 
 from __future__ import annotations
 
@@ -61,5 +61,5 @@ def page(template: str, *, status: int = 200, **context: Any) -> HTMLResponse:
 
 
 def not_found(sentence: str) -> Response:
-    """Return the page for an address behind which there is nothing; ``sentence`` says what was looked for."""
+    """Return the 404 page; ``sentence`` says what was not found."""
     return page("not_found.html", status=404, section="", sentence=sentence)

@@ -1,4 +1,4 @@
-"""The dashboard as one router: :func:`create_router` is all that a server needs."""
+"""The dashboard as one router; a server only needs :func:`create_router`."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from powerlab_dashboards.visitor import guarded_route
 PAGES = (home, sweep, sweep_actions, sweep_runs, run, layers, audit, studies, devices)
 STATIC = "/static/{name}"
 OPEN = frozenset({login.LOGIN, login.LOGOUT, STATIC})
-"""What everybody may open: without these nobody could log in."""
+"""Routes that need no login, so that visitors can log in."""
 
 
 def create_router(store: Store, authority: Authority | None = None) -> APIRouter:
     """Return the pages ``/``, ``/sweeps/{id}``, ``/runs/{id}``, ``/runs/{id}/audit`` and ``/devices``, and their files.
 
-    Include it last: its final route answers every other address outside ``/api`` with a page that says "not found".
+    Include it last: its last route answers every other address outside ``/api`` with a "not found" page.
 
     Args:
-        store: where the pages read from; only the buttons of a sweep write.
-        authority: knows who asks; without one nobody has to log in.
+        store: the pages read from it; only the buttons of a sweep write to it.
+        authority: identifies visitors; without one no login is needed.
 
     Raises:
         PowerlabError: the ``plotly`` package, whose script the pages serve, is not installed.
@@ -55,10 +55,10 @@ def create_router(store: Store, authority: Authority | None = None) -> APIRouter
     @router.get("/{path:path}")
     def anything_else(request: Request, path: str) -> Response:
         if path == "api" or path.startswith("api/"):
-            if request.method == "HEAD":  # an address of the API, which may be there, but answers GET alone
+            if request.method == "HEAD":  # an address of the API, which may exist but only supports GET
                 raise HTTPException(405, headers={"allow": "GET"})
             raise HTTPException(404)
-        return not_found(f"Nothing lies at /{path}.")
+        return not_found(f"There is no page at /{path}.")
 
     for route in router.routes:
         if isinstance(route, APIRoute) and route.methods == {"GET"}:

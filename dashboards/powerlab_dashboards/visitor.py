@@ -1,4 +1,4 @@
-"""Who looks at a page, from the door to the template."""
+"""The visitor of a page: login check, and what templates know about the visitor."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from powerlab.protocol.access import Role
 from powerlab.store.errors import ForbiddenError, UnauthorisedError
 
 visitor: ContextVar[Principal | None] = ContextVar("visitor", default=None)
-"""Whoever logged in; None where nobody has to, and on the page where one does."""
+"""The logged-in visitor; None if no login is needed, and on the login page."""
 
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """Who asks for a page, logged in or not, and what the page's forms carry."""
+    """Who requests a page, logged in or not, and the token for the page's forms."""
 
     principal: Principal
     form_token: str
 
     @property
     def may_operate(self) -> bool:
-        """Whether they may do something with sweeps."""
+        """Whether they may act on sweeps."""
         return self.principal.may_act_as(Role.OPERATOR)
 
 
 def visit_of(request: Request) -> Visit:
-    """Return the visit that a guarded route has found."""
+    """Return the visit of a request to a guarded route."""
     visit: Visit = request.state.visit
     return visit
 
@@ -45,11 +45,11 @@ _Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 def guarded_route(authority: Authority, open_paths: frozenset[str]) -> type[APIRoute]:
-    """Return the class of routes that let nobody in but viewers; a browser is sent to the login instead.
+    """Return a route class that admits viewers only and redirects others' browsers to the login page.
 
     Args:
-        authority: knows who asks.
-        open_paths: routes that everybody may open.
+        authority: identifies visitors.
+        open_paths: routes that need no login.
     """
 
     class _GuardedRoute(APIRoute):
@@ -66,7 +66,7 @@ def guarded_route(authority: Authority, open_paths: frozenset[str]) -> type[APIR
                         raise
                     return RedirectResponse(_login_for(request), status_code=303)
                 if not visit.principal.may_act_as(Role.VIEWER):
-                    raise ForbiddenError("pages are for people; an agent's token opens none.")
+                    raise ForbiddenError("agent tokens cannot open pages.")
                 request.state.visit = visit
                 visitor.set(visit.principal if authority.login_needed else None)
                 return await handler(request)

@@ -1,6 +1,6 @@
-"""Charts: pure functions from domain objects to Plotly figures, one chart a file.
+"""Charts: pure functions from domain objects to Plotly figures, one chart per file.
 
-A figure is the plain JSON dictionary Plotly draws, so the same one goes into the dashboard, a report or a notebook::
+A figure is a plain Plotly JSON dictionary, so it works in the dashboard, a report or a notebook::
 
     import plotly.graph_objects as go
     from powerlab_dashboards.charts.registry import SWEEP_CHARTS

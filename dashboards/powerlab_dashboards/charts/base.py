@@ -1,4 +1,4 @@
-"""What a chart is, and the layout all charts share."""
+"""The chart interface and the layout shared by all charts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DataT = TypeVar("DataT")
 
 @dataclass(frozen=True, slots=True)
 class NoChart:
-    """There is nothing to draw; ``reason`` says why in one sentence for people."""
+    """There is nothing to draw; ``reason`` tells the reader why in one sentence."""
 
     reason: str
 
@@ -31,7 +31,7 @@ class Chart(Generic[DataT]):
         name: part of the chart's address.
         title: its heading.
         caption: how to read it, in one or two sentences.
-        build: makes the figure, or says why there is none.
+        build: returns the figure, or why there is none.
     """
 
     name: str
@@ -41,12 +41,12 @@ class Chart(Generic[DataT]):
 
 
 def plain(text: str) -> str:
-    """Return ``text`` so that Plotly, which reads a subset of HTML in every label, shows it as it is."""
+    """Escape ``text`` for Plotly, which interprets a subset of HTML in every label."""
     return html.escape(text, quote=False)
 
 
 def layout(theme: Theme, *, height: int, **more: Any) -> dict[str, Any]:
-    """Return the layout every chart starts from: transparent, in the page's type, without decoration."""
+    """Return the base layout of all charts: transparent, in the page's font, undecorated."""
     base: dict[str, Any] = {
         "height": height,
         "autosize": True,
@@ -82,7 +82,7 @@ def axis(theme: Theme, title: str, **more: Any) -> dict[str, Any]:
 
 
 def panel_title(theme: Theme, text: str, *, x: float, y: float) -> dict[str, Any]:
-    """Return the heading of one small multiple, at paper coordinates of its upper left corner."""
+    """Return the heading of one small multiple; ``x`` and ``y`` are the paper coordinates of its top left corner."""
     return {
         "text": f"<b>{plain(text)}</b>",
         "x": x,
@@ -98,7 +98,7 @@ def panel_title(theme: Theme, text: str, *, x: float, y: float) -> dict[str, Any
 
 
 def legend_above(names: Sequence[str], *, narrow: bool) -> tuple[dict[str, Any], int]:
-    """Return a legend in columns above the plot, and the height in px that the upper margin must leave for it."""
+    """Return a legend in columns above the plot, and the height in px to reserve for it in the top margin."""
     entry_px = 7 * max((len(html.unescape(name)) for name in names), default=0) + 8
     columns = max(1, (330 if narrow else 480) // (entry_px + 40))
     legend = {

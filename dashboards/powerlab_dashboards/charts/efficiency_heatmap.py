@@ -1,4 +1,4 @@
-"""Efficiency over threads and power mode, one small multiple for each model and batch size."""
+"""Efficiency by threads and power mode, one small multiple per model and batch size."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MARGIN_PX = {"l": 16, "r": 16, "t": 36, "b": 84}
 
 
 def build(summaries: Sequence[PointSummary], view: View) -> Figure | NoChart:
-    """Return the heatmaps, which share one colour scale; a cell without a figure says why."""
+    """Return the heatmaps, with one colour scale per model; a cell without a figure says why."""
     if all(summary.metric(METRIC) is None for summary in summaries):
         return NoChart(missing_power(summaries))
     panels = _panels(summaries)
@@ -102,7 +102,7 @@ def _outline(
 def _legend(view: View, words: str) -> dict[str, Any]:
     gap = "<br>" if view.narrow else " "
     return {
-        "text": f"img/s/W, {words},{gap}with the half-width of the 95 % interval",
+        "text": f"img/s/W, {words},{gap}± half-width of the 95 % interval",
         "x": 0, "y": 0, "xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "top",
         "yshift": _LEGEND_SHIFT_PX, "align": "left", "showarrow": False,
         "font": {"size": 12, "color": view.theme.muted},
@@ -169,8 +169,8 @@ CHART = Chart(
     name="efficiency-heatmap",
     title="Efficiency by threads and power mode",
     caption=(
-        "Images per second for each watt, which is the same number as images per joule: the stronger a cell's colour, "
-        "the better. Each model has its own scale from zero; its highest figure is outlined."
+        "Images per second per watt, which equals images per joule; darker is better. Each model has its own colour "
+        "scale starting at zero, and its best cell is outlined."
     ),
     build=build,
 )

@@ -1,4 +1,4 @@
-"""Where small multiples lie: Plotly's paper coordinates run from 0 at the lower left to 1 at the upper right."""
+"""Placement of small multiples in Plotly's paper coordinates, from 0 (bottom left) to 1 (top right)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Grid:
 
     @classmethod
     def of(cls, panel_count: int, *, narrow: bool, row_px: int, gap_px: int) -> Grid:
-        """Return the grid for so many panels: one column if ``narrow``, else at most three, and four as two by two."""
+        """Return a grid for this many panels: one column if ``narrow``, two by two for four panels, else up to three columns."""
         widest = 1 if narrow else 2 if panel_count == 4 else 3
         columns = max(1, min(panel_count, widest))
         return cls(rows=math.ceil(panel_count / columns), columns=columns, row_px=row_px, gap_px=gap_px)

@@ -1,4 +1,4 @@
-"""What every layer costs in an inference, as bars in the order in which they run."""
+"""Energy (or time) of every layer in one inference, as bars in execution order."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from powerlab_dashboards.charts.theme import View
 from powerlab_dashboards.format import shown
 
 _HEIGHT_PX = 340
-_BOUND_WORDS = {Bound.MEMORY: "below the memory's roof", Bound.COMPUTE: "below the processor's roof"}
+_BOUND_WORDS = {Bound.MEMORY: "memory-bound", Bound.COMPUTE: "compute-bound"}
 
 
 def build(profile: LayerProfile, view: View) -> Figure | NoChart:
-    """Return a bar a layer: joules with their intervals, or milliseconds where there is no power."""
+    """Return one bar per layer: energy with its interval, or time if there is no power."""
     with_energy = [layer for layer in profile.layers if layer.energy is not None]
     chosen = with_energy or list(profile.layers)
     if not chosen:
@@ -56,8 +56,8 @@ def build(profile: LayerProfile, view: View) -> Figure | NoChart:
             bargap=0.15,
             showlegend=len(data) > 1,
             hovermode="closest",
-            xaxis=axis(theme, "layer, in the order of the plan", showgrid=False),
-            yaxis=axis(theme, f"{unit} in an inference ({word})", rangemode="tozero"),
+            xaxis=axis(theme, "layer, in execution order", showgrid=False),
+            yaxis=axis(theme, f"{unit} per inference ({word})", rangemode="tozero"),
         ),
     }
 
@@ -78,23 +78,23 @@ def _words(layer: Layer, point: RooflinePoint) -> str:
     lines = [
         f"{layer.index}: {plain(layer.name)}",
         plain(layer.kernel),
-        f"{shown(layer.time).sentence} in an inference",
+        f"{shown(layer.time).sentence} per inference",
     ]
     if layer.energy is not None and layer.power is not None:
         lines += [
             f"{shown(layer.energy).sentence} ({layer.energy.provenance.value})",
             f"{shown(layer.power).sentence} while repeated alone",
         ]
-    lines.append(f"{layer.share_percent:.1f} % of the whole, {point.gflops:.3g} GFLOP/s")
+    lines.append(f"{layer.share_percent:.1f} % of the inference, {point.gflops:.3g} GFLOP/s")
     return "<br>".join(lines)
 
 
 CHART = Chart(
     name="layer-energy",
-    title="What every layer costs",
+    title="Energy by layer",
     caption=(
-        "Joules of each layer in one inference, milliseconds where there is no power. Bars of uncertainty are 95 % "
-        "intervals; they hold the sensor's gain, which is the same in all layers."
+        "Energy of each layer in one inference, or time if there is no power. Error bars are 95 % intervals; they "
+        "include the sensor's gain error, which all layers share."
     ),
     build=build,
 )

@@ -1,4 +1,4 @@
-"""Layers under the roof of their processor (Williams et al., 2009)."""
+"""Roofline model of the layers (Williams et al., 2009)."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _LEAST_PX, _MOST_PX = 6.0, 26.0
 
 
 def build(profile: LayerProfile, view: View) -> Figure | NoChart:
-    """Return a point a layer that computes; its area is its share of the whole."""
+    """Return one point per layer that computes; its area grows with its share of the inference."""
     placed = [
         (layer, point)
         for layer, point in zip(profile.layers, roofline(profile), strict=True)
         if point.flop_per_byte > 0 and point.gflops > 0
     ]
     if not placed:
-        return NoChart("No layer of this model computes anything that is counted in FLOP.")
+        return NoChart("No layer of this model performs floating-point operations.")
     theme = view.theme
     operators = list(dict.fromkeys(layer.operator for layer, _ in placed))
     data = [
@@ -80,7 +80,7 @@ def _roof(theme: Theme, roof: Roof, points: Sequence[RooflinePoint]) -> dict[str
     return {
         "type": "scatter",
         "mode": "lines",
-        "name": f"roof: {roof.peak_gflops:.0f} GFLOP/s, {roof.memory_gb_per_s:.1f} GB/s (measured)",
+        "name": f"roofline: {roof.peak_gflops:.0f} GFLOP/s, {roof.memory_gb_per_s:.1f} GB/s (measured)",
         "x": [left, ridge, right],
         "y": [left * roof.memory_gb_per_s, roof.peak_gflops, roof.peak_gflops],
         "line": {"color": theme.muted, "width": 1.5},
@@ -89,24 +89,24 @@ def _roof(theme: Theme, roof: Roof, points: Sequence[RooflinePoint]) -> dict[str
 
 
 def _words(layer: Layer, point: RooflinePoint) -> str:
-    reached = "" if point.percent_of_roof is None else f", {point.percent_of_roof:.0f} % of the roof above it"
+    reached = "" if point.percent_of_roof is None else f", {point.percent_of_roof:.0f} % of the roofline"
     return "<br>".join(
         (
             f"{layer.index}: {plain(layer.name)}",
             plain(layer.kernel),
             f"{point.gflops:.3g} GFLOP/s at {point.flop_per_byte:.3g} FLOP/B{reached}",
-            f"{shown(layer.time).sentence} in an inference",
+            f"{shown(layer.time).sentence} per inference",
         )
     )
 
 
 CHART = Chart(
     name="layer-roofline",
-    title="Layers under the roof",
+    title="Roofline",
     caption=(
-        "How fast a layer computes against how much it computes a byte; larger markers have a larger share of the "
-        "whole. Above the roof stands what finds its data in caches, or saves multiplications (Winograd). Steps that "
-        "only move data are left out; a simulated board has no roof of its own."
+        "Compute speed against arithmetic intensity; larger markers take a larger share of the inference. Layers above "
+        "the roofline find their data in caches or save multiplications (Winograd). Layers that only move data are "
+        "omitted; simulated boards have no roofline."
     ),
     build=build,
 )

@@ -1,4 +1,4 @@
-"""How series look: which colour and marker a power mode and a batch size have, and the legend that says so."""
+"""Colours and markers of the series by power mode and batch size, and their legend."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from powerlab_dashboards.charts.theme import SYMBOLS, Theme
 
 
 class Look:
-    """One series a power mode and batch size: with several modes the colour is the mode's, else the batch size's.
+    """One series per power mode and batch size; colour encodes the mode, or the batch size if there is one mode only.
 
     Attributes:
         theme: the page's colours.
@@ -40,11 +40,11 @@ class Look:
         return SYMBOLS[(self._batches.index(batch) if by_batch else self._modes.index(mode)) % len(SYMBOLS)]
 
     def group(self, mode: str, batch: int) -> str:
-        """Return the legend's entry that switches the series on and off."""
+        """Return the legend group that toggles the series."""
         return plain(mode) if len(self._modes) > 1 or len(self._batches) == 1 else f"batch {batch}"
 
     def keys(self) -> list[dict[str, Any]]:
-        """Return traces that hold no point but an entry of the legend each."""
+        """Return empty traces that only add legend entries."""
         modes, batches = self._modes, self._batches
         if len(modes) > 1 and len(batches) > 1:
             return [
@@ -58,7 +58,7 @@ class Look:
 
 
 def error_bars(metrics: Sequence[Metric], colour: str) -> dict[str, Any]:
-    """Return the 95 % intervals; a figure without one has no bar."""
+    """Return 95 % intervals as error bars; a figure without an interval has none."""
     return {
         "type": "data",
         "symmetric": False,

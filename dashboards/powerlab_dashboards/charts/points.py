@@ -1,4 +1,4 @@
-"""The points of the scatter of throughput against power."""
+"""Points of the throughput-power scatter plot."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from powerlab_dashboards.charts.look import Look, error_bars
 from powerlab_dashboards.format import count, shown
 
 Placed = tuple[PointSummary, Metric, Metric]
-"""A summary with its power and its throughput, both there."""
+"""A summary with its power and throughput."""
 
 
 def point_traces(look: Look, members: Sequence[Placed], named: set[str], place: dict[str, str]) -> list[dict[str, Any]]:
-    """Return the points of one panel; those in ``named`` say their thread count."""
+    """Return the points of one panel; those in ``named`` are labelled with their thread count."""
     return [
         _trace(look, mode, batch, found, named) | place
         for mode, batch in look.series()

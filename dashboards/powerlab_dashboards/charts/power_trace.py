@@ -1,4 +1,4 @@
-"""A run's power over time: every rail and the total, with the timed window shaded."""
+"""Power over time of a run: every rail and the total, with the measurement window shaded."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RunTraces:
-    """A run with the traces that were sampled during it; ``retired`` says why they are kept no longer."""
+    """A run with the traces that were sampled during it; ``retired`` says why they were deleted."""
 
     run: Run
     traces: tuple[Trace, ...]
@@ -25,18 +25,18 @@ class RunTraces:
 
 
 def build(data: RunTraces, view: View) -> Figure | NoChart:
-    """Return the figure; the time axis starts with the timed window, and counters are shown as their slope."""
+    """Return the figure; time 0 is the start of the measurement window, and counters are shown as their slope."""
     run, theme = data.run, view.theme
     if data.retired:
         return NoChart(data.retired[:1].upper() + data.retired[1:])
     if not data.traces:
-        return NoChart("No power was sampled during this run; the devices page says which sensors are missing and why.")
+        return NoChart("No power was sampled during this run. The devices page lists the missing sensors and why.")
     start_ns, end_ns = run.window_ns
     origin_ns = start_ns or min((int(trace.time_ns[0]) for trace in data.traces if len(trace.time_ns)), default=0)
     words = {trace.rail.key: trace.rail.provenance.value for trace in data.traces}
     curves = [curve for trace in data.traces if (curve := rail_curve(trace, origin_ns)) is not None]
     if not curves:
-        return NoChart("Every trace of this run is too short to be drawn.")
+        return NoChart("All traces of this run are too short to plot.")
     formula = run.total.rails if run.total else ()
     lines = [
         _line(theme, thin(curve, _SAMPLE_LIMIT), index, words[curve.name], whole=formula == (curve.name,))
@@ -52,7 +52,7 @@ def build(data: RunTraces, view: View) -> Figure | NoChart:
         showlegend=True,
         hovermode="x unified",
         legend=legend,
-        xaxis=axis(theme, "time since the timed window began, s", hoverformat=".3f"),
+        xaxis=axis(theme, "time since the start of the measurement window, s", hoverformat=".3f"),
         yaxis=axis(theme, "power, W (" + " and ".join(sorted(set(words.values()))) + ")", rangemode="tozero"),
     )
     if end_ns > start_ns:
@@ -93,7 +93,7 @@ def _window(theme: Theme, length_s: float) -> dict[str, Any]:
              "fillcolor": theme.shade, "opacity": 0.1, "line": {"width": 0}}
         ],
         "annotations": [
-            {"text": f"timed window, {length_s:.3g} s", "x": 0, "y": 1, "xref": "x", "yref": "paper", "xanchor": "left",
+            {"text": f"measurement window, {length_s:.3g} s", "x": 0, "y": 1, "xref": "x", "yref": "paper", "xanchor": "left",
              "yanchor": "top", "xshift": 6, "showarrow": False, "font": {"size": 11, "color": theme.muted}}
         ],
     }  # fmt: skip
@@ -101,10 +101,10 @@ def _window(theme: Theme, length_s: float) -> dict[str, Any]:
 
 CHART = Chart(
     name="power-trace",
-    title="Power over the run",
+    title="Power over time",
     caption=(
-        "One line a rail, as sampled; the shaded part is what the figures are made from. Where a sensor counts "
-        "energy, the line is the counter's slope between two of its steps."
+        "One line per rail, as sampled. The figures are computed from the shaded window. For energy counters, the line "
+        "is the slope between two counter updates."
     ),
     build=build,
 )

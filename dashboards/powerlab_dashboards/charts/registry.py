@@ -1,4 +1,4 @@
-"""Every chart, in the order the pages show them."""
+"""All charts, in page order."""
 
 from __future__ import annotations
 

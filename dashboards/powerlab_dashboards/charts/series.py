@@ -1,4 +1,4 @@
-"""Traces as curves: counters differenced into power, rails added up, and long curves thinned without losing a peak."""
+"""Traces as power curves: difference counters, add rails, and thin long curves without losing peaks."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Curve:
         name: the rail's key, or ``total``.
         time_s: shape (n,): seconds since the timed window began.
         power_w: shape (n,): W.
-        differenced: True where the sensor counts energy and the power is the counter's slope: each value then holds
-            back to the sample before.
+        differenced: True if the sensor counts energy and the power is the counter's slope; each value then covers
+            the time since the previous sample.
     """
 
     name: str
@@ -33,10 +33,10 @@ class Curve:
 
 
 def rail_curve(trace: Trace, origin_ns: int) -> Curve | None:
-    """Return a rail's power; None where the trace is too short to give any.
+    """Return a rail's power curve; None if the trace is too short.
 
-    A counter that moves slower than it is read stands still between two steps. Only the readings at which it moved are
-    used (and the first), so that a step is not drawn as a spike between zeros.
+    A counter may be read more often than it updates. Only the first reading and those at which it changed are used, so
+    that an update is not drawn as a spike between zeros.
     """
     time_ns, value = trace.time_ns, trace.value
     if trace.rail.quantity is RailQuantity.POWER:
@@ -57,7 +57,7 @@ def rail_curve(trace: Trace, origin_ns: int) -> Curve | None:
 
 
 def total_curve(formula: Sequence[str], curves: Sequence[Curve]) -> Curve | None:
-    """Return the sum of the rails whose keys ``formula`` holds, where every one of them has a curve; else None.
+    """Return the sum of the rails in ``formula``; None unless every one of them has a curve.
 
     The rails are sampled one after another; each is interpolated to the stamps of the formula's first rail (linearly,
     or held for a counter), inside the time that all of them cover.
@@ -76,7 +76,7 @@ def total_curve(formula: Sequence[str], curves: Sequence[Curve]) -> Curve | None
 
 
 def thin(curve: Curve, limit: int) -> Curve:
-    """Return at most ``limit`` samples: the lowest and the highest of each of ``limit // 2`` equal stretches."""
+    """Return at most ``limit`` samples: the minimum and maximum of each of ``limit // 2`` equal segments."""
     length = len(curve.time_s)
     if length <= limit:
         return curve
@@ -106,10 +106,10 @@ def _at(curve: Curve, time_s: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def mean_power_w(trace: Trace, window_ns: tuple[int, int]) -> float | None:
-    """Return a rail's mean power between the readings inside the window; None where fewer than two lie there.
+    """Return a rail's mean power between the readings inside the window; None if there are fewer than two.
 
-    A counter gives its difference over the time between; power readings are integrated by the trapezoidal rule. This
-    is for looking at one rail: the run's own figures also take care of the window's edges.
+    For a counter this is the difference over the elapsed time; power readings are integrated by the trapezoidal rule.
+    This is for display only: the run's figures also correct for the window's edges.
     """
     inside = (trace.time_ns >= window_ns[0]) & (trace.time_ns <= window_ns[1])
     time_s, value = trace.time_ns[inside] / _NS_PER_S, trace.value[inside]

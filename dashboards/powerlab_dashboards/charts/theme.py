@@ -29,11 +29,11 @@ class Theme:
     font: str = _FONT
 
     def colour(self, index: int) -> str:
-        """Return the colour of series number ``index``; they repeat when there are more series than colours."""
+        """Return the colour of series ``index``; colours repeat if there are more series than colours."""
         return self.series[index % len(self.series)]
 
     def colour_scale(self) -> list[list[float | str]]:
-        """Return the sequential scale as Plotly wants it, from the lowest to the highest value."""
+        """Return the sequential scale in Plotly's format, from the lowest to the highest value."""
         last = len(self.sequential) - 1
         return [[index / last, colour] for index, colour in enumerate(self.sequential)]
 
@@ -65,7 +65,7 @@ DARK = Theme(
 THEMES = {theme.name: theme for theme in (LIGHT, DARK)}
 
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "star", "hexagon")
-"""Markers in the order of the series; Plotly draws each hollow with ``-open`` behind its name."""
+"""Markers by series; in Plotly the suffix ``-open`` makes them hollow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

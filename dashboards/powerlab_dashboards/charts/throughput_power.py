@@ -1,4 +1,4 @@
-"""Throughput against power: every point with its intervals, the Pareto line, and lines of equal efficiency."""
+"""Throughput against power: points with intervals, the Pareto front, and lines of equal efficiency."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LEAST_SLOPE = 1e-300
 
 
 def build(summaries: Sequence[PointSummary], view: View) -> Figure | NoChart:
-    """Return one scatter a model; colour and marker mean power mode and batch size, hollow means not measured."""
+    """Return one scatter plot per model; colour and marker encode power mode and batch size, hollow means not measured."""
     placed = [
         (summary, power, throughput)
         for summary in summaries
@@ -36,7 +36,7 @@ def build(summaries: Sequence[PointSummary], view: View) -> Figure | NoChart:
     grid = Grid.of(len(models), narrow=view.narrow, row_px=_PANEL_PX, gap_px=104)
     look = Look(theme, [summary for summary, _, _ in placed])
     line = {"color": theme.muted, "width": 1.2, "dash": "dot"}
-    pareto = {"type": "scatter", "mode": "lines", "x": [None], "y": [None], "name": "Pareto line", "line": line}
+    pareto = {"type": "scatter", "mode": "lines", "x": [None], "y": [None], "name": "Pareto front", "line": line}
     data = [*look.keys(), pareto]
     legend, legend_px = legend_above([key["name"] for key in data], narrow=view.narrow)
     margin = {"l": 64, "r": 24, "t": legend_px + 36, "b": 56}
@@ -75,7 +75,7 @@ def _front(members: Sequence[Placed]) -> list[Placed]:
 
 
 def _spaced(front: Sequence[Placed], x_end: float, y_end: float, *, gap: float) -> set[str]:
-    """Return the points whose labels do not run into another's, from the fastest down; ``gap`` is a part of a panel."""
+    """Return the points whose labels do not overlap, from the fastest down; ``gap`` is a fraction of the panel."""
     named: list[Placed] = []
     for entry in reversed(front):
         apart = (
@@ -89,7 +89,7 @@ def _spaced(front: Sequence[Placed], x_end: float, y_end: float, *, gap: float) 
 
 
 def _pareto_lines(theme: Theme, front: Sequence[Placed], place: dict[str, str]) -> list[dict[str, Any]]:
-    """Return a line a provenance: figures from different places are shown side by side but never joined."""
+    """Return one line per provenance: figures of different provenance are never joined."""
     by_provenance: dict[Provenance, list[Placed]] = {}
     for entry in front:
         by_provenance.setdefault(entry[1].provenance, []).append(entry)
@@ -97,7 +97,7 @@ def _pareto_lines(theme: Theme, front: Sequence[Placed], place: dict[str, str]) 
         {
             "type": "scatter",
             "mode": "lines",
-            "name": f"Pareto line, {provenance.value}",
+            "name": f"Pareto front, {provenance.value}",
             "showlegend": False,
             "x": [power.value for _, power, _ in entries],
             "y": [throughput.value for _, _, throughput in entries],
@@ -116,8 +116,8 @@ def _end(metrics: Iterable[Metric]) -> float:
 def _guides(
     theme: Theme, members: Sequence[Placed], x_end: float, y_end: float, place: dict[str, str]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return faint lines of equal img/s/W through the origin, and their labels where they leave the panel."""
-    # A store takes a device's figures as they are, also 0 W, to which no line leads.
+    """Return faint lines of equal img/s/W through the origin, with labels at the panel's edge."""
+    # The store accepts a device's figures unchanged, including 0 W, for which there is no line.
     best = max((throughput.value / power.value for _, power, throughput in members if power.value > 0), default=0.0)
     if not _LEAST_SLOPE < best < math.inf:
         return [], []
@@ -147,8 +147,8 @@ CHART = Chart(
     name="throughput-power",
     title="Throughput against power",
     caption=(
-        "Up and to the left is better. Bars are 95 % intervals; hollow markers are power figures that were not "
-        "measured. No point beats one on the Pareto line in both; faint lines join equal img/s/W."
+        "Up and to the left is better. Error bars are 95 % intervals; hollow markers mean the power was not measured. "
+        "No point beats one on the Pareto front in both quantities. Faint lines mark equal img/s/W."
     ),
     build=build,
 )

@@ -1,4 +1,4 @@
-"""Throughput over threads: how far more threads help in each power mode. It needs no power sensor."""
+"""Throughput by thread count in each power mode. Needs no power sensor."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PANEL_PX = 220
 
 
 def build(summaries: Sequence[PointSummary], view: View) -> Figure | NoChart:
-    """Return one panel a model, with one line a power mode and batch size."""
+    """Return one panel per model, with one line per power mode and batch size."""
     found = [(summary, metric) for summary in summaries if (metric := summary.metric(METRIC)) is not None]
     if not found:
         return NoChart(no_figures(summaries))
@@ -93,6 +93,6 @@ def _range(threads: Sequence[int]) -> list[float]:
 CHART = Chart(
     name="throughput-threads",
     title="Throughput by threads",
-    caption="A line that bends down has reached the limit of the cores or the memory. Bars are 95 % intervals.",
+    caption="A line that flattens has reached the limit of the cores or the memory. Error bars are 95 % intervals.",
     build=build,
 )

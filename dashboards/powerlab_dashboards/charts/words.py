@@ -1,4 +1,4 @@
-"""What charts say in words: where figures come from, and why one is missing."""
+"""Wording shared by charts: the provenance of figures, and why one is missing."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from powerlab.analysis.summary import PointSummary
 
 
 def provenance_words(summaries: Sequence[PointSummary], metric_name: str) -> str:
-    """Return ``measured``, or ``estimated and measured`` where figures of both kinds are shown side by side."""
+    """Return ``measured``, or ``estimated and measured`` if both kinds are shown."""
     found = {metric.provenance.value for summary in summaries if (metric := summary.metric(metric_name)) is not None}
     return " and ".join(sorted(found))
 
 
 def why_missing(summary: PointSummary | None, metric_name: str) -> str:
-    """Return why a point has no such figure, in two or three words on two lines; the empty text where it has one."""
+    """Return why a point lacks a figure, in two or three words on two lines; empty if it has one."""
     if summary is None:
         return "not run"
     if summary.metric(metric_name) is not None:
         return ""
     if not summary.metrics:
-        return "no usable<br>run"
+        return "no usable<br>runs"
     return "no power"
 
 
 def no_figures(summaries: Sequence[PointSummary]) -> str:
-    """Return one sentence on why a sweep has no figures at all."""
-    return "No run of this sweep could be used; the list of runs says why." if summaries else "No run has finished yet."
+    """Return a sentence on why a sweep has no figures."""
+    return "No run of this sweep is usable; the list of runs shows why." if summaries else "No runs have finished yet."
 
 
 def missing_power(summaries: Sequence[PointSummary]) -> str:
-    """Return one sentence on why no power figure can be shown."""
+    """Return a sentence on why there are no power figures."""
     if all(not summary.metrics for summary in summaries):
         return no_figures(summaries)
-    return "Power was not measured on this device; the devices page says why, and what to do about it."
+    return "Power was not measured on this device; the devices page shows why and what to do about it."

@@ -1,1 +1,1 @@
-"""Pages, one file each: ``add_routes(router, store)`` reads the store and hands a template what it prints."""
+"""Pages, one file each: ``add_routes(router, store)`` adds routes that read the store and render a template."""

@@ -1,4 +1,4 @@
-"""The audit of a run: its figures worked out again, and what MLPerf Power would say of it."""
+"""The audit page: a run's figures recomputed from its raw data, and a check against the MLPerf Power rules."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from powerlab_dashboards.render import not_found, page
 RULING_WORDS = {
     Ruling.ACCEPTED: "would accept this run",
     Ruling.REJECTED: "would reject this run",
-    Ruling.UNKNOWN: "might accept this run; what else it asks for cannot be known here",
+    Ruling.UNKNOWN: "might accept this run; some rules cannot be checked here",
 }
 
 

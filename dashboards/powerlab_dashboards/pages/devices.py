@@ -1,4 +1,4 @@
-"""The devices: what each can measure and set, and what to do about what it cannot."""
+"""The devices page: what each device can measure and set, and remedies for what it cannot."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def add_routes(router: APIRouter, store: Store) -> None:
 
     @router.get("/devices")
     def devices(after: str = "", name: str = "") -> Response:
-        """Show devices by their names: those that come after one, or one and those whose names hold its name."""
+        """Show devices sorted by name: those after a name, or those whose names contain one."""
         wish = DeviceFilter(name=name or None, after=(after, _LAST) if after else None, limit=LIMIT + 1)
         with store.session() as session:
             records = queries.list_devices(session, wish)

@@ -1,4 +1,4 @@
-"""Figures as answers: JSON that the page's script hands to Plotly, and that a notebook can open as well."""
+"""Figures as JSON responses, for Plotly on the page or in a notebook."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from powerlab_dashboards.render import HEADERS
 
 
 def view_of(theme: str, *, narrow: bool) -> View:
-    """Return the view an address asks for; an unknown theme is the light one."""
+    """Return the requested view; an unknown theme falls back to light."""
     return View(theme=THEMES.get(theme, LIGHT), narrow=narrow)
 
 
 def figure_response(figure: Figure | NoChart) -> Response:
-    """Return a figure, or ``{"reason": ...}`` where there is nothing to draw."""
+    """Return a figure, or ``{"reason": ...}`` if there is nothing to draw."""
     content = {"reason": figure.reason} if isinstance(figure, NoChart) else figure
     text = json.dumps(content, allow_nan=False, separators=(",", ":"))
     return Response(text, media_type="application/json", headers=HEADERS)

@@ -1,4 +1,4 @@
-"""The first page: every sweep with where it stands, and every device."""
+"""The home page: all sweeps with their progress, and all devices."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SWEEP_LIMIT = 100
 DEVICE_LIMIT = 50
 UNFINISHED = tuple(state for state in SweepState if state not in OVER)
 STATE_WORDS = {
-    SweepState.QUEUED: "waiting for the device",
+    SweepState.QUEUED: "queued",
     SweepState.RUNNING: "running",
     SweepState.PAUSED: "paused",
     SweepState.CANCELLED: "cancelled",
@@ -46,7 +46,7 @@ def add_routes(router: APIRouter, store: Store) -> None:
 
 
 def power_words(capabilities: Capabilities) -> str:
-    """Return the provenance of a device's board power, ``measured`` say; empty where no rail can be read."""
+    """Return the provenance of a device's board power, such as ``measured``; empty if no rail can be read."""
     if capabilities.total is None:
         return ""
     rails = {rail.key: rail for probe in capabilities.sources for rail in probe.rails}

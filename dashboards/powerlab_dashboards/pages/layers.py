@@ -1,4 +1,4 @@
-"""Layer profiles: all of them, and what every layer of one costs."""
+"""Layer profiles: the list, and the time and energy of every layer of one profile."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LIMIT = 40
 
 
 def layer_findings(profile: LayerProfile) -> list[tuple[Finding, int]]:
-    """Return one finding of each rule and verdict with the number of layers that have it, the most frequent first."""
+    """Return one example finding per rule and verdict with its number of layers, most frequent first."""
     said = [finding for layer in profile.layers for finding in layer.findings]
     counted = Counter((finding.rule, finding.verdict) for finding in said)
     examples = {(finding.rule, finding.verdict): finding for finding in said}

@@ -1,4 +1,4 @@
-"""Log in with a token, and out again."""
+"""Log in with a token, and log out."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _form(wanted: str, *, status: int = 200, refusal: str = "", retry_after_s: i
 
 
 def _own_address(wanted: str) -> str:
-    """Return the address to go on to, the first page where another server is meant or what browsers take for one."""
+    """Return the address to redirect to; the home page if ``wanted`` leads, or browsers might take it, to another server."""
     try:
         parts = urlsplit(wanted)
     except ValueError:

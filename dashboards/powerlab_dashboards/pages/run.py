@@ -1,4 +1,4 @@
-"""A run: its figures, what the validity rules said, and its power over time."""
+"""The run page: figures, validity findings and power over time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from powerlab_dashboards.pages.figures import figure_response, view_of
 from powerlab_dashboards.pages.sweep import sweep_title
 from powerlab_dashboards.render import not_found, page
 
-_GIVES = {RailQuantity.POWER: "power", RailQuantity.ENERGY: "energy counter, shown as its slope"}
+_GIVES = {RailQuantity.POWER: "power", RailQuantity.ENERGY: "energy counter (shown as its slope)"}
 _UNITS = {RailQuantity.POWER: "W", RailQuantity.ENERGY: "J"}
 
 
@@ -72,21 +72,21 @@ def add_routes(router: APIRouter, store: Store) -> None:
 
 
 def _figures(run: Run) -> list[tuple[MetricKind, Metric | None]]:
-    """Return every figure of a run, and those of power that it should have; the others depend on its scenario."""
+    """Return a run's figures, and None for each missing power figure; other figures depend on the scenario."""
     found = ((name, kind, run.metric(name)) for name, kind in METRICS.items())
     return [(kind, metric) for name, kind, metric in found if metric is not None or name in POWER_FIGURES]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetTable:
-    """What the intervals of power and energy are made of.
+    """The uncertainty budget of power and energy.
 
     Attributes:
         metrics: heading and unit of the figures, by name.
-        by_source: a row an effect, the rails of a source put together.
-        by_rail: a row a rail and effect; empty where that says no more.
-        limits: sentences that name what limits each figure most.
-        rule: how the lines are combined.
+        by_source: one row per effect, with the rails of a source combined.
+        by_rail: one row per rail and effect; empty if that adds nothing.
+        limits: the main uncertainty of each figure, as sentences.
+        rule: how the rows are combined.
     """
 
     metrics: dict[str, tuple[str, str]]
@@ -97,7 +97,7 @@ class BudgetTable:
 
 
 def budget_table(budget: Sequence[Contribution]) -> BudgetTable | None:
-    """Return the table of a run's budget; None where there is none."""
+    """Return the table of a run's budget; None if it has none."""
     by_source, by_rail = rows_by_source(budget), rows_by_rail(budget)
     if not by_source:
         return None
@@ -116,7 +116,7 @@ def budget_table(budget: Sequence[Contribution]) -> BudgetTable | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RailRow:
-    """What the page says about one rail; None where there are too few samples to say it."""
+    """One row of the rail table; None where there are too few samples."""
 
     key: str
     gives: str
@@ -131,7 +131,7 @@ class RailRow:
 
 
 def rail_rows(run: Run, traces: Sequence[Trace]) -> list[RailRow]:
-    """Return one row a trace, in the order of the traces."""
+    """Return one row per trace, in their order."""
     return [
         RailRow(
             key=trace.rail.key,

@@ -1,4 +1,4 @@
-"""Published experiments, and what the sweeps in the store say beside their tables."""
+"""The study pages: published figures beside those of the sweeps in the store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sweep: the answer first, then the points, the charts and the runs behind it."""
+"""The sweep page: the best points first, then charts, all points and the runs behind them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from powerlab_dashboards.visitor import visit_of
 
 GOAL_TITLES = {"latency": "Lowest latency", "throughput": "Highest throughput", "efficiency": "Best efficiency"}
 RUNS_SHOWN = 100
-"""Runs on a page; the page of a sweep leads to the others."""
+"""Runs per page; a sweep's page links to the others."""
 _LATENCY_METRICS = ("latency_p50_ms", "latency_p90_ms", "latency_p99_ms", "throughput_img_per_s")
 
 
@@ -92,7 +92,7 @@ def sweep_title(record: SweepRecord) -> str:
 
 
 def answers_by_work(summaries: Sequence[PointSummary], runs: Sequence[Run]) -> list[tuple[str, tuple[Best, ...]]]:
-    """Return the best points by what the device was asked to do."""
+    """Return the best points, grouped by workload."""
     answers: dict[str, list[Best]] = {}
     for best in best_points(summaries, runs):
         answers.setdefault(work_of(best.summary.point), []).append(best)
@@ -100,7 +100,7 @@ def answers_by_work(summaries: Sequence[PointSummary], runs: Sequence[Run]) -> l
 
 
 def common_provenance_word(said: Sequence[PointSummary] | Sequence[Run]) -> str:
-    """Return the one provenance of all latencies and throughputs; empty where they differ and each must say its own."""
+    """Return the provenance shared by all latencies and throughputs; empty if they differ, so that each must state its own."""
     found = {
         metric.provenance.value for one in said for name in _LATENCY_METRICS if (metric := one.metric(name)) is not None
     }

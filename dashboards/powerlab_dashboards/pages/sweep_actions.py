@@ -1,4 +1,4 @@
-"""The buttons of a sweep: plain forms that need no script. Each post is answered with the way to a page (303)."""
+"""The buttons of a sweep: plain forms that need no script. Each POST redirects to a page (303)."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class Action:
     """A button.
 
     Attributes:
-        label: what stands on it.
-        states: in which a sweep has it.
-        change: what it does.
-        question: what is said before it is done, where it cannot be undone.
+        label: its text.
+        states: the sweep states in which it is shown.
+        change: the function it calls.
+        question: the confirmation shown before an action that cannot be undone.
     """
 
     label: str
@@ -49,7 +49,7 @@ ACTIONS = {
     "pause": Action("Pause", (SweepState.QUEUED, SweepState.RUNNING), control.pause),
     "resume": Action("Resume", (SweepState.PAUSED,), control.resume),
     "cancel": Action(
-        "Cancel", _OPEN, control.cancel, "The sweep ends for good. The runs that it has, and the one in progress, stay."
+        "Cancel", _OPEN, control.cancel, "This cannot be undone. Completed runs and the run in progress are kept."
     ),
 }
 CLONE = "clone"
@@ -57,7 +57,7 @@ _STATUS = {NotFoundError: 404, ConflictError: 409, ForbiddenError: 403}
 
 
 def actions_of(state: SweepState) -> dict[str, Action]:
-    """Return the buttons that a sweep in this state has, beside that which clones it."""
+    """Return the buttons for a sweep in this state, except the one that clones it."""
     return {name: action for name, action in ACTIONS.items() if state in action.states}
 
 
@@ -67,7 +67,7 @@ def add_routes(router: APIRouter, store: Store) -> None:
     @router.post("/sweeps/{sweep_id}/{action}")
     async def act(request: Request, sweep_id: str, action: str) -> Response:
         if action not in ACTIONS and action != CLONE:
-            return not_found(f"There is nothing named {action} that can be done with a sweep.")
+            return not_found(f"There is no sweep action named {action}.")
         given = fields_of(await request.body())
         try:
             _check_may(visit_of(request), given.get("form_token", ""))
@@ -84,17 +84,17 @@ def _check_may(visit: Visit, form_token: str) -> None:
             f"this needs the role {Role.OPERATOR}; {visit.principal.name!r} is {visit.principal.role}."
         )
     if not is_form_token(visit.form_token, form_token):
-        raise ForbiddenError("this did not come from a page that was made for your login; load the page anew.")
+        raise ForbiddenError("this form does not belong to your login session; reload the page and try again.")
 
 
 def _do(store: Store, by: str, sweep_id: str, action: str, given: dict[str, str]) -> str:
-    """Do it and return the id of the sweep to show then."""
+    """Perform the action and return the id of the sweep to show next."""
     with store.write() as session:
         if action != CLONE:
             ACTIONS[action].change(session, sweep_id, by, store.clock())
             return sweep_id
         request = cloned(session, sweep_id, CloneRequest())
-        # A form that is sent twice is one wish: a button pressed twice makes one sweep.
+        # Idempotent: pressing the button twice creates one sweep.
         new_id, _ = submit_sweep(
             session, request, store.clock(), by=by, key=given.get("key") or None, cloned_from=sweep_id
         )

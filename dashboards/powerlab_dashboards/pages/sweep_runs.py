@@ -1,4 +1,4 @@
-"""The runs of a sweep that has more of them than its own page shows."""
+"""Further pages of a sweep's runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def add_routes(router: APIRouter, store: Store) -> None:
 
     @router.get("/sweeps/{sweep_id}/runs")
     def sweep_runs(sweep_id: str, after: Annotated[int, Query(ge=0, le=_MOST)] = 0) -> Response:
-        """Show runs in the order of the plan, those behind the first ``after``."""
+        """Show runs in plan order, skipping the first ``after``."""
         try:
             with store.session() as session:
                 record = queries.sweep(session, sweep_id)

@@ -1,4 +1,4 @@
-// Charts: each .plot names the address of its figure; the server builds it for the page's theme and width.
+// Charts: each .plot has the URL of its figure, which the server builds for the page's theme and width.
 
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 const narrow = window.matchMedia("(max-width: 700px)");
@@ -22,7 +22,7 @@ const draw = async (plot) => {
   const query = new URLSearchParams({ theme: dark.matches ? "dark" : "light", narrow: narrow.matches ? "1" : "0" });
   try {
     const response = await fetch(`${plot.dataset.figure}?${query}`);
-    if (!response.ok) throw new Error(`the server answered ${response.status}`);
+    if (!response.ok) throw new Error(`the server returned status ${response.status}`);
     const text = await response.text();
     if (plot.shown === text) return;
     plot.shown = text;
@@ -33,7 +33,7 @@ const draw = async (plot) => {
     await window.Plotly.react(plot, figure.data, figure.layout, options);
     plot.dataset.drawn = query.get("theme");
   } catch (error) {
-    say(plot, `This chart could not be drawn: ${error.message}.`);
+    say(plot, `Could not draw this chart: ${error.message}.`);
   }
 };
 

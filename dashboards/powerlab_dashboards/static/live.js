@@ -1,13 +1,13 @@
-// A sweep in progress: the page is fetched again and its [data-live] parts are exchanged, until the server no longer marks
-// it as unfinished. The server's stream of events says when; where it cannot be had, the page asks every few seconds.
-// A part with the focus or unchanged text is left alone or put back as it was.
+// Live update of a sweep in progress: refetch the page and replace its [data-live] parts until the server no longer marks
+// it as unfinished. The event stream triggers refetches; without it, the page polls every few seconds. Unchanged parts are
+// left alone; focus and sort order are restored.
 
 import { drawAll } from "./charts.js";
 import { makeSortable, restoreSort, sortState } from "./tables.js";
 
-const PERIOD_MS = 3000; // between two questions without a stream
-const CALM_MS = 30000; // and with one
-const SETTLE_MS = 300; // events that come together are one question
+const PERIOD_MS = 3000; // polling period without the event stream
+const CALM_MS = 30000; // and with it
+const SETTLE_MS = 300; // coalesce events that arrive together
 const seen = new Map();
 
 const exchange = (part, incoming) => {
@@ -25,7 +25,7 @@ const exchange = (part, incoming) => {
 
 const refresh = async () => {
   const response = await fetch(window.location.href, { headers: { accept: "text/html" } });
-  if (response.redirected) window.location.reload(); // the login is over: its page leads back here
+  if (response.redirected) window.location.reload(); // the login has expired; the login page redirects back here
   if (!response.ok) return true;
   const page = new DOMParser().parseFromString(await response.text(), "text/html");
   for (const part of document.querySelectorAll("[data-live]")) {
@@ -59,13 +59,13 @@ const open = () => {
   source.onopen = () => plan(SETTLE_MS, true);
   source.onmessage = () => plan(SETTLE_MS, true);
   source.onerror = () => {
-    if (source?.readyState === EventSource.CLOSED) close(); // refused; a cut one comes back by itself
+    if (source?.readyState === EventSource.CLOSED) close(); // refused; an interrupted stream reconnects by itself
     plan(PERIOD_MS);
   };
 };
 
 const turn = () => {
-  // A browser has few connections to a server; a page that nobody sees gives its own back.
+  // Browsers limit connections per server, so a hidden page closes its own.
   if (document.hidden) close();
   else {
     open();
@@ -79,7 +79,7 @@ const loop = async () => {
   try {
     if (!document.hidden) unfinished = await refresh();
   } catch {
-    unfinished = true; // the server may be restarting: ask again
+    unfinished = true; // the server may be restarting: try again
   }
   if (unfinished) {
     plan(source?.readyState === EventSource.OPEN ? CALM_MS : PERIOD_MS);

@@ -1,4 +1,4 @@
-// Every page starts here.
+// Entry point of every page.
 
 import { drawAll } from "./charts.js";
 import { follow } from "./live.js";

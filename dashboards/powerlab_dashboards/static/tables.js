@@ -1,5 +1,5 @@
-// Sorting: a click on a heading's button sorts its table's first body; equal rows keep their order.
-// A cell's sort key is its data-key where it has one, else its text; cells without a key (missing figures) stay last.
+// Sorting: a click on a heading's button sorts the table's first body; the sort is stable.
+// A cell's sort key is its data-key, if any, else its text; cells with an empty key (missing figures) stay last.
 
 const key = (row, column) => {
   const cell = row.cells[column];
@@ -32,7 +32,7 @@ export const makeSortable = (root = document) => {
   }
 };
 
-// What a reader chose, so that a refreshed table can be put in the same order.
+// The user's sort order, to restore it after a refresh.
 export const sortState = (root) =>
   [...root.querySelectorAll("table")].map((table) => {
     const heading = table.tHead?.querySelector("th[aria-sort]");
