@@ -57,23 +57,23 @@ Measure latency, throughput, watts and images per joule of neural networks over 
 
 _EPILOG = """\
 exit status:
-  0    everything asked for was done
-  1    done, but some runs failed or are void
-  2    the request cannot be carried out; one sentence on standard error says why and how to mend it
-  130  interrupted; what was measured is kept and the device's power mode is restored
-  141  whatever reads the output has stopped reading
+  0    success
+  1    completed, but some runs failed or are void
+  2    invalid request; a message on standard error says why and what to do
+  130  interrupted; finished runs are saved and the previous power mode is restored
+  141  the reader of the output closed the pipe
 
 examples:
-  powerlab doctor                                   what this machine can measure and set
+  powerlab doctor                                   show what this machine can measure and set
   powerlab profile resnet50 --threads 1,2           sweep this machine
   powerlab profile resnet50 --board jetson-agx-xavier --modes MAXN,MODE_15W
-                                                    the same on a simulated board
-  powerlab serve                                    the server with its dashboards
+                                                    sweep a simulated board
+  powerlab serve                                    start the server and its dashboards
 """
 
 
 def parser(commands: Collection[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
-    """Return the parser; only ``commands`` are imported and get their options, the others are known by name."""
+    """Return the parser; only ``commands`` are imported and get their options, the others are listed by name only."""
     top = Parser(prog="powerlab", description=_DESCRIPTION, epilog=_EPILOG)
     top.add_argument("--version", action="version", version=f"powerlab {__version__}")
     subparsers = top.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
@@ -101,10 +101,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"powerlab: {error}", file=sys.stderr)
         return EXIT_USAGE
     except KeyboardInterrupt:
-        print("powerlab: interrupted; what was measured is kept.", file=sys.stderr)
+        print("powerlab: interrupted; finished runs are saved.", file=sys.stderr)
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        # Who read the output has read enough, as "head" does; what is still to be flushed goes nowhere.
+        # The reader closed the pipe, as head(1) does; discard what is still to be flushed.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_CLOSED
     return status

@@ -1,4 +1,4 @@
-"""``--carbon`` and ``--price``: what a kilowatt hour costs."""
+"""``--carbon`` and ``--price``: emissions and cost of a kilowatt hour."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
 
 _NUMBER = r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+"
 _PRICE = re.compile(rf"(?P<number>{_NUMBER})\s*(?P<currency>[^\W\d_]{{0,3}}|[$€£¥])")
-_MOST_CARBON = 5000.0
+_MAX_CARBON = 5000.0
 
 
 def add_factor_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the two options."""
-    asked = parser.add_argument_group("carbon and cost, worked out from the energy per image and never stored")
-    asked.add_argument(
-        "--carbon", metavar="G_PER_KWH", help="g of CO2e a kWh causes, to say what a million images cause"
+    group = parser.add_argument_group("carbon and cost (computed from the energy per image, not stored)")
+    group.add_argument(
+        "--carbon", metavar="G_PER_KWH", help="carbon intensity in g CO2e per kWh: show emissions per million images"
     )
-    asked.add_argument(
-        "--price", metavar="PER_KWH", help="price of a kWh, such as 0.30EUR, to say what a million images cost"
+    group.add_argument(
+        "--price", metavar="PER_KWH", help="price of a kWh, such as 0.30EUR: show cost per million images"
     )
 
 
 def factors_from(args: argparse.Namespace) -> Factors:
-    """Return what the options say.
+    """Return the factors that the options give.
 
     Raises:
-        PowerlabError: one of them is no factor.
+        PowerlabError: an option has an invalid value.
     """
     from powerlab.analysis.carbon import Factors
 
@@ -46,10 +46,8 @@ def factors_from(args: argparse.Namespace) -> Factors:
 
 def _carbon(text: str) -> float:
     value = float(text) if re.fullmatch(_NUMBER, text) else math.nan
-    if not 0 <= value <= _MOST_CARBON:
-        raise PowerlabError(
-            f"--carbon {text} is no number of g CO2e per kWh; give one from 0 to {_MOST_CARBON:.0f}, such as 380."
-        )
+    if not 0 <= value <= _MAX_CARBON:
+        raise PowerlabError(f"invalid --carbon {text}: give g CO2e per kWh from 0 to {_MAX_CARBON:.0f}, such as 380.")
     return value
 
 
@@ -57,22 +55,24 @@ def _price(text: str) -> tuple[float, str]:
     match = _PRICE.fullmatch(text)
     value = float(match["number"]) if match else math.nan
     if match is None or not math.isfinite(value):
-        raise PowerlabError(f"--price {text} is no price of a kWh; give a number and a currency, such as 0.30EUR.")
+        raise PowerlabError(
+            f"invalid --price {text}: give the price of a kWh as a number and a currency, such as 0.30EUR."
+        )
     return value, match["currency"]
 
 
 def in_words(costs: Iterable[Cost]) -> list[str]:
-    """Return a line a cost, with its interval, its provenance and its factor."""
+    """Return one line per cost, with its interval, provenance and factor."""
     from powerlab.cli.output.sweep_table import format_figure
 
     return [
-        f"{cost.title}: {format_figure(cost)} {cost.unit} ({cost.provenance}; at {cost.factor}, not measured)"
+        f"{cost.title}: {format_figure(cost)} {cost.unit} ({cost.provenance}; at {cost.factor}, which is an assumption)"
         for cost in costs
     ]
 
 
 def points_in_words(summaries: Iterable[PointSummary], factors: Factors) -> list[str]:
-    """Return the lines of every point that has an energy per image."""
+    """Return the cost lines of every point that has an energy per image."""
     from powerlab.analysis.carbon import costs
     from powerlab.analysis.dimensions import in_words as point_in_words
 
@@ -84,7 +84,7 @@ def points_in_words(summaries: Iterable[PointSummary], factors: Factors) -> list
 
 
 def points_document(summaries: Iterable[PointSummary], factors: Factors) -> list[dict[str, Any]]:
-    """Return the same as values that JSON can hold."""
+    """Return the same as JSON-compatible values."""
     from powerlab.analysis.carbon import costs
 
     return [

@@ -1,4 +1,4 @@
-"""Several devices, chosen by the words of a command line."""
+"""``--board``, ``--label`` and ``--group``: select devices of a server."""
 
 from __future__ import annotations
 
@@ -15,13 +15,18 @@ from powerlab.protocol.records import DeviceRecord
 
 def add_selector_arguments(parser: argparse._ActionsContainer) -> None:
     """Add ``--board``, ``--label`` and ``--group``, which :func:`selector_from` reads."""
-    parser.add_argument("--board", metavar="BOARD", default="", help="only of this board, as powerlab boards names it")
-    parser.add_argument("--label", metavar="LABEL", action="append", help="only with KEY=VALUE or KEY; may be repeated")
-    parser.add_argument("--group", metavar="NAME", default="", help="only of this group")
+    parser.add_argument("--board", metavar="BOARD", default="", help="only devices of this board (see powerlab boards)")
+    parser.add_argument(
+        "--label",
+        metavar="LABEL",
+        action="append",
+        help="only devices with this label, KEY=VALUE or KEY; may be repeated",
+    )
+    parser.add_argument("--group", metavar="NAME", default="", help="only devices of this group")
 
 
 def selector_from(args: argparse.Namespace) -> Selector:
-    """Return the selector that the words of the command line make; raises PowerlabError where a label is none."""
+    """Return the selector that the options give; raises PowerlabError if a label is malformed."""
     return Selector(
         board=args.board,
         labels=tuple(str(parse_label(word)) for word in args.label or ()),
@@ -30,32 +35,32 @@ def selector_from(args: argparse.Namespace) -> Selector:
 
 
 def several_from(args: argparse.Namespace) -> Selector | None:
-    """Return which of several devices a sweep is for; None where it is for one.
+    """Return the selector of a multi-device sweep; None for a sweep on one named device.
 
     Raises:
-        PowerlabError: the words contradict each other.
+        PowerlabError: the options contradict each other.
     """
     selector = selector_from(args)
     if args.any and args.each is not None:
-        raise PowerlabError("--any is one sweep and --each is several; give one of both.")
+        raise PowerlabError("--any creates one sweep and --each one per device; give only one of them.")
     several = args.any or args.each is not None
     if several and args.device is not None:
-        raise PowerlabError("--device names one device, --any and --each several; give one of these.")
+        raise PowerlabError("--device names one device, --any and --each select several; give only one of them.")
     if not several and selector != Selector():
-        raise PowerlabError("--board, --label and --group choose several devices; add --any, or --each and of what.")
+        raise PowerlabError("--board, --label and --group select several devices; add --any or --each.")
     return selector if several else None
 
 
 def found_devices(api: Client, selector: Selector) -> Sequence[DeviceRecord]:
-    """Return the devices that a selector chooses; raises PowerlabError where there is none."""
+    """Return the selected devices; raises PowerlabError if there are none."""
     found = list(api.devices(selector=selector))
     if not found:
-        raise PowerlabError(f"no device is chosen by {selector}; `powerlab devices list` shows what each has.")
+        raise PowerlabError(f"no device matches {selector}; `powerlab devices list` shows boards, labels and groups.")
     return found
 
 
 def in_common(devices: Sequence[DeviceRecord]) -> tuple[Device, Capabilities]:
-    """Return a device that can do what all of these can: the fewest cores, and the modes that every one has."""
+    """Return the common denominator of the devices: the fewest cores, and the modes that all of them have."""
     first, *others = devices
     cores = min(one.device.core_count for one in devices)
     names = [{mode.name for mode in one.capabilities.modes} for one in others]

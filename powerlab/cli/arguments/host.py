@@ -1,4 +1,4 @@
-"""``--board`` and ``--sysroot``: which device a command is about."""
+"""``--board`` and ``--sysroot``: the device that a command works on."""
 
 from __future__ import annotations
 
@@ -13,17 +13,19 @@ if TYPE_CHECKING:
 
 
 def add_host_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the two options, of which one at most may be given."""
-    which = parser.add_argument_group("where").add_mutually_exclusive_group()
+    """Add the two options, which exclude each other."""
+    which = parser.add_argument_group("device").add_mutually_exclusive_group()
     which.add_argument(
-        "--board", metavar="NAME", help="a simulated board instead of this machine (see powerlab boards)"
+        "--board", metavar="NAME", help="use a simulated board instead of this machine (see powerlab boards)"
     )
-    which.add_argument("--sysroot", metavar="DIR", type=Path, help="read sensors and set modes below DIR instead of /")
+    which.add_argument(
+        "--sysroot", metavar="DIR", type=Path, help="use DIR instead of / as the root of sensors and power modes"
+    )
 
 
 @contextmanager
 def open_host(args: argparse.Namespace) -> Iterator[Host]:
-    """Yield the device that the options name; a simulated board runs as long as the context is open.
+    """Open the device that the options name; a simulated board runs while the context is open.
 
     Raises:
         PowerlabError: there is no such board or directory.
@@ -33,6 +35,6 @@ def open_host(args: argparse.Namespace) -> Iterator[Host]:
 
     root = args.sysroot or Path("/")
     if not root.is_dir():
-        raise PowerlabError(f"--sysroot {root} is no directory; give the root of a device's file tree.")
+        raise PowerlabError(f"--sysroot {root} is not a directory; give the root of a device's file tree.")
     with opened_host(args.board, root) as host:
         yield host

@@ -1,4 +1,4 @@
-"""Files that a command writes when it has measured."""
+"""Output files, checked before a measurement starts."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from powerlab.domain.errors import PowerlabError
 
 
 def writable(option: str, file: str | None) -> Path | None:
-    """Return the path that an option names, None where it names none; refuse it now rather than after minutes.
+    """Return the path that an option names, or None; fail now rather than after minutes of measuring.
 
     Raises:
-        PowerlabError: it cannot be written.
+        PowerlabError: the file cannot be written.
     """
     if file is None:
         return None
@@ -20,6 +20,6 @@ def writable(option: str, file: str | None) -> Path | None:
         path.open("ab").close()
     except OSError as error:
         raise PowerlabError(
-            f"{option} {file} cannot be written ({error.strerror}); give a file in an existing folder of yours."
+            f"cannot write {option} {file} ({error.strerror}); choose a file in an existing, writable directory."
         ) from error
     return path

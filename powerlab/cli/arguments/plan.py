@@ -1,4 +1,4 @@
-"""A plan made from the words of a command line."""
+"""The options that describe a sweep plan."""
 
 from __future__ import annotations
 
@@ -20,52 +20,68 @@ ALL_MODES = "all"
 _LISTS = (
     ("--batch", "N,...", "1", "images per inference"),
     ("--modes", "NAME,...", "current", "power modes, or all; see powerlab modes"),
-    ("--engine", "NAME,...", "builtin", "what runs the models, or all that are installed"),
+    ("--engine", "NAME,...", "builtin", "inference engines, or all that are installed"),
     ("--precision", "NAME,...", "fp32", "number formats"),
     ("--scenario", "NAME,...", "single-stream", "single-stream, multi-stream, server, offline"),
-    ("--slices", "N,...", "1", "parts a batch is cut into, which run at the same time"),
+    ("--slices", "N,...", "1", "slices a batch is split into, run concurrently"),
 )
 _LEVELS = (
-    ("--repeats", "N", "repeats", "runs of each point, at least 3"),
-    ("--duration", "S", "duration_s", "timed seconds of a run"),
-    ("--min-inferences", "N", "min_inferences", "inferences of a run, at least"),
-    ("--warm-up", "S", "warm_up_s", "untimed seconds before it, at least"),
-    ("--longest-warm-up", "S", "longest_warm_up_s", "when to stop waiting for a steady state"),
-    ("--idle", "S", "idle_s", "seconds of the idle baselines before and after each run"),
-    ("--cool-down", "S", "cool_down_s", "seconds to wait, at most, until a run starts as warm as those before it"),
+    ("--repeats", "N", "repeats", "runs per point, at least 3"),
+    ("--duration", "S", "duration_s", "measured seconds per run"),
+    ("--min-inferences", "N", "min_inferences", "minimum inferences per run"),
+    ("--warm-up", "S", "warm_up_s", "minimum warm-up in seconds"),
+    ("--longest-warm-up", "S", "longest_warm_up_s", "maximum warm-up: stop waiting for a steady state after S seconds"),
+    ("--idle", "S", "idle_s", "seconds of idle baseline before and after each run"),
+    (
+        "--cool-down",
+        "S",
+        "cool_down_s",
+        "maximum wait in seconds for the device to return to the starting temperature of earlier runs",
+    ),
 )
 
 
 def add_plan_arguments(parser: argparse.ArgumentParser, models_help: str) -> None:
-    """Add the words that :func:`plan_from` reads: the models, and one option for each other part of a plan."""
+    """Add the options that :func:`plan_from` reads: the models, and one option for each other part of a plan."""
     parser.add_argument("models", nargs="+", metavar="MODEL", help=models_help)
-    plan = parser.add_argument_group("what is run")
+    plan = parser.add_argument_group("sweep")
     plan.add_argument("--threads", metavar="N,...", help="thread counts (default: 1 and all cores)")
     for option, metavar, default, words in _LISTS:
         plan.add_argument(option, metavar=metavar, default=default, help=f"{words} (default: {default})")
-    plan.add_argument("--spin-us", metavar="N,...", help="how long idle threads spin (default: the engine's own)")
+    plan.add_argument(
+        "--spin-us", metavar="N,...", help="microseconds that idle threads spin (default: the engine's own)"
+    )
     plan.add_argument("--cores", metavar="LIST", action="append", help="cores to use, such as 0-3; may be repeated")
-    plan.add_argument("--preparation", choices=list(Preparation), default=Preparation.OUTSIDE, help="of inputs, timed?")
-    plan.add_argument("--latency-bound-ms", metavar="MS", default="0", help="what the server scenario's p99 must hold")
-    plan.add_argument("--seed", metavar="N", default="0", help="makes the order of the runs repeatable (default: 0)")
-    care = parser.add_argument_group("how carefully")
+    plan.add_argument(
+        "--preparation",
+        choices=list(Preparation),
+        default=Preparation.OUTSIDE,
+        help="time the preparation of inputs too?",
+    )
+    plan.add_argument("--latency-bound-ms", metavar="MS", default="0", help="p99 latency bound of the server scenario")
+    plan.add_argument("--seed", metavar="N", default="0", help="seed of the shuffled run order (default: 0)")
+    care = parser.add_argument_group("rigour")
     care.add_argument("--rigour", choices=list(Rigour), default=Rigour.QUICK, help=_rigour_words())
-    care.add_argument("--until", metavar="PERCENT", default="0", help="repeat until img/s/W is known to ±PERCENT")
+    care.add_argument(
+        "--until", metavar="PERCENT", default="0", help="repeat until the 95 %% interval of img/s/W is within ±PERCENT"
+    )
     for option, metavar, name, words in _LEVELS:
         defaults = "/".join(f"{getattr(level, name):g}" for level in LEVELS.values())
         care.add_argument(option, metavar=metavar, help=f"{words} (default: {defaults})")
-    heat = parser.add_argument_group("how hot, at most")
-    heat.add_argument("--max-temperature-c", metavar="C", help="end a run that gets hotter (default: no limit)")
+    heat = parser.add_argument_group("temperature")
+    heat.add_argument(
+        "--max-temperature-c", metavar="C", help="abort a run that exceeds this temperature (default: no limit)"
+    )
     heat.add_argument(
         "--start-below-temperature-c",
         metavar="C",
-        help="wait before a run until it is cooler (default: 10 °C below the limit, where there is one)",
+        help="wait until the device is cooler before each run (default: 10 °C below the limit, if there is one)",
     )
     heat.add_argument(
         "--longest-cooling",
         metavar="S",
         default="900",
-        help="seconds to wait for that, at most; then the run fails (default: 900)",
+        help="maximum wait for that in seconds; then the run fails (default: 900)",
     )
 
 
@@ -74,15 +90,15 @@ def _rigour_words() -> str:
 
 
 def named_modes(args: argparse.Namespace) -> tuple[str, ...]:
-    """Return the power modes that the command line names; none for ``all``."""
+    """Return the power modes named by ``--modes``; an empty tuple for ``all``."""
     return () if args.modes.strip() == ALL_MODES else _words(args.modes)
 
 
 def plan_from(args: argparse.Namespace, device: Device, capabilities: Capabilities) -> SweepPlan:
-    """Return the plan; threads default to 1 and as many as every named mode has cores.
+    """Return the plan; threads default to 1 and the number of cores that every named mode has.
 
     Raises:
-        PowerlabError: a word is no number.
+        PowerlabError: an option has an invalid value.
     """
     modes = _modes(args.modes, capabilities)
     level = LEVELS[Rigour(args.rigour)]
@@ -123,7 +139,7 @@ def plan_from(args: argparse.Namespace, device: Device, capabilities: Capabiliti
 
 
 def _longest_s(level: Level, warm_up_s: float) -> float:
-    """Return when to stop waiting for a steady state: a shorter warm-up than the level's shortens that as well."""
+    """Return the maximum warm-up in s: a warm-up below the level's default scales it down as well."""
     return level.longest_warm_up_s * min(1.0, warm_up_s / level.warm_up_s)
 
 
@@ -131,14 +147,14 @@ def _celsius(option: str, text: str | None) -> float | None:
     try:
         return None if text is None else float(text.strip())
     except ValueError as error:
-        raise PowerlabError(f"{option} got {text!r}, but it must be a temperature in °C, such as 85.") from error
+        raise PowerlabError(f"invalid {option} {text!r}: give a temperature in °C, such as 85.") from error
 
 
 def _percentage(option: str, text: str) -> float:
     try:
         return float(text.strip().removesuffix("%"))
     except ValueError as error:
-        raise PowerlabError(f"{option} got {text.strip()!r}, but it must be a percentage, such as 1%.") from error
+        raise PowerlabError(f"invalid {option} {text.strip()!r}: give a percentage, such as 1%.") from error
 
 
 def _scenario(word: str) -> Scenario:
@@ -147,7 +163,7 @@ def _scenario(word: str) -> Scenario:
     except ValueError:
         names = [scenario.value for scenario in Scenario]
         raise PowerlabError(
-            f"there is no scenario {word!r}{meant(word, names)}; choose from: {', '.join(names)}."
+            f"unknown scenario {word!r}{meant(word, names)}; choose from: {', '.join(names)}."
         ) from None
 
 
@@ -176,5 +192,5 @@ def _number(option: str, text: str, kind: Callable[[str], _T]) -> _T:
     try:
         return kind(text.strip())
     except ValueError as error:
-        wanted = "an integer" if kind is int else "a number of seconds"
-        raise PowerlabError(f"{option} got {text.strip()!r}, but each of its values must be {wanted}.") from error
+        wanted = "an integer" if kind is int else "a number"
+        raise PowerlabError(f"invalid {option} value {text.strip()!r}: give {wanted}.") from error

@@ -1,4 +1,4 @@
-"""``--keep-traces``, ``--keep-events``, ``--keep-audit``: how many months the server keeps each."""
+"""``--keep-traces``, ``--keep-events``, ``--keep-audit``: retention in months."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ if TYPE_CHECKING:
 
 _WHAT = {
     "traces": "traces of runs",
-    "events": "events that live readers may still ask for",
-    "audit": "the log of who did what",
+    "events": "events of the live event stream",
+    "audit": "the audit log",
 }
 
 
 def add_keep_options(parser: argparse.ArgumentParser) -> None:
-    """Add an option for each thing that may be kept for some months only."""
+    """Add a retention option for each kind of data that may expire."""
     for kind, what in _WHAT.items():
         parser.add_argument(
-            f"--keep-{kind}", type=int, metavar="MONTHS", help=f"keep {what} for so many months (default: for good)"
+            f"--keep-{kind}", type=int, metavar="MONTHS", help=f"keep {what} for MONTHS (default: forever)"
         )
 
 
@@ -32,8 +32,8 @@ def months_to_keep(args: argparse.Namespace) -> dict[Kind, int]:
     from powerlab.store.maintenance.retention import check_months
     from powerlab.store.tables.retirement import Kind
 
-    asked = {kind: getattr(args, f"keep_{kind}") for kind in Kind}
-    found = {kind: months for kind, months in asked.items() if months is not None}
+    given = {kind: getattr(args, f"keep_{kind}") for kind in Kind}
+    found = {kind: months for kind, months in given.items() if months is not None}
     for months in found.values():
         check_months(months)
     return found

@@ -1,4 +1,4 @@
-"""``--server``: which server a command asks, and with what token."""
+"""``--server``: the server that a command talks to, and the token it sends."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def add_server_argument(parser: argparse.ArgumentParser) -> None:
         "--server",
         metavar="URL",
         default=os.environ.get("POWERLAB_SERVER", DEFAULT_SERVER),
-        help=f"the server's address (default: POWERLAB_SERVER, or {DEFAULT_SERVER})",
+        help=f"server URL (default: POWERLAB_SERVER, or {DEFAULT_SERVER})",
     )
 
 
 def connect(server: str, token: str | None = None) -> Client:
-    """Return a client that sends a token: this one, or POWERLAB_TOKEN where the environment has it."""
+    """Return a client that sends this token, or else POWERLAB_TOKEN from the environment."""
     from powerlab.client import Client
 
     return Client(server, token or os.environ.get("POWERLAB_TOKEN"))

@@ -6,14 +6,14 @@ import argparse
 
 
 def add_source_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add ``--database`` and ``--server``: where runs are read from."""
+    """Add ``--database`` and ``--server``: the source of the runs."""
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--database", metavar="PATH_OR_URL", help="a database (default: the local one)")
-    where.add_argument("--server", metavar="URL", help="a server instead of a database")
+    where.add_argument("--database", metavar="PATH_OR_URL", help="read this database (default: the local one)")
+    where.add_argument("--server", metavar="URL", help="read from a server instead")
 
 
 def add_filter_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what chooses runs."""
-    parser.add_argument("--sweep", metavar="SWEEP", help="only this sweep's runs")
-    parser.add_argument("--model", help="only this model's runs")
-    parser.add_argument("--verdict", choices=("valid", "flagged", "void", "failed"), help="only runs judged so")
+    """Add the run filters."""
+    parser.add_argument("--sweep", metavar="SWEEP", help="only runs of this sweep")
+    parser.add_argument("--model", help="only runs of this model")
+    parser.add_argument("--verdict", choices=("valid", "flagged", "void", "failed"), help="only runs with this verdict")

@@ -1,4 +1,4 @@
-"""Where a database's traces lie, as options and the environment say."""
+"""``--traces``: where the traces of a database are stored."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ if TYPE_CHECKING:
     from powerlab.store.traces.base import TraceStore
 
 
-def trace_home(named: str | None = None) -> TraceStore:
-    """Return the home of traces: the one that is named, else POWERLAB_TRACES's, else the database.
+def open_trace_store(address: str | None = None) -> TraceStore:
+    """Open the trace store at ``address``, else at POWERLAB_TRACES, else the database itself.
 
     Raises:
-        PowerlabError: there is no such home, or it cannot be used.
+        PowerlabError: the address is invalid, or the store cannot be used.
     """
     from powerlab.store.traces.registry import open_traces
 
-    address = named or os.environ.get("POWERLAB_TRACES")
-    return open_traces(address, os.environ.get("POWERLAB_TRACES_QUERY"))
+    return open_traces(address or os.environ.get("POWERLAB_TRACES"), os.environ.get("POWERLAB_TRACES_QUERY"))

@@ -1,4 +1,4 @@
-"""``powerlab agent``: the daemon, delegated to ``powerlab_agent``."""
+"""``powerlab agent``: runs ``powerlab_agent``."""
 
 from __future__ import annotations
 

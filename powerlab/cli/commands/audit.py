@@ -1,4 +1,4 @@
-"""``powerlab audit``: work out a stored run's figures again."""
+"""``powerlab audit``: recompute a stored run."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from powerlab.measure.audit.mlperf import Ruled, Ruling
 from powerlab.protocol.wire import encode
 
 DESCRIPTION = """\
-Work out everything a stored run says of itself again, from the samples and times that are stored with it: percentiles,
-throughput, power, energy, idle power, intervals, uncertainty budget, findings and verdict. Then say, rule by rule, what
-MLPerf Power would say of the run, with its figure and what would mend it.
+Recompute everything that is stored for a run from its samples and timings: percentiles, throughput, power, energy, idle
+power, intervals, uncertainty budget, findings and verdict. Then check the run against each rule of MLPerf Power, and
+say how to comply where it does not.
 """
 
 EPILOG = """\
-exit status: 0 the record gives everything that the run says, whatever MLPerf would say; 1 something differs, or the
-record is damaged; 2 there is no such run, or its record is not enough to audit it
+exit status: 0 every recomputed value equals the stored one, whatever MLPerf Power's rules say; 1 a value differs, or
+the record is damaged; 2 there is no such run, or its record is too incomplete to audit
 
 examples:
   powerlab runs list
@@ -46,9 +46,9 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser.add_argument("run_id", metavar="RUN", help="its id, or the beginning of it")
+    parser.add_argument("run_id", metavar="RUN", help="run id, or a unique prefix of it")
     add_source_arguments(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON for machines")
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -61,16 +61,16 @@ _STYLES = {Ruling.ACCEPTED: "green", Ruling.REJECTED: "red", Ruling.UNKNOWN: "ye
 _VERBS = {
     Ruling.ACCEPTED: "would accept this run",
     Ruling.REJECTED: "would reject this run",
-    Ruling.UNKNOWN: "might accept this run: the rest cannot be known here",
+    Ruling.UNKNOWN: "may accept this run; some rules cannot be checked here",
 }
 
 
 def audit(args: argparse.Namespace) -> int:
-    """Audit one run and say what was found; the exit status says whether all is as the run says."""
+    """Audit one run and print the result; the exit status says whether every stored value was confirmed."""
     if args.run_id.endswith(".ndjson") or Path(args.run_id).is_file():
         raise PowerlabError(
-            f"{args.run_id} is a results file, which holds no samples; give the id of a run in the database "
-            "(`powerlab runs list`)."
+            f"{args.run_id} is a results file, which has no samples; give the id of a run in the database "
+            "(see `powerlab runs list`)."
         )
     found = _found(args)
     if args.json:
@@ -104,10 +104,10 @@ def _report(found: Audit) -> Iterator[RenderableType]:
     measured_with = run.conditions.measured_with if run.conditions else ""
     if different and measured_with != __version__:
         yield Text(
-            f"The run was measured with powerlab {measured_with}; this is {__version__}, whose method may differ."
+            f"The run was measured with powerlab {measured_with}; this is {__version__}, whose methods may differ."
         )
     if found.mlperf_ruling is None:
-        yield Text("The record is damaged, so nothing was worked out from it.")
+        yield Text("The record is damaged, so nothing was recomputed.")
         return
     if different:
         yield Text()
@@ -119,15 +119,15 @@ def _report(found: Audit) -> Iterator[RenderableType]:
 def _sentence(found: Audit) -> Text:
     if found.equal:
         return Text(
-            f"Worked out again from {found.sample_count} samples and times: everything is as the run says.",
+            f"Recomputed from {found.sample_count} samples and timings: every stored value is confirmed.",
             style="bold green",
         )
     wrong = sum(not one.equal for one in found.compared)
-    return Text(f"{wrong} of {len(found.compared)} things are not as the run says.", style="bold red")
+    return Text(f"{wrong} of {len(found.compared)} recomputed values differ from the stored ones.", style="bold red")
 
 
 def _compared_table(compared: Sequence[Compared]) -> Table:
-    table = plain_table("what", "result", "as stored", "worked out again")
+    table = plain_table("value", "result", "stored", "recomputed")
     for one in compared:
         table.add_row(
             Text(one.what),
@@ -139,7 +139,7 @@ def _compared_table(compared: Sequence[Compared]) -> Table:
 
 
 def _mlperf_table(rules: Sequence[Ruled]) -> Table:
-    table = plain_table("rule", "ruling", "asks for", "this run")
+    table = plain_table("rule", "ruling", "requirement", "this run")
     for one in rules:
         figure = Text(one.figure)
         if one.mend:

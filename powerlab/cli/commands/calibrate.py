@@ -1,4 +1,4 @@
-"""``powerlab calibrate``: find out how late the power sensors are, and keep it for sweeps."""
+"""``powerlab calibrate``: measure the lag of the power sensors, and store it for sweeps."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from powerlab.measure.recording.rails import Meter
 from powerlab.sweep.meter import LONGEST_WATCH_S, choose_meter, watched_meter
 
 DESCRIPTION = """\
-Switch a load on and off at odd moments while every rail of the board's power is recorded, and find out how late each
-rail's readings are, with its uncertainty. Sweeps of this board, under this kernel, correct their readings by it from
-then on. Fix the clocks first where that is possible (powerlab modes): clocks that rise slowly look like a late sensor.
+Measure the lag of every power rail, with its uncertainty, by switching a load on and off at random times. Later sweeps
+of this board under this kernel correct their readings for it. Lock the clocks first if you can (powerlab modes): clocks
+that ramp up slowly look like sensor lag.
 """
 
 EPILOG = """\
-exit status: 0 done; 1 no rail follows the load, and nothing is kept; 2 the request cannot be carried out
+exit status: 0 success; 1 no rail follows the load, so nothing is stored; 2 invalid request
 
 examples:
   powerlab calibrate
@@ -44,10 +44,10 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     add_host_arguments(parser)
-    parser.add_argument("--cycles", metavar="N", type=int, default=8, help="how often the load goes on (default: 8)")
-    parser.add_argument("--seed", metavar="N", type=int, default=0, help="seed of the odd moments (default: 0)")
-    parser.add_argument("--forget", action="store_true", help="remove what is kept, and measure nothing")
-    parser.add_argument("--json", action="store_true", help="print JSON for machines")
+    parser.add_argument("--cycles", metavar="N", type=int, default=8, help="number of load steps (default: 8)")
+    parser.add_argument("--seed", metavar="N", type=int, default=0, help="seed of the random times (default: 0)")
+    parser.add_argument("--forget", action="store_true", help="delete the stored calibration and measure nothing")
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -55,25 +55,25 @@ def run(args: argparse.Namespace) -> int:
     return forget(args) if args.forget else calibrate(args)
 
 
-_FEWEST_CYCLES, _MOST_CYCLES = 4, 200
+_MIN_CYCLES, _MAX_CYCLES = 4, 200
 
 
 def calibrate(args: argparse.Namespace) -> int:
-    """Run the load, print what was seen, and keep it; returns the exit status."""
-    if not _FEWEST_CYCLES <= args.cycles <= _MOST_CYCLES:
+    """Run the step load, print and store the lags, and return the exit status."""
+    if not _MIN_CYCLES <= args.cycles <= _MAX_CYCLES:
         raise PowerlabError(
-            f"--cycles is {args.cycles}; give {_FEWEST_CYCLES} to {_MOST_CYCLES}: the lag is the mean over that many"
-            " edges of the load."
+            f"invalid --cycles {args.cycles}: give {_MIN_CYCLES} to {_MAX_CYCLES}; the lag is the mean over that many"
+            " load steps."
         )
     with orderly_ends(), open_host(args) as host:
         host.controller.recover()
         device = host.device()
         stated = choose_meter(host.sysroot, host.capabilities(), SAMPLE_PERIOD_S)
         if not stated.rails:
-            raise PowerlabError("no power source can be read here; `powerlab doctor` says what to do about it.")
+            raise PowerlabError("no power source can be read here; `powerlab doctor` says what to do.")
         meter = watched_meter(stated, LONGEST_WATCH_S)
         load = StepLoad(threads=device.core_count, cycles=args.cycles, level_s=level_s(meter), seed=args.seed)
-        print(f"powerlab: the load goes on {load.cycles} times, about {load.expected_s:.0f} s.", file=sys.stderr)
+        print(f"powerlab: {load.cycles} load steps, about {load.expected_s:.0f} s.", file=sys.stderr)
         lags = _as_stated(stated, measured_lags(meter, load))
     calibration = Calibration(
         board=device.board,
@@ -90,32 +90,32 @@ def calibrate(args: argparse.Namespace) -> int:
         print(msgspec.json.format(msgspec.json.encode(calibration), indent=2).decode())
     else:
         _print(lags)
-    print(_what_becomes_of_it(path, found=found), file=sys.stderr)
+    print(_outcome(path, found=found), file=sys.stderr)
     return EXIT_OK if found else EXIT_INCOMPLETE
 
 
 def forget(args: argparse.Namespace) -> int:
-    """Remove what is kept of a device."""
+    """Delete the stored calibration of a device."""
     with open_host(args) as host:
         path = place(host.device(), host.sysroot)
     try:
         path.unlink()
     except FileNotFoundError:
-        print(f"powerlab: there is no calibration in {path}.", file=sys.stderr)
+        print(f"powerlab: no calibration is stored in {path}.", file=sys.stderr)
     except OSError as error:
-        raise PowerlabError(f"the calibration {path} cannot be removed ({error.strerror}).") from error
+        raise PowerlabError(f"cannot delete the calibration {path} ({error.strerror}).") from error
     else:
-        print(f"powerlab: {path} is removed; sweeps take readings as they come again.", file=sys.stderr)
+        print(f"powerlab: deleted {path}; sweeps no longer correct for sensor lag.", file=sys.stderr)
     return EXIT_OK
 
 
 def _as_stated(stated: Meter, lags: Sequence[RailLag]) -> tuple[RailLag, ...]:
-    """Return the lags with the rails as their sources describe them, by which a sweep knows them again."""
+    """Return the lags with the rails as their sources describe them, by which a sweep finds them."""
     return tuple(replace(lag, rail=rail) for lag, rail in zip(lags, stated.rails, strict=True))
 
 
 def _print(lags: Sequence[RailLag]) -> None:
-    table = plain_table("rail", "lag ms", "rise ms", "new value every ms", "step W", "edges", "figures are")
+    table = plain_table("rail", "lag ms", "rise ms", "update period ms", "step W", "edges", "provenance")
     for lag in lags:
         table.add_row(
             lag.rail.key,
@@ -146,7 +146,7 @@ def _in_ms(seconds: float | None) -> str:
     return ABSENT if seconds is None else format_number(1e3 * seconds, 3)
 
 
-def _what_becomes_of_it(path: Path, *, found: bool) -> str:
+def _outcome(path: Path, *, found: bool) -> str:
     if not found:
-        return "powerlab: no rail follows the load, so there is nothing to keep; `powerlab doctor` shows the sensors."
-    return f"powerlab: kept in {path}; sweeps of this board under this kernel use it (--forget removes it)."
+        return "powerlab: no rail follows the load, so nothing was stored; `powerlab doctor` lists the sensors."
+    return f"powerlab: stored in {path}; sweeps of this board under this kernel use it (--forget deletes it)."

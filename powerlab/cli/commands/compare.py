@@ -1,4 +1,4 @@
-"""``powerlab compare``: which differences between points are real."""
+"""``powerlab compare``: which differences between points are significant."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from powerlab.domain.quantity import METRICS
 from powerlab.domain.sweep import Point
 
 DESCRIPTION = """\
-Compare points by the ratio of their figures. A difference is claimed only where the 95 % interval of the ratio excludes
-1. What one sensor does to both points cancels in the ratio; the scatter between repeats does not. One sweep: the best
-point against all others. Two sweeps: each point of the second against the same point of the first.
+Compare points by the ratios of their metrics. A difference is significant only if the 95 % interval of the ratio excludes
+1. Errors of a sensor that both points share cancel in the ratio; scatter between repeats does not. With one sweep, the
+best point is compared with all others; with two, each point of the second with the same point of the first.
 """
 
 EPILOG = """\
-exit status: 0 compared; 2 there is no such sweep, or nothing in it can be compared
+exit status: 0 success; 2 there is no such sweep, or it has nothing to compare
 
-A SWEEP is an identifier or its first digits (`powerlab sweep list`), or a file that `powerlab profile` wrote. Of
-several comparisons of one metric, only those are claimed that hold together at 95 % (Holm, 1979). Figures of
-different provenance are shown side by side, without a ratio.
+A SWEEP is an id or a unique prefix of one (see `powerlab sweep list`), or a results file of `powerlab profile`. Several
+comparisons of one metric are corrected for multiple testing (Holm, 1979). Figures of different provenance are listed
+without a ratio.
 
 examples:
-  powerlab compare SWEEP                       the best point against the others
-  powerlab compare SWEEP --by engine           each engine against the first, all else alike
+  powerlab compare SWEEP                       best point against the others
+  powerlab compare SWEEP --by engine           each engine against the first, all else equal
   powerlab compare BEFORE AFTER --metric energy_per_image_j
-  powerlab compare ONE OTHER --ignore mode     points of different power modes against each other
+  powerlab compare ONE OTHER --ignore mode     match points across power modes
 """
 
 
@@ -47,13 +47,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.add_argument("sweeps", nargs="+", metavar="SWEEP", help="one sweep or two")
     parser.add_argument(
-        "--metric", metavar="NAME", action="append", default=[], help="what to compare (default: what has a best point)"
+        "--metric",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="metric to compare; may be repeated (default: all that have a best point)",
     )
-    parser.add_argument("--by", metavar="DIMENSION", help="within one sweep, compare along this dimension alone")
+    parser.add_argument("--by", metavar="DIMENSION", help="within one sweep, compare along this dimension only")
     parser.add_argument(
-        "--ignore", metavar="DIMENSION", action="append", default=[], help="between two sweeps, let points differ in it"
+        "--ignore",
+        metavar="DIMENSION",
+        action="append",
+        default=[],
+        help="between two sweeps, match points that differ in this dimension; may be repeated",
     )
-    parser.add_argument("--json", action="store_true", help="print JSON for machines")
+    parser.add_argument("--json", action="store_true", help="print JSON")
     add_source_arguments(parser)
 
 
@@ -63,14 +71,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def compare(args: argparse.Namespace) -> int:
-    """Compare one sweep's points or two sweeps'; returns the exit status.
+    """Compare points within a sweep or between two; returns the exit status.
 
     Raises:
-        PowerlabError: there is no such sweep, metric or dimension, or nothing that can be compared.
+        PowerlabError: there is no such sweep, metric or dimension, or nothing to compare.
     """
     names = _metrics(args.metric)
     if len(args.sweeps) > 2:
-        raise PowerlabError(f"{len(args.sweeps)} sweeps are too many; name one, or two to compare them.")
+        raise PowerlabError(f"{len(args.sweeps)} sweeps are too many; name one or two.")
     sweeps = [find_sweep(word, args) for word in args.sweeps]
     _check_options(args, sweeps)
     matches = [match for name in names for match in _matches(args, sweeps, name)]
@@ -85,18 +93,18 @@ def compare(args: argparse.Namespace) -> int:
 
 
 def show_matches(matches: Sequence[Match], heading: tuple[str, str]) -> None:
-    """Print a table a metric: both figures, their ratio, and what may be said of it.
+    """Print one table per metric: both figures, their ratio, and the verdict.
 
     Args:
-        matches: what to show.
-        heading: what the first and the second point of every match are called.
+        matches: the comparisons.
+        heading: column headings of the first and the second point.
     """
     console = table_console()
     name_of = varying(side.point for match in matches for side in (match.one, match.other))
     for name in dict.fromkeys(match.metric for match in matches):
         kind = METRICS[name]
-        console.print(f"{kind.title} ({kind.unit}, {'more' if kind.higher_is_better else 'less'} is better)")
-        table = plain_table(heading[0], "figure", heading[1], "figure", "ratio, 95 %", "the first is")
+        console.print(f"{kind.title} ({kind.unit}, {'higher' if kind.higher_is_better else 'lower'} is better)")
+        table = plain_table(heading[0], "figure", heading[1], "figure", "ratio (95 % CI)", "verdict")
         for match in matches:
             if match.metric == name:
                 table.add_row(*_row(match, name_of))
@@ -107,13 +115,13 @@ def show_matches(matches: Sequence[Match], heading: tuple[str, str]) -> None:
 
 
 def _caveats(matches: Sequence[Match]) -> list[str]:
-    """Return what a reader must know beside the tables."""
+    """Return the caveats below the tables."""
     ratios = [match.ratio for match in matches if match.ratio is not None]
     said = []
     if len(matches) > len({match.metric for match in matches}):
-        said.append("Claimed is what holds at 95 % together with all other claims about the same metric (Holm, 1979).")
+        said.append("Verdicts are corrected for multiple comparisons per metric (Holm, 1979).")
     if any(not ratio.paired for ratio in ratios):
-        said.append("Some points have no repeats in common: what changed on the device between them is in their ratio.")
+        said.append("Some points share no repeats, so their ratio includes any drift of the device between them.")
     return said
 
 
@@ -134,16 +142,16 @@ def _metrics(names: Sequence[str]) -> tuple[str, ...]:
     for name in names:
         if name not in METRICS:
             raise PowerlabError(
-                f"there is no metric {name!r}{meant(name, list(METRICS))}; choose from: {', '.join(METRICS)}."
+                f"unknown metric {name!r}{meant(name, list(METRICS))}; choose from: {', '.join(METRICS)}."
             )
     return tuple(names) or tuple(GOALS.values())
 
 
 def _check_options(args: argparse.Namespace, sweeps: Sequence[SweepRuns]) -> None:
     if args.by is not None and len(sweeps) > 1:
-        raise PowerlabError("--by compares within one sweep; name one, or use --ignore between two.")
+        raise PowerlabError("--by compares within one sweep; name only one, or use --ignore to compare two.")
     if args.ignore and len(sweeps) == 1:
-        raise PowerlabError("--ignore is for two sweeps; name a second one, or use --by within one.")
+        raise PowerlabError("--ignore compares two sweeps; name a second one, or use --by within one.")
 
 
 def _matches(args: argparse.Namespace, sweeps: Sequence[SweepRuns], name: str) -> tuple[Match, ...]:
@@ -164,13 +172,13 @@ def _heading(args: argparse.Namespace, sweeps: Sequence[SweepRuns]) -> tuple[str
 def _nothing(sweeps: Sequence[SweepRuns]) -> str:
     if len(sweeps) == 2:
         return (
-            "no point of one sweep is in the other; say with --ignore in which dimension they may differ, such as mode."
+            "the sweeps have no point in common; use --ignore to match points that differ in a dimension, such as mode."
         )
-    return "the sweep has no two points with usable figures to compare; `powerlab runs list --sweep` shows its runs."
+    return "the sweep has fewer than two points with usable figures; `powerlab runs list --sweep` shows its runs."
 
 
 def match_document(match: Match) -> dict[str, Any]:
-    """Return a match as values that JSON can hold, without the runs, which the store has."""
+    """Return a comparison as JSON-compatible values, without its runs."""
     sides = {
         title: {
             "sweep_id": side.runs[0].sweep_id,

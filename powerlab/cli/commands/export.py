@@ -19,10 +19,10 @@ from powerlab.domain.errors import PowerlabError
 DESCRIPTION = "Write stored runs, or the traces of a sweep or run, to a file or to standard output."
 
 EPILOG = """\
-exit status: 0 written; 2 the file cannot be written, or the database or server cannot be used
+exit status: 0 success; 2 the file cannot be written, or the database or server cannot be used
 
-CSV and Parquet have a row a figure, with unit, 95 % interval and provenance, or with --traces a row a sample; NDJSON a
-JSON document a run, or a chunk of samples. The columns: docs/exports.md.
+CSV and Parquet have one row per metric, with unit, 95 % interval and provenance, or with --traces one row per sample.
+NDJSON has one document per run, or per chunk of samples. docs/exports.md lists the columns.
 
 examples:
   powerlab export --output runs.csv
@@ -35,9 +35,9 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.add_argument("--format", choices=("csv", "ndjson", "parquet"), default="csv", help="default: csv")
-    parser.add_argument("--output", metavar="FILE", help="where to (default: standard output)")
-    parser.add_argument("--traces", action="store_true", help="what was recorded, instead of the figures")
-    parser.add_argument("--run", metavar="RUN", dest="run_id", help="only this run's traces")
+    parser.add_argument("--output", metavar="FILE", help="output file (default: standard output)")
+    parser.add_argument("--traces", action="store_true", help="export the recorded traces instead of the metrics")
+    parser.add_argument("--run", metavar="RUN", dest="run_id", help="only traces of this run (with --traces)")
     add_filter_arguments(parser)
     add_source_arguments(parser)
 
@@ -52,15 +52,15 @@ T = TypeVar("T")
 
 
 def export(args: argparse.Namespace) -> int:
-    """Write what is asked for.
+    """Export runs or traces.
 
     Raises:
         PowerlabError: the file cannot be written, the source cannot be used, or the options contradict each other.
     """
     if args.run_id is not None and not args.traces:
-        raise PowerlabError("--run is for --traces; `powerlab runs show RUN --json` prints one run.")
+        raise PowerlabError("--run needs --traces; to print one run, use `powerlab runs show RUN --json`.")
     if args.traces and (args.model or args.verdict):
-        raise PowerlabError("--traces are chosen by --sweep or --run alone; leave out --model and --verdict.")
+        raise PowerlabError("--traces can only be filtered by --sweep or --run; omit --model and --verdict.")
     parts = _from_server(args) if args.server is not None else _from_database(args)
     if args.output is None:
         _write(sys.stdout.buffer, parts)
@@ -70,7 +70,7 @@ def export(args: argparse.Namespace) -> int:
             _write(file, parts)
     except OSError as error:
         raise PowerlabError(
-            f"--output {args.output} cannot be written ({error.strerror}); give a file in an existing folder of yours."
+            f"cannot write --output {args.output} ({error.strerror}); choose a file in an existing, writable directory."
         ) from error
     return 0
 
@@ -82,13 +82,13 @@ def _write(file: BinaryIO, parts: Iterable[bytes]) -> None:
 
 
 def _begun(parts: Iterator[T]) -> Iterator[T]:
-    """Ask for the first one now: a database or server that cannot be used must leave nothing half written."""
+    """Fetch the first part now, so that a failing database or server leaves no partial file."""
     first = next(parts, None)
     return parts if first is None else chain((first,), parts)
 
 
 def _from_server(args: argparse.Namespace) -> Iterator[bytes]:
-    """Let the server write; what arrives is passed on."""
+    """Pass on what the server exports."""
     chosen = {"format": args.format, "sweep_id": args.sweep, "run_id": args.run_id}
     chosen |= {"model": args.model, "verdict": args.verdict}
     fields = urlencode({name: value for name, value in chosen.items() if value is not None})

@@ -1,4 +1,4 @@
-"""``powerlab runs``: look at stored runs."""
+"""``powerlab runs``: list and show stored runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from powerlab.analysis.dimensions import in_words
 from powerlab.analysis.surroundings import surroundings
 from powerlab.cli import EXIT_OK
 from powerlab.cli.arguments.carbon_and_cost import add_factor_arguments, factors_from
-from powerlab.cli.arguments.carbon_and_cost import in_words as in_words_of
+from powerlab.cli.arguments.carbon_and_cost import in_words as cost_lines
 from powerlab.cli.arguments.stored_runs import add_filter_arguments, add_source_arguments
 from powerlab.cli.output.console import identified, plain_table, print_neatly, table_console
 from powerlab.cli.output.sweep_table import ABSENT, format_figure, format_number
@@ -22,10 +22,10 @@ from powerlab.domain.quantity import METRICS
 from powerlab.domain.run import Contribution
 from powerlab.protocol.wire import encode
 
-DESCRIPTION = "List stored runs, or show one with its figures, intervals, provenance and findings."
+DESCRIPTION = "List stored runs, or show one with its metrics, intervals, provenance and findings."
 
 EPILOG = """\
-exit status: 0 done; 2 there is no such run, or the database or server cannot be used
+exit status: 0 success; 2 there is no such run, or the database or server cannot be used
 
 examples:
   powerlab runs list --sweep SWEEP
@@ -40,20 +40,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(metavar="ACTION", dest="action", required=True)
     listed = actions.add_parser(
         "list",
-        help="in the order in which they arrived",
-        description="List stored runs in the order in which they arrived.",
+        help="list runs, oldest first",
+        description="List stored runs in order of arrival.",
     )
     add_filter_arguments(listed)
     show = actions.add_parser(
         "show",
-        help="one run",
-        description="Show one run with its figures, provenance and findings, and what its intervals are made of.",
+        help="show one run",
+        description="Show one run with its metrics, provenance, findings and uncertainty budget.",
     )
-    show.add_argument("run_id", metavar="RUN", help="its id, or the beginning of it")
+    show.add_argument("run_id", metavar="RUN", help="run id, or a unique prefix of it")
     add_factor_arguments(show)
     for action in (listed, show):
         add_source_arguments(action)
-        action.add_argument("--json", action="store_true", help="print JSON for machines")
+        action.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def list_all(args: argparse.Namespace) -> int:
-    """Print a line a run."""
+    """Print one row per run."""
     runs = stored_runs(args)
     if args.json:
         print(encode(list(runs)).decode())
@@ -99,7 +99,7 @@ def show(args: argparse.Namespace) -> int:
         table.add_row(kind.title, format_figure(metric), kind.unit, metric.provenance)
     print_neatly(table_console(), table)
     print("power: none" if run.total is None else f"power: {' + '.join(run.total.rails)}, {run.total.scope}")
-    for line in in_words_of(asked):
+    for line in cost_lines(asked):
         print(line)
     if run.conditions is not None and run.conditions.traces_shed:
         print(f"traces: {run.conditions.traces_shed}")
@@ -111,16 +111,16 @@ def show(args: argparse.Namespace) -> int:
 
 
 def print_budget(budget: Sequence[Contribution]) -> None:
-    """Print what the intervals of power and energy are made of: standard uncertainties and shares of the variance."""
+    """Print the uncertainty budget of power and energy: standard uncertainties and shares of the variance."""
     found = rows_by_source(budget)
     metrics = [metric for metric in SHOWN if any(metric in row.cells for row in found)]
     headings = (f"{SHOWN[metric].lower()} {METRICS[metric].unit}" for metric in metrics)
-    table = plain_table("uncertainty", "from", "type", *headings)
+    table = plain_table("contribution", "source", "type", *headings)
     for row in found:
         table.add_row(row.effect, row.origin, row.kind, *(_share(row.cells.get(metric)) for metric in metrics))
     print()
     print_neatly(table_console(), table)
-    print(f"These are standard uncertainties and their shares of the variance; --json has them rail by rail. {RULE}")
+    print(f"Values are standard uncertainties with their share of the variance; --json lists them per rail. {RULE}")
     for metric in metrics:
         print(limit(budget, metric))
 

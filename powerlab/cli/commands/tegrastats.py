@@ -1,4 +1,4 @@
-"""``powerlab tegrastats``: power and energy of each rail in a recorded log."""
+"""``powerlab tegrastats``: summarise a recorded tegrastats log."""
 
 from __future__ import annotations
 
@@ -16,35 +16,34 @@ if TYPE_CHECKING:
 _LONGEST_INTERVAL_MS = 3_600_000.0
 
 DESCRIPTION = """\
-Say what a recorded log of NVIDIA's tegrastats holds: mean, least and most power of each rail, and its energy with a
-95 % interval.
+Summarise a log of NVIDIA's tegrastats: mean, minimum and maximum power of each rail, and its energy with a 95 % interval.
 
-Only the present power of a line is used, never the average behind the slash. Dates at the head of lines are a wall
-clock's: they tell how far apart lines are, and where they jump the log is split.
+Only the instantaneous power is used, not the average after the slash. The dates at the start of lines are wall-clock
+time; they give the sampling interval, and the log is split where they jump.
 """
 
 EPILOG = """\
 examples:
   sudo tegrastats --interval 100 --logfile run.log     record on the board
-  powerlab tegrastats run.log --interval-ms 100        summarise anywhere
+  powerlab tegrastats run.log --interval-ms 100        summarise on any machine
   powerlab tegrastats run.log --json | jq .rails
 
 exit status:
   0  the summary was printed
-  2  the file is no log of tegrastats, or does not tell how far apart its lines are
+  2  the file is not a tegrastats log, or its sampling interval is unknown
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser.add_argument("file", metavar="FILE", type=Path, help="what tegrastats printed")
+    parser.add_argument("file", metavar="FILE", type=Path, help="log file")
     parser.add_argument(
         "--interval-ms",
         metavar="N",
         type=time_up_to(_LONGEST_INTERVAL_MS, "ms"),
-        help="the --interval tegrastats was run with (default: from the dates of the lines)",
+        help="the --interval of tegrastats (default: from the dates in the log)",
     )
-    parser.add_argument("--json", action="store_true", help="print JSON for machines")
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -55,7 +54,9 @@ def run(args: argparse.Namespace) -> int:
         with args.file.open(encoding="utf-8", errors="replace") as lines:
             summary = summarise_log(lines, None if args.interval_ms is None else args.interval_ms * 1e-3)
     except OSError as error:
-        raise PowerlabError(f"{args.file} cannot be read: {error.strerror or error}; give a log's file.") from None
+        raise PowerlabError(
+            f"cannot read {args.file}: {error.strerror or error}; give a tegrastats log file."
+        ) from None
     except PowerlabError as error:
         raise PowerlabError(f"{args.file}: {error}") from None
     if args.json:
@@ -99,12 +100,12 @@ def _print(summary: Summary) -> None:
 
     console = table_console()
     for part in summary.parts:
-        known = "their dates" if part.dated else "what was stated"
-        apart = f", {part.interval_s:.4g} s apart by {known}" if len(part.lines) > 1 else ""
-        console.print(f"{len(part.lines)} lines over {part.duration_s:.4g} s{apart}")
+        origin = "from the dates" if part.dated else "as given"
+        interval = f", interval {part.interval_s:.4g} s ({origin})" if len(part.lines) > 1 else ""
+        console.print(f"{len(part.lines)} lines over {part.duration_s:.4g} s{interval}")
     if summary.skipped:
-        console.print(f"{summary.skipped} lines are not tegrastats' and were skipped")
-    table = plain_table("rail", "mean W", "least W", "most W", "energy J")
+        console.print(f"{summary.skipped} lines skipped: not tegrastats output")
+    table = plain_table("rail", "mean W", "min W", "max W", "energy J")
     for name, found in summary.rails.items():
         energy = Metric(
             name="energy_j", value=found.energy_j, low=found.low_j, high=found.high_j, provenance=Provenance.MEASURED

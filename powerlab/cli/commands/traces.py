@@ -1,4 +1,4 @@
-"""``powerlab traces``: traces in files instead of in the database."""
+"""``powerlab traces``: store traces in files instead of the database."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from powerlab.cli import EXIT_INCOMPLETE, EXIT_OK
-from powerlab.cli.arguments.trace_store import trace_home
+from powerlab.cli.arguments.trace_store import open_trace_store
 from powerlab.cli.stored.runs import open_existing
 from powerlab.domain.errors import PowerlabError
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from powerlab.store.traces.parquet import ParquetTraceStore
 
 DESCRIPTION = """\
-Keep traces as Parquet files in a folder or in S3-compatible object storage. A server started with the same --traces
-writes there what arrives, and puts small files together every hour; docs/guides/scale.md says when that is worth it.
+Store traces as Parquet files in a directory or in S3-compatible object storage. A server started with the same --traces
+writes new traces there and compacts small files every hour; docs/guides/scale.md says when that pays off.
 """
 
 EPILOG = """\
-exit status: 0 done; 1 done, but some samples are damaged: what they are is said, and nothing of them is changed;
-2 the request cannot be carried out, one sentence says why
+exit status: 0 success; 1 completed, but some damaged samples were reported and left unchanged; 2 invalid request, a
+message says why
 
 environment:
-  POWERLAB_DATABASE         the database, unless --database says so
-  POWERLAB_TRACES           where traces lie, unless --traces says so
+  POWERLAB_DATABASE         database (overridden by --database)
+  POWERLAB_TRACES           trace store (overridden by --traces)
   AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY
-                            the keys of object storage
+                            credentials of the object storage
 
 examples:
   powerlab traces move --database /srv/powerlab/powerlab.db --traces file:///srv/powerlab/traces
@@ -46,25 +46,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(metavar="ACTION", dest="action", required=True)
     move = actions.add_parser(
         "move",
-        help="move the traces that lie in the database into files",
-        description="Move traces out of the database, run by run, each held against its SHA-256. It may be stopped and "
-        "started again, while a server is running.",
+        help="move traces from the database into files",
+        description="Move traces from the database into files, run by run, verifying SHA-256 checksums. Safe to interrupt "
+        "and repeat, also while a server is running.",
     )
     compact = actions.add_parser(
         "compact",
-        help="put small files together and remove what nobody needs",
-        description="Put each device's small files of a month together, and remove files that no run in the database "
-        "refers to. A server does it every hour; several at once do no harm.",
+        help="merge small files and delete unreferenced ones",
+        description="Merge each device's small files of a month, and delete files that no run in the database refers to. "
+        "A server does this every hour; concurrent runs are safe.",
     )
     compact.add_argument(
         "--grace",
         type=float,
         default=3600.0,
         metavar="SECONDS",
-        help="how long files are kept that nobody refers to, for readers that still do (default: 3600)",
+        help="how long to keep unreferenced files for readers that still use them (default: 3600)",
     )
     for action in (move, compact):
-        action.add_argument("--database", metavar="PATH_OR_URL", help="the database whose traces they are")
+        action.add_argument("--database", metavar="PATH_OR_URL", help="database (default: the local one)")
         action.add_argument(
             "--traces", metavar="URL", help="file:///FOLDER or s3://BUCKET/PREFIX?endpoint=URL&region=NAME"
         )
@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def move_all(args: argparse.Namespace) -> int:
-    """Move traces out of the database."""
+    """Move traces from the database into files."""
     with _opened(args) as (store, home):
         from powerlab.store.traces.relocation import move
 
@@ -96,9 +96,9 @@ def move_all(args: argparse.Namespace) -> int:
 
 
 def compact_all(args: argparse.Namespace) -> int:
-    """Put small files together."""
+    """Merge small files."""
     if not 0 <= args.grace < math.inf:
-        raise PowerlabError(f"--grace is {args.grace}; give a number of seconds, at least 0.")
+        raise PowerlabError(f"invalid --grace {args.grace}: give a number of seconds, 0 or more.")
     with _opened(args) as (store, home):
         from powerlab.store.traces.compaction import compact
 
@@ -106,8 +106,8 @@ def compact_all(args: argparse.Namespace) -> int:
         for file in done.damaged:
             print(f"{file} is missing or damaged; restore it from a backup")
         print(
-            f"{home.objects.address}: {done.merged_count} files put together into {done.made_count}, "
-            f"{done.removed_count} removed"
+            f"{home.objects.address}: {done.merged_count} files merged into {done.made_count}, "
+            f"{done.removed_count} deleted"
         )
         return EXIT_INCOMPLETE if done.damaged else EXIT_OK
 
@@ -115,13 +115,11 @@ def compact_all(args: argparse.Namespace) -> int:
 @contextmanager
 def _opened(args: argparse.Namespace) -> Iterator[tuple[Store, ParquetTraceStore]]:
     if importlib.util.find_spec("sqlalchemy") is None:
-        raise PowerlabError("a database needs the server extra; install `powerlab[server,scale]`.")
-    home = trace_home(args.traces)
+        raise PowerlabError("this needs the server extra; run `pip install 'powerlab[server,scale]'`.")
+    home = open_trace_store(args.traces)
     with closing(open_existing(args.database or os.environ.get("POWERLAB_DATABASE"))) as store:
         from powerlab.store.traces.parquet import ParquetTraceStore
 
         if not isinstance(home, ParquetTraceStore):
-            raise PowerlabError(
-                "these traces lie in the database; say where files are, with --traces or POWERLAB_TRACES."
-            )
+            raise PowerlabError("no trace store for files is configured; set --traces or POWERLAB_TRACES.")
         yield store, home

@@ -1,4 +1,4 @@
-"""Where tables are printed."""
+"""The console, and tables that fit it."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from rich.text import Text
 
 _FILE_WIDTH = 140
 _ID_LENGTH = 36
-_END_BLANKS = re.compile(r" +(?=(\x1b\[[0-9;]*m)*$)")
+_TRAILING_BLANKS = re.compile(r" +(?=(\x1b\[[0-9;]*m)*$)")
 
 
 def table_console() -> Console:
-    """Return standard output; where it is no terminal, and so has no width of its own, wide enough for every table.
+    """Return a console on standard output; if that is not a terminal, it is wide enough for every table.
 
-    Names that users and files give are printed as they are, brackets and colons too.
+    Names from users and files are printed verbatim, including brackets and colons.
     """
     console = Console(markup=False, emoji=False)
     if not console.is_terminal:
@@ -26,15 +26,15 @@ def table_console() -> Console:
 
 
 def print_neatly(console: Console, *parts: RenderableType) -> None:
-    """Print parts, one below the other, without blanks at the ends of lines, styled ones included."""
+    """Print parts one below the other, without trailing blanks."""
     with console.capture() as captured:
         for part in parts:
             console.print(part)
-    console.file.write("".join(f"{_END_BLANKS.sub('', line)}\n" for line in captured.get().splitlines()))
+    console.file.write("".join(f"{_TRAILING_BLANKS.sub('', line)}\n" for line in captured.get().splitlines()))
 
 
 def plain_table(*headings: str) -> Table:
-    """Return a table without lines; on a narrow terminal cells go to a second line, and no heading is cut.
+    """Return a table without rules; on a narrow terminal cells wrap, and no heading is cut.
 
     The column of runs or of sweeps holds :func:`identified` cells and keeps its width.
     """
@@ -46,5 +46,5 @@ def plain_table(*headings: str) -> Table:
 
 
 def identified(identifier: str, words: str) -> Text:
-    """Return a cell with an identifier on one line, so that it can be copied, and below it what it stands for."""
+    """Return a cell with an identifier on one line, so that it can be copied, and its description below."""
     return Text("\n".join((identifier, *textwrap.wrap(words, _ID_LENGTH))))

@@ -1,4 +1,4 @@
-"""The pieces ``powerlab doctor`` lays its report out with."""
+"""Report pages of sections and tables, as ``powerlab doctor`` prints them."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _WIDTH = 100
 
 
 class Page:
-    """A report that is written from top to bottom, at most 100 columns wide and without blanks at the ends of lines."""
+    """A report printed from top to bottom, at most 100 columns wide, without trailing blanks."""
 
     def __init__(self, console: Console | None = None) -> None:
-        """Write to a console, standard output unless another one is given."""
+        """Write to a console; standard output by default."""
         self._console = console or table_console()
         self._console.width = min(self._console.width, _WIDTH)
 
@@ -35,16 +35,16 @@ class Page:
         self.show(Padding(Text(sentence), (0, 0, 0, 2)))
 
     def show(self, *parts: RenderableType) -> None:
-        """Write anything, a part below the other."""
+        """Write parts one below the other."""
         print_neatly(self._console, *parts)
 
     def command(self, words: Text) -> None:
-        """Write a line that is not wrapped, so that a command in it can be copied."""
+        """Write a line without wrapping, so that a command in it can be copied."""
         self._console.print(words, soft_wrap=True)
 
 
 def pairs(lines: Mapping[str, str]) -> Table:
-    """Return a table of names and what they are."""
+    """Return a two-column table of names and values."""
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True)
     for name, value in lines.items():
@@ -53,12 +53,12 @@ def pairs(lines: Mapping[str, str]) -> Table:
 
 
 def by_state(entries: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return entries with what works first and what is absent last."""
+    """Return entries with available ones first and absent ones last."""
     return sorted(entries, key=lambda entry: _ORDER.index(entry["availability"]))
 
 
 def states(entries: Iterable[Mapping[str, Any]], name: str) -> Table:
-    """Return a table of what was looked for and what was found: ``name`` is the key of an entry's name."""
+    """Return a table of probe results; ``name`` is the key of an entry's name."""
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)
@@ -72,7 +72,7 @@ def states(entries: Iterable[Mapping[str, Any]], name: str) -> Table:
 
 
 def figures(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    """Return a table of figures: the first column in full, on several lines where it must be."""
+    """Return a table of figures; only the first column wraps."""
     table = Table(box=None, pad_edge=True, header_style="dim")
     for index, heading in enumerate(headings):
         table.add_column(heading, overflow="fold", no_wrap=index > 0)
@@ -82,7 +82,7 @@ def figures(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
 
 
 def scaled(value: float, unit: str) -> str:
-    """Write a small figure with the prefix that suits it: 0.000061 J is 61 µJ."""
+    """Return a small quantity with an SI prefix: 0.000061 J is 61 µJ."""
     for factor, prefix in ((1.0, ""), (1e-3, "m"), (1e-6, "µ")):
         if value >= factor:
             return f"{value / factor:.3g} {prefix}{unit}"
@@ -95,6 +95,6 @@ def counted(count: int, what: str) -> str:
 
 
 def some(names: Sequence[str], most: int, separator: str, rest: str) -> str:
-    """Return names in one line; of more than ``most`` the first ones and how many more there are, in words."""
+    """Return names in one line; of more than ``most``, the first ones and how many more there are."""
     shown = separator.join(names[:most])
     return f"{shown}{rest.format(len(names) - most)}" if len(names) > most else shown

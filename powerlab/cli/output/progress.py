@@ -1,4 +1,4 @@
-"""The progress bar of commands that measure for minutes: on standard error, and on terminals alone."""
+"""The progress bar of commands that measure for minutes; on standard error, and only on a terminal."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 
 def measuring() -> Progress:
-    """Return a bar that says what is done now, how many of how many, and for how long."""
+    """Return a bar with the current step, the count and the elapsed time."""
     console = Console(stderr=True)
     return Progress(
         TextColumn("{task.description}", markup=False),

@@ -1,4 +1,4 @@
-"""What a sweep says in the end: sentences for people, one document for machines."""
+"""The result of a sweep: sentences for people, one document for programs."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _MAX_NOTES = 8
 
 
 def answer(runs: Sequence[Run]) -> list[str]:
-    """Return one sentence a goal: the best point, its figure, and how sure that is."""
+    """Return one sentence per goal: the best point, its figure, and winner, tied or not enough data."""
     bests = best_points(summarise(runs), runs)
-    return [_sentence(best) for best in bests] or ["No run gave a figure, so there is no best point."]
+    return [_sentence(best) for best in bests] or ["No run has usable figures, so there is no best point."]
 
 
 def _sentence(best: Best) -> str:
@@ -36,16 +36,16 @@ def _sentence(best: Best) -> str:
 
 
 def notes(runs: Sequence[Run], total: TotalFormula | None, plan: SweepPlan) -> list[str]:
-    """Return what a reader must know beside the table: the care taken, what the watts cover, what the rules said."""
+    """Return the notes below the table: the rigour, what the power covers, and the findings."""
     repeats = f"{plan.repeats} repeats" + (f" to {plan.most_repeats}" if plan.until_percent else "")
     level = LEVELS[plan.rigour]
-    lines = [f"Rigour {plan.rigour} ({level.words}): runs of {plan.duration_s:g} s at least, {repeats}."]
+    lines = [f"Rigour {plan.rigour} ({level.words}): runs of at least {plan.duration_s:g} s, {repeats}."]
     lines += until_notes(runs, plan)
     lines += _engines(runs)
     if total is None:
-        lines.append("No power: no source can be read here; `powerlab doctor` says what to do about it.")
+        lines.append("No power: no source can be read here; `powerlab doctor` says what to do.")
     else:
-        proposed = ", a formula powerlab proposes for a board it does not know" if total.proposed else ""
+        proposed = ", a formula proposed by powerlab, which does not know this board" if total.proposed else ""
         lines.append(f"Power is {' + '.join(total.rails)}: {total.scope}{proposed}.")
     counted = Counter((finding.verdict, finding.rule) for run in runs for finding in run.findings)
     examples = {(finding.verdict, finding.rule): finding.detail for run in runs for finding in run.findings}
@@ -56,29 +56,31 @@ def notes(runs: Sequence[Run], total: TotalFormula | None, plan: SweepPlan) -> l
 
 
 def _engines(runs: Sequence[Run]) -> list[str]:
-    """Return which engines were measured, and how far their outputs were apart; empty for the built-in one alone."""
+    """Return the engines measured, and how far their outputs differ; empty for the built-in one alone."""
     kept = [(run.point.workload.engine, run.conditions) for run in runs if run.conditions is not None]
     names = {f"{engine} {conditions.engine_version}".strip(): None for engine, conditions in kept}
     apart = [conditions.output_difference for _, conditions in kept if conditions.output_difference is not None]
     if all(engine == "builtin" for engine, _ in kept):
         return []
-    compared = f"; outputs apart by {max(apart):.1e} of the largest at most" if apart else "; outputs were not compared"
+    compared = (
+        f"; outputs differ by at most {max(apart):.1e} of the largest value" if apart else "; outputs not compared"
+    )
     return [f"Engines: {', '.join(names)}{compared}."]
 
 
 def in_plan_order(runs: list[Run], plan: SweepPlan) -> None:
-    """Sort runs, which were made in a shuffled order, as the plan reads."""
+    """Sort runs, which were measured in shuffled order, as the plan lists them."""
     place = {point.id: index for index, point in enumerate(plan.points())}
     runs.sort(key=lambda run: (place[run.point.id], run.repeat))
 
 
 def complete(runs: Sequence[Run], run_count: int) -> bool:
-    """Whether every run was made, those beyond the plan included, and none of them failed or is void."""
+    """Whether every run was measured, extra repeats included, and none failed or is void."""
     return len(runs) == run_count and all(run.verdict in {Verdict.VALID, Verdict.FLAGGED} for run in runs)
 
 
 def document(sweep_id: str, device: Device, plan: SweepPlan, runs: Sequence[Run]) -> dict[str, Any]:
-    """Return the whole sweep as values that JSON can hold; the shape that ``--json`` prints."""
+    """Return the whole sweep as JSON-compatible values, as ``--json`` prints it."""
     summaries = summarise(runs)
     found: dict[str, Any] = msgspec.to_builtins(
         {

@@ -1,4 +1,4 @@
-"""The table of a sweep, for people."""
+"""The table of a sweep."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ _WITH_INTERVAL = frozenset(
 
 
 def format_number(value: float, digits: int) -> str:
-    """Return a number with so many significant digits, never in scientific notation."""
+    """Return a number with ``digits`` significant digits, never in scientific notation."""
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
     return f"{value:.{significant_decimals(value, digits)}f}"
 
 
 class Figure(Protocol):
-    """A value with its 95 % interval: a metric, or what was worked out from one."""
+    """A value with its 95 % interval: a metric, or a value computed from one."""
 
     @property
     def value(self) -> float:
@@ -60,7 +60,7 @@ class Figure(Protocol):
 
 
 def format_figure(metric: Figure | None, *, interval: bool = True) -> str:
-    """Return ``value ±half-width`` of the 95 % interval, or ``value +up/-down`` where its sides differ much.
+    """Return ``value ±half-width`` of the 95 % interval, or ``value +up/-down`` if it is lopsided.
 
     The wider side has two significant digits, and the value ends at the same place.
     """
@@ -79,10 +79,10 @@ def format_figure(metric: Figure | None, *, interval: bool = True) -> str:
 
 
 def sweep_table(summaries: Sequence[PointSummary]) -> Table:
-    """Return the table of a sweep: a row a point, the best figures marked, provenance below the figures' unit.
+    """Return the table of a sweep: one row per point, the best figures marked, provenance below the unit.
 
-    Where a column holds figures of several provenances, each figure carries its own word instead. On a narrow
-    terminal intervals go to a second line; figures are never cut.
+    In a column of mixed provenance each figure has its own. On a narrow terminal intervals wrap to a second line;
+    figures are never cut.
     """
     models = list(dict.fromkeys(summary.point.workload.model for summary in summaries))
     title = Text(short(models[0])) if len(models) == 1 else None
@@ -113,7 +113,7 @@ def sweep_table(summaries: Sequence[PointSummary]) -> Table:
 
 
 def _belongs(name: str, scenarios: Set[Scenario]) -> bool:
-    """Whether one of the scenarios gives the figure: queries/s belong to the server, and latency not to offline."""
+    """Whether one of the scenarios has the metric: queries/s belong to server, and latency not to offline."""
     if name == "server_queries_per_s":
         return Scenario.SERVER in scenarios
     return not name.startswith("latency") or scenarios != {Scenario.OFFLINE}
@@ -122,7 +122,7 @@ def _belongs(name: str, scenarios: Set[Scenario]) -> bool:
 def _figure_column(
     title: str, name: str, summaries: Sequence[PointSummary], marked: set[tuple[str, str]]
 ) -> tuple[str, list[str]]:
-    """Return a metric's header, with its provenance where all its figures share one, and its cells."""
+    """Return a metric's header, with the provenance if all its figures share one, and its cells."""
     metrics = [summary.metric(name) for summary in summaries]
     words = sorted({metric.provenance for metric in metrics if metric is not None})
     cells = []

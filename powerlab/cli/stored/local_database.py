@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from powerlab.cli.arguments.trace_store import trace_home
+from powerlab.cli.arguments.trace_store import open_trace_store
 from powerlab.domain.device import Capabilities, Device
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.layers import LayerProfile
@@ -65,7 +65,7 @@ def open_local(address: str | None) -> Store | None:
         )
     from powerlab.store import open_store
 
-    return open_store(address or new_default_store(), traces=trace_home())
+    return open_store(address or new_default_store(), traces=open_trace_store())
 
 
 @dataclass(slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from powerlab.cli.arguments.server import connect
-from powerlab.cli.arguments.trace_store import trace_home
+from powerlab.cli.arguments.trace_store import open_trace_store
 from powerlab.cli.stored.local_database import default_store
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.run import Run, Verdict
@@ -56,4 +56,4 @@ def open_existing(address: str | None) -> Store:
     chosen = address or str(default_store())
     if "://" not in chosen and not Path(chosen).exists():
         raise PowerlabError(f"there is no database {chosen}; `powerlab profile` makes one, or give --database.")
-    return open_store(chosen, traces=trace_home())
+    return open_store(chosen, traces=open_trace_store())

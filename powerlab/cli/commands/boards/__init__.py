@@ -1,4 +1,4 @@
-"""``powerlab boards``: what powerlab knows about boards, and simulated ones."""
+"""``powerlab boards``: known boards, and simulated ones."""
 
 from __future__ import annotations
 
@@ -13,45 +13,45 @@ from powerlab.cli.commands.boards import faults
 if TYPE_CHECKING:
     from powerlab.boards.board import Board
 
-DESCRIPTION = "List the boards powerlab knows, show one, or write a simulated one to a directory."
+DESCRIPTION = "List the known boards, show one, or write a simulated one to a directory."
 
 EPILOG = """\
 examples:
-  powerlab boards                          every board
-  powerlab boards show jetson-agx-xavier   its rails, its total and its power modes
+  powerlab boards                          list every board
+  powerlab boards show jetson-agx-xavier   show its rails, total power and power modes
   powerlab boards simulate jetson-agx-xavier /tmp/xavier --run
-                                           a simulated one, its sensors moving until Ctrl-C;
-  powerlab modes --sysroot /tmp/xavier     use it so in another terminal
-  powerlab boards fault /tmp/xavier stale  let its sensors hang meanwhile
+                                           simulate one, with live sensors until Ctrl-C;
+  powerlab modes --sysroot /tmp/xavier     use it in another terminal
+  powerlab boards fault /tmp/xavier stale  make its sensors hang meanwhile
 
-Every figure that comes from a simulated board says so.
+Every figure from a simulated board is labelled as simulated.
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser.add_argument("--json", action="store_true", help="print JSON for machines")
+    parser.add_argument("--json", action="store_true", help="print JSON")
     actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action")
     show = actions.add_parser("show", help="show one board", description="Show one board.")
-    show.add_argument("name", metavar="NAME", help="a name that `powerlab boards` lists")
-    show.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON for machines")
+    show.add_argument("name", metavar="NAME", help="a board name (see powerlab boards)")
+    show.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON")
     simulate = actions.add_parser(
         "simulate",
-        help="write the tree of a simulated board",
-        description="Write the root directory of a simulated board, to use with --sysroot.",
+        help="write a simulated board to a directory",
+        description="Write the file tree of a simulated board to a directory, for use with --sysroot.",
     )
-    simulate.add_argument("name", metavar="NAME", help="a board that can be simulated")
-    simulate.add_argument("directory", metavar="DIR", type=Path, help="a directory that does not exist yet or is empty")
+    simulate.add_argument("name", metavar="NAME", help="a board with a simulator")
+    simulate.add_argument("directory", metavar="DIR", type=Path, help="a new or empty directory")
     simulate.add_argument(
-        "--jetpack", metavar="N", type=int, help="the JetPack to look like (default: the first the board had)"
+        "--jetpack", metavar="N", type=int, help="JetPack version to simulate (default: the board's first)"
     )
-    simulate.add_argument("--run", action="store_true", help="then move its sensors until Ctrl-C")
+    simulate.add_argument("--run", action="store_true", help="simulate live sensors until Ctrl-C")
     simulate.add_argument(
         "--fault",
         metavar="NAME",
         action="append",
         default=[],
-        help="a fault it has while its sensors move, again for another one (see powerlab boards fault)",
+        help="inject a fault (see powerlab boards fault); may be repeated",
     )
     faults.add_action(actions)
 
@@ -79,9 +79,9 @@ def _list(boards: list[Board]) -> None:
     from powerlab.cli.output.console import plain_table
     from powerlab.cli.output.page import Page
 
-    table = plain_table("board", "cores", "power is", "simulator")
+    table = plain_table("board", "cores", "total power", "simulator")
     for board in boards:
-        total = " + ".join(_rail_names(board)) or "found by probing"
+        total = " + ".join(_rail_names(board)) or "probed"
         table.add_row(board.name, str(board.core_count or "-"), total, "yes" if board.simulatable else "-")
     Page().show(table)
 
@@ -92,7 +92,7 @@ def _rail_names(board: Board) -> list[str]:
 
 def _show(board: Board) -> None:
     print(f"{board.name}: {board.title}")
-    print(f"  cores       {board.core_count or 'not stated: variants differ'}")
+    print(f"  cores       {board.core_count or 'depends on the variant'}")
     if board.total:
         print(f"  power       {' + '.join(_rail_names(board))}")
         print(f"              ({board.total.scope})")
@@ -111,7 +111,7 @@ def _show(board: Board) -> None:
 
 
 def _jetpacks(numbers: tuple[int, ...]) -> str:
-    """Return the numbers in words; the first is the one that is simulated unasked."""
+    """Return the versions in words; the first is the default."""
     return f"JetPack {' or '.join(map(str, numbers))}"
 
 
@@ -125,12 +125,14 @@ def _simulate(args: argparse.Namespace) -> int:
     create_tree(args.name, args.directory, args.jetpack)
     for name in args.fault:
         set_fault(Sysroot(args.directory), name)
-    print(f"a simulated {args.name} lies in {args.directory}; use it with --sysroot {args.directory}")
+    print(f"wrote a simulated {args.name} to {args.directory}; use it with --sysroot {args.directory}")
     if args.run:
         try:
             move_sensors(
-                args.directory, going_on=lambda: True, ready=lambda: print("its sensors move until Ctrl-C", flush=True)
+                args.directory,
+                going_on=lambda: True,
+                ready=lambda: print("sensors are live; Ctrl-C stops them", flush=True),
             )
         except KeyboardInterrupt:
-            print("stopped; the tree stays")
+            print("stopped; the directory is kept")
     return 0

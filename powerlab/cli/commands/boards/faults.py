@@ -1,4 +1,4 @@
-"""``powerlab boards fault``: lets faults happen on a simulated board, and puts them right."""
+"""``powerlab boards fault``: inject and clear faults of a simulated board."""
 
 from __future__ import annotations
 
@@ -6,33 +6,33 @@ import argparse
 from pathlib import Path
 
 _DESCRIPTION = """\
-Let a fault happen on a simulated board, or put it right with --clear. Without NAME the faults that this board can
-have are listed. A fault is there while the board's sensors move; when they stop, the tree is as it was.
+Inject a fault into a simulated board, or clear it with --clear. Without NAME, list the faults of this board. Faults act
+only while the sensors are live (`powerlab boards simulate --run`).
 """
 
 _EPILOG = """\
 examples:
-  powerlab boards fault /tmp/xavier                    which there are, and which are in force
-  powerlab boards fault /tmp/xavier stale              the sensors' values stop
-  powerlab boards fault /tmp/xavier stale --clear      and go on
+  powerlab boards fault /tmp/xavier                    list faults, and which are active
+  powerlab boards fault /tmp/xavier stale              freeze the sensors' values
+  powerlab boards fault /tmp/xavier stale --clear      unfreeze them
 """
 
 
 def add_action(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the action to ``powerlab boards``."""
     fault = actions.add_parser(
-        "fault", help="let a fault happen on a simulated board", description=_DESCRIPTION, epilog=_EPILOG
+        "fault", help="inject or clear a fault of a simulated board", description=_DESCRIPTION, epilog=_EPILOG
     )
-    fault.add_argument("directory", metavar="DIR", type=Path, help="a simulated board's directory")
-    fault.add_argument("name", metavar="NAME", nargs="?", help="which fault; none: list them")
-    fault.add_argument("--clear", action="store_true", help="put it right")
+    fault.add_argument("directory", metavar="DIR", type=Path, help="directory of a simulated board")
+    fault.add_argument("name", metavar="NAME", nargs="?", help="fault to inject or clear (default: list faults)")
+    fault.add_argument("--clear", action="store_true", help="clear the fault")
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the action.
 
     Raises:
-        PowerlabError: the directory is no simulated board, or its board cannot have the fault.
+        PowerlabError: the directory is not a simulated board, or the board does not have the fault.
     """
     from powerlab.boards.simulator.faults.control import clear_fault, set_fault
     from powerlab.domain.errors import PowerlabError
@@ -41,14 +41,14 @@ def run(args: argparse.Namespace) -> int:
     sysroot = Sysroot(args.directory.absolute())
     if args.name is None:
         if args.clear:
-            raise PowerlabError("--clear needs the name of a fault; without --clear the names are listed.")
+            raise PowerlabError("--clear needs the name of a fault; omit --clear to list them.")
         _list(sysroot.base)
     elif args.clear:
         clear_fault(sysroot, args.name)
-        print(f"{args.name} is put right on {args.directory}")
+        print(f"cleared {args.name} on {args.directory}")
     else:
         set_fault(sysroot, args.name)
-        print(f"{args.name} is set on {args.directory}; --clear puts it right")
+        print(f"injected {args.name} on {args.directory}; --clear clears it")
     return 0
 
 
@@ -63,8 +63,8 @@ def _list(directory: Path) -> None:
     from powerlab.sysroot import Sysroot
 
     sysroot = Sysroot(directory)
-    in_force = active(sysroot)
-    table = plain_table("fault", "what happens", "in force")
+    in_effect = active(sysroot)
+    table = plain_table("fault", "effect", "active")
     for name in faults_of(layout.read_marker(sysroot)["board"]):
-        table.add_row(name, Text(FAULTS[name].summary), "yes" if name in in_force else "-")
+        table.add_row(name, Text(FAULTS[name].summary), "yes" if name in in_effect else "-")
     Page().show(table)

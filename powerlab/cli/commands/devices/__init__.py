@@ -1,4 +1,4 @@
-"""``powerlab devices``: the devices of a server, and what their lab says of them."""
+"""``powerlab devices``: list, label, group and book the devices of a server."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from powerlab.cli.arguments.devices import add_selector_arguments
 from powerlab.cli.arguments.server import add_server_argument
 
 DESCRIPTION = """\
-List the devices of a server, label them, and name groups of them: what has labels can be chosen by them. Reserve
-devices, and keep sweeps from them while they are maintained.
+List the devices of a server, label them, and define groups, so that sweeps can select devices by label or group. Reserve
+devices, and keep sweeps off them during maintenance.
 """
 
 EPILOG = """\
-exit status: 0 done; 2 the request cannot be carried out, one sentence says why
+exit status: 0 success; 2 invalid request, a message says why
 
 examples:
   powerlab devices label nano-1 rack=3 fan
@@ -29,65 +29,79 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     actions = parser.add_subparsers(metavar="ACTION", dest="action", required=True)
-    listed = actions.add_parser("list", help="by name", description="List devices with their labels, by name.")
+    listed = actions.add_parser("list", help="list devices", description="List devices with their labels, by name.")
     add_selector_arguments(listed)
     label = actions.add_parser(
-        "label", help="give a device labels", description="Give a device labels, in place of those with the same keys."
+        "label",
+        help="add labels to a device",
+        description="Add labels to a device; a label with the same key is replaced.",
     )
-    label.add_argument("device", metavar="DEVICE", help="the device's name or id")
-    label.add_argument("labels", metavar="LABEL", nargs="+", help="KEY=VALUE, or a word alone")
-    unlabel = actions.add_parser("unlabel", help="take labels away", description="Take labels from a device.")
-    unlabel.add_argument("device", metavar="DEVICE", help="the device's name or id")
-    unlabel.add_argument("labels", metavar="KEY", nargs="+", help="the label's key, or the word")
-    groups = actions.add_parser("groups", help="list groups", description="List groups and what they choose.")
+    label.add_argument("device", metavar="DEVICE", help="device name or id")
+    label.add_argument("labels", metavar="LABEL", nargs="+", help="KEY=VALUE, or KEY")
+    unlabel = actions.add_parser(
+        "unlabel", help="remove labels from a device", description="Remove labels from a device."
+    )
+    unlabel.add_argument("device", metavar="DEVICE", help="device name or id")
+    unlabel.add_argument("labels", metavar="KEY", nargs="+", help="the label's key")
+    groups = actions.add_parser("groups", help="list groups", description="List groups and their selectors.")
     group = actions.add_parser(
-        "group", help="name a group", description="Name all devices of a board, with labels, in place of an old group."
+        "group",
+        help="define a group",
+        description="Define or replace a group: all devices of a board, with these labels.",
     )
-    group.add_argument("name", metavar="NAME", help="the group's name")
-    group.add_argument("--board", metavar="BOARD", default="", help="as powerlab boards names it")
-    group.add_argument("--label", metavar="LABEL", action="append", help="KEY=VALUE or a key; may be repeated")
-    ungroup = actions.add_parser("ungroup", help="forget a group", description="Forget a group; its devices stay.")
-    ungroup.add_argument("name", metavar="NAME", help="the group's name")
+    group.add_argument("name", metavar="NAME", help="group name")
+    group.add_argument("--board", metavar="BOARD", default="", help="only devices of this board (see powerlab boards)")
+    group.add_argument(
+        "--label",
+        metavar="LABEL",
+        action="append",
+        help="only devices with this label, KEY=VALUE or KEY; may be repeated",
+    )
+    ungroup = actions.add_parser("ungroup", help="delete a group", description="Delete a group; its devices stay.")
+    ungroup.add_argument("name", metavar="NAME", help="group name")
     reserve = actions.add_parser(
         "reserve",
-        help="for somebody's sweeps alone",
-        description="Give a device to somebody's sweeps alone for a time.",
+        help="reserve a device for one user's sweeps",
+        description="Reserve a device for one user's sweeps for a period.",
     )
-    reserve.add_argument("--for", metavar="NAME", dest="holder", help="whose sweeps (default: your own)")
+    reserve.add_argument("--for", metavar="NAME", dest="holder", help="whose sweeps (default: yours)")
     maintain = actions.add_parser(
-        "maintain", help="for no sweeps at all", description="Keep all sweeps from a device for a time."
+        "maintain", help="block all sweeps for maintenance", description="Block all sweeps on a device for a period."
     )
     for action in (reserve, maintain):
-        action.add_argument("device", metavar="DEVICE", help="the device's name or id")
-        action.add_argument("--from", metavar="TIME", dest="start", help="such as 2026-01-31T08:00 (default: now)")
-        action.add_argument("--to", metavar="TIME", dest="end", required=True, help="the first moment after it")
-        action.add_argument("--reason", metavar="WORDS", default="", help="for people")
+        action.add_argument("device", metavar="DEVICE", help="device name or id")
+        action.add_argument(
+            "--from", metavar="TIME", dest="start", help="start, such as 2026-01-31T08:00 (default: now)"
+        )
+        action.add_argument("--to", metavar="TIME", dest="end", required=True, help="end (exclusive)")
+        action.add_argument("--reason", metavar="WORDS", default="", help="shown to other users")
     bookings = actions.add_parser(
-        "bookings", help="reservations and maintenance", description="List bookings that are not over, the next first."
+        "bookings",
+        help="list reservations and maintenance",
+        description="List current and future bookings, earliest first.",
     )
-    bookings.add_argument("--device", metavar="NAME", help="only this device's")
-    unbook = actions.add_parser("unbook", help="remove a booking", description="Remove a booking.")
-    unbook.add_argument("booking", metavar="BOOKING", type=int, help="its number")
+    bookings.add_argument("--device", metavar="NAME", help="only bookings of this device")
+    unbook = actions.add_parser("unbook", help="cancel a booking", description="Cancel a booking.")
+    unbook.add_argument("booking", metavar="BOOKING", type=int, help="booking number")
     for action in (listed, label, unlabel, groups, group, ungroup, reserve, maintain, bookings, unbook):
         add_server_argument(action)
-        action.add_argument("--json", action="store_true", help="print JSON for machines")
+        action.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from powerlab.cli.commands.devices import actions as device_handling
-    from powerlab.cli.commands.devices import bookings as booking
+    from powerlab.cli.commands.devices import actions, bookings
 
-    actions = {
-        "list": device_handling.list_all,
-        "label": device_handling.label,
-        "unlabel": device_handling.unlabel,
-        "groups": device_handling.list_groups,
-        "group": device_handling.put_group,
-        "ungroup": device_handling.remove_group,
-        "reserve": booking.reserve,
-        "maintain": booking.maintain,
-        "bookings": booking.list_bookings,
-        "unbook": booking.unbook,
+    run_action = {
+        "list": actions.list_all,
+        "label": actions.label,
+        "unlabel": actions.unlabel,
+        "groups": actions.list_groups,
+        "group": actions.put_group,
+        "ungroup": actions.remove_group,
+        "reserve": bookings.reserve,
+        "maintain": bookings.maintain,
+        "bookings": bookings.list_bookings,
+        "unbook": bookings.unbook,
     }
-    return actions[args.action](args)
+    return run_action[args.action](args)

@@ -1,4 +1,4 @@
-"""Carries out ``powerlab devices``."""
+"""``powerlab devices``: listing, labels and groups."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def list_all(args: argparse.Namespace) -> int:
     if args.json:
         print(encode(found).decode())
         return EXIT_OK
-    table = plain_table("device", "board", "labels", "waiting runs", "last heard of")
+    table = plain_table("device", "board", "labels", "runs to upload", "last seen")
     for one in found:
         board = f"{one.device.board} (simulated)" if one.device.simulated else one.device.board
         heard = f"{one.seen_at:%Y-%m-%d %H:%M} UTC"
@@ -33,17 +33,17 @@ def list_all(args: argparse.Namespace) -> int:
 
 
 def waiting(backlog: BacklogRecord | None) -> str:
-    """Return how many runs wait on a device, and what is wrong with others; what nobody said is not said, and not 0."""
+    """Return how many runs a device has yet to upload, and problems with them; an unknown count is not 0."""
     if backlog is None:
-        return "not said"
-    refused = f", {backlog.refused_runs} refused" if backlog.refused_runs else ""
+        return "unknown"
+    refused = f", {backlog.refused_runs} rejected" if backlog.refused_runs else ""
     shed = f", {backlog.shed_runs} without traces" if backlog.shed_runs else ""
     since = f" since {backlog.oldest_since:%Y-%m-%d %H:%M} UTC" if backlog.oldest_since is not None else ""
     return f"{backlog.runs}{since}{refused}{shed}"
 
 
 def label(args: argparse.Namespace) -> int:
-    """Give a device labels."""
+    """Add labels to a device."""
     api = connect(args.server)
     labels = [parse_label(word) for word in args.labels]
     device = find_device(api, args.device)
@@ -53,7 +53,7 @@ def label(args: argparse.Namespace) -> int:
 
 
 def unlabel(args: argparse.Namespace) -> int:
-    """Take labels from a device."""
+    """Remove labels from a device."""
     api = connect(args.server)
     device = find_device(api, args.device)
     for key in args.labels:
@@ -65,7 +65,7 @@ def _say(args: argparse.Namespace, device: DeviceRecord) -> int:
     if args.json:
         print(encode(device).decode())
     else:
-        print(f"{device.device.name} has the labels: {' '.join(device.labels) or 'none'}")
+        print(f"labels of {device.device.name}: {' '.join(device.labels) or 'none'}")
     return EXIT_OK
 
 
@@ -75,7 +75,7 @@ def list_groups(args: argparse.Namespace) -> int:
     if args.json:
         print(encode(found).decode())
         return EXIT_OK
-    table = plain_table("group", "devices with")
+    table = plain_table("group", "selector")
     for one in found:
         table.add_row(Text(one.name), Text(str(one.selector)))
     print_neatly(table_console(), table)
@@ -83,19 +83,19 @@ def list_groups(args: argparse.Namespace) -> int:
 
 
 def put_group(args: argparse.Namespace) -> int:
-    """Name a group, and say which devices it has now."""
+    """Define a group, and print its current devices."""
     api = connect(args.server)
     group = Labs(api.transport).put_group(args.name, selector_from(args))
     if args.json:
         print(encode(group).decode())
         return EXIT_OK
     names = ", ".join(one.device.name for one in api.devices(selector=Selector(group=args.name)))
-    print(f"the group {group.name} is {group.selector}; now: {names or 'no device'}")
+    print(f"group {group.name}: {group.selector}; currently {names or 'no devices'}")
     return EXIT_OK
 
 
 def remove_group(args: argparse.Namespace) -> int:
-    """Forget a group."""
+    """Delete a group."""
     Labs(connect(args.server).transport).remove_group(args.name)
-    print(encode({"name": args.name}).decode() if args.json else f"the group {args.name} is forgotten")
+    print(encode({"name": args.name}).decode() if args.json else f"deleted group {args.name}")
     return EXIT_OK

@@ -1,4 +1,4 @@
-"""Carries out those actions of ``powerlab devices`` that book devices."""
+"""``powerlab devices``: bookings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def reserve(args: argparse.Namespace) -> int:
 
 
 def maintain(args: argparse.Namespace) -> int:
-    """Keep all sweeps from a device for a while."""
+    """Block all sweeps on a device for a period."""
     return _book(args, BookingKind.MAINTENANCE, "")
 
 
@@ -43,14 +43,14 @@ def _book(args: argparse.Namespace, kind: BookingKind, holder: str) -> int:
 
 
 def list_bookings(args: argparse.Namespace) -> int:
-    """List bookings that are not over."""
+    """List current and future bookings."""
     api = connect(args.server)
     device_id = None if args.device is None else find_device(api, args.device).id
     found = list(Labs(api.transport).bookings(device_id=device_id, ends_after=datetime.now(UTC)))
     if args.json:
         print(encode(found).decode())
         return EXIT_OK
-    table = plain_table("booking", "device", "what", "reason")
+    table = plain_table("booking", "device", "kind and period", "reason")
     for one in found:
         table.add_row(str(one.id), Text(one.device_name), Text(_words(one)), Text(one.reason))
     print_neatly(table_console(), table)
@@ -58,9 +58,9 @@ def list_bookings(args: argparse.Namespace) -> int:
 
 
 def unbook(args: argparse.Namespace) -> int:
-    """Remove a booking."""
+    """Cancel a booking."""
     Labs(connect(args.server).transport).unbook(args.booking)
-    print(encode({"id": args.booking}).decode() if args.json else f"booking {args.booking} is removed")
+    print(encode({"id": args.booking}).decode() if args.json else f"cancelled booking {args.booking}")
     return EXIT_OK
 
 
@@ -70,8 +70,10 @@ def _words(one: BookingRecord) -> str:
 
 
 def _moment(option: str, text: str) -> datetime:
-    """Return a time; one without a zone is this machine's."""
+    """Return a time; without a UTC offset it is local time."""
     try:
         return datetime.fromisoformat(text).astimezone(UTC)
     except (ValueError, OverflowError) as error:
-        raise PowerlabError(f"{option} {text!r} is no time; write it as 2026-01-31T08:00, or with +01:00.") from error
+        raise PowerlabError(
+            f"invalid {option} {text!r}: write a time as 2026-01-31T08:00 or 2026-01-31T08:00+01:00."
+        ) from error

@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
 
     if importlib.util.find_spec("fastapi") is None:
         raise PowerlabError("a server needs the server extra; install it with `pip install 'powerlab[server]'`.")
-    from powerlab.cli.arguments.trace_store import trace_home
+    from powerlab.cli.arguments.trace_store import open_trace_store
     from powerlab.cli.commands.serve.listen_policy import ListenPolicy
     from powerlab.cli.commands.serve.server import serve
     from powerlab.cli.stored.local_database import new_default_store
@@ -95,6 +95,6 @@ def run(args: argparse.Namespace) -> int:
         args.host, args.tls_cert, args.tls_key, args.behind_proxy, os.environ.get("POWERLAB_OPERATOR_TOKEN") or None
     )
     address = args.database or os.environ.get("POWERLAB_DATABASE")
-    store = open_store(address or new_default_store(), traces=trace_home(args.traces))
+    store = open_store(address or new_default_store(), traces=open_trace_store(args.traces))
     max_model_bytes = args.max_model_mb << 20
     return serve(store, listen_policy, args.port, max_model_bytes=max_model_bytes, lease_s=args.lease_s, keep=keep)
