@@ -66,7 +66,8 @@ std::vector<const KernelTable*> available_tiers() {
   for (const Tier& tier : kTiers) {
     if (tier.supported()) tables.push_back(tier.table);
   }
-  if (tables.empty()) throw std::invalid_argument("this build of powerlab's engine has no tier for this processor; SSE4.2 is the least.");
+  if (tables.empty())
+    throw std::invalid_argument("this build of powerlab's engine has no tier for this processor; SSE4.2 is the least.");
   return tables;
 }
 
