@@ -233,7 +233,7 @@ def test_ci_is_one_script_that_bash_understands(root: Path) -> None:
     assert script.stat().st_mode & 0o111
     subprocess.run(["bash", "-n", script], check=True)
     lines = [line for line in script.read_text(encoding="utf-8").splitlines() if line]
-    assert lines[-2:] == ["make check", "make test"]
+    assert lines[-2:] == ["make check", "make test-all"]
 
 
 def test_the_wheels_are_configured_for_both_machines(root: Path) -> None:

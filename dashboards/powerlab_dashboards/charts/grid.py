@@ -27,7 +27,7 @@ class Grid:
 
     @classmethod
     def of(cls, panel_count: int, *, narrow: bool, row_px: int, gap_px: int) -> Grid:
-        """Return a grid for this many panels: one column if ``narrow``, two by two for four panels, else up to three columns."""
+        """Return a grid for this many panels: one column if ``narrow``, 2 by 2 for four, else up to three columns."""
         widest = 1 if narrow else 2 if panel_count == 4 else 3
         columns = max(1, min(panel_count, widest))
         return cls(rows=math.ceil(panel_count / columns), columns=columns, row_px=row_px, gap_px=gap_px)

@@ -93,7 +93,8 @@ def _window(theme: Theme, length_s: float) -> dict[str, Any]:
              "fillcolor": theme.shade, "opacity": 0.1, "line": {"width": 0}}
         ],
         "annotations": [
-            {"text": f"measurement window, {length_s:.3g} s", "x": 0, "y": 1, "xref": "x", "yref": "paper", "xanchor": "left",
+            {"text": f"measurement window, {length_s:.3g} s", "x": 0, "y": 1,
+             "xref": "x", "yref": "paper", "xanchor": "left",
              "yanchor": "top", "xshift": 6, "showarrow": False, "font": {"size": 11, "color": theme.muted}}
         ],
     }  # fmt: skip

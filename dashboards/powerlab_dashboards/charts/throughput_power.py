@@ -23,7 +23,7 @@ _LEAST_SLOPE = 1e-300
 
 
 def build(summaries: Sequence[PointSummary], view: View) -> Figure | NoChart:
-    """Return one scatter plot per model; colour and marker encode power mode and batch size, hollow means not measured."""
+    """Return one scatter plot per model; colour and marker encode mode and batch size, hollow means not measured."""
     placed = [
         (summary, power, throughput)
         for summary in summaries

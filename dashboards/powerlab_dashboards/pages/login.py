@@ -62,7 +62,7 @@ def _form(wanted: str, *, status: int = 200, refusal: str = "", retry_after_s: i
 
 
 def _own_address(wanted: str) -> str:
-    """Return the address to redirect to; the home page if ``wanted`` leads, or browsers might take it, to another server."""
+    """Return the address to redirect to; the home page if a browser might take ``wanted`` to another server."""
     try:
         parts = urlsplit(wanted)
     except ValueError:

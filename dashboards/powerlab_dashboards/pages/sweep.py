@@ -100,7 +100,7 @@ def answers_by_work(summaries: Sequence[PointSummary], runs: Sequence[Run]) -> l
 
 
 def common_provenance_word(said: Sequence[PointSummary] | Sequence[Run]) -> str:
-    """Return the provenance shared by all latencies and throughputs; empty if they differ, so that each must state its own."""
+    """Return the provenance shared by all latencies and throughputs; empty if they differ (each states its own)."""
     found = {
         metric.provenance.value for one in said for name in _LATENCY_METRICS if (metric := one.metric(name)) is not None
     }

@@ -23,9 +23,9 @@ from powerlab.domain.quantity import METRICS
 from powerlab.domain.sweep import Point
 
 DESCRIPTION = """\
-Compare points by the ratios of their metrics. A difference is significant only if the 95 % interval of the ratio excludes
-1. Errors of a sensor that both points share cancel in the ratio; scatter between repeats does not. With one sweep, the
-best point is compared with all others; with two, each point of the second with the same point of the first.
+Compare points by the ratios of their metrics. A difference is significant only if the 95 % interval of the ratio
+excludes 1. Errors of a sensor that both points share cancel in the ratio; scatter between repeats does not. With one
+sweep, the best point is compared with all others; with two, each point of the second with the same point of the first.
 """
 
 EPILOG = """\

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 _LONGEST_INTERVAL_MS = 3_600_000.0
 
 DESCRIPTION = """\
-Summarise a log of NVIDIA's tegrastats: mean, minimum and maximum power of each rail, and its energy with a 95 % interval.
+Summarise a log of NVIDIA's tegrastats: mean, minimum and maximum power of each rail, and its energy with a 95 %
+interval.
 
 Only the instantaneous power is used, not the average after the slash. The dates at the start of lines are wall-clock
 time; they give the sampling interval, and the log is split where they jump.

@@ -47,14 +47,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     move = actions.add_parser(
         "move",
         help="move traces from the database into files",
-        description="Move traces from the database into files, run by run, verifying SHA-256 checksums. Safe to interrupt "
-        "and repeat, also while a server is running.",
+        description="Move traces from the database into files, run by run, verifying SHA-256 checksums. Safe to "
+        "interrupt and repeat, also while a server is running.",
     )
     compact = actions.add_parser(
         "compact",
         help="merge small files and delete unreferenced ones",
-        description="Merge each device's small files of a month, and delete files that no run in the database refers to. "
-        "A server does this every hour; concurrent runs are safe.",
+        description="Merge each device's small files of a month and delete files that no run in the database refers "
+        "to. A server does this every hour; concurrent runs are safe.",
     )
     compact.add_argument(
         "--grace",

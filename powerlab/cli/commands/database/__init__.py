@@ -10,8 +10,8 @@ from powerlab.domain.errors import PowerlabError
 
 DESCRIPTION = """\
 Remove old traces, live events and audit log entries from a server's database, in whole months. Runs and their metrics
-are kept. On PostgreSQL a month of traces is dropped as a partition; everything else is deleted row by row, and its space
-is reused. A server started with the same --keep options does this every hour.
+are kept. On PostgreSQL a month of traces is dropped as a partition; everything else is deleted row by row, and its
+space is reused. A server started with the same --keep options does this every hour.
 """
 
 EPILOG = """\

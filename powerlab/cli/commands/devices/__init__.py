@@ -8,8 +8,8 @@ from powerlab.cli.arguments.devices import add_selector_arguments
 from powerlab.cli.arguments.server import add_server_argument
 
 DESCRIPTION = """\
-List the devices of a server, label them, and define groups, so that sweeps can select devices by label or group. Reserve
-devices, and keep sweeps off them during maintenance.
+List the devices of a server, label them, and define groups, so that sweeps can select devices by label or group.
+Reserve devices, and keep sweeps off them during maintenance.
 """
 
 EPILOG = """\
