@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     """Serve until told to stop; raises PowerlabError."""
     uid, gid = _user(args.user)
     if not args.sysroot.is_dir():
-        raise PowerlabError(f"{args.sysroot} is no directory; `powerlab boards simulate` writes one.")
+        raise PowerlabError(f"--sysroot {args.sysroot} is not a directory; create one with `powerlab boards simulate`.")
     sysroot = Sysroot(args.sysroot.absolute())
     path = args.socket or sysroot.path(SOCKET)
     be_the_helper()

@@ -13,6 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from forked_program import run_forked
+
 pytest.register_assert_rewrite("e2e.board_sweeps")
 
 PROGRAM = Path(sys.executable).with_name("powerlab")
@@ -33,17 +35,8 @@ class Powerlab:
         own = {"POWERLAB_STATE_DIR": str(self.state), "COLUMNS": "100"}
         return {name: value for name, value in os.environ.items() if not name.startswith("POWERLAB_")} | own
 
-    def __call__(self, *words: str | Path, **options: object) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [PROGRAM, *map(str, words)],
-            cwd=self.home,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=300,
-            **options,
-        )
+    def __call__(self, *words: str | Path) -> subprocess.CompletedProcess[str]:
+        return run_forked([*map(str, words)], self.home, self.environment)
 
     @contextmanager
     def started(self, *words: str | Path) -> Iterator[subprocess.Popen[str]]:

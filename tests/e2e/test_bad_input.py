@@ -110,10 +110,10 @@ def test_an_open_size_is_named_with_the_way_to_give_it(bench):
         (["--board", "toaster"], ["'toaster'", "`powerlab boards`"]),
         (["--board", "jetson-nan"], ["'jetson-nan'", "did you mean jetson-nano?", "`powerlab boards`"]),
         (["--board", "generic"], ["generic has no simulator", "`powerlab boards`"]),
-        (["--sysroot", "nowhere"], ["nowhere is no directory", "give the root"]),
-        (["--sysroot", "text.txt"], ["text.txt is no directory", "give the root"]),
+        (["--sysroot", "nowhere"], ["nowhere is not a directory", "give the root"]),
+        (["--sysroot", "text.txt"], ["text.txt is not a directory", "give the root"]),
         (["--engine", "abacus"], ["'abacus'", "choose one of"]),
-        (["--output", "/proc/no/where.json"], ["--output /proc/no/where.json", "give a file"]),
+        (["--output", "/proc/no/where.json"], ["--output /proc/no/where.json", "choose a file"]),
         (["--database", "/proc/no/where.db"], ["/proc/no/where.db", "give a path"]),
         (["--database", "folder"], ["folder is a folder", "give the path of a file"]),
         (["--database", "text.txt"], ["text.txt is not an SQLite database", "give another path"]),
@@ -180,8 +180,8 @@ def test_a_server_that_is_not_there(bench, words, says):
         (["boards", "simulate", "jetson-agx-xavier", "."], ["is not empty", "give a directory"]),
         (["boards", "simulate", "jetson-agx-xavier", "/proc/no"], ["/proc/no", "choose another place"]),
         (["modes", "set", "TURBO", "--sysroot", "machine"], ["'TURBO'", "choose one of"]),
-        (["modes", "restore", "--sysroot", "nowhere"], ["nowhere is no directory", "`powerlab boards simulate`"]),
-        (["doctor", "--sysroot", "nowhere"], ["nowhere is no directory", "give the root"]),
+        (["modes", "restore", "--sysroot", "nowhere"], ["nowhere is not a directory", "`powerlab boards simulate`"]),
+        (["doctor", "--sysroot", "nowhere"], ["nowhere is not a directory", "give the root"]),
         (["demo", "--state", "/proc/no", "--no-serve"], ["--state /proc/no", "choose another folder"]),
         (["frobnicate"], ["'frobnicate'", "choose from", "--help"]),
         ([], ["COMMAND", "--help"]),
@@ -209,7 +209,7 @@ def test_a_wrong_enrolment_code_and_an_export_to_nowhere(powerlab):
         assert "enrolment" in sentence
         assert not (powerlab.home / "agent").exists()
         sentence = refusal(powerlab, "export", "--server", address, "--output", "/proc/no/runs.csv")
-        assert "--output /proc/no/runs.csv cannot be written" in sentence
+        assert "cannot write --output /proc/no/runs.csv" in sentence
         assert "give a file" in sentence
         assert "`powerlab runs list`" in refusal(powerlab, "runs", "show", "none", "--server", address)
 

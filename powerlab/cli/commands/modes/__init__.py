@@ -88,7 +88,7 @@ def _run(args: argparse.Namespace) -> int:
     from powerlab.sysroot import Sysroot
 
     if not args.sysroot.is_dir():
-        raise PowerlabError(f"{args.sysroot} is no directory; `powerlab boards simulate` writes one.")
+        raise PowerlabError(f"--sysroot {args.sysroot} is not a directory; create one with `powerlab boards simulate`.")
     sysroot = Sysroot(args.sysroot.absolute())
     state = args.state_dir or state_dir(sysroot)
     controller, return_note = ModeController(sysroot, state), ReturnNote(sysroot, state)
