@@ -1,8 +1,8 @@
 # powerlab: "make demo" measures this machine, "make test" runs every test. Both make and reuse .venv by themselves.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all check fuzz bench bench-engine bench-sampler bench-service bench-database lock openapi docs site \
-  format clean
+.PHONY: help demo test test-all check fuzz bench bench-engine bench-sampler bench-service bench-database lock openapi docs \
+  site wheels mutation format clean
 
 # A Python to build .venv with, where the first one found is not the right one: make demo PYTHON=/path/to/python3
 PYTHON ?=
@@ -72,7 +72,7 @@ bench-database: ## query times over 1 M runs and 1 G samples (16 GB of disk, Pos
 lock: ## resolve requirements.lock anew from pyproject.toml, for every platform and Python
 	@scripts/setup_venv dev
 	@$(BIN)/pip install --quiet -c requirements.lock uv
-	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --all-extras --group build --group lock \
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --all-extras --group build --group lock --group mutation \
 	  pyproject.toml -o requirements.lock
 
 openapi: ## write api/openapi.json from the application
@@ -83,6 +83,16 @@ docs: ## write docs/cli.md from the command line's own help and docs/operators.m
 	@scripts/setup_venv dev
 	$(BIN)/python scripts/write_cli_page.py
 	$(BIN)/python scripts/write_operators_page.py
+
+mutation: ## change the modules that decide figures, fault by fault, and count the faults their tests notice (1 hour)
+	@scripts/setup_venv dev
+	@$(BIN)/pip install --quiet -c requirements.lock cosmic-ray
+	@$(BIN)/python scripts/mutation_test.py $(MODULES)
+
+wheels: ## build wheels for x86-64 and 64-bit Arm into dist/, for this Python and any Linux with glibc 2.17 (4 minutes)
+	@scripts/setup_venv dev
+	@$(BIN)/pip install --quiet -c requirements.lock cmake ninja wheel ziglang
+	@$(BIN)/python scripts/build_wheels.py
 
 site: ## build the documentation as a site into build/site; a broken link fails
 	@scripts/setup_venv dev

@@ -67,7 +67,8 @@ def _serve() -> int | None:
         if child == 0:
             _become(request)
             return cli.main(request["words"])
-        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+        sys.stdout.write(f"{os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])}\n")
+        sys.stdout.flush()
     return None
 
 

@@ -2,7 +2,8 @@
 
 A board or a laptop often has Python and no C++ compiler, or one older than C++20 (JetPack 4 and 5). There the build
 asks pip for the ``ziglang`` wheel, which carries clang and the C and C++ libraries, and compiles with that; elsewhere
-nothing changes.
+nothing changes. Wheels for other machines are built with it, too: ``POWERLAB_TARGET`` names one, such as
+``aarch64-linux-gnu.2.17`` (see scripts/build_wheels.py).
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ get_requires_for_build_sdist = _scikit_build.get_requires_for_build_sdist
 
 def _compiler_missing() -> bool:
     """Tell whether neither ``CXX`` is set nor the first compiler on ``PATH``, which CMake takes, knows C++20."""
+    if os.environ.get("POWERLAB_TARGET"):
+        return True
     if os.environ.get("CXX"):
         return False
     found = next(filter(None, map(shutil.which, _COMPILERS)), None)
@@ -53,13 +56,15 @@ def _check_python_headers() -> None:
 
 def _use_fallback_compiler() -> None:
     """Write one-line wrappers for the compiler in the ``ziglang`` wheel and point CMake's variables at them."""
-    folder = Path("build", "fallback-compiler").resolve()
+    target = os.environ.get("POWERLAB_TARGET", "")
+    folder = Path("build", "fallback-compiler", target).resolve()
     folder.mkdir(parents=True, exist_ok=True)
     # PEP 517 runs a backend in the source folder. The place stays the same from build to build: CMake keeps the
     # compiler's path, and a new one would throw away everything already built.
     for variable, tool in (("CXX", "c++"), ("CC", "cc"), ("AR", "ar"), ("RANLIB", "ranlib")):
         wrapper = folder / f"zig-{tool}"
-        wrapper.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{_WRAPPED}" {tool} "$@"\n')
+        option = f"--target={target}" if target and tool in {"c++", "cc"} else ""
+        wrapper.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{_WRAPPED}" {tool} {option} "$@"\n')
         wrapper.chmod(0o700)
         os.environ[variable] = str(wrapper)
 

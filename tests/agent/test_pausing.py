@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from child_process import ChildProcess
 from powerlab.domain.sweep import SweepPlan
 from powerlab.protocol.messages import EnrolmentCodeRequest, EnrolRequest, SweepRequest
 from powerlab.protocol.records import SweepRecord, SweepState
@@ -176,7 +177,7 @@ def test_a_real_agent_on_a_simulated_board_is_paused_in_the_middle_and_resumed(
     plan = SweepPlan(models=("alexnet",), threads=(1,), modes=("MAXN", "MODE_15W"), **brief)
     sweep_id = submit(store, known.id, plan)
     run_agent = powerlab("agent", "run", "--once", "--state", str(state))
-    with subprocess.Popen(run_agent, stderr=subprocess.PIPE, text=True, env=environment) as agent:
+    with ChildProcess(run_agent, stderr=subprocess.PIPE, text=True, env=environment) as agent:
         for line in agent.stderr:
             if "run 2 of 6" in line:
                 change(store, sweep_id, control.pause)

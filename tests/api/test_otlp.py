@@ -20,6 +20,7 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportM
 from opentelemetry.sdk.resources import Resource
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from child_process import ChildProcess
 from powerlab import periodic
 from powerlab.domain.errors import PowerlabError
 from powerlab_api.metrics import pushing
@@ -191,7 +192,7 @@ def test_a_server_pushes_what_it_knows(receiver: Receiver, environment: dict[str
     database = str(tmp_path / "powerlab.db")
     fill(database)
     words = ["serve", "--port", "0", "--database", database]
-    with subprocess.Popen(
+    with ChildProcess(
         [sys.executable, "-m", "powerlab.cli", *words],
         env={**os.environ, **environment},
         stdout=subprocess.PIPE,

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from child_process import ChildProcess
 from powerlab.boards.simulator import create_tree, layout, loop, simulated_board
 from powerlab.boards.simulator.load import Load
 from powerlab.boards.simulator.loop import Simulator
@@ -248,7 +249,7 @@ def test_the_simulator_ends_with_the_process_that_started_it(board: Sysroot) -> 
 
 def test_the_command_moves_the_sensors_until_it_is_interrupted(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "powerlab.cli", "boards", "simulate", "jetson-agx-xavier", str(tmp_path / "b")]
-    with subprocess.Popen([*command, "--run"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with ChildProcess([*command, "--run"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert "use it with --sysroot" in process.stdout.readline()
         assert "until Ctrl-C" in process.stdout.readline()

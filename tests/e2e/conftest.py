@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from child_process import ChildProcess
 from forked_program import run_forked
 
 pytest.register_assert_rewrite("e2e.board_sweeps")
@@ -41,7 +42,7 @@ class Powerlab:
     @contextmanager
     def started(self, *words: str | Path) -> Iterator[subprocess.Popen[str]]:
         """A program that runs meanwhile; it is asked to end, as Ctrl-C does, where it has not."""
-        with subprocess.Popen(
+        with ChildProcess(
             [PROGRAM, *map(str, words)],
             cwd=self.home,
             env=self.environment,

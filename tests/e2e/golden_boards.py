@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from child_process import ChildProcess
 from powerlab.boards.registry import BOARDS
 
 GOLDEN = Path(__file__).with_name("golden")
@@ -36,7 +37,7 @@ def simulated(variant: str, directory: Path) -> Iterator[Path]:
     name, _, jetpack = variant.partition("@")
     tree = directory / "tree"
     words = [PROGRAM, "boards", "simulate", name, tree, "--run", *(["--jetpack", jetpack] if jetpack else [])]
-    with subprocess.Popen(list(map(str, words)), stdout=subprocess.PIPE, text=True) as process:
+    with ChildProcess(list(map(str, words)), stdout=subprocess.PIPE, text=True) as process:
         try:
             said = ""
             while "its sensors move" not in said:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from child_process import ChildProcess
 from faults.cable import AGENT, MOVED, SERVER, Cable, plugged_cable
 from faults.lives import FAULTS, PLAN, Lives, Shim, start_lives
 from powerlab.protocol.messages import EnrolmentCodeRequest, EnrolRequest, SweepRequest
@@ -96,7 +97,7 @@ def far_agent(cable: Cable, far_store: Store, shim: Shim, quick_disk: Path) -> I
     command = [*cable.server.prefix, sys.executable, str(FAULTS / "short_server.py"), *words]
     address = f"http://{SERVER}:{PORT}"
     identity = Identity(server=address, device_id=reply.device_id, device_name="far", token=reply.token)
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+    with ChildProcess(command, stdout=subprocess.PIPE, text=True) as server:
         try:
             assert address in server.stdout.readline()
             folder = quick_disk / "far"

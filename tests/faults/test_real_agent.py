@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from child_process import ChildProcess
 from faults.lives import NEVER, Shim
 from powerlab.boards.simulator.process import running
 from powerlab.boards.simulator.tree import create_tree
@@ -136,7 +137,7 @@ def calls(server: Any, stored: Store, shim: Shim, board: Board, tmp_path_factory
     sweep_id = server.create_sweep(board.identity, PLAN)
     environment = shim.environment(kill_at=NEVER, report=report, clock=clock)
     log, jumps = [], iter((-DAY_NS, 365 * DAY_NS))
-    with subprocess.Popen(board.command, env=environment, stderr=subprocess.PIPE, text=True) as agent:
+    with ChildProcess(board.command, env=environment, stderr=subprocess.PIPE, text=True) as agent:
         while line := agent.stderr.readline():
             log.append(line)
             if "begins" in line or " of 3: " in line:

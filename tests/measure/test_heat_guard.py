@@ -14,6 +14,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from child_process import ChildProcess
 from nvidia_cards import CARD, put, write_cards
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.temperature import NO_LIMITS, TemperatureLimits
@@ -58,7 +59,7 @@ def tree(tmp_path) -> ZoneTree:
 
 @pytest.fixture
 def sleeper() -> Iterator[subprocess.Popen[bytes]]:
-    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]) as process:
+    with ChildProcess([sys.executable, "-c", "import time; time.sleep(600)"]) as process:
         yield process
         process.kill()
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from child_process import ChildProcess
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.power import TotalFormula
 from powerlab.domain.run import Finding, Verdict
@@ -120,7 +121,7 @@ def test_energy_is_withheld_when_an_energy_rule_says_void_and_only_then(meter, m
 def test_the_workers_own_time_is_no_background_load():
     """A busy child that is named as the worker does not count; the same child unnamed does."""
     spin = "import time\nwhile time.process_time() < 0.6: pass\nprint('spun', flush=True)\ninput()\n"
-    with subprocess.Popen([sys.executable, "-c", spin], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+    with ChildProcess([sys.executable, "-c", spin], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         as_worker, as_other = BackgroundLoad(child.pid), BackgroundLoad(os.getpid())
         assert child.stdout.readline() == b"spun\n"
         own, other = as_worker.cores(), as_other.cores()

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from child_process import ChildProcess
 from powerlab.sysroot import SIMULATION_MARKER, Sysroot
 from requires import missing
 
@@ -67,7 +68,7 @@ def serving(tree: Sysroot) -> Serving:
     @contextmanager
     def started(user: int, *options: str) -> Iterator[Helper]:
         command = [sys.executable, "-m", "powerlab_helper.main", "--user", str(user), "--sysroot", str(tree.base)]
-        with subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True) as helper:
+        with ChildProcess([*command, *options], stderr=subprocess.PIPE, text=True) as helper:
             assert helper.stderr is not None
             first = helper.stderr.readline()
             assert "serving user" in first, first + helper.stderr.read()

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from child_process import ChildProcess
 from powerlab.domain.errors import PowerlabError
 from powerlab.modes.undo import lock
 from powerlab.modes.undo.lock import device_lock
@@ -105,7 +106,7 @@ def test_another_user_is_refused_whatever_is_asked(
 
 def test_a_second_helper_waits_until_the_first_has_ended(tree: Sysroot, helper: Helper) -> None:
     command = [sys.executable, "-m", "powerlab_helper.main", "--user", "0", "--sysroot", str(tree.base)]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as second:
+    with ChildProcess(command, stderr=subprocess.PIPE, text=True) as second:
         assert second.stderr is not None
         assert client.may_write(tree, f"{POLICY}/scaling_governor"), "the first one still serves"
         helper.kill()
@@ -163,7 +164,7 @@ from powerlab_helper.main import main
 sys.exit(main(["--user", "{os.getuid()}", "--sysroot", {str(tree.base)!r}]))
 """
         command = [sys.executable, "-c", program]
-        with subprocess.Popen(command, pass_fds=[listener.fileno()], stderr=subprocess.PIPE, text=True) as passed:
+        with ChildProcess(command, pass_fds=[listener.fileno()], stderr=subprocess.PIPE, text=True) as passed:
             # Before it is ready: the connection waits in the socket, as it does while systemd starts the service.
             assert client.may_write(tree, f"{POLICY}/scaling_governor")
             passed.terminate()

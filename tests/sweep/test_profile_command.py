@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from child_process import ChildProcess
 from powerlab.boards.simulator import create_tree
 from powerlab.cli import main
 from powerlab.cli.process.interrupts import orderly_ends, uninterrupted
@@ -144,7 +145,7 @@ def test_ctrl_c_and_its_like_keep_what_was_measured(machine, numpy_engine, state
         "from powerlab.cli import main\n"
         f"sys.exit(main({[*words, '--repeats', '1000']!r}))\n"
     )
-    with subprocess.Popen(
+    with ChildProcess(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ
     ) as process:
         while process.poll() is None and not _kept(state):
@@ -185,7 +186,7 @@ def test_a_closed_connection_puts_the_power_mode_back(tmp_path, numpy_engine):
         "from powerlab.cli import main\n"
         f"sys.exit(main({[*words, '--modes', 'MODE_15W', '--repeats', '1000']!r}))\n"
     )
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with ChildProcess([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         while process.poll() is None and "pmode:0002" not in board.read("/var/lib/nvpmodel/status"):
             os.sched_yield()
         process.send_signal(signal.SIGHUP)
