@@ -46,7 +46,7 @@ def build(architecture: str) -> Path:
         f"-DCMAKE_CXX_FLAGS=-idirafter{_write_headers(architecture, headers)}",
     }
     pip: list[str | Path] = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
-    settings = ["--config-settings", f"build-dir={folder / 'cmake'}", "--wheel-dir", made]
+    settings: list[str | Path] = ["--config-settings", f"build-dir={folder / 'cmake'}", "--wheel-dir", made]
     subprocess.run([*pip, *settings, ROOT], env=environment, check=True)
     (plain,) = made.glob("powerlab-*.whl")
     retag: list[str | Path] = [sys.executable, "-m", "wheel", "tags", "--remove"]
