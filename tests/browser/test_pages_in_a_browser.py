@@ -103,13 +103,13 @@ def test_a_missing_figure_sorts_last_in_both_directions(site: Site, open_page: O
     button = page.locator("#points th", has_text="Efficiency").get_by_role("button")
     for _ in range(2):
         button.click()
-        assert column(page, "points", 8)[-1] == "no usable run"
+        assert column(page, "points", 8)[-1] == "no usable runs"
 
 
 def test_the_skip_link_is_the_first_stop_of_the_keyboard(site: Site, open_page: OpenPage) -> None:
     page = open_page(site.addresses["simulated"])
     page.keyboard.press("Tab")
-    expect(page.locator(":focus")).to_have_text("Skip to the content")
+    expect(page.locator(":focus")).to_have_text("Skip to main content")
 
 
 def test_a_sweep_in_progress_fills_up_without_being_reloaded(site: Site, open_page: OpenPage) -> None:

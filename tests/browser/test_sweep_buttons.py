@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.browser.conftest import OpenPage, Site
 from tests.dashboards import plausible
 
-ACTIONS = "Do something with this sweep"
+ACTIONS = "Sweep actions"
 
 
 def running(site: Site, seed: int) -> str:
@@ -39,9 +39,9 @@ def test_a_sweep_is_paused_resumed_cancelled_and_cloned(site: Site, browser: Bro
         expect(page.locator("#progress")).to_contain_text(then)
     cancel(page)
     expect(page.locator("#progress")).to_contain_text("cancelled by local user")
-    expect(page.get_by_role("group", name=ACTIONS).get_by_role("button")).to_have_text(["Run once more"])
-    press(page, "Run once more")
-    expect(page.locator("#progress")).to_contain_text("waiting for the device")
+    expect(page.get_by_role("group", name=ACTIONS).get_by_role("button")).to_have_text(["Run again"])
+    press(page, "Run again")
+    expect(page.locator("#progress")).to_contain_text("queued")
     assert page.url != address
     cancel(page)  # the device is the other tests' too
     expect(page.locator("#progress")).to_contain_text("cancelled by local user")

@@ -48,7 +48,7 @@ def test_a_run_that_gives_itself_again_ends_well(answered, capsys):
     said = capsys.readouterr().out
     assert recorded.run.id in said
     assert RECORDED_AT in said
-    assert "everything is as the run says" in said
+    assert "every stored value is confirmed" in said
     assert "differs" not in said
 
 
@@ -105,7 +105,7 @@ def test_a_results_file_holds_no_samples(tmp_path, capsys):
     path.write_text("{}")
     for name in (str(path), "elsewhere.ndjson"):
         assert cli.main(["audit", name]) == cli.EXIT_USAGE
-        assert "a results file, which holds no samples" in capsys.readouterr().err
+        assert "a results file, which has no samples" in capsys.readouterr().err
 
 
 def test_every_ruling_has_a_word_and_a_colour():

@@ -64,7 +64,7 @@ def test_files_go_too_and_are_counted(database: str, tmp_path: Path, capsys: pyt
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["--database", "{there}"], "say how long what is kept: --keep-traces, --keep-events or --keep-audit"),
+        (["--database", "{there}"], "give a retention: --keep-traces, --keep-events or --keep-audit"),
         (["--keep-traces", "0", "--database", "{there}"], "kept for 1 to 1200 months, not 0"),
         (["--keep-traces", "9", "--keep-audit", "-3", "--database", "{there}"], "1 to 1200 months, not -3"),
         (["--keep-traces", "9", "--database", "{there}.gone"], "there is no database"),

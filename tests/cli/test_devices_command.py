@@ -51,11 +51,11 @@ def names(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
 
 def test_labels_choose_devices(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, "label", "nano-1", "rack=3", "fan") == "nano-1 has the labels: fan rack=3\n"
-    assert run(capsys, "label", "nano-2", "rack=3") == "nano-2 has the labels: rack=3\n"
+    assert run(capsys, "label", "nano-2", "rack=3") == "labels of nano-2: rack=3\n"
     assert names(capsys, "--label", "rack=3") == ["nano-1", "nano-2"]
     assert names(capsys, "--label", "rack", "--label", "fan", "--board", "generic") == ["nano-1"]
     assert "fan rack=3" in run(capsys, "list")
-    assert run(capsys, "unlabel", "nano-1", "fan", "rack") == "nano-1 has the labels: none\n"
+    assert run(capsys, "unlabel", "nano-1", "fan", "rack") == "labels of nano-1: none\n"
     assert names(capsys, "--label", "rack") == ["nano-2"]
 
 
@@ -67,7 +67,7 @@ def test_groups_have_names(capsys: pytest.CaptureFixture[str]) -> None:
     assert names(capsys, "--group", "large", "--board", "jetson-tx2") == []
     assert "large" in run(capsys, "groups")
     assert json.loads(run(capsys, "groups", "--json"))[0]["selector"]["labels"] == ["big"]
-    assert run(capsys, "ungroup", "large") == "the group large is forgotten\n"
+    assert run(capsys, "ungroup", "large") == "deleted group large\n"
     assert json.loads(run(capsys, "groups", "--json")) == []
 
 
@@ -118,10 +118,10 @@ def test_a_sweep_for_any_and_for_each(capsys: pytest.CaptureFixture[str]) -> Non
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--any", "--each", "board"), "give one of both"),
-        (("--any", "--device", "nano-1"), "give one of these"),
+        (("--any", "--each", "board"), "give only one of them"),
+        (("--any", "--device", "nano-1"), "give only one of them"),
         (("--label", "rack"), "add --any, or --each"),
-        (("--any", "--board", "jetson-tx2"), "no device is chosen by board jetson-tx2"),
+        (("--any", "--board", "jetson-tx2"), "no device matches board jetson-tx2"),
         (("--any", "--modes", "TURBO"), "but: nano-1 has no power mode 'TURBO'"),
     ],
 )
@@ -143,7 +143,7 @@ def test_devices_are_booked(capsys: pytest.CaptureFixture[str]) -> None:
     assert "maintenance from" in listed
     assert run(capsys, "bookings", "--device", "nano-2", "--json") == "[]\n"
     assert run(capsys, "unbook", number) == f"booking {number} is removed\n"
-    assert "'tomorrow' is no time" in run(capsys, "maintain", "nano-1", "--to", "tomorrow", status=2)
+    assert "'tomorrow': write a time" in run(capsys, "maintain", "nano-1", "--to", "tomorrow", status=2)
 
 
 def test_the_list_says_what_waits_on_each_device(capsys: pytest.CaptureFixture[str], served: tuple[str, Store]) -> None:

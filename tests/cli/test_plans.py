@@ -161,7 +161,7 @@ def test_until_is_a_percentage_with_or_without_its_sign(text):
 def test_until_that_is_no_percentage_says_so():
     with pytest.raises(PowerlabError) as caught:
         plan_from(words(until="one"), device(), CAPABILITIES)
-    assert str(caught.value) == "--until got 'one', but it must be a percentage, such as 1%."
+    assert str(caught.value) == "invalid --until 'one': give a percentage, such as 1%."
 
 
 @pytest.mark.parametrize("option", ["duration", "warm_up", "idle"])
@@ -169,7 +169,7 @@ def test_a_time_that_is_none_names_its_option(option):
     with pytest.raises(PowerlabError) as caught:
         plan_from(words(**{option: "5s"}), device(), CAPABILITIES)
     flag = "--" + option.replace("_", "-")
-    assert str(caught.value) == f"{flag} got '5s', but each of its values must be a number of seconds."
+    assert str(caught.value) == f"{flag} value '5s': give a number."
 
 
 def test_limits_of_temperatures_are_none_unless_they_are_given():
@@ -185,6 +185,6 @@ def test_limits_of_temperatures_are_none_unless_they_are_given():
 
 @pytest.mark.parametrize("option", ["max_temperature_c", "start_below_temperature_c"])
 def test_a_temperature_that_is_none_is_refused_in_a_sentence(option):
-    with pytest.raises(PowerlabError, match="it must be a temperature in °C, such as 85") as caught:
+    with pytest.raises(PowerlabError, match="give a temperature in °C, such as 85") as caught:
         plan_from(words(**{option: "hot"}), device(), CAPABILITIES)
     assert str(caught.value).startswith(f"--{option.replace('_', '-')} got 'hot'")

@@ -120,7 +120,7 @@ def test_a_against_a_ends_in_ratios(capsys, measured):
     (plan,) = measured
     assert plan.cores == ("", "0,1,2,3,4,5,6,7")
     assert text.count("cores default") == len(find_study("aa").metrics)
-    assert "ratio, 95 %" in text
+    assert "ratio (95 % CI)" in text
 
 
 def test_ctrl_c_ends_the_study_with_what_was_measured(capsys, measured):
@@ -141,7 +141,7 @@ def test_ctrl_c_ends_the_study_with_what_was_measured(capsys, measured):
         (["aa", "--model", "alexnet"], "write a network and its file as alexnet=FILE.onnx"),
         (["aa", "--model", "vgg=x.onnx"], "the study aa has no network 'vgg'; it runs alexnet"),
         (["aa", "--model", "alexnet=/nowhere/x.onnx"], "/nowhere/x.onnx"),
-        (["aa", "--output", "/proc/none"], "--output /proc/none cannot be written"),
+        (["aa", "--output", "/proc/none"], "cannot write --output /proc/none"),
         (["xavier-resnet50", "--board", "jetson-nano", "--modes", "MAXNN"], "(did you mean MAXN?)"),
         (["xavier-resnet50", "--board", "jetson-nano", "--modes", "MODE_30W_ALL"], "has no power mode"),
     ],

@@ -200,7 +200,7 @@ def test_provenance_and_verdicts_are_words_and_not_only_colours(page: Element) -
 def test_a_page_that_changes_by_itself_says_so_to_a_screen_reader(pages: dict[str, Element]) -> None:
     running = pages["running"]
     (status,) = [part for part in running.all() if part.attributes.get("role") == "status"]
-    assert "follows the sweep by itself" in status.text
+    assert "Live" in status.text
     live = [part for part in running.all() if "data-live" in part.attributes]
     assert len(live) >= 5
     assert all(part.attributes.get("id") for part in live)
@@ -221,7 +221,7 @@ def test_the_page_one_is_on_is_marked_in_the_navigation(pages: dict[str, Element
 def test_a_failed_run_is_no_page_of_dashes(pages: dict[str, Element]) -> None:
     text = pages["failed run"].one("main").text
     assert "the worker was killed by signal 9" in text
-    assert "This run gave no figures; its findings say why." in text
+    assert "This run has no figures; see its findings." in text
     assert "None" not in text
     assert "nan" not in text
 

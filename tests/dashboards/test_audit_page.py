@@ -28,8 +28,8 @@ def rows(page: Element, heading: str) -> dict[str, list[str]]:
 
 def test_a_run_whose_record_gives_everything(client: TestClient, shelf: Shelf) -> None:
     page = page_of(client, add_recorded_run(shelf))
-    assert "The record gives everything that the run says" in page.text
-    figures = rows(page, "Worked out again")
+    assert "Recomputing the run from its raw data reproduces every figure" in page.text
+    figures = rows(page, "Recomputed")
     assert {cells[0] for cells in figures.values()} == {"equal"}
     assert "W measured" in figures["Power while running"][1]
     assert list(rows(page, "Ruling")) == [rule.name for rule in MLPERF_RULES]
@@ -40,8 +40,8 @@ def test_a_run_that_says_something_else_than_its_record(client: TestClient, shel
     run = add_recorded_run(shelf, verdict=Verdict.FLAGGED, inference_count=9)
     page = page_of(client, run)
     assert "2 of " in page.text
-    assert "things are not as the run says" in page.text
-    figures = rows(page, "Worked out again")
+    assert "items differ from the stored run" in page.text
+    figures = rows(page, "Recomputed")
     assert figures["verdict"] == ["differs", "flagged", "valid"]
     assert figures["inferences"][0] == "differs"
 
@@ -69,7 +69,7 @@ def test_a_run_that_another_version_measured_says_so(client: TestClient, shelf: 
     assert run.conditions is not None
     assert "whose method may differ" not in page_of(client, run).text
     older = add_recorded_run(shelf, conditions=dataclasses.replace(run.conditions, measured_with="0.0.1"))
-    assert "measured with powerlab 0.0.1; this is " in page_of(client, older).text
+    assert "measured with powerlab 0.0.1; this server runs " in page_of(client, older).text
 
 
 def test_words_of_the_run_are_printed_as_words(client: TestClient, shelf: Shelf) -> None:

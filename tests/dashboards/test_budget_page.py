@@ -24,7 +24,7 @@ def run(shelf: Shelf):
 
 def test_the_page_shows_every_effect_with_its_shares(client: TestClient, run) -> None:
     text = words(client.get(f"/runs/{run.id}").text)
-    assert "What the intervals are made of" in text
+    assert "Uncertainty budget" in text
     for row in rows_by_source(run.budget):
         shares = " ".join(f"{cell.percent:.1f} %" for cell in list(row.cells.values())[:1])
         assert f"{row.effect} {row.origin} {row.kind}" in text
@@ -35,14 +35,14 @@ def test_the_page_shows_every_effect_with_its_shares(client: TestClient, run) ->
 
 def test_every_rail_is_there_to_be_looked_at(client: TestClient, run) -> None:
     text = words(client.get(f"/runs/{run.id}").text)
-    assert "Every rail" in text
+    assert "By rail" in text
     for rail in run.total.rails:
         assert f"sensor gain {rail} B" in text
 
 
 def test_a_run_without_power_or_of_an_older_powerlab_has_no_budget_section(client: TestClient, shelf: Shelf) -> None:
     bare = shelf.add_sweep(plausible.bare(), plausible.plan(modes=("current",))).runs[0]
-    assert "What the intervals are made of" not in client.get(f"/runs/{bare.id}").text
+    assert "Uncertainty budget" not in client.get(f"/runs/{bare.id}").text
     assert budget_table(()) is None
 
 

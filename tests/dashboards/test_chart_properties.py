@@ -158,7 +158,7 @@ def test_every_cell_of_the_heatmap_has_a_figure_or_a_reason(made: list[Run]) -> 
         for row, values in enumerate(panel["z"]):
             for column, value in enumerate(values):
                 reason = reasons.get((panel["xaxis"], column, row))
-                assert (value is None) == (reason in {"not run", "no usable<br>run", "no power"})
+                assert (value is None) == (reason in {"not run", "no usable<br>runs", "no power"})
 
 
 @settings(max_examples=60, deadline=None)
@@ -321,7 +321,7 @@ def test_a_failed_runs_empty_traces_are_a_sentence() -> None:
     )  # fmt: skip
     empty = Trace(rail=rail, time_ns=np.array([], dtype=np.int64), value=np.array([], dtype=np.float64))
     made = RUN_CHARTS["power-trace"].build(RunTraces(run=RUN, traces=(empty,)), View())
-    assert made == NoChart("Every trace of this run is too short to be drawn.")
+    assert made == NoChart("All traces of this run are too short to plot.")
 
 
 @pytest.mark.parametrize("name", list(SWEEP_CHARTS))

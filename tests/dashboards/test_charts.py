@@ -64,7 +64,7 @@ def test_without_power_a_chart_says_so_instead_of_drawing_zeros(name: str) -> No
 
 @pytest.mark.parametrize("name", list(SWEEP_CHARTS))
 def test_before_the_first_run_a_chart_says_so(name: str) -> None:
-    assert SWEEP_CHARTS[name].build((), View()) == NoChart("No run has finished yet.")
+    assert SWEEP_CHARTS[name].build((), View()) == NoChart("No runs have finished yet.")
 
 
 @pytest.mark.parametrize("name", list(SWEEP_CHARTS))
@@ -116,7 +116,7 @@ class TestHeatmap:
         spoiled = [plausible.failed(run.point, "s", run.repeat) if run.point.threads == 2 else run for run in runs]
         made = figure(self.chart, summarise(spoiled))
         assert made["data"][0]["z"][0][1] is None
-        assert any(note["text"] == "no usable<br>run" and note["x"] == 1 for note in made["layout"]["annotations"])
+        assert any(note["text"] == "no usable<br>runs" and note["x"] == 1 for note in made["layout"]["annotations"])
 
     def test_a_point_not_run_yet_is_an_empty_cell(self) -> None:
         made = figure(self.chart, xavier_summaries(batch_sizes=(1,))[:5])
@@ -169,7 +169,7 @@ class TestScatter:
 
     def test_the_pareto_line_rises_and_nothing_lies_above_it(self) -> None:
         made = figure(self.chart, xavier_summaries(threads=(1, 2, 4, 8)))
-        line = next(trace for trace in made["data"] if trace.get("name") == "Pareto line, simulated")
+        line = next(trace for trace in made["data"] if trace.get("name") == "Pareto front, simulated")
         assert np.all(np.diff(line["x"]) >= 0)
         assert np.all(np.diff(line["y"]) > 0)
         for trace in self.points(made):
@@ -183,8 +183,8 @@ class TestScatter:
         changed = tuple(dataclasses.replace(metric, provenance=Provenance.ESTIMATED) for metric in summaries[0].metrics)
         summaries[0] = dataclasses.replace(summaries[0], metrics=changed)
         made = figure(self.chart, summaries)
-        names = {trace["name"] for trace in made["data"] if str(trace.get("name")).startswith("Pareto line,")}
-        assert names == {"Pareto line, estimated", "Pareto line, simulated"}
+        names = {trace["name"] for trace in made["data"] if str(trace.get("name")).startswith("Pareto front,")}
+        assert names == {"Pareto front, estimated", "Pareto front, simulated"}
         assert made["layout"]["xaxis"]["title"]["text"] == "power, W (estimated and simulated)"
 
     def test_lines_of_equal_efficiency_say_their_value(self) -> None:
@@ -209,7 +209,7 @@ class TestScatter:
     ) -> None:
         made = figure(self.chart, xavier_summaries(**changes))
         keys = [trace for trace in made["data"] if trace["x"] == [None]]
-        assert [key["name"] for key in keys] == [*expected, "Pareto line"]
+        assert [key["name"] for key in keys] == [*expected, "Pareto front"]
         drawn = {(trace["marker"]["color"], symbol.removesuffix("-open"))
                  for trace in self.points(made) for symbol in trace["marker"]["symbol"]}  # fmt: skip
         if "batch 1" not in expected or "MAXN" not in expected:
@@ -247,7 +247,7 @@ class TestThroughputByThreads:
     def test_a_sweep_of_failed_runs_says_so(self) -> None:
         failed = [plausible.failed(point, "s") for point in plausible.plan().points()]
         made = self.chart.build(summarise(failed), View())
-        assert made == NoChart("No run of this sweep could be used; the list of runs says why.")
+        assert made == NoChart("No run of this sweep is usable; the list of runs shows why.")
 
 
 class TestPowerTrace:
@@ -282,12 +282,12 @@ class TestPowerTrace:
     def test_the_timed_window_is_shaded(self) -> None:
         layout = self.build(plausible.xavier())["layout"]
         assert (layout["shapes"][0]["x0"], layout["shapes"][0]["x1"]) == (0, 3.0)
-        assert layout["annotations"][0]["text"] == "timed window, 3 s"
+        assert layout["annotations"][0]["text"] == "measurement window, 3 s"
 
     def test_axes_name_quantity_unit_and_provenance(self) -> None:
         layout = self.build(plausible.laptop(), View(theme=DARK))["layout"]
         assert layout["yaxis"]["title"]["text"] == "power, W (measured)"
-        assert layout["xaxis"]["title"]["text"] == "time since the timed window began, s"
+        assert layout["xaxis"]["title"]["text"] == "time since the start of the measurement window, s"
 
     def test_rails_of_different_provenance_are_not_added_up(self) -> None:
         bench = plausible.xavier()

@@ -161,7 +161,7 @@ def test_no_address_makes_the_server_fail(path: str, prefix: str, served: tuple[
     answer = client.get(prefix + quote(path, safe="", errors="replace"))
     assert answer.status_code in {200, 404, 405}
     if answer.status_code == 404:
-        assert "There is no such page" in answer.text or answer.headers["content-type"] == "application/problem+json"
+        assert "Page not found" in answer.text or answer.headers["content-type"] == "application/problem+json"
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_a_refreshed_page_holds_every_part_that_the_open_one_exchanges(shelf: Sh
     empty = parts()
     assert {"progress", "answer", "points", "runs", "verdicts"} <= set(empty)
     assert "data-unfinished" in client.get(f"/sweeps/{sweep.id}").text
-    assert client.get(f"/sweeps/{sweep.id}/charts/efficiency-heatmap").json() == {"reason": "No run has finished yet."}
+    assert client.get(f"/sweeps/{sweep.id}/charts/efficiency-heatmap").json() == {"reason": "No runs have finished yet."}
     shelf.finish(sweep)
     assert parts() == empty
     assert "data-unfinished" not in client.get(f"/sweeps/{sweep.id}").text

@@ -55,7 +55,7 @@ def test_every_chart_is_a_valid_figure_in_every_view(name, view, profile):
 def test_bars_are_the_layers_joules_with_their_intervals_and_provenance():
     made = figure("layer-energy", MEASURED)
     assert bars(made) == pytest.approx({0: 1.8, 1: 28.0, 2: 5.0, 3: 8.8})
-    assert made["layout"]["yaxis"]["title"]["text"] == "mJ in an inference (measured)"
+    assert made["layout"]["yaxis"]["title"]["text"] == "mJ per inference (measured)"
     conv = next(trace for trace in made["data"] if 1 in trace["x"])
     assert conv["error_y"]["array"] == pytest.approx([1.4])
 
@@ -63,7 +63,7 @@ def test_bars_are_the_layers_joules_with_their_intervals_and_provenance():
 def test_without_power_bars_are_milliseconds_and_never_zero_joules():
     made = figure("layer-energy", NONE)
     assert bars(made) == pytest.approx({0: 0.2, 1: 2.0, 2: 0.5, 3: 0.8})
-    assert made["layout"]["yaxis"]["title"]["text"] == "ms in an inference (simulated)"
+    assert made["layout"]["yaxis"]["title"]["text"] == "ms per inference (simulated)"
     assert "mJ" not in json.dumps(made)
 
 
@@ -76,7 +76,7 @@ def test_layers_stand_under_their_roof():
     made = figure("layer-roofline", MEASURED)
     *points, roof = made["data"]
     assert roof["mode"] == "lines"
-    assert roof["name"].startswith("roof: 200 GFLOP/s, 20.0 GB/s (measured)")
+    assert roof["name"].startswith("roofline: 200 GFLOP/s, 20.0 GB/s (measured)")
     x, y = roof["x"], roof["y"]
     assert (x[1], y[1], y[2]) == (10, 200, 200)
     assert y[0] == pytest.approx(x[0] * 20)
@@ -118,14 +118,14 @@ def test_before_the_first_profile_the_list_says_how_to_make_one(client):
 
 def test_a_profile_shows_every_layer_the_sum_and_what_the_rules_said(client, stored):
     page = parse(client.get(f"/layers/{MEASURED.id}").text)
-    for words in ("conv_0", "conv_direct_f32_2x6_avx2", "One inference, measured whole", "Whole ÷ layers"):
+    for words in ("conv_0", "conv_direct_f32_2x6_avx2", "One inference", "Inference ÷ sum of layers"):
         assert words in page.text
     assert "throttled, 1 layer, such as: it was hot" in " ".join(page.text.split())
 
 
 def test_a_profile_without_power_says_why_and_shows_no_zero(client, stored):
     text = parse(client.get(f"/layers/{NONE.id}").text).text
-    assert "No joules: no power source can be read here." in text
+    assert "No energy figures: no power source can be read here." in text
     assert "0 W" not in text
 
 

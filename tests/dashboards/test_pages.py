@@ -138,14 +138,14 @@ def test_every_link_of_a_page_leads_somewhere(name: str, filled: Filled) -> None
 
 class TestEmpty:
     def test_an_empty_database_says_what_to_do(self, client: TestClient) -> None:
-        assert "No sweep has been asked for yet. powerlab demo runs a first one" in words(client.get("/").text)
-        assert "No device is known yet" in words(client.get("/devices").text)
+        assert "No sweeps yet. Run powerlab demo for a first one" in words(client.get("/").text)
+        assert "No devices yet" in words(client.get("/devices").text)
 
     @pytest.mark.parametrize("address", ["/sweeps/none", "/runs/none", "/nowhere", "/static/none.js", "/sweeps"])
     def test_what_is_not_there_is_a_page_that_says_so(self, address: str, client: TestClient) -> None:
         answer = client.get(address)
         assert answer.status_code == 404
-        assert "There is no such page" in answer.text
+        assert "Page not found" in answer.text
 
     @pytest.mark.parametrize("address", ["/api", "/api/v1/nothing"])
     def test_addresses_of_the_api_are_left_to_the_api(self, address: str, client: TestClient) -> None:
@@ -219,7 +219,7 @@ class TestSweep:
         text = words(html)
         assert text.count("no power") >= 4
         assert "no power figure" in text
-        assert "Power was not measured on this device; the devices page says why" in text
+        assert "Power was not measured on this device; the devices page shows why" in text
         assert "0.00 W" not in text
         assert not re.search(r'data-key="0(\.0)?"[^>]*title', html)
 
@@ -256,20 +256,20 @@ class TestSweep:
             said = Description(device=record.device, capabilities=record.capabilities, checks=checks)
             describe(session, sweep.device_id, said, shelf.store.clock())
         page = words(client.get("/devices").text)
-        assert "not ok: disk: there is little room." in page
+        assert "failed: disk: there is little room." in page
         assert " ok: clock: the clocks agree." in page
 
     @pytest.mark.parametrize(
         ("zones", "limits", "said"),
         [
-            (("CPU-therm", "GPU0"), NO_LIMITS, "Watched where a sweep has limits: CPU-therm, GPU0."),
+            (("CPU-therm", "GPU0"), NO_LIMITS, "Monitored when a sweep sets limits: CPU-therm, GPU0."),
             (
                 ("CPU-therm",),
                 TemperatureLimits(max_c=85.0),
                 "CPU-therm. In every sweep a run begins below 75 °C and is ended above 85 °C.",
             ),
-            ((), NO_LIMITS, "No temperature sensor can be read: the guard cannot watch."),
-            (None, NO_LIMITS, "Its agent is of an older powerlab and does not say what it can watch."),
+            ((), NO_LIMITS, "No temperature sensor can be read, so temperature limits cannot be enforced."),
+            (None, NO_LIMITS, "Its agent runs an older powerlab that does not report its sensors."),
         ],
     )
     def test_a_device_says_what_the_guard_can_watch(self, shelf: Shelf, client: TestClient, zones, limits, said):
@@ -290,7 +290,7 @@ class TestSweep:
                 backlogs.note(session, sweep.device_id, backlog, shelf.store.clock())
             return words(client.get("/devices").text)
 
-        unknown = "Whether runs wait on this device is not said"
+        unknown = "Upload backlog unknown: the agent has not reported its disk yet."
         assert unknown in words(client.get("/devices").text)
         nothing = Backlog(runs=0, refused_runs=0, chunks=0, size_bytes=0, oldest_age_s=None, shed_runs=0)
         assert not {unknown, "wait to be uploaded", "traces on this device"} & set(re.split(r"[.:]", said(nothing)))
@@ -298,7 +298,7 @@ class TestSweep:
         page = said(much)
         assert "12 runs on its disk wait to be uploaded, the oldest since 2026-11-21 08:30" in page
         assert "1 run was refused: 34 chunks of traces, 5" in page
-        assert "2 runs lost their traces on this device for want of room." in page
+        assert "2 runs lost their traces on this device because its disk was full." in page
         one = Backlog(runs=1, refused_runs=0, chunks=1, size_bytes=1, oldest_age_s=None, shed_runs=1)
         assert "1 run on its disk waits to be uploaded: 1 chunk of traces" in said(one)
 
@@ -323,12 +323,12 @@ class TestSweep:
         assert "flagged drift: throughput fell by 3.1 %" in text
         failed = next(run for run in sweep.runs if run.verdict is Verdict.FAILED)
         page = words(client.get(f"/runs/{failed.id}").text)
-        assert "This run gave no figures; its findings say why." in page
+        assert "This run has no figures; see its findings." in page
 
     def test_a_sweep_in_progress_follows_itself(self, filled: Filled) -> None:
         html = filled.client.get(filled["running"]).text
         assert '<main id="main" data-unfinished>' in html
-        assert "The answer so far" in html
+        assert "Best points so far" in html
         assert "4 of 12 runs done" in html
         assert "data-unfinished" not in filled.client.get(filled["simulated"]).text
 
@@ -344,7 +344,7 @@ class TestSweep:
             assert structure(html).open == []
             table = html[html.index('id="runs-heading"') :]
             found += re.findall(r'<a href="/runs/([^"]+)">', table)
-            more = re.search(r'<a href="([^"]+)">the next ones</a>', table)
+            more = re.search(r'<a href="([^"]+)">next page</a>', table)
             address = more[1] if more else ""
         assert found == [run.id for run in sweep.runs]
         assert "These are the first 5 of 12 runs" in words(client.get(f"/sweeps/{sweep.id}").text)
@@ -356,7 +356,7 @@ class TestSweep:
     def test_behind_the_last_run_there_is_nothing(self, after: str, status: int, filled: Filled) -> None:
         answer = filled.client.get(f"{filled['running']}/runs", params={"after": after})
         assert answer.status_code == status
-        assert status != 200 or "There are no runs here; the sweep has 4." in words(answer.text)
+        assert status != 200 or "No more runs: the sweep has 4." in words(answer.text)
 
     def test_runs_of_no_sweep_are_not_found(self, client: TestClient) -> None:
         assert client.get("/sweeps/none/runs").status_code == 404
@@ -414,13 +414,13 @@ class TestRun:
     def test_a_proposed_total_says_so_and_a_counter_is_said_to_be_one(self, shelf: Shelf, client: TestClient) -> None:
         sweep = shelf.add_sweep(plausible.laptop(), plausible.plan(modes=("current",)))
         text = words(client.get(f"/runs/{sweep.runs[0].id}").text)
-        assert "compare it with a wall meter" in text
-        assert "energy counter, shown as its slope" in text
+        assert "Check it against a wall meter" in text
+        assert "energy counter (shown as its slope)" in text
 
     def test_missing_power_is_said(self, filled: Filled) -> None:
         text = words(filled.client.get(filled["bare run"]).text)
-        assert "Power while running not taken W no power sensor could be read during this run" in text
-        assert "No rail could be read" in text
+        assert "Power while running not available W no power sensor was readable during this run" in text
+        assert "No power rail was readable" in text
 
     def test_figures_of_other_scenarios_are_not_missed(self, filled: Filled) -> None:
         text = words(filled.client.get(filled["bare run"]).text)
@@ -432,8 +432,8 @@ class TestDevices:
     def test_sources_say_what_was_found_and_what_to_do(self, filled: Filled) -> None:
         text = words(filled.client.get("/devices").text)
         assert "rapl denied energy_uj may be read by root only run: sudo chmod a+r" in text
-        assert "rapl absent no powercap folder nothing to mend" in text
-        assert "No rail can be read" in text
+        assert "rapl absent no powercap folder none needed" in text
+        assert "No power rail can be read" in text
 
     def test_modes_and_rails_are_listed(self, filled: Filled) -> None:
         text = words(filled.client.get("/devices").text)
@@ -471,7 +471,7 @@ def test_the_home_page_stays_short_and_says_so(
     html = client.get("/").text
     assert html.count('href="/sweeps/') == 2
     assert newest.id in html
-    assert "These are the newest 2 sweeps" in words(html)
+    assert "Showing the newest 2 sweeps" in words(html)
 
 
 def test_the_dashboard_lives_beside_the_api(shelf: Shelf) -> None:

@@ -38,7 +38,7 @@ def test_every_study_has_a_page_also_before_anything_was_measured(client: TestCl
         assert page.status_code == 200
         published = sum(len(case.published) for case in study.cases)
         assert page.text.count("prov-published") >= published
-        assert ("no sweep here has repeated it yet" in page.text) == (published == 0)
+        assert ("no sweep on this server has replicated it yet" in page.text) == (published == 0)
 
 
 def test_a_sweep_of_the_same_network_stands_beside_the_published_rows(shelf: Shelf, client: TestClient) -> None:
@@ -73,7 +73,7 @@ def test_engines_are_compared_where_a_sweep_has_several(shelf: Shelf, client: Te
     add(shelf, plan(batch_sizes=(16,)))
     assert "Our own points compared" not in client.get("/studies/dlbench").text
     add(shelf, plan(batch_sizes=(16,), engines=("builtin", "onnxruntime")), name="bench-2")
-    assert "Our own points compared by engine" in client.get("/studies/dlbench").text
+    assert "Our results compared by engine" in client.get("/studies/dlbench").text
 
 
 @pytest.mark.parametrize("name", ["nosuch", "%2e%2e", "<script>", "aa.toml"])

@@ -135,7 +135,7 @@ def test_a_form_of_another_login_or_of_no_page_is_refused(
             form.attributes["action"], data={k: v.encode(errors="replace") for k, v in data.items()}, headers=OWN_PAGE
         )
         assert refused.status_code == 403
-        assert "load the page anew" in parse(refused.text).text
+        assert "reload the page" in parse(refused.text).text
     assert browser.post(f"/sweeps/{sweep_id}/pause", content=b"\xff=%", headers=OWN_PAGE).status_code == 403
     world.clock.forward(1)
     log_in(browser, world, "operator")  # a new cookie: what the old login's pages held is worth nothing

@@ -40,7 +40,7 @@ def simulated(variant: str, directory: Path) -> Iterator[Path]:
     with ChildProcess(list(map(str, words)), stdout=subprocess.PIPE, text=True) as process:
         try:
             said = ""
-            while "its sensors move" not in said:
+            while "sensors are live" not in said:
                 line = process.stdout.readline() if process.stdout else ""
                 if not line:
                     raise RuntimeError(f"the simulator of {variant} ended: {said}")

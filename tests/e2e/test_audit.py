@@ -46,7 +46,7 @@ def test_every_run_of_a_sweep_gives_itself_again(swept, run_ids):
     for run_id in run_ids:
         done = swept("audit", run_id)
         assert done.returncode == 0, done.stdout + done.stderr
-        assert "everything is as the run says" in done.stdout
+        assert "every stored value is confirmed" in done.stdout
 
 
 def test_what_is_printed_says_it_all(swept, run_ids):
@@ -102,7 +102,7 @@ def test_a_damaged_record_is_caught(swept, run_ids, statement, words):
     ("words", "sentence"),
     [
         (["nobody"], "there is no run 'nobody'"),
-        (["sweep.ndjson"], "is a results file, which holds no samples"),
+        (["sweep.ndjson"], "is a results file, which has no samples"),
         (["x", "--database", "nowhere.db"], "there is no database nowhere.db"),
         (["x", "--server", "http://127.0.0.1:1"], "no powerlab server answers"),
         ([], "RUN"),

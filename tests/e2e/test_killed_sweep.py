@@ -37,8 +37,8 @@ def tree(powerlab) -> Iterator[Path]:
     """A simulated board whose sensors move, as a user starts one."""
     directory = powerlab.home / "xavier"
     with powerlab.started("boards", "simulate", "jetson-agx-xavier", directory, "--run") as simulator:
-        assert "a simulated jetson-agx-xavier lies in" in simulator.stdout.readline()
-        assert "its sensors move" in simulator.stdout.readline()
+        assert "wrote a simulated jetson-agx-xavier to" in simulator.stdout.readline()
+        assert "sensors are live" in simulator.stdout.readline()
         change_by_hand(directory)
         yield directory
 

@@ -50,9 +50,9 @@ def without_sensors(home):
         (("small.onnx", "--seconds-per-layer", "long"), "'long' is no number"),
         (("small.onnx", "--modes", "TURBO"), "has no power mode 'TURBO' that can be set now"),
         (("small.onnx", "--board", "jetson-agx-jupiter"), "jetson-agx-jupiter"),
-        (("small.onnx", "--sysroot", "nowhere"), "--sysroot nowhere is no directory"),
-        (("small.onnx", "--output", "nowhere/out.json"), "--output nowhere/out.json cannot be written"),
-        (("small.onnx", "--trace", "nowhere/out.json"), "--trace nowhere/out.json cannot be written"),
+        (("small.onnx", "--sysroot", "nowhere"), "--sysroot nowhere is not a directory"),
+        (("small.onnx", "--output", "nowhere/out.json"), "cannot write --output nowhere/out.json"),
+        (("small.onnx", "--trace", "nowhere/out.json"), "cannot write --trace nowhere/out.json"),
     ],
 )
 def test_what_cannot_be_done_is_one_sentence(home, words, sentence, monkeypatch, capsys):

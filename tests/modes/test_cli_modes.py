@@ -210,4 +210,4 @@ def test_what_cannot_be_set_is_one_sentence_and_exit_code_2(
 
 def test_a_sysroot_that_is_no_directory_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["modes", "--sysroot", str(tmp_path / "nothing")]) == 2
-    assert "is no directory" in capsys.readouterr().err
+    assert "is not a directory" in capsys.readouterr().err

@@ -186,7 +186,7 @@ def test_the_command_prints_json(recorded: Path, capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["nowhere.log"], "nowhere.log cannot be read"),
+        (["nowhere.log"], "cannot read nowhere.log"),
         (["run.log", "--interval-ms", "0"], "no time"),
         (["run.log", "--interval-ms", "soon"], "--interval-ms"),
         ([".", "--interval-ms", "1"], "cannot be read"),

@@ -195,7 +195,7 @@ def test_variables_meant_for_another_process_are_not_taken(tree: Sysroot) -> Non
     ("arguments", "says"),
     [
         (["--user", "no-such-user-here"], "useradd --system no-such-user-here"),
-        (["--user", "0", "--sysroot", "/no/such/place"], "is no directory"),
+        (["--user", "0", "--sysroot", "/no/such/place"], "is not a directory"),
     ],
 )
 def test_what_cannot_be_is_one_sentence(

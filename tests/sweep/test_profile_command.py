@@ -40,8 +40,8 @@ def machine(tmp_path: Path) -> str:
     ("words", "sentence"),
     [
         (["--threads", "4096"], "but the plan asks for 4096 threads; ask for at most"),
-        (["--threads", "two"], "--threads got 'two', but each of its values must be an integer."),
-        (["--duration", "long"], "--duration got 'long', but each of its values must be a number of seconds."),
+        (["--threads", "two"], "invalid --threads value 'two': give an integer."),
+        (["--duration", "long"], "invalid --duration value 'long': give a number."),
         (["--modes", "turbo"], "no power mode 'turbo' that can be set now; choose from: current"),
         (["--repeats", "1"], "1 repeats cannot show the scatter between runs; ask for at least 3."),
         (["--batch", "0"], "the batch size is 0; give at least 1."),
@@ -50,7 +50,7 @@ def machine(tmp_path: Path) -> str:
         (["--rigour", "publishable"], "the plan calls itself publishable, but the duration is 0.05 s, not 600 s;"),
         (["--engine", "abacus"], "the engine 'abacus' is not known; choose one of:"),
         (["--database", "/proc/no/such/place.db"], "cannot be written"),
-        (["--output", "/proc/no/such/file.json"], "--output /proc/no/such/file.json cannot be written"),
+        (["--output", "/proc/no/such/file.json"], "cannot write --output /proc/no/such/file.json"),
     ],
 )
 def test_what_cannot_be_done_is_one_sentence_and_exit_code_2(machine, numpy_engine, capsys, words, sentence):
@@ -79,7 +79,7 @@ def test_a_bad_model_is_refused_before_anything_is_measured(machine, state, caps
 
 def test_a_sysroot_that_is_no_directory_is_refused(capsys):
     assert main(["profile", "resnet50", "--sysroot", "/no/such/dir"]) == 2
-    assert "--sysroot /no/such/dir is no directory" in capsys.readouterr().err
+    assert "--sysroot /no/such/dir is not a directory" in capsys.readouterr().err
 
 
 def test_an_unknown_board_is_refused(capsys):
