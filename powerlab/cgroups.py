@@ -128,7 +128,7 @@ def _up_to_the_top(group: str) -> list[str]:
 
 
 def _quota_of_version_1(sysroot: Sysroot, group: str) -> float | None:
-    """Return the quota of one group; -1 µs stands for none and is no number to :func:`parse_cpu_max` either."""
+    """Return the quota of one group; -1 µs stands for none and is not a number to :func:`parse_cpu_max` either."""
     quota, period = (_read(sysroot, f"{group}/cpu.cfs_{name}_us") for name in ("quota", "period"))
     return parse_cpu_max(f"{quota} {period}")
 

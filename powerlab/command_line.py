@@ -13,7 +13,7 @@ from powerlab.domain.errors import PowerlabError
 
 _MAX_WIDTH = 98
 _EXIT_STATUS = "exit status: 0 done; 2 the request cannot be carried out, one sentence on standard error says why"
-_KINDS = {"int": "integer", "float": "number"}
+_KINDS = {"int": "an integer", "float": "a number"}
 
 
 class _HelpFormatter(argparse.HelpFormatter):
@@ -49,7 +49,7 @@ class Parser(argparse.ArgumentParser):
             PowerlabError: always.
         """
         for kind, wanted in _KINDS.items():
-            message = re.sub(rf"invalid {kind} value: ('.*')", rf"\1 is no {wanted}", message, flags=re.DOTALL)
+            message = re.sub(rf"invalid {kind} value: ('.*')", rf"\1 is not {wanted}", message, flags=re.DOTALL)
         raise PowerlabError(f"{message.rstrip('.')}; `{self.prog} --help` shows how it is called.")
 
 
@@ -77,7 +77,7 @@ def time_up_to(most: float, unit: str) -> Callable[[str], float]:
         except ValueError:
             value = 0.0
         if not 0 < value <= most:
-            raise argparse.ArgumentTypeError(f"{text!r} is no time above 0 and up to {most:.0f} {unit}")
+            raise argparse.ArgumentTypeError(f"{text!r} is not a time above 0 and up to {most:.0f} {unit}")
         return value
 
     return parse

@@ -89,7 +89,7 @@ class Client:
             read_s: how long the server may say nothing before it counts as away, in seconds.
         """
         if not server.startswith(("http://", "https://")):
-            raise PowerlabError(f"{server!r} is no server's address; write http://host:port.")
+            raise PowerlabError(f"{server!r} is not a server address; write http://host:port.")
         self._base = f"{server.rstrip('/')}/api/v1"
         self._headers = {"Content-Type": "application/json"}
         if token is not None:
@@ -201,7 +201,7 @@ class Client:
         try:
             return self._pool.request(method, self._base + path, headers=headers, timeout=timeout, **options)
         except urllib3.exceptions.LocationValueError as error:
-            raise PowerlabError(f"{self._base} is no server's address; write http://host:port.") from error
+            raise PowerlabError(f"{self._base} is not a server address; write http://host:port.") from error
         except urllib3.exceptions.HTTPError as error:
             raise ServerUnreachableError(f"{self._base} does not answer ({error})") from error
 

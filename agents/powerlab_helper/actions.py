@@ -131,7 +131,7 @@ class Deeds:
             raise PowerlabError(f"the privileged helper does not {verb} {words!r}: that is not on its list.")
         for path in (request.program, *(word for word in request.arguments if word.startswith("/"))):
             if not is_plain(path):
-                raise PowerlabError(f"{path[:100]!r} is no plain path, so it is not looked at.")
+                raise PowerlabError(f"{path[:100]!r} is not a plain path, so it is not looked at.")
             check_trusted(self.sysroot, path)
         said = output_of(
             self.sysroot,

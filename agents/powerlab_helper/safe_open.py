@@ -47,7 +47,7 @@ def open_listed(sysroot: Sysroot, path: str, flags: int) -> int:
         OSError: the file is not there or cannot be opened.
     """
     if not is_plain(path):
-        raise PowerlabError(f"{path[:100]!r} is no plain path, so it is not looked at.")
+        raise PowerlabError(f"{path[:100]!r} is not a plain path, so it is not looked at.")
     base = os.path.realpath(sysroot.base)
     real = os.path.realpath(sysroot.path(path), strict=True)
     parts = os.path.relpath(real, base).split("/")
@@ -56,7 +56,7 @@ def open_listed(sysroot: Sysroot, path: str, flags: int) -> int:
     handle = _walk(base, parts)
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise PowerlabError(f"{path} is no plain file, so the privileged helper does not open it.")
+            raise PowerlabError(f"{path} is not a regular file, so the privileged helper does not open it.")
         return os.open(f"/proc/self/fd/{handle}", flags | os.O_CLOEXEC)
     finally:
         os.close(handle)

@@ -34,7 +34,7 @@ def export_onnx(graph: Graph) -> bytes:
     def node(source: Node) -> Any:
         if source.op_type in _ENGINE_ONLY or "flattens" in source.attributes:
             raise PowerlabError(
-                f"{source} is no operator of ONNX opset {OPSET}; export the graph before optimising it."
+                f"{source} is not an operator of ONNX opset {OPSET}; export the graph before optimising it."
             )
         attributes: dict[str, Any] = {
             key: numpy_helper.from_array(value, key) if isinstance(value, np.ndarray) else value

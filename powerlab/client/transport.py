@@ -29,7 +29,7 @@ class Transport:
 
     def __init__(self, server: str, token: str | None = None) -> None:
         if not server.startswith(("http://", "https://")):
-            raise PowerlabError(f"{server!r} is no server's address; give one like {DEFAULT_SERVER} with --server.")
+            raise PowerlabError(f"{server!r} is not a server address; give one like {DEFAULT_SERVER} with --server.")
         self.server = server.rstrip("/")
         self._pool = urllib3.PoolManager(retries=False)
         self._headers = {"Content-Type": "application/json"}

@@ -55,15 +55,15 @@ def check_name(name: str) -> None:
     """Raise PowerlabError where a model cannot be named so."""
     if _NAME.fullmatch(name) is None:
         raise PowerlabError(
-            f"{name[:200]!r} is no name for a model; take up to 100 letters, digits, dots, dashes and underscores, "
+            f"{name[:200]!r} is not a name for a model; take up to 100 letters, digits, dots, dashes and underscores, "
             "beginning with a letter or digit."
         )
 
 
 def check_digest(sha256: str) -> None:
-    """Raise PowerlabError where this is no SHA-256 in lower-case hexadecimal."""
+    """Raise PowerlabError where this is not a SHA-256 in lower-case hexadecimal."""
     if _DIGEST.fullmatch(sha256) is None:
-        raise PowerlabError(f"{sha256[:100]!r} is no SHA-256; give its 64 hexadecimal digits, in lower case.")
+        raise PowerlabError(f"{sha256[:100]!r} is not a SHA-256; give its 64 hexadecimal digits, in lower case.")
 
 
 def short(word: str) -> str:

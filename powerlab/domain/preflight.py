@@ -208,7 +208,7 @@ def _slices(plan: SweepPlan) -> Iterator[str]:
 def _cores(cores: str, plan: SweepPlan) -> Iterator[str]:
     numbers = core_list(cores)
     if numbers is None:
-        yield f"{cores!r} is no list of cores; write it as 0-3 or 0,2,4."
+        yield f"{cores!r} is not a list of cores; write it as 0-3 or 0,2,4."
     elif len(numbers) < max(plan.threads):
         yield (
             f"the cores {cores} are {len(numbers)}, too few for {max(plan.threads)} threads; name more cores or "

@@ -37,7 +37,7 @@ MOST_SPIN_US = 1_000_000
 def check_threads(threads: int) -> None:
     """Raise PowerlabError where ``threads`` is no number of threads."""
     if isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= MOST_THREADS:
-        raise PowerlabError(f"threads must be a whole number from 1 to {MOST_THREADS}, not {threads!r}.")
+        raise PowerlabError(f"threads must be an integer from 1 to {MOST_THREADS}, not {threads!r}.")
 
 
 class Session:
@@ -85,7 +85,7 @@ class Session:
         threads = usable if threads is None else threads
         check_threads(threads)
         if isinstance(spin_us, bool) or not isinstance(spin_us, int) or not 0 <= spin_us <= MOST_SPIN_US:
-            raise PowerlabError(f"spin_us must be a whole number from 0 to {MOST_SPIN_US}, not {spin_us!r}.")
+            raise PowerlabError(f"spin_us must be an integer from 0 to {MOST_SPIN_US}, not {spin_us!r}.")
         check_slices(slices, threads)
         graph = _optimised(model, shapes)
         part = graph if slices == 1 else _part(model, graph, slices)

@@ -106,7 +106,7 @@ def own_modes(sysroot: Sysroot) -> Mapping[str, str]:
     except OSError as error:
         raise PowerlabError(f"{OWN_MODES} cannot be read ({error.strerror}); make it readable or remove it.") from None
     except tomllib.TOMLDecodeError as error:
-        raise PowerlabError(f"{OWN_MODES} is no TOML ({error}); mend it or remove it.") from None
+        raise PowerlabError(f"{OWN_MODES} is not valid TOML ({error}); mend it or remove it.") from None
     modes = document.get("modes", {})
     if not isinstance(modes, dict) or not all(isinstance(text, str) for text in modes.values()):
         raise PowerlabError(f'{OWN_MODES} needs a table [modes] of lines like  quiet = "cores=2+epp=power".')

@@ -30,7 +30,7 @@ _SLOWING = re.compile(
 
 
 def parse_celsius(text: str) -> float | None:
-    """Return a temperature in °C of a text in m°C; None for one that no silicon has, and for what is no number."""
+    """Return a temperature in °C of a text in m°C; None for one that no silicon has, and for what is not a number."""
     if not re.fullmatch(r"[+-]?[0-9]{1,9}", text.strip()):
         return None
     celsius = int(text) / 1000

@@ -61,7 +61,7 @@ def test_what_is_no_temperature_of_a_device(said: Said, option: str, names: str,
         sentence = said("run", "--state", str(tmp_path / "agent"), option, value)
         assert sentence == f"the {names} is {float(value):g} °C; give one from -40 to 150 °C, or none.\n"
     for value in ("", "warm"):
-        assert f"argument {option}: {value!r} is no number; " in said("run", option, value)
+        assert f"argument {option}: {value!r} is not a number; " in said("run", option, value)
     assert list(tmp_path.iterdir()) == []
 
 

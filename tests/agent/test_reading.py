@@ -182,7 +182,7 @@ def test_both_commands_ask_for_a_plan_in_the_same_words(capsys: pytest.CaptureFi
         with pytest.raises(SystemExit):
             main((*words, "--help"))
         text = capsys.readouterr().out
-        part = text[text.index("what is run:") :].split("\n\n")[0]
+        part = text[text.index("sweep:") :].split("\n\n")[0]
         return part.split()
 
     assert options("profile") == options("sweep", "create")

@@ -95,7 +95,7 @@ def test_a_worker_says_why_it_refuses_a_model(tmp_path):
     )
     refuses = refuses_here(plan("builtin"), "/")
     assert refuses(good) is None
-    assert "none.onnx is no model file" in refuses(bad)
+    assert "none.onnx is not a model file" in refuses(bad)
 
 
 def test_a_missing_engine_ends_profile_before_anything_is_run(installed, capsys, monkeypatch, tmp_path):

@@ -21,7 +21,7 @@ def test_what_is_shown_is_what_is_known(name: str, capsys: pytest.CaptureFixture
     assert main(["boards", "show", name]) == EXIT_OK
     text = capsys.readouterr().out
     assert board.title in text
-    assert (str(board.core_count) if board.core_count else "not stated") in text
+    assert (str(board.core_count) if board.core_count else "depends on the variant") in text
     if board.total is not None:
         assert " + ".join(rail.partition(":")[2] for rail in board.total.rails) in text
         assert " ".join(board.total.scope.split()) in " ".join(text.split())

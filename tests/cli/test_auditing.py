@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -67,8 +68,7 @@ def test_a_run_that_says_something_else_is_told_with_the_figures(answered, capsy
     answered(audited(recorded.but(metrics=metrics, verdict=Verdict.FLAGGED)))
     assert carried_out() == cli.EXIT_INCOMPLETE
     said = " ".join(capsys.readouterr().out.split())
-    assert "2 of " in said
-    assert "things are not as the run says" in said
+    assert re.search(r"2 of \d+ recomputed values differ", said), said
     assert "(+1 %)" in said
     assert "MLPerf Power would reject this run" in said
 
@@ -89,7 +89,7 @@ def test_a_damaged_record_gives_no_figures(answered, capsys):
     assert carried_out() == cli.EXIT_INCOMPLETE
     said = capsys.readouterr().out
     assert "chunk 0: torn" in said
-    assert "nothing was worked out from it" in said
+    assert "nothing was recomputed" in said
     assert "MLPerf" not in said
 
 

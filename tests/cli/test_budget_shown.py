@@ -66,7 +66,7 @@ def shown(capsys, stored, run, *words: str) -> str:
 def test_the_budget_is_a_table_with_shares_of_the_variance(stored, capsys):
     text = shown(capsys, stored, stored.rich)
     rows = [" ".join(row.split()) for row in text.splitlines()]
-    assert "uncertainty from type power W idle power W above idle J/img" in rows
+    assert "contribution source type power W idle power W above idle J/img" in rows
     assert "sensor gain ina3221, 2 rails B 0.080 (64.0 %) – –" in rows
     assert "sensor offset ina3221, 2 rails B 0.060 (36.0 %) – –" in rows
     assert "sensor offset, idle ina3221, 2 rails B – – 0.0040 (64.0 %)" in rows
@@ -96,13 +96,16 @@ def test_a_sweeps_document_holds_the_budgets_of_its_points(stored):
 def test_a_run_without_a_budget_says_nothing_about_one(stored, capsys):
     text = shown(capsys, stored, stored.bare)
     assert "uncertainty" not in text
-    assert "what limits" not in text
+    assert "main uncertainty" not in text
 
 
 def test_carbon_and_cost_state_their_factor_their_interval_and_that_nobody_measured_them(stored, capsys):
     text = shown(capsys, stored, stored.rich, "--carbon", "380", "--price", "0.30EUR")
-    assert "CO2e per million images: 38 ±19 g (simulated; at 380 g CO2e per kWh, not measured)" in text
-    assert "Electricity per million images: 0.030 ±0.015 EUR (simulated; at 0.3 EUR per kWh, not measured)" in text
+    assert "CO2e per million images: 38 ±19 g (simulated; at 380 g CO2e per kWh, which is an assumption)" in text
+    assert (
+        "Electricity per million images: 0.030 ±0.015 EUR (simulated; at 0.3 EUR per kWh, which is an assumption)"
+        in text
+    )
 
 
 def test_they_are_in_the_json_where_they_are_asked_for(stored, capsys):
@@ -122,19 +125,22 @@ def test_a_bad_carbon_factor_is_one_sentence(stored, capsys, text):
     assert main(["runs", "show", stored.rich.id, "--database", stored.path, f"--carbon={text}"]) == 2
     said = capsys.readouterr()
     assert said.out == ""
-    assert said.err.startswith(f"powerlab: --carbon {text} is no number of g CO2e per kWh; give one from 0 to 5000")
+    assert said.err.startswith(f"powerlab: invalid --carbon {text}: give g CO2e per kWh from 0 to 5000")
     assert said.err.count("\n") == 1
 
 
 @pytest.mark.parametrize("text", ["x", "-1", "EUR", "0.3EURO", "1e5EUR", "0,30", "", "0.3 EUR/kWh"])
 def test_a_bad_price_is_one_sentence(stored, capsys, text):
     assert main(["runs", "show", stored.rich.id, "--database", stored.path, f"--price={text}"]) == 2
-    assert f"powerlab: --price {text} is no price of a kWh; give a number and a currency" in capsys.readouterr().err
+    assert (
+        f"powerlab: invalid --price {text}: give the price of a kWh as a number and a currency"
+        in capsys.readouterr().err
+    )
 
 
 def test_a_bad_factor_ends_a_sweep_before_it_begins(capsys):
     assert main(["profile", "mobilenetv2", "--board", "jetson-nano", "--carbon", "much"]) == 2
-    assert "--carbon much is no number" in capsys.readouterr().err
+    assert "invalid --carbon much" in capsys.readouterr().err
 
 
 def parsed(carbon: str | None, price: str | None) -> Factors:

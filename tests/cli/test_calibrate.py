@@ -89,7 +89,7 @@ def test_without_a_power_source_one_sentence_says_so(capsys, state, tmp_path):
 def test_too_few_or_many_cycles_are_refused_before_anything_runs(capsys, state, cycles):
     made = calibrate(capsys, "--board", "nvidia-grace", f"--cycles={cycles}")
     assert made.status == 2
-    assert f"--cycles is {cycles}; give 4 to 200" in made.err
+    assert f"invalid --cycles {cycles}: give 4 to 200" in made.err
 
 
 def test_there_may_be_nothing_to_forget(capsys, state, tmp_path):

@@ -68,9 +68,9 @@ def test_one_sweep_says_what_beats_what(database, capsys):
     path, (first, _) = database
     text = said(capsys, "compare", first, "--database", path)
     assert [line for line in text.splitlines() if "is better)" in line] == [
-        "Median latency (ms, less is better)",
-        "Throughput (img/s, more is better)",
-        "Efficiency (images per joule) (img/s/W, more is better)",
+        "Median latency (ms, lower is better)",
+        "Throughput (img/s, higher is better)",
+        "Efficiency (images per joule) (img/s/W, higher is better)",
     ]
     assert text.count("2 threads") == text.count("1 thread ") == 3
     assert text.count(" better\n") == 3

@@ -44,10 +44,10 @@ def test_what_is_asked_for_goes_and_is_counted(database: str, capsys: pytest.Cap
     logged = fill(open_store(database, OLD))
     assert retire("--keep-traces", "12", "--database", database) == cli.EXIT_OK
     told = capsys.readouterr().out
-    assert told.startswith("removed 4 chunks of traces from before 01 ")
+    assert told.startswith("removed 4 trace chunks older than 01 ")
     assert retire("--keep-traces", "12", "--keep-audit", "12", "--database", database) == cli.EXIT_OK
     none, audit = capsys.readouterr().out.splitlines()
-    assert none.startswith("removed 0 chunks")
+    assert none.startswith("removed 0 trace chunks")
     assert audit.startswith(f"removed {logged} events of the log")
     assert retire("--keep-events", "12", "--database", database) == cli.EXIT_OK
     assert " live events from before 01 " in capsys.readouterr().out
@@ -57,7 +57,7 @@ def test_files_go_too_and_are_counted(database: str, tmp_path: Path, capsys: pyt
     files = f"file://{tmp_path}/traces"
     fill(open_store(database, OLD, traces=open_traces(files)))
     assert retire("--keep-traces", "12", "--database", database, "--traces", files) == cli.EXIT_OK
-    assert "removed 4 chunks of traces, and 4 files, from before 01 " in capsys.readouterr().out
+    assert "removed 4 trace chunks, and 4 files, older than 01 " in capsys.readouterr().out
     assert sorted(path.name for path in (tmp_path / "traces").iterdir()) == ["powerlab-database"]
 
 
@@ -68,7 +68,7 @@ def test_files_go_too_and_are_counted(database: str, tmp_path: Path, capsys: pyt
         (["--keep-traces", "0", "--database", "{there}"], "kept for 1 to 1200 months, not 0"),
         (["--keep-traces", "9", "--keep-audit", "-3", "--database", "{there}"], "1 to 1200 months, not -3"),
         (["--keep-traces", "9", "--database", "{there}.gone"], "there is no database"),
-        (["--keep-traces", "9", "--database", "{there}", "--traces", "ftp://x"], "traces cannot lie at 'ftp://x'"),
+        (["--keep-traces", "9", "--database", "{there}", "--traces", "ftp://x"], "cannot store traces at 'ftp://x'"),
     ],
 )
 def test_what_cannot_be_carried_out_is_a_sentence_and_removes_nothing(

@@ -50,7 +50,7 @@ def names(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
 
 
 def test_labels_choose_devices(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(capsys, "label", "nano-1", "rack=3", "fan") == "nano-1 has the labels: fan rack=3\n"
+    assert run(capsys, "label", "nano-1", "rack=3", "fan") == "labels of nano-1: fan rack=3\n"
     assert run(capsys, "label", "nano-2", "rack=3") == "labels of nano-2: rack=3\n"
     assert names(capsys, "--label", "rack=3") == ["nano-1", "nano-2"]
     assert names(capsys, "--label", "rack", "--label", "fan", "--board", "generic") == ["nano-1"]
@@ -62,7 +62,7 @@ def test_labels_choose_devices(capsys: pytest.CaptureFixture[str]) -> None:
 def test_groups_have_names(capsys: pytest.CaptureFixture[str]) -> None:
     run(capsys, "label", "xavier-1", "big")
     said = run(capsys, "group", "large", "--board", "generic", "--label", "big")
-    assert said == "the group large is board generic, label big; now: xavier-1\n"
+    assert said == "group large: board generic, label big; currently xavier-1\n"
     assert names(capsys, "--group", "large") == ["xavier-1"]
     assert names(capsys, "--group", "large", "--board", "jetson-tx2") == []
     assert "large" in run(capsys, "groups")
@@ -120,7 +120,7 @@ def test_a_sweep_for_any_and_for_each(capsys: pytest.CaptureFixture[str]) -> Non
     [
         (("--any", "--each", "board"), "give only one of them"),
         (("--any", "--device", "nano-1"), "give only one of them"),
-        (("--label", "rack"), "add --any, or --each"),
+        (("--label", "rack"), "add --any or --each"),
         (("--any", "--board", "jetson-tx2"), "no device matches board jetson-tx2"),
         (("--any", "--modes", "TURBO"), "but: nano-1 has no power mode 'TURBO'"),
     ],
@@ -142,7 +142,7 @@ def test_devices_are_booked(capsys: pytest.CaptureFixture[str]) -> None:
     assert "night shift" in listed
     assert "maintenance from" in listed
     assert run(capsys, "bookings", "--device", "nano-2", "--json") == "[]\n"
-    assert run(capsys, "unbook", number) == f"booking {number} is removed\n"
+    assert run(capsys, "unbook", number) == f"cancelled booking {number}\n"
     assert "'tomorrow': write a time" in run(capsys, "maintain", "nano-1", "--to", "tomorrow", status=2)
 
 
@@ -156,9 +156,9 @@ def test_the_list_says_what_waits_on_each_device(capsys: pytest.CaptureFixture[s
         empty = replace(said, runs=0, refused_runs=0, chunks=0, size_bytes=0, shed_runs=0)
         backlogs.note(session, ids["nano-2"], empty, store.clock())
     lines = {line.split()[0]: line for line in run(capsys, "list").splitlines()[1:] if line.strip()}
-    assert "3, 1 refused, 2 without traces" in lines["nano-1"]
+    assert "3, 1 rejected, 2 without traces" in lines["nano-1"]
     assert " 0 " in lines["nano-2"]
-    assert "not said" in lines["xavier-1"]
+    assert "unknown" in lines["xavier-1"]
     told = {one["device"]["name"]: one["backlog"] for one in json.loads(run(capsys, "list", "--json"))}
     assert told["xavier-1"] is None
     assert (told["nano-1"]["runs"], told["nano-1"]["oldest_since"]) == (3, None)
@@ -175,4 +175,4 @@ def test_a_backlog_in_words() -> None:
         shed_runs=0,
     )
     assert waiting(record) == "7 since 2026-01-01 08:30 UTC"
-    assert waiting(None) == "not said"
+    assert waiting(None) == "unknown"

@@ -1,4 +1,4 @@
-"""What the command line says where an argument is no number."""
+"""What the command line says where an argument is not a number."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from powerlab.cli import main
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["doctor", "--watch", "soon"], "argument --watch: 'soon' is no time above 0 and up to 3600 s"),
-        (["doctor", "--watch", "0"], "'0' is no time above 0"),
-        (["doctor", "--watch", "nan"], "'nan' is no time above 0"),
-        (["tegrastats", "run.log", "--interval-ms", "x"], "'x' is no time above 0 and up to 3600000 ms"),
+        (["doctor", "--watch", "soon"], "argument --watch: 'soon' is not a time above 0 and up to 3600 s"),
+        (["doctor", "--watch", "0"], "'0' is not a time above 0"),
+        (["doctor", "--watch", "nan"], "'nan' is not a time above 0"),
+        (["tegrastats", "run.log", "--interval-ms", "x"], "'x' is not a time above 0 and up to 3600000 ms"),
         (["boards", "simulate", "laptop", "x", "--jetpack", "five"], "argument --jetpack: 'five' is not an integer"),
-        (["demo", "--seconds", "many"], "argument --seconds: 'many' is no number"),
+        (["demo", "--seconds", "many"], "argument --seconds: 'many' is not a number"),
     ],
 )
 def test_what_is_no_number_is_said_without_words_of_the_program(

@@ -98,8 +98,8 @@ def test_any_word_is_a_number_or_is_named_in_a_sentence(text):
         assert plan.batch_sizes[0] == 4
         assert plan.seed == int(text)
         return
-    assert sentence.startswith(("--batch got ", "--seed got "))
-    assert sentence.endswith("must be an integer.")
+    assert sentence.startswith(("invalid --batch ", "invalid --seed "))
+    assert sentence.endswith("give an integer.")
     assert "\n" not in sentence
 
 
@@ -169,7 +169,7 @@ def test_a_time_that_is_none_names_its_option(option):
     with pytest.raises(PowerlabError) as caught:
         plan_from(words(**{option: "5s"}), device(), CAPABILITIES)
     flag = "--" + option.replace("_", "-")
-    assert str(caught.value) == f"{flag} value '5s': give a number."
+    assert str(caught.value) == f"invalid {flag} value '5s': give a number."
 
 
 def test_limits_of_temperatures_are_none_unless_they_are_given():
@@ -187,4 +187,4 @@ def test_limits_of_temperatures_are_none_unless_they_are_given():
 def test_a_temperature_that_is_none_is_refused_in_a_sentence(option):
     with pytest.raises(PowerlabError, match="give a temperature in °C, such as 85") as caught:
         plan_from(words(**{option: "hot"}), device(), CAPABILITIES)
-    assert str(caught.value).startswith(f"--{option.replace('_', '-')} got 'hot'")
+    assert str(caught.value).startswith(f"invalid --{option.replace('_', '-')} 'hot'")

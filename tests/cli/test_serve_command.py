@@ -13,10 +13,10 @@ from powerlab.cli import main
     ("words", "says"),
     [
         *(
-            (["--lease-s", value], f"--lease-s {value} is no time")
+            (["--lease-s", value], f"--lease-s {value} is not a time")
             for value in ("0", "0.5", "-5", "3601", "nan", "inf")
         ),
-        (["--lease-s", "soon"], "--lease-s: 'soon' is no number"),
+        (["--lease-s", "soon"], "--lease-s: 'soon' is not a number"),
         (["--lease-s"], "--lease-s: expected one argument"),
         (["--max-model-mb", "0"], "--max-model-mb 0 would let no model in"),
         (["--max-model-mb", "-1"], "--max-model-mb -1 would let no model in"),

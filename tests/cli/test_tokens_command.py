@@ -94,7 +94,7 @@ def test_tokens_on_a_database(database: str, capsys: pytest.CaptureFixture[str])
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("create", "alice", "--valid", "90"), "--valid '90' is no time"),
+        (("create", "alice", "--valid", "90"), "--valid '90' is not a time"),
         (("create", "alice", "--valid", "99y"), "valid for"),
         (("create", "a b"), "cannot be the name"),
         (("revoke", "nobody"), "no token 'nobody'"),

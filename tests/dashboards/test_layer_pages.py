@@ -120,7 +120,7 @@ def test_a_profile_shows_every_layer_the_sum_and_what_the_rules_said(client, sto
     page = parse(client.get(f"/layers/{MEASURED.id}").text)
     for words in ("conv_0", "conv_direct_f32_2x6_avx2", "One inference", "Inference ÷ sum of layers"):
         assert words in page.text
-    assert "throttled, 1 layer, such as: it was hot" in " ".join(page.text.split())
+    assert "throttled, 1 layer, e.g. it was hot" in " ".join(page.text.split())
 
 
 def test_a_profile_without_power_says_why_and_shows_no_zero(client, stored):

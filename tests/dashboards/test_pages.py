@@ -236,7 +236,7 @@ class TestSweep:
         ]
         sweep = shelf.add_sweep(plausible.laptop(), plan, made=runs)
         page = words(client.get(f"/runs/{sweep.runs[0].id}").text)
-        assert "this run cannot be audited: its traces were shed on the device." in page
+        assert "This run cannot be audited, as it has no traces: its traces were shed on the device." in page
         for said in (
             "Kernel 5.10.120-tegra",
             "L4T release unknown",
@@ -257,7 +257,7 @@ class TestSweep:
             describe(session, sweep.device_id, said, shelf.store.clock())
         page = words(client.get("/devices").text)
         assert "failed: disk: there is little room." in page
-        assert " ok: clock: the clocks agree." in page
+        assert " passed: clock: the clocks agree." in page
 
     @pytest.mark.parametrize(
         ("zones", "limits", "said"),
@@ -266,7 +266,7 @@ class TestSweep:
             (
                 ("CPU-therm",),
                 TemperatureLimits(max_c=85.0),
-                "CPU-therm. In every sweep a run begins below 75 °C and is ended above 85 °C.",
+                "CPU-therm. Limits in every sweep: a run begins below 75 °C and is ended above 85 °C.",
             ),
             ((), NO_LIMITS, "No temperature sensor can be read, so temperature limits cannot be enforced."),
             (None, NO_LIMITS, "Its agent runs an older powerlab that does not report its sensors."),
@@ -296,8 +296,8 @@ class TestSweep:
         assert not {unknown, "wait to be uploaded", "traces on this device"} & set(re.split(r"[.:]", said(nothing)))
         much = Backlog(runs=12, refused_runs=1, chunks=34, size_bytes=5 << 20, oldest_age_s=3600.0, shed_runs=2)
         page = said(much)
-        assert "12 runs on its disk wait to be uploaded, the oldest since 2026-11-21 08:30" in page
-        assert "1 run was refused: 34 chunks of traces, 5" in page
+        assert "12 runs waiting to be uploaded, the oldest since 2026-11-21 08:30" in page
+        assert "1 run refused by the server: 34 trace chunks, 5" in page
         assert "2 runs lost their traces on this device because its disk was full." in page
         one = Backlog(runs=1, refused_runs=0, chunks=1, size_bytes=1, oldest_age_s=None, shed_runs=1)
         assert "1 run on its disk waits to be uploaded: 1 chunk of traces" in said(one)
@@ -347,9 +347,9 @@ class TestSweep:
             more = re.search(r'<a href="([^"]+)">next page</a>', table)
             address = more[1] if more else ""
         assert found == [run.id for run in sweep.runs]
-        assert "These are the first 5 of 12 runs" in words(client.get(f"/sweeps/{sweep.id}").text)
+        assert "Showing the first 5 of 12 runs" in words(client.get(f"/sweeps/{sweep.id}").text)
         assert "Runs 11 to 12 of 12" in words(html)
-        assert f'<a href="/sweeps/{sweep.id}/runs?after=5">The ones before</a>' in html
+        assert f'<a href="/sweeps/{sweep.id}/runs?after=5">Previous page</a>' in html
         assert len(re.findall(r"<tr>", client.get(f"/sweeps/{sweep.id}").text)) == 1 + 4 + 1 + 5
 
     @pytest.mark.parametrize(("after", "status"), [("12", 200), ("999999999", 200), ("-1", 422), ("x", 422)])

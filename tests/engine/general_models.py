@@ -46,7 +46,7 @@ def run_engine(data, inputs):
 
 
 def alike(found, expected, rtol=1e-5, atol=1e-6):
-    """Hold outputs against what was expected: whole numbers and bools exactly, in their own type."""
+    """Hold outputs against what was expected: integers and bools exactly, in their own type."""
     assert found.keys() == expected.keys()
     for name, value in expected.items():
         assert found[name].shape == value.shape, name

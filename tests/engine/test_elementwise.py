@@ -1,4 +1,4 @@
-"""Operators that go element by element: any shapes that broadcast, floats and whole numbers, against numpy."""
+"""Operators that go element by element: any shapes that broadcast, floats and integers, against numpy."""
 
 from __future__ import annotations
 
@@ -207,9 +207,9 @@ def test_whole_numbers_and_floats_meet_in_one_model():
 @pytest.mark.parametrize(
     ("operator", "inputs", "sentence"),
     [
-        ("Div", {"x": np.int32([1, 2]), "d": np.int32([1, 0])}, "the node 'n' divides a whole number by 0"),
-        ("Mod", {"x": np.int64([1]), "d": np.int64([0])}, "the node 'n' divides a whole number by 0"),
-        ("Sub", {"x": np.uint64([1]), "d": np.uint64([2])}, "the node 'n' makes a whole number below 0"),
+        ("Div", {"x": np.int32([1, 2]), "d": np.int32([1, 0])}, "the node 'n' divides an integer by 0"),
+        ("Mod", {"x": np.int64([1]), "d": np.int64([0])}, "the node 'n' divides an integer by 0"),
+        ("Sub", {"x": np.uint64([1]), "d": np.uint64([2])}, "the node 'n' makes an integer below 0"),
     ],
 )
 def test_numbers_nobody_can_compute_with_are_named(operator, inputs, sentence):

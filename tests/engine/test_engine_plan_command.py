@@ -115,7 +115,7 @@ def test_no_line_ends_in_blanks(capsys):
     ("arguments", "sentence"),
     [
         (["nonet"], "there is no model 'nonet'"),
-        (["squeezenet@64", "--threads", "0"], "threads must be a whole number from 1"),
+        (["squeezenet@64", "--threads", "0"], "threads must be an integer from 1"),
         (["squeezenet@64", "--threads", "x"], "'x' is not an integer"),
         (["squeezenet@64", "--batch", "0"], "the batch size must be 1 or more"),
     ],

@@ -63,7 +63,7 @@ def sentence_about(data):
 
 
 def test_an_output_promised_as_another_type_is_what_the_network_makes(tmp_path):
-    """Whole numbers take twice the memory of floats: were the promise believed, a run would write past its array."""
+    """Integers take twice the memory of floats: were the promise believed, a run would write past its array."""
     cast = helper.make_node("Cast", ["x"], ["y"], "n", to=TensorProto.UINT64)
     promised = helper.make_tensor_value_info("y", TensorProto.DOUBLE, [3])
     taken = helper.make_tensor_value_info("x", TensorProto.FLOAT, [3])
@@ -133,12 +133,12 @@ OUTSIDE, MISSING = "outside the model's folder, which is refused", "which is mis
         ("data", {"offset": "49"}, "reaches past the end of 'data'"),
         ("data", {"offset": str(2**63 - 1)}, "reaches past the end of 'data'"),
         ("data", {"offset": "-1"}, "reaches past the end of 'data'"),
-        ("data", {"offset": "9" * 6000}, "has the offset '9.*', which is no whole number"),
-        ("data", {"offset": "1e1"}, "has the offset '1e1', which is no whole number"),
-        ("data", {"offset": "\u0664"}, "which is no whole number"),
+        ("data", {"offset": "9" * 6000}, "has the offset '9.*', which is not an integer"),
+        ("data", {"offset": "1e1"}, "has the offset '1e1', which is not an integer"),
+        ("data", {"offset": "\u0664"}, "which is not an integer"),
         ("data", {"length": "17"}, "holds 4.25 values"),
         ("data", {"length": "-16"}, "holds -4 values"),
-        ("data", {"length": "all"}, "has the length 'all', which is no whole number"),
+        ("data", {"length": "all"}, "has the length 'all', which is not an integer"),
     ],
 )
 def test_external_data_that_is_elsewhere_or_no_data_is_refused(folder, location, entries, sentence):

@@ -156,7 +156,7 @@ def test_a_place_outside_the_data_ends_the_run_and_the_next_one_is_sound(operato
 @pytest.mark.parametrize(
     ("operator", "inputs", "sentence"),
     [
-        ("Gather", {"x": made((3,)), "i": np.float32([1])}, "whole numbers as indices"),
+        ("Gather", {"x": made((3,)), "i": np.float32([1])}, "integers as indices"),
         ("GatherElements", {"x": made((3, 2)), "i": np.int64([1])}, "do not fit"),
         ("GatherND", {"x": made((3,)), "i": np.int64([[1, 1]])}, "indices of 2 axes"),
         ("ScatterND", {"x": made((3, 2)), "i": np.int64([[1]]), "u": made((2,))}, "do not fit"),

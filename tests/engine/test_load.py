@@ -1,4 +1,4 @@
-"""Shapes given to a model: whole numbers for inputs that exist, and one clear sentence for all else."""
+"""Shapes given to a model: integers for inputs that exist, and one clear sentence for all else."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def model(tmp_path_factory):
 def test_sizes_that_are_no_whole_numbers_are_refused_and_not_cut(model, name, shape):
     with pytest.raises(PowerlabError) as error:
         Session(name or model, shapes={"x": shape})
-    wanted = f"the shape of the input 'x' must be whole numbers such as (1, 3, 224, 224), not {str(shape)!r}."
+    wanted = f"the shape of the input 'x' must be integers such as (1, 3, 224, 224), not {str(shape)!r}."
     assert str(error.value) == wanted
 
 

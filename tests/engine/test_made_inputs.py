@@ -1,4 +1,4 @@
-"""Made inputs: floats as before, whole numbers that every table has, masks that leave nothing out."""
+"""Made inputs: floats as before, integers that every table has, masks that leave nothing out."""
 
 from __future__ import annotations
 

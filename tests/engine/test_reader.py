@@ -128,7 +128,7 @@ WRONG = {
     "no output": (lambda g, m: g.node[1].ClearField("output"), "Relu node 'the relu' has no output"),
     "input twice": (lambda g, m: g.input.append(g.input[0]), "lists an input twice"),
     "input type": (lambda g, m: setattr(g.input[0].type.tensor_type, "elem_type", 8), "input 'x' has the ONNX element"),
-    "no tensor": (lambda g, m: g.input[0].type.ClearField("tensor_type"), "input 'x' is no tensor"),
+    "no tensor": (lambda g, m: g.input[0].type.ClearField("tensor_type"), "input 'x' is not a tensor"),
     "huge": (
         lambda g, m: setattr(g.input[0].type.tensor_type.shape.dim[2], "dim_value", 2**62),
         "the input 'x' has the impossible shape",

@@ -1,4 +1,4 @@
-"""Reductions, running sums, largest elements: against numpy in double precision, of floats and of whole numbers."""
+"""Reductions, running sums, largest elements: against numpy in double precision, of floats and of integers."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def test_a_link_out_of_the_folder_is_refused(tmp_path):
         ("gone.bin", {}, "is missing beside the model"),
         ("weights.bin", {"offset": "16"}, "reaches past the end"),
         ("weights.bin", {"offset": "-8"}, "is missing|reaches past"),
-        ("weights.bin", {"offset": "many"}, "is no whole number"),
+        ("weights.bin", {"offset": "many"}, "is not an integer"),
         ("", {}, "names none"),
     ],
 )

@@ -87,7 +87,7 @@ def test_damage_is_said_in_a_sentence(data, sentence):
     [
         (b"\x42\x01\xff", "not UTF-8"),
         (b"\x40\x01", "a number stands where text"),
-        (b"\x12\x00", "where a whole number belongs"),
+        (b"\x12\x00", "where an integer belongs"),
         (b"\x22\x03abc", "wrong size"),
     ],
 )

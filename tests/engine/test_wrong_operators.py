@@ -82,7 +82,7 @@ WRONG = {
         IMAGE,
         "cannot be computed .*out of bounds",
     ),
-    "gather by floats": ("Gather", ["x", "x"], {}, {}, 13, IMAGE, "whole numbers as indices"),
+    "gather by floats": ("Gather", ["x", "x"], {}, {}, 13, IMAGE, "integers as indices"),
     "slice step": (
         "Slice",
         ["x", "a", "b", "a", "a"],

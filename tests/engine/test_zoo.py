@@ -169,7 +169,7 @@ def test_alexnet_has_groups_norms_and_the_published_image_sizes(zoo_graph):
         ("resnet50@0", None, None, "resnet50 takes images of shape"),
         ("alexnet@64", None, None, r"alexnet cannot take images of shape \(1, 3, 64, 64\)"),
         ("resnet50", None, 0, "batch size must be 1 or more"),
-        ("model.onnx", None, None, "model.onnx is no model file"),
+        ("model.onnx", None, None, "model.onnx is not a model file"),
     ],
 )
 def test_a_wrong_name_or_shape_is_one_sentence(model, shapes, batch, sentence):

@@ -64,7 +64,7 @@ def test_bad_inputs_are_explained(session, inputs, message):
 
 @pytest.mark.parametrize("threads", [0, -1, 1.5, "2", True, 10**6])
 def test_bad_thread_counts_are_explained(threads):
-    with pytest.raises(PowerlabError, match="threads must be a whole number from 1 to 1024"):
+    with pytest.raises(PowerlabError, match="threads must be an integer from 1 to 1024"):
         Session(small_graph(), threads=threads)
 
 

@@ -107,10 +107,10 @@ def test_it_has_the_threads_it_was_given_and_ends_them(slices, threads):
 @pytest.mark.parametrize(
     ("batch", "slices", "threads", "sentence"),
     [
-        (4, 0, 2, "slices must be a whole number from 1 on, not 0."),
-        (4, -2, 2, "slices must be a whole number from 1 on, not -2."),
-        (4, 2.0, 2, "slices must be a whole number from 1 on, not 2.0."),
-        (4, True, 2, "slices must be a whole number from 1 on, not True."),
+        (4, 0, 2, "slices must be an integer from 1 on, not 0."),
+        (4, -2, 2, "slices must be an integer from 1 on, not -2."),
+        (4, 2.0, 2, "slices must be an integer from 1 on, not 2.0."),
+        (4, True, 2, "slices must be an integer from 1 on, not True."),
         (4, 2, 3, "3 thread(s) cannot be shared evenly by 2 slices; give a multiple of 2."),
         (4, 2, 1, "1 thread(s) cannot be shared evenly by 2 slices; give a multiple of 2."),
         (
@@ -250,7 +250,7 @@ def test_whole_numbers_are_cut_and_a_slice_that_cannot_compute_names_its_node(tm
     x = np.arange(1, 25).reshape(6, 4)
     np.testing.assert_array_equal(cut.run({"x": x})["y"], np.ones((6, 4), np.int64))
     x[5, 3] = 0
-    with pytest.raises(PowerlabError, match="the node 'y' divides a whole number by 0"):
+    with pytest.raises(PowerlabError, match="the node 'y' divides an integer by 0"):
         cut.run({"x": x})
     x[5, 3] = 2
     np.testing.assert_array_equal(cut.run({"x": x})["y"], np.ones((6, 4), np.int64))

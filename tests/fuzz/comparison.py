@@ -10,7 +10,7 @@ TOLERANCE = 2e-3
 """Of the largest number; Winograd's algorithms are off by less than half of that."""
 
 LARGEST = 1e18
-"""Numbers beyond are near where float32 overflows on the way, or where whole numbers wrap."""
+"""Numbers beyond are near where float32 overflows on the way, or where integers wrap."""
 
 MOVED = 1e-6
 """Of itself, which each number of an input is moved by to see what of an answer is rounding: ten steps of float32."""
@@ -45,7 +45,7 @@ class Comparison:
             if values.shape != found.shape:
                 raise FindingError(f"the shape {found.shape} where {judge} has {values.shape}")
             wanted = values.astype(np.float64)
-            if values.dtype.kind == "i":  # x86's answer for a float that is no whole number, which ONNX leaves open
+            if values.dtype.kind == "i":  # x86's answer for a float that is not an integer, which ONNX leaves open
                 wanted = np.where(values == np.iinfo(values.dtype).min, found, wanted)
             if not np.all(np.abs(wanted) < LARGEST):
                 continue

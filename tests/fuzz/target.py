@@ -75,7 +75,7 @@ def _known_to_differ(graph):
     It resizes to aligned corners in its own way, copies where a resized crop is as large as the whole, counts
     MaxUnpool's places in the size that is given, reduces axes of no elements to none instead of one, loses high powers
     of an Lp norm, which are no floats, draws what Dropout drops from a generator of its own, chooses another number
-    among computed ones where some are not numbers or nearly alike, turns floats below zero into whole numbers without a
+    among computed ones where some are not numbers or nearly alike, turns floats below zero into integers without a
     sign in its own way, which ONNX leaves open, finds no place for indices of OneHot between two numbers, and takes
     coordinates of a grid that are far outside for some inside.
     """
@@ -131,7 +131,7 @@ def _folded(graph, inputs):
     constants = {**graph.kept_constants, **{n: v.astype(graph.tensors[n].dtype) for n, v in inputs.items()}}
     try:
         folded = fold_constants(infer(graph.name, graph.nodes, (), [info.name for info in graph.outputs], constants))
-    except PowerlabError:  # some values are looked at only when they are known, as a divisor of whole numbers
+    except PowerlabError:  # some values are looked at only when they are known, as a divisor of integers
         return {}
     return {info.name: folded.constants[info.name] for info in graph.outputs if info.name in folded.constants}
 

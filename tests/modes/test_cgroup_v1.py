@@ -124,7 +124,7 @@ def test_the_controller_is_always_on(machine: Sysroot) -> None:
 def test_files_that_hold_no_numbers_are_told(machine: Sysroot, state_dir: Path) -> None:
     machine.path(GROUP).mkdir()
     machine.path(f"{GROUP}/cpu.cfs_quota_us").write_text("much\n")
-    with pytest.raises(PowerlabError, match=r"'much' in each '' is no quota"):
+    with pytest.raises(PowerlabError, match=r"'much' in each '' is not a quota"):
         CpuQuota().read(machine)
     assert "cpu_quota" not in {setting.knob for setting in ModeController(machine, state_dir)._board.read()}
 

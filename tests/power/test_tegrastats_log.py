@@ -166,7 +166,7 @@ def recorded(tmp_path: Path) -> Path:
 def test_the_command_prints_a_table(recorded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["tegrastats", str(recorded)]) == 0
     printed = capsys.readouterr().out
-    assert "61 lines over 60 s, 1 s apart by their dates" in printed
+    assert "61 lines over 60 s, interval 1 s (from the dates)" in printed
     row = next(row for row in printed.splitlines() if row.startswith("VDD_IN"))
     assert row.split()[1:4] == ["4.000", "4.000", "4.000"]
     assert "240" in row
@@ -189,7 +189,7 @@ def test_the_command_prints_json(recorded: Path, capsys: pytest.CaptureFixture[s
         (["nowhere.log"], "cannot read nowhere.log"),
         (["run.log", "--interval-ms", "0"], "no time"),
         (["run.log", "--interval-ms", "soon"], "--interval-ms"),
-        ([".", "--interval-ms", "1"], "cannot be read"),
+        ([".", "--interval-ms", "1"], "cannot read"),
         (["other.log"], "no line has a rail"),
     ],
 )

@@ -49,7 +49,7 @@ def values(draw: st.DrawFn) -> NDArray[np.float64]:
 
 
 def same(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
-    """Whether every bit is the same: -0.0 is not 0.0, and what is no number has a payload."""
+    """Whether every bit is the same: -0.0 is not 0.0, and what is not a number has a payload."""
     return one.tobytes() == other.tobytes() and one.dtype == other.dtype
 
 

@@ -63,9 +63,9 @@ def test_moving_and_compacting_from_the_command_line(
     assert f"moved the traces of 3 runs to {tmp_path}/traces: 9 chunks, 2700 samples" in capsys.readouterr().out
     monkeypatch.setenv("POWERLAB_TRACES", home)
     assert cli.main(["traces", "compact", "--grace", "0"]) == cli.EXIT_OK
-    assert "3 files put together into 1, 0 removed" in capsys.readouterr().out
+    assert "3 files merged into 1, 0 deleted" in capsys.readouterr().out
     assert cli.main(["traces", "compact", "--grace", "0"]) == cli.EXIT_OK
-    assert "0 files put together into 0, 3 removed" in capsys.readouterr().out
+    assert "0 files merged into 0, 3 deleted" in capsys.readouterr().out
     export = ["export", "--traces", "--run", lab.run_ids[1], "--database", database]
     assert cli.main([*export, "--output", str(tmp_path / "out.csv")]) == cli.EXIT_OK
     assert len((tmp_path / "out.csv").read_text().splitlines()) == 1 + SAMPLES

@@ -130,7 +130,7 @@ def negative(recording: Recording, rng: Rng) -> Evidence:
 
 
 def no_number(recording: Recording, rng: Rng) -> Evidence:
-    """A reading is no number."""
+    """A reading is not a number."""
 
     def change(trace: Trace) -> Trace:
         value = trace.value.copy()

@@ -34,7 +34,7 @@ def pushed(registry: CollectorRegistry, environment: Mapping[str, str]) -> Itera
     """Send a registry's metrics meanwhile, and once more at the end; do nothing where no collector is named.
 
     Raises:
-        PowerlabError: the extra ``otlp`` is missing, or the interval is no number.
+        PowerlabError: the extra ``otlp`` is missing, or the interval is not a number.
     """
     named = next((name for name in _WHERE if environment.get(name)), None)
     if named is None:

@@ -78,7 +78,7 @@ def read_marker(sysroot: Sysroot) -> Mapping[str, Any]:
     """Return what the marker file of a simulated tree says: ``board`` and ``jetpack`` (None for boards without).
 
     Raises:
-        PowerlabError: the directory is no simulated board.
+        PowerlabError: the directory is not a simulated board.
     """
     try:
         marker = json.loads(sysroot.read(SIMULATION_MARKER))
@@ -86,7 +86,7 @@ def read_marker(sysroot: Sysroot) -> Mapping[str, Any]:
         return {"board": str(marker["board"]), "jetpack": None if jetpack is None else int(jetpack)}
     except (OSError, ValueError, TypeError, KeyError):
         raise PowerlabError(
-            f"{sysroot.base} is no simulated board; write one with `powerlab boards simulate NAME DIR`."
+            f"{sysroot.base} is not a simulated board; write one with `powerlab boards simulate NAME DIR`."
         ) from None
 
 

@@ -37,7 +37,7 @@ class Simulator:
         """Open the tree's files.
 
         Raises:
-            PowerlabError: the directory is no simulated board.
+            PowerlabError: the directory is not a simulated board.
             OSError: a file is missing or cannot be written.
             ValueError: a setting holds something no kernel would have taken.
         """
@@ -136,7 +136,7 @@ def run(directory: str | Path, going_on: Callable[[], bool], ready: Callable[[],
     It also ends when the tree is removed: there is no board any more.
 
     Raises:
-        PowerlabError: the directory is no simulated board, or a damaged one.
+        PowerlabError: the directory is not a simulated board, or a damaged one.
     """
     sysroot = Sysroot(Path(directory))
     layout.read_marker(sysroot)

@@ -25,7 +25,7 @@ def running(directory: str | Path, temporary: bool = False) -> Iterator[Sysroot]
     killed. Ctrl-C does not reach it: the run in progress may go on, and its sensors must not stand still.
 
     Raises:
-        PowerlabError: the directory is no simulated board.
+        PowerlabError: the directory is not a simulated board.
     """
     command = [sys.executable, "-m", "powerlab.boards.simulator", "--with-parent", str(os.getpid())]
     process = subprocess.Popen(

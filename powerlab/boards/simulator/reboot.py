@@ -24,7 +24,7 @@ def reboot(sysroot: Sysroot) -> None:
     """Boot the board anew; processes that "run on it" are the caller's to end.
 
     Raises:
-        PowerlabError: the directory is no simulated board.
+        PowerlabError: the directory is not a simulated board.
         OSError: a file cannot be written.
     """
     marker = layout.read_marker(sysroot)

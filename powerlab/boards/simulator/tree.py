@@ -75,7 +75,7 @@ def _below(root: Path, path: str) -> Path:
 
 
 def _write_part(root: Path, part: Part) -> None:
-    """Write what of a part is no plain file."""
+    """Write what of a part is not a regular file."""
     for path, target in part.links():
         _below(root, path).symlink_to(target)
     for path, original in part.copies():

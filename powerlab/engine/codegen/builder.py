@@ -90,7 +90,7 @@ class Builder:
         return Tensor(self._storage(space, index, layout.size), layout)
 
     def _compact(self, space: Space, index: int, shape: tuple[int, ...]) -> Operand:
-        """Return room for whole numbers, which follow on each other."""
+        """Return room for integers, which follow on each other."""
         storage = self._storage(space, index, math.prod(shape) * Element.INT.floats)
         return Operand(storage, Element.INT, shape, compact_strides(shape))
 
@@ -100,11 +100,11 @@ class Builder:
         return Operand(storage, Element.FLOAT, sizes, compact_strides(sizes))
 
     def whole_room(self, sizes: tuple[int, ...]) -> Operand:
-        """Return room for whole numbers that follow on each other, likewise."""
+        """Return room for integers that follow on each other, likewise."""
         return self._compact(Space.ARENA, 0, sizes)
 
     def is_whole(self, name: str) -> bool:
-        """Tell whether a tensor holds whole numbers or bools: such lie in no layout but the general one."""
+        """Tell whether a tensor holds integers or bools: such lie in no layout but the general one."""
         return element_of(self.graph.tensors[name].dtype) is Element.INT
 
     def constant(self, name: str) -> Floats:
@@ -241,7 +241,7 @@ class Builder:
         return self._whole_numbers.setdefault(name, self._compact(Space.ARENA, 0, shape))
 
     def alias_general(self, name: str, operand: Operand) -> None:
-        """Let a tensor of whole numbers be another view of memory that is already written."""
+        """Let a tensor of integers be another view of memory that is already written."""
         self._whole_numbers[name] = operand
 
     def emit_general(

@@ -52,7 +52,7 @@ def _whole_shapes(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int,
             whole[name] = tuple(operator.index(size) for size in shape)
         except TypeError:
             raise PowerlabError(
-                f"the shape of the input {str(name)[:80]!r} must be whole numbers such as (1, 3, 224, 224), "
+                f"the shape of the input {str(name)[:80]!r} must be integers such as (1, 3, 224, 224), "
                 f"not {str(shape)[:80]!r}."
             ) from None
     return whole

@@ -102,7 +102,7 @@ def _attention(view: NodeView) -> Spec:
     _check_options(view)
     _check_mask(view, heads)
     if view.has(Input.LENGTHS) and (view.shape(Input.LENGTHS), view.dtype(Input.LENGTHS)) != ((heads.batch,), INT64):
-        view.fail("needs one whole number a sequence in input 7")
+        view.fail("needs one integer a sequence in input 7")
     if heads.flat:
         return (heads.batch, heads.queries, heads.query_heads * heads.value_width), FLOAT32
     return (heads.batch, heads.query_heads, heads.queries, heads.value_width), FLOAT32

@@ -1,7 +1,7 @@
 """Operators that compute each element from one element of each input, broadcast by numpy's rules (ONNX's are the same).
 
 An operator whose inputs have one type is a line in :data:`ELEMENTWISE`: the kernel, what it computes in numpy, which
-types it takes. Whole numbers wrap at the ends of their type, as numpy's do.
+types it takes. Integers wrap at the ends of their type, as numpy's do.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _chained(function: Callable[[Array, Array], Array]) -> Evaluate:
 
 
 def divided(dividend: Array, divisor: Array) -> Array:
-    """Divide as C does: whole numbers are cut towards zero."""
+    """Divide as C does: integers are cut towards zero."""
     if dividend.dtype.kind == "f":
         return np.asarray(dividend / divisor)
     if not np.all(divisor):
@@ -156,7 +156,7 @@ def _mean(view: NodeView) -> Spec:
     if not all(view.has(index) for index in range(max(1, len(view.infos)))):
         view.fail("lacks an input")
     if any(view.dtype(index) != FLOAT32 for index in range(len(view.infos))):
-        view.fail("averages whole numbers")
+        view.fail("averages integers")
     return broadcast_shape(view), FLOAT32
 
 
@@ -175,7 +175,7 @@ def _power(view: NodeView) -> Spec:
 def _raised(view: NodeView) -> Array:
     base, exponent = _values(view)
     if base.dtype.kind in WHOLE and exponent.dtype.kind in WHOLE and np.any(exponent < 0):
-        raise ValueError("a whole number to a negative power")
+        raise ValueError("an integer to a negative power")
     return cast_value(np.asarray(np.power(base, exponent)), base.dtype)
 
 

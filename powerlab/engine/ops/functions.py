@@ -23,7 +23,7 @@ class Function:
         kernel: the family of its kernel.
         evaluate: its value in numpy, of the tensor and of its numbers in their order.
         numbers: field of the native step → the ONNX attribute and what it is where it is left out.
-        whole: whether it takes whole numbers too.
+        whole: whether it takes integers too.
     """
 
     kernel: str
@@ -37,7 +37,7 @@ class Function:
 
     def infer(self, view: NodeView) -> Spec:
         """Return the shape and type of the result."""
-        self.given(view)  # refuses what is no number
+        self.given(view)  # refuses what is not a number
         if self.whole and view.dtype(0).kind in "iu":
             return view.shape(0), view.dtype(0)
         return view.floats(0), view.dtype(0)

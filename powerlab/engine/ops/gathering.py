@@ -18,7 +18,7 @@ _FUNCTIONS = {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.ma
 def _indices(view: NodeView) -> tuple[int, ...]:
     """Return the shape of the indices."""
     if view.dtype(1).kind not in "iu":
-        view.fail("needs whole numbers as indices")
+        view.fail("needs integers as indices")
     return view.shape(1)
 
 

@@ -22,7 +22,7 @@ def _rotary(view: NodeView) -> Spec:
         if rotated % 2 or rotated > width or whole not in ((rotated // 2,), (batch, length, rotated // 2)):
             view.fail(f"turns {rotated} of {width} numbers by angles of the shape {shape}, which do not fit")
     if view.has(3) and (view.shape(3) != (batch, length) or view.dtype(3).kind not in "iu"):
-        view.fail("needs a whole number for each place in input 4")
+        view.fail("needs an integer for each place in input 4")
     return same_as_input(view)
 
 

@@ -100,10 +100,10 @@ class NodeView:
         return value_of(self.known(index))
 
     def int_values(self, index: int) -> tuple[int, ...]:
-        """Return the known value of input ``index`` as whole numbers."""
+        """Return the known value of input ``index`` as integers."""
         value = self.value(index)
         if value.dtype.kind not in "iu" or value.ndim > 1:
-            self.fail(f"needs input {index + 1} to be a list of whole numbers")
+            self.fail(f"needs input {index + 1} to be a list of integers")
         return tuple(int(number) for number in value.reshape(-1))
 
     def has_attribute(self, name: str) -> bool:
@@ -118,7 +118,7 @@ class NodeView:
 
     def integer(self, name: str, default: int) -> int:
         """Return a whole-number attribute."""
-        return int(self._attribute(name, (int,), "a whole number")) if self.has_attribute(name) else default
+        return int(self._attribute(name, (int,), "an integer")) if self.has_attribute(name) else default
 
     def number(self, name: str, default: float) -> float:
         """Return a float attribute."""
@@ -143,12 +143,12 @@ class NodeView:
         return tuple(value)
 
     def integers(self, name: str, default: tuple[int, ...]) -> tuple[int, ...]:
-        """Return a list of whole numbers."""
+        """Return a list of integers."""
         if not self.has_attribute(name):
             return default
-        value = self._attribute(name, (tuple,), "a list of whole numbers")
+        value = self._attribute(name, (tuple,), "a list of integers")
         if not all(isinstance(number, int) for number in value):
-            self.fail(f"has the attribute {name}, which must be a list of whole numbers")
+            self.fail(f"has the attribute {name}, which must be a list of integers")
         return tuple(value)
 
     def numbers(self, name: str, default: tuple[float, ...]) -> tuple[float, ...]:

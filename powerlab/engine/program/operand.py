@@ -1,4 +1,4 @@
-"""General tensors of a program: any sizes and strides over a storage, of float32 or of whole numbers.
+"""General tensors of a program: any sizes and strides over a storage, of float32 or of integers.
 
 All ONNX integer types and bool are carried as int64 while a plan runs, which takes the room of two floats an element.
 A view of an operand is another operand of the same storage; the methods here are those of strided arrays anywhere.
@@ -22,7 +22,7 @@ MOST_AXES = 8
 
 
 class Element(Enum):
-    """What the elements of a general tensor are: float32, or int64 as which all whole numbers are carried."""
+    """What the elements of a general tensor are: float32, or int64 as which all integers are carried."""
 
     FLOAT = "FLOAT"
     INT = "INT"
@@ -49,7 +49,7 @@ def readable(values: NDArray[Any], dtype: DTypeLike = np.float32) -> NDArray[Any
 
 
 def as_floats(values: NDArray[Any]) -> NDArray[np.float32]:
-    """Return whole numbers or bools as a plan carries them: int64, two floats an element, in one row."""
+    """Return integers or bools as a plan carries them: int64, two floats an element, in one row."""
     return readable(values, np.int64).reshape(-1).view(np.float32)
 
 

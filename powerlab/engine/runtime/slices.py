@@ -20,7 +20,7 @@ from powerlab.engine.target.tiers import Tier, native_engine
 def check_slices(slices: int, threads: int) -> None:
     """Raise PowerlabError where ``slices`` is no number of slices, or ``threads`` cannot be shared by them evenly."""
     if isinstance(slices, bool) or not isinstance(slices, int) or slices < 1:
-        raise PowerlabError(f"slices must be a whole number from 1 on, not {slices!r}.")
+        raise PowerlabError(f"slices must be an integer from 1 on, not {slices!r}.")
     if threads % slices:
         raise PowerlabError(
             f"{threads} thread(s) cannot be shared evenly by {slices} slices; give a multiple of {slices}."

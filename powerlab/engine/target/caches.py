@@ -83,7 +83,9 @@ def read_caches_file(path: Path) -> dict[str, int]:
             f"the file of cache sizes {path} cannot be read ({error.strerror}); mend it, or unset {CACHES_VARIABLE}."
         ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise PowerlabError(f"the file of cache sizes {path} is no TOML ({_one_line(error)}); mend it.") from error
+        raise PowerlabError(
+            f"the file of cache sizes {path} is not valid TOML ({_one_line(error)}); mend it."
+        ) from error
     return _checked(stated, path)
 
 
@@ -99,7 +101,7 @@ def _checked(stated: Mapping[str, object], path: Path) -> dict[str, int]:
             raise PowerlabError(f"the file of cache sizes {path} says {name[:40]!r}, but it may say {known} only.")
         if isinstance(value, bool) or not isinstance(value, int) or not _LEAST[name] <= value <= _MOST_BYTES:
             raise PowerlabError(
-                f"the file of cache sizes {path} says {name} = {str(value)[:40]}; give a whole number of "
+                f"the file of cache sizes {path} says {name} = {str(value)[:40]}; give an integer of "
                 f"{'ways' if name == 'l1_ways' else 'bytes'}, {_LEAST[name]} or more."
             )
         sizes[name] = value
@@ -190,7 +192,7 @@ def parse_size(text: str) -> int:
     """
     digits, unit = (text[:-1], _UNITS[text[-1]]) if text[-1:] in _UNITS else (text, 1)
     if not digits.isascii() or not digits.isdigit() or len(digits) > 9 or int(digits) == 0:
-        raise ValueError(f"{text[:40]!r} is no size of a cache")
+        raise ValueError(f"{text[:40]!r} is not a size of a cache")
     return int(digits) * unit
 
 

@@ -152,7 +152,9 @@ class Worker:
         if isinstance(reply, Broken):
             raise WorkerError(f"the engine failed in the worker: {reply.detail}.")
         if not isinstance(reply, expected):
-            raise WorkerError(f"the worker answered with garbage: {type(reply).__name__} is no answer to the request.")
+            raise WorkerError(
+                f"the worker answered with garbage: {type(reply).__name__} is not an answer to the request."
+            )
         return reply
 
     def _exchange(self, request: Request, deadline: float, timeout_s: float) -> Reply:

@@ -40,7 +40,7 @@ class FrequencyRange:
             return cls(int(low), int(high))
         except ValueError:
             raise PowerlabError(
-                f"{text!r} is no frequency range; write it as low-high, for example 115200-2265600."
+                f"{text!r} is not a frequency range; write it as low-high, for example 115200-2265600."
             ) from None
 
 

@@ -126,7 +126,7 @@ def _open_existing(path: Path) -> int:
 
 def _no_plain_file(path: Path) -> PowerlabError:
     return PowerlabError(
-        f"{path} is no plain file, so it is not used as a lock; find out who made it and remove it as root"
+        f"{path} is not a regular file, so it is not used as a lock; find out who made it and remove it as root"
         f" (sudo rm {path})."
     )
 

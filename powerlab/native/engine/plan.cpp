@@ -219,8 +219,8 @@ void Plan::check_faults() const {
   for (const PlannedStep& planned : steps_) {
     if (planned.fault == kSound) continue;
     const char* what = planned.fault == kIndexOutside     ? " was given an index outside its data"
-                       : planned.fault == kDivisionByZero ? " divides a whole number by 0"
-                                                          : " makes a whole number below 0 or of more than 63 bits";
+                       : planned.fault == kDivisionByZero ? " divides an integer by 0"
+                                                          : " makes an integer below 0 or of more than 63 bits";
     throw std::runtime_error("the node '" + planned.label + "'" + what + "; run the model with other inputs.");
   }
 }

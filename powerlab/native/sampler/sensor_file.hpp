@@ -26,7 +26,7 @@ class SensorFile {
   // elsewhere this costs as much as a read, and is not for every round.
   void reopen_if_replaced();
 
-  // Reads the integer; false where the read fails or the text is no integer.
+  // Reads the integer; false where the read fails or the text is not an integer.
   bool read(std::int64_t* value);
 
  private:

@@ -81,7 +81,7 @@ def _in_units(value: NDArray[np.float64], step: Step) -> NDArray[np.float64]:
 
 
 def _holds(value: NDArray[np.float64], step: Step) -> bool:
-    """Return whether values are whole units, bit for bit: -0.0, infinities and what is no number never are."""
+    """Return whether values are whole units, bit for bit: -0.0, infinities and what is not a number never are."""
     with np.errstate(over="ignore", invalid="ignore"):
         if not np.all(np.abs(_in_units(value, step)) < _EXACT_BELOW):
             return False

@@ -146,12 +146,12 @@ def open_objects(address: str) -> Objects:
     options = {name: values[-1] for name, values in parse_qs(parts.query, keep_blank_values=True).items()}
     if not parts.hostname or parts.netloc != parts.hostname or not set(options) <= _OPTIONS:
         raise PowerlabError(
-            f"{address!r} is no place for traces; write s3://BUCKET/PREFIX, and ?endpoint=https://HOST:PORT or "
+            f"{address!r} is not a place for traces; write s3://BUCKET/PREFIX, and ?endpoint=https://HOST:PORT or "
             "&region=NAME where it is not Amazon's; keys belong into AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
         )
     endpoint = urlsplit(options.get("endpoint") or "https://s3.amazonaws.com")
     if endpoint.scheme not in {"http", "https"} or not endpoint.netloc or endpoint.username is not None:
-        raise PowerlabError(f"the endpoint of {address!r} is no address; write endpoint=https://HOST:PORT.")
+        raise PowerlabError(f"the endpoint of {address!r} is not an address; write endpoint=https://HOST:PORT.")
     filesystem = fs.S3FileSystem(
         endpoint_override=endpoint.netloc if "endpoint" in options else None,
         scheme=endpoint.scheme,
@@ -167,9 +167,11 @@ def open_objects(address: str) -> Objects:
 
 def _folder(address: str, folder: Path) -> Objects:
     if not folder.is_absolute() or urlsplit(address).netloc:
-        raise PowerlabError(f"{address!r} is no folder; write file:///PATH with three slashes, from the root on.")
+        raise PowerlabError(f"{address!r} is not a folder; write file:///PATH with three slashes, from the root on.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise PowerlabError(f"traces cannot lie in {folder} ({error.strerror}); give a folder of yours.") from error
+        raise PowerlabError(
+            f"cannot store traces in {folder} ({error.strerror}); choose a folder that you may write to."
+        ) from error
     return Objects(address=str(folder), filesystem=fs.LocalFileSystem(), root=str(folder).rstrip("/"), url=None)

@@ -45,6 +45,6 @@ def open_traces(address: str | None, query: str | None = None) -> TraceStore:
     make = HOMES.get(chosen.partition(":")[0])
     if make is None:
         raise PowerlabError(
-            f"traces cannot lie at {chosen!r}; write database, file:///FOLDER or s3://BUCKET/PREFIX?endpoint=URL."
+            f"cannot store traces at {chosen!r}; give database, file:///FOLDER or s3://BUCKET/PREFIX?endpoint=URL."
         )
     return make(chosen, query or None)

@@ -51,7 +51,7 @@ def submit_sweep(
     """
     check_key(key)
     if sweep_id is not None and not _is_uuid(sweep_id):
-        raise PowerlabError(f"{sweep_id!r} is no identifier for a sweep; make a UUID, in lower case.")
+        raise PowerlabError(f"{sweep_id!r} is not an identifier for a sweep; make a UUID, in lower case.")
     known = _known(session, request, by, sweep_id, key)
     if known is not None:
         return known, False

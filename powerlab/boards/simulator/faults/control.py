@@ -44,7 +44,7 @@ def active(sysroot: Sysroot) -> tuple[str, ...]:
     """Return the faults in force.
 
     Raises:
-        PowerlabError: the directory is no simulated board.
+        PowerlabError: the directory is not a simulated board.
     """
     layout.read_marker(sysroot)
     return tuple(_read(sysroot))
@@ -54,7 +54,7 @@ def set_fault(sysroot: Sysroot, name: str) -> None:
     """Let a fault be in force; the simulator, where it runs, sees it within a tenth of a second.
 
     Raises:
-        PowerlabError: the directory is no simulated board, or its board cannot have the fault.
+        PowerlabError: the directory is not a simulated board, or its board cannot have the fault.
     """
     check(layout.read_marker(sysroot)["board"], [name])
     _write(sysroot, [*(other for other in _read(sysroot) if other != name), name])
@@ -64,7 +64,7 @@ def clear_fault(sysroot: Sysroot, name: str) -> None:
     """Let a fault be in force no more; one that is not does nothing.
 
     Raises:
-        PowerlabError: the directory is no simulated board, or its board cannot have the fault.
+        PowerlabError: the directory is not a simulated board, or its board cannot have the fault.
     """
     check(layout.read_marker(sysroot)["board"], [name])
     _write(sysroot, [other for other in _read(sysroot) if other != name])

@@ -39,7 +39,7 @@ class Limit:
     mean_w: float = 0.0
 
     def look(self, sysroot: Sysroot) -> None:
-        """Read what is set; a text that is no number leaves all as it was, as a kernel would."""
+        """Read what is set; a text that is not a number leaves all as it was, as a kernel would."""
         try:
             limit_w, window_s = (
                 int(layout.first_line(sysroot.path(path))) * 1e-6 for path in (self.limit_file, self.window_file)

@@ -37,7 +37,7 @@ def read_npz(path: Path) -> dict[str, NDArray[Any]]:
     except Exception as error:
         # A damaged member makes zipfile, zlib or numpy's header parser raise almost anything (TokenError, KeyError...).
         raise PowerlabError(
-            f"{path} is no readable .npz file of plain arrays ({type(error).__name__}); make it with numpy.savez."
+            f"{path} is not a readable .npz file of plain arrays ({type(error).__name__}); make it with numpy.savez."
         ) from error
 
 

@@ -85,9 +85,7 @@ def run(args: argparse.Namespace) -> int:
     from powerlab.store import open_store
 
     if not 1 <= args.lease_s <= _LONGEST_LEASE_S:
-        raise PowerlabError(
-            f"--lease-s {args.lease_s:g} is no time that a job could be held for; give 1 to {_LONGEST_LEASE_S} seconds."
-        )
+        raise PowerlabError(f"--lease-s {args.lease_s:g} is not a valid lease; give 1 to {_LONGEST_LEASE_S} seconds.")
     if args.max_model_mb < 1:
         raise PowerlabError(f"--max-model-mb {args.max_model_mb} would let no model in; give 1 or more.")
     keep = months_to_keep(args)

@@ -202,5 +202,7 @@ def _folder(name: str) -> Path:
         probe.touch()
         probe.unlink()
     except OSError as error:
-        raise PowerlabError(f"--output {name} cannot be written ({error.strerror}); give a folder of yours.") from error
+        raise PowerlabError(
+            f"cannot write --output {name} ({error.strerror}); choose a folder that you may write to."
+        ) from error
     return path

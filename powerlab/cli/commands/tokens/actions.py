@@ -97,7 +97,7 @@ def _seconds(duration: str | None) -> int | None:
         return None
     found = re.fullmatch(r"([1-9][0-9]{0,8})([smhdy])", duration)
     if found is None:
-        raise PowerlabError(f"--valid {duration!r} is no time; write an integer and s, m, h, d or y, as in 90d.")
+        raise PowerlabError(f"--valid {duration!r} is not a time; write an integer and s, m, h, d or y, as in 90d.")
     return int(found[1]) * _SECONDS[found[2]]
 
 

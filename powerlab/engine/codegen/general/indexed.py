@@ -1,4 +1,4 @@
-"""Elements picked from and put to places that whole numbers name."""
+"""Elements picked from and put to places that integers name."""
 
 from __future__ import annotations
 

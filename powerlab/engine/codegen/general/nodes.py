@@ -1,4 +1,4 @@
-"""Nodes of general kernels: tensors of any shape, of floats or whole numbers."""
+"""Nodes of general kernels: tensors of any shape, of floats or integers."""
 
 from __future__ import annotations
 

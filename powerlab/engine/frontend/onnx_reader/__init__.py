@@ -29,7 +29,7 @@ def read_onnx(path: Path, shapes: Mapping[str, tuple[int, ...]] | None = None, b
     try:
         size = path.stat().st_size if path.is_file() else None
         if size is None:
-            raise PowerlabError(f"{path} is no model file; give the path of an ONNX file.")
+            raise PowerlabError(f"{path} is not a model file; give the path of an ONNX file.")
         if size > MAX_FILE_BYTES:
             raise PowerlabError(f"{path} is larger than an ONNX file can be (2 GiB); export it with external data.")
         file, data = (None, path.read_bytes()) if size < _MAPPED_BYTES else DataFile.mapped(path)

@@ -66,7 +66,7 @@ def parse(
 def _other_floats(message: schema.GraphMessage, graph: Graph) -> dict[str, np.dtype[Any]]:
     """Return the types of inputs and outputs that are floats, but not float32.
 
-    A file may promise a float where it makes whole numbers, which take twice the memory: what it makes counts.
+    A file may promise a float where it makes integers, which take twice the memory: what it makes counts.
     """
     kinds = {value.name: value.type.tensor_type for value in (*message.input, *message.output)}
     dtypes = {name: DTYPES.get(kind.elem_type) for name, kind in kinds.items() if kind is not None}
@@ -168,7 +168,7 @@ def _inputs(
 def _input(value: schema.ValueInfo, wanted: tuple[int, ...] | None, batch_size: int | None) -> TensorInfo:
     kind = value.type.tensor_type
     if kind is None:
-        raise PowerlabError(f"its input {quoted(value.name)} is no tensor; the engine takes tensors only.")
+        raise PowerlabError(f"its input {quoted(value.name)} is not a tensor; the engine takes tensors only.")
     dtype: np.dtype[Any] = engine_dtype(element_type(kind.elem_type, f"its input {quoted(value.name)}"))
     axes = kind.shape.dim if kind.shape is not None else None
     if wanted is not None:

@@ -17,7 +17,7 @@ MAX_FIELDS = 2**21
 """More fields than any network has, weights being one field each; one of two bytes may take some hundred of memory."""
 
 MAX_INTEGERS = 2**27
-"""The longest list of whole numbers: each takes one byte in the file and eight in memory."""
+"""The longest list of integers: each takes one byte in the file and eight in memory."""
 
 
 MAX_DEPTH = 64
@@ -88,7 +88,7 @@ def _text(value: wire.Value) -> str:
 
 def _integer(message: Any, name: str, _wire_type: int, value: wire.Value, _budget: Budget) -> None:
     if not isinstance(value, int):
-        raise wire.malformed("something else stands where a whole number belongs")
+        raise wire.malformed("something else stands where an integer belongs")
     setattr(message, name, wire.signed(value))
 
 
@@ -118,7 +118,7 @@ def _integers(message: Any, name: str, _wire_type: int, value: wire.Value, _budg
         for block in wire.packed_varints(value):
             numbers.frombytes(block.tobytes())
             if len(numbers) > MAX_INTEGERS:
-                raise PowerlabError(f"it has a list of more than {MAX_INTEGERS} whole numbers; export the model again.")
+                raise PowerlabError(f"it has a list of more than {MAX_INTEGERS} integers; export the model again.")
 
 
 def _reals(message: Any, name: str, wire_type: int, value: wire.Value, _budget: Budget) -> None:

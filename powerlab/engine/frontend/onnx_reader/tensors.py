@@ -143,5 +143,5 @@ def _beside(folder: Path, location: str, owner: str) -> Path:
 
 def _whole(text: str, key: str, owner: str) -> int:
     if not re.fullmatch(r"-?[0-9]{1,19}", text):
-        raise PowerlabError(f"{owner} has the {key} {quoted(text)}, which is no whole number; export the model again.")
+        raise PowerlabError(f"{owner} has the {key} {quoted(text)}, which is not an integer; export the model again.")
     return int(text)

@@ -58,11 +58,11 @@ class Expansion:
         return self.info(tensor).shape
 
     def ints(self, values: Iterable[int]) -> str:
-        """Add a constant list of whole numbers and return its name."""
+        """Add a constant list of integers and return its name."""
         return self._rewriter.constant(f"{self._node.outputs[0]}.ints", np.asarray(list(values), np.int64))
 
     def whole(self, values: Any) -> str:
-        """Add a constant of whole numbers, of any shape, and return its name."""
+        """Add a constant of integers, of any shape, and return its name."""
         return self._rewriter.constant(f"{self._node.outputs[0]}.whole", np.asarray(values, np.int64))
 
     def floats(self, values: Any) -> str:

@@ -1,6 +1,6 @@
 """Sums of tensors become Add, products Multiply; arithmetic with one number a channel becomes ScaleShift.
 
-What is none of these, as of several shapes or of whole numbers, becomes Elementwise.
+What is none of these, as of several shapes or of integers, becomes Elementwise.
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ def _triangle(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
 
 
 class _Wholes:
-    """Elementwise nodes of whole numbers in a row, each named after the node they stand for."""
+    """Elementwise nodes of integers in a row, each named after the node they stand for."""
 
     def __init__(self, view: NodeView, rewriter: Rewriter) -> None:
         self._view, self._rewriter = view, rewriter
@@ -140,7 +140,7 @@ class _Wholes:
 
 
 def _reverse(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
-    """Turn round what comes before the length of each sequence: the place of each element is a whole number.
+    """Turn round what comes before the length of each sequence: the place of each element is an integer.
 
     A length below 0 counts as too long, which leads to a place outside and is refused there.
     """

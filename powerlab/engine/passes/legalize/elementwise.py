@@ -24,7 +24,7 @@ _BITS = 64
 
 
 def wrapping(dtype: np.dtype[Any]) -> tuple[int, int]:
-    """Return how a kernel brings whole numbers back into their type: the bits they lack to 64, and their sign."""
+    """Return how a kernel brings integers back into their type: the bits they lack to 64, and their sign."""
     lacking = _BITS - 8 * dtype.itemsize
     if dtype.kind != "u":
         return (lacking, _SIGNED) if dtype.kind == "i" else (0, _SIGNED)
@@ -41,7 +41,7 @@ def each(
         kernel: the kernel's family, types included.
         inputs: tensors that broadcast.
         output: what it makes.
-        dtype: the type into which whole numbers wrap.
+        dtype: the type into which integers wrap.
         more: number[2] and number[3] of the kernel.
     """
     return Node("Elementwise", name, tuple(inputs), (output,), {"kernel": kernel, "numbers": (*wrapping(dtype), *more)})
@@ -99,7 +99,7 @@ def _where(view: NodeView, _rewriter: Rewriter) -> Sequence[Node]:
 
 
 def _power(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
-    """Raise as the base's type: a whole number to a power of floats goes by way of floats."""
+    """Raise as the base's type: an integer to a power of floats goes by way of floats."""
     node, output, base, exponent = view.node, view.node.outputs[0], view.dtype(0), view.dtype(1)
     if base.kind == "f" or exponent.kind != "f":
         kinds = (base,) if base.kind == exponent.kind or base.kind != "f" else (base, exponent)

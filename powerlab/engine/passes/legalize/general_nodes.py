@@ -23,7 +23,7 @@ def general(name: str, kernel: str, inputs: Sequence[str], output: str, **fields
 
 
 def numbers(rewriter: Rewriter, node: Node, *values: int) -> str:
-    """Add the whole numbers that a kernel wants beside its tensors, as a constant, and return its name."""
+    """Add the integers that a kernel wants beside its tensors, as a constant, and return its name."""
     return rewriter.constant(f"{node.outputs[0]}.numbers", np.array(values, np.int64))
 
 

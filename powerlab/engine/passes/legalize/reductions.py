@@ -12,7 +12,7 @@ from powerlab.engine.passes.legalize.views import view_node
 from powerlab.engine.passes.rewriting import Rewriter, rewrite_nodes
 
 _FLOATS_ONLY = ("l2", "log_sum", "log_sum_exp")
-"""Of whole numbers these are made by way of floats."""
+"""Of integers these are made by way of floats."""
 
 
 def _reduce(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:

@@ -29,7 +29,7 @@ def parse_quota(quota: str, period: str) -> str:
         ValueError: they are no numbers.
     """
     if not re.fullmatch("-1|[0-9]+", quota) or not re.fullmatch("[0-9]+", period):
-        raise ValueError(f"{quota!r} in each {period!r} is no quota")
+        raise ValueError(f"{quota!r} in each {period!r} is not a quota")
     return f"{'max' if quota == _UNLIMITED else quota} {period}"
 
 

@@ -1,4 +1,4 @@
-// Elements picked from and put to places that whole numbers name: Gather, GatherElements, GatherND, ScatterElements,
+// Elements picked from and put to places that integers name: Gather, GatherElements, GatherND, ScatterElements,
 // ScatterND. Operands 0 .. 2 have the sizes over which the kernel walks; operand 3 is the tensor that is indexed, with
 // its indexed axes alone, of which operand 0 (put) or 1 (take) has strides of 0. number[0] is how far apart the indices
 // of one place lie, one for each indexed axis. An index below 0 counts from the end; one outside is a fault, and what

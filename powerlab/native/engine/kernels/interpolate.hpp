@@ -1,7 +1,7 @@
 // Resizing by any factors and coordinates in the blocked layout: every pixel of out is a weighted sum of pixels of x,
 // whose places and weights are the same for all pixels of a row or of a column.
 //
-// Weights: for each row of out its kernel_h taps, for each tap the row of x (a whole number) and its weight. Bias: the
+// Weights: for each row of out its kernel_h taps, for each tap the row of x (an integer) and its weight. Bias: the
 // same for each column, kernel_w taps. Where the first tap lies at -1 there is nothing of x, and out is `offset`.
 #pragma once
 

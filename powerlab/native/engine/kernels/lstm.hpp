@@ -30,7 +30,7 @@ struct PowerOfTwo {
   Vec whole, rest;
 };
 static inline PowerOfTwo power_of_two(Vec x) {
-  constexpr float kMagic = 12582912.0f + 127;  // 1.5 * 2^23, where floats are whole numbers, and the exponent's bias
+  constexpr float kMagic = 12582912.0f + 127;  // 1.5 * 2^23, where floats are integers, and the exponent's bias
   const Vec inside = clamp(x, -60.0f, 60.0f);
   const Vec rounded = inside + broadcast(kMagic);
   const Vec r = inside - (rounded - broadcast(kMagic));

@@ -39,7 +39,7 @@ struct View {
   std::int32_t top, left, bottom, right;  // the halo, in pixels
 };
 
-// What the elements of a general tensor are: float32, or int64 as which every whole number and bool is carried.
+// What the elements of a general tensor are: float32, or int64 as which every integer and bool is carried.
 enum class Element : std::int32_t { kFloat, kInt };
 
 constexpr int kMostAxes = 8;

@@ -1,6 +1,6 @@
 // What `each` computes of the elements of general tensors.
 //
-// Whole numbers narrower than 64 bits are carried as int64 and brought back into their type after each operation that
+// Integers narrower than 64 bits are carried as int64 and brought back into their type after each operation that
 // can leave it: number[0] is how many bits they lack, number[1] a Sign.
 #pragma once
 
@@ -13,7 +13,7 @@ using Bits = std::uint64_t;
 
 enum Sign : std::int64_t { kSigned, kUnsigned, kUnsigned64 };
 
-// The lowest bits of a whole number as its type reads them.
+// The lowest bits of an integer as its type reads them.
 static inline Int wrapped(const Numbers& k, Bits bits) {
   if (k.number[1] == kUnsigned) return static_cast<Int>(bits << k.number[0] >> k.number[0]);
   if (k.number[1] == kUnsigned64 && bits >> 63 != 0) set_fault(k.fault, kPast64Bits);

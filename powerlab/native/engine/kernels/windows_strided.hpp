@@ -2,7 +2,7 @@
 // are computed while the network runs, and whatever the kernels in blocks do not take. Images of fewer axes have axes
 // of one pixel before their own; the pixels of a row follow on each other in every operand.
 //
-// The last operand holds whole numbers: groups, then strides, pixels of padding before the image, and dilations, three
+// The last operand holds integers: groups, then strides, pixels of padding before the image, and dilations, three
 // of each; for places of maxima what it says there.
 #pragma once
 

@@ -65,7 +65,7 @@ struct Transforms {
       double taps[R], data[kSize];
       for (double& tap : taps) tap = kWhole * random.whole(-9, 9);
       for (double& value : data) value = random.whole(-99, 99);
-      check("whole numbers", taps, data, allowed_for_many, report);
+      check("integers", taps, data, allowed_for_many, report);
     }
   }
 };

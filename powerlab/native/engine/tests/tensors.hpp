@@ -23,7 +23,7 @@ class Random {
     state_ = state_ * 6364136223846793005u + 1442695040888963407u;
     return static_cast<double>(static_cast<std::int32_t>(state_ >> 33 << 8) >> 8) / (1 << 23);
   }
-  // A whole number from low to high, both included.
+  // An integer from low to high, both included.
   int whole(int low, int high) { return low + static_cast<int>((next() + 1) / 2 * (high - low + 1)); }
   bool coin() { return next() < 0; }
   void fill(std::vector<double>& values) {

@@ -107,7 +107,7 @@ def parse_config(text: str, name: str) -> MeterConfig:
     try:
         document = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise PowerlabError(f"{name} is no TOML ({error}); write lines like: resolution_w = 0.1") from None
+        raise PowerlabError(f"{name} is not valid TOML ({error}); write lines like: resolution_w = 0.1") from None
     known = {*_NUMBERS, *_TEXTS}
     for key in document:
         if key not in known:
@@ -153,11 +153,11 @@ def _serial_address(parts: SplitResult) -> Address:
 def _check(name: str, key: str, value: object) -> None:
     if key in _TEXTS:
         if not isinstance(value, str) or not re.search(r"\S", value):
-            raise PowerlabError(f"{name}: {key} = {value!r} is no text; {_example(key)}.")
+            raise PowerlabError(f"{name}: {key} = {value!r} is not text; {_example(key)}.")
         return
     low, high = _NUMBERS[key]
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-        raise PowerlabError(f"{name}: {key} = {value!r} is no number from {low:g} to {high:g}; {_example(key)}.")
+        raise PowerlabError(f"{name}: {key} = {value!r} is not a number from {low:g} to {high:g}; {_example(key)}.")
 
 
 def _example(key: str) -> str:

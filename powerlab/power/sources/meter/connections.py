@@ -64,7 +64,7 @@ def open_serial(path: str, baud: int) -> int:
         termios.tcflush(descriptor, termios.TCIFLUSH)
     except termios.error as error:
         os.close(descriptor)
-        raise OSError(f"{path} is no serial line ({error.args[-1]})") from error
+        raise OSError(f"{path} is not a serial port ({error.args[-1]})") from error
     except BaseException:
         os.close(descriptor)
         raise

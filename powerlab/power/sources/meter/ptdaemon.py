@@ -62,7 +62,7 @@ def parse_ranges(text: str) -> tuple[str, str]:
     """Return the ranges for current and voltage as ``SR`` takes them: a number, or ``Auto``.
 
     Raises:
-        ValueError: it is no answer to ``RR``.
+        ValueError: it is not an answer to ``RR``.
     """
     fields = text.strip().split(",")
     if fields[0] != "Ranges" or len(fields) < 5:
@@ -81,7 +81,7 @@ class PtdFeed:
         """Connect, set what ranges are configured, and begin to measure.
 
         Raises:
-            OSError: nobody answers, it is no PTDaemon, or it refuses.
+            OSError: nobody answers, it is not a PTDaemon, or it refuses.
         """
         self.complaint = ""
         self._rest = b""
@@ -128,7 +128,7 @@ class PtdFeed:
 
     def _begin(self, config: MeterConfig) -> None:
         if (answer := self._ask("Hello")) != GREETING:
-            raise ConnectionError(f"{config.address} is no PTDaemon: it answered {answer[:60]!r}")
+            raise ConnectionError(f"{config.address} is not a PTDaemon: it answered {answer[:60]!r}")
         identity = self._ask("Identify")
         if "mode=temperature" in identity:
             raise ConnectionError(f"{config.address} reads a thermometer; give the port of the power analyser")
@@ -168,7 +168,7 @@ class PtdFeed:
             except TimeoutError:
                 raise ConnectionError("PTDaemon does not answer") from None
             if not chunk or len(self._rest) > _LONGEST_LINE:
-                raise ConnectionError("PTDaemon has ended the connection" if not chunk else "this is no PTDaemon")
+                raise ConnectionError("PTDaemon has ended the connection" if not chunk else "this is not a PTDaemon")
             self._rest += chunk
         line, _, self._rest = self._rest.partition(b"\n")
         return line.decode("utf-8", "replace").strip()
