@@ -1,1 +1,4 @@
-"""Runs made into answers: summaries of points, efficiency, tables. Pure: it reads domain objects only."""
+"""From runs to answers: summaries of points, comparisons, best points. Pure functions of domain objects.
+
+Start at :mod:`.summary`, then :mod:`.best` and :mod:`.comparison`.
+"""

@@ -1,1 +1,5 @@
-"""Boards as data (rails, totals, modes) and the simulator that stands in for them."""
+"""Boards as data, and the simulator that stands in for them.
+
+Start at :mod:`.board`. A board is one TOML file in ``data``: its rails, total, power modes and parts; :mod:`.registry`
+reads them all.
+"""

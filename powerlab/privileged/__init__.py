@@ -1,1 +1,4 @@
-"""How a process without privileges asks the privileged helper for what needs root: the wire and the client."""
+"""Client of the privileged helper, for processes that may not open a sensor or set a mode themselves.
+
+Start at :mod:`.client`; messages are in :mod:`.protocol`, the helper itself is the package ``powerlab_helper``.
+"""

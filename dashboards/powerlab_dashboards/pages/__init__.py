@@ -1,1 +1,4 @@
-"""Pages, one file each: ``add_routes(router, store)`` adds routes that read the store and render a template."""
+"""Pages, one per file: ``add_routes(router, store)`` adds routes that read the store and render a template.
+
+Start at :mod:`.home`.
+"""

@@ -1,1 +1,1 @@
-"""What commands print: the console, sweep tables and reports, pages of sections, the progress bar."""
+"""What commands print: tables, reports, sections of a page, the progress bar. Start at :mod:`.sweep_report`."""

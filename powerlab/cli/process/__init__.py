@@ -1,1 +1,1 @@
-"""Child processes and signals of commands that run for minutes."""
+"""Child processes (:mod:`.children`) and signals (:mod:`.interrupts`) of commands that run for minutes."""

@@ -1,1 +1,4 @@
-"""Sweeps and runs on disk: the local database, results files, and reading either of them or a server."""
+"""Stored sweeps and runs: the local database, results files, and reading either of them or a server.
+
+Start at :mod:`.runs`.
+"""

@@ -1,1 +1,1 @@
-"""The intermediate representation: a frozen graph with static shapes. Start at :mod:`.graph`."""
+"""The intermediate representation: an immutable graph with static shapes. Start at :mod:`.graph`."""

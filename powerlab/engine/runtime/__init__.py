@@ -1,1 +1,1 @@
-"""From a program to something that runs: memory arena, native plan, batch slices, listings."""
+"""Running a program: memory arena, native plan, batch slices, listings. Start at :mod:`.plan`."""

@@ -1,1 +1,4 @@
-"""The machine code is generated for: instruction-set tier, caches, cores, measured peaks."""
+"""The machine that code is generated for: instruction-set tier, caches, cores, measured peaks.
+
+Start at :mod:`.machine`.
+"""

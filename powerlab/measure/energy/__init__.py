@@ -1,1 +1,4 @@
-"""Energy of rails and of the whole board, and what makes it uncertain."""
+"""Energy of rails and of the whole board in a window, with an uncertainty budget.
+
+Start at :mod:`.rail` for one rail and :mod:`.total` for the board. The budget's lines are explained in docs/method.md.
+"""

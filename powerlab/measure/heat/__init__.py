@@ -1,1 +1,1 @@
-"""Keeping a run below the highest temperature that its device may have."""
+"""Temperature limits of a run: :mod:`.guard` ends the worker of a device that is too hot (:mod:`.judge` decides)."""

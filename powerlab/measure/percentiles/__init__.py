@@ -1,1 +1,4 @@
-"""Latency percentiles and what a finite number of queries proves about them."""
+"""Latency percentiles and throughput with distribution-free intervals.
+
+Start at :mod:`.latency`; :mod:`.early_stopping` says how many queries a percentile needs (MLPerf).
+"""

@@ -1,1 +1,1 @@
-"""What is recorded beside a run: power rails, clocks, background load, device state."""
+"""What is recorded around a run: power rails, clocks, background load, device state. Start at :mod:`.rails`."""

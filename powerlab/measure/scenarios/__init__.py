@@ -1,1 +1,4 @@
-"""MLPerf's scenarios, one a file: how the timed part of a run is made, and what its latencies say."""
+"""MLPerf's scenarios, one per file: how queries arrive, and which latencies are reported.
+
+Start at :mod:`.base`. A scenario is one module and a line in :mod:`.registry`.
+"""

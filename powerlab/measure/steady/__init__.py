@@ -1,1 +1,4 @@
-"""When a device is ready to be measured: steady, and as warm as before."""
+"""Steady state: warm-up until latency, power and temperature are steady, and cool-down between runs.
+
+Start at :mod:`.warm_up`; the test for a trend is in :mod:`.drift`.
+"""

@@ -1,1 +1,1 @@
-"""Power modes that need a reboot: entering one, and the note that says what to return to."""
+"""Power modes that need a reboot: :mod:`.transition` enters one, :mod:`.return_note` records what to return to."""

@@ -1,1 +1,1 @@
-"""What makes every change reversible: journal, lock, signal masking, and restoring after a crash."""
+"""Restoring previous settings: :mod:`.journal`, :mod:`.lock`, signal masking, and :mod:`.restore` after a crash."""

@@ -1,1 +1,1 @@
-"""What a server does for its database in the background: partitions, retention, summaries."""
+"""Background work of a server on its database: partitions, retention, summaries. Start at :mod:`.worker`."""

@@ -1,4 +1,7 @@
-"""The tables, typed. The Alembic migrations and these models must agree; a test compares them."""
+"""The tables as typed SQLAlchemy models, one subject per file. Start at :mod:`.base`.
+
+The Alembic migrations must agree with them; a test compares both.
+"""
 
 from powerlab.store.tables.access import ServerKeyRow, TokenRow
 from powerlab.store.tables.backlogs import DeviceBacklogRow

@@ -1,1 +1,4 @@
-"""Where power traces lie: one store a file, chosen by an address in :mod:`powerlab.store.traces.registry`."""
+"""Storage of power traces: in the database, as Parquet files, or in ClickHouse.
+
+Start at :mod:`.base`. A store is one module and a line in :mod:`.registry`, which opens it by its address.
+"""

@@ -1,1 +1,4 @@
-"""Everything that changes the database, one subject a file; each function runs inside one ``store.write()``."""
+"""Everything that changes the database, one subject per file. Start at :mod:`.sweeps`.
+
+Each function runs inside one ``store.write()`` transaction.
+"""

@@ -1,1 +1,1 @@
-"""Code generation for general tensors: any shape and strides, floats or integers."""
+"""Code generation for general tensors: any shape and strides, floats or integers. Start at :mod:`.nodes`."""

@@ -1,1 +1,1 @@
-"""Code generation for LSTM, GRU and RNN: the fused LSTM and the general recurrence."""
+"""Code generation for LSTM, GRU and RNN: fused LSTM in :mod:`.cells`, everything else in :mod:`.general`."""

@@ -1,1 +1,1 @@
-"""Passes that write one ONNX operator as several simpler ones."""
+"""Passes that replace one ONNX operator by several simpler ones. Start at :mod:`.expansion`, the helper they share."""

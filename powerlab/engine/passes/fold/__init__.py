@@ -1,1 +1,1 @@
-"""Passes that compute at load time what no input changes, or move it into weights and biases."""
+"""Passes that compute constants at load time, or fold them into weights and biases. Start at :mod:`.constants`."""

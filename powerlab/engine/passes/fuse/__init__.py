@@ -1,1 +1,1 @@
-"""Passes that join neighbouring nodes into one fused operator."""
+"""Passes that fuse neighbouring nodes, one pattern per file. Start at :mod:`.activations`, the simplest."""

@@ -1,1 +1,1 @@
-"""Passes that remove or reorder nodes without changing the result: dead nodes, views, nested concatenations."""
+"""Passes that remove or reorder nodes without changing results. Start at :mod:`.dead_nodes`, the simplest."""

@@ -1,1 +1,1 @@
-"""The knob ``cpufreq``: clock limits, governor and energy preference of CPU clusters."""
+"""The knob ``cpufreq``: clock limits, governor and energy preference of CPU clusters. Start at :mod:`.knob`."""

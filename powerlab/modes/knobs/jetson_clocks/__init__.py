@@ -1,1 +1,4 @@
-"""The knob ``jetson_clocks``, through NVIDIA's own program."""
+"""The knob ``jetson_clocks``: all clocks at their limits.
+
+Start at :mod:`.knob`; :mod:`.program` runs NVIDIA's program.
+"""

@@ -1,1 +1,1 @@
-"""The knob ``nvpmodel``: a Jetson's own power modes, read from its table and set by its program."""
+"""The knob ``nvpmodel``: a Jetson's own power modes. Start at :mod:`.knob`; :mod:`.conf` parses the table of modes."""
