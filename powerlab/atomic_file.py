@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Atomic file writes: complete or not at all."""
 
 from __future__ import annotations
 

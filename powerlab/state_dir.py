@@ -1,4 +1,4 @@
-"""Where powerlab keeps what must survive a crash: mode journals, results, an agent's identity and spool."""
+"""The state directory: mode journals, results, an agent's identity and spool."""
 
 from __future__ import annotations
 

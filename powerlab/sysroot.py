@@ -1,4 +1,4 @@
-"""The one door to sysfs, procfs and device files, so that a simulated board is a directory."""
+"""The only access to sysfs, procfs and device files, so that a simulated board is a directory."""
 
 from __future__ import annotations
 

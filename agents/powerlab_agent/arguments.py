@@ -1,4 +1,4 @@
-"""The agent's command line, apart from what it starts: showing its help loads neither engine nor network."""
+"""Command-line arguments of the agent, kept apart so that --help imports neither engine nor network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The server as the agent sees it: one method a message."""
+"""HTTP client for the server's agent API: one method per message."""
 
 from __future__ import annotations
 

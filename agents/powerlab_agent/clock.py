@@ -1,4 +1,4 @@
-"""How the device's wall clock stands to the server's, found as NTP does (RFC 5905, section 8).
+"""Offset of the device's wall clock from the server's, measured as in NTP (RFC 5905, section 8).
 
 What is kept is the server's time minus CLOCK_BOOTTIME, which nobody sets and no suspension stops. So the offset of the
 wall clock is right also after the wall clock was set, while the server is away.

@@ -1,4 +1,4 @@
-"""Whether the server answers, when it last did, and until when it wants to be left alone."""
+"""State of the connection: whether the server responds, when it last did, and until when it asked for silence."""
 
 from __future__ import annotations
 

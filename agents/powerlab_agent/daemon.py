@@ -1,4 +1,4 @@
-"""The agent's life: describe the device, take a job, carry it out, upload, again."""
+"""The agent's main loop: describe the device, lease a job, run it, upload, repeat."""
 
 from __future__ import annotations
 

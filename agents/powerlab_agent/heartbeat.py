@@ -1,4 +1,4 @@
-"""Holding a job while it is carried out."""
+"""Heartbeats that keep a job's lease while it runs."""
 
 from __future__ import annotations
 

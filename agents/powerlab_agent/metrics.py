@@ -1,4 +1,4 @@
-"""The agent's own metrics, served over HTTP where somebody asked for it.
+"""The agent's own metrics, served over HTTP if requested.
 
 A request is answered by a thread of its own, on a core on which nothing is being measured, where there is one. It is
 not given a lower priority: it holds the interpreter's lock now and then, and whoever waits for that would wait longer.

@@ -1,4 +1,4 @@
-"""Models that plans name by their SHA-256: fetched from the server before a sweep, kept on disk up to a bound.
+"""Cache of models that plans name by SHA-256: downloaded before a sweep, bounded in size.
 
 A download that was cut off goes on where it ended. A file is used only while its bytes have the SHA-256 in its name,
 which is looked at before every sweep.

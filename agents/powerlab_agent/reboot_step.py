@@ -1,4 +1,4 @@
-"""What an agent remembers over a reboot."""
+"""The step of a reboot that an agent stores across it."""
 
 from __future__ import annotations
 

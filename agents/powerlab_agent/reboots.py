@@ -1,4 +1,4 @@
-"""Reboots into power modes that need one, and the one home: resumable steps, each written down before it is asked for.
+"""Reboots into power modes that need one, and back: resumable steps, each stored before it is requested.
 
 A step is asked for at most three times and reboots the device at most once: a boot that comes up without the mode ends
 the step, whose points then fail with that reason. The way home is asked for at most three times. So no device boots for

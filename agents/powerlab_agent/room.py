@@ -1,4 +1,4 @@
-"""How much room the spool may take, and how much there is."""
+"""Disk budget of the spool, and free space."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an agent needs, looked at one by one: ``powerlab agent check``, and again at every start of an agent."""
+"""Checks of what an agent needs: ``powerlab agent check``, also run at every start of an agent."""
 
 from __future__ import annotations
 

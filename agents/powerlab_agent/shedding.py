@@ -1,4 +1,4 @@
-"""Which traces go when there is no room for all.
+"""Which traces to drop when the disk budget is used up.
 
 Before a run is added, traces are shed until it fits into the spool's bound and the disk keeps its reserve:
 

@@ -1,4 +1,4 @@
-"""What was measured, on disk until the server has it; and which job the agent holds.
+"""On-disk queue of results until the server has them, and the job the agent holds.
 
 SQLite with ``synchronous = FULL``: when :meth:`Spool.add` returns, the run survives a power cut. Traces that do not fit
 any more are shed, as :mod:`~powerlab_agent.shedding` says; a run itself never is.

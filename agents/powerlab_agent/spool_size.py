@@ -1,4 +1,4 @@
-"""How much lies in a spool, for somebody who is not the spool's own thread."""
+"""Size of a spool, readable from other threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an agent keeps between its lives: who it is, and that it is the only one."""
+"""The agent's stored state: its identity, and a lock that makes it the only one."""
 
 from __future__ import annotations
 

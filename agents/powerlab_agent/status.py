@@ -1,4 +1,4 @@
-"""What the agent is doing, for whoever shows it: written by the threads that do it, each attribute in one step."""
+"""The agent's current activity, for status displays: written by the working threads, each attribute atomically."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sending what is spooled. Always between runs, in the thread that measures: an upload never disturbs a run."""
+"""Upload of spooled results: only between runs, in the measuring thread, so that an upload never disturbs a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the helper does when it is asked: look it up in the list, do it, tell what came of it."""
+"""Carry out a request to the helper: look it up in the allowlist, do it, report the result."""
 
 from __future__ import annotations
 

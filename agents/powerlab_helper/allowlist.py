@@ -1,4 +1,4 @@
-"""The fixed list of what the helper does: the knobs' grants, and the sensors that root alone may read."""
+"""The fixed allowlist of the helper: the knobs' permissions, and the sensors that only root may read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The socket the helper listens on: systemd's, or its own."""
+"""The helper's listening socket: systemd's, or its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opens files of the list so that no link can lead out of it.
+"""Open allowlisted files so that no symbolic link can redirect them.
 
 sysfs is full of links that must be followed: all that lies in ``/sys/class`` and ``/sys/bus`` is links to
 ``/sys/devices``. The rule, in this order:

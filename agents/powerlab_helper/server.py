@@ -1,4 +1,4 @@
-"""Accepts one connection after the other, makes sure who asks, and answers one request each."""
+"""Accept one connection after another, check the peer's credentials, and answer one request each."""
 
 from __future__ import annotations
 

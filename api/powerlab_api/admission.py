@@ -1,4 +1,4 @@
-"""Says "later" at once (RFC 9110, section 15.6.4) where a request would have to wait long for its turn.
+"""Admission control: respond 503 at once (RFC 9110, section 15.6.4) if a request would have to queue for long.
 
 What asks the database runs in threads, no more of them than there are connections for. Requests that wait for a thread
 are a queue; a thousand agents that come back together after a restart would fill it, each would wait longer than it is

@@ -1,4 +1,4 @@
-"""The application: routes, error handling and the guard, put together."""
+"""The application: routes, error handling and the guard."""
 
 from __future__ import annotations
 

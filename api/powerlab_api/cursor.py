@@ -1,4 +1,4 @@
-"""Opaque cursors: a client sends back what it was given, and what is inside may change."""
+"""Opaque pagination cursors, so that their content may change."""
 
 from __future__ import annotations
 

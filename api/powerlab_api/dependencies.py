@@ -1,4 +1,4 @@
-"""What routes ask for, as Annotated types.
+"""Dependencies of routes as Annotated types.
 
 What asks no database is ``async``: FastAPI answers it on the event loop, and everything else in a thread of the pool.
 """

@@ -1,4 +1,4 @@
-"""ETags: an answer that a client has already is not sent again."""
+"""ETags: a response that the client has cached is not sent again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events as server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html).
+"""Server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html).
 
 Each stream asks the database now and then, so that any server process may have written what it tells. It waits on the
 event loop; a thread is taken only for the moment of a question. What it holds in memory is a page of events, however

@@ -1,4 +1,4 @@
-"""Bodies that the description of the API shows."""
+"""Example bodies for the OpenAPI document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every request passes before a route sees it: host name, size, and the last net under unexpected errors."""
+"""Checks of every request before routing: host name, body size, and a last handler for unexpected errors."""
 
 from __future__ import annotations
 

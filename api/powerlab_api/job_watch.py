@@ -1,4 +1,4 @@
-"""Lease requests that wait: on the event loop, without a thread or a connection, however many there are.
+"""Waiting lease requests: on the event loop, without a thread or connection each.
 
 One look at the database serves all of them: it asks which devices have a job that may be given out. So a job is found
 whoever made it (another server process, the command line, the end of a lease), on both kinds of database alike, and

@@ -1,4 +1,4 @@
-"""Pages: one item more than asked for is fetched, which tells whether there are others."""
+"""Pagination: fetch one item more than requested, to know whether there is a next page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Range header of a request for one part of a file (RFC 9110, section 14)."""
+"""The Range header of a request for part of a file (RFC 9110, section 14)."""
 
 from __future__ import annotations
 

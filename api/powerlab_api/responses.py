@@ -1,4 +1,4 @@
-"""Long answers, written as JSON at once: FastAPI would look at every figure of every run again before writing."""
+"""Large responses, serialised directly: FastAPI would validate every figure of every run again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The query parameters that choose runs, wherever runs or their figures are listed."""
+"""Query parameters that filter runs, wherever runs or their metrics are listed."""
 
 from __future__ import annotations
 

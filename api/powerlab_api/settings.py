@@ -1,4 +1,4 @@
-"""What may differ between two servers with the same database."""
+"""Settings that may differ between two servers of one database."""
 
 from __future__ import annotations
 

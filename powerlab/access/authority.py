@@ -1,4 +1,4 @@
-"""Decides who asks."""
+"""Authentication: who sent a request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a page's forms carry, so that a post comes from a page that this server made for the same visitor.
+"""CSRF tokens: prove that a form comes from a page that this server made for the same visitor.
 
 A second lock beside :mod:`powerlab.access.origin`, which trusts what browsers say: no page of another site can read
 this word, whatever its browser says or leaves out (OWASP, Cross-Site Request Forgery Prevention, "HMAC-based token").

@@ -1,4 +1,4 @@
-"""How often somebody may ask: a bucket of tries for each key, filled at a steady rate.
+"""Rate limits: one token bucket per key.
 
 Each server process counts its own. A bucket that was left alone long enough is full again and need not be kept, so that
 memory stays bounded.

@@ -1,4 +1,4 @@
-"""Who asks, once that is known."""
+"""The authenticated sender of a request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A login as a cookie: who logged in and until when, signed, so that no server has to remember it.
+"""Login sessions as signed cookies, so that no server has to store them.
 
 Whatever signs must be shared by all servers on a database; what is signed holds no secret.
 """

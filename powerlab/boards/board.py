@@ -1,4 +1,4 @@
-"""What powerlab knows about a kind of board. A board is data: one TOML file in ``powerlab/boards/data``."""
+"""The description of a kind of board. A board is data: one TOML file in ``powerlab/boards/data``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the kernel calls the processor."""
+"""The processor's name, as the kernel gives it."""
 
 from __future__ import annotations
 

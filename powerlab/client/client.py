@@ -1,4 +1,4 @@
-"""One method an address of the API; see docs/api.md."""
+"""One method per address of the API; see docs/api.md."""
 
 from __future__ import annotations
 

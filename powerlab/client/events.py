@@ -1,4 +1,4 @@
-"""Following what happens on a server, from Python.
+"""Follow a server's events from Python.
 
 ::
 

@@ -1,4 +1,4 @@
-"""What a lab says of its devices, as a server knows it: labels, groups, campaigns, bookings."""
+"""Labels, groups, campaigns and bookings of a server's devices."""
 
 from __future__ import annotations
 

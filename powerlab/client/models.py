@@ -1,4 +1,4 @@
-"""Models on a server, as the command line sees them."""
+"""Upload, list and download a server's models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trying again, where a request may be sent twice without harm."""
+"""Retries of requests that may safely be sent twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests and answers over HTTP, with errors as sentences."""
+"""Requests and responses over HTTP, with errors as sentences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Helps out somebody who misspelt a name."""
+"""Suggestions for misspelt names."""
 
 from __future__ import annotations
 

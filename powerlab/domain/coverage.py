@@ -1,4 +1,4 @@
-"""How wide an interval must be to hold 95 %, where one bound outweighs everything else (JCGM 100:2008, annex G).
+"""Coverage factor of a 95 % interval if one bound dominates (JCGM 100:2008, annex G).
 
 The sum of many contributions is about normal, and 1.96 standard uncertainties hold 95 % of it. A single bound is a
 rectangle, of which 1.645 do. Between the two lies the rectangle that outweighs the rest with the rest as a normal

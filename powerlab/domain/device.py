@@ -1,4 +1,4 @@
-"""A device and what it can do."""
+"""A device and its capabilities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a device was when it was measured: its software, how its clocks were set, its fans."""
+"""State of a device during a run: software, clock settings, fans."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one error a user may cause."""
+"""The error that a user may cause."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every layer of a network costs: the words of a layer profile."""
+"""Domain objects of a layer profile: time and energy of every layer of a network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a plan names a model that lies on a server: ``NAME@sha256:DIGEST``, as container registries name images.
+"""Names of models on a server: ``NAME@sha256:DIGEST``, as container registries name images.
 
 The digest says which bytes are meant, whatever happens to names; the name is for people and for tables. The form is
 that of the Open Container Initiative's image references (distribution-spec 1.1, "pulling manifests").

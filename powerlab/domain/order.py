@@ -1,4 +1,4 @@
-"""In which order a plan's runs are made: shuffled by its seed, in blocks.
+"""The order of a plan's runs: shuffled by its seed, in blocks.
 
 A randomised block design (Fisher, The Design of Experiments, 1935): every block holds every point once, so that slow
 changes, as of temperature, fall on all points alike. Inside a block the points of one power mode stay together, so

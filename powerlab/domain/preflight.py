@@ -1,4 +1,4 @@
-"""Is this plan one that this device can carry out? Asked before anything is touched."""
+"""Check that a device can run a plan, before anything is changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures that carry their unit, their uncertainty and where they come from."""
+"""Quantities with a unit, an uncertainty and a provenance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much care a sweep takes: three levels that set a plan's times and counts.
+"""Rigour of a sweep: three levels that set a plan's times and counts.
 
 The times and counts of ``publishable`` are those of MLPerf Inference's rules: 600 s, 1024 queries of a single stream,
 and 24,576 images offline (``inference_rules.adoc``, section 3). The 270,336 queries that its first versions asked of

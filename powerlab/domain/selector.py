@@ -1,4 +1,4 @@
-"""Labels, and the selectors that choose devices by them."""
+"""Labels, and the selectors of devices by them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quantiles for intervals, without a statistics package (an agent on a board stays light)."""
+"""Quantiles for intervals, without a statistics package, so that an agent stays light."""
 
 from __future__ import annotations
 

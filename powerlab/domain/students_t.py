@@ -1,4 +1,4 @@
-"""Student's t distribution, for error levels that no table holds."""
+"""Student's t distribution for error levels that no table lists."""
 
 from __future__ import annotations
 

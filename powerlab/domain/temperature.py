@@ -1,4 +1,4 @@
-"""How hot a device may get: the limits of a sweep, and what they say of temperatures."""
+"""Temperature limits of a sweep."""
 
 from __future__ import annotations
 

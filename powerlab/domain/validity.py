@@ -1,4 +1,4 @@
-"""What a validity rule's name says about a run's figures."""
+"""What the findings of a validity rule mean for a run's figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is run: a model at a precision and batch size, and how it is fed."""
+"""Workloads: a model at a precision and batch size, and its scenario."""
 
 from __future__ import annotations
 

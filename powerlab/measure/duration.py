@@ -1,4 +1,4 @@
-"""How long a sweep will take, about: at least, and at most."""
+"""Estimated duration of a sweep: lower and upper bound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the validity rules look at: everything a run keeps, and nothing that only the measuring process knows."""
+"""The input of validity rules: everything a run stores, and nothing that only the measuring process knows."""
 
 from __future__ import annotations
 

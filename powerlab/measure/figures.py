@@ -1,4 +1,4 @@
-"""A run's findings and figures from what was recorded: one computation for whoever measures and whoever audits."""
+"""Findings and figures of a run from its raw record: one computation for measuring and auditing."""
 
 from __future__ import annotations
 

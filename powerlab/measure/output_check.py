@@ -1,4 +1,4 @@
-"""Whether engines compute the same: outputs for the same seeded inputs, held against the built-in engine's.
+"""Compare an engine's outputs with the built-in engine's for the same seeded inputs.
 
 What an engine would gain by computing something else is no speed. So before a sweep measures anything, every engine and
 precision shows its outputs once for every model and batch size.

@@ -1,4 +1,4 @@
-"""From a picture's bytes to a model's input, as it is usually done for networks trained on ImageNet.
+"""Preprocess an image file into a model's input, as usual for networks trained on ImageNet.
 
 A picture is 256 x 256 pixels of 8-bit red, green and blue; decoding it is left out. It is brought to 8/7 of the model's
 longer side (256 for 224) by bilinear interpolation, the centre is cut out, and every channel is normalised by

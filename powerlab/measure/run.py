@@ -1,4 +1,4 @@
-"""One run: a worker measured while its board's power is recorded, judged and put into figures."""
+"""Measure one run: a worker runs the model while power is recorded; then judge the run and compute its figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decides whether a run's figures may be used: every rule is asked, and the worst answer is the run's verdict.
+"""Judge whether a run's figures may be used: all rules are applied, and the worst finding is the verdict.
 
 :data:`powerlab.domain.validity.ENERGY_RULES` names the rules that judge power and energy alone.
 """

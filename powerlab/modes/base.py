@@ -1,4 +1,4 @@
-"""The interface every knob fulfils."""
+"""The interface of a knob."""
 
 from __future__ import annotations
 

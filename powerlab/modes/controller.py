@@ -1,4 +1,4 @@
-"""Sets power modes so that the device always gets its previous settings back."""
+"""Set power modes so that the previous settings are always restored."""
 
 from __future__ import annotations
 

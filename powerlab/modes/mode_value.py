@@ -1,4 +1,4 @@
-"""Takes apart the names of modes that state a value, ``cpu-max=1190400kHz``. Pure functions of text."""
+"""Parse mode names that state a value, ``cpu-max=1190400kHz``. Pure functions of text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Power modes by name: one knob's mode, parts joined with ``+``, and sets of parts that the device's owner has named.
+"""Names of power modes: one knob's mode, parts joined with ``+``, and sets that the device's owner has named.
 
 ``MODE_15W`` is the vendor's; ``cores=4+cpu-max=1190400kHz+gpu-max=522750000Hz`` is invented, of parts of several knobs;
 ``quiet`` may stand in ``/etc/powerlab/modes.toml``, below ``[modes]``, as ``quiet = "cores=2+epp=power"``.

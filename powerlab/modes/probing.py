@@ -1,4 +1,4 @@
-"""What a knob answers when it is asked whether it is there."""
+"""Result of probing a knob."""
 
 from __future__ import annotations
 

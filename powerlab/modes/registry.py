@@ -1,4 +1,4 @@
-"""The knobs powerlab can turn. A knob is one module in this package and one line here."""
+"""The list of knobs. A knob is one module in this package and one line here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads, writes and compares the settings of all knobs together."""
+"""Read, write and compare the settings of all knobs together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The interface every power source fulfils."""
+"""The interface of a power source."""
 
 from __future__ import annotations
 

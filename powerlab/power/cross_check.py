@@ -1,4 +1,4 @@
-"""Compares what programs say of a board's rails with the rails' own files, under the same names.
+"""Compare rails reported by programs with the same rails' own files.
 
 Each line of a program is compared with the files as they are when the line has come. Power moves meanwhile, so a rail
 is only complained about where even the closest of several comparisons is further off than both may step.

@@ -1,4 +1,4 @@
-"""What may be the power of a machine nobody has described: proposals, the surest first.
+"""Proposed totals for machines without a description, best first.
 
 A proposal is a function from the rails that are there to a formula and one line in :data:`PROPOSALS`.
 """

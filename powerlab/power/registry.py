@@ -1,4 +1,4 @@
-"""The power sources powerlab knows. A source is one module in this package and one line here."""
+"""The list of power sources. A source is one module in this package and one line here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which rails, added up, are the board's power."""
+"""The total: which rails add up to the board's power."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may do what: tokens and the log of what was done, as the server tells of them."""
+"""Records of tokens and of the audit log."""
 
 from __future__ import annotations
 

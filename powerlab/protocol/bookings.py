@@ -1,4 +1,4 @@
-"""What people and server say to each other about when a device is whose."""
+"""Messages about bookings of devices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Power traces as compressed chunks: how they travel and how they are stored.
+"""Power traces as compressed chunks, as sent and as stored.
 
 What their samples become is a codec's business (:mod:`powerlab.protocol.codecs`); a chunk says which one it was, and
 beside them what a reader needs to skip it unread.

@@ -1,4 +1,4 @@
-"""What happens on the server, as a numbered list that readers follow."""
+"""Events of the server as a numbered list for readers to follow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs as lines of text: CSV with a line a figure, or NDJSON with a document a run."""
+"""Runs as text: CSV with one line per metric, or NDJSON with one document per run."""
 
 from __future__ import annotations
 

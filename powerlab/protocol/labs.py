@@ -1,4 +1,4 @@
-"""What people and server say to each other about the devices of a lab: labels, groups, and campaigns over them."""
+"""Messages about labels, groups, and campaigns over them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an agent and a server say to each other.
+"""Messages between agents and servers.
 
 A job's life::
 

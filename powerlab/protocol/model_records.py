@@ -1,4 +1,4 @@
-"""What is said about models that lie on the server."""
+"""Records of uploaded models."""
 
 from __future__ import annotations
 

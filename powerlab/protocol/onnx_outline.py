@@ -1,4 +1,4 @@
-"""Does a file look like an ONNX model? Only its outermost fields are looked at, whatever the file's size.
+"""Quick check that a file is an ONNX model: only its outermost fields are parsed, whatever the size.
 
 A model is a protobuf message (https://protobuf.dev/programming-guides/encoding); the numbers of its fields stand in
 https://github.com/onnx/onnx/blob/main/onnx/onnx.proto, ``ModelProto``. What is inside the graph is read where models

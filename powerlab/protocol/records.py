@@ -1,4 +1,4 @@
-"""What the server answers to readers: stored things with their identifiers and states."""
+"""Records that the server returns to readers: stored objects with identifiers and states."""
 
 from __future__ import annotations
 

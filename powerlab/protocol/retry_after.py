@@ -1,4 +1,4 @@
-"""When a server wants to be asked again: the field ``Retry-After`` (RFC 9110, section 10.2.3)."""
+"""The header ``Retry-After`` (RFC 9110, section 10.2.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Traces as lines of text: CSV with a line a sample, or NDJSON with a document a chunk of samples."""
+"""Traces as text: CSV with one line per sample, or NDJSON with one document per chunk."""
 
 from __future__ import annotations
 

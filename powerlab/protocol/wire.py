@@ -1,4 +1,4 @@
-"""Messages and domain words as JSON and back."""
+"""JSON encoding of messages and domain objects."""
 
 from __future__ import annotations
 

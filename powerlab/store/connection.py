@@ -1,4 +1,4 @@
-"""How a database is opened and how a session is had."""
+"""Open a database and create sessions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How powerlab talks to each of its two databases."""
+"""Differences between the two supported databases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can go wrong with a request to the store that is well formed; the API gives each its own status."""
+"""Errors of well-formed requests to the store; the API maps each to a status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events are what rows did: every write that goes through ``Store.write`` leaves them, and none can forget to.
+"""Events derived from changed rows: every write through ``Store.write`` records them, so none is forgotten.
 
 A reader remembers the last id that it saw and asks for larger ones. That works only if a smaller id never becomes
 visible after a larger one. PostgreSQL gives ids out when rows are inserted, not when they are committed; so the events

@@ -1,4 +1,4 @@
-"""Bringing a database's tables up to date, and saying clearly where that is impossible."""
+"""Migration of a database's tables to the current version, with a clear message if that is impossible."""
 
 from __future__ import annotations
 

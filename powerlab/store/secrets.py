@@ -1,4 +1,4 @@
-"""Secrets: how they are made, and in what form they are stored."""
+"""Creation and hashing of secrets."""
 
 from __future__ import annotations
 

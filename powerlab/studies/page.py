@@ -1,4 +1,4 @@
-"""A study as one HTML file that needs nothing beside it."""
+"""A study as one self-contained HTML file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a study to sweeps that this device can carry out, with a reason for whatever it cannot."""
+"""Plan the sweeps of a study that this device can run, with a reason for each part that it cannot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The studies powerlab can repeat: every TOML file in ``data`` is one."""
+"""The studies powerlab can replicate: every TOML file in ``data`` is one."""
 
 from __future__ import annotations
 

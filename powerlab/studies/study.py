@@ -1,4 +1,4 @@
-"""A published experiment in words and numbers; everything stands in its TOML file."""
+"""A published experiment in words and numbers, read from its TOML file."""
 
 from __future__ import annotations
 

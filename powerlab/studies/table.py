@@ -1,4 +1,4 @@
-"""A study's table: published rows and our own, side by side and never mixed into one figure."""
+"""A study's table: published rows beside our own, never combined."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Says before a sweep what of its plan its sensors cannot give: times too short for them, temperatures nobody reads."""
+"""Warnings before a sweep: times too short for its sensors, temperatures that nothing reads."""
 
 from __future__ import annotations
 

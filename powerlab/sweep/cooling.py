@@ -1,4 +1,4 @@
-"""Waiting before a run until its device is cool enough for it."""
+"""Wait before a run until the device is cool enough."""
 
 from __future__ import annotations
 

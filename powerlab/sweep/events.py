@@ -1,4 +1,4 @@
-"""What happens while a sweep runs, in the order it happens."""
+"""Events of a running sweep, in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the kernel says about a machine: processor, memory, release, and the cores this process may use."""
+"""Facts from the kernel about a machine: processor, memory, release, and the cores this process may use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chooses what a sweep records from what a device offers."""
+"""Choose what a sweep records from what a device offers."""
 
 from __future__ import annotations
 

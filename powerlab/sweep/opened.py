@@ -1,4 +1,4 @@
-"""Opening the device a sweep runs on, for the command line and the agent alike."""
+"""Open the device a sweep runs on, for the command line and the agent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plan carried out on a host, as a stream of events."""
+"""Run a plan on a host, as a stream of events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which of a plan's power modes can be set within this boot of the device, and which take a reboot each."""
+"""Which power modes of a plan can be set within this boot, and which need a reboot each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``--until``: which points go on, and whether what is asked for can be reached at all."""
+"""``--until``: which points continue, and whether the requested precision is attainable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The interface every watch fulfils."""
+"""The interface of a watch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CPU clocks below what governor and limits ask for, while the cores are busy.
+"""CPU clocks below what governor and limits request, while the cores are busy.
 
 A clock that was looked at counts only if one of the policy's processors was busy all around the look: since two looks
 before it, as a governor needs some time to climb, and until the look after it, as load may just have ended.

@@ -1,4 +1,4 @@
-"""All watches during one measurement, looked at five times a second by a thread of their own.
+"""All watches during one measurement, polled five times a second in a thread.
 
 with Guard(sysroot) as guard:
     ...                                 # the work that is measured

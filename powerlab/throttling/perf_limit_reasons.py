@@ -1,4 +1,4 @@
-"""Why an Intel processor ran slower than it was asked to: the register CORE_PERF_LIMIT_REASONS of each package.
+"""Why an Intel processor was throttled: the register CORE_PERF_LIMIT_REASONS of each package.
 
 Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 4: register 0x64F from Skylake on, 0x690 on
 Haswell and Broadwell. The lower half says what limits now, the upper half what has limited since a program last cleared

@@ -1,4 +1,4 @@
-"""What the watches share: short texts and integers out of files that may be missing, unreadable or hold anything."""
+"""Shared by the watches: read short texts and integers from files that may be missing, unreadable or hold anything."""
 
 from __future__ import annotations
 

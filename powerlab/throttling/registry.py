@@ -1,4 +1,4 @@
-"""The watches powerlab has. A watch is one module in this package and one line here."""
+"""The list of watches. A watch is one module in this package and one line here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jetson's protection against too much current: counters of the times it acted, of the hwmon chip ``soctherm_oc``.
+"""Jetson's over-current protection: event counters of the hwmon chip ``soctherm_oc``.
 
 On AGX Orin ``oc1`` stands for a supply voltage that fell too low, ``oc2`` for the average current and ``oc3`` for the
 instantaneous current (NVIDIA, Jetson Linux Developer Guide, "Over-current throttling"). Where ``ocN_throt_en`` is 0 the

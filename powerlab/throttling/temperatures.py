@@ -1,4 +1,4 @@
-"""Every temperature of what computes that a device gives: the kernel's thermal zones, and NVIDIA's cards (NVML).
+"""All temperatures of processors that a device reports: the kernel's thermal zones, and NVIDIA's cards (NVML).
 
 with Temperatures(sysroot) as temperatures:
     temperatures.read()                 # {"x86_pkg_temp": 61.0, "GPU0": 48.0}

@@ -1,4 +1,4 @@
-"""Heat as the kernel sees it: zones that pass the temperature at which they slow the device down, and what did slow it.
+"""Thermal throttling as the kernel sees it: zones above their trip temperature, and what slowed down.
 
 Source: Documentation/driver-api/thermal/sysfs-api. A zone's ``passive`` trip is where the kernel begins to lower
 clocks, its ``hot`` trip where it warns; ``active`` trips only start fans. A cooling device's state is 0 where it does

@@ -1,4 +1,4 @@
-"""The kernel's own count of how often an x86 processor slowed itself down because of heat.
+"""The kernel's count of thermal throttling events of x86 processors.
 
 Source: Documentation/ABI/testing/sysfs-devices-system-cpu, ``thermal_throttle``. Each processor has a counter of its
 core and one of its package; all processors of a package show nearly the same count of the package.

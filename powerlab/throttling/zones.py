@@ -1,4 +1,4 @@
-"""The thermal zones of what computes, as the kernel shows them.
+"""Thermal zones of processors, as the kernel shows them.
 
 Source: Documentation/driver-api/thermal/sysfs-api. A machine without zones, as most virtual ones are, has no
 temperature: that is a state, and gives no figure.

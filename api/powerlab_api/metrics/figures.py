@@ -1,4 +1,4 @@
-"""Which figures of a device's newest run are shown, under which names: base units, as OpenMetrics wants them."""
+"""Metrics of a device's newest run and their OpenMetrics names, in base units."""
 
 from __future__ import annotations
 

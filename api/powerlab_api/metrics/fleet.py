@@ -1,4 +1,4 @@
-"""The fleet as the database has it: the same at every replica, so that a reader takes the maximum, never the sum."""
+"""Metrics of the fleet, read from the database: equal at every replica, so aggregate with max, never sum."""
 
 from __future__ import annotations
 

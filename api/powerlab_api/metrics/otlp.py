@@ -1,4 +1,4 @@
-"""The metrics of a registry as OpenTelemetry's data model has them.
+"""Conversion of a metrics registry to the OpenTelemetry data model.
 
 https://opentelemetry.io/docs/specs/otel/metrics/data-model/ and its part on Prometheus and OpenMetrics. Names and
 labels stay as they are at ``/metrics``: a query need not care which way a figure came. Needs the extra ``otlp``.

@@ -1,4 +1,4 @@
-"""What this server process is, and what it has of its database."""
+"""Metrics of this server process and its database connections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics sent to a collector by OTLP, where the environment names one.
+"""Push of metrics to an OTLP collector, if the environment names one.
 
 The variables are OpenTelemetry's own (https://opentelemetry.io/docs/specs/otel/protocol/exporter/): where to, in
 protobuf over HTTP, says OTEL_EXPORTER_OTLP_ENDPOINT or ..._METRICS_ENDPOINT; how, ..._HEADERS, ..._TIMEOUT,

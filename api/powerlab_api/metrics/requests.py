@@ -1,4 +1,4 @@
-"""Requests that this process answered, and how long each took."""
+"""Count and duration of the requests that this process handled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The text of a thousand devices' metrics, in a fifth of the time that ``prometheus_client`` takes.
+"""Text format of a thousand devices' metrics, in a fifth of the time that ``prometheus_client`` takes.
 
 The client's encoders look at every name of every label of every sample for characters that need care. Here the names of
 a family are looked at once, and every value once, however many samples have it. The formats:

@@ -1,4 +1,4 @@
-"""Enrolment, and what an agent says about its device."""
+"""Enrolment, and the reports of an agent on its device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The log of who did what."""
+"""The audit log: who did what."""
 
 from __future__ import annotations
 

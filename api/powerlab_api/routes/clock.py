@@ -1,4 +1,4 @@
-"""The server's clock, for agents that want to know how theirs stands to it."""
+"""The server's clock, for agents that measure their offset."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Devices, what they can measure, and what they can be set to."""
+"""Devices, their sensors, and their settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens on the server, live."""
+"""Live events of the server."""
 
 from __future__ import annotations
 

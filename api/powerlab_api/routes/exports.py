@@ -1,4 +1,4 @@
-"""All runs at once, and the traces of a sweep or run, streamed as CSV, NDJSON or Parquet."""
+"""Export of all runs, or of the traces of a sweep or run, streamed as CSV, NDJSON or Parquet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is the server there, and does its database answer?"""
+"""Health check: the server responds, and its database does."""
 
 from __future__ import annotations
 

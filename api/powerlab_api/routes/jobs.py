@@ -1,4 +1,4 @@
-"""The queue of jobs: read by everybody, leased by agents."""
+"""The job queue: readable by everyone, leased by agents."""
 
 from __future__ import annotations
 

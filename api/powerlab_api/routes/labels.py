@@ -1,4 +1,4 @@
-"""Labels of devices, and groups: selectors that have names."""
+"""Labels of devices, and groups: named selectors."""
 
 from __future__ import annotations
 

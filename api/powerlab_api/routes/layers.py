@@ -1,4 +1,4 @@
-"""Layer profiles: what every layer of a network costs on a device."""
+"""Layer profiles: time and energy of every layer of a network on a device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics for a monitor, in the text format that it asks for."""
+"""Metrics in the text format that the scraper accepts."""
 
 from __future__ import annotations
 

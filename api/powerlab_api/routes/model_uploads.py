@@ -1,4 +1,4 @@
-"""Uploads of models: announced under the SHA-256 of the file, sent in parts, resumed where they were cut off.
+"""Model uploads: announced by SHA-256, sent in parts, resumable.
 
 The headers are those of the IETF's resumable uploads (draft-ietf-httpbis-resumable-upload): ``Upload-Offset`` says
 where a part begins and, in answers, where the upload goes on; ``Upload-Complete`` whether the file is whole and

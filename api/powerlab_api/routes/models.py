@@ -1,4 +1,4 @@
-"""Models that users uploaded: listed, described, downloaded."""
+"""Uploaded models: list, describe, download."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workloads, points and single figures, across sweeps."""
+"""Workloads, points and single metrics, across sweeps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs: read by everybody, uploaded by agents."""
+"""Runs: readable by everyone, uploaded by agents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be done with a sweep: looked at beforehand, paused, resumed, cancelled, asked for once more."""
+"""Actions on a sweep: preview, pause, resume, cancel, clone."""
 
 from __future__ import annotations
 

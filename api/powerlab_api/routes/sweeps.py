@@ -1,4 +1,4 @@
-"""Sweeps: asked for, listed, read, with the summaries of their points."""
+"""Sweeps: create, list, read, with the summaries of their points."""
 
 from __future__ import annotations
 

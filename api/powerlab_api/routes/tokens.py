@@ -1,4 +1,4 @@
-"""Tokens of people and programs; those of agents come from their enrolment and are listed and revoked here too."""
+"""Tokens of people and programs. Agents get theirs by enrolment; they are listed and revoked here too."""
 
 from __future__ import annotations
 

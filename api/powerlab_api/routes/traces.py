@@ -1,4 +1,4 @@
-"""Power traces of runs: read short enough to draw, uploaded in chunks."""
+"""Power traces of runs: read decimated, uploaded in chunks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run says of itself, beside the same worked out again."""
+"""Compare a stored run with the recomputed one."""
 
 from __future__ import annotations
 

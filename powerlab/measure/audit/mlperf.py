@@ -1,4 +1,4 @@
-"""What MLPerf Power would say of a run, rule by rule.
+"""Check a run against the rules of MLPerf Power, one by one.
 
 The rules are those of MLPerf Inference's power measurement (mlcommons/inference_policies, power_measurement.adoc) and
 of the checks that its results must pass (mlcommons/power-dev, compliance), in numbers. Each is asked of one run, with

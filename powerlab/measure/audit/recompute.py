@@ -1,4 +1,4 @@
-"""A run's findings and figures worked out again from its record alone."""
+"""Recompute a run's findings and figures from its raw record alone."""
 
 from __future__ import annotations
 

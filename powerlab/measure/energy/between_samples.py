@@ -1,4 +1,4 @@
-"""What happened between the samples of a power rail.
+"""Uncertainty of what happened between the samples of a power rail.
 
 Samples that are evenly apart are a systematic sample of a curve. How far their sum is from its integral shows in how
 much they differ from their neighbours and from the neighbours' neighbours (H. J. G. Gundersen and E. B. Jensen, *The

@@ -1,4 +1,4 @@
-"""The lines of a run's uncertainty budget: a window's energy apart by rail and effect, and the figures made of it.
+"""The uncertainty budget of a run: a window's energy by rail and effect, and the figures derived from it.
 
 How lines are combined is :mod:`powerlab.domain.budget`'s rule.
 """

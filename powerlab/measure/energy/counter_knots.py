@@ -1,4 +1,4 @@
-"""What the readings of an energy counter say: points that its true curve went through, each some time ago.
+"""Points on the true curve of an energy counter, derived from its readings and their delay.
 
 A counter is renewed at its own pace. A reading that repeats the last one says nothing; one that differs was renewed at
 most an update period ago and after the last reading. So the readings that differ are the knots of the curve, each half

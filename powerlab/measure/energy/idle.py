@@ -1,4 +1,4 @@
-"""The idle baselines before and after a run, put together."""
+"""Combination of the idle baselines before and after a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What readings are late by, and the energy of a window that is looked for so much later.
+"""Lag correction: the delay of readings, and the energy of a window shifted by it.
 
 A reading stamped *s* says what was at *s* minus its age. On average over the readings of a rail that is its lag: half
 of what it averages, half the time until it is renewed, and its delay. Where a step of the load was watched, the rail

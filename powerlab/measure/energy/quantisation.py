@@ -1,4 +1,4 @@
-"""What rounding makes unknown of a power rail's energy.
+"""Quantisation uncertainty of a power rail's energy.
 
 A reading lies half a step at most from what was sensed, but as long as the power stays what it is every sample is off
 by the same: that does not average out. Where the power moves between readings, each of them has a rounding of its own,

@@ -1,4 +1,4 @@
-"""What a recorded log of tegrastats says: power and energy of each rail, without trusting the clock that dated it.
+"""Power and energy of each rail from a tegrastats log, without trusting its wall-clock dates.
 
 Lines follow each other at the program's interval. Their dates are whole seconds of a wall clock that may be set, so
 they only serve to find the true interval, over parts in which they run on evenly; where they jump, the log is split.

@@ -1,4 +1,4 @@
-"""Power of the whole board in a window: the rails of the total formula added up, with a 95 % interval."""
+"""Power of the whole board in a window: the sum of the rails of the total, with a 95 % interval."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ends a run's worker when its device gets too hot.
+"""End a run's worker when its device gets too hot.
 
 with HeatGuard(sysroot, limits, worker.kill) as guard:     # raises TooHotError where the run was ended
     ...                                                     # all that the worker does

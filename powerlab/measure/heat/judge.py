@@ -1,4 +1,4 @@
-"""Whether a run may go on, from one look at the temperatures to the next."""
+"""Decide at each temperature reading whether a run may continue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``powerlab calibrate`` found of a device's sensors, kept for its sweeps.
+"""Stored results of ``powerlab calibrate``, used by later sweeps.
 
 A calibration belongs to a board, a kernel and a rail as its source describes it: where any of them is another one, the
 sensor may be read in another way, and nothing of the calibration is used.

@@ -1,4 +1,4 @@
-"""How late a rail's readings are, found from a load that is switched on and off at known moments.
+"""Lag of a rail's readings, from a load that is switched on and off at known times.
 
 Between two edges of the load the power is level, and the energy read so far is a straight line. A sensor that is late
 draws the line of the next level later: where the lines of two levels meet lies behind the edge by the mean delay of the

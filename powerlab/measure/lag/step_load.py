@@ -1,4 +1,4 @@
-"""A load that goes on and off while every rail of the total is recorded."""
+"""Step load: switch a load on and off while every rail of the total is recorded."""
 
 from __future__ import annotations
 

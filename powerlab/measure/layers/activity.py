@@ -1,4 +1,4 @@
-"""How hard each step makes a simulated board's cores switch, so that its layers draw different power.
+"""Switching activity of each step on a simulated board, so that its layers draw different power.
 
 On real processors, code that waits for memory switches less than code that multiplies. A simulated board is told so
 by the steps' arithmetic intensity: a chosen curve, as everything on a simulated board is. The curve is scaled so that

@@ -1,4 +1,4 @@
-"""The worker's side: a model in the built-in engine whose steps are repeated one at a time."""
+"""The worker's side: a model in the built-in engine whose steps are repeated one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From windows of repeated steps to figures of layers, their sum, and how both stand to the whole.
+"""Figures of layers, their sum, and both against the whole inference, from windows of repeated steps.
 
 A step's **power** *P* is what the board drew while the step was repeated by itself; its **time** *t* is what it took
 within inferences of the whole network. Its energy in an inference is *P t*. Times of the steps add up to the whole's by

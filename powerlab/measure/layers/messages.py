@@ -1,4 +1,4 @@
-"""What is said to a worker about single steps of a plan, and what it answers."""
+"""Messages between a layer profile and its worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Windows of steps put together into a layer profile."""
+"""Combine windows of steps into a layer profile."""
 
 from __future__ import annotations
 

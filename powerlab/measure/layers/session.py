@@ -1,4 +1,4 @@
-"""Every layer of a network measured one after the other, in an order shuffled by a seed."""
+"""Measure every layer of a network, in an order shuffled by a seed."""
 
 from __future__ import annotations
 

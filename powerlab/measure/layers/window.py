@@ -1,4 +1,4 @@
-"""One step repeated until its power is steady: windows, what was recorded in them, and what they give."""
+"""Repeat one step until its power is steady: windows, their recordings and their figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The binomial distribution, on which every statement about a percentile rests: each value is below it, or is not."""
+"""The binomial distribution, the basis of all statements about percentiles."""
 
 from __future__ import annotations
 

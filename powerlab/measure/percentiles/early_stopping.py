@@ -1,4 +1,4 @@
-"""MLPerf's early stopping: what so many queries prove about a percentile of latency, whatever its distribution.
+"""MLPerf's early stopping: what a number of queries proves about a latency percentile, for any distribution.
 
 MLPerf Inference (loadgen, ``early_stopping.cc``) asks how surely a percentile lies below a latency. Of ``n`` queries,
 the number that take longer than the true percentile ``p`` is binomial(n, 1 - p). Where ``t`` or fewer of them would

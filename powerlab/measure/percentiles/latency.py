@@ -1,4 +1,4 @@
-"""Latency percentiles and throughput of one timed window, with intervals that assume no distribution."""
+"""Latency percentiles and throughput of one measurement window, with distribution-free intervals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much of the machine other processes used while a run went on."""
+"""Processor time that other processes used during a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the kernel's clocks stand to each other (clock_gettime(2)).
+"""Offsets between the kernel's clocks (clock_gettime(2)).
 
 CLOCK_MONOTONIC stands still while the machine is suspended, and CLOCK_BOOTTIME goes on. Neither is ever set, and
 CLOCK_REALTIME is; slewing moves all three alike.

@@ -1,4 +1,4 @@
-"""Reads what a run keeps of the device it ran on; what cannot be read is left unknown, and nothing is invented.
+"""Read the device state that a run stores; what cannot be read stays unknown.
 
 Kernel: Documentation/admin-guide/pm/cpufreq, ABI/testing/sysfs-class-devfreq, hwmon/sysfs-interface,
 ABI/testing/sysfs-class-dmi.

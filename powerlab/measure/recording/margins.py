@@ -1,4 +1,4 @@
-"""How long power is recorded before and after a window."""
+"""Recording time before and after a window."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recording of the rails of the total: around a timed part, and for the idle baseline."""
+"""Record the rails of the total during a run and the idle baseline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``background-load``: others used the machine."""
+"""``background-load``: other processes used the machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What rules share: their form, the word for a share of the window, and the two limits of it."""
+"""Shared by the rules: their interface, and the two limits of a share of the window."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``clock-jump``: somebody set the wall clock."""
+"""``clock-jump``: the wall clock was set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``implausible-power``: readings that no load explains."""
+"""``implausible-power``: readings that no load can explain."""
 
 from __future__ import annotations
 

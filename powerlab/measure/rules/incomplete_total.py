@@ -1,4 +1,4 @@
-"""``incomplete-total``: rails that belong to the board's power cannot be read, so that every figure is too low."""
+"""``incomplete-total``: rails of the total cannot be read, so every power figure is too low."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``latency-bound``: the server scenario's queries were not answered in time."""
+"""``latency-bound``: queries of the server scenario exceeded the latency bound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``missing-idle``: there is no idle baseline though one was asked for."""
+"""``missing-idle``: the requested idle baseline is missing."""
 
 from __future__ import annotations
 

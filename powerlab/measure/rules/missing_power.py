@@ -1,4 +1,4 @@
-"""``missing-power``: the board's power was not recorded, or what was recorded is none."""
+"""``missing-power``: the board's power was not recorded, or not usable."""
 
 from __future__ import annotations
 

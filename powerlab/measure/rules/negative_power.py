@@ -1,4 +1,4 @@
-"""``negative-power``: a supply that seems to take power back, or an energy counter that ran backwards."""
+"""``negative-power``: negative power readings, or an energy counter that ran backwards."""
 
 from __future__ import annotations
 

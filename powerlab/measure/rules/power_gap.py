@@ -1,4 +1,4 @@
-"""``power-gap``: holes in the samples of a power rail."""
+"""``power-gap``: gaps in the samples of a power rail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``sampling-load``: the meter slowed down what it measured."""
+"""``sampling-load``: sampling slowed down the workload."""
 
 from __future__ import annotations
 

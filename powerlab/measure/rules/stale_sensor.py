@@ -1,4 +1,4 @@
-"""The rule that finds a sensor which goes on answering, always the same.
+"""``stale-sensor``: a sensor keeps returning the same value.
 
 A reading that repeats is no proof by itself: a sensor with a coarse step rightly gives one value for as long as the
 load is constant, and a rail of an idle unit rightly stays at 0 W. So the rule asks for evidence that the value should

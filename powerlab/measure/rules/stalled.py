@@ -1,4 +1,4 @@
-"""``stalled``: the load itself stood still for a while."""
+"""``stalled``: the workload stopped for a while."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``suspended``: the machine slept."""
+"""``suspended``: the machine was suspended."""
 
 from __future__ import annotations
 

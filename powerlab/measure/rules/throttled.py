@@ -1,4 +1,4 @@
-"""``throttled``: the device slowed itself down."""
+"""``throttled``: the device throttled."""
 
 from __future__ import annotations
 

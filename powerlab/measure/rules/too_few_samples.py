@@ -1,4 +1,4 @@
-"""``too-few-samples``: fewer queries than the scenario's own percentile needs."""
+"""``too-few-samples``: fewer queries than the scenario's percentile needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``unsteady``: the warm-up ended before the load had become steady."""
+"""``unsteady``: the warm-up ended before the workload was steady."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``unsteady-temperature``: the device grew warmer or cooler within the window."""
+"""``unsteady-temperature``: the device's temperature changed during the window."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The interface every scenario fulfils."""
+"""The interface of a scenario."""
 
 from __future__ import annotations
 

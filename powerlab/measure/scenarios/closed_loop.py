@@ -1,4 +1,4 @@
-"""What the scenarios share whose next query comes when the last one is answered."""
+"""Shared by closed-loop scenarios: the next query is sent when the last one is answered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the worker answers queries: one after the other, or as they arrive. Times are CLOCK_MONOTONIC, in ns."""
+"""Query loops of the worker: one after the other, or as they arrive. Times are CLOCK_MONOTONIC, in ns."""
 
 from __future__ import annotations
 

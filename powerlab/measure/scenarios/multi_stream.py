@@ -1,4 +1,4 @@
-"""Multi-stream: queries of eight images, one after the other; the whole query is timed, and its 99th percentile judged.
+"""Multi-stream: queries of eight images, one after the other; their 99th percentile latency is judged.
 
 How many inferences a query takes follows from the batch size.
 """

@@ -1,4 +1,4 @@
-"""Offline: all images are there from the beginning, and go through the engine batch after batch.
+"""Offline: all images are available from the start and run batch after batch.
 
 Nobody waits for one batch: how long it took is kept in the trace but is no user's latency, so no percentile is given.
 """

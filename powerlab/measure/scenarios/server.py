@@ -1,4 +1,4 @@
-"""Server: queries arrive when they like, and 99 % of them must be answered within a bound.
+"""Server: queries arrive at random (Poisson), and 99 % must be answered within a bound.
 
 The figure is the load, in queries per second, at which they are (:mod:`powerlab.measure.scenarios.server_search`). A
 query is one

@@ -1,4 +1,4 @@
-"""The highest load that a server's latency bound allows, found from how long queries take.
+"""Search for the highest load that meets a server's latency bound.
 
 Queries that come at random wait for each other; how long follows from the load and from the time that each takes when
 it is its turn (Lindley, *The theory of queues with a single server*, 1952). First they are asked one after the other,

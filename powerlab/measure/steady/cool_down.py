@@ -1,4 +1,4 @@
-"""Letting a device come to rest before a run, so that all runs in a power mode begin equally warm.
+"""Cool-down before a run, so that all runs in a power mode start at the same temperature.
 
 The first run in a mode waits until the temperature no longer changes: a board that was just switched on, or that comes
 from another mode, is warmer or cooler than it ever is again between two runs. Every other run waits until the hottest

@@ -1,4 +1,4 @@
-"""Whether a series has become steady: how far it would drift over the length of a run, with an interval.
+"""Steady-state test of a series: its drift over the length of a run, with an interval.
 
 The drift is the slope of a straight line by least squares times that length. Its standard error is the usual one, made
 wider by the square root of (1 + r) / (1 - r), where r is the correlation of neighbours, and its degrees of freedom are

@@ -1,4 +1,4 @@
-"""Temperatures of a device's thermal zones, read by a thread of their own.
+"""Temperatures of a device's thermal zones, sampled in a thread.
 
 with Thermometer(sysroot) as thermometer:
     ...                                 # the work

@@ -1,4 +1,4 @@
-"""The temperatures of a run, from what was recorded of them."""
+"""Temperature metrics of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Warming up: untimed inferences until latency, power and temperature are steady, or the plan's patience ends.
+"""Warm-up: untimed inferences until latency, power and temperature are steady, or the plan's limit is reached.
 
 The worker is asked for short pieces. After the plan's least warm-up, and again whenever it has lasted a quarter longer,
 each series is judged over its last half (:mod:`powerlab.measure.steady.drift`): the mean latency of the pieces, the

@@ -1,4 +1,4 @@
-"""Cores that a point names must be there: a worker on others would be measured under their name."""
+"""Check that the cores of a point exist: a worker on other cores would be reported under their name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a process died, in plain words."""
+"""The reason why a process ended, in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One inference: a batch, or the slices of a batch at the same time.
+"""One inference: a batch, or the slices of a batch concurrently.
 
 An engine that cuts batches itself gets the whole batch. Any other is loaded once for each slice, and so is every engine
 where inputs are prepared inside the timed part: slices prepare their own at the same time, too.

@@ -1,4 +1,4 @@
-"""Whether an engine can run a model here: asked by loading it once, in a worker."""
+"""Check that an engine can load a model here, by loading it once in a worker."""
 
 from __future__ import annotations
 

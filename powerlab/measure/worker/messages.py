@@ -1,4 +1,4 @@
-"""What the sweep and its worker process say to each other: frames of a 4-byte length and a msgpack message."""
+"""Messages between a sweep and its worker process: frames of a 4-byte length and a msgpack message."""
 
 from __future__ import annotations
 

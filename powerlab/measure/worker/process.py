@@ -1,4 +1,4 @@
-"""Starts the worker process, talks to it with a deadline, and says in plain words how it died."""
+"""Start the worker process, exchange messages with a deadline, and report in words why it ended."""
 
 from __future__ import annotations
 

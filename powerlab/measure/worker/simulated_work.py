@@ -1,4 +1,4 @@
-"""How much a network has to compute, for a simulated board, whose model turns it into time.
+"""Amount of computation of a network, for simulated boards, whose model turns it into time.
 
 Convolutions, matrix products and recurrent layers count, each with its operands, weights and result once in float32;
 all else is taken to be fused into them. That is the same for every engine and precision.

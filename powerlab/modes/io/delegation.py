@@ -1,4 +1,4 @@
-"""Settings that are neither a file nor a program: who may not make them has the privileged helper make them."""
+"""Settings that are neither a file nor a program: without permission, the privileged helper sets them."""
 
 from __future__ import annotations
 

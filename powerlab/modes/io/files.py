@@ -1,4 +1,4 @@
-"""Reading and writing the one-line files knobs are made of.
+"""Read and write the one-line files of knobs.
 
 Where this user may not, the privileged helper is asked, if there is one.
 """

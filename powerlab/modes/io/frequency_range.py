@@ -1,4 +1,4 @@
-"""A clock's lower and upper limit, always written in an order that keeps the lower one below the upper one."""
+"""A clock's lower and upper limit, written in an order that never puts the lower above the upper."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the privileged helper may do for a knob, as data: each knob lists its grants beside the code that needs them.
+"""Permissions of the privileged helper as data: each knob lists its own beside the code that uses them.
 
 The helper runs as root and believes nothing it is asked for. It does only what one of these lists allows, so the lists
 together are the whole of what powerlab can do to a device.

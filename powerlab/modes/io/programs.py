@@ -1,4 +1,4 @@
-"""Runs a device's own programs so that they can neither ask a question nor hang."""
+"""Run a device's own programs so that they can neither prompt nor hang."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What heat does to the limits that knobs set: the kernel lowers clocks as an upper limit of its own.
+"""Thermal caps on limits that knobs set: the kernel lowers clocks by an upper limit of its own.
 
 The files of the limits (``scaling_max_freq``, devfreq's ``max_freq``, and the lower ones) show the lower of what was
 asked for and what heat leaves (kernel, driver-api/thermal/cpu-cooling-api, and the frequency requests in cpufreq.c and

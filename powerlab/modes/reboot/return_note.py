@@ -1,4 +1,4 @@
-"""The way home of a device that was rebooted into a power mode, noted beside the journals for whoever comes to it.
+"""Note of the mode to return to after a reboot, stored beside the journals.
 
 The agent that had it rebooted remembers the whole step in its spool, and goes home by itself. Who stands before the
 device knows nothing of that spool, and this says where home is. Unlike a journal it is no order to undo at once: the

@@ -1,4 +1,4 @@
-"""Takes a device through a reboot into a power mode that needs one; who asks remembers what was before."""
+"""Take a device through a reboot into a power mode that needs one; the caller stores the previous mode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The journal of mode changes: what a device was set to, on disk before anything is changed.
+"""The journal of mode changes: the previous settings, on disk before anything is changed.
 
 One file holds one change. It is written beside its place, forced to disk, renamed into place, and the directory forced
 to disk; only then a knob is turned. So at any moment there is either no journal, and nothing was changed, or a whole

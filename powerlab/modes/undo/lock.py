@@ -1,4 +1,4 @@
-"""Keeps two processes from setting power modes on one device at the same time."""
+"""Lock that keeps two processes from setting power modes on one device at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The way back: puts on a device what journals recorded, and keeps what modes that are set to stay replaced.
+"""Restore settings from journals; keep what permanent modes replaced.
 
 Beside the journal of the change in progress two more may lie. ``undo.json`` holds the settings before the first mode
 that was set to stay in this boot. ``earlier.json`` holds, of those set in earlier boots, what has outlived them.

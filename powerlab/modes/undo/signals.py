@@ -1,4 +1,4 @@
-"""Keeps Ctrl-C and its like from cutting a way back short: who presses it twice wants to end, not a device half-way."""
+"""Deferral of signals during a restore: pressing Ctrl-C twice must not leave a device half restored."""
 
 from __future__ import annotations
 

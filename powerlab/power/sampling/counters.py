@@ -1,4 +1,4 @@
-"""Arithmetic on sampled counters: unwrapping, and finding how often a value really changes."""
+"""Arithmetic on sampled counters: unwrapping, and how often a value really changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns what comes from a file descriptor (a pipe, a socket, a serial line) into readings, line by line."""
+"""Parse lines from a file descriptor (pipe, socket, serial line) into readings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Samples rails that only Python can read, in one thread."""
+"""Sample rails that only Python can read, in one thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Samples rails in the background: files in the native thread, everything else in one Python thread.
+"""Sample rails in the background: files in the native thread, everything else in one Python thread.
 
 with Recorder(Sysroot(), ["rapl:package-0"], period_s=0.01) as recorder:
     ...                                 # the work to measure

@@ -1,4 +1,4 @@
-"""Readings that come by themselves: a thread keeps what has arrived, stamped on arrival, until the poller takes it.
+"""Readings that arrive unasked: a thread buffers them, stamped on arrival, for the poller.
 
 Stamps inside a line are never used: they come from a wall clock, which somebody may set meanwhile. A connection that is
 lost stays lost until its session ends: every later reading fails, the trace ends there, and the rules find a run that

@@ -1,4 +1,4 @@
-"""Finds out what sensors really do, by reading them as fast as they can be read and looking when their values change.
+"""Observed update period of sensors: read as fast as possible, and note when values change.
 
     for watched in watch(Sysroot(), ["ina3221:VDD_IN"], duration_s=2.0):
         print(watched.rail.key, watched.update_period_s, watched.read_cost_us)

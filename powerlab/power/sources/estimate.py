@@ -1,4 +1,4 @@
-"""A stated guess for hosts where nothing can be measured, from how busy their processors are.
+"""Estimated power from processor utilisation, for hosts where nothing can be measured.
 
 The model: power = idle + (peak - idle) x utilisation, as an energy counter that is read every 0.1 s, so that nothing
 falls between two samples:

@@ -1,4 +1,4 @@
-"""What a server's management controller says the whole machine draws: IPMI's DCMI power reading.
+"""Power of the whole machine from a server's management controller (IPMI DCMI).
 
 Read through ``ipmitool dcmi power reading``, else FreeIPMI's ``ipmi-dcmi --get-system-power-statistics``. Whole watts,
 renewed about once a second; the controller's accuracy is not stated anywhere. Every read starts a program, so it costs

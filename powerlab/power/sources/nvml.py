@@ -1,4 +1,4 @@
-"""NVIDIA graphics processors through NVML, where the optional package ``nvidia-ml-py`` and a driver are installed.
+"""NVIDIA GPUs through NVML, if the optional package ``nvidia-ml-py`` and a driver are installed.
 
 NVML can start while every query answers "not supported" (Jetson), so each figure is tried before it is offered.
 

@@ -1,4 +1,4 @@
-"""Finds and runs the programs of a device that tell its power."""
+"""Find and run a device's programs that report power."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the file-based sources share: try each channel once, sort what fails, and put the outcome into words."""
+"""Shared by file-based sources: try each channel once, classify failures, and report the outcome."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NVIDIA's ``tegrastats``: the rails of a Jetson board as a program prints them, a line at a time.
+"""Rails of a Jetson from NVIDIA's ``tegrastats``, line by line.
 
 It stands in where this user may not read the rails' files; its rails carry the board's own names. A rail is
 ``NAME now/average`` in mW, since JetPack 5 with the unit (``VDD_IN 4761mW/4777mW``); only the present value is used,

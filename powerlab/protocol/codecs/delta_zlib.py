@@ -1,4 +1,4 @@
-"""The codec ``delta-zlib-1``: what older agents send, and for values that are no whole steps of anything.
+"""The codec ``delta-zlib-1``: used by older agents, and for values that are not multiples of a step.
 
 Times and values each become differences of 64-bit integers (a value's IEEE 754 bits taken as an integer, so that
 nothing is rounded), the eight bytes of every difference are sorted into eight planes, and zlib compresses times and

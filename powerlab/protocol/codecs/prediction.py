@@ -1,4 +1,4 @@
-"""Columns of 64-bit integers as what is left of them where each was foretold.
+"""Columns of 64-bit integers as residuals of a predictor.
 
 Sums wrap around at 2**64, so every column comes back. Two ways are tried. A *line*: the n-th number is an offset and n
 times a slope, as the times of a thread are that wakes at every full period, late by what the machine does to it; with

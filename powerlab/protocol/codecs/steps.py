@@ -1,4 +1,4 @@
-"""Values as integers of a step, where they are that exactly: a reading is a register's count times a unit."""
+"""Values as integer multiples of a step, if exact: a reading is a register's count times a unit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The codec ``steps-rice-1``: a sensor's readings are whole steps, taken at nearly equal distances.
+"""The codec ``steps-rice-1``: readings are multiples of a step, taken at nearly equal intervals.
 
 Values become integers of a step (:mod:`~powerlab.protocol.codecs.steps`), integers and times what is left of
 them after they were predicted (:mod:`~powerlab.protocol.codecs.prediction`), and that becomes Rice's code

@@ -1,4 +1,4 @@
-"""The months of ``trace_chunk``: partitions on PostgreSQL, nothing at all on SQLite.
+"""Monthly partitions of ``trace_chunk`` on PostgreSQL; nothing on SQLite.
 
 A chunk lies in the month in which its run arrived, UTC. Months are made ahead, by whoever opens the database and by
 servers every hour; a chunk whose month nobody has made lies in the default partition, and moves once somebody makes it.

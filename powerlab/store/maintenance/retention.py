@@ -1,4 +1,4 @@
-"""How long traces, live events and the log are kept: whole months go, and what went is written down before it goes.
+"""Retention of traces, live events and the audit log: whole months are removed, and recorded before they are.
 
 Runs with their figures stay for good. A run whose traces went says so (:mod:`powerlab.store.maintenance.retired`),
 and a chunk of

@@ -1,4 +1,4 @@
-"""What was kept once and is kept no longer, as readers and late senders hear of it."""
+"""Records of removed data, for readers and late uploads."""
 
 from __future__ import annotations
 

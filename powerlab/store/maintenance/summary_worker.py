@@ -1,4 +1,4 @@
-"""A server's thread that works out the summaries of sweeps that are over, so that their readers find them."""
+"""Background thread that computes the summaries of finished sweeps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a server does for its database every hour: months are made ahead, and what is kept no longer goes."""
+"""Hourly maintenance of the database: create partitions ahead, apply retention."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The log of who did what, as it is read."""
+"""Queries of the audit log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may have a device when, and what readers ask of that."""
+"""Queries of bookings: who may use a device when."""
 
 from __future__ import annotations
 

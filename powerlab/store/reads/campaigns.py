@@ -1,4 +1,4 @@
-"""What readers ask of campaigns."""
+"""Queries of campaigns."""
 
 from __future__ import annotations
 

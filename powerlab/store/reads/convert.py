@@ -1,4 +1,4 @@
-"""Database rows as domain words.
+"""Conversion of database rows to domain objects.
 
 Lists are read as plain columns, those of the tuples below, because objects that follow every row take more time than
 the database; documents are read from their text.

@@ -1,4 +1,4 @@
-"""A long trace made short enough to draw, without losing its peaks."""
+"""Decimation of long traces for drawing, without losing peaks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long a plan takes on a device: the runner's own formula, with the latencies of stored runs."""
+"""Estimated duration of a plan on a device: the runner's formula with latencies of stored runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The devices that a request for a sweep means."""
+"""The devices that a request for a sweep selects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading what happened since."""
+"""Queries of new events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which devices, sweeps and runs a reader wants. None asks for all; ``after`` is the place of the last one seen."""
+"""Filters of devices, sweeps and runs. None means all; ``after`` is the position of the last item seen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What there is to know about the whole fleet at one time, in a few queries that stay cheap however much is stored.
+"""State of the whole fleet in a few queries whose cost does not grow with the stored data.
 
 No query reads runs or traces by the number: counts come from ``device_tally``, and the newest figures of a device by
 the identifier of its newest run. The effort grows with devices and jobs alone.

@@ -1,4 +1,4 @@
-"""What readers ask of the queue of jobs."""
+"""Queries of the job queue."""
 
 from __future__ import annotations
 

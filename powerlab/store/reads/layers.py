@@ -1,4 +1,4 @@
-"""What readers ask of the layer profiles in the store."""
+"""Queries of layer profiles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What readers ask of the models that users uploaded."""
+"""Queries of uploaded models."""
 
 from __future__ import annotations
 

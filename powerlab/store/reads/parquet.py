@@ -1,4 +1,4 @@
-"""Tables as Parquet, written while they are read: never whole in memory.
+"""Tables as Parquet, streamed: never whole in memory.
 
 The format: https://parquet.apache.org/docs/file-format.
 """

@@ -1,4 +1,4 @@
-"""What readers ask of workloads, points and single figures, across sweeps."""
+"""Queries of workloads, points and single metrics, across sweeps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a sweep would be, before anybody asks for it."""
+"""Preview of a sweep before it is created."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What readers ask of the store. Everything comes back as domain words and records, never as database rows."""
+"""Queries of devices, sweeps and runs. Results are domain objects and records, never rows."""
 
 from __future__ import annotations
 

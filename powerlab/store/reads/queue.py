@@ -1,4 +1,4 @@
-"""Which of a device's jobs comes next: the highest priority, then everybody in turn, then the oldest."""
+"""Scheduling: a device's next job is of the highest priority, then round-robin by submitter, then the oldest."""
 
 from __future__ import annotations
 

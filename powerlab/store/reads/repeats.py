@@ -1,4 +1,4 @@
-"""What readers ask of the runs of several sweeps at once."""
+"""Queries of the runs of several sweeps at once."""
 
 from __future__ import annotations
 

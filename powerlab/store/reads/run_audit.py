@@ -1,4 +1,4 @@
-"""The audit of a stored run: first of how it is stored, then of everything it says."""
+"""Audit of a stored run: first its storage, then its figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs read by the thousand: plain columns instead of objects that follow every row, documents read from their text.
+"""Bulk reads of runs: plain columns instead of ORM objects, documents parsed from text.
 
 A run's row is read by itself; its point and its figures are fetched for some hundred runs at a time. A join over all of
 them would let the planner read every point there is before the first of a million runs is sent.

@@ -1,4 +1,4 @@
-"""Which devices a selector means, and the groups that have names."""
+"""Devices that match a selector, and named groups."""
 
 from __future__ import annotations
 

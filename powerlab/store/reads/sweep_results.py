@@ -1,4 +1,4 @@
-"""What a sweep found, read without all of its runs: its points' summaries, its verdicts, the runs of some points.
+"""Results of a sweep without reading all its runs: summaries of points, verdicts, runs of some points.
 
 Runs never change, so the summaries of a sweep that is over are worked out once and kept
 (:mod:`powerlab.store.maintenance.summary_worker`). As long as they are not, or where a run came late, they are worked

@@ -1,4 +1,4 @@
-"""Tokens as they are looked up and listed."""
+"""Queries of tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every sample of a sweep or a run, chunk by chunk, for exports."""
+"""All samples of a sweep or run, streamed chunk by chunk for exports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokens, and the key that signs the sessions of the dashboards."""
+"""Tokens, and the key that signs dashboard sessions."""
 
 from __future__ import annotations
 

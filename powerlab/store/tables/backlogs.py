@@ -1,4 +1,4 @@
-"""What agents say that they have not uploaded yet."""
+"""Upload backlogs that agents reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every table shares: names for constraints, and the types that the two databases spell differently."""
+"""Base class of all tables: constraint names, and types that differ between the two databases."""
 
 from __future__ import annotations
 

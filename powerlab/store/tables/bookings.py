@@ -1,4 +1,4 @@
-"""When a device is whose."""
+"""Bookings of devices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Devices, what they can do, and how they come to be known."""
+"""Devices, their capabilities, and their enrolment."""
 
 from __future__ import annotations
 

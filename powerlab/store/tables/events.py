@@ -1,4 +1,4 @@
-"""What happened, for readers that follow it live."""
+"""Events, for readers that follow them live."""
 
 from __future__ import annotations
 

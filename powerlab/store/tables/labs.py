@@ -1,4 +1,4 @@
-"""What a lab says of its devices: labels, and groups of devices."""
+"""Labels and groups of devices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models that users uploaded: files of networks, known by the SHA-256 of their bytes."""
+"""Uploaded models: ONNX files identified by SHA-256."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is not kept any more."""
+"""Records of removed data."""
 
 from __future__ import annotations
 

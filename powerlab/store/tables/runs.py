@@ -1,4 +1,4 @@
-"""Runs, their figures and their power traces."""
+"""Runs, their metrics and their power traces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the points of a sweep said, kept so that the next reader need not work it out from every run."""
+"""Stored summaries of a sweep's points, so that readers need not compute them from every run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sweeps, the points they expand to, and the jobs that carry them to a device."""
+"""Sweeps, their points, and the jobs that bring them to a device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counts that are kept, because to count again would mean to read everything."""
+"""Stored counts, because counting again would read everything."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every home of traces can do, and the pieces in which it hands them out."""
+"""The interface of a trace store, and the pieces in which it returns traces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ClickHouse, one server or a cluster, asked over HTTP: it reads the same files, many machines at a time.
+"""ClickHouse over HTTP, one server or a cluster: reads the same files, many machines at a time.
 
 The interface: https://clickhouse.com/docs/interfaces/http; the table functions ``file``, ``s3`` and ``s3Cluster``:
 https://clickhouse.com/docs/sql-reference/table-functions. What ClickHouse needs to read the storage is configured there

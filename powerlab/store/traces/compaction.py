@@ -1,4 +1,4 @@
-"""Small trace files put together into large ones, and files that nobody refers to removed.
+"""Compaction: merge small trace files and delete unreferenced ones.
 
 Rows in the database say which file holds what, so a new file counts from the moment in which one transaction lets the
 rows refer to it. Of two servers that put the same files together one finds the rows changed, and takes its own file

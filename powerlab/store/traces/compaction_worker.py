@@ -1,4 +1,4 @@
-"""Compaction every hour, in a thread of the server."""
+"""Hourly compaction in a thread of the server."""
 
 from __future__ import annotations
 

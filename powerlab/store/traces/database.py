@@ -1,4 +1,4 @@
-"""Traces as compressed chunks in the database, beside all else: nothing to set up, right for a laboratory."""
+"""Traces as compressed chunks in the database: nothing to set up, right for a lab."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DuckDB within the server's process: nothing to run, and files are read where they lie."""
+"""DuckDB within the server's process: nothing to run, files are read in place."""
 
 from __future__ import annotations
 

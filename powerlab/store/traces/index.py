@@ -1,4 +1,4 @@
-"""Which rails a device has and which chunks of a run are stored, asked once in a transaction.
+"""Index of a device's rails and a run's stored chunks, read once per transaction.
 
 An upload brings a run's chunks, twenty and more, together. Nobody else adds to that run meanwhile: whoever does holds
 the lock of its sweep's job (:func:`powerlab.store.writes.jobs.held_job_of_sweep`).

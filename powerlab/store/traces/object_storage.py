@@ -1,4 +1,4 @@
-"""A folder of objects that are written once, whole or not at all: on a disk, or in S3-compatible storage."""
+"""A folder of immutable objects: on a disk, or in S3-compatible storage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Traces as Parquet files in a folder or in object storage, for more devices than a database likes to carry.
+"""Traces as Parquet files in a folder or object storage, for fleets that outgrow the database.
 
 Every chunk that arrives becomes an object of its own, ``month=2026-11/device=ID/RANDOM.parquet``, which is never
 changed; compaction (:mod:`powerlab.store.traces.compaction`) puts small ones together. The chunk's row in the database

@@ -1,4 +1,4 @@
-"""Who answers questions about trace files: DuckDB within this process, unless a cluster is named."""
+"""The query engine for trace files: DuckDB within this process, unless a cluster is configured."""
 
 from __future__ import annotations
 

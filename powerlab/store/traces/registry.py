@@ -1,4 +1,4 @@
-"""The homes that traces may have, by the beginning of their addresses."""
+"""The trace stores, by the scheme of their addresses."""
 
 from __future__ import annotations
 

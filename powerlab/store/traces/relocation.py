@@ -1,4 +1,4 @@
-"""Traces moved out of the database into files, run by run; to stop and begin again loses nothing."""
+"""Move traces from the database to files, run by run; safe to interrupt and repeat."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows of the ``trace_chunk`` table, which every home of traces keeps: what is known of each chunk."""
+"""Rows of the ``trace_chunk`` table, which every trace store keeps: what is known of each chunk."""
 
 from __future__ import annotations
 

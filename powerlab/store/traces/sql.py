@@ -1,5 +1,5 @@
 # ruff: noqa: S608 - what is put into the text is numbers, and identifiers that condition() quotes
-"""The questions about traces, in one SQL that DuckDB and ClickHouse both understand.
+"""Queries of traces in SQL that both DuckDB and ClickHouse accept.
 
 ``{source}`` stands for the files, which each engine names in its own way; DuckDB learns ``intDiv`` as a macro. Samples
 are counted per rail and part within the window, and cut into buckets of equally many as

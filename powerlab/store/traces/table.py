@@ -1,4 +1,4 @@
-"""The layout of trace files: a row a sample, which any program that reads Parquet understands.
+"""Schema of trace files: one row per sample, readable by any Parquet program.
 
 Every file says whose samples it holds, so that a folder of them can be read without powerlab's database. Times are
 delta-encoded, and Zstandard compresses everything; other encodings of values were measured to be longer. The

@@ -1,4 +1,4 @@
-"""The log of who did what."""
+"""Writes to the audit log."""
 
 from __future__ import annotations
 

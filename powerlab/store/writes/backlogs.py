@@ -1,4 +1,4 @@
-"""What agents say that they have not uploaded yet, written where it is news: most requests for a job have none."""
+"""Upload backlogs that agents report, written only when they change: most requests for a job have none."""
 
 from __future__ import annotations
 

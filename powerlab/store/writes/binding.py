@@ -1,4 +1,4 @@
-"""A sweep that waits for any of several devices goes to the one that takes it, for good."""
+"""Claim a multi-device sweep: bind it to the first eligible device that asks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Booking devices."""
+"""Create and cancel bookings of devices."""
 
 from __future__ import annotations
 

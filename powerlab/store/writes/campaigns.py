@@ -1,4 +1,4 @@
-"""One plan on each of several devices, asked for together: every sweep is queued, or none."""
+"""Create a campaign: one plan on several devices, all queued or none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stored sweep asked for once more, with changes."""
+"""Clone a stored sweep, with changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pausing, resuming and cancelling a sweep. Saying any of it again changes nothing.
+"""Pause, resume and cancel a sweep. Idempotent.
 
 The fencing token stays as it is, and so does the deadline of a job that is held: its holder learns of the change from
 its next heartbeat, hands in what it has measured and lets go (:func:`powerlab.store.writes.jobs.release`).

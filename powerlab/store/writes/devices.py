@@ -1,4 +1,4 @@
-"""Enrolment: how a device comes to be known, and what its agent says about it later."""
+"""Enrolment of devices, and later reports of their agents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Leases: a job is given to its device's agent for a while, and only the newest holder may write."""
+"""Leases: a device's agent holds a job for a limited time, and only the newest holder may write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Labelling devices and naming groups of them. Saying the same again changes nothing."""
+"""Label devices and name groups of them. Idempotent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layer profiles on their way into the store."""
+"""Store layer profiles."""
 
 from __future__ import annotations
 

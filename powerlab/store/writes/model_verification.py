@@ -1,4 +1,4 @@
-"""The end of an upload: only a file whose bytes have the SHA-256 that it is named by becomes a model."""
+"""Completion of a model upload: only a file with the announced SHA-256 becomes a model."""
 
 from __future__ import annotations
 

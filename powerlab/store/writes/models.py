@@ -1,4 +1,4 @@
-"""Uploads of models: announced, appended to, given up after a while."""
+"""Model uploads: announced, appended to, expired."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The points that a plan expands to, with the workloads and power modes that they name."""
+"""Points that a plan expands to, with their workloads and power modes."""
 
 from __future__ import annotations
 

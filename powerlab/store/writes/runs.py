@@ -1,4 +1,4 @@
-"""Uploads: runs and trace chunks under identifiers the device gave them, so that sending twice changes nothing."""
+"""Uploads of runs and trace chunks, idempotent by identifiers that the device assigns."""
 
 from __future__ import annotations
 

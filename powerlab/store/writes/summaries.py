@@ -1,4 +1,4 @@
-"""Summaries of sweeps that are over, kept and forgotten."""
+"""Stored summaries of finished sweeps: write and invalidate."""
 
 from __future__ import annotations
 

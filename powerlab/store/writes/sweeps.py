@@ -1,4 +1,4 @@
-"""A plan becomes a sweep with its points and a job; asked for twice under one key, it becomes one sweep."""
+"""Create a sweep with its points and a job; idempotent under one key."""
 
 from __future__ import annotations
 

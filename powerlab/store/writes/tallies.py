@@ -1,4 +1,4 @@
-"""Keeping count of what devices store; in the transaction of what is counted, so that both hold or neither."""
+"""Counts of what devices store, updated in the transaction of what is counted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokens: given to people, programs and agents; revoked; and noted, now and then, as used."""
+"""Create and revoke tokens; record their use from time to time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The control groups of a device, of whichever version can limit processor time there."""
+"""Control groups of a device, of the version that can limit processor time there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One control group as what it is to both versions: a directory that is made, joined by processes and removed."""
+"""A control group as a directory that is created, joined by processes and removed; common to both versions."""
 
 from __future__ import annotations
 

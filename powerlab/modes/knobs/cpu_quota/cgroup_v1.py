@@ -1,4 +1,4 @@
-"""powerlab's control group of version 1: kernels that have only it (JetPack 4), and machines that mount both versions.
+"""Control groups of version 1: kernels that have only it (JetPack 4), and machines that mount both versions.
 
 Source: kernel, scheduler/sched-bwc: ``cpu.cfs_quota_us`` is a group's processor time in each ``cpu.cfs_period_us``, -1
 for as much as there is. The controller is on where it is mounted, and a group may hold processes beside its child

@@ -1,4 +1,4 @@
-"""powerlab's control group of version 2: below the mount, or below a group that was handed to this user.
+"""Control groups of version 2: below the mount, or below a group delegated to this user.
 
 Source: kernel, admin-guide/cgroup-v2. A group whose child groups are to be limited must have no processes of its own;
 only the top of the whole hierarchy may. So in a group handed over (``systemd-run --user --scope -p Delegate=yes``), or

@@ -1,4 +1,4 @@
-"""The knob ``cpu_quota``: how much processor time the measured worker gets, through a control group of its own.
+"""The knob ``cpu_quota``: processor time of the worker, limited by a control group of its own.
 
 It needs no driver and no special hardware, and either version of control groups will do, so any Linux machine has modes
 with it. A worker at its quota is stopped until the next period: it runs at full clock for a part of the time, which is

@@ -1,4 +1,4 @@
-"""The modes of the knob ``cpufreq``: which settings a governor, a clock limit or an energy preference stands for."""
+"""The modes of the knob ``cpufreq``: settings of a governor, a clock limit or an energy preference."""
 
 from __future__ import annotations
 

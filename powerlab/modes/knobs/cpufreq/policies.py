@@ -1,4 +1,4 @@
-"""The clock domains of a CPU as cpufreq shows them (kernel, admin-guide/pm/cpufreq): one directory a cluster."""
+"""CPU clock domains as cpufreq shows them (kernel, admin-guide/pm/cpufreq): one directory per cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Jetson's memory clock as its firmware shows it in debugfs: what it runs at, and whether somebody has pinned it.
+"""A Jetson's memory clock in debugfs: its current rate, and whether it is pinned.
 
 Paths as NVIDIA's jetson_clocks uses them. Only root may look into debugfs.
 """

@@ -1,4 +1,4 @@
-"""Runs a Jetson's own ``jetson_clocks``, and tells from the clocks whether it took effect.
+"""Run a Jetson's ``jetson_clocks``, and check from the clocks whether it took effect.
 
 What the program does, as its text in JetPack 4 to 6 says: it raises the lower limit of every CPU and GPU clock to the
 upper one, forbids the CPU's idle states and the GPU's power gating, and pins the memory clock. ``--store FILE`` keeps

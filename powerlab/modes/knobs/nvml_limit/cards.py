@@ -1,4 +1,4 @@
-"""What NVIDIA cards say about their limits: one reading of all that the knob ``nvml_limit`` needs."""
+"""Limits of NVIDIA cards: one reading of all that the knob ``nvml_limit`` needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which clocks powerlab has locked on NVIDIA cards: NVML can lock them, and has no way to ask whether they are locked.
+"""Record of the clocks that powerlab locked on NVIDIA cards: NVML can lock them, but not report locks.
 
 So powerlab keeps a record of its own, one small file a card below ``/run``, which like the locks ends with the boot. It
 is written before the lock is made and removed after it is undone: a process killed in between leaves a record, never a

@@ -1,4 +1,4 @@
-"""The names of modes of NVIDIA cards: ``gpu-limit=200W`` and ``gpu-lock=1200MHz``, the same for every card that can."""
+"""Mode names of NVIDIA cards: ``gpu-limit=200W`` and ``gpu-lock=1200MHz``, applied to every card that supports it."""
 
 from __future__ import annotations
 

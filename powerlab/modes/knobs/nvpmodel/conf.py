@@ -1,4 +1,4 @@
-"""Parses ``/etc/nvpmodel.conf`` and what ``nvpmodel -q`` prints. Pure functions of text.
+"""Parse ``/etc/nvpmodel.conf`` and the output of ``nvpmodel -q``. Pure functions of text.
 
 The format, from the files NVIDIA ships: ``< PARAM TYPE=FILE|CLOCK NAME=X >`` blocks of ``ARGUMENT path`` lines, then
 ``< POWER_MODEL ID=n NAME=s >`` blocks of ``PARAM ARGUMENT value`` lines, and ``< PM_CONFIG DEFAULT=n >``. Numbers need

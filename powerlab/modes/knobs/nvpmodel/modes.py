@@ -1,4 +1,4 @@
-"""The modes of the knob ``nvpmodel``: what a block of the device's table means to a user."""
+"""The modes of the knob ``nvpmodel``, from the blocks of the device's table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the privileged helper may do for the knob ``nvpmodel``: run the program, and write the files its modes write.
+"""Permissions of the knob ``nvpmodel``: run the program, and write the files its modes write.
 
 The files' paths stand in ``/etc/nvpmodel.conf`` and differ from board to board; only these kinds of files are allowed,
 whatever that file says.

@@ -1,4 +1,4 @@
-"""Asks and tells the device's own ``nvpmodel``."""
+"""Run the device's own ``nvpmodel``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The batteries of a machine in the kernel's power_supply class: which they are, and what they give.
+"""Batteries in the kernel's power_supply class, and their readings.
 
 Source: Documentation/ABI/testing/sysfs-class-power. Powers are in µW, currents in µA, voltages in µV, energies in µWh.
 """

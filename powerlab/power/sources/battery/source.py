@@ -1,4 +1,4 @@
-"""What a machine takes from its own batteries.
+"""Power drawn from a machine's own batteries.
 
 The figure is the whole machine's, screen and losses included, and it is that only while the machine runs from its
 batteries: on mains the same files give what flows *into* the battery. So every reading looks at the status first.

@@ -1,4 +1,4 @@
-"""Where a hwmon chip's files lie, and which device it is."""
+"""Location of a hwmon chip's files, and its device."""
 
 from __future__ import annotations
 

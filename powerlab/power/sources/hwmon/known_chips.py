@@ -1,4 +1,4 @@
-"""What is known about hwmon readings beyond what their files say: steps, periods and errors, by chip.
+"""Resolution, update period and error of known hwmon chips.
 
 hwmon states a unit and nothing else. Sources: the kernel's Documentation/hwmon, the ACPI specification (10.4: meters
 count in mW), the PMBus specification (part II, 7.3: the LINEAR11 format has 11 bits of mantissa) and the drivers'

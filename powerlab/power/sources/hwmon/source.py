@@ -1,4 +1,4 @@
-"""Every other chip under hwmon that gives power in µW or energy in µJ.
+"""All other hwmon chips that report power in µW or energy in µJ.
 
 Among them Ampere Altra, X-Gene, ACPI power meters (NVIDIA Grace too), SCMI firmware, AMD graphics and power supplies.
 Source: Documentation/hwmon/{sysfs-interface,acpi_power_meter,xgene-hwmon,pmbus,corsair-psu}.rst, drivers/hwmon

@@ -1,4 +1,4 @@
-"""What tells the chips of the INA238 family apart: steps and offsets.
+"""Resolution and offset of the chips of the INA238 family.
 
 Sources: the makers' data sheets, their figures rounded up; the scaling that Linux's driver chooses
 (drivers/hwmon/ina238.c, Documentation/hwmon/ina238.rst).

@@ -1,4 +1,4 @@
-"""Prints what the jtop service says of the rails: ``python -m powerlab.power.sources.jtop.client SOCKET SECONDS``.
+"""Print the rails of the jtop service: ``python -m powerlab.power.sources.jtop.client SOCKET SECONDS``.
 
 A program of its own, for two reasons: importing jetson-stats changes how a process starts its children and
 looks for CUDA, OpenCV and more in a thread, which has no place in a process that measures; and jetson-stats is under

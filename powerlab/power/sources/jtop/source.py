@@ -1,4 +1,4 @@
-"""The jtop service of jetson-stats, where it runs: the rails of a Jetson board as its own client gets them.
+"""Rails of a Jetson from the jtop service of jetson-stats, if it runs.
 
 It cross-checks the rails' files and stands in where this user may not read them. Needs the optional package
 ``powerlab[jtop]`` (jetson-stats, AGPL-3.0), whose version must match the service's in major and minor. The present

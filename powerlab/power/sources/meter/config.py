@@ -1,4 +1,4 @@
-"""What somebody who connected an external meter says of it: ``/etc/powerlab/meter.toml``.
+"""Configuration of an external meter: ``/etc/powerlab/meter.toml``.
 
     address = "serial:///dev/ttyUSB0?baud=115200"   # or tcp://host:port, or ptd://host:port
     resolution_w = 0.1                  # the step of a reading

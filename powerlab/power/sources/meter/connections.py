@@ -1,4 +1,4 @@
-"""Opens the two ways lines come from a meter: a serial line and a TCP connection."""
+"""Connections to a meter: a serial line or TCP."""
 
 from __future__ import annotations
 

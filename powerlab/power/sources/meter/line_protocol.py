@@ -1,4 +1,4 @@
-"""The line protocol: what a meter, or a script of twenty lines between it and powerlab, sends over serial or TCP.
+"""The line protocol of meters over serial or TCP.
 
 One reading a line, sent when it was measured; lines end with LF, CR or both. A line is
 
