@@ -37,7 +37,7 @@ check: ## ruff, mypy, the import contract, clang-format, and C++ with warnings a
 
 fuzz: ## change models at random and run them, MINUTES=30 of it; SANITIZED=1: with C++ sanitizers, which needs g++
 	@scripts/setup_venv dev
-	@PYTHONPATH=tests:tests/engine $(BIN)/python -m fuzz --minutes $(or $(MINUTES),30) $(if $(SANITIZED),--sanitized)
+	@PYTHONPATH=tests:tests/support:tests/engine $(BIN)/python -m fuzz --minutes $(or $(MINUTES),30) $(if $(SANITIZED),--sanitized)
 
 format: ## put Python and C++ into the house's layout
 	@scripts/setup_venv dev
@@ -59,10 +59,10 @@ bench-sampler: ## what sampling costs, beside the ways of other tools (about 3 m
 
 bench-service: ## agents at one server, samples a second, beside Prometheus, query times (half an hour, 16 GB; QUICK=1: 4 minutes; wants both and PostgreSQL)
 	@scripts/setup_venv dev
-	@PYTHONPATH=tests:bench $(BIN)/python -m service.load $(if $(QUICK),--agents 100 --jobs 50 --over 15 --start 5)
-	@PYTHONPATH=tests:bench $(BIN)/python -m service.load --kill --lease-s 10 $(if $(QUICK),--agents 100 --jobs 50,--agents 300 --jobs 300) --over 60
-	@PYTHONPATH=tests:bench $(BIN)/python -m service.ingest $(if $(QUICK),--seconds 3)
-	@PYTHONPATH=tests:bench $(BIN)/python -m service.beside_prometheus $(if $(QUICK),--scale 0.05 --times 10)
+	@PYTHONPATH=tests:tests/support:bench $(BIN)/python -m service.load $(if $(QUICK),--agents 100 --jobs 50 --over 15 --start 5)
+	@PYTHONPATH=tests:tests/support:bench $(BIN)/python -m service.load --kill --lease-s 10 $(if $(QUICK),--agents 100 --jobs 50,--agents 300 --jobs 300) --over 60
+	@PYTHONPATH=tests:tests/support:bench $(BIN)/python -m service.ingest $(if $(QUICK),--seconds 3)
+	@PYTHONPATH=tests:tests/support:bench $(BIN)/python -m service.beside_prometheus $(if $(QUICK),--scale 0.05 --times 10)
 	@$(MAKE) --no-print-directory bench-database $(if $(QUICK),RUNS=20000)
 
 bench-database: ## query times over 1 M runs and 1 G samples (16 GB of disk, PostgreSQL; RUNS=50000: fewer)

@@ -147,7 +147,7 @@ def database(*, sqlite: bool, keep: str | None) -> Iterator[str]:
         with tempfile.TemporaryDirectory(prefix="powerlab-big-") as folder:
             yield f"{folder}/powerlab.db"
     else:
-        sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+        sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
         from postgres_cluster import postgres_cluster
 
         with postgres_cluster(_POSTGRES) as address:

@@ -1,6 +1,6 @@
 """The same samples in powerlab and in a real Prometheus: bytes on disk, and how long windows take over HTTP.
 
-    PYTHONPATH=tests:bench python -m service.beside_prometheus [--scale 1] [--times 20]
+    PYTHONPATH=tests:tests/support:bench python -m service.beside_prometheus [--scale 1] [--times 20]
 
 Prometheus (which must be installed) gets them through ``promtool tsdb create-blocks-from openmetrics``, in W and J, its
 own base units, and is counted as its finished blocks are, index included. powerlab is counted as PostgreSQL keeps
@@ -27,9 +27,11 @@ from urllib.parse import urlencode
 
 import numpy as np
 import urllib3
-from sqlalchemy import text
-
 from postgres_cluster import new_database, postgres_cluster
+from prometheus_server import Prometheus, promtool, running_prometheus
+from sqlalchemy import text
+from trace_lab import Lab, lab_with
+
 from powerlab.domain.power import RailQuantity, Trace
 from powerlab.protocol.chunks import split
 from powerlab.protocol.messages import ChunksUpload
@@ -38,10 +40,8 @@ from powerlab.store.traces.compaction import compact
 from powerlab.store.traces.parquet import ParquetTraceStore
 from powerlab.store.traces.registry import open_traces
 from powerlab.store.writes.runs import store_chunks
-from prometheus_server import Prometheus, promtool, running_prometheus
 from service.server import AS_SHIPPED, Server, running_server
 from service.waveforms import Recording, recordings
-from trace_lab import Lab, lab_with
 
 POINTS = 1000
 _MS = 1_000_000

@@ -1,6 +1,6 @@
 """How many samples a second one server stores: real chunks over HTTP, encoded beforehand, into both databases.
 
-    PYTHONPATH=tests:bench python -m service.ingest [--seconds 10] [--database postgresql]
+    PYTHONPATH=tests:tests/support:bench python -m service.ingest [--seconds 10] [--database postgresql]
 
 Each way of sending is a run of its own. What the clients do while the clock runs is to send bytes that are made
 already, from one process; its share and the server's stand beside each figure, of the sending alone.
@@ -20,6 +20,8 @@ from pathlib import Path
 
 import numpy as np
 import psutil
+from recorded_run import rail
+from server_examples import capabilities, device
 
 from powerlab.domain.power import Trace
 from powerlab.domain.sweep import SweepPlan
@@ -38,8 +40,6 @@ from powerlab.protocol.messages import (
 )
 from powerlab.protocol.records import SweepRecord
 from powerlab.protocol.wire import decode, encode
-from recorded_run import rail
-from server_examples import capabilities, device
 from service.http import Answer, Connection
 from service.recordings import CHUNKS, new_run
 from service.server import Server, a_database, cpu_s, running_server, wait_until_idle

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
 from agent_server import Server
+
 from powerlab_agent.state import Identity, save_identity
 
 TESTS = Path(__file__).parents[1]
@@ -58,7 +58,7 @@ class FakeAgent:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env={**os.environ, "PYTHONPATH": str(TESTS), **environment},
+            env={**os.environ, "PYTHONPATH": f"{TESTS}:{TESTS / 'support'}", **environment},
         )
 
     def wait_for_run(self) -> bool:

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 import uvicorn
-from playwright.sync_api import Browser, BrowserContext, Page, Request, sync_playwright
-
 from layer_profiles import layer_profile
+from playwright.sync_api import Browser, BrowserContext, Page, Request, sync_playwright
+from requires import require_program
+
 from powerlab.cli.commands.serve.server import compose
 from powerlab.domain.layers import Roof
 from powerlab_api.settings import Settings
 from tests.dashboards import plausible
 from tests.dashboards.conftest import Shelf, open_shelf
-from tests.requires import require_program
 
 MEASURED_ID = "00000000-0000-4000-8000-000000000007"
 ROOF = Roof(peak_gflops=200.0, memory_gb_per_s=20.0)

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from server_examples import PLAN, device, make_run, runs_of
 
 from powerlab.cli.stored.results_file import ResultsFile
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.run import Run
-from server_examples import PLAN, device, make_run, runs_of
 
 
 def kept(path: Path) -> list[Run]:
@@ -100,7 +100,7 @@ def test_a_line_cut_in_the_middle_by_a_limit_is_taken_back(tmp_path):
     """The kernel takes half a line and refuses the rest, as a full disk may."""
     limit = 20_000
     code = (
-        f"import resource, sys; sys.path[:0] = {[str(Path(__file__).parents[1])]!r}\n"
+        f"import resource, sys; sys.path[:0] = {[str(Path(__file__).parents[1] / 'support')]!r}\n"
         "from pathlib import Path\n"
         "from server_examples import PLAN, device, runs_of\n"
         "from powerlab.cli.stored.results_file import ResultsFile\n"

@@ -16,6 +16,7 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
 from powerlab.engine.target.tiers import available_tiers, choose_tier
 
+TESTS = Path(__file__).parents[1]
 SHAPE = (1, 8, 20, 20)
 
 
@@ -202,7 +203,7 @@ def test_a_forked_child_is_told_instead_of_hanging(session, method):
 
 def test_ctrl_c_reaches_python_during_a_run():
     code = (
-        f"import sys; sys.path.insert(0, {str(Path(__file__).parents[1])!r})\n"
+        f"import sys; sys.path[:0] = {[str(TESTS), str(TESTS / 'support')]}\n"
         "from engine_native.test_session import Session, small_graph, image\n"
         "session = Session(small_graph(), threads=2)\n"
         "try:\n"

@@ -135,7 +135,7 @@ def start_lives(
             stdout=subprocess.PIPE,
             stderr=log,
             text=True,
-            env={**os.environ, "PYTHONPATH": str(FAULTS.parent)},
+            env={**os.environ, "PYTHONPATH": f"{FAULTS.parent}:{FAULTS.parent / 'support'}"},
         )
     try:
         yield Lives(state, tree, identity, content(tree), process)

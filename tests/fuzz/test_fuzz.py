@@ -32,7 +32,7 @@ RUNS = 700
 def test_the_corpus_and_changed_models_end_well(tmp_path):
     shutil.copytree(HERE / "corpus", tmp_path / "corpus")
     (tmp_path / "findings").mkdir()
-    path = os.pathsep.join([str(HERE.parent), str(HERE.parent / "engine")])
+    path = os.pathsep.join([str(HERE.parent / name) for name in ("", "support", "engine")])
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-X", "faulthandler", "-m", "fuzz.worker", tmp_path, "1", "3600", str(RUNS)],
         capture_output=True,

@@ -15,10 +15,9 @@ from typing import Any
 from urllib.parse import urlencode
 
 import urllib3
-
 from requires import require_program
 
-SHIPPED = Path(__file__).resolve().parents[1] / "dashboards" / "prometheus"
+SHIPPED = Path(__file__).resolve().parents[2] / "dashboards" / "prometheus"
 _PATIENCE_S = 60.0
 
 

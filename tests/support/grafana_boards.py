@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).resolve().parents[1] / "dashboards" / "grafana"
+FOLDER = Path(__file__).resolve().parents[2] / "dashboards" / "grafana"
 FILES = sorted((FOLDER / "dashboards").glob("*.json"))
 
 
