@@ -28,9 +28,6 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
-from server_examples import COUNTER, RAIL, Clock
-from trace_lab import Lab, lab_with
-
 from powerlab.domain.power import Rail, RailQuantity, Trace
 from powerlab.protocol.chunks import MAX_SAMPLES, split
 from powerlab.protocol.messages import ChunkUpload
@@ -42,6 +39,8 @@ from powerlab.store.traces.compaction import compact
 from powerlab.store.traces.parquet import ParquetTraceStore
 from powerlab.store.traces.registry import open_traces
 from powerlab.store.writes.runs import store_chunk
+from server_examples import COUNTER, RAIL, Clock
+from trace_lab import Lab, lab_with
 
 
 def board(seconds: int, seed: int) -> Iterator[Trace]:

@@ -27,11 +27,9 @@ from urllib.parse import urlencode
 
 import numpy as np
 import urllib3
-from postgres_cluster import new_database, postgres_cluster
-from prometheus_server import Prometheus, promtool, running_prometheus
 from sqlalchemy import text
-from trace_lab import Lab, lab_with
 
+from postgres_cluster import new_database, postgres_cluster
 from powerlab.domain.power import RailQuantity, Trace
 from powerlab.protocol.chunks import split
 from powerlab.protocol.messages import ChunksUpload
@@ -40,8 +38,10 @@ from powerlab.store.traces.compaction import compact
 from powerlab.store.traces.parquet import ParquetTraceStore
 from powerlab.store.traces.registry import open_traces
 from powerlab.store.writes.runs import store_chunks
+from prometheus_server import Prometheus, promtool, running_prometheus
 from service.server import AS_SHIPPED, Server, running_server
 from service.waveforms import Recording, recordings
+from trace_lab import Lab, lab_with
 
 POINTS = 1000
 _MS = 1_000_000

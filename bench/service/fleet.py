@@ -8,11 +8,10 @@ import uuid
 from dataclasses import dataclass, field
 from random import Random
 
-from server_examples import capabilities, device
-
 from powerlab.protocol.messages import EnrolmentCode, EnrolReply, EnrolRequest, SweepRequest
 from powerlab.protocol.records import SweepRecord
 from powerlab.protocol.wire import decode
+from server_examples import capabilities, device
 from service.agent import Habits, SimulatedAgent
 from service.http import Connection, NoAnswerError
 from service.ledger import Ledger

@@ -20,8 +20,6 @@ from pathlib import Path
 
 import numpy as np
 import psutil
-from recorded_run import rail
-from server_examples import capabilities, device
 
 from powerlab.domain.power import Trace
 from powerlab.domain.sweep import SweepPlan
@@ -40,6 +38,8 @@ from powerlab.protocol.messages import (
 )
 from powerlab.protocol.records import SweepRecord
 from powerlab.protocol.wire import decode, encode
+from recorded_run import rail
+from server_examples import capabilities, device
 from service.http import Answer, Connection
 from service.recordings import CHUNKS, new_run
 from service.server import Server, a_database, cpu_s, running_server, wait_until_idle

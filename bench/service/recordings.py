@@ -5,12 +5,11 @@ from __future__ import annotations
 import uuid
 from dataclasses import replace
 
-from recorded_run import rail, recorded_run
-
 from powerlab.domain.run import Run
 from powerlab.domain.sweep import Point, SweepPlan
 from powerlab.protocol.chunks import split
 from powerlab.protocol.messages import TraceChunk
+from recorded_run import rail, recorded_run
 
 RAILS = 6
 PLAN = SweepPlan(models=("resnet50",), threads=(1,), duration_s=5.0)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
+
 from postgres_cluster import new_database, postgres_cluster
 
 AS_SHIPPED = ("shared_buffers=128MB", "max_connections=100")

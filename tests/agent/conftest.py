@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from agent_server import Server
 
+from agent_server import Server
 from powerlab_agent.state import Identity, save_identity
 
 TESTS = Path(__file__).parents[1]

@@ -139,7 +139,7 @@ def test_reading_says_what_is_not_there(tmp_path: Path) -> None:
     open_store(database).close()
     assert "there is no run" in refusal("runs", "show", "x", "--database", database)
     assert "there is no sweep" in refusal("export", "--sweep", "x", "--database", database)
-    assert "cannot be written" in refusal("export", "--output", "/nowhere/f.csv", "--database", database)
+    assert "cannot write --output" in refusal("export", "--output", "/nowhere/f.csv", "--database", database)
     assert json.loads(powerlab("runs", "list", "--json", "--database", database).stdout) == []
 
 

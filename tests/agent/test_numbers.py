@@ -86,7 +86,7 @@ def test_the_least_and_the_most_are_taken(said: Said, words: Sequence[str], tmp_
 def test_an_address_with_no_such_port(said: Said, tmp_path: Path) -> None:
     for port in ("65536", "-1", "http"):
         words = ("--server", f"http://127.0.0.1:{port}", "--code", "x", "--board", "laptop")
-        assert "is no server's address; write http://host:port." in said(
+        assert "is not a server address; write http://host:port." in said(
             "enrol", "--state", str(tmp_path / "agent"), *words
         )
     assert list(tmp_path.iterdir()) == []

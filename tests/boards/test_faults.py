@@ -396,7 +396,7 @@ def test_what_a_board_cannot_have_is_refused_with_what_it_can(make_board):
 
 
 def test_only_a_simulated_board_can_have_faults(tmp_path):
-    with pytest.raises(PowerlabError, match="is no simulated board"):
+    with pytest.raises(PowerlabError, match="is not a simulated board"):
         set_fault(Sysroot(tmp_path), "stale")
 
 

@@ -76,4 +76,4 @@ def test_bad_requests_are_one_sentence(tree, capsys, words, part):
 
 @pytest.mark.parametrize("words", [(), ("stale",), ("stale", "--clear")])
 def test_a_directory_that_is_no_board_is_refused(tmp_path, capsys, words):
-    assert "is no simulated board" in refused(capsys, "boards", "fault", tmp_path, *words)
+    assert "is not a simulated board" in refused(capsys, "boards", "fault", tmp_path, *words)

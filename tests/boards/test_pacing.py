@@ -210,7 +210,7 @@ def test_a_damaged_tree_is_told_in_words(board: Sysroot, damage: str) -> None:
     with pytest.raises(PowerlabError, match="is damaged"):
         pacer(board, 1)
     board.path(SIMULATION_MARKER).write_text("{}")
-    with pytest.raises(PowerlabError, match="is no simulated board"):
+    with pytest.raises(PowerlabError, match="is not a simulated board"):
         pacer(board, 1)
 
 

@@ -178,7 +178,7 @@ def test_an_unknown_board_is_refused_before_anything_starts() -> None:
 
 
 def test_a_directory_that_is_no_board_is_told_by_the_process(tmp_path: Path) -> None:
-    with pytest.raises(PowerlabError, match="is no simulated board"), running(tmp_path):
+    with pytest.raises(PowerlabError, match="is not a simulated board"), running(tmp_path):
         pytest.fail("it does not run")
 
 

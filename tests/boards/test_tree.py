@@ -131,7 +131,7 @@ def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"board": "x"}', '{"board": "x", "jetpack": "y"}'])
 def test_a_damaged_marker_is_told(board: Sysroot, text: str) -> None:
     board.path(SIMULATION_MARKER).write_text(text)
-    with pytest.raises(PowerlabError, match="is no simulated board"):
+    with pytest.raises(PowerlabError, match="is not a simulated board"):
         layout.read_marker(board)
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 import uvicorn
-from layer_profiles import layer_profile
 from playwright.sync_api import Browser, BrowserContext, Page, Request, sync_playwright
-from requires import require_program
 
+from layer_profiles import layer_profile
 from powerlab.cli.commands.serve.server import compose
 from powerlab.domain.layers import Roof
 from powerlab_api.settings import Settings
+from requires import require_program
 from tests.dashboards import plausible
 from tests.dashboards.conftest import Shelf, open_shelf
 

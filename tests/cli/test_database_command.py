@@ -48,7 +48,7 @@ def test_what_is_asked_for_goes_and_is_counted(database: str, capsys: pytest.Cap
     assert retire("--keep-traces", "12", "--keep-audit", "12", "--database", database) == cli.EXIT_OK
     none, audit = capsys.readouterr().out.splitlines()
     assert none.startswith("removed 0 trace chunks")
-    assert audit.startswith(f"removed {logged} events of the log")
+    assert audit.startswith(f"removed {logged} audit log entries")
     assert retire("--keep-events", "12", "--database", database) == cli.EXIT_OK
     assert " live events from before 01 " in capsys.readouterr().out
 

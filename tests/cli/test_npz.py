@@ -78,7 +78,7 @@ def test_one_nameless_array_is_told_from_a_file_of_named_ones(tmp_path):
 
 def test_pickled_objects_are_never_loaded(tmp_path):
     np.savez(tmp_path / "p.npz", x=np.array([print], dtype=object))
-    with pytest.raises(PowerlabError, match=r"no readable \.npz file of plain arrays"):
+    with pytest.raises(PowerlabError, match=r"not a readable \.npz file of plain arrays"):
         read_npz(tmp_path / "p.npz")
 
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from server_examples import PLAN, device, make_run, runs_of
 
 from powerlab.cli.stored.results_file import ResultsFile
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.run import Run
+from server_examples import PLAN, device, make_run, runs_of
 
 
 def kept(path: Path) -> list[Run]:

@@ -13,7 +13,7 @@ from powerlab.cli import main
     ("words", "says"),
     [
         *(
-            (["--lease-s", value], f"--lease-s {value} is not a time")
+            (["--lease-s", value], f"--lease-s {value} is not a valid lease")
             for value in ("0", "0.5", "-5", "3601", "nan", "inf")
         ),
         (["--lease-s", "soon"], "--lease-s: 'soon' is not a number"),

@@ -145,7 +145,7 @@ def test_a_no_is_an_error_with_its_kind(client: Client, request_: SweepRequest) 
 
 
 def test_addresses_that_are_none() -> None:
-    with pytest.raises(PowerlabError, match="no server's address"):
+    with pytest.raises(PowerlabError, match="not a server address"):
         Client("server:8765")
     with pytest.raises(ServerAwayError, match="no powerlab server answers"):
         next(Client("http://127.0.0.1:1").devices())

@@ -300,7 +300,7 @@ class TestSweep:
         assert "1 run refused by the server: 34 trace chunks, 5" in page
         assert "2 runs lost their traces on this device because its disk was full." in page
         one = Backlog(runs=1, refused_runs=0, chunks=1, size_bytes=1, oldest_age_s=None, shed_runs=1)
-        assert "1 run on its disk waits to be uploaded: 1 chunk of traces" in said(one)
+        assert "1 run waiting to be uploaded: 1 trace chunk" in said(one)
 
     def test_a_sweep_says_how_hot_its_device_may_get(self, shelf: Shelf, client: TestClient) -> None:
         bench = plausible.laptop()

@@ -47,5 +47,5 @@ def test_a_digest_in_another_form_is_refused(word: str) -> None:
 
 @pytest.mark.parametrize("name", ["", "-net", "a/b", "a b", "ä", "x" * 101, "net\n"])
 def test_names_that_would_not_be_read_again_are_refused(name: str) -> None:
-    with pytest.raises(PowerlabError, match="is no name for a model"):
+    with pytest.raises(PowerlabError, match="is not a name for a model"):
         check_name(name)

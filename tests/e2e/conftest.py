@@ -36,8 +36,22 @@ class Powerlab:
         own = {"POWERLAB_STATE_DIR": str(self.state), "COLUMNS": "100"}
         return {name: value for name, value in os.environ.items() if not name.startswith("POWERLAB_")} | own
 
-    def __call__(self, *words: str | Path) -> subprocess.CompletedProcess[str]:
-        return run_forked([*map(str, words)], self.home, self.environment)
+    def __call__(
+        self, *words: str | Path, preexec_fn: Callable[[], object] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run it to its end; with ``preexec_fn``, which limits a process before it starts, in a new Python."""
+        if preexec_fn is None:
+            return run_forked([*map(str, words)], self.home, self.environment)
+        return subprocess.run(
+            [PROGRAM, *map(str, words)],
+            cwd=self.home,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+            preexec_fn=preexec_fn,
+        )
 
     @contextmanager
     def started(self, *words: str | Path) -> Iterator[subprocess.Popen[str]]:

@@ -162,7 +162,7 @@ def test_an_engine_run_that_cannot_be_carried_out(bench, words, says):
 def test_a_server_that_is_not_there(bench, words, says):
     sentence = refusal(bench, *words, "--server", NOWHERE)
     assert [word for word in [NOWHERE, *says] if word not in sentence] == []
-    assert "is no server's address" in refusal(bench, *words, "--server", "localhost")
+    assert "is not a server address" in refusal(bench, *words, "--server", "localhost")
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def test_a_wrong_enrolment_code_and_an_export_to_nowhere(powerlab):
         assert not (powerlab.home / "agent").exists()
         sentence = refusal(powerlab, "export", "--server", address, "--output", "/proc/no/runs.csv")
         assert "cannot write --output /proc/no/runs.csv" in sentence
-        assert "give a file" in sentence
+        assert "choose a file" in sentence
         assert "`powerlab runs list`" in refusal(powerlab, "runs", "show", "none", "--server", address)
 
 

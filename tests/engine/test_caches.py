@@ -143,7 +143,7 @@ def test_a_named_file_must_be_there(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("l1_bytes = 48K", "is no TOML"),
+        ("l1_bytes = 48K", "is not valid TOML"),
         ("l1_bytes = '48K'", "says l1_bytes = 48K; give an integer of bytes, 1024 or more"),
         ("l1_bytes = 3.5", "give an integer"),
         ("l1_bytes = true", "give an integer"),

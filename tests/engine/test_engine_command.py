@@ -104,11 +104,11 @@ def _bad_header(path):
 
 BAD_INPUTS = {
     "missing": (lambda path: None, "does not exist; give a NumPy .npz file"),
-    "text": (_text, "is no readable .npz file"),
+    "text": (_text, "is not a readable .npz file"),
     "one array": (_nameless, "holds one nameless array"),
-    "pickled": (_pickled, "is no readable .npz file"),
-    "damaged": (_damaged, "is no readable .npz file"),
-    "bad header": (_bad_header, "is no readable .npz file"),
+    "pickled": (_pickled, "is not a readable .npz file"),
+    "damaged": (_damaged, "is not a readable .npz file"),
+    "bad header": (_bad_header, "is not a readable .npz file"),
     "folder": (lambda path: path.mkdir(), "cannot be read: Is a directory"),
     "wrong name": (lambda path: np.savez(path, y=np.ones((1, 2, 3, 3), np.float32)), "no input 'y'"),
     "wrong shape": (lambda path: np.savez(path, x=np.ones((1, 2, 3), np.float32)), "has shape"),

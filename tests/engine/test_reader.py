@@ -174,7 +174,7 @@ def test_what_is_no_onnx_is_one_sentence(content, tmp_path):
 
 
 def test_a_folder_is_no_model(tmp_path):
-    with pytest.raises(PowerlabError, match=r"is no model file"):
+    with pytest.raises(PowerlabError, match=r"is not a model file"):
         load_graph(tmp_path)
 
 

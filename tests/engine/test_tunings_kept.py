@@ -116,7 +116,7 @@ def test_any_content_is_understood_or_set_aside(tmp_path_factory, content):
 
 def test_a_file_that_cannot_be_read_stays(path):
     path.mkdir(parents=True)
-    with pytest.raises(PowerlabError, match="cannot read"):
+    with pytest.raises(PowerlabError, match="cannot be read"):
         read_tunings(HERE, path)
     assert path.is_dir()
 

@@ -103,7 +103,7 @@ def test_a_place_that_is_no_folder_is_a_sentence(tmp_path):
 
 
 def test_one_that_cannot_be_read_is_a_sentence(tmp_path):
-    with pytest.raises(PowerlabError, match="cannot read"):
+    with pytest.raises(PowerlabError, match="cannot be read"):
         kept(tmp_path)
 
 

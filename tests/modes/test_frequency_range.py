@@ -25,7 +25,7 @@ def test_the_text_of_a_range_reads_back(limits: FrequencyRange) -> None:
 
 @pytest.mark.parametrize("text", ["", "5", "9-3", "a-b", "1-", "-1-5", "1 2"])
 def test_other_texts_are_refused_in_words(text: str) -> None:
-    with pytest.raises(PowerlabError, match="no frequency range"):
+    with pytest.raises(PowerlabError, match="not a frequency range"):
         FrequencyRange.parse(text)
 
 

@@ -145,7 +145,7 @@ def test_a_link_in_the_place_of_the_lock_leads_nobody_to_another_file(
     if existing:
         victim.write_text("root:*:")
     board.path("/run/lock/powerlab-modes.lock").symlink_to(victim)
-    with pytest.raises(PowerlabError, match=r"no plain file.*sudo rm"), device_lock(board, tmp_path / "state"):
+    with pytest.raises(PowerlabError, match=r"not a regular file.*sudo rm"), device_lock(board, tmp_path / "state"):
         pytest.fail("the link was followed")
     module.prepare_lock(board)
     assert victim.exists() == existing
@@ -155,7 +155,7 @@ def test_a_link_in_the_place_of_the_lock_leads_nobody_to_another_file(
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
 def test_what_is_no_file_is_no_lock(board: Sysroot, tmp_path: Path, make: Callable[[Path], None]) -> None:
     make(board.path("/run/lock/powerlab-modes.lock"))
-    with pytest.raises(PowerlabError, match="no plain file"), device_lock(board, tmp_path / "state"):
+    with pytest.raises(PowerlabError, match="not a regular file"), device_lock(board, tmp_path / "state"):
         pytest.fail("nothing was locked")
 
 

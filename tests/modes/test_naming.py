@@ -70,7 +70,7 @@ def test_the_owner_can_name_a_set(board: Sysroot, controller: ModeController) ->
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("[modes", "is no TOML"),
+        ("[modes", "is not valid TOML"),
         ("modes = 3", r"needs a table \[modes\]"),
         ("[modes]\nquiet = 7", r"needs a table \[modes\]"),
         ('[modes]\nquiet = "cores=2+warp=9"', "which this device cannot do: it has no mode of that name"),

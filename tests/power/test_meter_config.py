@@ -81,7 +81,7 @@ def test_a_wrong_address_is_one_sentence_with_the_right_ones(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("address = ", ["no TOML"]),
+        ("address = ", ["not valid TOML"]),
         (with_line("adress = 1"), ["no key 'adress'", "address"]),
         (with_line("resolution_w = -0.1"), ["resolution_w = -0.1", "from 0 to 1000"]),
         (with_line("resolution_w = true"), ["resolution_w"]),

@@ -303,7 +303,7 @@ def test_a_meter_that_sends_something_else_is_quoted(
     [
         ("serial:///dev/ttyUSB7", "No such file"),
         ("serial:///dev/ttyUSB7?baud=123", "123 baud"),
-        ("serial:///dev/plain", "no serial line"),
+        ("serial:///dev/plain", "not a serial port"),
     ],
 )
 def test_a_serial_line_that_is_none(tmp_path: Path, address: str, words: str) -> None:

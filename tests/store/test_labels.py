@@ -96,7 +96,7 @@ def test_a_group_is_what_its_selector_chooses_now(store: Store, device_id: str, 
 @pytest.mark.parametrize(
     ("name", "wish", "words"),
     [
-        ("a b", {"board": "generic"}, "'a b' is not a name of a group"),
+        ("a b", {"board": "generic"}, "'a b' is not a valid group name"),
         ("all", {}, "chooses every device"),
         ("twice", {"group": "other"}, "not of the group 'other'"),
         ("bad", {"labels": ("rack=",)}, "no label's value"),

@@ -164,9 +164,9 @@ def test_a_complete_model_takes_no_more(store: Store) -> None:
         ({"byte_count": MOST + 1}, TooLargeError, "takes at most"),
         ({"byte_count": 0}, PowerlabError, "empty"),
         ({"byte_count": -5}, PowerlabError, "empty"),
-        ({"sha256": "f" * 63}, PowerlabError, "no SHA-256"),
-        ({"sha256": "F" * 64}, PowerlabError, "no SHA-256"),
-        ({"name": "../../etc"}, PowerlabError, "no name for a model"),
+        ({"sha256": "f" * 63}, PowerlabError, "not a SHA-256"),
+        ({"sha256": "F" * 64}, PowerlabError, "not a SHA-256"),
+        ({"name": "../../etc"}, PowerlabError, "not a name for a model"),
     ],
 )
 def test_impossible_announcements_are_refused(store: Store, said: Any, error: type, words: str) -> None:

@@ -182,7 +182,7 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
         ("/tmp", "is a folder; give the path of a file"),
         ("mysql://me@here/db", "mysql"),
         ("postgresql://me@127.0.0.1:1/db", "PostgreSQL is running"),
-        ("postgresql://me@127.0.0.1:port/db", "cannot read"),
+        ("postgresql://me@127.0.0.1:port/db", "cannot be read"),
         ("", "no database is named"),
     ],
 )

@@ -11,9 +11,8 @@ from typing import Any
 
 import msgspec
 from fastapi.testclient import TestClient
-from fresh_store import fresh_store
-from server_examples import PLAN, Clock, capabilities, device, make_trace, runs_of
 
+from fresh_store import fresh_store
 from powerlab.access.limits import Limit, Limits
 from powerlab.protocol.access import Role, TokenRequest
 from powerlab.protocol.chunks import split
@@ -22,6 +21,7 @@ from powerlab.store import Store
 from powerlab.store.writes.tokens import create_token, revoke_token
 from powerlab_api.app import create_app
 from powerlab_api.settings import Settings
+from server_examples import PLAN, Clock, capabilities, device, make_trace, runs_of
 
 CONFIGURED = "s3cret-word"
 PATIENT = Limits(requests=Limit(burst=1e9, per_s=1e9), guesses=Limit(burst=1e9, per_s=1e9))

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import urllib3
-from server_examples import PLAN, capabilities, device
 
 from powerlab.domain.run import Run
 from powerlab.domain.sweep import SweepPlan
@@ -24,6 +23,7 @@ from powerlab.store import open_store
 from powerlab.store.reads import queries
 from powerlab_agent.client import Client
 from powerlab_agent.state import Identity
+from server_examples import PLAN, capabilities, device
 
 
 def free_port() -> int:

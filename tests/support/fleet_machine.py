@@ -13,11 +13,9 @@ from datetime import timedelta
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
-from job_machine import PLACES, PLAN, Hold, JobMachine, fence
-from server_examples import make_run
 from sqlalchemy import select
-from store_writing import upload
 
+from job_machine import PLACES, PLAN, Hold, JobMachine, fence
 from powerlab.domain.selector import Selector
 from powerlab.protocol.bookings import BookingKind, BookingRecord, BookingRequest
 from powerlab.protocol.labs import CampaignRequest, Each
@@ -30,6 +28,8 @@ from powerlab.store.tables import JobRow
 from powerlab.store.writes import jobs
 from powerlab.store.writes.bookings import book, unbook
 from powerlab.store.writes.campaigns import submit_campaign
+from server_examples import make_run
+from store_writing import upload
 
 
 class FleetMachine(JobMachine):

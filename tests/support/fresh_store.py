@@ -9,11 +9,10 @@ from functools import cache
 from pathlib import Path
 
 from postgres_cluster import new_database
-from server_examples import Clock
-
 from powerlab.store import Store, open_store
 from powerlab.store.connection import utc_now
 from powerlab.store.traces.base import TraceStore
+from server_examples import Clock
 
 
 def fresh_store(path: Path, clock: Callable[[], datetime] = utc_now, *, traces: TraceStore | None = None) -> Store:

@@ -16,8 +16,6 @@ from typing import Any
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from server_examples import Clock, capabilities, device, make_run
-from store_writing import upload
 
 from powerlab.domain.run import Run
 from powerlab.domain.sweep import SweepPlan
@@ -30,6 +28,8 @@ from powerlab.store.reads.jobs import JobFilter, list_jobs
 from powerlab.store.writes import control, jobs
 from powerlab.store.writes.devices import enrol, make_enrolment_code
 from powerlab.store.writes.sweeps import submit_sweep
+from server_examples import Clock, capabilities, device, make_run
+from store_writing import upload
 
 PLACES = st.integers(0, 59)
 """Which device, of however many."""

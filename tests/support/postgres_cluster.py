@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from requires import missing
 from sqlalchemy import create_engine, text
 
 from powerlab.store.database import parse_address
+from requires import missing
 
 _FAST = ("fsync=off", "full_page_writes=off", "synchronous_commit=off", "shared_buffers=16MB", "max_connections=40")
 

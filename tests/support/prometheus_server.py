@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import urllib3
+
 from requires import require_program
 
 SHIPPED = Path(__file__).resolve().parents[2] / "dashboards" / "prometheus"

@@ -9,8 +9,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import uvicorn
-from fresh_store import fresh_store
 
+from fresh_store import fresh_store
 from powerlab.store import Store
 from powerlab_api.app import create_app
 from powerlab_api.settings import Settings

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 
-from server_examples import PLAN, capabilities, device, make_trace, runs_of
-from store_writing import take, upload, upload_trace
-
 from powerlab.protocol.messages import EnrolmentCodeRequest, EnrolRequest, SweepRequest
 from powerlab.store import Store, open_store
 from powerlab.store.writes.devices import enrol, make_enrolment_code
 from powerlab.store.writes.sweeps import create_sweep
+from server_examples import PLAN, capabilities, device, make_trace, runs_of
+from store_writing import take, upload, upload_trace
 
 
 def add_device(store: Store, name: str) -> str:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from server_examples import PLAN, capabilities, device, runs_of
-from store_writing import take, upload, upload_trace
-
 from powerlab.domain.power import Trace
 from powerlab.protocol.messages import EnrolmentCodeRequest, EnrolRequest, Lease, SweepRequest
 from powerlab.store import Store
@@ -14,6 +11,8 @@ from powerlab.store.traces.base import TraceStore
 from powerlab.store.traces.parquet import ParquetTraceStore
 from powerlab.store.writes.devices import enrol, make_enrolment_code
 from powerlab.store.writes.sweeps import create_sweep
+from server_examples import PLAN, capabilities, device, runs_of
+from store_writing import take, upload, upload_trace
 
 
 @dataclass

@@ -71,7 +71,7 @@ def test_moving_and_compacting_from_the_command_line(
     assert len((tmp_path / "out.csv").read_text().splitlines()) == 1 + SAMPLES
     monkeypatch.delenv("POWERLAB_TRACES")
     for wrong, words in (
-        (["traces", "compact"], "these traces lie in the database"),
+        (["traces", "compact"], "no trace store for files is configured"),
         (["traces", "compact", "--traces", home, "--grace", "-1"], "--grace is -1.0"),
         (["traces", "move", "--traces", home, "--database", str(tmp_path / "none.db")], "there is no database"),
         (export, "say where to with --traces"),
