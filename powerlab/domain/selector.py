@@ -51,7 +51,7 @@ def check_word(text: str, what: str) -> str:
     """Return a key, a value or a name as it is; raises PowerlabError where it is none."""
     if _WORD.fullmatch(text) is None:
         raise PowerlabError(
-            f"{text!r} is no {what}; write 1 to {LONGEST} letters, digits, '-', '_' or '.', the first and the last of "
+            f"{text!r} is not a valid {what}; write 1 to {LONGEST} letters, digits, '-', '_' or '.', the first and the last of "
             "them a letter or a digit."
         )
     return text
@@ -60,8 +60,8 @@ def check_word(text: str, what: str) -> str:
 def parse_label(text: str) -> Label:
     """Return the label that is written ``key=value`` or ``word``; raises PowerlabError where it is none."""
     key, equals, value = text.partition("=")
-    check_word(key, "label's key")
-    return Label(key=key, value=check_word(value, "label's value") if equals else "")
+    check_word(key, "label key")
+    return Label(key=key, value=check_word(value, "label value") if equals else "")
 
 
 def check_selector(selector: Selector) -> None:

@@ -27,7 +27,7 @@ KILLED_AT = 300_000
 UPLOAD_AND_DIE = f"""
 import os, signal, sys
 from pathlib import Path
-from powerlab.cli import model_api
+from powerlab.client import models as model_api
 from powerlab.client.transport import Transport
 model_api.PART_BYTES = 100_000
 def moved(done, total):

@@ -50,7 +50,7 @@ def test_what_is_asked_for_goes_and_is_counted(database: str, capsys: pytest.Cap
     assert none.startswith("removed 0 trace chunks")
     assert audit.startswith(f"removed {logged} audit log entries")
     assert retire("--keep-events", "12", "--database", database) == cli.EXIT_OK
-    assert " live events from before 01 " in capsys.readouterr().out
+    assert " live events older than 01 " in capsys.readouterr().out
 
 
 def test_files_go_too_and_are_counted(database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -74,8 +74,8 @@ def test_groups_have_names(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("label", "nano-1", "rack 3"), "'rack 3' is no label's key"),
-        (("label", "nano-1", "rack="), "'' is no label's value"),
+        (("label", "nano-1", "rack 3"), "'rack 3' is not a valid label key"),
+        (("label", "nano-1", "rack="), "'' is not a valid label value"),
         (("label", "nobody", "rack"), "knows no device 'nobody'"),
         (("unlabel", "nano-1", "nothing"), "has no label 'nothing'"),
         (("group", "all"), "chooses every device"),

@@ -93,7 +93,7 @@ def test_a_malformed_file_of_the_owners_is_one_sentence(
 
 def test_an_unreadable_file_of_the_owners_is_one_sentence(board: Sysroot, controller: ModeController) -> None:
     Path(board.path(OWN_MODES)).mkdir(parents=True)
-    with pytest.raises(PowerlabError, match="cannot read"):
+    with pytest.raises(PowerlabError, match="cannot be read"):
         controller.mode("quiet")
     assert "cannot be read" in controller.own_problems()[0]
 

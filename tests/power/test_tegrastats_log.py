@@ -187,7 +187,7 @@ def test_the_command_prints_json(recorded: Path, capsys: pytest.CaptureFixture[s
     ("arguments", "words"),
     [
         (["nowhere.log"], "cannot read nowhere.log"),
-        (["run.log", "--interval-ms", "0"], "no time"),
+        (["run.log", "--interval-ms", "0"], "not a time"),
         (["run.log", "--interval-ms", "soon"], "--interval-ms"),
         ([".", "--interval-ms", "1"], "cannot read"),
         (["other.log"], "no line has a rail"),

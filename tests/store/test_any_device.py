@@ -155,7 +155,7 @@ def test_what_a_device_was_checked_for_is_what_it_gets(store: Store, nanos: list
         (replace(NANO, any_of=Selector(board="jetson-nano")), "no device is chosen by board jetson-nano"),
         (replace(NANO, device_id="x"), "name one of both"),
         (replace(NANO, any_of=None), "name one of both"),
-        (replace(NANO, any_of=Selector(labels=("a b",))), "no label's key"),
+        (replace(NANO, any_of=Selector(labels=("a b",))), "not a valid label key"),
     ],
 )
 def test_what_not_every_device_can_do_is_refused(

@@ -99,7 +99,7 @@ def test_a_group_is_what_its_selector_chooses_now(store: Store, device_id: str, 
         ("a b", {"board": "generic"}, "'a b' is not a valid group name"),
         ("all", {}, "chooses every device"),
         ("twice", {"group": "other"}, "not of the group 'other'"),
-        ("bad", {"labels": ("rack=",)}, "no label's value"),
+        ("bad", {"labels": ("rack=",)}, "not a valid label value"),
         ("long", {"board": "x" * 101}, "up to 100 letters"),
     ],
 )

@@ -72,7 +72,7 @@ def test_moving_and_compacting_from_the_command_line(
     monkeypatch.delenv("POWERLAB_TRACES")
     for wrong, words in (
         (["traces", "compact"], "no trace store for files is configured"),
-        (["traces", "compact", "--traces", home, "--grace", "-1"], "--grace is -1.0"),
+        (["traces", "compact", "--traces", home, "--grace", "-1"], "invalid --grace -1.0"),
         (["traces", "move", "--traces", home, "--database", str(tmp_path / "none.db")], "there is no database"),
         (export, "say where to with --traces"),
     ):

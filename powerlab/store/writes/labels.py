@@ -63,7 +63,7 @@ def put_group(session: Session, group: Group, by: str, now: datetime) -> None:
     Raises:
         PowerlabError: the name or a label is none, or the selector names nothing or another group.
     """
-    check_word(group.name, "name of a group")
+    check_word(group.name, "group name")
     chosen = group.selector
     check_selector(chosen)
     if chosen.group:
