@@ -8,8 +8,10 @@
 PYTHON ?=
 export PYTHON
 BIN := .venv/bin
-# Most tests wait for simulated boards rather than compute, so there is one worker more than there are cores.
-TEST_WORKERS ?= $(shell expr $$(nproc) + 1)
+# Many tests wait for simulated boards rather than compute, so there are more workers than cores.
+TEST_WORKERS ?= $(shell expr $$(nproc) + 2)
+# Tests start powerlab hundreds of times: without cached bytecode, every start compiles it anew.
+unexport PYTHONDONTWRITEBYTECODE
 PYTEST = $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile
 
 help: ## list these targets
