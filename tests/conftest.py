@@ -23,9 +23,9 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the files that have campaigns, so that nobody waits for one of them alone at the end."""
-    long = {item.path for item in items if item.get_closest_marker("campaign")}
-    items.sort(key=lambda item: item.path not in long)
+    """Begin with end-to-end tests and campaigns, so that nobody waits for one of them alone at the end."""
+    long = {item.path for item in items if item.get_closest_marker("campaign") or item.path.parent.name == "e2e"}
+    items.sort(key=lambda item: (item.path not in long, item.path.parent.name != "e2e"))
 
 
 @pytest.fixture(scope="session", autouse=True)

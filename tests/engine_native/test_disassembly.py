@@ -60,6 +60,7 @@ def x86_folder(request):
     return request.getfixturevalue("kernels").parent
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("tier", X86_TIERS)
 def test_register_tiles_of_x86(x86_folder, tier):
     tiles = conv_tiles(require_program("objdump", "binutils"), tier_object(x86_folder, tier))
@@ -69,6 +70,7 @@ def test_register_tiles_of_x86(x86_folder, tier):
         assert max(tiles) == sizes[tier]
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("tier", X86_TIERS)
 def test_sums_of_an_lstm_stay_in_registers(x86_folder, tier):
     found = functions(require_program("objdump", "binutils"), tier_object(x86_folder, tier))

@@ -93,7 +93,6 @@ def _path_without_compilers(folder: Path) -> str:
 
 
 @pytest.mark.campaign
-@pytest.mark.campaign
 def test_a_machine_without_a_compiler_builds_and_runs_the_engine(
     source_copy: Path, pip_environment: dict[str, str], tmp_path: Path
 ) -> None:

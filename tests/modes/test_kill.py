@@ -46,7 +46,7 @@ def check_restored(found: Outcomes) -> None:
     assert sum(outcome["restores"] for outcome in found) == deaths_of(found).total()
 
 
-@pytest.mark.parametrize("board", ["jetson-agx-xavier", "laptop"])
+@pytest.mark.parametrize("board", [pytest.param("jetson-agx-xavier", marks=pytest.mark.campaign), "laptop"])
 def test_after_a_kill_the_device_is_as_it_was_whoever_is_killed(board: str) -> None:
     found = kill("--quick", "--board", board)
     check_restored(found)
@@ -70,7 +70,6 @@ def test_no_step_is_left_out(mode: str, must_hold: dict[str, int]) -> None:
     assert {name: deaths[name] for name, least in must_hold.items() if deaths[name] < least} == {}
 
 
-@pytest.mark.campaign
 @pytest.mark.campaign
 def test_a_thousand_kills_are_a_thousand_restores() -> None:
     found = kill()
