@@ -1,4 +1,4 @@
-"""What homes of traces take and cost: bytes a sample, how fast they are filled, how long questions take.
+"""What trace stores take and cost: bytes a sample, how fast they are filled, how long questions take.
 
     python bench/trace_stores.py [--runs 24] [--seconds 60] [--chunk 65536] [--traces URL ...] [--json FILE]
 

@@ -1,4 +1,4 @@
-"""Check the C++: its layout with clang-format, and that it compiles without a warning; ``--format`` mends it."""
+"""Check the C++: its layout with clang-format, and that it compiles without a warning; ``--format`` fixes it."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def use_backend_compiler() -> None:
     importlib.import_module("build_backend").prepare_compiler()
 
 
-def layout(*, mend: bool) -> bool:
+def layout(*, fix: bool) -> bool:
     """Compare every C++ file with ``.clang-format``, or bring it there."""
     files = sorted(str(path) for suffix in ("*.cpp", "*.hpp", "*.h") for path in SOURCES.rglob(suffix))
-    how = ("-i",) if mend else ("--dry-run", "-Werror")
+    how = ("-i",) if fix else ("--dry-run", "-Werror")
     return run("clang-format", *how, *files)
 
 
@@ -57,8 +57,8 @@ def main() -> int:
     parser.add_argument("--format", action="store_true", help="rewrite the files instead of checking them")
     args = parser.parse_args()
     if args.format:
-        return 0 if layout(mend=True) else 1
-    return 0 if layout(mend=False) and compiles_without_warning() else 1
+        return 0 if layout(fix=True) else 1
+    return 0 if layout(fix=False) and compiles_without_warning() else 1
 
 
 if __name__ == "__main__":

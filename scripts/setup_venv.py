@@ -1,4 +1,4 @@
-"""Make or mend ``.venv`` so that it holds powerlab with the extras asked for; do nothing where it already does.
+"""Make or fix ``.venv`` so that it holds powerlab with the extras asked for; do nothing where it already does.
 
 Usage: ``python scripts/setup_venv.py server`` or ``... dev``. Only the standard library is used, because nothing
 else is installed yet. Every version comes from ``requirements.lock``; only the configured package index is spoken to.

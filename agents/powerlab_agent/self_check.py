@@ -27,7 +27,7 @@ MAX_CLOCK_OFFSET_S = 1.0
 
 
 class _NotPassedError(Exception):
-    """What is wrong, and how to mend it."""
+    """What is wrong, and how to fix it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -95,7 +95,7 @@ class Spool:
                         self._db.execute(statement)
         except (sqlite3.Error, SpoolUnwritableError) as error:
             raise PowerlabError(
-                f"the agent's spool {path} cannot be used ({error}); mend or move that file, it may hold runs."
+                f"the agent's spool {path} cannot be used ({error}); fix or move that file, it may hold runs."
             ) from error
         self._shedding = Shedding(self._db, path, limits or Limits())
 

@@ -47,8 +47,8 @@ class Outcome(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Deeds:
-    """The deeds on one device.
+class Actions:
+    """The actions on one device.
 
     Attributes:
         sysroot: the device.

@@ -36,7 +36,7 @@ class Allowed:
     """Everything that may be asked for; what is not here is refused.
 
     Attributes:
-        knobs: their grants say what may be set.
+        knobs: their permissions say what may be set.
         sensor_files: regular expressions of what may be read.
         registers: processors' registers that may be read.
         reboots: whether the device may be rebooted into a power mode that needs it.
@@ -56,7 +56,7 @@ class Allowed:
         return any(re.fullmatch(pattern, path) for pattern in self.sensor_files) or self.may_write(path)
 
     def write_permissions(self, path: str, value: str) -> list[FilePermission]:
-        """Return the grants for a value of a file, of which one has to hold also in its range."""
+        """Return the permissions for a value of a file, of which one has to hold also in its range."""
         return [grant for grant in self._file_permissions() if grant.covers(path, value)]
 
     def may_run(self, program: str) -> bool:

@@ -14,7 +14,7 @@ from powerlab.modes.undo.lock import prepare_lock
 from powerlab.privileged.client import be_the_helper
 from powerlab.privileged.protocol import SOCKET
 from powerlab.sysroot import Sysroot
-from powerlab_helper.actions import Deeds
+from powerlab_helper.actions import Actions
 from powerlab_helper.allowlist import Allowed
 from powerlab_helper.listening_socket import listening, only_helper
 from powerlab_helper.server import Server
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
     with only_helper(path), listening(path, gid) as listener:
         prepare_lock(sysroot)
         allowed = Allowed(reboots=args.allow_reboot)
-        Server(listener, Deeds(sysroot, allowed), frozenset({0, uid})).serve()
+        Server(listener, Actions(sysroot, allowed), frozenset({0, uid})).serve()
     return 0
 
 

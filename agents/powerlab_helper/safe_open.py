@@ -90,6 +90,6 @@ def check_trusted(sysroot: Sysroot, path: str) -> None:
             continue
         if found.st_uid not in {0, os.geteuid()} or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             raise PowerlabError(
-                f"{path} is not used: others than root can write {place}; mend it with `sudo chown root {place}` and"
+                f"{path} is not used: others than root can write {place}; fix it with `sudo chown root {place}` and"
                 f" `sudo chmod go-w {place}`."
             )

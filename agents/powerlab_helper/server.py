@@ -20,7 +20,7 @@ from powerlab.privileged.protocol import (
     receive,
     send,
 )
-from powerlab_helper.actions import Deeds
+from powerlab_helper.actions import Actions
 
 _log = logging.getLogger("powerlab.helper")
 _REQUEST_TIMEOUT_S = 5.0
@@ -51,12 +51,12 @@ class Server:
 
     Attributes:
         listener: a listening Unix socket.
-        deeds: what is done on the device.
+        actions: what is done on the device.
         uids: who may ask.
     """
 
     listener: socket.socket
-    actions: Deeds
+    actions: Actions
     uids: frozenset[int]
 
     def serve(self) -> None:

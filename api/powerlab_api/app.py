@@ -18,7 +18,7 @@ from powerlab_api.guard import Guard
 from powerlab_api.job_watch import JobWatch
 from powerlab_api.metrics import Metrics
 from powerlab_api.metrics.requests import RequestMeter
-from powerlab_api.roles import check_needs
+from powerlab_api.roles import check_roles
 from powerlab_api.routes import (
     agents,
     audit_events,
@@ -92,9 +92,9 @@ def _routes() -> list[BaseRoute]:
     problem = {"model": Problem, "description": "RFC 9457 problem", "content": {problems.MEDIA_TYPE: {}}}
     api = APIRouter(responses={"default": problem})
     for module in _ROUTES:
-        check_needs(module.router)
+        check_roles(module.router)
         api.include_router(module.router)
-    check_needs(metrics.router)
+    check_roles(metrics.router)
     parent = APIRouter()
     parent.include_router(api, prefix=PREFIX)
     parent.include_router(metrics.router)

@@ -1,4 +1,4 @@
-"""What a route needs of whoever calls it, said in one word: ``dependencies=[Needs.viewer]``.
+"""What a route needs of whoever calls it, said in one word: ``dependencies=[Requires.viewer]``.
 
 The word goes into the description of the API as the role of the security requirement (OpenAPI 3.1, Security Requirement
 Object); an application with a route that says none is not made.
@@ -62,7 +62,7 @@ async def _anybody() -> None:
     """Let everybody in, without a thread of the pool."""
 
 
-class Needs:
+class Requires:
     """The words: the least role that may call a route."""
 
     viewer = Security(_permitted, scopes=[Role.VIEWER.value])
@@ -76,14 +76,14 @@ class Needs:
     """No token at all."""
 
 
-def check_needs(router: APIRouter) -> None:
+def check_roles(router: APIRouter) -> None:
     """Raise RuntimeError where a route does not say what it needs, or says it twice."""
     for route in router.routes:
         if isinstance(route, APIRoute):
             said = [one for one in route.dependencies if one.dependency in (_permitted, _anybody)]
             if len(said) != 1:
                 raise RuntimeError(
-                    f"the route {route.path} must have one of Needs in its dependencies, not {len(said)}"
+                    f"the route {route.path} must have one of Requires in its dependencies, not {len(said)}"
                 )
 
 

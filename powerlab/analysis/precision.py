@@ -38,7 +38,7 @@ def precision(runs: Sequence[Run]) -> Precision | None:
     typical = typical_figure(figures)
     return Precision(
         percent=reach_percent(combine(figures)),
-        # A run without an interval had an energy that may be 0: no repeat mends that.
+        # A run without an interval had an energy that may be 0: no repeat fixes that.
         least_percent=math.inf if typical is None else reach_percent(typical),
     )
 

@@ -70,7 +70,7 @@ def load_with(engine: str, provider: str, options: LoadOptions) -> OnnxRuntimeBa
     except Exception as error:  # its exceptions have no common base beside Exception
         raise PowerlabError(f"{engine} refuses {options.model}: {_first_line(error)}") from error
     if provider not in session.get_providers():
-        raise PowerlabError(f"{engine} fell back to {session.get_providers()[0]} from {provider}; mend its set-up.")
+        raise PowerlabError(f"{engine} fell back to {session.get_providers()[0]} from {provider}; fix its set-up.")
     check_threads(engine, options.threads, session.get_session_options().intra_op_num_threads)
     return OnnxRuntimeBackend(session, model)
 

@@ -62,7 +62,7 @@ class SelfCheck:
     Attributes:
         name: what it looked at.
         passed: whether it is as it should be.
-        detail: what was found, in one sentence; where it did not pass, how to mend it.
+        detail: what was found, in one sentence; where it did not pass, how to fix it.
     """
 
     name: str

@@ -113,7 +113,7 @@ class SourceProbe:
         source: the source's name in the registry.
         availability: whether it can be read now.
         detail: one sentence on what was found.
-        remedy: what to do about it, in words a newcomer can act on; empty where there is nothing to mend.
+        remedy: what to do about it, in words a newcomer can act on; empty where there is nothing to fix.
         rails: the rails it offers.
     """
 

@@ -47,7 +47,7 @@ def check_plan(
     """Refuse a plan the device cannot carry out; arguments as of :func:`complaints`.
 
     Raises:
-        PowerlabError: the first thing that is wrong, and how to mend it.
+        PowerlabError: the first thing that is wrong, and how to fix it.
     """
     found = complaints(plan, device, capabilities, engines, invented_pass)
     if found:
@@ -61,7 +61,7 @@ def complaints(
     engines: Sequence[str] = ENGINES,
     invented_pass: bool = False,
 ) -> tuple[str, ...]:
-    """Return all that keeps a device from carrying out a plan, in sentences that say how to mend it.
+    """Return all that keeps a device from carrying out a plan, in sentences that say how to fix it.
 
     Where a list is empty or a number is too large to reckon with, that alone is said.
 

@@ -51,8 +51,8 @@ def check_word(text: str, what: str) -> str:
     """Return a key, a value or a name as it is; raises PowerlabError where it is none."""
     if _WORD.fullmatch(text) is None:
         raise PowerlabError(
-            f"{text!r} is not a valid {what}; write 1 to {LONGEST} letters, digits, '-', '_' or '.', the first and the last of "
-            "them a letter or a digit."
+            f"{text!r} is not a valid {what}; write 1 to {LONGEST} letters, digits, '-', '_' or '.', beginning and "
+            "ending with a letter or digit."
         )
     return text
 

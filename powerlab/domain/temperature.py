@@ -45,7 +45,7 @@ class TemperatureLimits:
         )
 
     def complaints(self) -> Iterator[str]:
-        """Yield what is wrong with limits that somebody gave together, in sentences that say how to mend it."""
+        """Yield what is wrong with limits that somebody gave together, in sentences that say how to fix it."""
         for title, celsius in (("highest temperature", self.max_c), ("temperature to begin below", self.start_below_c)):
             if celsius is not None and not (math.isfinite(celsius) and LOWEST_C <= celsius <= HIGHEST_C):
                 yield f"the {title} is {celsius:g} °C; give one from {LOWEST_C:g} to {HIGHEST_C:g} °C, or none."

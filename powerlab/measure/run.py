@@ -147,7 +147,7 @@ def measure_run(request: RunRequest) -> Measured:
     Raises:
         WorkerError: the worker died, hung or answered with garbage.
         TooHotError: the device passed the plan's highest temperature, or nobody could watch it.
-        PowerlabError: the model or the device refused, for a reason the user can mend.
+        PowerlabError: the model or the device refused, for a reason the user can fix.
     """
     started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
     recorded = _record(request)

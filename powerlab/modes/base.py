@@ -42,7 +42,7 @@ class Knob(Protocol):
         name: unique in the registry.
         meaning: what it sets, in one line for a newcomer.
         forms: names of modes it understands beyond those it lists.
-        grants: what the privileged helper may do for this knob.
+        permissions: what the privileged helper may do for this knob.
     """
 
     name: str

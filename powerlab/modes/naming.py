@@ -42,7 +42,7 @@ def find_mode(sysroot: Sysroot, knobs: Sequence[Knob], name: str) -> PowerMode |
     except PowerlabError as error:
         mode, reason = None, str(error)
     if mode is None:
-        raise PowerlabError(f"mend {OWN_MODES}: it says {name} = {text!r}, which this device cannot do: {reason}")
+        raise PowerlabError(f"fix {OWN_MODES}: it says {name} = {text!r}, which this device cannot do: {reason}")
     return mode
 
 
@@ -63,7 +63,7 @@ def listed_own_modes(sysroot: Sysroot, knobs: Sequence[Knob]) -> tuple[tuple[Pow
             problems.append(str(error))
             continue
         if mode is None:
-            problems.append(f"mend {OWN_MODES}: the device has a mode {name} without it; give yours another name.")
+            problems.append(f"fix {OWN_MODES}: the device has a mode {name} without it; give yours another name.")
         else:
             modes.append(mode)
     return tuple(modes), tuple(problems)
@@ -106,7 +106,7 @@ def own_modes(sysroot: Sysroot) -> Mapping[str, str]:
     except OSError as error:
         raise PowerlabError(f"{OWN_MODES} cannot be read ({error.strerror}); make it readable or remove it.") from None
     except tomllib.TOMLDecodeError as error:
-        raise PowerlabError(f"{OWN_MODES} is not valid TOML ({error}); mend it or remove it.") from None
+        raise PowerlabError(f"{OWN_MODES} is not valid TOML ({error}); fix it or remove it.") from None
     modes = document.get("modes", {})
     if not isinstance(modes, dict) or not all(isinstance(text, str) for text in modes.values()):
         raise PowerlabError(f'{OWN_MODES} needs a table [modes] of lines like  quiet = "cores=2+epp=power".')

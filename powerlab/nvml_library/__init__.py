@@ -1,6 +1,6 @@
 """NVIDIA's management library (NVML) of a system root: the host's own, or the one that lies in a tree.
 
-    with session(sysroot) as library:            # or NvmlUnavailableError: what is missing, and how to mend it
+    with session(sysroot) as library:            # or NvmlUnavailableError: what is missing, and how to fix it
         library.ask("nvmlDeviceGetPowerUsage", library.device(0))
 
 The power source, the knob and the watch share it. Calls go through the package ``nvidia-ml-py``. Its module ``pynvml``

@@ -18,7 +18,7 @@ from access_world import World, access_world, bearer
 from powerlab.protocol.access import Role
 from powerlab.store import open_store
 from powerlab_api.app import create_app
-from powerlab_api.roles import Needs, check_needs
+from powerlab_api.roles import Requires, check_roles
 from powerlab_api.settings import Settings
 
 OPENAPI = json.loads((Path(__file__).parents[2] / "api" / "openapi.json").read_text(encoding="utf-8"))
@@ -175,7 +175,7 @@ def test_on_loopback_everybody_is_an_admin_but_nobody_an_agent(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("said", "refused"), [([], True), ([Needs.viewer], False), ([Needs.viewer, Needs.nobody], True)]
+    ("said", "refused"), [([], True), ([Requires.viewer], False), ([Requires.viewer, Requires.nobody], True)]
 )
 def test_a_route_that_does_not_say_what_it_needs_is_not_served(said: list[Any], refused: bool) -> None:
     router = APIRouter()
@@ -185,7 +185,7 @@ def test_a_route_that_does_not_say_what_it_needs_is_not_served(said: list[Any], 
         """Tell."""
 
     if refused:
-        with pytest.raises(RuntimeError, match="/secret must have one of Needs"):
-            check_needs(router)
+        with pytest.raises(RuntimeError, match="/secret must have one of Requires"):
+            check_roles(router)
     else:
-        check_needs(router)
+        check_roles(router)

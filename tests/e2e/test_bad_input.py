@@ -1,4 +1,4 @@
-"""Whatever a user gets wrong is one sentence that says how to mend it, and exit code 2."""
+"""Whatever a user gets wrong is one sentence that says how to fix it, and exit code 2."""
 
 from __future__ import annotations
 

@@ -15,7 +15,9 @@ from powerlab.domain.workload import Workload
 from powerlab.measure.worker.simulated_work import inference_work
 
 BOARD, MODEL, THREADS = "jetson-agx-xavier", "alexnet", (1, 2, 4)
-WORDS = f"{MODEL} --board {BOARD} --modes MAXN --threads {','.join(map(str, THREADS))} --repeats 3 --database none --json"
+WORDS = (
+    f"{MODEL} --board {BOARD} --modes MAXN --threads {','.join(map(str, THREADS))} --repeats 3 --database none --json"
+)
 SHORT = "--duration 1 --warm-up 0.2 --idle 0.3"
 
 

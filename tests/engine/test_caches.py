@@ -134,9 +134,7 @@ def test_an_empty_file_changes_nothing(tmp_path):
 
 def test_a_named_file_must_be_there(tmp_path, monkeypatch):
     monkeypatch.setenv(CACHES_VARIABLE, str(tmp_path / "no.toml"))
-    with pytest.raises(
-        PowerlabError, match=r"no\.toml cannot be read \(No such file or directory\); mend it, or unset"
-    ):
+    with pytest.raises(PowerlabError, match=r"no\.toml cannot be read \(No such file or directory\); fix it, or unset"):
         find_caches()
 
 

@@ -112,7 +112,7 @@ def test_the_page_counts_every_outcome_in_its_column():
             verdict("Add", Outcome.PASSED),
             verdict("Add", Outcome.WITH_CONSTANTS),
             verdict("Add", Outcome.REFUSED, "Add node 'y' needs its input 2 to be a constant, but it is computed."),
-            verdict("Add", Outcome.REFUSED, "a/b.onnx cannot be loaded: Add node 'y' is odd; mend it."),
+            verdict("Add", Outcome.REFUSED, "a/b.onnx cannot be loaded: Add node 'y' is odd; fix it."),
             verdict("Add", Outcome.WRONG, "1 of 2 elements differ"),
             verdict("Add", Outcome.REFUSED, "no reason is told for these.", is_float32=False),
             verdict("Add", Outcome.WRONG, is_float32=False),

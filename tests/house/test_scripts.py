@@ -68,7 +68,7 @@ class TestCheckNative:
         return module
 
     def test_a_good_layout_passes(self, script: ModuleType) -> None:
-        assert script.layout(mend=False)
+        assert script.layout(fix=False)
 
     @pytest.mark.parametrize("name", ["deep/er/wrong.cpp", "wrong.hpp", "wrong.h"])
     def test_a_wrong_layout_is_found_wherever_it_lies_and_mended(
@@ -77,17 +77,17 @@ class TestCheckNative:
         wrong = tmp_path / name
         wrong.parent.mkdir(parents=True, exist_ok=True)
         wrong.write_text("int  f(){return 1 ;}\n")
-        assert not script.layout(mend=False)
+        assert not script.layout(fix=False)
         assert wrong.read_text() == "int  f(){return 1 ;}\n", "a check changes nothing"
-        assert script.layout(mend=True)
+        assert script.layout(fix=True)
         assert wrong.read_text() == "int f() { return 1; }\n"
-        assert script.layout(mend=False)
+        assert script.layout(fix=False)
 
     def test_a_bad_layout_stops_before_the_long_build(
         self, script: ModuleType, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(sys, "argv", ["check_native.py"])
-        monkeypatch.setattr(script, "layout", lambda mend: False)
+        monkeypatch.setattr(script, "layout", lambda fix: False)
         monkeypatch.setattr(script, "compiles_without_warning", lambda: pytest.fail("built all the same"))
         assert script.main() == 1
 

@@ -1,4 +1,4 @@
-"""make demo and make test: what they would run, and when the environment is made anew, mended or left alone."""
+"""make demo and make test: what they would run, and when the environment is made anew, fixed or left alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What MLPerf Power would say: each rule with its number, its figure, and what would mend it."""
+"""What MLPerf Power would say: each rule with its number, its figure, and what would fix it."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def test_a_boards_own_sensor_is_rejected_with_what_would_mend_it(board):
     assert set(rejected) == {"duration", "wall power", "analyser", "LoadGen"} | (
         {"uncertainty"} if "uncertainty" in rejected else set()
     )
-    assert all(one.mend for one in rejected.values())
+    assert all(one.remedy for one in rejected.values())
     assert rejected["duration"].figure.startswith("5.")
-    assert "--duration 600" in rejected["duration"].mend
+    assert "--duration 600" in rejected["duration"].remedy
     assert "without the carrier board" in rejected["wall power"].figure
     assert in_one_word(tuple(board.values())) is Ruling.REJECTED
 
@@ -55,7 +55,7 @@ def test_a_boards_own_sensor_is_rejected_with_what_would_mend_it(board):
 def test_what_passes_needs_no_mending(board):
     for name in ("same run", "measured", "sampling", "clocks", "phases", "gaps", "percentile", "offline"):
         assert board[name].ruling is Ruling.ACCEPTED, board[name]
-        assert board[name].mend == ""
+        assert board[name].remedy == ""
 
 
 def test_what_no_run_can_show_stays_open(board):

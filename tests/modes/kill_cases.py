@@ -20,7 +20,7 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.modes.controller import ModeController
 from powerlab.privileged.client import be_the_helper
 from powerlab.privileged.protocol import SOCKET
-from powerlab_helper.actions import Deeds
+from powerlab_helper.actions import Actions
 from powerlab_helper.listening_socket import listening, only_helper
 from powerlab_helper.server import Server
 
@@ -139,7 +139,7 @@ class Trial:
                 if countdown:
                     arm(countdown)
                 os.close(tell)
-                Server(listener, Deeds(self.sysroot), frozenset({os.getuid()})).serve()
+                Server(listener, Actions(self.sysroot), frozenset({os.getuid()})).serve()
             os._exit(0)
         os.close(tell)
         os.read(ready, 1)  # ends when the helper listens

@@ -53,7 +53,7 @@ def test_a_line_of_the_owners_that_cannot_be_used_is_told_and_hides_nothing(
     for command in (["modes"], ["doctor", "--all"]):
         assert main([*command, "--sysroot", str(board.base)]) == 0
         out = " ".join(capsys.readouterr().out.split())
-        assert "mend /etc/powerlab/modes.toml: it says quiet = 'quiet', which this device cannot do" in out
+        assert "fix /etc/powerlab/modes.toml: it says quiet = 'quiet', which this device cannot do" in out
         assert "MODE_15W" in out
         assert "calm" in out
     assert main(["modes", "--json", "--sysroot", str(board.base)]) == 0

@@ -24,7 +24,7 @@ POLICY = "/sys/devices/system/cpu/cpufreq/policy0"
 RAPL = "/sys/class/powercap/intel-rapl:0"
 MASK = "/sys/devices/17000000.gv11b/tpc_pg_mask"
 BOARDS = ["jetson-orin-nano", "jetson-nano", "laptop"]
-HOMES = {"powerlab.modes.io.files", "powerlab.modes.io.programs"}
+TRACE_STORES = {"powerlab.modes.io.files", "powerlab.modes.io.programs"}
 """Where what is noted is at home: only those who use it are watched."""
 
 
@@ -52,7 +52,7 @@ def actions(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Sysroot, str, tuple[s
 
     for name, module in list(sys.modules.items()):
         for function in ("write_value", "run_program"):
-            is_knobs = name.startswith("powerlab.modes.") and name not in HOMES
+            is_knobs = name.startswith("powerlab.modes.") and name not in TRACE_STORES
             if is_knobs and hasattr(module, function):
                 monkeypatch.setattr(module, function, noting(getattr(module, function)))
     for knob in KNOBS:

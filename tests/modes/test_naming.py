@@ -105,7 +105,7 @@ def test_the_owner_cannot_take_a_name_that_the_device_has(
     before = controller.mode(name)
     write_own_modes(board, f'[modes]\n"{name}" = "cores=2"\nquiet = "cores=2"\n')
     assert controller.own_problems() == (
-        f"mend {OWN_MODES}: the device has a mode {name} without it; give yours another name.",
+        f"fix {OWN_MODES}: the device has a mode {name} without it; give yours another name.",
     )
     assert controller.mode(name) == before
     assert [mode.name for mode in controller.modes()].count(name) <= 1

@@ -81,9 +81,7 @@ def test_a_line_of_the_owners_modes_that_cannot_be_used_is_one_of_those_things(
     sysroot.path("/etc/powerlab/modes.toml").write_text('[modes]\nquiet = "warp=9"\n')
     text = report(sysroot)
     assert "2 things could work and do not: see the end." in " ".join(text.split())
-    assert section(text, "What you can do")[-1].startswith(
-        "  power modes: mend /etc/powerlab/modes.toml: it says quiet"
-    )
+    assert section(text, "What you can do")[-1].startswith("  power modes: fix /etc/powerlab/modes.toml: it says quiet")
 
 
 def test_a_meters_total_is_not_said_to_be_a_boards_own_formula(machine: Machine) -> None:

@@ -28,7 +28,7 @@ from powerlab.privileged.protocol import (
     WriteFile,
 )
 from powerlab.sysroot import Sysroot
-from powerlab_helper.actions import Deeds
+from powerlab_helper.actions import Actions
 from powerlab_helper.allowlist import Allowed
 
 POLICY = "/sys/devices/system/cpu/cpufreq/policy0"
@@ -84,18 +84,18 @@ def thing() -> Thing:
 
 
 @pytest.fixture
-def actions(tree: Sysroot, thing: Thing) -> Deeds:
-    return Deeds(tree, Allowed(knobs=[thing]))
+def actions(tree: Sysroot, thing: Thing) -> Actions:
+    return Actions(tree, Allowed(knobs=[thing]))
 
 
-def refusal(actions: Deeds, request: Request) -> str:
+def refusal(actions: Actions, request: Request) -> str:
     reply, descriptor = actions.carry_out(request, os.getuid())
     assert isinstance(reply, Refused), reply
     assert descriptor is None
     return reply.sentence
 
 
-def test_a_listed_value_is_written(actions: Deeds) -> None:
+def test_a_listed_value_is_written(actions: Actions) -> None:
     assert actions.carry_out(WriteFile(f"{POLICY}/scaling_governor", "performance"), 0).reply == Done()
     assert actions.sysroot.read(f"{POLICY}/scaling_governor") == "performance"
 
@@ -110,7 +110,7 @@ def test_a_listed_value_is_written(actions: Deeds) -> None:
         (f"{POLICY}/scaling_max_freq", "-1", "the device's range is 800000 to 3600000"),
     ],
 )
-def test_what_is_not_listed_is_not_written(actions: Deeds, path: str, value: str, says: str) -> None:
+def test_what_is_not_listed_is_not_written(actions: Actions, path: str, value: str, says: str) -> None:
     assert says in refusal(actions, WriteFile(path, value))
     assert actions.sysroot.read("/etc/secret") == "not for agents"
     assert actions.sysroot.read(f"{POLICY}/scaling_governor") == "powersave"
@@ -118,24 +118,24 @@ def test_what_is_not_listed_is_not_written(actions: Deeds, path: str, value: str
 
 
 @pytest.mark.parametrize("value", ["800000", "3600000"])
-def test_the_ends_of_a_range_are_inside(actions: Deeds, value: str) -> None:
+def test_the_ends_of_a_range_are_inside(actions: Actions, value: str) -> None:
     assert actions.carry_out(WriteFile(f"{POLICY}/scaling_max_freq", value), 0).reply == Done()
     assert actions.sysroot.read(f"{POLICY}/scaling_max_freq") == value
 
 
-def test_a_range_that_cannot_be_read_admits_nothing(actions: Deeds) -> None:
+def test_a_range_that_cannot_be_read_admits_nothing(actions: Actions) -> None:
     actions.sysroot.path(f"{POLICY}/cpuinfo_max_freq").write_text("fast\n")
     assert "cannot be read" in refusal(actions, WriteFile(f"{POLICY}/scaling_max_freq", "900000"))
     actions.sysroot.path(f"{POLICY}/cpuinfo_max_freq").unlink()
     assert "cannot be read" in refusal(actions, WriteFile(f"{POLICY}/scaling_max_freq", "900000"))
 
 
-def test_the_device_s_own_refusal_comes_back_as_its_number(actions: Deeds) -> None:
+def test_the_device_s_own_refusal_comes_back_as_its_number(actions: Actions) -> None:
     actions.sysroot.path(f"{POLICY}/scaling_governor").unlink()
     assert actions.carry_out(WriteFile(f"{POLICY}/scaling_governor", "performance"), 0).reply == Failed(errno.ENOENT)
 
 
-def test_a_sensor_comes_as_an_open_file_that_cannot_be_written(actions: Deeds) -> None:
+def test_a_sensor_comes_as_an_open_file_that_cannot_be_written(actions: Actions) -> None:
     reply, descriptor = actions.carry_out(OpenFile("/sys/class/powercap/intel-rapl:0/energy_uj"), 0)
     assert reply == Done()
     assert descriptor is not None
@@ -145,7 +145,7 @@ def test_a_sensor_comes_as_an_open_file_that_cannot_be_written(actions: Deeds) -
     os.close(descriptor)
 
 
-def test_a_knob_s_own_file_may_be_opened_too(actions: Deeds) -> None:
+def test_a_knob_s_own_file_may_be_opened_too(actions: Actions) -> None:
     """Some lie in debugfs, where nobody but root can read what they are to be put back to."""
     _, descriptor = actions.carry_out(OpenFile(f"{POLICY}/scaling_governor"), 0)
     assert descriptor is not None
@@ -153,21 +153,21 @@ def test_a_knob_s_own_file_may_be_opened_too(actions: Deeds) -> None:
     assert "does not open '/etc/secret'" in refusal(actions, OpenFile("/etc/secret"))
 
 
-def tool(actions: Deeds, text: str) -> None:
+def tool(actions: Actions, text: str) -> None:
     program = actions.sysroot.path("/usr/sbin/tool")
     program.parent.mkdir(parents=True)
     program.write_text(f"#!{sys.executable} -IS\n{text}")
     program.chmod(0o755)
 
 
-def test_a_listed_program_runs_and_what_it_prints_comes_back(actions: Deeds, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_listed_program_runs_and_what_it_prints_comes_back(actions: Actions, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LD_PRELOAD_LOOKALIKE", "x")
     tool(actions, "import os, sys\nprint(sys.argv[1:], sorted(os.environ), sys.stdin.read())\nsys.exit(3)\n")
     reply = actions.carry_out(RunProgram("/usr/sbin/tool", ("-m", "2")), 0).reply
     assert reply == Done("['-m', '2'] ['LC_ALL', 'PATH'] \n")
 
 
-def test_what_a_program_prints_is_cut_to_what_a_message_holds(actions: Deeds) -> None:
+def test_what_a_program_prints_is_cut_to_what_a_message_holds(actions: Actions) -> None:
     tool(actions, "print('\\0' * 1_000_000, 'the end', sep='')")
     reply = actions.carry_out(RunProgram("/usr/sbin/tool", ("-m", "2")), 0).reply
     assert isinstance(reply, Done)
@@ -175,7 +175,7 @@ def test_what_a_program_prints_is_cut_to_what_a_message_holds(actions: Deeds) ->
     assert reply.text.endswith("the end\n")
 
 
-def test_other_programs_and_arguments_are_not_run(actions: Deeds) -> None:
+def test_other_programs_and_arguments_are_not_run(actions: Actions) -> None:
     tool(actions, "open('/proc/self/cwd/ran', 'w')")
     for program, arguments in [
         ("/usr/sbin/tool", ("-m", "22")),
@@ -188,7 +188,7 @@ def test_other_programs_and_arguments_are_not_run(actions: Deeds) -> None:
     assert "not a plain path" in refusal(actions, RunProgram("/usr/sbin/tool", ("--store", "/run/../etc/x")))
 
 
-def test_a_program_is_given_no_file_that_others_can_write(actions: Deeds) -> None:
+def test_a_program_is_given_no_file_that_others_can_write(actions: Actions) -> None:
     tool(actions, "import sys; print(sys.argv[2])")
     store = actions.sysroot.path("/run/powerlab/store")
     store.parent.mkdir()
@@ -201,11 +201,11 @@ def test_a_program_is_given_no_file_that_others_can_write(actions: Deeds) -> Non
     )
 
 
-def test_a_program_that_is_not_there_is_told_by_its_number(actions: Deeds) -> None:
+def test_a_program_that_is_not_there_is_told_by_its_number(actions: Actions) -> None:
     assert actions.carry_out(RunProgram("/usr/sbin/tool", ("-m", "2")), 0).reply == Failed(errno.ENOENT)
 
 
-def test_a_listed_setting_is_made_by_the_knob(actions: Deeds, thing: Thing) -> None:
+def test_a_listed_setting_is_made_by_the_knob(actions: Actions, thing: Thing) -> None:
     assert actions.carry_out(MakeSetting("thing", "lock", "on"), 0).reply == Done()
     assert thing.written == [Setting(knob="thing", target="lock", value="on")]
     assert refusal(actions, MakeSetting("thing", "lock", "off")) == "the thing cannot be switched off."
@@ -213,7 +213,7 @@ def test_a_listed_setting_is_made_by_the_knob(actions: Deeds, thing: Thing) -> N
         assert "not on its list" in refusal(actions, request)
 
 
-def test_a_listed_register_is_read(actions: Deeds) -> None:
+def test_a_listed_register_is_read(actions: Actions) -> None:
     device = actions.sysroot.path("/dev/cpu/3/msr")
     device.parent.mkdir(parents=True)
     device.write_bytes(bytes(0x64F) + (0x12345678_9ABCDEF0).to_bytes(8, "little"))
@@ -223,7 +223,7 @@ def test_a_listed_register_is_read(actions: Deeds) -> None:
         assert "not on its list" in refusal(actions, request)
 
 
-def test_a_user_may_move_own_processes_into_the_group_and_no_others(actions: Deeds) -> None:
+def test_a_user_may_move_own_processes_into_the_group_and_no_others(actions: Actions) -> None:
     members = actions.sysroot.path("/sys/fs/cgroup/powerlab/cgroup.procs")
     members.parent.mkdir(parents=True)
     members.write_text("")
@@ -236,7 +236,7 @@ def test_a_user_may_move_own_processes_into_the_group_and_no_others(actions: Dee
     assert actions.carry_out(WriteFile(request.path, "4712"), os.getuid() + 1).reply == Failed(errno.ENOENT)
 
 
-def test_a_question_is_answered_without_doing_anything(actions: Deeds, thing: Thing) -> None:
+def test_a_question_is_answered_without_doing_anything(actions: Actions, thing: Thing) -> None:
     tool(actions, "raise SystemExit")
     for question in (
         May("write", f"{POLICY}/scaling_governor"),
@@ -261,6 +261,6 @@ def test_a_question_is_answered_without_doing_anything(actions: Deeds, thing: Th
     )
 )
 def test_nothing_a_request_may_hold_makes_the_helper_fail(request: Request) -> None:
-    reply, descriptor = Deeds(Sysroot(Path("/nonexistent")), Allowed(knobs=[Thing()])).carry_out(request, 1)
+    reply, descriptor = Actions(Sysroot(Path("/nonexistent")), Allowed(knobs=[Thing()])).carry_out(request, 1)
     assert isinstance(reply, Refused | Failed)
     assert descriptor is None

@@ -10,7 +10,7 @@ from powerlab.boards.simulator.reboot import reboot_requested
 from powerlab.boards.simulator.tree import create_tree
 from powerlab.privileged.protocol import Done, May, Reboot, Refused, RunProgram
 from powerlab.sysroot import Sysroot
-from powerlab_helper.actions import Deeds
+from powerlab_helper.actions import Actions
 from powerlab_helper.allowlist import Allowed
 
 NVPMODEL = "/usr/sbin/nvpmodel"
@@ -24,21 +24,21 @@ def board(tmp_path: Path) -> Sysroot:
 
 
 def test_without_its_owner_s_leave_it_never_reboots(board: Sysroot) -> None:
-    reply = Deeds(board, Allowed()).carry_out(INTO_10W, 0).reply
+    reply = Actions(board, Allowed()).carry_out(INTO_10W, 0).reply
     assert isinstance(reply, Refused)
     assert "start it with --allow-reboot" in reply.sentence
     assert not reboot_requested(board)
 
 
 def test_running_the_program_is_still_no_reboot(board: Sysroot) -> None:
-    reply = Deeds(board, Allowed(reboots=True)).carry_out(RunProgram(NVPMODEL, ("-m", "1")), 0).reply
+    reply = Actions(board, Allowed(reboots=True)).carry_out(RunProgram(NVPMODEL, ("-m", "1")), 0).reply
     assert isinstance(reply, Done)
     assert "no request for power mode" in reply.text
     assert not reboot_requested(board)
 
 
 def test_with_leave_it_answers_yes(board: Sysroot) -> None:
-    reply = Deeds(board, Allowed(reboots=True)).carry_out(INTO_10W, 0).reply
+    reply = Actions(board, Allowed(reboots=True)).carry_out(INTO_10W, 0).reply
     assert isinstance(reply, Done)
     assert reboot_requested(board)
 
@@ -53,7 +53,7 @@ def test_with_leave_it_answers_yes(board: Sysroot) -> None:
     ],
 )
 def test_it_reboots_with_nothing_else(board: Sysroot, request_: Reboot) -> None:
-    reply = Deeds(board, Allowed(reboots=True)).carry_out(request_, 0).reply
+    reply = Actions(board, Allowed(reboots=True)).carry_out(request_, 0).reply
     assert isinstance(reply, Refused)
     assert "that is not on its list" in reply.sentence
 
@@ -61,4 +61,4 @@ def test_it_reboots_with_nothing_else(board: Sysroot, request_: Reboot) -> None:
 def test_a_grant_to_reboot_is_none_to_run(board: Sysroot) -> None:
     allowed = Allowed(reboots=True)
     assert allowed.may_run_with(NVPMODEL, ("-m", "1"))
-    assert isinstance(Deeds(board, allowed).carry_out(May("run", "/sbin/reboot"), 0).reply, Refused)
+    assert isinstance(Actions(board, allowed).carry_out(May("run", "/sbin/reboot"), 0).reply, Refused)

@@ -1,4 +1,4 @@
-"""What a device cannot carry out is refused in one sentence that says how to mend it."""
+"""What a device cannot carry out is refused in one sentence that says how to fix it."""
 
 from __future__ import annotations
 

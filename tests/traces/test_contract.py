@@ -1,4 +1,4 @@
-"""What every home of traces does, whoever answers questions about them."""
+"""What every trace store does, whoever answers questions about them."""
 
 from __future__ import annotations
 

@@ -13,13 +13,13 @@ from powerlab.store.reads.audit_log import EventFilter
 from powerlab.store.reads.audit_log import list_events as events_of
 from powerlab_api.cursor import from_counted_cursor, to_cursor
 from powerlab_api.dependencies import Cursor, Limit, ReadSession
-from powerlab_api.roles import Needs
+from powerlab_api.roles import Requires
 
 router = APIRouter(prefix="/audit-events", tags=["audit events"])
 Moment = Annotated[AwareDatetime | None, Query(description="with its zone, as RFC 3339 writes it")]
 
 
-@router.get("", dependencies=[Needs.admin])
+@router.get("", dependencies=[Requires.admin])
 def list_events(
     session: ReadSession,
     *,

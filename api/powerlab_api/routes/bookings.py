@@ -12,20 +12,20 @@ from powerlab.store.reads.bookings import BookingFilter, list_bookings
 from powerlab.store.writes.bookings import book, unbook
 from powerlab_api.dependencies import Cursor, Limit, ReadSession, StoreDep
 from powerlab_api.paging import cut, place_of
-from powerlab_api.roles import Caller, Needs, Submitter
+from powerlab_api.roles import Caller, Requires, Submitter
 from powerlab_api.run_filters import Moment
 
 router = APIRouter(prefix="/bookings", tags=["bookings"])
 
 
-@router.post("", status_code=status.HTTP_201_CREATED, dependencies=[Needs.operator])
+@router.post("", status_code=status.HTTP_201_CREATED, dependencies=[Requires.operator])
 def post_booking(store: StoreDep, submitter: Submitter, request: BookingRequest) -> BookingRecord:
     """Reserve a device for somebody's sweeps, or keep all sweeps from it while it is maintained."""
     with store.write() as session:
         return book(session, request, submitter, store.clock())
 
 
-@router.get("", dependencies=[Needs.viewer])
+@router.get("", dependencies=[Requires.viewer])
 def read_bookings(
     session: ReadSession,
     *,
@@ -47,7 +47,7 @@ def read_bookings(
     return BookingPage(items=items, next_cursor=more)
 
 
-@router.delete("/{booking_id}", status_code=status.HTTP_204_NO_CONTENT, dependencies=[Needs.operator])
+@router.delete("/{booking_id}", status_code=status.HTTP_204_NO_CONTENT, dependencies=[Requires.operator])
 def delete_booking(store: StoreDep, caller: Caller, booking_id: int) -> None:
     """Remove a booking; a reservation by its holder, whoever made it, or an admin."""
     with store.write() as session:

@@ -11,7 +11,7 @@ from powerlab.store.reads.previews import preview
 from powerlab.store.writes.campaigns import submit_campaign, sweep_requests
 from powerlab_api.dependencies import ReadSession, StoreDep
 from powerlab_api.examples import CampaignBody
-from powerlab_api.roles import Needs, Submitter
+from powerlab_api.roles import Requires, Submitter
 from powerlab_api.routes.sweeps import IdempotencyKey
 
 router = APIRouter(prefix="/campaigns", tags=["sweeps"])
@@ -20,7 +20,7 @@ router = APIRouter(prefix="/campaigns", tags=["sweeps"])
 @router.post(
     "",
     status_code=status.HTTP_201_CREATED,
-    dependencies=[Needs.operator],
+    dependencies=[Requires.operator],
     responses={200: {"description": "there already, under this Idempotency-Key", "model": CampaignRecord}},
 )
 def post_campaign(
@@ -39,13 +39,13 @@ def post_campaign(
         return campaign(session, campaign_id)
 
 
-@router.post("/preview", dependencies=[Needs.viewer])
+@router.post("/preview", dependencies=[Requires.viewer])
 def preview_campaign(store: StoreDep, session: ReadSession, request: CampaignBody) -> tuple[SweepPreview, ...]:
     """Say what each sweep of a campaign would be; nothing is stored."""
     return tuple(preview(session, one, store.clock()) for one in sweep_requests(session, request))
 
 
-@router.get("/{campaign_id}", dependencies=[Needs.viewer])
+@router.get("/{campaign_id}", dependencies=[Requires.viewer])
 def read_campaign(session: ReadSession, campaign_id: str) -> CampaignRecord:
     """Return one campaign with its sweeps."""
     return campaign(session, campaign_id)

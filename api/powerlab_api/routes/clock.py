@@ -7,12 +7,12 @@ import time
 from fastapi import APIRouter
 
 from powerlab.protocol.messages import ServerTime
-from powerlab_api.roles import Needs
+from powerlab_api.roles import Requires
 
 router = APIRouter(tags=["health"])
 
 
-@router.get("/time", dependencies=[Needs.nobody])
+@router.get("/time", dependencies=[Requires.nobody])
 async def read_time() -> ServerTime:
     """Tell when the question came and when the answer goes (RFC 5905, section 8).
 

@@ -16,13 +16,13 @@ from powerlab.store.reads.selection import expanded
 from powerlab_api.dependencies import Cursor, Limit, ReadSession
 from powerlab_api.paging import cut, place_of
 from powerlab_api.responses import written
-from powerlab_api.roles import Needs
+from powerlab_api.roles import Requires
 from powerlab_api.run_filters import Moment
 
 router = APIRouter(prefix="/devices", tags=["devices"])
 
 
-@router.get("", dependencies=[Needs.viewer], response_model=DevicePage)
+@router.get("", dependencies=[Requires.viewer], response_model=DevicePage)
 def list_devices(
     session: ReadSession,
     *,
@@ -49,19 +49,19 @@ def list_devices(
     return written(DevicePage(items=items, next_cursor=more))
 
 
-@router.get("/{device_id}", dependencies=[Needs.viewer])
+@router.get("/{device_id}", dependencies=[Requires.viewer])
 def read_device(session: ReadSession, device_id: str) -> DeviceRecord:
     """Return one device with its capabilities."""
     return queries.device(session, device_id)
 
 
-@router.get("/{device_id}/capabilities", dependencies=[Needs.viewer])
+@router.get("/{device_id}/capabilities", dependencies=[Requires.viewer])
 def read_capabilities(session: ReadSession, device_id: str) -> Capabilities:
     """Return what a device can measure and be set to."""
     return queries.device(session, device_id).capabilities
 
 
-@router.get("/{device_id}/modes", dependencies=[Needs.viewer])
+@router.get("/{device_id}/modes", dependencies=[Requires.viewer])
 def list_modes(session: ReadSession, device_id: str) -> tuple[PowerMode, ...]:
     """Return the power modes that a sweep of this device may name."""
     return queries.device(session, device_id).capabilities.modes

@@ -12,7 +12,7 @@ from powerlab.store.reads.events import EventFilter, newest_event
 from powerlab_api.dependencies import ReadSession, StoreDep
 from powerlab_api.event_stream import EventStream, Streams, stream
 from powerlab_api.problems import problem
-from powerlab_api.roles import Needs
+from powerlab_api.roles import Requires
 
 router = APIRouter(prefix="/events", tags=["events"])
 
@@ -25,7 +25,7 @@ _ONE_EVENT = {"type": "object", "required": ["data", "id"], "properties": {"id":
 
 @router.get(
     "",
-    dependencies=[Needs.viewer],
+    dependencies=[Requires.viewer],
     response_class=EventStream,
     responses={200: {"description": "server-sent events", "content": {MEDIA_TYPE: {"schema": _ONE_EVENT}}}},
 )

@@ -16,7 +16,7 @@ from powerlab.store.reads import queries
 from powerlab.store.reads.filters import RunFilter
 from powerlab.store.reads.trace_stream import chosen_run, stream_chunks
 from powerlab_api.dependencies import ReadSession, StoreDep
-from powerlab_api.roles import Needs
+from powerlab_api.roles import Requires
 
 router = APIRouter(prefix="/exports", tags=["exports"])
 
@@ -37,7 +37,7 @@ _MEDIA_TYPES = {
 }
 
 
-@router.get("/runs", dependencies=[Needs.viewer], response_class=StreamingResponse)
+@router.get("/runs", dependencies=[Requires.viewer], response_class=StreamingResponse)
 def export_runs(
     store: StoreDep,
     session: ReadSession,
@@ -55,7 +55,7 @@ def export_runs(
     return _attachment(_runs(store, wish, format), "runs", format)
 
 
-@router.get("/traces", dependencies=[Needs.viewer], response_class=StreamingResponse)
+@router.get("/traces", dependencies=[Requires.viewer], response_class=StreamingResponse)
 def export_traces(
     store: StoreDep,
     session: ReadSession,

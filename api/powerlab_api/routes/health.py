@@ -10,7 +10,7 @@ from sqlalchemy import text
 from powerlab import __version__
 from powerlab.protocol import PROTOCOL_VERSION
 from powerlab_api.dependencies import ReadSession
-from powerlab_api.roles import Needs
+from powerlab_api.roles import Requires
 
 router = APIRouter(tags=["health"])
 
@@ -24,7 +24,7 @@ class Health:
     protocol: int
 
 
-@router.get("/health", dependencies=[Needs.nobody])
+@router.get("/health", dependencies=[Requires.nobody])
 def read_health(session: ReadSession) -> Health:
     """Answer if the database does."""
     session.execute(text("SELECT 1"))

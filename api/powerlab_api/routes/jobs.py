@@ -18,7 +18,7 @@ from powerlab_api.cursor import from_cursor
 from powerlab_api.dependencies import Cursor, JobWatchDep, Limit, ReadSession, SettingsDep, StoreDep
 from powerlab_api.job_watch import LOOK_EVERY_S
 from powerlab_api.paging import cut
-from powerlab_api.roles import AgentDevice, Needs
+from powerlab_api.roles import AgentDevice, Requires
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
 
@@ -26,7 +26,7 @@ _LONGEST_PAUSE_S = 5.0
 """How much later a job may begin than a booking of its device ends."""
 
 
-@router.get("", dependencies=[Needs.viewer])
+@router.get("", dependencies=[Requires.viewer])
 def read_queue(
     session: ReadSession,
     *,
@@ -50,13 +50,13 @@ def read_queue(
     return JobPage(items=items, next_cursor=more)
 
 
-@router.get("/{job_id}", dependencies=[Needs.viewer])
+@router.get("/{job_id}", dependencies=[Requires.viewer])
 def read_job(session: ReadSession, job_id: str) -> JobRecord:
     """Return one job."""
     return job(session, job_id)
 
 
-@router.post("/lease", dependencies=[Needs.agent])
+@router.post("/lease", dependencies=[Requires.agent])
 async def lease_job(  # noqa: PLR0917 - what FastAPI fills in
     http: Request,
     store: StoreDep,
@@ -104,7 +104,7 @@ async def _disconnected(request: Request) -> None:
         pass
 
 
-@router.post("/{job_id}/heartbeat", dependencies=[Needs.agent])
+@router.post("/{job_id}/heartbeat", dependencies=[Requires.agent])
 def hold_job(store: StoreDep, settings: SettingsDep, device_id: AgentDevice, job_id: str, beat: Beat) -> JobStanding:
     """Hold a job for another lease, say what its device waits for, and learn whether it is still wanted.
 
@@ -124,7 +124,7 @@ def hold_job(store: StoreDep, settings: SettingsDep, device_id: AgentDevice, job
         return JobStanding(state=state)
 
 
-@router.post("/{job_id}/reboot", dependencies=[Needs.agent])
+@router.post("/{job_id}/reboot", dependencies=[Requires.agent])
 def announce_reboot(store: StoreDep, device_id: AgentDevice, job_id: str, notice: RebootNotice) -> JobStanding:
     """Hold a job while its device reboots into a power mode of the sweep, for half an hour at most.
 
@@ -134,14 +134,14 @@ def announce_reboot(store: StoreDep, device_id: AgentDevice, job_id: str, notice
         return JobStanding(state=jobs.announce_reboot(session, device_id, job_id, notice, store.clock()))
 
 
-@router.post("/{job_id}/release", dependencies=[Needs.agent])
+@router.post("/{job_id}/release", dependencies=[Requires.agent])
 def release_job(store: StoreDep, device_id: AgentDevice, job_id: str, fence: Fence) -> JobStanding:
     """Let go of a job that is not finished; the answer says what became of it."""
     with store.write() as session:
         return JobStanding(state=jobs.release(session, device_id, job_id, fence.fencing_token, store.clock()))
 
 
-@router.post("/{job_id}/finish", dependencies=[Needs.agent], status_code=status.HTTP_204_NO_CONTENT)
+@router.post("/{job_id}/finish", dependencies=[Requires.agent], status_code=status.HTTP_204_NO_CONTENT)
 def finish_job(store: StoreDep, device_id: AgentDevice, job_id: str, message: Finish) -> None:
     """End a job."""
     with store.write() as session:

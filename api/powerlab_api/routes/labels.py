@@ -11,12 +11,12 @@ from powerlab.store.reads import queries, selection
 from powerlab.store.writes import labels
 from powerlab_api.dependencies import Cursor, Limit, ReadSession, StoreDep
 from powerlab_api.paging import cut, place_of
-from powerlab_api.roles import Needs, Submitter
+from powerlab_api.roles import Requires, Submitter
 
 router = APIRouter(tags=["labels"])
 
 
-@router.put("/devices/{device_id}/labels/{key}", dependencies=[Needs.operator])
+@router.put("/devices/{device_id}/labels/{key}", dependencies=[Requires.operator])
 def put_label(store: StoreDep, submitter: Submitter, device_id: str, key: str, wanted: LabelValue) -> DeviceRecord:
     """Give a device a label, in place of one with the same key."""
     with store.write() as session:
@@ -26,7 +26,7 @@ def put_label(store: StoreDep, submitter: Submitter, device_id: str, key: str, w
 
 
 @router.delete(
-    "/devices/{device_id}/labels/{key}", status_code=status.HTTP_204_NO_CONTENT, dependencies=[Needs.operator]
+    "/devices/{device_id}/labels/{key}", status_code=status.HTTP_204_NO_CONTENT, dependencies=[Requires.operator]
 )
 def delete_label(store: StoreDep, submitter: Submitter, device_id: str, key: str) -> None:
     """Take a label from a device."""
@@ -34,7 +34,7 @@ def delete_label(store: StoreDep, submitter: Submitter, device_id: str, key: str
         labels.remove_label(session, device_id, key, submitter, store.clock())
 
 
-@router.get("/groups", dependencies=[Needs.viewer])
+@router.get("/groups", dependencies=[Requires.viewer])
 def list_groups(session: ReadSession, *, limit: Limit = 100, cursor: Cursor = None) -> GroupPage:
     """Return groups in the order of their names."""
     found = selection.list_groups(session, limit=limit + 1, after=place_of(cursor, str))
@@ -42,13 +42,13 @@ def list_groups(session: ReadSession, *, limit: Limit = 100, cursor: Cursor = No
     return GroupPage(items=items, next_cursor=more)
 
 
-@router.get("/groups/{name}", dependencies=[Needs.viewer])
+@router.get("/groups/{name}", dependencies=[Requires.viewer])
 def read_group(session: ReadSession, name: str) -> Group:
     """Return one group; ``GET /devices?group=NAME`` lists its devices."""
     return selection.group(session, name)
 
 
-@router.put("/groups/{name}", dependencies=[Needs.operator])
+@router.put("/groups/{name}", dependencies=[Requires.operator])
 def put_group(store: StoreDep, submitter: Submitter, name: str, selector: Selector) -> Group:
     """Name a selector, in place of what had the name before."""
     with store.write() as session:
@@ -57,7 +57,7 @@ def put_group(store: StoreDep, submitter: Submitter, name: str, selector: Select
         return selection.group(session, name)
 
 
-@router.delete("/groups/{name}", status_code=status.HTTP_204_NO_CONTENT, dependencies=[Needs.operator])
+@router.delete("/groups/{name}", status_code=status.HTTP_204_NO_CONTENT, dependencies=[Requires.operator])
 def delete_group(store: StoreDep, submitter: Submitter, name: str) -> None:
     """Forget a group; its devices stay as they are."""
     with store.write() as session:

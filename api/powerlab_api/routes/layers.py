@@ -10,12 +10,12 @@ from powerlab.store.reads.layers import layer_profile, list_layer_profiles
 from powerlab_api.cursor import from_cursor, to_cursor
 from powerlab_api.dependencies import Cursor, Limit, ReadSession
 from powerlab_api.responses import written
-from powerlab_api.roles import Needs
+from powerlab_api.roles import Requires
 
 router = APIRouter(prefix="/layers", tags=["layers"])
 
 
-@router.get("", dependencies=[Needs.viewer], response_model=LayerProfilePage)
+@router.get("", dependencies=[Requires.viewer], response_model=LayerProfilePage)
 def list_layers(
     session: ReadSession, *, device_id: str | None = None, limit: Limit = 20, cursor: Cursor = None
 ) -> Response:
@@ -26,7 +26,7 @@ def list_layers(
     return written(LayerProfilePage(items=tuple(profile for _, profile in items), next_cursor=more))
 
 
-@router.get("/{profile_id}", dependencies=[Needs.viewer])
+@router.get("/{profile_id}", dependencies=[Requires.viewer])
 def read_layers(session: ReadSession, profile_id: str) -> LayerProfile:
     """Return one layer profile."""
     return layer_profile(session, profile_id)

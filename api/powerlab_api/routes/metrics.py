@@ -5,12 +5,12 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 
 from powerlab_api.metrics import Metrics
-from powerlab_api.roles import Needs
+from powerlab_api.roles import Requires
 
 router = APIRouter(include_in_schema=False)
 
 
-@router.get("/metrics", dependencies=[Needs.viewer])
+@router.get("/metrics", dependencies=[Requires.viewer])
 def read_metrics(request: Request) -> Response:
     """Answer with OpenMetrics 1.0 where the request accepts it, else with Prometheus' own older format.
 

@@ -16,7 +16,7 @@ from powerlab.store.reads.models import model_row, to_model
 from powerlab.store.writes.model_verification import finish_upload
 from powerlab.store.writes.models import append, begin_upload
 from powerlab_api.dependencies import ReadSession, SettingsDep, StoreDep
-from powerlab_api.roles import Caller, Needs
+from powerlab_api.roles import Caller, Requires
 
 router = APIRouter(prefix="/models", tags=["models"])
 
@@ -32,7 +32,7 @@ RawBody = Annotated[bytes, Depends(_raw)]
 
 @router.put(
     "/{sha256}",
-    dependencies=[Needs.operator],
+    dependencies=[Requires.operator],
     responses={201: {"description": "announced", "model": ModelRecord}, 200: {"description": "known before"}},
 )
 def announce_model(
@@ -48,7 +48,7 @@ def announce_model(
     return record
 
 
-@router.head("/{sha256}", dependencies=[Needs.operator], status_code=status.HTTP_204_NO_CONTENT)
+@router.head("/{sha256}", dependencies=[Requires.operator], status_code=status.HTTP_204_NO_CONTENT)
 def ask_offset(store: StoreDep, session: ReadSession, settings: SettingsDep, sha256: str, response: Response) -> None:
     """Say in headers where an upload goes on."""
     _say(response, to_model(model_row(session, sha256, store.clock()), settings.max_body_bytes))
@@ -56,7 +56,7 @@ def ask_offset(store: StoreDep, session: ReadSession, settings: SettingsDep, sha
 
 @router.patch(
     "/{sha256}",
-    dependencies=[Needs.operator],
+    dependencies=[Requires.operator],
     openapi_extra={
         "requestBody": {"content": {PART_TYPE: {"schema": {"type": "string", "format": "binary"}}}, "required": True}
     },

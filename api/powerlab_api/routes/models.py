@@ -14,7 +14,7 @@ from powerlab_api.dependencies import Cursor, Limit, ReadSession, SettingsDep, S
 from powerlab_api.etags import matches
 from powerlab_api.problems import problem
 from powerlab_api.ranges import byte_range
-from powerlab_api.roles import Caller, Needs
+from powerlab_api.roles import Caller, Requires
 
 router = APIRouter(prefix="/models", tags=["models"])
 
@@ -22,7 +22,7 @@ MEDIA_TYPE = "application/octet-stream"
 _WHOLE = {"content": {MEDIA_TYPE: {"schema": {"type": "string", "format": "binary"}}}}
 
 
-@router.get("", dependencies=[Needs.viewer])
+@router.get("", dependencies=[Requires.viewer])
 def list_stored_models(
     session: ReadSession,
     settings: SettingsDep,
@@ -40,7 +40,7 @@ def list_stored_models(
     return ModelPage(items=items, next_cursor=more)
 
 
-@router.get("/{sha256}", dependencies=[Needs.viewer_or_agent])
+@router.get("/{sha256}", dependencies=[Requires.viewer_or_agent])
 def read_model(
     store: StoreDep, session: ReadSession, settings: SettingsDep, caller: Caller, sha256: str
 ) -> ModelRecord:
@@ -53,7 +53,7 @@ def read_model(
 
 @router.get(
     "/{sha256}/content",
-    dependencies=[Needs.viewer_or_agent],
+    dependencies=[Requires.viewer_or_agent],
     response_class=StreamingResponse,
     responses={
         200: {"description": "the whole file", **_WHOLE},

@@ -15,13 +15,13 @@ from powerlab_api.cursor import from_cursor
 from powerlab_api.dependencies import Cursor, Limit, ReadSession
 from powerlab_api.paging import cut, place_of
 from powerlab_api.responses import written
-from powerlab_api.roles import Needs
+from powerlab_api.roles import Requires
 from powerlab_api.run_filters import RunWish
 
 router = APIRouter(tags=["points"])
 
 
-@router.get("/workloads", dependencies=[Needs.viewer])
+@router.get("/workloads", dependencies=[Requires.viewer])
 def read_workloads(
     session: ReadSession,
     *,
@@ -37,7 +37,7 @@ def read_workloads(
     return WorkloadPage(items=items, next_cursor=more)
 
 
-@router.get("/points", dependencies=[Needs.viewer], response_model=PointPage)
+@router.get("/points", dependencies=[Requires.viewer], response_model=PointPage)
 def read_points(
     session: ReadSession,
     *,
@@ -63,7 +63,7 @@ def read_points(
     return written(PointPage(items=items, next_cursor=more))
 
 
-@router.get("/metrics", dependencies=[Needs.viewer], response_model=FigurePage)
+@router.get("/metrics", dependencies=[Requires.viewer], response_model=FigurePage)
 def read_figures(
     session: ReadSession,
     runs: RunWish,

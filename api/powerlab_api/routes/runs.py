@@ -19,13 +19,13 @@ from powerlab_api.dependencies import Cursor, Limit, ReadSession, StoreDep
 from powerlab_api.etags import UNCHANGED, IfNoneMatch, fresh
 from powerlab_api.paging import cut
 from powerlab_api.responses import written
-from powerlab_api.roles import AgentDevice, Needs
+from powerlab_api.roles import AgentDevice, Requires
 from powerlab_api.run_filters import RunWish
 
 router = APIRouter(prefix="/runs", tags=["runs"])
 
 
-@router.get("", dependencies=[Needs.viewer], response_model=RunPage)
+@router.get("", dependencies=[Requires.viewer], response_model=RunPage)
 def list_runs(session: ReadSession, runs: RunWish, *, limit: Limit = 100, cursor: Cursor = None) -> Response:
     """Return runs in the order in which they arrived."""
     wish = replace(runs, limit=limit + 1, after=from_cursor(cursor))
@@ -33,7 +33,7 @@ def list_runs(session: ReadSession, runs: RunWish, *, limit: Limit = 100, cursor
     return written(RunPage(items=tuple(run for _, run in items), next_cursor=more))
 
 
-@router.get("/{run_id}", dependencies=[Needs.viewer], response_model=Run, responses=UNCHANGED)
+@router.get("/{run_id}", dependencies=[Requires.viewer], response_model=Run, responses=UNCHANGED)
 def read_run(session: ReadSession, run_id: str, if_none_match: IfNoneMatch = None) -> Response:
     """Return one run. Runs never change, so that its ETag holds for ever.
 
@@ -43,7 +43,7 @@ def read_run(session: ReadSession, run_id: str, if_none_match: IfNoneMatch = Non
     return fresh(run, if_none_match)
 
 
-@router.get("/{run_id}/audit", dependencies=[Needs.viewer])
+@router.get("/{run_id}/audit", dependencies=[Requires.viewer])
 def read_audit(session: ReadSession, run_id: str) -> Audit:
     """Work out everything a run says of itself again, from its samples, and ask MLPerf Power's rules.
 
@@ -52,7 +52,7 @@ def read_audit(session: ReadSession, run_id: str) -> Audit:
     return audit_run(session, run_id)
 
 
-@router.put("/{run_id}", dependencies=[Needs.agent])
+@router.put("/{run_id}", dependencies=[Requires.agent])
 def put_run(store: StoreDep, device_id: AgentDevice, run_id: str, upload: RunUpload, response: Response) -> Stored:
     """Store a run under its own identifier: 201 where it is new, 200 where it is there already."""
     if upload.run.id != run_id:

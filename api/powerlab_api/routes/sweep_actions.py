@@ -17,13 +17,13 @@ from powerlab.store.writes.clones import cloned
 from powerlab.store.writes.sweeps import submit_sweep
 from powerlab_api.dependencies import ReadSession, StoreDep
 from powerlab_api.examples import CloneBody, SweepBody
-from powerlab_api.roles import Needs, Submitter
+from powerlab_api.roles import Requires, Submitter
 from powerlab_api.routes.sweeps import IdempotencyKey, answer
 
 router = APIRouter(prefix="/sweeps", tags=["sweeps"])
 
 
-@router.post("/preview", dependencies=[Needs.viewer])
+@router.post("/preview", dependencies=[Requires.viewer])
 def preview_sweep(store: StoreDep, session: ReadSession, request: SweepBody) -> SweepPreview:
     """Say what a sweep would be: its points and runs, how long it takes, and all that speaks against it.
 
@@ -32,19 +32,19 @@ def preview_sweep(store: StoreDep, session: ReadSession, request: SweepBody) -> 
     return preview(session, request, store.clock())
 
 
-@router.post("/{sweep_id}/pause", dependencies=[Needs.operator])
+@router.post("/{sweep_id}/pause", dependencies=[Requires.operator])
 def pause_sweep(store: StoreDep, submitter: Submitter, sweep_id: str) -> SweepRecord:
     """Stop a sweep until it is resumed; an agent that carries it out ends the run in progress first."""
     return _changed(store, sweep_id, submitter, control.pause)
 
 
-@router.post("/{sweep_id}/resume", dependencies=[Needs.operator])
+@router.post("/{sweep_id}/resume", dependencies=[Requires.operator])
 def resume_sweep(store: StoreDep, submitter: Submitter, sweep_id: str) -> SweepRecord:
     """Let a paused sweep go on; only what is missing is measured."""
     return _changed(store, sweep_id, submitter, control.resume)
 
 
-@router.post("/{sweep_id}/cancel", dependencies=[Needs.operator])
+@router.post("/{sweep_id}/cancel", dependencies=[Requires.operator])
 def cancel_sweep(store: StoreDep, submitter: Submitter, sweep_id: str) -> SweepRecord:
     """End a sweep for good; the runs that it has, and the one in progress, stay."""
     return _changed(store, sweep_id, submitter, control.cancel)
@@ -53,7 +53,7 @@ def cancel_sweep(store: StoreDep, submitter: Submitter, sweep_id: str) -> SweepR
 @router.post(
     "/{sweep_id}/clone",
     status_code=status.HTTP_201_CREATED,
-    dependencies=[Needs.operator],
+    dependencies=[Requires.operator],
     responses={200: {"description": "there already, under this Idempotency-Key", "model": SweepRecord}},
 )
 def clone_sweep(  # noqa: PLR0917 - what FastAPI fills in

@@ -18,7 +18,7 @@ from powerlab_api.etags import UNCHANGED, IfNoneMatch, fresh
 from powerlab_api.examples import SweepBody
 from powerlab_api.paging import cut
 from powerlab_api.responses import written
-from powerlab_api.roles import Needs, Submitter
+from powerlab_api.roles import Requires, Submitter
 from powerlab_api.run_filters import Moment
 
 router = APIRouter(prefix="/sweeps", tags=["sweeps"])
@@ -33,7 +33,7 @@ IdempotencyKey = Annotated[
 @router.post(
     "",
     status_code=status.HTTP_201_CREATED,
-    dependencies=[Needs.operator],
+    dependencies=[Requires.operator],
     responses={200: {"description": "there already, under this Idempotency-Key", "model": SweepRecord}},
 )
 def post_sweep(
@@ -56,7 +56,7 @@ def post_sweep(
 
 @router.put(
     "/{sweep_id}",
-    dependencies=[Needs.operator],
+    dependencies=[Requires.operator],
     responses={201: {"description": "queued", "model": SweepRecord}},
 )
 def put_sweep(
@@ -76,7 +76,7 @@ def answer(response: Response, record: SweepRecord, *, created: bool) -> SweepRe
     return record
 
 
-@router.get("", dependencies=[Needs.viewer], response_model=SweepPage)
+@router.get("", dependencies=[Requires.viewer], response_model=SweepPage)
 def list_sweeps(
     session: ReadSession,
     *,
@@ -107,7 +107,7 @@ def list_sweeps(
 
 @router.get(
     "/{sweep_id}",
-    dependencies=[Needs.viewer],
+    dependencies=[Requires.viewer],
     response_model=SweepRecord,
     responses=UNCHANGED,
 )
@@ -118,7 +118,7 @@ def read_sweep(session: ReadSession, sweep_id: str, if_none_match: IfNoneMatch =
 
 @router.get(
     "/{sweep_id}/points",
-    dependencies=[Needs.viewer],
+    dependencies=[Requires.viewer],
     response_model=tuple[PointSummary, ...],
     responses=UNCHANGED,
 )

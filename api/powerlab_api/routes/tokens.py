@@ -9,19 +9,19 @@ from powerlab.store.reads import tokens as token_queries
 from powerlab.store.writes import tokens
 from powerlab_api.cursor import from_counted_cursor, to_cursor
 from powerlab_api.dependencies import Cursor, Limit, ReadSession, StoreDep
-from powerlab_api.roles import Caller, Needs
+from powerlab_api.roles import Caller, Requires
 
 router = APIRouter(prefix="/tokens", tags=["tokens"])
 
 
-@router.post("", status_code=status.HTTP_201_CREATED, dependencies=[Needs.admin])
+@router.post("", status_code=status.HTTP_201_CREATED, dependencies=[Requires.admin])
 def create_token(store: StoreDep, caller: Caller, request: TokenRequest) -> NewToken:
     """Make a token; its secret is shown only here."""
     with store.write() as session:
         return tokens.create_token(session, request, store.clock(), actor=caller.name)
 
 
-@router.get("", dependencies=[Needs.admin])
+@router.get("", dependencies=[Requires.admin])
 def list_tokens(session: ReadSession, *, limit: Limit = 100, cursor: Cursor = None) -> TokenPage:
     """Return tokens without their secrets, newest first, those that are over too."""
     found = token_queries.list_tokens(session, limit=limit + 1, after=from_counted_cursor(cursor))
@@ -30,7 +30,7 @@ def list_tokens(session: ReadSession, *, limit: Limit = 100, cursor: Cursor = No
     return TokenPage(items=tuple(items), next_cursor=more)
 
 
-@router.delete("/{token_id}", status_code=status.HTTP_204_NO_CONTENT, dependencies=[Needs.admin])
+@router.delete("/{token_id}", status_code=status.HTTP_204_NO_CONTENT, dependencies=[Requires.admin])
 def revoke_token(store: StoreDep, caller: Caller, token_id: int) -> None:
     """End a token, and every login that was made with it; doing it again changes nothing."""
     with store.write() as session:

@@ -16,7 +16,7 @@ from powerlab.store.traces.base import trace_store
 from powerlab.store.writes.runs import store_chunk, store_chunks
 from powerlab_api.dependencies import ReadSession, StoreDep
 from powerlab_api.etags import UNCHANGED, IfNoneMatch, fresh
-from powerlab_api.roles import AgentDevice, Needs
+from powerlab_api.roles import AgentDevice, Requires
 
 router = APIRouter(prefix="/runs/{run_id}/traces", tags=["traces"])
 
@@ -34,7 +34,7 @@ def _view(trace: Trace) -> TraceView:
 Nanoseconds = Annotated[int | None, Query(ge=0, le=2**63 - 1, description="on the device's CLOCK_MONOTONIC")]
 
 
-@router.get("", dependencies=[Needs.viewer], response_model=tuple[TraceView, ...], responses=UNCHANGED)
+@router.get("", dependencies=[Requires.viewer], response_model=tuple[TraceView, ...], responses=UNCHANGED)
 def read_traces(
     session: ReadSession,
     run_id: str,
@@ -56,7 +56,7 @@ def read_traces(
     return fresh(tuple(map(_view, found)), if_none_match)
 
 
-@router.put("/chunks", dependencies=[Needs.agent])
+@router.put("/chunks", dependencies=[Requires.agent])
 def put_chunk(store: StoreDep, device_id: AgentDevice, run_id: str, upload: ChunkUpload, response: Response) -> Stored:
     """Store a chunk in its rail's place: 201 where it is new, 200 where it is there already."""
     with store.write() as session:
@@ -65,7 +65,7 @@ def put_chunk(store: StoreDep, device_id: AgentDevice, run_id: str, upload: Chun
     return Stored(outcome="created" if created else "unchanged")
 
 
-@router.post("/chunks", dependencies=[Needs.agent])
+@router.post("/chunks", dependencies=[Requires.agent])
 def post_chunks(
     store: StoreDep, device_id: AgentDevice, run_id: str, upload: ChunksUpload, response: Response
 ) -> Stored:

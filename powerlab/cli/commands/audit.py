@@ -142,7 +142,7 @@ def _mlperf_table(rules: Sequence[Ruled]) -> Table:
     table = plain_table("rule", "ruling", "requirement", "this run")
     for one in rules:
         figure = Text(one.figure)
-        if one.mend:
-            figure.append(f"\n→ {one.mend}", style="dim")
+        if one.remedy:
+            figure.append(f"\n→ {one.remedy}", style="dim")
         table.add_row(Text(one.rule), Text(one.ruling, style=_STYLES[one.ruling]), Text(one.asks), figure)
     return table

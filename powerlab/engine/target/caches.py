@@ -80,11 +80,11 @@ def read_caches_file(path: Path) -> dict[str, int]:
         stated = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise PowerlabError(
-            f"the file of cache sizes {path} cannot be read ({error.strerror}); mend it, or unset {CACHES_VARIABLE}."
+            f"the file of cache sizes {path} cannot be read ({error.strerror}); fix it, or unset {CACHES_VARIABLE}."
         ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise PowerlabError(
-            f"the file of cache sizes {path} is not valid TOML ({_one_line(error)}); mend it."
+            f"the file of cache sizes {path} is not valid TOML ({_one_line(error)}); fix it."
         ) from error
     return _checked(stated, path)
 

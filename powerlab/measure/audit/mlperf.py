@@ -2,7 +2,7 @@
 
 The rules are those of MLPerf Inference's power measurement (mlcommons/inference_policies, power_measurement.adoc) and
 of the checks that its results must pass (mlcommons/power-dev, compliance), in numbers. Each is asked of one run, with
-what would mend it. What no run can show (which analyser it was, how accurate the model is) stays open.
+how to comply. What no run can show (which analyser it was, how accurate the model is) stays open.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ class Ruled:
         asks: what it asks for.
         ruling: what it would say.
         figure: what the run has.
-        mend: what would make it pass; empty where it passes.
+        remedy: what would make it pass; empty where it passes.
     """
 
     rule: str
     asks: str
     ruling: Ruling
     figure: str
-    mend: str = ""
+    remedy: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +93,7 @@ NO_POWER = "the run has no power figure"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MlperfRule:
-    """A rule: its name, what it asks for in words, and what it says of a run with the figure and what would mend it."""
+    """A rule: its name, what it asks for in words, and what it says of a run with the figure and how to comply."""
 
     name: str
     asks: str
@@ -277,13 +277,13 @@ def ask_mlperf(case: Case) -> tuple[Ruled, ...]:
     return tuple(_ruled(rule, *rule.judge(case)) for rule in MLPERF_RULES)
 
 
-def _ruled(rule: MlperfRule, ruling: Ruling, figure: str, mend: str) -> Ruled:
+def _ruled(rule: MlperfRule, ruling: Ruling, figure: str, remedy: str) -> Ruled:
     return Ruled(
         rule=rule.name,
         asks=rule.asks,
         ruling=ruling,
         figure=figure,
-        mend="" if ruling is Ruling.ACCEPTED else mend,
+        remedy="" if ruling is Ruling.ACCEPTED else remedy,
     )
 
 

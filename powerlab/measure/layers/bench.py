@@ -71,7 +71,7 @@ class Bench:
         """Do what is asked.
 
         Raises:
-            PowerlabError: the model cannot be run, for a reason the user can mend.
+            PowerlabError: the model cannot be run, for a reason the user can fix.
             RuntimeError: no model is loaded.
         """
         if isinstance(request, LoadLayers):

@@ -86,7 +86,7 @@ def measure_layers(request: LayersRequest) -> Generator[LayersEvent, None, None]
 
     Raises:
         WorkerError: the worker died, hung or answered with garbage.
-        PowerlabError: the model or the device refused, for a reason the user can mend.
+        PowerlabError: the model or the device refused, for a reason the user can fix.
     """
     started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
     meter = request.meter

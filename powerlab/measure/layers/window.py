@@ -63,7 +63,7 @@ def steady_window(worker: Worker, meter: Meter, step: int, duration_s: float) ->
 
     Raises:
         WorkerError: the worker died or did not answer.
-        PowerlabError: the engine refused, for a reason the user can mend.
+        PowerlabError: the engine refused, for a reason the user can fix.
     """
     number = 0
     while True:

@@ -21,7 +21,7 @@ class ScenarioRules(Protocol):
         """Find out, before power is recorded, what the timed part has to be; return what to ask for then.
 
         Raises:
-            PowerlabError: the workload cannot be run in this scenario, for a reason the user can mend.
+            PowerlabError: the workload cannot be run in this scenario, for a reason the user can fix.
         """
         ...
 

@@ -73,7 +73,7 @@ class Shown(msgspec.Struct, tag=True, frozen=True, kw_only=True):
 
 
 class Refused(msgspec.Struct, tag=True, frozen=True, kw_only=True):
-    """From the worker: the user can mend this; ``sentence`` says how."""
+    """From the worker: the user can fix this; ``sentence`` says how."""
 
     sentence: str
 

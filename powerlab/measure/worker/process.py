@@ -100,7 +100,7 @@ class Worker:
         """Load a model.
 
         Raises:
-            PowerlabError: the model cannot be run, for a reason the user can mend.
+            PowerlabError: the model cannot be run, for a reason the user can fix.
             WorkerError: the worker died or did not answer.
         """
         self._ask(request, timeout_s, Ready)

@@ -1,4 +1,4 @@
-"""Which devices may take the sweeps that wait for the first of several."""
+"""Names of the devices that may claim a multi-device sweep; apart, because ``queries`` needs them, too."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _IDS = 500
 """Identifiers in one query."""
 
 
-def candidate_names(session: Session, sweep_ids: Sequence[str]) -> Mapping[str, Sequence[str]]:
-    """Return by sweep the names of its candidates, in their order; nothing of a sweep that has its device."""
+def eligible_device_names(session: Session, sweep_ids: Sequence[str]) -> Mapping[str, Sequence[str]]:
+    """Return the sorted names of the eligible devices by sweep; omits sweeps that have their device."""
     names: defaultdict[str, list[str]] = defaultdict(list)
     for start in range(0, len(sweep_ids), _IDS):
         wanted = (

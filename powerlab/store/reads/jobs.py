@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from powerlab.protocol.records import JobRecord, SweepState
 from powerlab.store.errors import NotFoundError
 from powerlab.store.reads.convert import JOB, to_job
-from powerlab.store.reads.eligible_names import candidate_names
+from powerlab.store.reads.eligible_names import eligible_device_names
 from powerlab.store.reads.queue import of_device
 from powerlab.store.tables import DeviceRow, JobRow, SweepRow
 
@@ -61,5 +61,5 @@ def job(session: Session, job_id: str) -> JobRecord:
 
 def _records(session: Session, wanted: Select[*tuple[Any, ...]]) -> list[JobRecord]:
     rows = session.execute(wanted).all()
-    names = candidate_names(session, [row.sweep_id for row in rows if row.chosen])
+    names = eligible_device_names(session, [row.sweep_id for row in rows if row.chosen])
     return [to_job(row, names.get(row.sweep_id, ())) for row in rows]

@@ -15,7 +15,7 @@ from powerlab.domain.run import Run
 from powerlab.protocol.records import DeviceRecord, SweepRecord
 from powerlab.store.errors import NotFoundError
 from powerlab.store.reads.convert import SWEEP, to_device, to_sweep
-from powerlab.store.reads.eligible_names import candidate_names
+from powerlab.store.reads.eligible_names import eligible_device_names
 from powerlab.store.reads.filters import DeviceFilter, RunFilter, SweepFilter
 from powerlab.store.reads.run_rows import read_runs, run_rows
 from powerlab.store.tables import DeviceRow, DeviceSnapshotRow, JobRow, PointRow, RunRow, SweepRow
@@ -70,7 +70,7 @@ def _sweeps() -> Select[*tuple[Any, ...]]:
 
 def _records(session: Session, wanted: Select[*tuple[Any, ...]]) -> list[SweepRecord]:
     rows = session.execute(wanted).all()
-    names = candidate_names(session, [row.id for row in rows if row.any_of is not None])
+    names = eligible_device_names(session, [row.id for row in rows if row.any_of is not None])
     return [to_sweep(row, row.stored, names.get(row.id, ())) for row in rows]
 
 

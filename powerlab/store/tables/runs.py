@@ -24,7 +24,7 @@ from powerlab.store.tables.base import Base, BigKey, Json, Uuid, one_of
 from powerlab.store.tables.devices import RailRow
 from powerlab.store.tables.sweeps import PointRow
 
-RUN_WISHES = ("device_id", "workload_id", "threads", "mode", "verdict", "simulated", "power_provenance")
+FILTER_COLUMNS = ("device_id", "workload_id", "threads", "mode", "verdict", "simulated", "power_provenance")
 """What runs are looked for by."""
 
 
@@ -47,7 +47,7 @@ class RunRow(Base):
         CheckConstraint(one_of("power_provenance", Provenance), name="power_provenance"),
         CheckConstraint("repeat >= 0 AND inference_count >= 0", name="counts"),
         CheckConstraint("window_start_ns <= window_end_ns", name="window"),
-        *(Index(None, name, "received_at") for name in RUN_WISHES),
+        *(Index(None, name, "received_at") for name in FILTER_COLUMNS),
         Index(None, "simulated", "power_provenance", "received_at"),  # both together: hardly ever there, if they differ
     )
 

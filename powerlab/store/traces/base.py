@@ -41,7 +41,7 @@ class Piece:
 
 
 class TraceStore(Protocol):
-    """A home of traces; what is known of each chunk but its samples stands in the database wherever they lie."""
+    """A trace store; what is known of each chunk but its samples stands in the database wherever they lie."""
 
     def append(self, session: Session, device_id: str, run_id: str, chunks: Sequence[TraceChunk]) -> int:
         """Store chunks; returns how many samples are new, for the same bytes may be there already.
@@ -75,7 +75,7 @@ class TraceStore(Protocol):
 
 
 def trace_store(session: Session) -> TraceStore:
-    """Return the home of traces that goes with a session."""
+    """Return the trace store that goes with a session."""
     store: TraceStore = session.info["traces"]
     return store
 

@@ -26,12 +26,16 @@ def _parquet(address: str, query: str | None) -> TraceStore:
     return ParquetTraceStore(objects, open_engine(query, objects))
 
 
-HOMES: dict[str, Callable[[str, str | None], TraceStore]] = {DATABASE: _database, "file": _parquet, "s3": _parquet}
-"""By scheme; each makes a home of an address and of who answers questions."""
+TRACE_STORES: dict[str, Callable[[str, str | None], TraceStore]] = {
+    DATABASE: _database,
+    "file": _parquet,
+    "s3": _parquet,
+}
+"""By scheme; each opens a store from an address and a query engine."""
 
 
 def open_traces(address: str | None, query: str | None = None) -> TraceStore:
-    """Return the home of traces at an address.
+    """Return the trace store at an address.
 
     Args:
         address: ``database`` (so it is where nothing is given), ``file:///folder``, or
@@ -39,10 +43,10 @@ def open_traces(address: str | None, query: str | None = None) -> TraceStore:
         query: who answers questions about files: ``duckdb`` within this process, or ``clickhouse://host:8123``.
 
     Raises:
-        PowerlabError: there is no such home, or it cannot be used.
+        PowerlabError: there is no such store, or it cannot be used.
     """
     chosen = address or DATABASE
-    make = HOMES.get(chosen.partition(":")[0])
+    make = TRACE_STORES.get(chosen.partition(":")[0])
     if make is None:
         raise PowerlabError(
             f"cannot store traces at {chosen!r}; give database, file:///FOLDER or s3://BUCKET/PREFIX?endpoint=URL."

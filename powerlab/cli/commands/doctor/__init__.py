@@ -14,7 +14,7 @@ _LONGEST_WATCH_S = 3600.0
 DESCRIPTION = """\
 Say what this machine can measure and set, and what to do about what it cannot.
 
-Nothing is changed. What could work and does not comes with the command that mends it. With --watch every rail is read
+Nothing is changed. What could work and does not comes with the command that fixes it. With --watch every rail is read
 as fast as it can be read for a while, to see how often its values really change and what a read costs.
 """
 

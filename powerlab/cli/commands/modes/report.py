@@ -120,7 +120,7 @@ def _print_absent(page: Page, probes: Sequence[KnobProbe]) -> None:
         return
     page.heading("cannot be turned here")
     for probe in probes:
-        remedy = f". To mend it: {probe.remedy}" if probe.remedy else ""
+        remedy = f". To fix it: {probe.remedy}" if probe.remedy else ""
         page.command(Text(f"  {probe.knob}: {probe.availability.value}; {probe.detail}{remedy}."))
 
 

@@ -91,7 +91,7 @@ def parse_conf(text: str) -> NvpmodelConf:
 
 def _model(line: str, fields: Mapping[str, str], values: Mapping[tuple[str, str], str]) -> PowerModel:
     if not fields.get("ID", "").isdecimal() or "NAME" not in fields:
-        raise PowerlabError(f"nvpmodel.conf has a mode without number or name ({line}); mend that line.")
+        raise PowerlabError(f"nvpmodel.conf has a mode without number or name ({line}); fix that line.")
     return PowerModel(id=int(fields["ID"]), name=fields["NAME"], values=values)
 
 

@@ -13,7 +13,7 @@ from powerlab.modes.io.frequency_range import FrequencyRange, read_range, write_
 from powerlab.modes.io.permissions import Permission
 from powerlab.modes.knobs.nvpmodel.conf import NvpmodelConf, parse_conf
 from powerlab.modes.knobs.nvpmodel.modes import KNOB, MODE_TARGET, vendor_modes
-from powerlab.modes.knobs.nvpmodel.permissions import GRANTS
+from powerlab.modes.knobs.nvpmodel.permissions import PERMISSIONS
 from powerlab.modes.knobs.nvpmodel.program import PROGRAM, query, set_mode
 from powerlab.sysroot import Sysroot
 
@@ -33,7 +33,7 @@ class Nvpmodel:
     name = KNOB
     meaning = "the power modes NVIDIA defines for this board"
     forms: tuple[Form, ...] = ()
-    permissions: tuple[Permission, ...] = GRANTS
+    permissions: tuple[Permission, ...] = PERMISSIONS
 
     def probe(self, sysroot: Sysroot) -> KnobProbe:
         """Say whether there is an nvpmodel, whether its table can be read, and whether it can be used."""
@@ -43,7 +43,7 @@ class Nvpmodel:
             conf = self._conf(sysroot)
             now = query(sysroot)
         except PowerlabError as error:
-            return probing.broken(self.name, str(error), "mend what the text says, then ask again")
+            return probing.broken(self.name, str(error), "fix what the text says, then ask again")
         state = f"in {now.name or 'no mode of the table'}"
         if not any(can_write(sysroot, path) for path in self._paths(conf)):
             return probing.denied(self.name, state)

@@ -14,7 +14,7 @@ _DEVICE = rf"/sys/devices(/{_NAME}){{1,5}}"
 _GPU = r"(gpu\.0|[0-9a-f]{4,16}\.(gpu|gm20b|gp10b|gv11b|ga10b|gb10b))"
 _HZ = r"[0-9]{1,11}"
 
-GRANTS: tuple[Permission, ...] = (
+PERMISSIONS: tuple[Permission, ...] = (
     ProgramPermission(program=PROGRAM, arguments=("-q",)),
     ProgramPermission(program=PROGRAM, arguments=("-m", r"[0-9]{1,3}")),
     RebootPermission(program=PROGRAM, arguments=("-m", r"[0-9]{1,3}")),

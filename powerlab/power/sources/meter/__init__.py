@@ -42,7 +42,7 @@ class Meter:
         try:
             config = read_config(sysroot)
         except PowerlabError as error:
-            return self._answer(Availability.BROKEN, str(error).rstrip("."), "mend the file, or remove it")
+            return self._answer(Availability.BROKEN, str(error).rstrip("."), "fix the file, or remove it")
         if config is None:
             return self._answer(Availability.ABSENT, _ABSENT)
         try:
