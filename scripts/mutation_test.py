@@ -39,8 +39,8 @@ _PYTEST = ("-x", "-q", "-n", "0", "-p", "no:cacheprovider", "-W", "ignore::pytes
 MODULES = {
     "powerlab/domain/coverage.py": ("tests/domain/test_coverage_factor.py",),
     "powerlab/domain/budget.py": ("tests/domain/test_budget.py",),
-    "powerlab/measure/percentiles/early_stopping.py": ("tests/measure/test_early_stopping.py",),
-    "powerlab/measure/energy/between_samples.py": ("tests/measure/test_between_samples.py",),
+    "powerlab/measure/percentiles/early_stopping.py": ("tests/measure/percentiles/test_early_stopping.py",),
+    "powerlab/measure/energy/between_samples.py": ("tests/measure/energy/test_between_samples.py",),
     "powerlab/analysis/summary.py": ("tests/analysis/test_summary.py", "tests/analysis/test_point_budget.py"),
 }
 """Each module with the test files that are meant to pin it down."""

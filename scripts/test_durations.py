@@ -1,20 +1,20 @@
 """Print where the time of the tests goes, as a Markdown table by folder.
 
-Usage: ``make test PYTEST_ARGS=--junitxml=build/tests.xml``, then ``python scripts/test_durations.py build/tests.xml ...``;
-with several files, each is a column.
+Usage: ``make test PYTEST_ARGS=--junitxml=build/tests.xml``, then
+``python scripts/test_durations.py build/tests.xml ...``; each file gets two columns.
 """
 
 from __future__ import annotations
 
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
-from xml.etree import ElementTree  # noqa: S405 - pytest's own output
+from xml.etree import ElementTree
 
 
-def by_folder(path: str) -> tuple[Counter[str], Counter[str]]:
+def by_folder(path: str) -> tuple[dict[str, float], Counter[str]]:
     """Return seconds and number of tests by folder below tests/."""
-    seconds: Counter[str] = Counter()
+    seconds: defaultdict[str, float] = defaultdict(float)
     count: Counter[str] = Counter()
     for case in ElementTree.parse(path).iter("testcase"):  # noqa: S314
         folder = (case.get("classname") or "").split(".")[1]
@@ -28,10 +28,14 @@ def main(paths: Sequence[str]) -> None:
     columns = [by_folder(path) for path in paths]
     print(f"| folder |{' tests | seconds |' * len(columns)}")
     print(f"|---|{'---:|---:|' * len(columns)}")
-    folders = sorted({name for seconds, _ in columns for name in seconds}, key=lambda name: -columns[0][0][name])
+    folders = sorted(
+        {name for seconds, _ in columns for name in seconds}, key=lambda name: -columns[0][0].get(name, 0.0)
+    )
     for name in [*folders, "all"]:
         cells = (
-            (f"{count.total():,}", seconds.total()) if name == "all" else (f"{count[name]:,}", seconds[name])
+            (f"{count.total():,}", sum(seconds.values()))
+            if name == "all"
+            else (f"{count[name]:,}", seconds.get(name, 0.0))
             for seconds, count in columns
         )
         print(f"| {name} |{''.join(f' {number} | {spent:.0f} |' for number, spent in cells)}")

@@ -26,7 +26,7 @@ from powerlab.sysroot import SIMULATION_MARKER, Sysroot
 from requires import missing
 
 PATIENCE_S = 60.0
-SERVER = Path(__file__).parents[1] / "jtop_server.py"
+SERVER = Path(__file__).parents[2] / "support" / "jtop_server.py"
 CHIPS = {
     "1-0040": {"GPU": (19248, 60), "CPU": (19248, 20), "SOC": (19248, 130)},
     "1-0041": {"CV": (19248, 0), "VDDRQ": (19248, 10), "SYS5V": (19248, 140)},

@@ -18,7 +18,7 @@ from powerlab.modes.controller import ModeController
 from powerlab.modes.registry import KNOBS
 from powerlab.sysroot import Sysroot
 
-SCRIPT = Path(__file__).with_name("kill_every_step.py")
+SCRIPT = Path(__file__).parents[1] / "kill_every_step.py"
 POLICY0 = "/sys/devices/system/cpu/cpufreq/policy0"
 GPU = "/sys/devices/17000000.gv11b/devfreq/17000000.gv11b"
 Put = Callable[[str, str], None]

@@ -19,7 +19,7 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
 from powerlab.engine.frontend.load import load_graph
 
-PROGRAM = Path(__file__).parent / "hostile_models.py"
+PROGRAM = Path(__file__).parents[1] / "hostile_models.py"
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,7 @@ from powerlab.measure.worker.messages import (
 
 @pytest.fixture(autouse=True)
 def fake_backends(monkeypatch):
-    monkeypatch.syspath_prepend(str(Path(__file__).parent / "fakes"))
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "fakes"))
 
 
 def load_of(model: str, **changes: object) -> Load:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from powerlab.boards.simulator import create_tree
 
-BENCH = Path(__file__).parents[2] / "bench"
+BENCH = Path(__file__).parents[3] / "bench"
 TIMEOUT_S = 20.0
 PERIOD_S = 0.001
 

@@ -20,7 +20,7 @@ from powerlab.power.sources.meter.config import parse_config
 from powerlab.power.sources.meter.line_protocol import parse_reading
 from powerlab.sysroot import Sysroot
 
-PAGE = (Path(__file__).parents[2] / "docs/guides/wall-meter.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs/guides/wall-meter.md").read_text(encoding="utf-8")
 
 
 def block(language: str) -> str:
