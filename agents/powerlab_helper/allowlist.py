@@ -9,20 +9,9 @@ from dataclasses import dataclass
 from powerlab.modes.base import Knob
 from powerlab.modes.io.permissions import FilePermission, ProgramPermission, RebootPermission, SettingPermission
 from powerlab.modes.registry import KNOBS
+from powerlab.power.registry import SENSORS
 
-SENSOR_FILES: tuple[str, ...] = (
-    # RAPL's energy counters (kernel, power/powercap), root's alone since CVE-2020-8694.
-    r"/sys/class/powercap/intel-rapl(-mmio)?(:[0-9]+)+/energy_uj",
-    # Power, energy, and what they are the product of (kernel, hwmon/sysfs-interface); older drivers have the
-    # attributes at the device (kernel, hwmon/acpi_power_meter).
-    r"/sys/class/hwmon/hwmon[0-9]+/(device/)?(power|energy)[0-9]+_(input|average)",
-    r"/sys/class/hwmon/hwmon[0-9]+/(device/)?(in|curr)[0-9]+_input",
-    # Jetson's monitors, JetPack 5 and 6, then 4 (kernel, hwmon/ina3221; NVIDIA's driver ina3221x).
-    r"/sys/bus/i2c/drivers/ina(3221|2xx|238)/[0-9]+-[0-9a-f]{4}/hwmon/hwmon[0-9]+/(in|curr|power)[0-9]+_input",
-    r"/sys/bus/i2c/drivers/ina3221x/[0-9]+-[0-9a-f]{4}/iio:device[0-9]+/in_(voltage|current|power)[0-9]+_input",
-    # Batteries (kernel, ABI/testing/sysfs-class-power).
-    r"/sys/class/power_supply/[A-Za-z0-9_.-]+/(power|current|voltage|energy|charge)_now",
-)
+SENSOR_FILES: tuple[str, ...] = tuple(pattern for source in SENSORS for pattern in source.root_files)
 """Regular expressions; each matches the whole path."""
 
 REGISTERS: frozenset[int] = frozenset({0x19C, 0x1B1, 0x64F, 0x690, 0x6B0, 0x6B1})

@@ -57,9 +57,16 @@ Channel = FileChannel | PolledChannel
 
 
 class PowerSource(Protocol):
-    """One kind of sensor. A source is one module in this package and one line in the registry."""
+    """One kind of sensor. A source is one module in this package and one line in the registry.
+
+    Attributes:
+        name: as in the registry and in rail keys.
+        root_files: regular expressions, each for the whole path of a sensor's file that only root may read on some
+            systems; the privileged helper opens these and no others.
+    """
 
     name: str
+    root_files: tuple[str, ...]
 
     def probe(self, sysroot: Sysroot) -> SourceProbe:
         """Say what is there, without raising: a missing sensor is an answer."""

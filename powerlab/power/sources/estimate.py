@@ -88,6 +88,7 @@ class Estimate:
     """One rail, ``estimate:host``. The registry offers it only where no sensor gives a total."""
 
     name = "estimate"
+    root_files: tuple[str, ...] = ()
 
     def probe(self, sysroot: Sysroot) -> SourceProbe:
         """Say whether ``/proc/stat`` can be read, and what the model makes of this machine."""

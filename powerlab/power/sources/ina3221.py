@@ -60,6 +60,11 @@ class Ina3221:
     """Each connected channel is a rail under the name the board gives it."""
 
     name = "ina3221"
+    # JetPack 5 and 6, then 4 (kernel, hwmon/ina3221; NVIDIA's driver ina3221x).
+    root_files: tuple[str, ...] = (
+        r"/sys/bus/i2c/drivers/ina3221/[0-9]+-[0-9a-f]{4}/hwmon/hwmon[0-9]+/(in|curr|power)[0-9]+_input",
+        r"/sys/bus/i2c/drivers/ina3221x/[0-9]+-[0-9a-f]{4}/iio:device[0-9]+/in_(voltage|current|power)[0-9]+_input",
+    )
 
     def probe(self, sysroot: Sysroot) -> SourceProbe:
         """Say what is there."""

@@ -86,6 +86,7 @@ class Ipmi:
     """One rail, ``ipmi:system``: the whole machine, as its management controller counts it."""
 
     name = "ipmi"
+    root_files: tuple[str, ...] = ()
 
     def probe(self, sysroot: Sysroot) -> SourceProbe:
         """Say what is there: the controller is asked once."""

@@ -86,6 +86,7 @@ class Nvml:
     """
 
     name = "nvml"
+    root_files: tuple[str, ...] = ()
 
     def probe(self, sysroot: Sysroot) -> SourceProbe:
         """Say what is there."""

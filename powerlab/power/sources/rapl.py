@@ -66,6 +66,8 @@ class Rapl:
     """Packages as ``package-0``, what lies inside them as ``package-0/dram``, the platform as ``psys``."""
 
     name = "rapl"
+    # Root's alone since CVE-2020-8694 (kernel, power/powercap).
+    root_files: tuple[str, ...] = (r"/sys/class/powercap/intel-rapl(-mmio)?(:[0-9]+)+/energy_uj",)
 
     def probe(self, sysroot: Sysroot) -> SourceProbe:
         """Say what is there."""

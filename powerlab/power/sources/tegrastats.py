@@ -81,6 +81,7 @@ class Tegrastats:
     """Runs the program while rails are recorded; offered where the rails' files cannot all be read."""
 
     name = "tegrastats"
+    root_files: tuple[str, ...] = ()
 
     def probe(self, sysroot: Sysroot) -> SourceProbe:
         """Say what is there; the program is run for one line where its rails are wanted."""

@@ -73,6 +73,10 @@ class Battery:
     """One rail for all batteries together, named after them: ``BAT0``, or ``BAT0+BAT1``."""
 
     name = "battery"
+    # Kernel, ABI/testing/sysfs-class-power.
+    root_files: tuple[str, ...] = (
+        r"/sys/class/power_supply/[A-Za-z0-9_.-]+/(power|current|voltage|energy|charge)_now",
+    )
 
     def probe(self, sysroot: Sysroot) -> SourceProbe:
         """Say whether the machine runs from batteries that say how much they give."""

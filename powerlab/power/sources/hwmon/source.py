@@ -72,6 +72,12 @@ class Hwmon:
     """A rail is named by its label; the chip's name stands before it where the label alone says little."""
 
     name = "hwmon"
+    # Power, energy, and what power is the product of (kernel, hwmon/sysfs-interface); older drivers have the attributes
+    # at the device (kernel, hwmon/acpi_power_meter).
+    root_files: tuple[str, ...] = (
+        r"/sys/class/hwmon/hwmon[0-9]+/(device/)?(power|energy)[0-9]+_(input|average)",
+        r"/sys/class/hwmon/hwmon[0-9]+/(device/)?(in|curr)[0-9]+_input",
+    )
 
     def probe(self, sysroot: Sysroot) -> SourceProbe:
         """Say what is there."""

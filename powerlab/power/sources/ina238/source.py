@@ -43,6 +43,9 @@ class Ina238:
     """Each chip is one rail: its energy counter where it has one, else its power."""
 
     name = "ina238"
+    root_files: tuple[str, ...] = (
+        r"/sys/bus/i2c/drivers/ina(2xx|238)/[0-9]+-[0-9a-f]{4}/hwmon/hwmon[0-9]+/(in|curr|power)[0-9]+_input",
+    )
 
     def probe(self, sysroot: Sysroot) -> SourceProbe:
         """Say what is there, and which chips are none of the board's rails."""

@@ -101,6 +101,7 @@ class Jtop:
     """Runs the client while rails are recorded; offered where the rails' files cannot all be read."""
 
     name = "jtop"
+    root_files: tuple[str, ...] = ()
 
     def probe(self, sysroot: Sysroot) -> SourceProbe:
         """Say what is there; the client is run once where its rails are wanted."""

@@ -36,6 +36,7 @@ class Meter:
     """One rail, ``meter:wall``."""
 
     name = "meter"
+    root_files: tuple[str, ...] = ()
 
     def probe(self, sysroot: Sysroot) -> SourceProbe:
         """Say what is configured and whether it sends: the meter is connected and one reading awaited."""
