@@ -35,7 +35,7 @@ from sampler_ways import RAILS, WAYS, ZEUS_RAILS, rail_files, zeus_version
 
 from powerlab.boards.simulator import create_tree
 from powerlab.engine import Session
-from powerlab.engine.frontend.synthetic_inputs import made_inputs
+from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
 from powerlab.measure.percentiles.latency import interval_ranks
 from powerlab.native import _native
 
@@ -114,7 +114,7 @@ def _serve_way(pipe: Connection, name: str, tree: Path) -> None:
 def _serve_engine(pipe: Connection, model: str, threads: int) -> None:
     """Load the engine; time so many inferences whenever asked for them; end when asked for none."""
     session = Session(model, threads=threads)
-    inputs = made_inputs(session.inputs, 0, session.dtypes)
+    inputs = synthetic_inputs(session.inputs, 0, session.dtypes)
     session.run(inputs)
     pipe.send(None)
     while count := pipe.recv():

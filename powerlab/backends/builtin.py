@@ -10,7 +10,7 @@ from powerlab.backends.base import LoadOptions
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
 from powerlab.engine.frontend.load import load_graph
-from powerlab.engine.frontend.synthetic_inputs import made_inputs
+from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
 from powerlab.engine.passes import optimise
 from powerlab.engine.session import SPIN_US
 
@@ -26,7 +26,7 @@ class BuiltinBackend:
 
     def inputs(self, seed: int) -> dict[str, NDArray[Any]]:
         """Return the seeded inputs."""
-        return made_inputs(self._session.inputs, seed, self._session.dtypes)
+        return synthetic_inputs(self._session.inputs, seed, self._session.dtypes)
 
     def run(self, inputs: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """Run one inference."""

@@ -13,7 +13,7 @@ from powerlab.backends.packages import required
 from powerlab.backends.tflite_model import tflite_model
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.frontend.load import load_graph
-from powerlab.engine.frontend.synthetic_inputs import made_inputs
+from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
 from powerlab.engine.ir.graph import Graph
 from powerlab.engine.passes import optimise_for_others
 
@@ -32,7 +32,7 @@ class LitertBackend:
 
     def inputs(self, seed: int) -> dict[str, NDArray[np.float32]]:
         """Return the seeded inputs, pictures in memory as LiteRT wants them: pixel by pixel, channels side by side."""
-        return {name: _channels_last_in_memory(values) for name, values in made_inputs(self._shapes, seed).items()}
+        return {name: _channels_last_in_memory(values) for name, values in synthetic_inputs(self._shapes, seed).items()}
 
     def run(self, inputs: dict[str, NDArray[np.float32]]) -> dict[str, NDArray[np.float32]]:
         """Run one inference."""

@@ -15,7 +15,7 @@ from powerlab.backends.packages import required
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.codegen.attributes import number
 from powerlab.engine.frontend.load import load_graph
-from powerlab.engine.frontend.synthetic_inputs import made_inputs
+from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
 from powerlab.engine.ir.graph import Graph
 from powerlab.engine.passes import optimise_for_others
 
@@ -33,7 +33,7 @@ class NcnnBackend:
 
     def inputs(self, seed: int) -> dict[str, NDArray[np.float32]]:
         """Return the seeded inputs."""
-        return made_inputs(self._inputs, seed)
+        return synthetic_inputs(self._inputs, seed)
 
     def run(self, inputs: dict[str, NDArray[np.float32]]) -> dict[str, NDArray[np.float32]]:
         """Run one inference of the whole batch."""

@@ -11,7 +11,7 @@ from powerlab.backends.offers import check_offers, check_threads
 from powerlab.backends.onnx_model import OnnxModel, onnx_model
 from powerlab.backends.packages import required
 from powerlab.domain.errors import PowerlabError
-from powerlab.engine.frontend.synthetic_inputs import made_inputs
+from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
 
 _TYPES = {"fp32": "f32", "bf16": "bf16", "fp16": "f16"}
 """powerlab's word for a precision and OpenVINO's."""
@@ -29,7 +29,7 @@ class OpenvinoBackend:
 
     def inputs(self, seed: int) -> dict[str, NDArray[Any]]:
         """Return the seeded inputs."""
-        return made_inputs(self._model.inputs, seed, self._model.dtypes)
+        return synthetic_inputs(self._model.inputs, seed, self._model.dtypes)
 
     def run(self, inputs: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """Run one inference; the ports are in the file's order, under names that OpenVINO may have joined."""

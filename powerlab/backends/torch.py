@@ -21,7 +21,7 @@ from powerlab.backends.packages import required
 from powerlab.backends.translation import rule_for
 from powerlab.engine.codegen.attributes import integers, number
 from powerlab.engine.frontend.load import load_graph
-from powerlab.engine.frontend.synthetic_inputs import made_inputs
+from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
 from powerlab.engine.ir.graph import Graph, Node
 from powerlab.engine.ops.activation import NO_CLAMP, NO_SLOPE, slope_of
 from powerlab.engine.passes import optimise_for_others
@@ -56,7 +56,7 @@ class TorchBackend:
 
     def inputs(self, seed: int) -> dict[str, NDArray[np.float32]]:
         """Return the seeded inputs."""
-        return made_inputs(self._shapes, seed)
+        return synthetic_inputs(self._shapes, seed)
 
     def run(self, inputs: dict[str, NDArray[np.float32]]) -> dict[str, NDArray[np.float32]]:
         """Run one inference."""

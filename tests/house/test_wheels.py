@@ -14,7 +14,7 @@ import pytest
 from arm_machine import ArmMachine, ArmMachineError
 
 from powerlab.engine import Session
-from powerlab.engine.frontend.synthetic_inputs import made_inputs
+from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
 from powerlab.measure.output_check import largest_difference
 from requires import missing, require_program
 
@@ -24,9 +24,9 @@ MODEL = "resnet50@64"
 RUN = f"""
 import sys, numpy
 from powerlab.engine import Session
-from powerlab.engine.frontend.synthetic_inputs import made_inputs
+from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
 session = Session("{MODEL}", threads=2)
-numpy.savez(sys.argv[1], **session.run(made_inputs(session.inputs, 0)))
+numpy.savez(sys.argv[1], **session.run(synthetic_inputs(session.inputs, 0)))
 print(session.tier)
 """
 
@@ -161,7 +161,7 @@ def test_resnet50_computes_on_arm_what_it_does_here(arm_machine: ArmMachine, arm
     out = tmp_path / "outputs.npz"
     assert arm_machine.python("-c", RUN, out, core="cortex-a57").strip() == "neon"
     session = Session(MODEL, threads=1)
-    expected = session.run(made_inputs(session.inputs, 0))
+    expected = session.run(synthetic_inputs(session.inputs, 0))
     with np.load(out) as found:
         assert largest_difference(dict(found), expected) < 1e-4
     assert all(np.abs(values).max() > 0.01 for values in expected.values())

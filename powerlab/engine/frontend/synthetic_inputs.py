@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def made_inputs(
+def synthetic_inputs(
     shapes: Mapping[str, tuple[int, ...]], seed: int, dtypes: Mapping[str, np.dtype[Any]] | None = None
 ) -> dict[str, NDArray[Any]]:
     """Return an array for each input in turn, the same for the same seed.

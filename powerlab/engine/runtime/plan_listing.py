@@ -11,7 +11,7 @@ import numpy as np
 from powerlab.engine.codegen.convolutions.algorithms.table import ALGORITHMS
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape, conv_shapes
 from powerlab.engine.codegen.work import StepWork
-from powerlab.engine.frontend.synthetic_inputs import made_inputs
+from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
 from powerlab.engine.ir.graph import Graph
 from powerlab.engine.program.choice import Choice
 from powerlab.engine.session import Session
@@ -91,7 +91,7 @@ def list_steps(
 
 def measure_steps(session: Session) -> list[float]:
     """Return the median time of each step in nanoseconds, over runs of the whole model on random inputs."""
-    inputs = made_inputs(session.inputs, 0, session.dtypes)
+    inputs = synthetic_inputs(session.inputs, 0, session.dtypes)
     session.run(inputs)
     until_ns = time.monotonic_ns() + _ENOUGH_NS
     runs: list[list[int]] = []

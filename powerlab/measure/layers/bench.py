@@ -15,7 +15,7 @@ from powerlab.boards.simulator import NO_WORK, Pacer, Work, pacer
 from powerlab.engine import Session
 from powerlab.engine.codegen.work import nodes_behind
 from powerlab.engine.frontend.load import load_graph
-from powerlab.engine.frontend.synthetic_inputs import made_inputs
+from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
 from powerlab.engine.passes import optimise
 from powerlab.engine.target.ceilings import measure_ceilings
 from powerlab.measure.layers.activity import activities
@@ -87,7 +87,7 @@ class Bench:
         graph = load_graph(request.model, batch_size=request.batch_size)
         self._pace = pacer(Sysroot(Path(request.sysroot)), request.threads)
         session = Session(optimise(graph), threads=self._pace.host_threads)
-        self._inputs = made_inputs(session.inputs, request.seed, session.dtypes)
+        self._inputs = synthetic_inputs(session.inputs, request.seed, session.dtypes)
         self._session = session
         steps = session.steps()
         self._activities = (1.0,) * len(steps)
