@@ -140,18 +140,19 @@ def combine(figures: Sequence[Metric], lines: Sequence[Contribution] = ()) -> Me
     of which is put together with the scatter by itself. Without a second repeat there is no scatter between repeats to
     see, and so no interval.
     """
+    first = figures[0]
     value = median(figure.value for figure in figures)
     between = mean_half_width([figure.value for figure in figures])
     if between is None:
-        return Metric(name=figures[0].name, value=value, provenance=figures[0].provenance)
+        return Metric(name=first.name, value=value, provenance=first.provenance)
     typical = typical_figure(figures)
     below = above = 0.0
     if typical is not None and typical.low is not None and typical.high is not None:
         below, above = typical.value - typical.low, typical.high - typical.value
     below, above = math.hypot(between, below), math.hypot(between, above)
-    if lines and figures[0].name not in INVERTED:
+    if lines and first.name not in INVERTED:
         below = above = half_width(lines)
     low, high = value - below, value + above
-    if figures[0].name not in MAY_BE_NEGATIVE:
+    if first.name not in MAY_BE_NEGATIVE:
         low = max(0.0, low)
-    return Metric(name=figures[0].name, value=value, low=low, high=high, provenance=figures[0].provenance)
+    return Metric(name=first.name, value=value, low=low, high=high, provenance=first.provenance)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from powerlab.analysis.summary import METHOD, MIXED_RULE, combine, summarise
+from powerlab.analysis.summary import METHOD, MIXED_RULE, combine, summarise, typical_figure
 from powerlab.domain.quantity import Metric, Provenance
 from powerlab.domain.run import Contribution, EffectKind, Finding, Verdict
 
@@ -67,8 +67,13 @@ def test_points_keep_their_order_and_count_their_runs(make_run):
 
 
 def test_valid_repeats_are_used_before_flagged_ones(make_run):
-    runs = [make_run(latency_ms=10.0), make_run(latency_ms=10.0), make_run(latency_ms=99.0, findings=(FLAG,))]
-    assert summarise(runs)[0].metric("latency_p50_ms").value == 10
+    flagged = make_run(latency_ms=99.0, findings=(FLAG,))
+    assert (
+        summarise([make_run(latency_ms=10.0), make_run(latency_ms=12.0), flagged])[0].metric("latency_p50_ms").value
+        == 11
+    )
+    three = [make_run(latency_ms=latency_ms) for latency_ms in (10.0, 12.0, 13.0)]
+    assert summarise([*three, flagged])[0].metric("latency_p50_ms").value == 12
 
 
 def test_one_valid_repeat_is_joined_by_the_flagged_ones_because_it_has_no_scatter(make_run):
@@ -91,6 +96,27 @@ def test_runs_void_for_energy_alone_still_show_their_latency(make_run):
     assert summary.metric("latency_p50_ms").value == 10
     assert summary.metric("power_w") is None
     assert summary.metric("efficiency_img_per_s_per_w") is None
+
+
+def test_a_flag_beside_a_missing_power_does_not_take_the_latency_away(make_run):
+    summary = summarise([make_run(power_w=None, findings=(FLAG, NO_POWER)) for _ in range(3)])[0]
+    assert summary.metric("latency_p50_ms").value == 10
+
+
+def test_failed_runs_show_nothing(make_run):
+    assert summarise([make_run(findings=(CRASH,)) for _ in range(3)])[0].metrics == ()
+
+
+def test_both_sides_of_a_lopsided_interval_stay():
+    combined = combine([figure(10.0, 4.0, 26.0)] * 3)
+    assert (combined.low, combined.high) == (4.0, 26.0)
+
+
+def test_the_typical_figure_has_the_interval_of_median_width():
+    wide, narrow, middle = figure(3.0, 0.0, 6.0), figure(11.0, 10.0, 12.0), figure(22.0, 20.0, 24.0)
+    assert typical_figure([wide, narrow, middle]) is middle
+    assert typical_figure([wide, narrow]) is wide
+    assert typical_figure([figure(1.0, low=0.5), figure(2.0, high=3.0)]) is None
 
 
 def test_runs_in_a_mode_that_drifted_show_nothing(make_run):

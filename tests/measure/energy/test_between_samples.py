@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from powerlab.measure.energy.between_samples import gap_j, sampling_j
+from powerlab.measure.energy.between_samples import gap_j, sampling_j, usual_apart_s
 from powerlab.measure.energy.quantisation import level_bounds_j
 
 SEEDS = st.integers(0, 2**32)
@@ -121,3 +121,75 @@ def test_rounding_is_never_more_than_the_full_bound_and_nothing_without_a_step(s
     power_w = np.round(rng.uniform(0, 40, 501) / step) * step
     assert math.hypot(*level_bounds_j(time_s, power_w, WINDOW, step)) <= step * 50 / SQRT12 * (1 + 1e-9)
     assert level_bounds_j(time_s, power_w, WINDOW, 0.0) == (0.0, 0.0)
+
+
+APART_S = np.array([0.0, 1.0, 3.0, 6.0, 10.0, 15.0, 21.0])
+
+
+@pytest.mark.parametrize(
+    ("window_s", "median_s"),
+    [
+        ((3.5, 9.5), 3.5),
+        ((3.0, 10.0), 3.5),
+        ((3.0, 6.0), 3.0),
+        ((3.0, 6.1), 3.5),
+        ((2.9, 6.0), 2.5),
+        ((10.2, 10.4), 5.0),
+        ((-5.0, 0.5), 1.0),
+        ((30.0, 40.0), 6.0),
+        ((-5.0, 40.0), 3.5),
+    ],
+)
+def test_the_distance_of_samples_is_that_in_the_window_and_one_on_either_side(window_s, median_s):
+    assert usual_apart_s(APART_S, window_s) == median_s
+
+
+def test_a_part_of_the_differences_is_noise_and_the_rest_are_steps():
+    """Differences of neighbours: 16 + 0 + 0 + 9 + 0; of the next but one: 16 + 0 + 9 + 9; noise 50 - 34."""
+    time_s, power_w = np.arange(6.0), np.array([5.0, 1.0, 1.0, 1.0, 4.0, 4.0])
+    assert sampling_j(time_s, power_w, (0.0, 5.0), 0.0) == pytest.approx(math.sqrt(16 / 2 + 9 / 12))
+    assert sampling_j(2 * time_s, power_w, (0.0, 10.0), 0.0) == pytest.approx(2 * math.sqrt(16 / 2 + 9 / 12))
+
+
+def test_only_samples_in_the_window_and_one_on_either_side_count():
+    time_s, power_w = np.arange(10.0), np.array([90.0, 70.0, 5.0, 1.0, 1.0, 1.0, 4.0, 4.0, 50.0, 99.0])
+    assert sampling_j(time_s, power_w, (2.5, 6.5), 0.0) == pytest.approx(math.sqrt(16 / 2 + 9 / 12))
+
+
+def test_of_a_held_value_one_sample_a_period_counts_from_one_before_the_window_to_its_end():
+    """Renewed every second and read four times as often: seconds 1 to 6 of the window from 2 to 6.5 s."""
+    power_w = np.repeat([90.0, 5.0, 1.0, 1.0, 1.0, 4.0, 4.0, 70.0], 4)
+    time_s = np.arange(power_w.size) / 4
+    for window_s in ((2.0, 6.0), (2.1, 6.0)):
+        found = sampling_j(time_s, power_w, window_s, 1.0)
+        assert found == pytest.approx(math.sqrt(16 / 2 + 9 / 12)), window_s
+    # 1.5 sample periods and more are held; at 2 periods of 0.5 s the samples at 0, 1, 2 s count, and not those between.
+    between_w = np.array([1.0, 9.0, 1.0, 9.0, 1.0, 9.0, 1.0])
+    assert sampling_j(np.arange(7) / 2, between_w, (1.0, 3.0), 1.0) == 0
+    assert sampling_j(np.arange(7) / 2, between_w, (1.0, 3.0), 0.7) > 3
+    assert sampling_j(np.arange(7.0), between_w, (1.0, 5.0), 1.5) != sampling_j(
+        np.arange(7.0), between_w, (1.0, 5.0), 1.4
+    )
+
+
+def test_before_the_first_sample_and_after_the_last_their_values_count():
+    time_s = np.arange(0, 4, 0.25)
+    power_w = np.repeat([2.0, 6.0, 6.0, 6.0], 4)
+    found = sampling_j(time_s, power_w, (0.0, 6.0), 1.0)
+    assert found == pytest.approx(4 / SQRT12), "one step of 4 W, seen between two samples"
+
+
+def test_the_range_of_what_was_seen_bounds_a_gap():
+    time_s = np.array([0.0, 1.0, 2.0, 5.0, 6.0, 7.0])
+    up_w, down_w = np.array([10.0, 12.0, 20.0, 14.0, 10.0, 16.0]), np.array([10.0, 30.0, 12.0, 10.0, 11.0, 12.0])
+    assert gap_j(time_s, up_w, (0.5, 6.5), 0.0) == pytest.approx((17 - 10) * 3 / math.sqrt(3))
+    assert gap_j(time_s, down_w, (0.5, 6.5), 0.0) == pytest.approx((30 - 11) * 3 / math.sqrt(3))
+    assert gap_j(time_s, up_w, (0.5, 6.5), 2.0) == 0, "a sensor renewed every 2 s has no gap there"
+    assert gap_j(time_s, up_w, (0.5, 4.8), 0.0) == pytest.approx((17 - 10) * 2.8 / math.sqrt(3)), "inside the window"
+
+
+def test_a_gap_is_longer_than_two_and_a_half_distances_and_gaps_add_in_squares():
+    power_w = np.array([10.0, 20.0, 10.0, 10.0, 10.0, 10.0, 10.0])
+    assert gap_j(np.array([0.0, 1.0, 2.0, 4.5, 5.5, 6.5, 7.5]), power_w, (0.0, 7.5), 0.0) == 0
+    two = gap_j(np.array([0.0, 1.0, 2.0, 5.0, 6.0, 10.0, 11.0]), power_w, (0.0, 11.0), 0.0)
+    assert two == pytest.approx(10 * 5 / math.sqrt(3))

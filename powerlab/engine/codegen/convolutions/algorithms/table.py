@@ -12,15 +12,15 @@ from powerlab.engine.codegen.convolutions.algorithms.interleaved import Interlea
 from powerlab.engine.codegen.convolutions.algorithms.preactivated import PreactivatedConvolution
 from powerlab.engine.codegen.convolutions.algorithms.winograd import WinogradConvolution
 
-_WINOGRAD_4 = WinogradConvolution(tile=4, forth_cycles=230, back_cycles=180)
+_WINOGRAD_4 = WinogradConvolution(tile=4, input_transform_cycles=230, output_transform_cycles=180)
 
 _ALL: tuple[Algorithm, ...] = (
     InterleavedConvolution(),
     DirectConvolution(),
-    WinogradConvolution(tile=2, forth_cycles=70, back_cycles=50),
+    WinogradConvolution(tile=2, input_transform_cycles=70, output_transform_cycles=50),
     _WINOGRAD_4,
-    WinogradConvolution(tile=6, forth_cycles=400, back_cycles=380),
-    WinogradConvolution(tile=4, kernel=5, forth_cycles=460, back_cycles=360),
+    WinogradConvolution(tile=6, input_transform_cycles=400, output_transform_cycles=380),
+    WinogradConvolution(tile=4, kernel=5, input_transform_cycles=460, output_transform_cycles=360),
     FoldedConvolution(inner=_WINOGRAD_4),
     DepthwiseConvolution(),
     PreactivatedConvolution(),

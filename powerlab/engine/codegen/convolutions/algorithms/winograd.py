@@ -44,14 +44,14 @@ class WinogradConvolution:
 
     Attributes:
         tile: rows and columns of an output tile.
-        forth_cycles: cycles to transform the input of one tile of one channel block.
-        back_cycles: cycles to transform its products back.
+        input_transform_cycles: cycles to transform the input of one tile of one channel block.
+        output_transform_cycles: cycles to transform its products back.
         kernel: rows and columns of the kernel.
     """
 
     tile: int
-    forth_cycles: float
-    back_cycles: float
+    input_transform_cycles: float
+    output_transform_cycles: float
     kernel: int = 3
 
     @property
@@ -110,7 +110,10 @@ class WinogradConvolution:
             self.positions * divide_up(units, split) * parts / choice.chunk_tiles * (inputs * step + _TILE_CYCLES)
         )
         # Threads that divide the channels of one group all transform its input.
-        transforms = self.forth_cycles * in_blocks / min(groups, split) + self.back_cycles * out_blocks / split
+        transforms = (
+            self.input_transform_cycles * in_blocks / min(groups, split)
+            + self.output_transform_cycles * out_blocks / split
+        )
         weight_bytes = FLOAT_BYTES * self.positions * inputs * out_blocks * width / split
         again = (chunks - 1) / _NEARER
         held = choice.chunk_tiles * tile_bytes(in_blocks // groups, self.tile, tier, self.kernel)
