@@ -96,9 +96,10 @@ async def _enrol(url: str, count: int) -> list[EnrolReply]:
         connection = Connection(url)
         for number in numbers:
             code = decode((await connection.ask("POST", "/enrolment-codes", {})).body, EnrolmentCode).code
-            asked = EnrolRequest(code=code, device=device(f"board-{number:04}"), capabilities=capabilities())
-            found.append(decode((await connection.ask("POST", "/agents", asked)).body, EnrolReply))
-        connection.cut()
+            connection.cut()  # on a busy machine the server may close a kept one first, and a code is used only once
+            request = EnrolRequest(code=code, device=device(f"board-{number:04}"), capabilities=capabilities())
+            found.append(decode((await connection.ask("POST", "/agents", request)).body, EnrolReply))
+            connection.cut()
 
     await asyncio.gather(*(hand() for _ in range(_HANDS)))
     return found

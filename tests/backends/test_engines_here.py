@@ -143,4 +143,4 @@ def test_engines_stand_side_by_side_with_their_versions_and_how_far_they_are_apa
     assert kept["builtin"]["output_difference"] is None
     assert 0 < kept["litert"]["output_difference"] < 1e-5
     assert kept["litert"]["engine_version"] == packages.installed_version("litert")
-    assert f"litert {kept['litert']['engine_version']}; outputs apart by " in " ".join(out.split())
+    assert f"litert {kept['litert']['engine_version']}; outputs differ by at most " in " ".join(out.split())

@@ -91,7 +91,7 @@ def test_a_database_that_is_in_use_is_a_sentence(
     monkeypatch.setattr(retire_command, "open_existing", lambda _: opened)
     with closing(open_store(database)) as other, other.write():
         assert retire("--keep-traces", "12") == cli.EXIT_USAGE
-    assert "the database is in use or away (database is locked); try again." in capsys.readouterr().err
+    assert "the database is busy or unavailable (database is locked); try again." in capsys.readouterr().err
 
 
 def test_a_server_takes_the_same_options(database: str, capsys: pytest.CaptureFixture[str]) -> None:
