@@ -137,6 +137,7 @@ def test_a_folder_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
         ModelCache(Server(FILE), tmp_path / "models", 10_000_000).fetch([word(FILE)], never)
 
 
+@pytest.mark.campaign
 def test_from_a_real_server_that_is_killed_meanwhile(server: Any, identity: Any, cache_of: Any, tmp_path: Path) -> None:
     """Through the agent's own client: whole, from the middle, refused, away."""
     from urllib3 import request

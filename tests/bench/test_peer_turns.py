@@ -194,6 +194,7 @@ def test_without_a_peer_nothing_is_measured():
 SMALL = Cell(model="fcn5", batch_size=2, threads=1)
 
 
+@pytest.mark.campaign
 def test_an_engine_answers_from_a_process_of_its_own():
     engine = EngineProcess(OURS, SMALL)
     try:
@@ -217,6 +218,7 @@ def test_a_model_that_an_engine_refuses_is_a_sentence():
         engine.close()
 
 
+@pytest.mark.campaign
 def test_an_engine_that_is_killed_is_a_sentence():
     engine = EngineProcess(OURS, SMALL)
     engine.outputs()

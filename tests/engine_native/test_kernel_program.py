@@ -9,6 +9,8 @@ import pytest
 from engine_native.kernel_program import X86_TIERS, tier_object
 from requires import require_program
 
+pytestmark = pytest.mark.campaign  # the kernels are compiled first, for minutes
+
 COMPUTING = {
     *("memcpy", "memmove", "memset", "_GLOBAL_OFFSET_TABLE_"),
     *("exp", "expf", "expm1f", "log", "logf", "log1pf", "pow", "powf", "fmodf", "erff"),
@@ -41,7 +43,6 @@ def test_a_tier_that_does_not_exist_is_explained(kernels):
     assert '"mmx" is not one this processor can run' in done.stderr
 
 
-@pytest.mark.campaign
 @pytest.mark.parametrize("core", ARM_CORES)
 def test_kernels_of_64_bit_arm(arm_kernels, core):
     emulator = require_program("qemu-aarch64", "qemu-user")

@@ -166,6 +166,7 @@ def test_its_threads_keep_to_the_cores_they_were_given():
         os.sched_setaffinity(0, allowed)
 
 
+@pytest.mark.campaign
 def test_memory_stays_flat_over_many_sessions():
     graph = small_graph(width=512)
     process = psutil.Process()

@@ -9,6 +9,8 @@ import sys
 import time
 from typing import Any
 
+import pytest
+
 from faults.lives import PLAN
 
 TIMES = int(os.environ.get("POWERLAB_FAULT_FULL_SERVER_DISKS", "3"))
@@ -20,6 +22,7 @@ def refusals(lives: Any) -> int:
     return (lives.state.parent / "log").read_text().count("answers with status 5")
 
 
+@pytest.mark.campaign
 def test_a_server_without_room_loses_nothing(server: Any, stored: Any, lives: Any) -> None:
     """The kernel refuses every write of the server's to a file (RLIMIT_FSIZE), its database's own among them."""
     chance, told = random.Random(2), 0

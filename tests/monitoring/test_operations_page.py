@@ -71,6 +71,7 @@ def everything(store: Store) -> tuple[object, ...]:
         return runs, traces, read_fleet(session, store.clock())
 
 
+@pytest.mark.campaign
 def test_postgresql_is_backed_up_and_restored_by_the_page_s_commands(operations_page: str, tmp_path: Path) -> None:
     with postgres_cluster() as cluster:
         one, other = new_database(cluster), new_database(cluster)

@@ -81,6 +81,7 @@ def test_both_answer_every_question_alike(replicas: tuple[str, str]) -> None:
         assert get(one, path) == get(other, path), path
 
 
+@pytest.mark.campaign
 def test_what_one_was_told_the_other_knows_and_a_job_goes_on_there(replicas: tuple[str, str]) -> None:
     one, other = replicas
     code = decode(post(one, "/enrolment-codes", {}), EnrolmentCode).code

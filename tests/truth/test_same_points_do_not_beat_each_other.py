@@ -38,6 +38,7 @@ def test_a_claim_that_one_beats_the_other_is_rare(repeats):
     assert np.mean(claims) <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / SWEEPS)
 
 
+@pytest.mark.campaign
 def test_more_repeats_make_the_comparison_surer():
     few, many = (np.median([ratio.high / ratio.low for ratio in ratios(repeats)]) for repeats in (3, 6))
     assert many < few

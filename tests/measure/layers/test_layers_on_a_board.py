@@ -107,6 +107,7 @@ def test_events_say_how_long_it_takes_and_what_is_done(measured):
     assert isinstance(last, LayersFinished)
 
 
+@pytest.mark.campaign
 def test_intervals_of_the_power_hold_what_the_board_really_drew(measured):
     held = [
         abs(window.energy.power_w - true_w) <= window.energy.half_width_j / window.energy.duration_s

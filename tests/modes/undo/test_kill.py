@@ -55,6 +55,7 @@ def test_after_a_kill_the_device_is_as_it_was_whoever_is_killed(board: str) -> N
     assert deaths_of(found).total() >= 80
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(
     ("mode", "must_hold"),
     [
