@@ -7,7 +7,7 @@ import os
 import signal
 import socket
 from collections.abc import Mapping
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import replace
 from types import FrameType
 
@@ -48,9 +48,12 @@ def serve(
     Raises:
         PowerlabError: the address cannot be had, or is open to others while nobody has an admin's token.
     """
-    # uvicorn ends in order at SIGTERM, and then raises the signal again for whoever was there before it.
-    signal.signal(signal.SIGTERM, _interrupt)
-    with suppress(KeyboardInterrupt), closing(store):
+    # uvicorn handles signals once it runs. One that comes before must not raise an exception in the middle of starting
+    # threads, and uvicorn raises those that it handled again at its end.
+    stop = _Stop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)
+    with closing(store):
         _check_somebody_can_log_in(store, listen_policy)
         with closing(_listen(listen_policy.host, port)) as listener:
             address = _address(listener, "http" if listen_policy.tls is None else "https")
@@ -65,16 +68,22 @@ def serve(
                 kept_up(store, keep),
                 kept_summed(store),
             ):
-                _Server(_configured(app, listen_policy), app.state.event_streams).run(sockets=[listener])
+                _Server(_configured(app, listen_policy), app.state.event_streams, stop).run(sockets=[listener])
     return EXIT_OK
 
 
 class _Server(uvicorn.Server):
     """Ends streams of events in order when it is told to end; their readers would keep it waiting."""
 
-    def __init__(self, config: uvicorn.Config, streams: Streams) -> None:
+    def __init__(self, config: uvicorn.Config, streams: Streams, stop: _Stop) -> None:
         super().__init__(config)
         self._streams = streams
+        self._stop = stop
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start, and end at once if a signal came before."""
+        await super().startup(sockets)
+        self.should_exit = self.should_exit or self._stop.requested
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Do as uvicorn does, and let every stream come to its end."""
@@ -82,8 +91,13 @@ class _Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
-def _interrupt(*_: object) -> None:
-    raise KeyboardInterrupt
+class _Stop:
+    """A signal handler that remembers that the server shall end."""
+
+    requested = False
+
+    def __call__(self, *_: object) -> None:
+        self.requested = True
 
 
 def settle() -> None:
