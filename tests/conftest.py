@@ -28,6 +28,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: (item.path not in long, item.path.parent.name != "e2e"))
 
 
+@pytest.fixture(autouse=True)
+def _no_handler_left_behind() -> Iterator[None]:
+    """Fail the test that leaves a signal handler behind, not the later one that stumbles over it."""
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    yield
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _state_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Keep what a developer's own powerlab has stored, such as calibrations, out of the tests, and theirs out of it."""

@@ -94,7 +94,7 @@ def test_the_wheel_holds_no_source_of_the_core_and_no_test(names: set[str]) -> N
 
 @pytest.mark.parametrize("architecture", ["x86_64", "aarch64"])
 def test_pip_takes_it_on_every_linux_of_the_last_ten_years(built_wheels: dict[str, Path], architecture: str) -> None:
-    command = [sys.executable, "-m", "auditwheel", "show", built_wheels[architecture]]
+    command = [sys.executable, "-m", "auditwheel", "--verbose", "show", built_wheels[architecture]]
     shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert f'platform tag:\n"manylinux_2_17_{architecture}"' in shown
     assert "requires no external shared libraries" in shown

@@ -6,8 +6,8 @@ import gc
 import os
 import signal
 import socket
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from types import FrameType
 
@@ -48,12 +48,7 @@ def serve(
     Raises:
         PowerlabError: the address cannot be had, or is open to others while nobody has an admin's token.
     """
-    # uvicorn handles signals once it runs. One that comes before must not raise an exception in the middle of starting
-    # threads, and uvicorn raises those that it handled again at its end.
-    stop = _Stop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, stop)
-    with closing(store):
+    with closing(store), _signals_remembered() as stop:
         _check_somebody_can_log_in(store, listen_policy)
         with closing(_listen(listen_policy.host, port)) as listener:
             address = _address(listener, "http" if listen_policy.tls is None else "https")
@@ -98,6 +93,21 @@ class _Stop:
 
     def __call__(self, *_: object) -> None:
         self.requested = True
+
+
+@contextmanager
+def _signals_remembered() -> Iterator[_Stop]:
+    """Remember SIGTERM and SIGINT while the server starts, where an exception would cut a thread's start short.
+
+    Once it runs, uvicorn handles them; at its end it raises them again, and they shall not be errors then.
+    """
+    stop = _Stop()
+    previous = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield stop
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
 
 
 def settle() -> None:
