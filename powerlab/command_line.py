@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from powerlab.domain.errors import PowerlabError
 
 _MAX_WIDTH = 98
-_EXIT_STATUS = "exit status: 0 done; 2 the request cannot be carried out, one sentence on standard error says why"
+_EXIT_STATUS = "exit status: 0 success; 2 invalid request; a message on standard error says why and what to do"
 _KINDS = {"int": "an integer", "float": "a number"}
 
 

@@ -8,19 +8,19 @@ from pathlib import Path
 from powerlab.command_line import integer_in
 
 _EPILOG = """\
-exit status: 0 stopped as asked; 2 the request cannot be carried out, one sentence on standard error says why
+exit status: 0 success; 2 invalid request; a message on standard error says why and what to do
 
-`check` says a sentence for each thing it looks at, and ends with 0 where all is well, else with the number of the first
-that is not: 10 the state directory cannot be written, 11 little room on its disk, 12 the server does not answer, 13 it
-does not take the token, 14 the clocks differ by more than a second, 15 no power sensor can be read, 16 a power mode was
-not put back, 17 no privileged helper listens and this user is not root, 18 a limit of temperatures that nobody can
-watch. `run` checks the same and tells the server.
+`check` prints one line per check and exits with 0, or with the number of the first failed check: 10 the state
+directory cannot be written, 11 the disk is nearly full, 12 the server does not answer, 13 it rejects the token, 14
+the clocks differ by more than a second, 15 no power sensor can be read, 16 a power mode was not restored, 17 no
+privileged helper is running and this user is not root, 18 there is no sensor for a temperature limit. `run` makes the
+same checks and reports them to the server.
 
-What was measured lies below --state until the server has stored it. SIGTERM, SIGHUP and Ctrl-C let the run in progress
-end, upload it and give the job back; a killed agent goes on where it was when it is started again.
+Results are kept in --state until the server has stored them. After SIGTERM, SIGHUP or Ctrl-C the agent finishes and
+uploads the current run and returns the job. A killed agent continues where it was when it is started again.
 
 environment:
-  POWERLAB_STATE_DIR   the state directory (default: the user's, $XDG_STATE_HOME/powerlab)
+  POWERLAB_STATE_DIR   state directory (default: $XDG_STATE_HOME/powerlab)
 
 examples:
   powerlab agent enrol --server http://server:8765 --code CODE
@@ -38,31 +38,33 @@ _MOST_PORT = 65_535
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the agent's own commands to a parser."""
-    parser.description = "Measure this device for a server: take its sweeps, run them, upload the runs."
+    parser.description = "Run this device's sweeps for a server, and upload the results."
     parser.epilog = _EPILOG
     actions = parser.add_subparsers(metavar="ACTION", dest="action", required=True)
     enrol = actions.add_parser(
         "enrol",
-        help="make this device known to a server, once",
-        description="Make this device known to a server with a one-time code, and keep the token it answers with.",
+        help="enrol this device with a server",
+        description="Enrol this device with a server, using a one-time code, and store the token it returns.",
     )
     enrol.add_argument("--server", required=True, metavar="URL", help="for example http://server:8765")
-    enrol.add_argument("--code", required=True, help="the one-time code the server gave")
-    enrol.add_argument("--name", help="what people call the device (default: the host name)")
-    _add_where(enrol, "a simulated board instead of this machine")
+    enrol.add_argument("--code", required=True, help="one-time code from the server")
+    enrol.add_argument("--name", help="name of the device (default: the host name)")
+    _add_where(enrol, "use a simulated board instead of this machine")
     run = actions.add_parser(
         "run",
-        help="take and run sweeps until stopped",
-        description="Take sweeps from the server, run them and upload the runs, until SIGTERM or Ctrl-C.",
+        help="run sweeps until stopped",
+        description="Take sweeps from the server, run them and upload the results, until SIGTERM or Ctrl-C.",
     )
-    run.add_argument("--once", action="store_true", help="end when the server has nothing more to do")
+    run.add_argument("--once", action="store_true", help="exit when the server has no more jobs")
     run.add_argument(
         "--spool-size",
         type=integer_in(1, _MOST_MB),
         default=2048,
         metavar="MIB",
-        help="what is measured may take so much disk until the server has it; above that, traces of the oldest runs are"
-        " thrown away, and runs never (default: 2048)",
+        help=(
+            "disk space for results that wait for upload; above it, traces of the oldest runs are dropped, but never "
+            "runs (default: 2048)"
+        ),
     )
     run.add_argument(
         "--allow-reboot",
@@ -73,34 +75,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--max-temperature-c",
         type=float,
         metavar="C",
-        help="end every run in which this device gets hotter, whatever a sweep allows (default: no limit)",
+        help="abort every run above this temperature, whatever the sweep allows (default: no limit)",
     )
     run.add_argument(
         "--start-below-temperature-c",
         type=float,
         metavar="C",
-        help="begin a run when the device is cooler (default: 10 °C below the limit, where there is one)",
+        help="wait until the device is cooler before each run (default: 10 °C below the limit, if there is one)",
     )
     run.add_argument(
         "--models-mb",
         type=integer_in(1, _MOST_MB),
         default=8000,
         metavar="MB",
-        help="most that fetched models may take (default: 8000)",
+        help="disk space for downloaded models (default: 8000)",
     )
     run.add_argument(
         "--metrics-port",
         type=integer_in(1, _MOST_PORT),
         metavar="PORT",
-        help="show metrics for Prometheus at http://127.0.0.1:PORT/metrics (default: nowhere)",
+        help="serve Prometheus metrics at http://127.0.0.1:PORT/metrics (default: off)",
     )
     run.add_argument(
-        "--metrics-host", default="127.0.0.1", metavar="ADDRESS", help="show them at this address (default: 127.0.0.1)"
+        "--metrics-host", default="127.0.0.1", metavar="ADDRESS", help="address for that (default: 127.0.0.1)"
     )
     check = actions.add_parser(
         "check",
-        help="say whether this agent has what it needs",
-        description="Look at the state directory, its disk, the server, the token, the clock, the sensors, the modes.",
+        help="check what this agent needs",
+        description=(
+            "Check the state directory, its disk, the server, the token, the clock, the sensors and the power modes."
+        ),
     )
     check.add_argument("--json", action="store_true", help="for programs")
     for action in (run, check):
@@ -110,11 +114,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "--state",
             type=Path,
             metavar="DIR",
-            help="where the agent keeps its token and what it measured (default: agent/ in the state directory)",
+            help="directory of the agent's token and spool (default: agent/ in the state directory)",
         )
 
 
 def _add_where(action: argparse.ArgumentParser, board: str) -> None:
     which = action.add_mutually_exclusive_group()
     which.add_argument("--board", metavar="NAME", help=board)
-    which.add_argument("--sysroot", metavar="DIR", type=Path, help="read sensors and set modes below DIR instead of /")
+    which.add_argument(
+        "--sysroot", metavar="DIR", type=Path, help="use DIR instead of / as the root of sensors and power modes"
+    )

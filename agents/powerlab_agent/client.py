@@ -156,7 +156,7 @@ class Client:
             return decode(data, kind)
         except PowerlabError as error:
             raise ServerUnreachableError(
-                f"{self._base}{path} answers, but not as a powerlab server does ({error})"
+                f"{self._base}{path} answers, but not like a powerlab server ({error})"
             ) from error
 
     def model(self, sha256: str) -> ModelRecord:
@@ -195,7 +195,7 @@ class Client:
     ) -> urllib3.BaseHTTPResponse:
         """Return an answer of any status; raises ServerUnreachableError where there is none."""
         if (rest_s := self.contact.rest_s()) > 0:
-            raise ServerUnreachableError(f"{self._base} asked to be left alone for {rest_s:.1f} s more", rest_s)
+            raise ServerUnreachableError(f"{self._base} asked to wait for {rest_s:.1f} s more", rest_s)
         timeout = urllib3.Timeout(connect=_CONNECT_S, read=self._read_s + wait_s)
         headers = {**self._headers, **(fields or {})}
         try:

@@ -57,8 +57,8 @@ class ModelCache:
             return None
         except OSError as error:
             raise PowerlabError(
-                f"models cannot be kept in {self._folder} ({error.strerror}); make room there, or start the agent with "
-                "another --state."
+                f"models cannot be kept in {self._folder} ({error.strerror}); free some space there, or start the "
+                "agent with another --state."
             ) from error
 
     def _path(self, named: StoredModelName) -> Path:

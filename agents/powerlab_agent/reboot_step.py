@@ -10,24 +10,24 @@ from powerlab.domain.order import Stage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RebootStep:
-    """One reboot of a device, written down before it is asked for.
+    """One reboot of a device, written down before it is requested.
 
     Attributes:
         sweep_id: the sweep that wants it.
-        home: the setting that the device was kept in before the first of them.
+        original: the setting that the device was kept in before the first of them.
         previous: all other settings then, in the order in which to write them back.
-        stages: what is left of the sweep, the first being where the device goes or is; none on the way home.
-        asked_in: id of the boot in which the reboot was asked for last; empty before.
-        asked: how often it was asked for.
-        refused: power modes that could not be had, and why.
+        stages: what is left of the sweep, the first being where the device goes or is; none while it goes back.
+        requested_in_boot: id of the boot in which the reboot was last requested; empty before.
+        attempts: how often it was requested.
+        refused: power modes that could not be set, and why.
     """
 
     sweep_id: str
-    home: Setting
+    original: Setting
     previous: tuple[Setting, ...]
     stages: tuple[Stage, ...] = ()
-    asked_in: str = ""
-    asked: int = 0
+    requested_in_boot: str = ""
+    attempts: int = 0
     refused: dict[str, str] = field(default_factory=dict)
 
     def towards(self, sweep_id: str, stages: tuple[Stage, ...]) -> RebootStep:
@@ -35,11 +35,11 @@ class RebootStep:
         if (sweep_id, stages[:1]) == (self.sweep_id, self.stages[:1]):
             return self
         refused = self.refused if sweep_id == self.sweep_id else {}
-        return replace(self, sweep_id=sweep_id, stages=stages, asked_in="", asked=0, refused=refused)
+        return replace(self, sweep_id=sweep_id, stages=stages, requested_in_boot="", attempts=0, refused=refused)
 
     def asked_once_more(self, boot_id: str) -> RebootStep:
         """Return the step as it is to be written down before the device is asked."""
-        return replace(self, asked_in=boot_id, asked=self.asked + 1)
+        return replace(self, requested_in_boot=boot_id, attempts=self.attempts + 1)
 
     def without(self, modes: tuple[str, ...], reason: str) -> RebootStep:
         """Return the step with the reason for which modes cannot be had."""

@@ -1,7 +1,7 @@
 """Reboots into power modes that need one, and back: resumable steps, each stored before it is requested.
 
-A step is asked for at most three times and reboots the device at most once: a boot that comes up without the mode ends
-the step, whose points then fail with that reason. The way home is asked for at most three times. So no device boots for
+A step is tried at most three times and reboots the device at most once: a boot that comes up without the mode ends
+the step, whose points then fail with that reason. The way back is tried at most three times. So no device boots for
 ever, whatever its power modes do.
 """
 
@@ -22,7 +22,7 @@ from powerlab_agent.reboot_step import RebootStep
 from powerlab_agent.spool import Spool
 
 _log = logging.getLogger("powerlab.agent")
-MOST_ASKED = 3
+MAX_ATTEMPTS = 3
 DOWN_S = 900.0
 """How long the server waits for a device that reboots."""
 WAIT_S = 180.0
@@ -74,13 +74,13 @@ class Reboots:
         try:
             step = self.spool.reboot()
             if step is None:
-                home = check_can_go(device, target)
-                step = RebootStep(sweep_id=sweep_id, home=home, previous=device.settings())
+                original = check_can_go(device, target)
+                step = RebootStep(sweep_id=sweep_id, original=original, previous=device.settings())
             step = step.towards(sweep_id, stages)
             self.spool.keep_reboot(step)
-            if step.asked and step.asked_in != device.boot_id():
+            if step.attempts and step.requested_in_boot != device.boot_id():
                 raise PowerlabError(f"after the reboot for it {device.missing(target) or 'it is not in force'}")
-            self._return_note().keep(step.home, step.previous, target)
+            self._return_note().keep(step.original, step.previous, target)
             self._ask(device, step, target)
         except PowerlabError as error:
             self._refuse(stages[0].modes, str(error).rstrip("."), sweep_id, stages)
@@ -96,7 +96,7 @@ class Reboots:
         if step is None:
             return
         device = self._device()
-        if device.missing(step.home):
+        if device.missing(step.original):
             self._reboot_home(device, step)
         device.put_back(step.previous)
         self._return_note().forget()
@@ -108,19 +108,21 @@ class Reboots:
         step = self.spool.reboot()
         if step is None:
             return ""
-        return f"The device goes back to {_name(self._device(), step.home)}, by a reboot, when the agent starts again."
+        return (
+            f"The device goes back to {_name(self._device(), step.original)}, by a reboot, when the agent starts again."
+        )
 
     def _reboot_home(self, device: Rebooting, step: RebootStep) -> None:
-        name = _name(device, step.home)
-        by_hand = f"set it with `sudo nvpmodel -m {step.home.value}`, reboot, and start the agent again"
+        name = _name(device, step.original)
+        by_hand = f"set it with `sudo nvpmodel -m {step.original.value}`, reboot, and start the agent again"
         if not self.host.may_reboot:
             raise PowerlabError(
                 f"the device was rebooted for a sweep and is not back in {name}, and this agent may not reboot it; "
                 f"start it with --allow-reboot, or {by_hand}."
             )
-        step = step if not step.stages else RebootStep(sweep_id="", home=step.home, previous=step.previous)
+        step = step if not step.stages else RebootStep(sweep_id="", original=step.original, previous=step.previous)
         try:
-            self._ask(device, step, step.home)
+            self._ask(device, step, step.original)
         except PowerlabError as error:
             why = str(error).rstrip(".")
             raise PowerlabError(f"the device does not come back to {name}: {why}; {by_hand}.") from error
@@ -132,8 +134,8 @@ class Reboots:
             RebootingError: it reboots.
             PowerlabError: it does not.
         """
-        if step.asked >= MOST_ASKED:
-            raise PowerlabError(f"the device was asked {step.asked} times to reboot for it, and it is not in force")
+        if step.attempts >= MAX_ATTEMPTS:
+            raise PowerlabError(f"the device was asked {step.attempts} times to reboot for it, and it is not in force")
         boot_id = device.boot_id()
         self.spool.keep_reboot(step.asked_once_more(boot_id))
         _log.warning("the device is asked to go into %s, with a reboot where it takes one", _name(device, target))

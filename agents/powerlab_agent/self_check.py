@@ -67,12 +67,12 @@ def _disk(checked: Checked) -> str:
         free = free_bytes(checked.state)
     except OSError as error:
         raise _NotPassedError(
-            f"the disk of {checked.state} cannot be asked for its room ({error.strerror})."
+            f"the disk of {checked.state} cannot be queried for free space ({error.strerror})."
         ) from error
     if free < wanted:
         raise _NotPassedError(
             f"{in_words(free)} are free on the disk of {checked.state}, and {in_words(wanted)} are wanted, so traces of"
-            " runs will be shed; make room."
+            " runs will be shed; free some space."
         )
     return f"there is more than {in_words(wanted)} of room on the disk of {checked.state}."
 
@@ -94,7 +94,7 @@ def _clock(checked: Checked) -> str:
     clock.refresh_if_due()
     found = clock.offset()
     if found is None:
-        raise _NotPassedError("how this clock stands to the server's is not known, for the server does not answer.")
+        raise _NotPassedError("how this clock stands to the server's is unknown, because the server does not answer.")
     if abs(found.offset_s) - found.uncertainty_s > MAX_CLOCK_OFFSET_S:
         way = "behind" if found.offset_s > 0 else "ahead of"
         raise _NotPassedError(
@@ -117,7 +117,7 @@ def _modes(checked: Checked) -> str:
     left = checked.host.controller.not_put_back()
     if left is not None:
         raise _NotPassedError(
-            f"the power mode {left.mode} was set and is not put back yet; unless a sweep runs now, run"
+            f"the power mode {left.mode} was set and has not been restored yet; unless a sweep runs now, run"
             " `powerlab modes restore`."
         )
     if away := ReturnNote(checked.host.sysroot, checked.host.state_dir).words():

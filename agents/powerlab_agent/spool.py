@@ -249,5 +249,5 @@ class Spool:
                 yield
         except sqlite3.OperationalError as error:
             raise SpoolUnwritableError(
-                f"the agent's spool {self._path} cannot be written ({error}); make room on its disk."
+                f"the agent's spool {self._path} cannot be written ({error}); free some space on its disk."
             ) from error

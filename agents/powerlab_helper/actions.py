@@ -170,4 +170,4 @@ class Actions:
             if not self.allowed.may_run(question.name):
                 raise PowerlabError(f"the privileged helper does not run {question.name[:200]!r}.")
         elif self.allowed.settable(question.name) is None:
-            raise PowerlabError(f"the privileged helper makes no setting of {question.name[:200]!r}.")
+            raise PowerlabError(f"the privileged helper cannot set {question.name[:200]!r}.")

@@ -58,12 +58,12 @@ class Streams:
         return self.open >= self.most or self.closing
 
 
-async def stream(store: Store, streams: Streams, after: int, wish: EventFilter) -> AsyncGenerator[str]:
+async def stream(store: Store, streams: Streams, after: int, filters: EventFilter) -> AsyncGenerator[str]:
     """Yield the text of a stream until its reader leaves, its time is over or the server ends."""
 
     def look() -> tuple[list[Event], int]:
         with store.session() as session:
-            found, behind = events_after(session, after, wish, _PAGE)
+            found, behind = events_after(session, after, filters, _PAGE)
             if behind > after:
                 check_events_kept(session, after)
             return found, behind

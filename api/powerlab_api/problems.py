@@ -114,7 +114,7 @@ def _too_much(request: Request, error: Exception) -> Response:
 def _no_database(request: Request, error: Exception) -> Response:
     _log.error("the database failed at %s: %s", request.url.path, error)
     if _is_full(error):
-        return problem(507, "the database has no room left; make room on its disk.", "no-room", request.url.path)
+        return problem(507, "the database has no room left; free some space on its disk.", "no-room", request.url.path)
     return problem(503, "the database cannot be reached now; try again later.", "no-database", request.url.path)
 
 

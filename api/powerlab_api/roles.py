@@ -54,7 +54,7 @@ async def _permitted(
         return
     names = " or ".join(roles)
     if caller is LOCAL_USER:
-        raise UnauthorisedError(f"this address is for an {names}; send the token of an enrolled agent as bearer token.")
+        raise UnauthorisedError(f"this route is for an {names}; send the token of an enrolled agent as bearer token.")
     raise ForbiddenError(f"this needs the role {names}; the token of {caller.name!r} has the role {caller.role}.")
 
 
@@ -89,7 +89,7 @@ def check_roles(router: APIRouter) -> None:
 
 async def _agent(caller: Caller) -> str:
     if caller.device_id is None:
-        raise ForbiddenError("this address is for agents.")
+        raise ForbiddenError("this route is for agents.")
     return caller.device_id
 
 

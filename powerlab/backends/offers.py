@@ -29,11 +29,13 @@ def check_offers(
         )
 
 
-def check_threads(engine: str, asked: int, used: int) -> None:
+def check_threads(engine: str, requested: int, used: int) -> None:
     """Refuse an engine that says it computes with another number of threads than it was given.
 
     Raises:
         PowerlabError: both numbers.
     """
-    if used != asked:
-        raise PowerlabError(f"the engine {engine} was given {asked} threads but computes with {used}; leave it out.")
+    if used != requested:
+        raise PowerlabError(
+            f"the engine {engine} was given {requested} threads but computes with {used}; leave it out."
+        )

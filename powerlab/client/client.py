@@ -80,8 +80,8 @@ class Client:
     ) -> Iterator[DeviceRecord]:
         """Yield devices in the order of their names; ``name`` is a part of it, a board of the selector's goes first."""
         chosen = selector or Selector()
-        wish = {"name": name, "board": chosen.board or board, "simulated": simulated, "seen_since": seen_since}
-        return self._all("/devices", DevicePage, **wish, label=chosen.labels, group=chosen.group or None)
+        filters = {"name": name, "board": chosen.board or board, "simulated": simulated, "seen_since": seen_since}
+        return self._all("/devices", DevicePage, **filters, label=chosen.labels, group=chosen.group or None)
 
     def device(self, device_id: str) -> DeviceRecord:
         """Return one device."""
@@ -125,9 +125,9 @@ class Client:
         created_to: datetime | None = None,
     ) -> Iterator[SweepRecord]:
         """Yield sweeps, newest first."""
-        wish = {"device_id": device_id, "state": state, "model": model, "submitter": submitter}
-        wish["campaign_id"] = campaign_id
-        return self._all("/sweeps", SweepPage, **wish, created_from=created_from, created_to=created_to)
+        filters = {"device_id": device_id, "state": state, "model": model, "submitter": submitter}
+        filters["campaign_id"] = campaign_id
+        return self._all("/sweeps", SweepPage, **filters, created_from=created_from, created_to=created_to)
 
     def sweep(self, sweep_id: str) -> SweepRecord:
         """Return one sweep."""
@@ -187,8 +187,8 @@ class Client:
         received_to: datetime | None = None,
     ) -> Iterator[Run]:
         """Yield runs in the order in which they arrived; ``provenance`` is that of their figures of power."""
-        wish = {name: value for name, value in locals().items() if name != "self"}
-        return self._all("/runs", RunPage, **wish)
+        filters = {name: value for name, value in locals().items() if name != "self"}
+        return self._all("/runs", RunPage, **filters)
 
     def run(self, run_id: str) -> Run:
         """Return the run whose identifier begins so."""
@@ -216,8 +216,8 @@ class Client:
         sweep_id: str | None = None,
     ) -> Iterator[FigureRecord]:
         """Yield one metric's figures across runs, within bounds."""
-        wish = {"device_id": device_id, "model": model, "sweep_id": sweep_id}
-        return self._all("/metrics", FigurePage, name=name, low=low, high=high, **wish)
+        filters = {"device_id": device_id, "model": model, "sweep_id": sweep_id}
+        return self._all("/metrics", FigurePage, name=name, low=low, high=high, **filters)
 
     def workloads(self, *, model: str | None = None, engine: str | None = None) -> Iterator[WorkloadRecord]:
         """Yield what was ever asked to be run."""
@@ -233,8 +233,8 @@ class Client:
         threads: int | None = None,
     ) -> Iterator[PointRecord]:
         """Yield points of sweeps, the first asked for first."""
-        wish = {"sweep_id": sweep_id, "device_id": device_id, "point_id": point_id}
-        return self._all("/points", PointPage, **wish, model=model, threads=threads)
+        filters = {"sweep_id": sweep_id, "device_id": device_id, "point_id": point_id}
+        return self._all("/points", PointPage, **filters, model=model, threads=threads)
 
     def layer_profiles(self, *, device_id: str | None = None) -> Iterator[LayerProfile]:
         """Yield layer profiles, newest first."""
@@ -243,10 +243,10 @@ class Client:
     def _change(self, sweep_id: str, verb: str) -> SweepRecord:
         return self.transport.repeat("POST", f"/sweeps/{_safe(sweep_id)}/{verb}", {}, SweepRecord)
 
-    def _all(self, path: str, kind: type[_Page[_Item_co]], **wish: Any) -> Iterator[_Item_co]:
+    def _all(self, path: str, kind: type[_Page[_Item_co]], **filters: Any) -> Iterator[_Item_co]:
         cursor: str | None = None
         while True:
-            page = self.transport.get(path, kind, **wish, limit=PAGE, cursor=cursor)
+            page = self.transport.get(path, kind, **filters, limit=PAGE, cursor=cursor)
             yield from page.items
             cursor = page.next_cursor
             if cursor is None:

@@ -73,9 +73,9 @@ class Labs:
     ) -> Iterator[BookingRecord]:
         """Yield bookings, those that begin first first."""
         cursor: str | None = None
-        wish = {"device_id": device_id, "kind": kind, "ends_after": ends_after}
+        filters = {"device_id": device_id, "kind": kind, "ends_after": ends_after}
         while True:
-            page = self.transport.get("/bookings", BookingPage, limit=PAGE, cursor=cursor, **wish)
+            page = self.transport.get("/bookings", BookingPage, limit=PAGE, cursor=cursor, **filters)
             yield from page.items
             cursor = page.next_cursor
             if cursor is None:

@@ -59,8 +59,8 @@ class ModelApi:
         try:
             with path.open("rb", buffering=0) as file:
                 sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-                wish = encode(ModelUpload(name=name, byte_count=file.tell()))
-                record = decode(self._patiently("PUT", f"/models/{sha256}", wish), ModelRecord)
+                upload = encode(ModelUpload(name=name, byte_count=file.tell()))
+                record = decode(self._patiently("PUT", f"/models/{sha256}", upload), ModelRecord)
                 patience = _Patience()
                 while not record.complete:
                     moved(record.uploaded_bytes, record.byte_count)
@@ -103,13 +103,13 @@ class ModelApi:
 
     def all(self, **fields: str | None) -> Iterator[ModelRecord]:
         """Yield complete models, newest first."""
-        asked: dict[str, str | int] = {key: value for key, value in fields.items() if value is not None}
+        query: dict[str, str | int] = {key: value for key, value in fields.items() if value is not None}
         while True:
-            page = self._api.get("/models", ModelPage, limit=500, **asked)
+            page = self._api.get("/models", ModelPage, limit=500, **query)
             yield from page.items
             if page.next_cursor is None:
                 return
-            asked["cursor"] = page.next_cursor
+            query["cursor"] = page.next_cursor
 
     def find(self, words: str) -> ModelRecord:
         """Return the one model of that name, of a SHA-256 that begins so, or of both.

@@ -31,7 +31,7 @@ class PowerMode:
 
     Attributes:
         name: unique on its device, for example ``MAXN``, ``governor=powersave`` or ``current``.
-        settings: applied in order; empty for the mode that leaves the device as it is.
+        settings: applied in order; empty for the mode that changes nothing.
         origin: vendor, invented or current.
         requires_reboot: the vendor says the mode only takes effect after a reboot.
         online_cores: cores that are online in this mode; None where the mode does not say.
@@ -47,7 +47,7 @@ class PowerMode:
 
 
 CURRENT_MODE = PowerMode(
-    name=CURRENT_MODE_NAME, origin=ModeOrigin.CURRENT, description="the device as it is: nothing is changed"
+    name=CURRENT_MODE_NAME, origin=ModeOrigin.CURRENT, description="the current settings, unchanged"
 )
 
 

@@ -67,6 +67,6 @@ def check_digest(sha256: str) -> None:
 
 
 def short(word: str) -> str:
-    """Return a plan's word for a model, short enough for a table: of a digest its beginning, all else as it is."""
+    """Return a plan's word for a model, short enough for a table: of a digest its beginning."""
     name, mark, digest = word.partition(f"@{_MARK}")
     return f"{name}@{digest[:_SHOWN_DIGITS]}" if mark and _DIGEST.fullmatch(digest) else word

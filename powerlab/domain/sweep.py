@@ -65,7 +65,7 @@ class SweepPlan:
         models: zoo names, paths of ONNX files, or models that lie on the server (:mod:`powerlab.domain.model_name`).
         threads: thread counts.
         batch_sizes: images per inference.
-        modes: names of power modes; ``current`` leaves the device as it is.
+        modes: names of power modes; ``current`` changes nothing.
         engines: the backends that run the models.
         precisions: number formats, as far as the engines offer them.
         scenarios: how queries follow each other.

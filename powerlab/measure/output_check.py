@@ -50,7 +50,7 @@ class OutputCheck:
         """What was found, in sentences; empty where there was nothing to compare."""
         found: tuple[str, ...] = ()
         if self.differences:
-            engines = sorted({asked.engine for asked in self.differences})
+            engines = sorted({workload.engine for workload in self.differences})
             found = (
                 f"The outputs of {', '.join(engines)} are those of the built-in engine in fp32, to within "
                 f"{max(self.differences.values()):.1e} of the largest.",
@@ -80,21 +80,21 @@ def check_outputs(plan: SweepPlan, meter: Meter, model_files: Mapping[str, str] 
     unchecked: dict[str, None] = {}
     references: dict[Workload, Outputs | None] = {}
     first = {compared(point): point for point in reversed(plan.points())}
-    for asked, point in first.items():
-        wanted = replace(asked, engine=REFERENCE_ENGINE, precision=REFERENCE_PRECISION)
-        if asked == wanted or asked.engine not in PACKAGES:
+    for workload, point in first.items():
+        wanted = replace(workload, engine=REFERENCE_ENGINE, precision=REFERENCE_PRECISION)
+        if workload == wanted or workload.engine not in PACKAGES:
             continue
         try:
             if wanted not in references:
                 references[wanted] = _reference(replace(point, workload=wanted), meter, plan.seed, model_files)
             reference = references[wanted]
             if reference is None:
-                unchecked[f"No outputs for {asked.model} are compared, because the built-in engine cannot run it."] = (
-                    None
-                )
+                unchecked[
+                    f"No outputs for {workload.model} are compared, because the built-in engine cannot run it."
+                ] = None
                 continue
-            found = _outputs(replace(point, workload=asked), meter, plan.seed, model_files)
-            differences[asked] = _checked(asked, found, reference)
+            found = _outputs(replace(point, workload=workload), meter, plan.seed, model_files)
+            differences[workload] = _checked(workload, found, reference)
         except WorkerError:
             continue
     return OutputCheck(differences, tuple(unchecked))
@@ -116,14 +116,15 @@ def largest_difference(found: Outputs, expected: Outputs) -> float:
     return worst
 
 
-def _checked(asked: Workload, found: Outputs, reference: Outputs) -> float:
+def _checked(workload: Workload, found: Outputs, reference: Outputs) -> float:
     difference = largest_difference(found, reference)
-    tolerance = TOLERANCES.get(asked.precision, COARSEST)
+    tolerance = TOLERANCES.get(workload.precision, COARSEST)
     if difference > tolerance:
         raise PowerlabError(
-            f"the outputs of {asked.engine} for {asked.model} (batch {asked.batch_size}, {asked.precision}) differ "
+            f"the outputs of {workload.engine} for {workload.model} (batch {workload.batch_size}, "
+            f"{workload.precision}) differ "
             f"from the built-in engine's by {difference:.2g} of the largest output, where {tolerance:g} is allowed; "
-            "leave out this engine or this model, because they do not compute the same."
+            "leave out this engine or this model, because they do not compute the same function."
         )
     return difference
 

@@ -139,7 +139,7 @@ class ModeController:
             PowerlabError: as :meth:`applied` does.
         """
         if mode_name == CURRENT_MODE.name:
-            raise PowerlabError("the mode `current` is the device as it is, so there is nothing to set.")
+            raise PowerlabError("the mode `current` changes nothing, so there is nothing to set.")
         with self._locked():
             self._back.take_back(also_to_stay=False)
             mode = self._settable(mode_name)
@@ -248,8 +248,8 @@ class ModeController:
             own = [setting for setting in now.settings if setting.knob == knob_name]
             if written and (new := self._board.unrecorded(own, entry.previous)):
                 raise PowerlabError(
-                    f"{mode.name} brings cores on line and then sets {new.target}, of which powerlab has not recorded"
-                    " what it was; set the part that brings them on line first, to stay: `powerlab modes set`."
+                    f"{mode.name} brings cores online and then sets {new.target}, of which powerlab has not recorded"
+                    " what it was; set the part that brings them online first, to stay: `powerlab modes set`."
                 )
             written += self._board.write_present(own, entry.previous)
         self._board.check(written, mode.name)

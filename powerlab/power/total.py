@@ -40,7 +40,9 @@ def choose_total(probes: Sequence[SourceProbe], board: Board | None) -> TotalFor
     estimates = tuple(rail.key for rail in rails if rail.source == ESTIMATE_SOURCE)
     if estimates:
         return TotalFormula(
-            rails=estimates, scope="processor and memory of the host, estimated: nothing is measured", proposed=True
+            rails=estimates,
+            scope="processor and memory of the host, estimated from load: no sensor can be read",
+            proposed=True,
         )
     return None
 

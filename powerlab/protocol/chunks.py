@@ -54,7 +54,7 @@ def split(trace: Trace, max_samples: int = MAX_SAMPLES) -> Iterator[TraceChunk]:
         raise PowerlabError(f"the times of the trace of {trace.rail.key} do not increase; the trace cannot be stored.")
     if not _plausible(trace.value):
         raise PowerlabError(
-            f"the trace of {trace.rail.key} holds values that are not finite or absurdly large; it cannot be stored."
+            f"the trace of {trace.rail.key} holds values that are not finite or too large; it cannot be stored."
         )
     for position, start in enumerate(range(0, len(trace.time_ns), max_samples)):
         part = slice(start, start + max_samples)

@@ -59,7 +59,9 @@ def from_document(document: object, kind: type[T]) -> T:
 def check_survives(message: object) -> None:
     """Raise PowerlabError where a message's JSON is not read back as the same message: JSON has no NaN, no infinity."""
     if decode(encode(message), type(message)) != message:
-        raise PowerlabError(f"the {type(message).__name__} holds a number that is not finite, which JSON cannot say.")
+        raise PowerlabError(
+            f"the {type(message).__name__} holds a number that is not finite, which JSON cannot express."
+        )
 
 
 def digest(message: object) -> str:

@@ -168,7 +168,7 @@ def _modes(template: PlanTemplate, here: Here, left_out: list[NotRepeated]) -> t
             left_out.append(NotRepeated(what=f"power mode {mode.name}", why=why))
     names = tuple(mode.name for mode in vendor if not mode.requires_reboot)
     if not names:
-        why = f"{here.name} has none of a vendor's, so it is measured as it is"
+        why = f"{here.name} has no vendor modes, so it is measured with its current settings"
         left_out.append(NotRepeated(what="power modes", why=why))
     return names or (CURRENT_MODE_NAME,)
 

@@ -145,4 +145,4 @@ class Study:
         rows = [row for case in self.cases for row in case.published]
         for name in (*self.metrics, *(name for row in rows for name in row.figures)):
             if name not in METRICS:
-                raise ValueError(f"the study {self.name} has a figure {name!r}, which is no metric")
+                raise ValueError(f"the study {self.name} has a figure {name!r}, which is not a metric")

@@ -51,7 +51,7 @@ def online_cores(sysroot: Sysroot) -> int | None:
 def usable_cores(sysroot: Sysroot) -> int:
     """Return how many cores a sweep may keep busy at most: the affinity mask, cut down to the whole cores of a quota.
 
-    The mask never holds cores that are off line. Where it holds all others, nobody narrowed it, and a power mode that
+    The mask never holds cores that are offline. Where it holds all others, nobody narrowed it, and a power mode that
     brings the rest online may use them too.
     """
     mask = len(os.sched_getaffinity(0))

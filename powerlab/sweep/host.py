@@ -67,7 +67,7 @@ class Host:
     def capabilities(self, named: Iterable[str] = ()) -> Capabilities:
         """Probe every power source and list the modes that can be set now.
 
-        While cores are off line, a mode that switches none has those that are online.
+        While cores are offline, a mode that switches none has those that are online.
 
         Args:
             named: modes to list beside those that are offered, for example ``cores=3+cpu-max=1190400kHz``; what the

@@ -24,21 +24,22 @@ def check_until(plan: SweepPlan, meter: Meter) -> None:
     """
     if plan.until_percent == 0:
         return
-    asked = f"--until {plan.until_percent:g}%"
+    option = f"--until {plan.until_percent:g}%"
     if not meter.rails:
         raise PowerlabError(
-            f"{asked} is about img/s/W, and no power source can be read here; leave it out, or see `powerlab doctor`."
+            f"{option} is about img/s/W, and no power source can be read here; leave it out, or see `powerlab doctor`."
         )
     best = min(meter.rails, key=lambda rail: rail.relative_error)
     least = _inverted(_least_share(meter.rails))
     if not math.isfinite(least):
         raise PowerlabError(
-            f"{asked} cannot be reached: {best.key} is only known to ±{100 * best.relative_error:g} %, so the interval "
+            f"{option} cannot be reached: {best.key} is only known to ±{100 * best.relative_error:g} %, so the "
+            "interval "
             "of img/s/W has no upper end; leave it out."
         )
     if 100 * least > plan.until_percent:
         raise PowerlabError(
-            f"{asked} cannot be reached: {best.key} is only known to ±{100 * best.relative_error:g} %; ask for at "
+            f"{option} cannot be reached: {best.key} is only known to ±{100 * best.relative_error:g} %; ask for at "
             f"least --until {_rounded_up(100 * least):g}%."
         )
 

@@ -76,8 +76,8 @@ def sweep_on(quick: tuple[str, Store], tmp_path: Path) -> Iterator[Callable[[Hot
         with store.write() as session:
             code = make_enrolment_code(session, EnrolmentCodeRequest(), store.clock()).code
             session.flush()
-            wish = EnrolRequest(code=code, device=device(name), capabilities=capabilities())
-            reply = enrol(session, wish, store.clock())
+            request = EnrolRequest(code=code, device=device(name), capabilities=capabilities())
+            reply = enrol(session, request, store.clock())
         with store.write() as session:
             sweep_id = create_sweep(session, SweepRequest(device_id=reply.device_id, plan=PLAN), store.clock())
         thread = threading.Thread(target=carry_out, args=(address, reply.token, tmp_path, name, board))

@@ -123,8 +123,8 @@ def test_forwarded_headers_are_believed_from_the_named_proxy_alone(tmp_path: Pat
 def test_behind_a_proxy_everybody_needs_a_token(tmp_path: Path) -> None:
     """The proxy is on this machine, those who ask are not."""
     with closing(open_store(tmp_path / "p.db")) as store, store.write() as session:
-        wish = TokenRequest(name="root", role=Role.ADMIN)
-        root = create_token(session, wish, store.clock(), actor="test").token
+        request = TokenRequest(name="root", role=Role.ADMIN)
+        root = create_token(session, request, store.clock(), actor="test").token
     with running(tmp_path / "p.db", "--behind-proxy", "127.0.0.1", token=None) as server:
         named = {"headers": {"Host": "lab.example"}}
         assert server.ask("GET", "/api/v1/health", **named).status == 200

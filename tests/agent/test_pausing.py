@@ -52,8 +52,8 @@ def identity(quick: tuple[str, Store], tmp_path: Path) -> Identity:
     with store.write() as session:
         code = make_enrolment_code(session, EnrolmentCodeRequest(), store.clock()).code
         session.flush()
-        wish = EnrolRequest(code=code, device=device(name), capabilities=capabilities())
-        reply = enrol(session, wish, store.clock())
+        request = EnrolRequest(code=code, device=device(name), capabilities=capabilities())
+        reply = enrol(session, request, store.clock())
     return Identity(server=address, device_id=reply.device_id, device_name=name, token=reply.token)
 
 

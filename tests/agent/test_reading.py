@@ -34,8 +34,8 @@ def stored(only_server: Any) -> tuple[str, list[Run]]:
         with store.write() as session:
             code = make_enrolment_code(session, EnrolmentCodeRequest(), store.clock()).code
             session.flush()
-            wish = EnrolRequest(code=code, device=device("a-board-with-a-long-name"), capabilities=capabilities())
-            device_id = enrol(session, wish, store.clock()).device_id
+            request = EnrolRequest(code=code, device=device("a-board-with-a-long-name"), capabilities=capabilities())
+            device_id = enrol(session, request, store.clock()).device_id
         with store.write() as session:
             sweep_id = create_sweep(session, SweepRequest(device_id=device_id, plan=PLAN), store.clock())
         held, runs = take(store, device_id), runs_of(sweep_id)[:5]

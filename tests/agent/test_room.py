@@ -168,7 +168,7 @@ def test_a_spool_that_cannot_be_written_says_so_and_keeps_what_it_has(tmp_path: 
         spool._db.execute("PRAGMA busy_timeout = 0")
         other.execute("BEGIN IMMEDIATE")
         for write in (spool.let_go, lambda: spool.add(finished(1, 10), 7), lambda: spool.remove(run.run.id)):
-            with pytest.raises(SpoolUnwritableError, match="make room on its disk"):
+            with pytest.raises(SpoolUnwritableError, match="free some space on its disk"):
                 write()
         other.execute("ROLLBACK")
         assert drain(spool) == [(run.run, 1)]

@@ -140,7 +140,7 @@ def test_the_answer_names_point_figure_provenance_and_confidence(make_run):
     runs = [make_run(threads=1, latency_ms=20.0) for _ in range(3)] + [make_run(threads=2) for _ in range(3)]
     sentences = answer(runs)
     assert [sentence.split(":")[0] for sentence in sentences] == ["Best latency", "Best throughput", "Best efficiency"]
-    assert "ms (measured) with resnet50, batch 1, 2 threads, mode current; winner: beats 1 thread by" in sentences[0]
+    assert "ms (measured) with 2 threads; winner: beats 1 thread by" in sentences[0]
     assert all(sentence.endswith(".") for sentence in sentences)
     assert answer([]) == ["No run has usable figures, so there is no best point."]
 
@@ -150,7 +150,7 @@ def test_the_notes_say_what_the_watts_cover_and_what_the_rules_said(make_run):
     runs = [make_run(findings=(flag,)), make_run(findings=(flag,)), make_run()]
     lines = notes(runs, runs[0].total, PLAN)
     assert lines[0] == "Rigour quick (seconds a point, for a first look): runs of at least 5 s, 3 repeats."
-    assert lines[1] == "Power is rapl:package-0: the package."
+    assert lines[1] == "Power is rapl:package-0 (the package)."
     assert lines[2] == "flagged (background-load, 2 times): others used 30%."
     assert notes([], None, PLAN)[1].startswith("No power: no source can be read here")
 

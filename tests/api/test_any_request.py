@@ -72,8 +72,8 @@ def _populated(client: TestClient) -> World:
     enrolment = {"code": code, "device": body(device()), "capabilities": body(capabilities())}
     me = client.post("/api/v1/agents", json=enrolment).json()
     headers = {"Authorization": f"Bearer {me['token']}"}
-    wish = {"device_id": me["device_id"], "plan": body(PLAN)}
-    sweep_id = client.post("/api/v1/sweeps", json=wish).json()["id"]
+    request = {"device_id": me["device_id"], "plan": body(PLAN)}
+    sweep_id = client.post("/api/v1/sweeps", json=request).json()["id"]
     reply = client.post("/api/v1/jobs/lease", json={}, headers=headers)
     held = msgspec.json.decode(reply.content, type=LeaseReply).lease
     run, other, *_ = runs_of(sweep_id)
@@ -89,7 +89,7 @@ def _populated(client: TestClient) -> World:
     assert sent.json()["complete"]
     known = [me["device_id"], sweep_id, held.job_id, run.id, other.id, sha256(model), waiting]
     chunks = ChunksUpload(fencing_token=held.fencing_token, chunks=(chunk.chunk,))
-    good = [enrolment, wish, upload, other_upload, body(chunk), body(chunks)]
+    good = [enrolment, request, upload, other_upload, body(chunk), body(chunks)]
     return World(client, me["token"], known, good)
 
 

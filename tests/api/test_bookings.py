@@ -14,17 +14,17 @@ from powerlab_dashboards.router import create_router
 from server_examples import PLAN, Clock
 
 
-def wish(device_id: str, clock: Clock, hours: int, **more: Any) -> dict[str, Any]:
+def request(device_id: str, clock: Clock, hours: int, **more: Any) -> dict[str, Any]:
     start, end = clock() + timedelta(hours=hours), clock() + timedelta(hours=hours + 1)
     times = {"starts_at": start.isoformat(), "ends_at": end.isoformat()}
     return {"device_id": device_id, "kind": "reservation", **times, **more}
 
 
 def test_bookings_are_made_listed_shown_and_removed(client: TestClient, clock: Clock, agent: Any, store: Any) -> None:
-    made = [client.post("/api/v1/bookings", json=wish(agent.device_id, clock, hours)) for hours in (4, 0, 2)]
+    made = [client.post("/api/v1/bookings", json=request(agent.device_id, clock, hours)) for hours in (4, 0, 2)]
     assert [one.status_code for one in made] == [201, 201, 201]
     assert made[1].json()["holder"] == "local user"
-    again = client.post("/api/v1/bookings", json=wish(agent.device_id, clock, 2))
+    again = client.post("/api/v1/bookings", json=request(agent.device_id, clock, 2))
     assert (again.status_code, again.json()["type"]) == (409, "tag:powerlab,2026:problem/conflict")
     first = client.get("/api/v1/bookings", params={"limit": 2}).json()
     rest = client.get("/api/v1/bookings", params={"limit": 2, "cursor": first["next_cursor"]}).json()
@@ -41,7 +41,7 @@ def test_bookings_are_made_listed_shown_and_removed(client: TestClient, clock: C
 def test_an_agent_that_runs_into_maintenance_lets_go_and_waits(client: TestClient, clock: Clock, agent: Any) -> None:
     client.post("/api/v1/sweeps", json={"device_id": agent.device_id, "plan": to_document(PLAN)})
     held = agent.lease()
-    maintenance = wish(agent.device_id, clock, 0, kind="maintenance", reason="new fan")
+    maintenance = request(agent.device_id, clock, 0, kind="maintenance", reason="new fan")
     assert client.post("/api/v1/bookings", json=maintenance).json()["holder"] is None
     fence = {"fencing_token": held.fencing_token}
     assert agent.send("POST", f"/jobs/{held.job_id}/heartbeat", fence).json() == {"state": "queued"}
@@ -54,9 +54,9 @@ def test_an_agent_that_runs_into_maintenance_lets_go_and_waits(client: TestClien
 def test_an_operator_removes_none_but_their_own_reservations(tmp_path: Path) -> None:
     with access_world(tmp_path) as world:
         device_id = world.ids["device_id"]
-        made = world.ask("admin", "POST", "/bookings", json=wish(device_id, world.clock, 0)).json()
+        made = world.ask("admin", "POST", "/bookings", json=request(device_id, world.clock, 0)).json()
         kept = world.ask("operator", "DELETE", f"/bookings/{made['id']}")
         assert (kept.status_code, "this reservation is admin's" in kept.text) == (403, True)
-        own = world.ask("operator", "POST", "/bookings", json=wish(device_id, world.clock, 2)).json()
+        own = world.ask("operator", "POST", "/bookings", json=request(device_id, world.clock, 2)).json()
         assert world.ask("operator", "DELETE", f"/bookings/{own['id']}").status_code == 204
         assert world.ask("admin", "DELETE", f"/bookings/{made['id']}").status_code == 204

@@ -7,8 +7,8 @@ from typing import Any
 from fastapi.testclient import TestClient
 
 
-def devices(client: TestClient, **wish: Any) -> list[str]:
-    reply = client.get("/api/v1/devices", params=wish)
+def devices(client: TestClient, **request: Any) -> list[str]:
+    reply = client.get("/api/v1/devices", params=request)
     assert reply.status_code == 200, reply.text
     return [one["device"]["name"] for one in reply.json()["items"]]
 

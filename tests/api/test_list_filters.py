@@ -22,18 +22,18 @@ from server_examples import PLAN, Clock, make_run, make_trace
 OTHER = replace(PLAN, models=("alexnet",), threads=(1,), batch_sizes=(1,), modes=("current",), precisions=("int8",))
 
 
-def get(client: TestClient, path: str, **wish: Any) -> Any:
-    reply = client.get(f"/api/v1{path}", params=wish)
+def get(client: TestClient, path: str, **request: Any) -> Any:
+    reply = client.get(f"/api/v1{path}", params=request)
     assert reply.status_code == 200, reply.text
     return reply.json()
 
 
-def everything(client: TestClient, path: str, **wish: Any) -> list[Any]:
+def everything(client: TestClient, path: str, **request: Any) -> list[Any]:
     """Turn pages of two until the end."""
     found: list[Any] = []
     cursor: dict[str, str] = {}
     while True:
-        page = get(client, path, limit=2, **wish, **cursor)
+        page = get(client, path, limit=2, **request, **cursor)
         assert len(page["items"]) <= 2
         found += page["items"]
         if page["next_cursor"] is None:
@@ -52,8 +52,8 @@ def stored(client: TestClient, store: Store, clock: Clock, agent: Any, stranger:
     made = []
     for one, plan in ((agent, PLAN), (stranger, OTHER), (agent, OTHER)):
         clock.forward(60)
-        wish = {"device_id": one.device_id, "plan": to_document(plan)}
-        made.append(client.post("/api/v1/sweeps", json=wish).json()["id"])
+        request = {"device_id": one.device_id, "plan": to_document(plan)}
+        made.append(client.post("/api/v1/sweeps", json=request).json()["id"])
     runs = [make_run(made[0], point, 0, speed=10.0 + n) for n, point in enumerate(PLAN.points()[:4])]
     runs += [estimated(make_run(made[1], OTHER.points()[0], repeat, speed=99.0)) for repeat in (0, 1)]
     for holder, own in ((agent, runs[:4]), (stranger, runs[4:])):
@@ -87,17 +87,17 @@ RUN_FILTERS: list[tuple[dict[str, Any], list[int]]] = [
 
 
 def test_runs_and_their_figures(client: TestClient, stored: Any) -> None:
-    for wish, wanted in RUN_FILTERS:
+    for request, wanted in RUN_FILTERS:
         runs = [stored["runs"][number] for number in wanted]
-        assert [one["id"] for one in everything(client, "/runs", **wish)] == [run.id for run in runs], wish
-        figures = everything(client, "/metrics", name="throughput_img_per_s", **wish)
+        assert [one["id"] for one in everything(client, "/runs", **request)] == [run.id for run in runs], request
+        figures = everything(client, "/metrics", name="throughput_img_per_s", **request)
         values = [(run.id, run.metric("throughput_img_per_s").value) for run in runs]
-        assert [(one["run_id"], one["metric"]["value"]) for one in figures] == values, wish
+        assert [(one["run_id"], one["metric"]["value"]) for one in figures] == values, request
 
 
 def test_runs_of_a_sweep_a_device_and_a_time(client: TestClient, stored: Any) -> None:
-    def ids(**wish: Any) -> list[str]:
-        return [one["id"] for one in everything(client, "/runs", **wish)]
+    def ids(**request: Any) -> list[str]:
+        return [one["id"] for one in everything(client, "/runs", **request)]
 
     all_ids = [run.id for run in stored["runs"]]
     assert ids(sweep_id=stored["sweeps"][1]) == all_ids[4:]
@@ -116,8 +116,8 @@ def test_figures_within_bounds_carry_what_they_were_measured_on(client: TestClie
 
 
 def test_devices(client: TestClient, stored: Any, clock: Clock) -> None:
-    def names(**wish: Any) -> list[str]:
-        return [one["device"]["name"] for one in everything(client, "/devices", **wish)]
+    def names(**request: Any) -> list[str]:
+        return [one["device"]["name"] for one in everything(client, "/devices", **request)]
 
     assert names() == ["board-1", "board-2"]
     assert names(name="ARD-2") == ["board-2"]
@@ -135,8 +135,8 @@ def test_devices(client: TestClient, stored: Any, clock: Clock) -> None:
 def test_sweeps(client: TestClient, stored: Any) -> None:
     first, second, third = stored["sweeps"]
 
-    def ids(**wish: Any) -> list[str]:
-        return [one["id"] for one in everything(client, "/sweeps", **wish)]
+    def ids(**request: Any) -> list[str]:
+        return [one["id"] for one in everything(client, "/sweeps", **request)]
 
     assert ids() == [third, second, first]
     assert ids(device_id=stored["agent"].device_id) == [third, first]
@@ -166,7 +166,7 @@ def test_workloads_and_points(client: TestClient, stored: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "wish"),
+    ("path", "request"),
     [
         ("/metrics", {}),
         ("/metrics", {"name": "watts"}),
@@ -178,8 +178,8 @@ def test_workloads_and_points(client: TestClient, stored: Any) -> None:
         ("/workloads", {"cursor": "IngiCg=="}),
     ],
 )
-def test_wishes_that_make_no_sense(client: TestClient, path: str, wish: dict[str, Any]) -> None:
-    assert client.get(f"/api/v1{path}", params=wish).status_code == 422
+def test_wishes_that_make_no_sense(client: TestClient, path: str, request: dict[str, Any]) -> None:
+    assert client.get(f"/api/v1{path}", params=request).status_code == 422
 
 
 def test_windows_of_a_trace_keep_their_ends(client: TestClient, agent: Any, sweep_id: str) -> None:

@@ -210,7 +210,7 @@ def test_pages_of_models(client: TestClient) -> None:
 
 def test_a_sweep_of_an_unknown_model_is_refused(client: TestClient, agent: Any) -> None:
     plan = {"models": [f"net@sha256:{KEY}"], "threads": [1]}
-    wish = {"device_id": agent.device_id, "plan": plan}
-    assert client.post("/api/v1/sweeps", json=wish).status_code == 404
+    request = {"device_id": agent.device_id, "plan": plan}
+    assert client.post("/api/v1/sweeps", json=request).status_code == 404
     upload(client, FILE)
-    assert client.post("/api/v1/sweeps", json=wish).status_code == 201
+    assert client.post("/api/v1/sweeps", json=request).status_code == 201

@@ -36,8 +36,8 @@ def test_an_agent_fetches_what_its_device_is_asked_to_measure(world: World) -> N
     assert statuses(world, "viewer") == [200, 200]
     assert statuses(world, "agent") == statuses(world, "stranger") == [403, 403]
     plan = replace(PLAN, models=(str(StoredModelName(name="net", sha256=DIGEST)),))
-    wish = {"device_id": world.ids["device_id"], "plan": body(plan)}
-    assert world.ask("operator", "POST", "/sweeps", json=wish).status_code == 201
+    request = {"device_id": world.ids["device_id"], "plan": body(plan)}
+    assert world.ask("operator", "POST", "/sweeps", json=request).status_code == 201
     assert statuses(world, "agent") == [200, 200]
     assert world.ask("agent", "GET", f"/models/{DIGEST}/content").content == MODEL
     assert statuses(world, "stranger") == [403, 403]

@@ -40,8 +40,8 @@ def pages(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """Count the pages that streams asked for, by the sweep that they named."""
     counted: Counter[str] = Counter()
 
-    def looked(session: Any, after: int, wish: EventFilter, limit: int) -> tuple[list[Event], int]:
-        counted[wish.sweep_id or "all"] += 1
+    def looked(session: Any, after: int, request: EventFilter, limit: int) -> tuple[list[Event], int]:
+        counted[request.sweep_id or "all"] += 1
         return events_after(session, after, EventFilter(), limit)
 
     monkeypatch.setattr(event_stream, "events_after", looked)

@@ -19,8 +19,8 @@ from powerlab_api.settings import Settings
 from server_examples import PLAN, runs_of
 
 
-def post(client: TestClient, path: str, status: int = 200, wish: Any = None, **headers: str) -> SweepRecord:
-    reply = client.post(f"/api/v1{path}", json={} if wish is None else wish, headers=headers)
+def post(client: TestClient, path: str, status: int = 200, request: Any = None, **headers: str) -> SweepRecord:
+    reply = client.post(f"/api/v1{path}", json={} if request is None else request, headers=headers)
     assert reply.status_code == status, reply.text
     return msgspec.json.decode(reply.content, type=SweepRecord)
 
@@ -65,14 +65,14 @@ def test_what_is_over_or_not_there_is_a_problem(
 
 
 def test_asking_again_under_a_key_gives_the_same_sweep(client: TestClient, agent: Any) -> None:
-    wish, key = wish_of(agent), {"Idempotency-Key": "monday"}
-    first = post(client, "/sweeps", 201, wish, **key)
-    again = client.post("/api/v1/sweeps", json=wish, headers=key)
+    request, key = wish_of(agent), {"Idempotency-Key": "monday"}
+    first = post(client, "/sweeps", 201, request, **key)
+    again = client.post("/api/v1/sweeps", json=request, headers=key)
     assert (again.status_code, again.headers["location"]) == (200, f"/api/v1/sweeps/{first.id}")
     assert msgspec.json.decode(again.content, type=SweepRecord) == first
     other = client.post("/api/v1/sweeps", json=wish_of(agent, seed=5), headers=key)
     assert (other.status_code, first.id in other.json()["detail"]) == (409, True)
-    assert post(client, "/sweeps", 201, wish).id != first.id
+    assert post(client, "/sweeps", 201, request).id != first.id
 
 
 def test_a_client_may_choose_the_identifier(client: TestClient, agent: Any) -> None:
@@ -85,9 +85,9 @@ def test_a_client_may_choose_the_identifier(client: TestClient, agent: Any) -> N
 
 
 def test_a_clone_has_its_changes(client: TestClient, agent: Any, sweep_id: str) -> None:
-    wish = {"changes": {"threads": [2]}, "priority": 3}
+    request = {"changes": {"threads": [2]}, "priority": 3}
     for status in (201, 200):
-        clone = post(client, f"/sweeps/{sweep_id}/clone", status, wish, **{"Idempotency-Key": "again"})
+        clone = post(client, f"/sweeps/{sweep_id}/clone", status, request, **{"Idempotency-Key": "again"})
     assert (clone.cloned_from, clone.plan.threads, clone.priority) == (sweep_id, (2,), 3)
     assert clone.plan == replace(PLAN, threads=(2,))
     refused = client.post(f"/api/v1/sweeps/{sweep_id}/clone", json={"changes": {"threads": [99]}})
@@ -111,8 +111,8 @@ def test_the_queue_is_read(client: TestClient, agent: Any, stranger: Any) -> Non
     made = [post(client, "/sweeps", 201, wish_of(one)).id for one in (agent, agent, stranger)]
     held = agent.lease()
 
-    def queue(**wish: Any) -> JobPage:
-        reply = client.get("/api/v1/jobs", params=wish)
+    def queue(**request: Any) -> JobPage:
+        reply = client.get("/api/v1/jobs", params=request)
         assert reply.status_code == 200, reply.text
         return msgspec.json.decode(reply.content, type=JobPage)
 
@@ -134,8 +134,8 @@ def test_changing_sweeps_needs_the_operators_token(tmp_path: Any) -> None:
             assert client.post(f"/api/v1/sweeps/x/{verb}", json={}).status_code == 401
             allowed = client.post(f"/api/v1/sweeps/x/{verb}", json={}, headers={"Authorization": "Bearer secret"})
             assert allowed.status_code == 404
-        wish = {"device_id": "x", "plan": to_document(PLAN)}
-        assert client.put(f"/api/v1/sweeps/{uuid.uuid4()}", json=wish).status_code == 401
+        request = {"device_id": "x", "plan": to_document(PLAN)}
+        assert client.put(f"/api/v1/sweeps/{uuid.uuid4()}", json=request).status_code == 401
     store.close()
 
 

@@ -88,8 +88,8 @@ def test_of_two_that_wait_for_one_device_one_gets_the_job(store: Store) -> None:
 
     async def scene(url: str) -> list[bool]:
         connections = [Connection(url, agent.token) for _ in range(2)]
-        wish = LeaseRequest(wait_s=1.0)
-        asked = [asyncio.create_task(one.ask("POST", "/jobs/lease", wish)) for one in connections]
+        request = LeaseRequest(wait_s=1.0)
+        asked = [asyncio.create_task(one.ask("POST", "/jobs/lease", request)) for one in connections]
         await asyncio.to_thread(queue_sweep, store, agent.device_id)
         answers = [decode((await one).body, LeaseReply) for one in asked]
         for one in connections:
@@ -157,16 +157,16 @@ def test_a_job_is_not_given_to_an_agent_that_has_gone(store: Store) -> None:
     agent = enrolled(store, "board-1")
 
     async def scene(url: str) -> LeaseReply:
-        wish = LeaseRequest(wait_s=30.0)
+        request = LeaseRequest(wait_s=30.0)
         gone, back = Connection(url, agent.token), Connection(url, agent.token)
-        asked = asyncio.create_task(gone.ask("POST", "/jobs/lease", wish))
+        asked = asyncio.create_task(gone.ask("POST", "/jobs/lease", request))
         while not watch._waiting:
             await asyncio.sleep(0.01)
         asked.cancel()
         while watch._waiting:
             await asyncio.sleep(0.01)
         await asyncio.to_thread(queue_sweep, store, agent.device_id)
-        answer = decode((await back.ask("POST", "/jobs/lease", wish)).body, LeaseReply)
+        answer = decode((await back.ask("POST", "/jobs/lease", request)).body, LeaseReply)
         back.cut()
         return answer
 

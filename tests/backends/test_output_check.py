@@ -111,7 +111,8 @@ def test_another_answer_is_refused_with_the_difference(answers):
         check_outputs(plan(engines=("openvino",)), METER)
     assert str(refused.value) == (
         "the outputs of openvino for resnet50 (batch 1, fp32) differ from the built-in engine's by 0.25 of the largest "
-        "output, where 0.001 is allowed; leave out this engine or this model, because they do not compute the same."
+        "output, where 0.001 is allowed; leave out this engine or this model, because they do not compute the same "
+        "function."
     )
 
 

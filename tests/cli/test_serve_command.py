@@ -18,10 +18,10 @@ from powerlab.cli import main
         ),
         (["--lease-s", "soon"], "--lease-s: 'soon' is not a number"),
         (["--lease-s"], "--lease-s: expected one argument"),
-        (["--max-model-mb", "0"], "--max-model-mb 0 would let no model in"),
-        (["--max-model-mb", "-1"], "--max-model-mb -1 would let no model in"),
+        (["--max-model-mb", "0"], "--max-model-mb 0 would reject every model"),
+        (["--max-model-mb", "-1"], "--max-model-mb -1 would reject every model"),
         (["--max-model-mb", "1.5"], "--max-model-mb: '1.5' is not an integer"),
-        (["--port", "-1"], "port -1 of 127.0.0.1 cannot be had (a port is a number from 0 to 65535)"),
+        (["--port", "-1"], "port -1 of 127.0.0.1 cannot be used (a port is a number from 0 to 65535)"),
         (["--port", "http"], "--port: 'http' is not an integer"),
     ],
 )

@@ -47,8 +47,8 @@ def client(served: tuple[str, Store], monkeypatch: pytest.MonkeyPatch) -> Client
 def device_id(client: Client, store: Store, tmp_path: Path) -> str:
     code = client.enrolment_code(EnrolmentCodeRequest()).code
     with store.write() as session:
-        wish = EnrolRequest(code=code, device=device(f"{tmp_path.name}-{uuid.uuid4()}"), capabilities=capabilities())
-        return enrol(session, wish, store.clock()).device_id
+        request = EnrolRequest(code=code, device=device(f"{tmp_path.name}-{uuid.uuid4()}"), capabilities=capabilities())
+        return enrol(session, request, store.clock()).device_id
 
 
 @pytest.fixture

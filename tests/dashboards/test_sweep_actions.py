@@ -171,7 +171,7 @@ def test_a_sweep_is_cloned_once_however_often_the_button_is_pressed(
     assert first.headers["location"] == second.headers["location"] != f"/sweeps/{sweep_id}"
     made = state(world, first.headers["location"].rpartition("/")[2])
     assert (made["state"], made["cloned_from"], made["submitter"]) == ("queued", sweep_id, "local user")
-    again = send(local, forms(local, sweep_id)["clone"])  # a page that was loaded anew is another wish
+    again = send(local, forms(local, sweep_id)["clone"])  # a page that was loaded anew is another request
     assert again.headers["location"] != first.headers["location"]
     assert made["plan"] == state(world, sweep_id)["plan"]
 

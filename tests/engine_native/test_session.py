@@ -227,7 +227,9 @@ def test_ctrl_c_reaches_python_during_a_run():
 def test_an_empty_input_is_explained():
     maker = GraphMaker()
     y = maker.conv(maker.input("x", 0, 3, 8, 8), np.ones((4, 3, 1, 1)))
-    with pytest.raises(PowerlabError, match=r"the tensor 'x' has shape \[0, 3, 8, 8\]: there is nothing to compute"):
+    with pytest.raises(
+        PowerlabError, match=r"the tensor 'x' has shape \[0, 3, 8, 8\]: it is empty, so there is nothing to compute"
+    ):
         Session(maker.graph(y))
 
 

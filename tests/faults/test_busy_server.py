@@ -92,8 +92,8 @@ def test_an_agent_comes_again_when_it_was_told_to_and_loses_nothing(store: Store
         request = EnrolRequest(code=code, device=device("board"), capabilities=capabilities())
         identity = enrol(session, request, store.clock())
     with store.write() as session:
-        wish = SweepRequest(device_id=identity.device_id, plan=PLAN)
-        sweep_id = create_sweep(session, wish, store.clock())
+        request = SweepRequest(device_id=identity.device_id, plan=PLAN)
+        sweep_id = create_sweep(session, request, store.clock())
     create_tree("apm-xgene", tmp_path / "tree")
     before = content(tmp_path / "tree")
     behaviours = (Settings(most_waiting=0), Settings(limits=FEW), Settings())

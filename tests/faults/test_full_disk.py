@@ -138,7 +138,7 @@ def test_measuring_stops_while_there_is_no_room_and_goes_on(
     assert not life.is_alive()
     assert "there is room again" in caplog.text
     (sentence,) = [one.getMessage() for one in caplog.records if one.getMessage().startswith("Measuring stops.")]
-    assert "make room on its disk." in sentence
+    assert "free some space on its disk." in sentence
     with stored.session() as session:
         runs = queries.runs_of_sweep(session, world.sweep_id)
         assert queries.sweep(session, world.sweep_id).state is SweepState.DONE

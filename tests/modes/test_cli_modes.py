@@ -25,14 +25,12 @@ def test_the_list_says_what_can_be_set_and_why_something_cannot(
 ) -> None:
     assert main(["modes", "--sysroot", str(board.base)]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert out.startswith("current: the device as it is")
+    assert out.startswith("current: the current settings, unchanged")
     assert "nvpmodel: the power modes NVIDIA defines for this board (in MAXN; 8 modes" in out
     assert "MODE_15W 4 cores, CPU up to 1200 MHz" in out
     assert "MODE_10W 2 cores" in out
     assert "needs a reboot: `sudo nvpmodel -m 1`, say yes, then sweep the mode `current`" in out
-    assert (
-        out.index("cores=4 4 cores on line (0 to 3)") < out.index("cores=N the first N cores") < out.index("cpufreq:")
-    )
+    assert out.index("cores=4 4 cores online (0 to 3)") < out.index("cores=N the first N cores") < out.index("cpufreq:")
     assert "cannot be turned here platform_profile: absent; the firmware offers no profiles" in out
 
 
@@ -41,7 +39,7 @@ def test_the_owners_own_modes_have_a_group_of_their_own(board: Sysroot, capsys: 
     board.path("/etc/powerlab/modes.toml").write_text('[modes]\nquiet = "cores=2+governor=powersave"\n')
     assert main(["modes", "--sysroot", str(board.base)]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "named in /etc/powerlab/modes.toml quiet cores=2+governor=powersave: 2 cores on line" in out
+    assert "named in /etc/powerlab/modes.toml quiet cores=2+governor=powersave: 2 cores online" in out
     assert out.count("quiet") == 1
 
 
@@ -70,7 +68,7 @@ def test_a_mode_is_shown_with_what_it_sets(board: Sysroot, capsys: pytest.Captur
     name, sysroot = "cores=2+cpu-max=1200000kHz", ["--sysroot", str(board.base)]
     assert main(["modes", "show", name, *sysroot]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith(f"{name}: 2 cores on line (0 to 1)")
+    assert lines[0].startswith(f"{name}: 2 cores online (0 to 1)")
     assert "  hotplug cpu7 = 0" in lines
     assert "  cpufreq policy6.max_khz = 1190400" in lines
     assert board.read("/sys/devices/system/cpu/cpu7/online") == "1", "it is only shown"
@@ -105,7 +103,7 @@ def test_the_json_has_modes_knobs_and_changes(board: Sysroot, capsys: pytest.Cap
     knobs = {knob["knob"]: knob for knob in document["knobs"]}
     assert list(knobs) == [knob.name for knob in KNOBS]
     assert knobs["hotplug"]["availability"] == "available"
-    assert knobs["hotplug"]["meaning"] == "how many CPU cores are on line"
+    assert knobs["hotplug"]["meaning"] == "how many CPU cores are online"
     assert [form["name"] for form in knobs["cpufreq"]["forms"]] == [
         "governor=X", "cpu-max=NkHz", "cpu-min=NkHz", "epp=X"
     ]  # fmt: skip

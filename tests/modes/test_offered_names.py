@@ -106,18 +106,18 @@ def test_a_joined_name_is_set_from_what_its_first_parts_leave(tmp_path: Path) ->
 
 
 def test_a_joined_name_does_not_set_clocks_it_could_not_put_back(tmp_path: Path) -> None:
-    """Clusters that were off line when the settings were recorded: what they were set to nobody knows."""
+    """Clusters that were offline when the settings were recorded: what they were set to nobody knows."""
     create_tree("jetson-agx-xavier", tmp_path / "board")
     board = Sysroot(tmp_path / "board")
     controller = ModeController(board, tmp_path / "state")
     controller.set("MODE_15W")
     kept = board.read("/sys/devices/system/cpu/cpufreq/policy6/scaling_max_freq")
     with (
-        pytest.raises(PowerlabError, match=r"brings cores on line and then sets policy4\.max_khz.*to stay"),
+        pytest.raises(PowerlabError, match=r"brings cores online and then sets policy4\.max_khz.*to stay"),
         controller.applied("MAXN+cpu-max=806400kHz"),
     ):
         pytest.fail("not set")
     assert board.read("/sys/devices/system/cpu/cpufreq/policy6/scaling_max_freq") == kept
     assert board.read("/sys/devices/system/cpu/cpu6/online") == "0"
     with controller.applied("cores=8"):
-        assert board.read("/sys/devices/system/cpu/cpu6/online") == "1", "alone it only brings them on line"
+        assert board.read("/sys/devices/system/cpu/cpu6/online") == "1", "alone it only brings them online"

@@ -17,7 +17,7 @@ from powerlab.sysroot import Sysroot
 
 Content = Callable[[Sysroot], dict[str, str]]
 SIMULATED = [name for name, board in BOARDS.items() if board.simulatable]
-REFUSALS = ("governor is performance", "brings cores on line")
+REFUSALS = ("governor is performance", "brings cores online")
 """What parts may have against each other."""
 CPUFREQ = "/sys/devices/system/cpu/cpufreq"
 

@@ -153,8 +153,8 @@ def test_what_a_device_was_checked_for_is_what_it_gets(store: Store, nanos: list
     [
         (ANY, "tx2-1 is one of the devices that are chosen, but: tx2-1 has no power mode 'SLOW'"),
         (replace(NANO, any_of=Selector(board="jetson-nano")), "no device is chosen by board jetson-nano"),
-        (replace(NANO, device_id="x"), "name one of both"),
-        (replace(NANO, any_of=None), "name one of both"),
+        (replace(NANO, device_id="x"), "give one of the two"),
+        (replace(NANO, any_of=None), "give one of the two"),
         (replace(NANO, any_of=Selector(labels=("a b",))), "not a valid label key"),
     ],
 )
@@ -217,9 +217,9 @@ def test_a_preview_speaks_of_every_device(store: Store, nanos: list[str]) -> Non
 EVERYWHERE = SweepPlan(models=("resnet50",), threads=(1,))
 
 
-def ask_campaign(store: Store, each: Each, key: str | None = None, **wish: Any) -> Any:
+def ask_campaign(store: Store, each: Each, key: str | None = None, **request: Any) -> Any:
     with store.write() as session:
-        request = CampaignRequest(each=each, of=Selector(**wish), plan=EVERYWHERE, priority=3)
+        request = CampaignRequest(each=each, of=Selector(**request), plan=EVERYWHERE, priority=3)
         campaign_id, new = submit_campaign(session, request, store.clock(), by="ada", key=key)
         session.flush()
         return campaign(session, campaign_id), new

@@ -45,8 +45,8 @@ def book(store: Store, device_id: str, start_s: float, end_s: float, holder: str
         return bookings.book(session, request, "ada", now)
 
 
-def submit(store: Store, device_id: str, by: str, **wish: Any) -> str:
-    request = SweepRequest(**{"device_id": device_id, "plan": SMALL, **wish})
+def submit(store: Store, device_id: str, by: str, **request: Any) -> str:
+    request = SweepRequest(**{"device_id": device_id, "plan": SMALL, **request})
     with store.write() as session:
         return create_sweep(session, request, store.clock(), by=by)
 

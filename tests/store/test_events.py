@@ -26,9 +26,9 @@ from store_writing import take, upload
 ALL = EventFilter()
 
 
-def happened(store: Store, after: int = 0, wish: EventFilter = ALL, limit: int = 1000) -> list[Event]:
+def happened(store: Store, after: int = 0, request: EventFilter = ALL, limit: int = 1000) -> list[Event]:
     with store.session() as session:
-        return events_after(session, after, wish, limit)[0]
+        return events_after(session, after, request, limit)[0]
 
 
 def add_device(store: Store, name: str) -> None:
@@ -99,11 +99,11 @@ def test_what_is_undone_did_not_happen(store: Store, device_id: str) -> None:
 
 def test_filters_and_pages(store: Store, device_id: str, sweep_id: str, other_id: str) -> None:
     everything = happened(store)
-    assert happened(store, wish=EventFilter(device_id=other_id)) == [
+    assert happened(store, request=EventFilter(device_id=other_id)) == [
         event for event in everything if event.device_id == other_id
     ]
     of_sweep = EventFilter(sweep_id=sweep_id)
-    assert [event.kind for event in happened(store, wish=of_sweep)] == [EventKind.SWEEP_CREATED]
+    assert [event.kind for event in happened(store, request=of_sweep)] == [EventKind.SWEEP_CREATED]
     with store.session() as session:
         assert newest_event(session) == everything[-1].id
         found, behind = events_after(session, 0, of_sweep, 1000)

@@ -34,9 +34,9 @@ SHORT = onnx_like(700)
 
 
 def begin(store: Store, data: bytes, name: str = "net", **said: Any) -> bool:
-    wish = ModelUpload(name=name, byte_count=said.get("byte_count", len(data)))
+    request = ModelUpload(name=name, byte_count=said.get("byte_count", len(data)))
     with store.write() as session:
-        return begin_upload(session, said.get("sha256", sha256(data)), wish, store.clock(), MOST)
+        return begin_upload(session, said.get("sha256", sha256(data)), request, store.clock(), MOST)
 
 
 def add(store: Store, key: str, offset: int, part: bytes) -> int:

@@ -74,9 +74,9 @@ def test_a_priority_out_of_bounds_is_refused(store: Store, clock: Clock, device_
         submit(store, clock, device_id, "ada", priority)
 
 
-def listed(store: Store, **wish: object) -> list[JobRecord]:
+def listed(store: Store, **request: object) -> list[JobRecord]:
     with store.session() as session:
-        return list_jobs(session, JobFilter(**wish))
+        return list_jobs(session, JobFilter(**request))
 
 
 def test_the_queue_can_be_read(store: Store, clock: Clock, device_id: str, other_id: str) -> None:

@@ -245,12 +245,12 @@ def test_runs_of_a_model_that_came_late_are_found_behind_all_others(
         upload(store, device_id, held, run)
         clock.forward(60)
     with store.session() as session:
-        wish = queries.RunFilter(model="alexnet", limit=2)
-        first = list(queries.stream_runs(session, wish))
+        request = queries.RunFilter(model="alexnet", limit=2)
+        first = list(queries.stream_runs(session, request))
         assert [run for _, run in first] == late[:2]
-        rest = queries.stream_runs(session, replace(wish, after=(first[-1][0], first[-1][1].id)))
+        rest = queries.stream_runs(session, replace(request, after=(first[-1][0], first[-1][1].id)))
         assert [run for _, run in rest] == late[2:]
-        assert list(queries.stream_runs(session, replace(wish, received_to=clock() - timedelta(hours=1)))) == []
+        assert list(queries.stream_runs(session, replace(request, received_to=clock() - timedelta(hours=1)))) == []
 
 
 def test_measured_power_of_a_simulated_board_is_found_though_it_is_hardly_ever_there(
@@ -267,7 +267,7 @@ def test_measured_power_of_a_simulated_board_is_found_though_it_is_hardly_ever_t
             session.execute(change.values(simulated=simulated, power_provenance=provenance))
     with store.session() as session:
         for run, (simulated, provenance) in zip(runs, told, strict=True):
-            wish = queries.RunFilter(simulated=simulated, provenance=Provenance(provenance))
-            assert [found.id for _, found in queries.stream_runs(session, wish)] == [run.id]
+            request = queries.RunFilter(simulated=simulated, provenance=Provenance(provenance))
+            assert [found.id for _, found in queries.stream_runs(session, request)] == [run.id]
         odd = queries.RunFilter(simulated=True, provenance=Provenance.ESTIMATED)
         assert list(queries.stream_runs(session, odd)) == []

@@ -99,8 +99,8 @@ def test_a_clone_is_the_same_but_for_its_changes(store: Store, request_: SweepRe
     original, _ = submit(store, replace(request_, priority=4))
     with store.session() as session:
         assert cloned(session, original, CloneRequest()) == replace(request_, priority=4)
-        wish = CloneRequest(device_id=other_id, changes={"threads": [2], "seed": 9}, priority=0)
-        changed = cloned(session, original, wish)
+        request = CloneRequest(device_id=other_id, changes={"threads": [2], "seed": 9}, priority=0)
+        changed = cloned(session, original, request)
     assert changed == SweepRequest(device_id=other_id, plan=replace(PLAN, threads=(2,), seed=9))
     copy, new = submit(store, changed, cloned_from=original)
     assert new

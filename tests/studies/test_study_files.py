@@ -90,12 +90,12 @@ def test_a_file_with_a_slip_is_refused():
         parse_study("aa", {**document, "titel": "x"})
     with pytest.raises(TypeError):
         parse_study("aa", {**document, "plans": [{**document["plans"][0], "batch": 1}]})
-    with pytest.raises(ValueError, match="which is no metric"):
+    with pytest.raises(ValueError, match="which is not a metric"):
         parse_study("aa", {**document, "metrics": ["watts"]})
     with pytest.raises(ValueError, match="is not a valid Threads"):
         parse_study("aa", {**document, "plans": [{"models": ["alexnet"], "threads": "some"}]})
     row = {"system": "x", "figures": {"watts": 1}}
-    with pytest.raises(ValueError, match="which is no metric"):
+    with pytest.raises(ValueError, match="which is not a metric"):
         parse_study("aa", {**document, "cases": [{"title": "x", "models": ["alexnet"], "published": [row]}]})
 
 

@@ -84,8 +84,8 @@ def _populated(client: TestClient, store: Store, clock: Clock) -> World:
     clock.forward(2)
     first, second = _enrol(world, "board-1"), _enrol(world, "board-2")
     tokens["agent"], tokens["stranger"] = first["token"], second["token"]
-    wish = {"device_id": first["device_id"], "plan": body(PLAN)}
-    sweep_id = world.ask("operator", "POST", "/sweeps", json=wish).json()["id"]
+    request = {"device_id": first["device_id"], "plan": body(PLAN)}
+    sweep_id = world.ask("operator", "POST", "/sweeps", json=request).json()["id"]
     reply = world.ask("agent", "POST", "/jobs/lease", json={})
     held = msgspec.json.decode(reply.content, type=LeaseReply).lease
     run = runs_of(sweep_id)[0]

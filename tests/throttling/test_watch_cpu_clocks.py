@@ -59,7 +59,7 @@ def test_a_slow_busy_core_is_told_with_clock_and_share(tree):
     (sentence,) = machine.finish()
     assert sentence == (
         "the CPU clocks of policy0 were too low in 50% of the looks at busy cores: "
-        "1.20 GHz where 2.00 GHz was asked for"
+        "1.20 GHz where 2.00 GHz was requested"
     )
 
 

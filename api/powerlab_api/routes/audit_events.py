@@ -32,7 +32,7 @@ def list_events(
     cursor: Cursor = None,
 ) -> AuditEventPage:
     """Return who did what, newest first; ``since`` is part of the time asked for, ``before`` is not."""
-    wish = EventFilter(
+    filters = EventFilter(
         actor=actor,
         action=action,
         subject=subject,
@@ -41,7 +41,7 @@ def list_events(
         limit=limit + 1,
         after=from_counted_cursor(cursor),
     )
-    found = events_of(session, wish)
+    found = events_of(session, filters)
     items = found[:limit]
     more = to_cursor(items[-1].at, str(items[-1].id)) if len(found) > limit else None
     return AuditEventPage(items=tuple(items), next_cursor=more)

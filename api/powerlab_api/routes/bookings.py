@@ -36,14 +36,14 @@ def read_bookings(
     cursor: Cursor = None,
 ) -> BookingPage:
     """Return bookings, those that begin first first."""
-    wish = BookingFilter(
+    filters = BookingFilter(
         device_id=device_id,
         kind=kind,
         ends_after=ends_after,
         limit=limit + 1,
         after=place_of(cursor, tuple[datetime, int]),
     )
-    items, more = cut(list_bookings(session, wish), limit, lambda one: (one.starts_at, one.id))
+    items, more = cut(list_bookings(session, filters), limit, lambda one: (one.starts_at, one.id))
     return BookingPage(items=items, next_cursor=more)
 
 

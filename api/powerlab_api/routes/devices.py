@@ -36,7 +36,7 @@ def list_devices(
     cursor: Cursor = None,
 ) -> Response:
     """Return devices with their capabilities, in the order of their names."""
-    wish = DeviceFilter(
+    filters = DeviceFilter(
         name=name,
         board=board,
         simulated=simulated,
@@ -45,7 +45,7 @@ def list_devices(
         limit=limit + 1,
         after=place_of(cursor, tuple[str, str]),
     )
-    items, more = cut(queries.list_devices(session, wish), limit, lambda one: (one.device.name, one.id))
+    items, more = cut(queries.list_devices(session, filters), limit, lambda one: (one.device.name, one.id))
     return written(DevicePage(items=items, next_cursor=more))
 
 

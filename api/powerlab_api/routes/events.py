@@ -57,6 +57,6 @@ def follow_events(
     else:
         start = newest_event(session)
     check_events_kept(session, start)
-    wish = EventFilter(sweep_id=sweep_id, device_id=device_id)
+    filters = EventFilter(sweep_id=sweep_id, device_id=device_id)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return EventStream(stream(store, streams, start, wish), media_type=MEDIA_TYPE, headers=headers)
+    return EventStream(stream(store, streams, start, filters), media_type=MEDIA_TYPE, headers=headers)

@@ -51,8 +51,8 @@ def export_runs(
     """Stream runs in the order in which they arrived: a row a figure (CSV, Parquet), or a document a run (NDJSON)."""
     if sweep_id is not None:
         queries.sweep(session, sweep_id)
-    wish = RunFilter(sweep_id=sweep_id, device_id=device_id, model=model, verdict=verdict)
-    return _attachment(_runs(store, wish, format), "runs", format)
+    filters = RunFilter(sweep_id=sweep_id, device_id=device_id, model=model, verdict=verdict)
+    return _attachment(_runs(store, filters, format), "runs", format)
 
 
 @router.get("/traces", dependencies=[Requires.viewer], response_class=StreamingResponse)
@@ -92,9 +92,9 @@ def _pieces(parts: Iterator[str] | Iterator[bytes]) -> Iterator[bytes]:
         yield b"".join(waiting)
 
 
-def _runs(store: Store, wish: RunFilter, format_: Format) -> Iterator[str] | Iterator[bytes]:
+def _runs(store: Store, filters: RunFilter, format_: Format) -> Iterator[str] | Iterator[bytes]:
     with store.session() as session:
-        runs = (run for _, run in queries.stream_runs(session, wish))
+        runs = (run for _, run in queries.stream_runs(session, filters))
         match format_:
             case Format.CSV:
                 yield from csv_lines(runs)

@@ -38,7 +38,7 @@ def read_queue(
     cursor: Cursor = None,
 ) -> JobPage:
     """Return jobs, newest first."""
-    wish = JobFilter(
+    filters = JobFilter(
         state=state,
         device_id=device_id,
         sweep_id=sweep_id,
@@ -46,7 +46,7 @@ def read_queue(
         limit=limit + 1,
         after=from_cursor(cursor),
     )
-    items, more = cut(list_jobs(session, wish), limit, lambda one: (one.created_at, one.id))
+    items, more = cut(list_jobs(session, filters), limit, lambda one: (one.created_at, one.id))
     return JobPage(items=items, next_cursor=more)
 
 

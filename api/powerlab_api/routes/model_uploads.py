@@ -36,11 +36,11 @@ RawBody = Annotated[bytes, Depends(_raw)]
     responses={201: {"description": "announced", "model": ModelRecord}, 200: {"description": "known before"}},
 )
 def announce_model(
-    store: StoreDep, settings: SettingsDep, sha256: str, wish: ModelUpload, response: Response
+    store: StoreDep, settings: SettingsDep, sha256: str, upload: ModelUpload, response: Response
 ) -> ModelRecord:
     """Begin the upload of a file, or find out how much of it is there: 201 where it is new, 200 where it is not."""
     with store.write() as session:
-        created = begin_upload(session, sha256, wish, store.clock(), settings.max_model_bytes)
+        created = begin_upload(session, sha256, upload, store.clock(), settings.max_model_bytes)
         session.flush()
         record = to_model(model_row(session, sha256, store.clock()), settings.max_body_bytes)
     response.status_code = status.HTTP_201_CREATED if created else status.HTTP_200_OK

@@ -50,7 +50,7 @@ def read_points(
     cursor: Cursor = None,
 ) -> Response:
     """Return points of sweeps, in the order in which they were asked for."""
-    wish = PointFilter(
+    filters = PointFilter(
         sweep_id=sweep_id,
         device_id=device_id,
         point_id=point_id,
@@ -59,7 +59,7 @@ def read_points(
         limit=limit + 1,
         after=place_of(cursor, int),
     )
-    items, more = cut(list_points(session, wish), limit, lambda one: one.number)
+    items, more = cut(list_points(session, filters), limit, lambda one: one.number)
     return written(PointPage(items=items, next_cursor=more))
 
 

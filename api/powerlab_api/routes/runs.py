@@ -28,8 +28,8 @@ router = APIRouter(prefix="/runs", tags=["runs"])
 @router.get("", dependencies=[Requires.viewer], response_model=RunPage)
 def list_runs(session: ReadSession, runs: RunWish, *, limit: Limit = 100, cursor: Cursor = None) -> Response:
     """Return runs in the order in which they arrived."""
-    wish = replace(runs, limit=limit + 1, after=from_cursor(cursor))
-    items, more = cut(list(queries.stream_runs(session, wish)), limit, lambda one: (one[0], one[1].id))
+    filters = replace(runs, limit=limit + 1, after=from_cursor(cursor))
+    items, more = cut(list(queries.stream_runs(session, filters)), limit, lambda one: (one[0], one[1].id))
     return written(RunPage(items=tuple(run for _, run in items), next_cursor=more))
 
 

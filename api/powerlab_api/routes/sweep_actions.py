@@ -60,13 +60,13 @@ def clone_sweep(  # noqa: PLR0917 - what FastAPI fills in
     store: StoreDep,
     submitter: Submitter,
     sweep_id: str,
-    wish: CloneBody,
+    clone: CloneBody,
     response: Response,
     idempotency_key: IdempotencyKey = None,
 ) -> SweepRecord:
     """Queue a sweep's plan once more, with other values for some of its fields, or on another device."""
     with store.write() as session:
-        request = cloned(session, sweep_id, wish)
+        request = cloned(session, sweep_id, clone)
         new_id, created = submit_sweep(
             session, request, store.clock(), by=submitter, key=idempotency_key, cloned_from=sweep_id
         )

@@ -91,7 +91,7 @@ def list_sweeps(
     cursor: Cursor = None,
 ) -> Response:
     """Return sweeps, newest first."""
-    wish = SweepFilter(
+    filters = SweepFilter(
         device_id=device_id,
         state=state,
         model=model,
@@ -100,7 +100,7 @@ def list_sweeps(
         created_from=created_from,
         created_to=created_to,
     )
-    found = queries.list_sweeps(session, wish, limit=limit + 1, after=from_cursor(cursor))
+    found = queries.list_sweeps(session, filters, limit=limit + 1, after=from_cursor(cursor))
     items, more = cut(found, limit, lambda one: (one.created_at, one.id))
     return written(SweepPage(items=items, next_cursor=more))
 

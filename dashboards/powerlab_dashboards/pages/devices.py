@@ -21,9 +21,9 @@ def add_routes(router: APIRouter, store: Store) -> None:
     @router.get("/devices")
     def devices(after: str = "", name: str = "") -> Response:
         """Show devices sorted by name: those after a name, or those whose names contain one."""
-        wish = DeviceFilter(name=name or None, after=(after, _LAST) if after else None, limit=LIMIT + 1)
+        filters = DeviceFilter(name=name or None, after=(after, _LAST) if after else None, limit=LIMIT + 1)
         with store.session() as session:
-            records = queries.list_devices(session, wish)
+            records = queries.list_devices(session, filters)
             booked = list_bookings(session, BookingFilter(ends_after=store.clock()))
         more = records[LIMIT - 1].device.name if len(records) > LIMIT else ""
         chosen = after or name

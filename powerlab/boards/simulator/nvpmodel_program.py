@@ -71,7 +71,7 @@ def nearest_not_above(path: str, value: str) -> str:
 def follow_hotplug() -> None:
     """Bring the kernel's own lists of online cores up to date."""
     cores = sorted(int(path.name[3:]) for path in inside(CPU).glob("cpu[0-9]*"))
-    # A core that cannot be taken off line has no such file.
+    # A core that cannot be taken offline has no such file.
     online = [c for c in cores if not inside(f"{CPU}/cpu{c}/online").exists() or read(f"{CPU}/cpu{c}/online") == "1"]
     write(f"{CPU}/online", ",".join(map(str, online)))
     write(f"{CPU}/offline", ",".join(str(core) for core in cores if core not in online))

@@ -56,7 +56,7 @@ def add_plan_arguments(parser: argparse.ArgumentParser, models_help: str) -> Non
         "--preparation",
         choices=list(Preparation),
         default=Preparation.OUTSIDE,
-        help="time the preparation of inputs too?",
+        help="whether input preparation is inside the timed part (default: outside)",
     )
     plan.add_argument("--latency-bound-ms", metavar="MS", default="0", help="p99 latency bound of the server scenario")
     plan.add_argument("--seed", metavar="N", default="0", help="seed of the shuffled run order (default: 0)")

@@ -85,9 +85,11 @@ def show(args: argparse.Namespace) -> int:
     """Print one run."""
     factors = factors_from(args)
     run = stored_run(args)
-    asked = tuple(costs(run.metric("energy_per_image_j"), factors))
+    carbon_and_cost = tuple(costs(run.metric("energy_per_image_j"), factors))
     if args.json:
-        made = msgspec.to_builtins(run) | ({"costs": msgspec.to_builtins(asked)} if factors != Factors() else {})
+        made = msgspec.to_builtins(run) | (
+            {"costs": msgspec.to_builtins(carbon_and_cost)} if factors != Factors() else {}
+        )
         print(msgspec.json.format(encode(made), indent=2).decode())
         return EXIT_OK
     print(f"{run.id}: {in_words(run.point)}, repeat {run.repeat + 1}, {run.verdict}, started {run.started_at}")
@@ -99,7 +101,7 @@ def show(args: argparse.Namespace) -> int:
         table.add_row(kind.title, format_figure(metric), kind.unit, metric.provenance)
     print_neatly(table_console(), table)
     print("power: none" if run.total is None else f"power: {' + '.join(run.total.rails)}, {run.total.scope}")
-    for line in cost_lines(asked):
+    for line in cost_lines(carbon_and_cost):
         print(line)
     if run.conditions is not None and run.conditions.traces_shed:
         print(f"traces: {run.conditions.traces_shed}")

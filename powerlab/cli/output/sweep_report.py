@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from powerlab.analysis.best import Best, best_points, pareto_front
-from powerlab.analysis.dimensions import in_words
+from powerlab.analysis.dimensions import varying
 from powerlab.analysis.precision import until_notes
 from powerlab.analysis.summary import summarise
 from powerlab.cli.output.sweep_table import format_figure
@@ -25,14 +25,17 @@ _MAX_NOTES = 8
 
 def answer(runs: Sequence[Run]) -> list[str]:
     """Return one sentence per goal: the best point, its figure, and winner, tied or not enough data."""
-    bests = best_points(summarise(runs), runs)
-    return [_sentence(best) for best in bests] or ["No run has usable figures, so there is no best point."]
+    summaries = summarise(runs)
+    named = varying(summary.point for summary in summaries)
+    return [_sentence(best, named(best.summary.point)) for best in best_points(summaries, runs)] or [
+        "No run has usable figures, so there is no best point."
+    ]
 
 
-def _sentence(best: Best) -> str:
+def _sentence(best: Best, point: str) -> str:
     unit = METRICS[best.metric.name].unit
     figure = f"{format_figure(best.metric)} {unit} ({best.metric.provenance})"
-    return f"Best {best.goal}: {figure} with {in_words(best.summary.point)}; {best.statement}."
+    return f"Best {best.goal}: {figure} with {point}; {best.statement}."
 
 
 def notes(runs: Sequence[Run], total: TotalFormula | None, plan: SweepPlan) -> list[str]:
@@ -45,8 +48,8 @@ def notes(runs: Sequence[Run], total: TotalFormula | None, plan: SweepPlan) -> l
     if total is None:
         lines.append("No power: no source can be read here; `powerlab doctor` says what to do.")
     else:
-        proposed = ", a formula proposed by powerlab, which does not know this board" if total.proposed else ""
-        lines.append(f"Power is {' + '.join(total.rails)}: {total.scope}{proposed}.")
+        proposed = "; powerlab does not know this board and proposes this total" if total.proposed else ""
+        lines.append(f"Power is {' + '.join(total.rails)} ({total.scope}{proposed}).")
     counted = Counter((finding.verdict, finding.rule) for run in runs for finding in run.findings)
     examples = {(finding.verdict, finding.rule): finding.detail for run in runs for finding in run.findings}
     for (verdict, rule), count in counted.most_common(_MAX_NOTES):

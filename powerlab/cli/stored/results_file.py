@@ -51,7 +51,7 @@ class ResultsFile:
         except OSError as error:
             raise PowerlabError(
                 f"the results file {self.path} takes no more runs ({error.strerror}), so the sweep ends "
-                "and those before are kept; make room, or set POWERLAB_STATE_DIR to a folder elsewhere."
+                "and those before are kept; free some space, or set POWERLAB_STATE_DIR to a folder elsewhere."
             ) from error
         self._run_count += 1
 

@@ -26,11 +26,11 @@ def stored_runs(args: argparse.Namespace) -> Iterator[Run]:
     from powerlab.store.reads import queries
     from powerlab.store.reads.filters import RunFilter
 
-    wish = RunFilter(sweep_id=args.sweep, model=args.model, verdict=Verdict(args.verdict) if args.verdict else None)
+    filters = RunFilter(sweep_id=args.sweep, model=args.model, verdict=Verdict(args.verdict) if args.verdict else None)
     with closing(open_existing(args.database)) as store, store.session() as session:
         if args.sweep is not None:
             queries.sweep(session, args.sweep)
-        for _, run in queries.stream_runs(session, wish):
+        for _, run in queries.stream_runs(session, filters):
             yield run
 
 
@@ -45,7 +45,7 @@ def stored_run(args: argparse.Namespace) -> Run:
 
 
 def open_existing(address: str | None) -> Store:
-    """Open a database for reading: a file that does not exist is a mistake here, not a wish for a new one."""
+    """Open a database for reading: a file that does not exist is a mistake here, not a filters for a new one."""
     import importlib.util
     from pathlib import Path
 

@@ -131,7 +131,7 @@ def lower(
     for name in (name for node in graph.nodes for name in (*node.inputs, *node.outputs) if name):
         if 0 in graph.shape(name):
             raise PowerlabError(
-                f"the tensor {name!r} has shape {list(graph.shape(name))}: there is nothing to compute."
+                f"the tensor {name!r} has shape {list(graph.shape(name))}: it is empty, so there is nothing to compute."
             )
     machine = this_machine(tier, threads)
     choose = chooser or by_cost(machine)

@@ -284,7 +284,8 @@ class Builder:
         value = self.graph.constants[name]
         if value.dtype == np.uint64 and value.size and value.max() > np.iinfo(np.int64).max:
             raise PowerlabError(
-                f"the constant {quoted(name)} holds a number of 64 bits, and the engine has 63 for them."
+                f"the constant {quoted(name)} holds an integer of 2^63 or more, and the engine computes with signed "
+                "64-bit integers."
             )
         index = len(self.graph.inputs) + len(self._hidden_inputs)
         self._hidden_inputs.append(as_floats(value))

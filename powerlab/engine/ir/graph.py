@@ -188,10 +188,10 @@ def convolutions_of(node: Node) -> tuple[Node, ...]:
     return cast("tuple[Node, ...]", node.attributes.get("convolutions", ()))
 
 
-def fresh_name(graph: Graph, wish: str, taken: Collection[str] = ()) -> str:
-    """Return ``wish``, or ``wish`` with a number, so that no tensor of ``graph`` nor any in ``taken`` has the name."""
-    name, number = wish, 1
+def fresh_name(graph: Graph, base_name: str, taken: Collection[str] = ()) -> str:
+    """Return ``base_name``, with a number if a tensor of ``graph`` or one in ``taken`` has that name."""
+    name, number = base_name, 1
     while name in graph.tensors or name in taken:
-        name = f"{wish}_{number}"
+        name = f"{base_name}_{number}"
         number += 1
     return name

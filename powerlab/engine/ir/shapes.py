@@ -159,11 +159,11 @@ class _Inference:
         self._add_constants(body.constants)
         return body.nodes
 
-    def _fresh(self, wish: str) -> str:
-        """Return ``wish``, or ``wish`` with a number, so that no tensor has the name; it is taken from now on."""
-        name, number = wish, 1
+    def _fresh(self, base_name: str) -> str:
+        """Reserve and return ``base_name``, with a number if a tensor has that name."""
+        name, number = base_name, 1
         while name in self._taken:
-            name = f"{wish}_{number}"
+            name = f"{base_name}_{number}"
             number += 1
         self._taken.add(name)
         return name

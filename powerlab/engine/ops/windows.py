@@ -81,7 +81,7 @@ def resolve(view: NodeView, kernel: tuple[int, ...], image: tuple[int, ...]) -> 
     given = steps(view, "pads", view.integers("pads", (0,) * (2 * axes)), 2 * axes, 0)
     rounds_up = view.integer("ceil_mode", 0) == 1
     auto_pad = view.text("auto_pad", "NOTSET")
-    begin, end, asked, size = [], [], [], []
+    begin, end, requested_end, size = [], [], [], []
     for axis in range(axes):
         reach = (kernel[axis] - 1) * dilations[axis] + 1
         before, after = given[axis], given[axis + axes]
@@ -100,8 +100,8 @@ def resolve(view: NodeView, kernel: tuple[int, ...], image: tuple[int, ...]) -> 
             count = -(-room // strides[axis]) + 1
             if (count - 1) * strides[axis] >= image[axis] + before:  # the last window must start on the image
                 count -= 1
-        asked.append(after)
+        requested_end.append(after)
         begin.append(before)
         end.append(max(after, (count - 1) * strides[axis] + reach - image[axis] - before))
         size.append(count)
-    return Windows(kernel, strides, (*begin, *end), dilations, tuple(size), (*begin, *asked))
+    return Windows(kernel, strides, (*begin, *end), dilations, tuple(size), (*begin, *requested_end))

@@ -35,20 +35,20 @@ class Rewriter:
         """Return a constant, old or added: its value, or the recipe that makes it."""
         return self.constants[constant] if constant in self.constants else self.graph.kept_constants[constant]
 
-    def constant(self, wish: str, value: Value) -> str:
-        """Add a constant named ``wish`` or alike and return its name."""
-        name = self._fresh(wish)
+    def constant(self, base_name: str, value: Value) -> str:
+        """Add a constant named ``base_name`` or alike and return its name."""
+        name = self._fresh(base_name)
         self.constants[name] = value
         return name
 
-    def tensor(self, wish: str, shape: tuple[int, ...], dtype: np.dtype[Any] = FLOAT32) -> str:
+    def tensor(self, base_name: str, shape: tuple[int, ...], dtype: np.dtype[Any] = FLOAT32) -> str:
         """Add a tensor that a new node will make and return its name."""
-        name = self._fresh(wish)
+        name = self._fresh(base_name)
         self.tensors[name] = TensorInfo(name, shape, dtype)
         return name
 
-    def _fresh(self, wish: str) -> str:
-        name = fresh_name(self.graph, wish, self._added)
+    def _fresh(self, base_name: str) -> str:
+        name = fresh_name(self.graph, base_name, self._added)
         self._added.add(name)
         return name
 

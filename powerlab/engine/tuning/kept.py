@@ -121,7 +121,8 @@ def keep_tunings(tunings: Tunings, path: Path | None = None) -> None:
         write_whole(to, content)
     except OSError as error:
         raise PowerlabError(
-            f"what was tuned cannot be written to {to.parent} ({error.strerror}); make room there, or name a writable "
+            f"what was tuned cannot be written to {to.parent} ({error.strerror}); free some space there, or name a "
+            "writable "
             "place in POWERLAB_STATE_DIR."
         ) from None
 
@@ -142,7 +143,7 @@ def _read(path: Path) -> _File:
         return _File()
     except OSError as error:
         raise PowerlabError(
-            f"the engine's tuning {path} cannot be read ({error.strerror}); see to its permissions."
+            f"the engine's tuning {path} cannot be read ({error.strerror}); check its permissions."
         ) from None
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise _set_aside(path) from None

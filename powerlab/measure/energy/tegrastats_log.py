@@ -101,7 +101,7 @@ def summarise_log(lines: Iterable[str], interval_s: float | None) -> Summary:
             skipped += bool(text.strip())
     if not any(line.rails_w for line in read):
         raise PowerlabError(
-            "no line has a rail; record with `sudo tegrastats`, for some boards show rails to root alone."
+            "no line has a rail; record with `sudo tegrastats`, because some boards show rails to root only."
         )
     notes: list[str] = []
     parts = [_timed(lines, interval_s, notes) for lines in _split(read, interval_s, notes)]

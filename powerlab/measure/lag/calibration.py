@@ -67,7 +67,7 @@ def keep(calibration: Calibration, path: Path) -> None:
         write_whole(path, content)
     except OSError as error:
         raise PowerlabError(
-            f"the calibration cannot be written to {path.parent} ({error.strerror}); make room there, or name a"
+            f"the calibration cannot be written to {path.parent} ({error.strerror}); free some space there, or name a"
             " writable place in POWERLAB_STATE_DIR."
         ) from None
 
@@ -84,7 +84,7 @@ def kept(path: Path) -> Calibration | None:
         return None
     except OSError as error:
         raise PowerlabError(
-            f"the calibration {path} cannot be read ({error.strerror}); see to its permissions."
+            f"the calibration {path} cannot be read ({error.strerror}); check its permissions."
         ) from None
     except msgspec.MsgspecError:
         raise PowerlabError(

@@ -10,7 +10,7 @@ from powerlab.domain.sweep import Point
 from powerlab.sysroot import Sysroot
 
 PRESENT = "/sys/devices/system/cpu/present"
-"""The cores a machine has, on line or not (admin-guide/cputopology)."""
+"""The cores a machine has, online or not (admin-guide/cputopology)."""
 
 
 def check_present(cores: str, sysroot: Sysroot) -> None:
@@ -26,7 +26,7 @@ def check_present(cores: str, sysroot: Sysroot) -> None:
     present, named = core_list(text), core_list(cores)
     if present is None or named is None or named <= present:
         return
-    raise PowerlabError(f"the cores {cores} are not all there; this device has the cores {text}.")
+    raise PowerlabError(f"the cores {cores} do not all exist; this device has the cores {text}.")
 
 
 def check_usable(point: Point, sysroot: Sysroot) -> None:
@@ -39,5 +39,5 @@ def check_usable(point: Point, sysroot: Sysroot) -> None:
     if missing and not sysroot.simulated:
         raise PowerlabError(
             f"the cores {', '.join(map(str, sorted(missing)))} cannot be used in the power mode {point.mode!r}: they "
-            "are off line, or this process is kept from them; name other cores, or leave out the mode."
+            "are offline, or this process is kept from them; name other cores, or leave out the mode."
         )

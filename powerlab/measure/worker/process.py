@@ -215,7 +215,7 @@ def _start_pinned(reply_fd: int, output: IO[bytes], cores: frozenset[int]) -> su
     """Start the worker on its cores from its first instruction: a child inherits the mask of the thread that forks.
 
     A thread is made for that and ends with it. To narrow the caller's own mask and put back what ``sched_getaffinity``
-    said would be wrong: that leaves out cores that a power mode holds off line, and it would leave them out for good.
+    said would be wrong: that leaves out cores that a power mode holds offline, and it would leave them out for good.
     """
 
     def start() -> subprocess.Popen[bytes]:

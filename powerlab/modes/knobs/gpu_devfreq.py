@@ -92,7 +92,7 @@ class GpuDevfreq:
                 Setting(knob=self.name, target=f"{device}.{part}", value=str(hz)) for device, hz in rounded.items()
             ),
             origin=ModeOrigin.INVENTED,
-            description=f"GPU clock {'up to' if part == 'max_hz' else 'from'} {clocks} MHz, all else as it is",
+            description=f"GPU clock {'up to' if part == 'max_hz' else 'from'} {clocks} MHz",
         )
 
     def read(self, sysroot: Sysroot) -> Sequence[Setting]:

@@ -18,23 +18,23 @@ _FRACTIONS = (0.25, 0.5, 0.75)
 
 
 class Hotplug:
-    """Its settings are ``cpuN``, 1 or 0, of every core that can be taken off line.
+    """Its settings are ``cpuN``, 1 or 0, of every core that can be taken offline.
 
-    A core without a file ``online`` is always on line, mostly the first one.
+    A core without a file ``online`` is always online, mostly the first one.
     """
 
     name = "hotplug"
-    meaning = "how many CPU cores are on line"
-    forms: tuple[Form, ...] = (Form(name="cores=N", meaning="the first N cores on line, all others off"),)
+    meaning = "how many CPU cores are online"
+    forms: tuple[Form, ...] = (Form(name="cores=N", meaning="the first N cores online, all others off"),)
     permissions: tuple[Permission, ...] = (FilePermission(path=rf"{_DIRECTORY}/cpu[0-9]{{1,4}}/online", values="[01]"),)
 
     def probe(self, sysroot: Sysroot) -> KnobProbe:
-        """Say how many cores can be taken off line, and whether this user may."""
+        """Say how many cores can be taken offline, and whether this user may."""
         cores, movable = _cores(sysroot), _movable(sysroot)
         if not movable:
-            return probing.absent(self.name, "no core can be taken off line here (the kernel or the machine does not)")
+            return probing.absent(self.name, "no core can be taken offline here (the kernel or the machine does not)")
         online = sum(_is_online(sysroot, core) for core in cores)
-        detail = f"{online} of {len(cores)} cores on line"
+        detail = f"{online} of {len(cores)} cores online"
         if fixed := len(cores) - len(movable):
             detail += f", {fixed} of them always" if fixed > 1 else ", one of them always"
         if not all(can_write(sysroot, _path(core)) for core in movable):
@@ -56,7 +56,7 @@ class Hotplug:
         cores = _cores(sysroot)
         fewest = max(1, len(cores) - len(_movable(sysroot)))
         if not fewest <= count <= len(cores):
-            always = f"; {fewest} cannot be taken off line" if fewest > 1 else ""
+            always = f"; {fewest} cannot be taken offline" if fewest > 1 else ""
             raise PowerlabError(f"{name!r} cannot be set: choose from {fewest} to {len(cores)} cores{always}.")
         return self._mode(sysroot, count)
 
@@ -64,7 +64,7 @@ class Hotplug:
         cores, movable = _cores(sysroot), _movable(sysroot)
         always = [core for core in cores if core not in movable]
         kept = sorted([*always, *movable[: count - len(always)]])
-        # Cores come on line before others go off: there is no moment with fewer than either mode has.
+        # Cores come online before others go off: there is no moment with fewer than either mode has.
         states = sorted(((core, core in kept) for core in movable), key=lambda state: (not state[1], state[0]))
         which = f"{kept[0]} to {kept[-1]}" if kept[-1] - kept[0] == count - 1 > 0 else ", ".join(map(str, kept))
         return PowerMode(
@@ -72,23 +72,23 @@ class Hotplug:
             settings=tuple(self._setting(core, online) for core, online in states),
             origin=ModeOrigin.INVENTED,
             online_cores=count,
-            description=f"{count} core{'s' * (count > 1)} on line ({which}), all else as it is",
+            description=f"{count} core{'s' * (count > 1)} online ({which})",
         )
 
     def read(self, sysroot: Sysroot) -> Sequence[Setting]:
-        """Return which cores are on line, those that are first: they are written back first."""
+        """Return which cores are online, those that are first: they are written back first."""
         states = [(core, _is_online(sysroot, core)) for core in _movable(sysroot)]
         return [self._setting(core, online) for core, online in sorted(states, key=lambda s: (not s[1], s[0]))]
 
     def write(self, sysroot: Sysroot, setting: Setting) -> None:
-        """Take a core on line or off line."""
+        """Take a core online or offline."""
         number = setting.target.removeprefix("cpu")
         if not number.isdecimal() or setting.value not in {"0", "1"}:
             raise PowerlabError(f"hotplug has no setting {setting.target} = {setting.value}; it has cpuN = 0 or 1.")
         write_value(sysroot, _path(int(number)), setting.value)
 
     def survives_reboot(self, setting: Setting) -> bool:  # noqa: ARG002 - the same for every setting
-        """No: the kernel starts with all cores on line."""
+        """No: the kernel starts with all cores online."""
         return False
 
     def _setting(self, core: int, online: bool) -> Setting:
@@ -96,7 +96,7 @@ class Hotplug:
 
 
 def _cores(sysroot: Sysroot) -> list[int]:
-    """Return the numbers of the cores the machine has, whether on line or not."""
+    """Return the numbers of the cores the machine has, whether online or not."""
     names = (path.rpartition("/")[2].removeprefix("cpu") for path in sysroot.glob(f"{_DIRECTORY}/cpu[0-9]*"))
     return sorted(int(name) for name in names if name.isdecimal())
 
@@ -109,7 +109,7 @@ def _is_online(sysroot: Sysroot, core: int) -> bool:
     try:
         return read_value(sysroot, _path(core)) == "1"
     except OSError:
-        return True  # no such file: it cannot be taken off line
+        return True  # no such file: it cannot be taken offline
 
 
 def _path(core: int) -> str:

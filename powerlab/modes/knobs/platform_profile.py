@@ -60,7 +60,7 @@ class PlatformProfile:
             name=f"profile={profile}",
             settings=(Setting(knob=self.name, target=_TARGET, value=profile),),
             origin=ModeOrigin.VENDOR,
-            description=f"the firmware's profile {profile}, all else as it is",
+            description=f"the firmware's profile {profile}",
         )
 
     def read(self, sysroot: Sysroot) -> Sequence[Setting]:

@@ -89,7 +89,7 @@ class RaplLimit:
             name=name,
             settings=tuple(settings),
             origin=ModeOrigin.INVENTED,
-            description=f"each processor package draws at most {limit_w:g} W, all else as it is",
+            description=f"each processor package draws at most {limit_w:g} W",
         )
 
     def read(self, sysroot: Sysroot) -> Sequence[Setting]:

@@ -1,8 +1,8 @@
 """Note of the mode to return to after a reboot, stored beside the journals.
 
-The agent that had it rebooted remembers the whole step in its spool, and goes home by itself. Who stands before the
-device knows nothing of that spool, and this says where home is. Unlike a journal it is no order to undo at once: the
-sweep may go on in that mode, and the way takes a reboot, which nobody but an agent that may is to ask for.
+The agent that had the device rebooted keeps the whole step in its spool, and goes back by itself. Other programs cannot
+read that spool; this note tells them the original mode. Unlike a journal it is not undone at once: the sweep may go on
+in that mode, and going back takes a reboot, which only an agent with ``--allow-reboot`` may request.
 """
 
 from __future__ import annotations
@@ -25,26 +25,28 @@ class ReturnNote:
     """The note of one device; the arguments are those of its ModeController."""
 
     def __init__(self, sysroot: Sysroot, state_dir: Path, knobs: Sequence[Knob] = KNOBS) -> None:
-        self._note = Journal(place_of(sysroot, state_dir) / "home.json")
+        self._note = Journal(place_of(sysroot, state_dir) / "original-mode.json")
         self._device = Rebooting(sysroot, state_dir, knobs)
 
-    def keep(self, home: Setting, previous: Sequence[Setting], target: Setting) -> None:
-        """Note where home is, before the device is asked to reboot into ``target``.
+    def keep(self, original: Setting, previous: Sequence[Setting], target: Setting) -> None:
+        """Note the original mode before the device is asked to reboot into ``target``.
 
         Args:
-            home: the setting to come back to by a reboot.
+            original: the setting to come back to by a reboot.
             previous: all settings before the first reboot, in the order in which to write them back.
             target: where the device goes.
 
         Raises:
             PowerlabError: that cannot be written.
         """
-        others = tuple(setting for setting in previous if key_of(setting) != key_of(home))
+        others = tuple(setting for setting in previous if key_of(setting) != key_of(original))
         boot_id, name = self._device.boot_id(), self._name(target)
-        self._note.write(Entry(mode=name, boot_id=boot_id, pid=os.getpid(), previous=(home, *others), target=(target,)))
+        self._note.write(
+            Entry(mode=name, boot_id=boot_id, pid=os.getpid(), previous=(original, *others), target=(target,))
+        )
 
     def pending(self) -> Entry | None:
-        """Return where the device was rebooted to, ``previous`` beginning with its home; None where it was not.
+        """Return where the device was rebooted to, ``previous`` beginning with its original mode, or None.
 
         Raises:
             PowerlabError: the note cannot be read, or is damaged and was set aside.
@@ -52,7 +54,7 @@ class ReturnNote:
         return self._note.read()
 
     def words(self) -> str:
-        """Return a sentence on a device that is not home, or whose other settings are not; nothing where all is well.
+        """Return a sentence on a device that is not back, or whose other settings are not; nothing where all is well.
 
         Raises:
             PowerlabError: as :meth:`pending` does.
@@ -60,23 +62,23 @@ class ReturnNote:
         entry = self.pending()
         if entry is None:
             return ""
-        home = entry.previous[0]
-        if self._device.missing(home) is None:
+        original = entry.previous[0]
+        if self._device.missing(original) is None:
             return (
-                f"the device was rebooted for a sweep and is back in {self._name(home)}, but its other settings may not"
-                " be; `powerlab modes restore` puts them back."
+                f"the device was rebooted for a sweep and is back in {self._name(original)}, but its other settings may"
+                " not be; `powerlab modes restore` puts them back."
             )
         return (
-            f"the device was rebooted into {entry.mode} for a sweep and is not back in {self._name(home)}; its agent"
-            f" takes it back when that sweep is over, or do it by hand: `sudo nvpmodel -m {home.value}`, reboot, and"
-            " run `powerlab modes restore`."
+            f"the device was rebooted into {entry.mode} for a sweep and is not back in {self._name(original)}; its"
+            " agent takes it back when that sweep is over, or do it by hand:"
+            f" `sudo nvpmodel -m {original.value}`, reboot, and run `powerlab modes restore`."
         )
 
     def restore(self) -> tuple[Setting, ...]:
-        """Put back what a reboot made the kernel forget, once the device is home; return what was written.
+        """Put back what a reboot made the kernel forget, once the device is back; return what was written.
 
         Raises:
-            PowerlabError: it is not home, which takes a reboot; or as :meth:`pending` does; or somebody else is setting
+            PowerlabError: it is not back, which takes a reboot; or as :meth:`pending` does; or somebody else is setting
                 modes, or the device refuses a setting. The note stays.
         """
         entry = self.pending()
@@ -89,7 +91,7 @@ class ReturnNote:
         return written
 
     def forget(self) -> None:
-        """Remove the note of a device that is home.
+        """Remove the note of a device that is back.
 
         Raises:
             PowerlabError: it cannot be removed.

@@ -79,11 +79,11 @@ def check_can_go(rebooting: Rebooting, target: Setting) -> Setting:
     Raises:
         PowerlabError: there is none, or the kernel does not tell one boot from the next.
     """
-    home = rebooting.now(target)
-    if home is None:
+    original = rebooting.now(target)
+    if original is None:
         raise PowerlabError(
             "the device is in no power mode of its own table, so there is none to come back to; set one of them first."
         )
     if not rebooting.boot_id():
-        raise PowerlabError("the kernel tells no boot id, so nobody could tell whether the device has rebooted.")
-    return home
+        raise PowerlabError("the kernel gives no boot id, so powerlab cannot tell whether the device has rebooted.")
+    return original

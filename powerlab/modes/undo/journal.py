@@ -116,7 +116,8 @@ class Journal:
         except (ValueError, KeyError, TypeError):
             if _is_of_newer_version(text):
                 raise PowerlabError(
-                    f"the mode journal {self._path} is a newer powerlab's; run `powerlab modes restore` with that one,"
+                    f"the mode journal {self._path} was written by a newer powerlab; run `powerlab modes restore` "
+                    "with that version,"
                     " or set the device by hand and remove the file."
                 ) from None
             aside = self._path.with_suffix(".damaged")

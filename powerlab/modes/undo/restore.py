@@ -125,7 +125,8 @@ class Restorer:
                 written = self._board.restore(lost, frozenset())
         except PowerlabError as error:
             raise PowerlabError(
-                f"{str(error).removesuffix('.')}. What was before {entry.mode} stays on record: fix that and run"
+                f"{str(error).removesuffix('.')}. The settings from before {entry.mode} stay on record: fix that and "
+                "run"
                 f" `powerlab modes restore`, or set the device by hand and remove {journal.path}."
             ) from None
         journal.remove()

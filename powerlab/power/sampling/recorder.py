@@ -101,7 +101,7 @@ class Recorder:
         silent = [trace.rail.key for trace in traces if not len(trace.time_ns)]
         if silent:
             raise PowerlabError(
-                f"not one reading of {', '.join(silent)} worked while recording; `powerlab doctor` says what is wrong."
+                f"no reading of {', '.join(silent)} worked while recording; `powerlab doctor` says what is wrong."
             )
         return traces
 

@@ -49,7 +49,7 @@ def unpack(data: bytes, count: int) -> _Numbers:
     """Return so many numbers; raises ValueError where the data holds something else."""
     if count == 0:
         if data:
-            raise ValueError("there is more than was said")
+            raise ValueError("there is more data than announced")
         return np.empty(0, dtype=np.uint64)
     if not data or data[0] > 63:
         raise ValueError("there are no numbers")
@@ -65,7 +65,7 @@ def unpack(data: bytes, count: int) -> _Numbers:
     large = np.flatnonzero(high >= _TOO_LARGE)
     tail = rest[int(ones[-1]) // 8 + 1 :]
     if len(tail) != 8 * len(large):
-        raise ValueError("the numbers do not end where they should")
+        raise ValueError("the data do not end where they should")
     numbers = (high.astype(np.uint64) << np.uint64(k)) | low
     numbers[large] = np.frombuffer(tail.tobytes(), dtype="<u8")
     return numbers

@@ -50,6 +50,6 @@ def check_events_kept(session: Session, after: int) -> None:
     last = last_retired_event(session)
     if after < last:
         raise RetiredError(
-            f"events up to number {last} are kept no longer, and you have seen those up to {after}; begin anew with "
+            f"events up to number {last} are no longer kept, and you have seen those up to {after}; begin anew with "
             "after=0, and look at the lists for what happened before."
         )

@@ -36,22 +36,22 @@ class EventFilter:
     after: tuple[datetime, int] | None = None
 
 
-def list_events(session: Session, wish: EventFilter) -> Sequence[AuditEvent]:
+def list_events(session: Session, filters: EventFilter) -> Sequence[AuditEvent]:
     """Return events, newest first."""
-    wanted = select(AuditEventRow).order_by(AuditEventRow.at.desc(), AuditEventRow.id.desc()).limit(wish.limit)
+    wanted = select(AuditEventRow).order_by(AuditEventRow.at.desc(), AuditEventRow.id.desc()).limit(filters.limit)
     for column, value in (
-        (AuditEventRow.actor, wish.actor),
-        (AuditEventRow.action, wish.action),
-        (AuditEventRow.subject, wish.subject),
+        (AuditEventRow.actor, filters.actor),
+        (AuditEventRow.action, filters.action),
+        (AuditEventRow.subject, filters.subject),
     ):
         if value is not None:
             wanted = wanted.where(column == value)
-    if wish.since is not None:
-        wanted = wanted.where(AuditEventRow.at >= wish.since)
-    if wish.before is not None:
-        wanted = wanted.where(AuditEventRow.at < wish.before)
-    if wish.after is not None:
-        wanted = wanted.where(tuple_(AuditEventRow.at, AuditEventRow.id) < wish.after)
+    if filters.since is not None:
+        wanted = wanted.where(AuditEventRow.at >= filters.since)
+    if filters.before is not None:
+        wanted = wanted.where(AuditEventRow.at < filters.before)
+    if filters.after is not None:
+        wanted = wanted.where(tuple_(AuditEventRow.at, AuditEventRow.id) < filters.after)
     return [
         AuditEvent(id=row.id, at=row.at, actor=row.actor, action=row.action, subject=row.subject, detail=row.detail)
         for row in session.scalars(wanted)

@@ -24,17 +24,17 @@ class BookingFilter:
     after: tuple[datetime, int] | None = None
 
 
-def list_bookings(session: Session, wish: BookingFilter) -> list[BookingRecord]:
+def list_bookings(session: Session, filters: BookingFilter) -> list[BookingRecord]:
     """Return bookings, those that begin first first."""
-    wanted = select(BookingRow).options(joinedload(BookingRow.device)).limit(wish.limit)
-    if wish.device_id is not None:
-        wanted = wanted.where(BookingRow.device_id == wish.device_id)
-    if wish.kind is not None:
-        wanted = wanted.where(BookingRow.kind == wish.kind.value)
-    if wish.ends_after is not None:
-        wanted = wanted.where(BookingRow.ends_at > wish.ends_after)
-    if wish.after is not None:
-        wanted = wanted.where(tuple_(BookingRow.starts_at, BookingRow.id) > wish.after)
+    wanted = select(BookingRow).options(joinedload(BookingRow.device)).limit(filters.limit)
+    if filters.device_id is not None:
+        wanted = wanted.where(BookingRow.device_id == filters.device_id)
+    if filters.kind is not None:
+        wanted = wanted.where(BookingRow.kind == filters.kind.value)
+    if filters.ends_after is not None:
+        wanted = wanted.where(BookingRow.ends_at > filters.ends_after)
+    if filters.after is not None:
+        wanted = wanted.where(tuple_(BookingRow.starts_at, BookingRow.id) > filters.after)
     return [to_booking(row) for row in session.scalars(wanted.order_by(BookingRow.starts_at, BookingRow.id))]
 
 

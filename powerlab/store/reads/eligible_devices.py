@@ -36,7 +36,7 @@ def chosen(session: Session, request: SweepRequest) -> list[Candidate]:
         PowerlabError: the request names both or neither, or chooses no device or too many.
     """
     if (request.device_id is None) == (request.any_of is None):
-        raise PowerlabError("a sweep is for a device (device_id) or for any of several (any_of); name one of both.")
+        raise PowerlabError("a sweep is for a device (device_id) or for any of several (any_of); give one of the two.")
     if request.any_of is not None:
         return [_candidate(session, record.id) for record in matching(session, request.any_of)]
     assert request.device_id is not None  # noqa: S101 - one of both is given
@@ -45,12 +45,14 @@ def chosen(session: Session, request: SweepRequest) -> list[Candidate]:
 
 def matching(session: Session, selector: Selector) -> list[DeviceRecord]:
     """Return the devices that a selector chooses, by name; raises as :func:`chosen`."""
-    wish = DeviceFilter(selectors=expanded(session, selector), limit=MOST + 1)
-    found = list_devices(session, wish)
+    filters = DeviceFilter(selectors=expanded(session, selector), limit=MOST + 1)
+    found = list_devices(session, filters)
     if not found:
         raise PowerlabError(f"no device is chosen by {selector}; `powerlab devices list` shows what each has.")
     if len(found) > MOST:
-        raise PowerlabError(f"more than {MOST} devices are chosen by {selector}; name a board or a label more.")
+        raise PowerlabError(
+            f"more than {MOST} devices are chosen by {selector}; add a board or a label to narrow it down."
+        )
     return found
 
 

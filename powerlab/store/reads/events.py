@@ -24,17 +24,17 @@ def newest_event(session: Session) -> int:
     return session.scalar(select(func.max(EventRow.id))) or 0
 
 
-def events_after(session: Session, after: int, wish: EventFilter, limit: int) -> tuple[list[Event], int]:
+def events_after(session: Session, after: int, filters: EventFilter, limit: int) -> tuple[list[Event], int]:
     """Return wanted events behind an id, in order, and the id behind which to ask next.
 
     All up to the newest are visible once that one is, so that the second id may lie beyond the last wanted event.
     """
     newest = newest_event(session)
     wanted = select(EventRow).where(EventRow.id > after, EventRow.id <= newest).order_by(EventRow.id).limit(limit)
-    if wish.device_id is not None:
-        wanted = wanted.where(EventRow.device_id == wish.device_id)
-    if wish.sweep_id is not None:
-        wanted = wanted.where(EventRow.sweep_id == wish.sweep_id)
+    if filters.device_id is not None:
+        wanted = wanted.where(EventRow.device_id == filters.device_id)
+    if filters.sweep_id is not None:
+        wanted = wanted.where(EventRow.sweep_id == filters.sweep_id)
     found = [_to_event(row) for row in session.scalars(wanted)]
     return found, found[-1].id if len(found) == limit else max(after, newest)
 

@@ -113,7 +113,7 @@ class RunFilter:
     def narrow(self, session: Session, wanted: Select[*_Rows]) -> Select[*_Rows]:
         """Narrow a query of runs.
 
-        Every wish but that for a workload is a column of the run; which workloads are meant is looked up here, for
+        Every filters but that for a workload is a column of the run; which workloads are meant is looked up here, for
         the planner knows how many runs a workload has, and nothing of the answers of another query.
         """
         given = {

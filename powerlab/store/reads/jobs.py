@@ -36,19 +36,19 @@ class JobFilter:
     after: tuple[datetime, str] | None = None
 
 
-def list_jobs(session: Session, wish: JobFilter) -> list[JobRecord]:
+def list_jobs(session: Session, filters: JobFilter) -> list[JobRecord]:
     """Return jobs, newest first."""
-    wanted = _JOBS.order_by(JobRow.created_at.desc(), JobRow.id.desc()).limit(wish.limit)
-    if wish.state is not None:
-        wanted = wanted.where(JobRow.state == wish.state.value)
-    if wish.device_id is not None:
-        wanted = wanted.where(of_device(wish.device_id))
-    if wish.sweep_id is not None:
-        wanted = wanted.where(JobRow.sweep_id == wish.sweep_id)
-    if wish.submitter is not None:
-        wanted = wanted.where(SweepRow.submitter == wish.submitter)
-    if wish.after is not None:
-        wanted = wanted.where(tuple_(JobRow.created_at, JobRow.id) < wish.after)
+    wanted = _JOBS.order_by(JobRow.created_at.desc(), JobRow.id.desc()).limit(filters.limit)
+    if filters.state is not None:
+        wanted = wanted.where(JobRow.state == filters.state.value)
+    if filters.device_id is not None:
+        wanted = wanted.where(of_device(filters.device_id))
+    if filters.sweep_id is not None:
+        wanted = wanted.where(JobRow.sweep_id == filters.sweep_id)
+    if filters.submitter is not None:
+        wanted = wanted.where(SweepRow.submitter == filters.submitter)
+    if filters.after is not None:
+        wanted = wanted.where(tuple_(JobRow.created_at, JobRow.id) < filters.after)
     return _records(session, wanted)
 
 

@@ -104,13 +104,13 @@ def check_asked_of(session: Session, device_id: str, sha256: str) -> None:
     Raises:
         ForbiddenError: no sweep of the device names that model.
     """
-    asked = (
+    plans = (
         select(PointRow.id)
         .join(SweepRow, SweepRow.id == PointRow.sweep_id)
         .join(WorkloadRow, WorkloadRow.id == PointRow.workload_id)
         .where(SweepRow.device_id == device_id, WorkloadRow.model.endswith(f"@sha256:{sha256}", autoescape=True))
     )
-    if session.scalar(asked.limit(1)) is None:
+    if session.scalar(plans.limit(1)) is None:
         raise ForbiddenError("no sweep of this agent's device asks for that model.")
 
 
@@ -132,6 +132,6 @@ def read_bytes(store: Store, sha256: str, start: int, stop: int) -> Iterator[byt
         inside = start % PIECE_BYTES
         part = b"" if payload is None else payload[inside : inside + stop - start]
         if not part:
-            raise NotFoundError(f"byte {start} of the model {sha256} is not there any more; upload the model again.")
+            raise NotFoundError(f"byte {start} of the model {sha256} is no longer there; upload the model again.")
         yield part
         start += len(part)

@@ -67,7 +67,7 @@ class PointFilter:
     after: int | None = None
 
 
-def list_points(session: Session, wish: PointFilter) -> list[PointRecord]:
+def list_points(session: Session, filters: PointFilter) -> list[PointRecord]:
     """Return points in the order in which they were asked for."""
     stored = select(func.count()).where(RunRow.point_id == PointRow.id).scalar_subquery()
     wanted = (
@@ -76,20 +76,20 @@ def list_points(session: Session, wish: PointFilter) -> list[PointRecord]:
         .join(WorkloadRow, WorkloadRow.id == PointRow.workload_id)
         .outerjoin(PowerModeRow, PowerModeRow.id == PointRow.power_mode_id)
         .order_by(PointRow.id)
-        .limit(wish.limit)
+        .limit(filters.limit)
     )
-    if wish.sweep_id is not None:
-        wanted = wanted.where(PointRow.sweep_id == wish.sweep_id)
-    if wish.device_id is not None:
-        wanted = wanted.where(SweepRow.device_id == wish.device_id)
-    if wish.point_id is not None:
-        wanted = wanted.where(PointRow.key == wish.point_id)
-    if wish.model is not None:
-        wanted = wanted.where(WorkloadRow.model == wish.model)
-    if wish.threads is not None:
-        wanted = wanted.where(PointRow.threads == wish.threads)
-    if wish.after is not None:
-        wanted = wanted.where(PointRow.id > wish.after)
+    if filters.sweep_id is not None:
+        wanted = wanted.where(PointRow.sweep_id == filters.sweep_id)
+    if filters.device_id is not None:
+        wanted = wanted.where(SweepRow.device_id == filters.device_id)
+    if filters.point_id is not None:
+        wanted = wanted.where(PointRow.key == filters.point_id)
+    if filters.model is not None:
+        wanted = wanted.where(WorkloadRow.model == filters.model)
+    if filters.threads is not None:
+        wanted = wanted.where(PointRow.threads == filters.threads)
+    if filters.after is not None:
+        wanted = wanted.where(PointRow.id > filters.after)
     return [
         PointRecord(
             number=row.number,
@@ -103,7 +103,7 @@ def list_points(session: Session, wish: PointFilter) -> list[PointRecord]:
     ]
 
 
-def list_figures(session: Session, wish: FigureFilter) -> list[FigureRecord]:
+def list_figures(session: Session, filters: FigureFilter) -> list[FigureRecord]:
     """Return figures of one metric, in the order in which their runs arrived."""
     same_run = and_(RunRow.id == RunMetricRow.run_id, RunRow.received_at == RunMetricRow.received_at)
     wanted = (
@@ -112,15 +112,15 @@ def list_figures(session: Session, wish: FigureFilter) -> list[FigureRecord]:
         .join(PointRow, PointRow.id == RunRow.point_id)
         .join(DeviceRow, DeviceRow.id == RunRow.device_id)
         .outerjoin(WorkloadRow, WorkloadRow.id == PointRow.workload_id)
-        .where(RunMetricRow.name == wish.name, *between(RunMetricRow.received_at, *wish.runs.times()))
+        .where(RunMetricRow.name == filters.name, *between(RunMetricRow.received_at, *filters.runs.times()))
         .order_by(RunRow.received_at, RunRow.id)
-        .limit(wish.runs.limit)
+        .limit(filters.runs.limit)
     )
-    if wish.low is not None:
-        wanted = wanted.where(RunMetricRow.value >= wish.low)
-    if wish.high is not None:
-        wanted = wanted.where(RunMetricRow.value <= wish.high)
-    return [_to_figure(row) for row in session.execute(wish.runs.narrow(session, wanted))]
+    if filters.low is not None:
+        wanted = wanted.where(RunMetricRow.value >= filters.low)
+    if filters.high is not None:
+        wanted = wanted.where(RunMetricRow.value <= filters.high)
+    return [_to_figure(row) for row in session.execute(filters.runs.narrow(session, wanted))]
 
 
 def _to_figure(row: Any) -> FigureRecord:

@@ -36,9 +36,9 @@ def newest_snapshot(session: Session, device_id: str) -> DeviceSnapshotRow:
     return row
 
 
-def list_devices(session: Session, wish: DeviceFilter | None = None) -> list[DeviceRecord]:
+def list_devices(session: Session, filters: DeviceFilter | None = None) -> list[DeviceRecord]:
     """Return devices, in the order of their names."""
-    chosen = wish or DeviceFilter()
+    chosen = filters or DeviceFilter()
     newest = select(func.max(DeviceSnapshotRow.id)).group_by(DeviceSnapshotRow.device_id)
     wanted = (
         select(DeviceRow, DeviceSnapshotRow)
@@ -76,13 +76,13 @@ def _records(session: Session, wanted: Select[*tuple[Any, ...]]) -> list[SweepRe
 
 def list_sweeps(
     session: Session,
-    wish: SweepFilter | None = None,
+    filters: SweepFilter | None = None,
     *,
     limit: int | None = None,
     after: tuple[datetime, str] | None = None,
 ) -> list[SweepRecord]:
     """Return sweeps, newest first; ``after`` is the (created_at, id) of the last one seen."""
-    chosen = wish or SweepFilter()
+    chosen = filters or SweepFilter()
     wanted = chosen.narrow(session, _sweeps()).order_by(SweepRow.created_at.desc(), SweepRow.id.desc()).limit(limit)
     if after is not None:
         wanted = wanted.where(tuple_(SweepRow.created_at, SweepRow.id) < after)
@@ -116,10 +116,10 @@ def runs_of_sweep(session: Session, sweep_id: str, *, start: int = 0, most: int 
     return runs
 
 
-def stream_runs(session: Session, wish: RunFilter) -> Iterator[tuple[datetime, Run]]:
+def stream_runs(session: Session, filters: RunFilter) -> Iterator[tuple[datetime, Run]]:
     """Yield runs with the time each arrived, in that order, fetching a few rows at a time."""
-    wanted = run_rows().order_by(RunRow.received_at, RunRow.id).limit(wish.limit)
-    return read_runs(session, wish.narrow(session, wanted), streamed=wish.limit is None)
+    wanted = run_rows().order_by(RunRow.received_at, RunRow.id).limit(filters.limit)
+    return read_runs(session, filters.narrow(session, wanted), streamed=filters.limit is None)
 
 
 def run(session: Session, run_id: str) -> Run:
@@ -146,7 +146,9 @@ def run_id_from(session: Session, beginning: str) -> str:
     if not beginning or not found:
         raise _no_run(beginning)
     if len(found) > 1 and found[0] != beginning:
-        raise PowerlabError(f"several runs begin with {beginning!r}, {found[0]} and {found[1]} among them; write more.")
+        raise PowerlabError(
+            f"several runs begin with {beginning!r}, {found[0]} and {found[1]} among them; give more characters."
+        )
     return found[0]
 
 

@@ -24,7 +24,7 @@ def chosen_run(session: Session, sweep_id: str | None, run_id: str | None) -> st
         PowerlabError: neither is named, or several runs begin so.
     """
     if sweep_id is None and run_id is None:
-        raise PowerlabError("all traces at once would be too many; name a run with run_id, or a sweep with sweep_id.")
+        raise PowerlabError("all traces at once would be too many; give run_id or sweep_id.")
     if sweep_id is not None:
         queries.sweep(session, sweep_id)
     if run_id is None:

@@ -32,7 +32,7 @@ class RunRow(Base):
     """One measured repeat of a point, under the identifier its device gave it; never changed afterwards.
 
     What runs are looked for by stands in the row itself, copied from sweep, point and figures: with the time of arrival
-    behind it in an index, the next page of any wish is read where it lies, however many runs there are.
+    behind it in an index, the next page of any filter is read where it lies, however many runs there are.
     """
 
     __tablename__ = "run"

@@ -49,7 +49,7 @@ class ChunkPlaces:
         if before != chunk.sha256:
             raise ConflictError(
                 f"chunk {chunk.position} of {chunk.rail.key} of run {self.run_id} was uploaded before with other "
-                "bytes; the first upload stays."
+                "bytes; the first upload is kept."
             )
         return None
 

@@ -62,7 +62,9 @@ def unbook(session: Session, booking_id: int, by: str, now: datetime, *, may_all
     if row is None:
         raise NotFoundError(f"there is no booking {booking_id}; `powerlab devices bookings` lists them.")
     if row.kind == BookingKind.RESERVATION.value and not may_all and by not in (row.holder, row.made_by):
-        raise ForbiddenError(f"this reservation is {row.holder}'s; they, {row.made_by} or an admin may remove it.")
+        raise ForbiddenError(
+            f"this reservation belongs to {row.holder}; only {row.holder}, {row.made_by} or an admin may remove it."
+        )
     session.delete(row)
     record(session, now, by, f"remove {row.kind}", row.device_id, booking=booking_id)
 
@@ -75,7 +77,7 @@ def _check(request: BookingRequest, now: datetime) -> None:
     if request.ends_at <= now:
         raise PowerlabError("the booking is over already; give a later end.")
     if request.kind is BookingKind.MAINTENANCE and request.holder:
-        raise PowerlabError("a maintenance window is nobody's; leave the holder out, or make a reservation.")
+        raise PowerlabError("a maintenance window has no holder; omit the holder, or make a reservation.")
     if max(len(request.reason), len(request.holder)) > LONGEST:
         raise PowerlabError(f"a booking's reason and its holder's name have up to {LONGEST} letters.")
 

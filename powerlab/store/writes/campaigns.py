@@ -34,13 +34,13 @@ def sweep_requests(session: Session, request: CampaignRequest) -> Sequence[Sweep
     """
     found, like = matching(session, request.of), SweepRequest(plan=request.plan, priority=request.priority)
     if request.each is Each.DEVICE:
-        asked = [replace(like, device_id=one.id) for one in found]
+        requests = [replace(like, device_id=one.id) for one in found]
     else:
         boards = sorted({one.device.board for one in found})
-        asked = [replace(like, any_of=replace(request.of, board=board)) for board in boards]
-    if len(asked) > MOST_SWEEPS:
-        raise PowerlabError(f"these would be {len(asked)} sweeps; ask for at most {MOST_SWEEPS} at a time.")
-    return asked
+        requests = [replace(like, any_of=replace(request.of, board=board)) for board in boards]
+    if len(requests) > MOST_SWEEPS:
+        raise PowerlabError(f"these would be {len(requests)} sweeps; ask for at most {MOST_SWEEPS} at a time.")
+    return requests
 
 
 def submit_campaign(
@@ -75,10 +75,10 @@ def _create(session: Session, request: CampaignRequest, now: datetime, by: str, 
     )
     session.add(campaign)
     session.flush()
-    asked = sweep_requests(session, request)
-    for one in asked:
+    requests = sweep_requests(session, request)
+    for one in requests:
         create_sweep(session, one, now, by=by, campaign_id=campaign.id)
-    record(session, now, by, "create campaign", campaign.id, sweeps=len(asked))
+    record(session, now, by, "create campaign", campaign.id, sweeps=len(requests))
     return campaign.id
 
 
@@ -90,6 +90,7 @@ def _known(session: Session, request: CampaignRequest, by: str, key: str | None)
         return None
     if from_document(row.request, CampaignRequest) != request:
         raise ConflictError(
-            f"the Idempotency-Key {key!r} belongs to another campaign ({row.id}); take a new one for other words."
+            f"the Idempotency-Key {key!r} belongs to another campaign ({row.id}); use a new key for a different "
+            "request."
         )
     return row.id

@@ -16,7 +16,7 @@ from powerlab.store.reads import queries
 from powerlab.store.tables import SweepRow
 
 
-def cloned(session: Session, sweep_id: str, wish: CloneRequest) -> SweepRequest:
+def cloned(session: Session, sweep_id: str, clone: CloneRequest) -> SweepRequest:
     """Return the request for a sweep like a stored one.
 
     Raises:
@@ -25,15 +25,15 @@ def cloned(session: Session, sweep_id: str, wish: CloneRequest) -> SweepRequest:
     """
     original = queries.sweep(session, sweep_id)
     names = [field.name for field in fields(SweepPlan)]
-    for name in wish.changes:
+    for name in clone.changes:
         if name not in names:
             raise PowerlabError(f"a plan has no {name!r}{meant(name, names)}; it has: {', '.join(names)}.")
-    device_id = wish.device_id or (None if original.any_of else original.device_id)
+    device_id = clone.device_id or (None if original.any_of else original.device_id)
     return SweepRequest(
         device_id=device_id,
         any_of=None if device_id else original.any_of,
-        plan=from_document({**to_document(original.plan), **wish.changes}, SweepPlan),
-        priority=original.priority if wish.priority is None else wish.priority,
+        plan=from_document({**to_document(original.plan), **clone.changes}, SweepPlan),
+        priority=original.priority if clone.priority is None else clone.priority,
     )
 
 

@@ -24,7 +24,9 @@ def store_layer_profile(session: Session, device_id: str, profile: LayerProfile,
     before = session.get(LayerProfileRow, profile.id)
     if before is not None:
         if before.document != document:
-            raise ConflictError(f"the layer profile {profile.id} is stored with other content; the first one stays.")
+            raise ConflictError(
+                f"the layer profile {profile.id} is stored with different content; the first one is kept."
+            )
         return False
     session.add(LayerProfileRow(id=profile.id, device_id=device_id, created_at=now, document=document))
     return True

@@ -43,7 +43,7 @@ def finish_upload(store: Store, sha256: str, actor: str) -> None:
         if row.completed_at is not None:
             return
         if row.created_at != created_at or row.uploaded_bytes != row.byte_count:
-            raise ConflictError("the upload was begun anew at the same moment; try again.")
+            raise ConflictError("the upload was restarted at the same moment; try again.")
         _settle(session, row, wrong, store.clock(), actor)
     if wrong is not None:
         raise PowerlabError(wrong)

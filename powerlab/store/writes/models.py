@@ -19,7 +19,7 @@ UNFINISHED_S = 24 * 3600.0
 """How long an unfinished upload waits for more."""
 
 
-def begin_upload(session: Session, sha256: str, wish: ModelUpload, now: datetime, max_bytes: int) -> bool:
+def begin_upload(session: Session, sha256: str, upload: ModelUpload, now: datetime, max_bytes: int) -> bool:
     """Announce a file; False where it is there already, whole or in part.
 
     An unfinished upload that was announced with another size begins anew: of two sizes only one can be right.
@@ -29,31 +29,32 @@ def begin_upload(session: Session, sha256: str, wish: ModelUpload, now: datetime
         PowerlabError: the name, the SHA-256 or the size is impossible.
     """
     check_digest(sha256)
-    check_name(wish.name)
-    if wish.byte_count < 1:
-        raise PowerlabError("an empty file is no model; give the path of an ONNX file.")
-    if wish.byte_count > max_bytes:
+    check_name(upload.name)
+    if upload.byte_count < 1:
+        raise PowerlabError("an empty file is not a model; give the path of an ONNX file.")
+    if upload.byte_count > max_bytes:
         raise TooLargeError(
-            f"the model has {wish.byte_count} bytes and this server takes at most {max_bytes}; start it with a larger "
+            f"the model has {upload.byte_count} bytes and this server takes at most {max_bytes}; start it with a "
+            "larger "
             "--max-model-mb, or make the model smaller."
         )
     session.execute(delete(ModelRow).where(ModelRow.expires_at <= now))
     row = session.get(ModelRow, sha256, with_for_update=True)
-    if row is not None and row.byte_count != wish.byte_count:
+    if row is not None and row.byte_count != upload.byte_count:
         if row.completed_at is not None:
-            raise PowerlabError(f"the file with that SHA-256 has {row.byte_count} bytes, not {wish.byte_count}.")
+            raise PowerlabError(f"the file with that SHA-256 has {row.byte_count} bytes, not {upload.byte_count}.")
         session.delete(row)
         session.flush()
         row = None
     if row is not None:
         if row.completed_at is None:
-            row.name, row.expires_at = wish.name, now + timedelta(seconds=UNFINISHED_S)
+            row.name, row.expires_at = upload.name, now + timedelta(seconds=UNFINISHED_S)
         return False
     session.add(
         ModelRow(
             sha256=sha256,
-            name=wish.name,
-            byte_count=wish.byte_count,
+            name=upload.name,
+            byte_count=upload.byte_count,
             uploaded_bytes=0,
             created_at=now,
             expires_at=now + timedelta(seconds=UNFINISHED_S),

@@ -113,7 +113,9 @@ def _is_stored(session: Session, run: Run, point_id: int, sha256: str) -> bool:
     there = dict(session.execute(wanted).all())
     if run.id in there:
         if there[run.id] != sha256:
-            raise ConflictError(f"the run {run.id} was uploaded before with other content; the first upload stays.")
+            raise ConflictError(
+                f"the run {run.id} was uploaded before with different content; the first upload is kept."
+            )
         return True
     for taken in there:
         raise ConflictError(f"repeat {run.repeat} of that point is stored already, as the run {taken}.")

@@ -91,14 +91,14 @@ def _known(session: Session, request: SweepRequest, by: str, sweep_id: str | Non
     if row is None:
         return None
     plan = from_document(row.plan, SweepPlan)
-    asked = SweepRequest(
+    stored = SweepRequest(
         device_id=None if row.any_of else row.device_id,
         any_of=None if row.any_of is None else from_document(row.any_of, Selector),
         plan=plan,
         priority=row.job.priority,
     )
-    if asked != request:
-        raise ConflictError(f"the {name} belongs to another sweep ({row.id}); take a new one for other words.")
+    if stored != request:
+        raise ConflictError(f"the {name} belongs to another sweep ({row.id}); use a new key for a different request.")
     return row.id
 
 

@@ -78,7 +78,7 @@ def test_a_shape_given_wins_over_the_batch_size_and_the_batch_size_over_the_file
             r"its input 'x' leaves the size of axis 0 \('n'\) open; give it, for example shapes=",
         ),
         ({"x": (1, 3, 8)}, r"its input 'x' has 4 axes, but the shape \(1, 3, 8\) was given"),
-        ({"x": (1, 3, 8, 0)}, r"the shape \(1, 3, 8, 0\) given for input 'x' has an axis below 1"),
+        ({"x": (1, 3, 8, 0)}, r"the shape \(1, 3, 8, 0\) given for input 'x' has a dimension of size 0 or less"),
         ({"x": (1, 3, 8, 8), "y": (1,)}, "it has no input 'y'; its inputs are 'x', 'z'"),
         ({"x": (2**40, 3, 8, 8)}, "the input 'x' has the impossible shape"),
     ],

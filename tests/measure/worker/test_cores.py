@@ -34,7 +34,7 @@ def test_cores_that_are_present_pass(machine, cores):
 
 @pytest.mark.parametrize("cores", ["8", "0-8", "3,99"])
 def test_cores_that_the_device_has_not_are_refused_with_those_it_has(machine, cores):
-    with pytest.raises(PowerlabError, match=rf"the cores {cores} are not all there; this device has the cores 0-7\."):
+    with pytest.raises(PowerlabError, match=rf"the cores {cores} do not all exist; this device has the cores 0-7\."):
         check_present(cores, machine)
 
 

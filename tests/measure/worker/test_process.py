@@ -103,7 +103,7 @@ def test_the_worker_runs_on_its_cores_alone_and_the_parent_keeps_its_own():
 
 
 def test_the_callers_own_mask_is_never_written(monkeypatch):
-    """The mask that can be read leaves out cores a power mode holds off line; writing it back would lose them."""
+    """The mask that can be read leaves out cores a power mode holds offline; writing it back would lose them."""
     writers = []
     honest = os.sched_setaffinity
 

@@ -97,7 +97,7 @@ def test_a_limit_may_have_a_fraction(machine: Sysroot) -> None:
     mode = RaplLimit().parse(machine, "package-limit=62.5W")
     assert mode is not None
     assert mode.settings[0].value == "62500000"
-    assert mode.description == "each processor package draws at most 62.5 W, all else as it is"
+    assert mode.description == "each processor package draws at most 62.5 W"
 
 
 def test_limits_that_are_off_are_switched_on_and_off_again(machine: Sysroot, state_dir: Path) -> None:

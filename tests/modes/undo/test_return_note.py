@@ -1,4 +1,4 @@
-"""A device that was rebooted into a mode: who comes to it learns where home is, and there gets its settings back."""
+"""A device that was rebooted into a mode: the note names the original mode, and there its settings are restored."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AWAY = "rebooted into MODE_10W for a sweep and is not back in MAXN"
 
 
 class Device:
-    """A simulated Xavier whose owner has chosen a governor, as an agent takes it away and a user brings it home."""
+    """A simulated Xavier whose owner has chosen a governor, as an agent takes it away and a user brings it back."""
 
     def __init__(self, tree: Path) -> None:
         create_tree("jetson-agx-xavier", tree)
@@ -123,7 +123,7 @@ def test_a_note_that_is_kept_again_has_the_same_home_first(device: Device) -> No
 
 def test_a_damaged_note_is_told_once(device: Device) -> None:
     device.goes_away()
-    (note,) = device.state.glob("modes/*/home.json")
+    (note,) = device.state.glob("modes/*/original-mode.json")
     note.write_text(note.read_text().replace("ondemand", "ondemond"))
     with pytest.raises(PowerlabError, match="damaged and is set aside"):
         device.return_note.words()

@@ -21,7 +21,7 @@ class Cpu(Part):
 
     Table: ``clusters``, ``governors``, ``governor``, ``driver``; where the board has them ``preferences`` and
     ``preference`` (of energy), ``idle_states``, ``table = false`` for a driver that lists no clocks, and
-    ``fixed_cores``, which cannot be taken off line.
+    ``fixed_cores``, which cannot be taken offline.
     """
 
     def __init__(self, board: Board, table: Mapping[str, Any], variant: str) -> None:

@@ -12,7 +12,7 @@ _WIDTH = 12
 
 
 class CpuTime:
-    """Work and idleness of every core since boot, in s; a core that is off line keeps its figures."""
+    """Work and idleness of every core since boot, in s; a core that is offline keeps its figures."""
 
     def __init__(self, cores: Iterable[int]) -> None:
         """Begin at boot."""
@@ -27,7 +27,7 @@ class CpuTime:
             self._idle_s[core] += (1.0 - share) * passed_s
 
     def text(self, online: Iterable[int]) -> str:
-        """Return the file's text: a line of all cores together, and one for each that is on line."""
+        """Return the file's text: a line of all cores together, and one for each that is online."""
         lines = [_line("cpu ", sum(self._busy_s.values()), sum(self._idle_s.values()))]
         lines += [_line(f"cpu{core}", self._busy_s[core], self._idle_s[core]) for core in sorted(online)]
         return "\n".join(lines)

@@ -141,8 +141,8 @@ def _enrol(api: Client, state: Path, board: str | None) -> str:
     """Enrol the agent, again where the database knows the device, and return the device's name."""
     name = f"simulated-{board}" if board else socket.gethostname()
     known = [device.id for device in api.devices(name=name) if device.device.name == name]
-    wish = EnrolmentCodeRequest(device_id=known[0] if known else None)
-    code = api.enrolment_code(wish).code
+    request = EnrolmentCodeRequest(device_id=known[0] if known else None)
+    code = api.enrolment_code(request).code
     words = ["agent", "enrol", "--server", api.server, "--code", code, "--state", str(state / "agent"), "--name", name]
     if board:
         words += ["--board", board]

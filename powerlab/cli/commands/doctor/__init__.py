@@ -12,22 +12,20 @@ _WATCH_S = 2.0
 _LONGEST_WATCH_S = 3600.0
 
 DESCRIPTION = """\
-Say what this machine can measure and set, and what to do about what it cannot.
-
-Nothing is changed. What could work and does not comes with the command that fixes it. With --watch every rail is read
-as fast as it can be read for a while, to see how often its values really change and what a read costs.
+Show what this machine can measure and set, and how to fix what does not work. Nothing is changed. With --watch every
+rail is read as fast as possible for a while, to see how often its values really change and what a read costs.
 """
 
 EPILOG = """\
 examples:
   powerlab doctor                                  this machine
-  powerlab doctor --watch                          and what its sensors really do, in two seconds
+  powerlab doctor --watch                          watch its sensors for two seconds
   powerlab doctor --board jetson-agx-xavier        a simulated board
   powerlab doctor --json | jq .total               for machines
 
 exit status:
   0  the report was printed, whatever it says
-  2  the request cannot be carried out, for example an unknown board
+  2  invalid request, for example an unknown board
 """
 
 
@@ -40,10 +38,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         type=time_up_to(_LONGEST_WATCH_S, "s"),
         const=_WATCH_S,
-        help=f"watch every rail for that long (default where given: {_WATCH_S:g})",
+        help=f"watch every rail for SECONDS (default: {_WATCH_S:g})",
     )
-    parser.add_argument("--all", action="store_true", help="say why each thing is not here; list every rail and mode")
-    parser.add_argument("--json", action="store_true", help="print JSON for machines")
+    parser.add_argument("--all", action="store_true", help="show why each thing is missing, and every rail and mode")
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -16,29 +16,29 @@ from powerlab.domain.errors import PowerlabError
 if TYPE_CHECKING:
     from powerlab.engine.ir.graph import TensorInfo
 
-DESCRIPTION = "Run a model once on the built-in engine, say what is in it, or list the operators the engine reads."
+DESCRIPTION = "Run, inspect, plan or tune a model on the built-in engine; list operators and engines."
 
 EPILOG = """\
-A MODEL is a name of the zoo (such as resnet50; its weights are random) or the path of an ONNX file.
+MODEL is a zoo name (such as resnet50, with random weights) or the path of an ONNX file.
 
 examples:
-  powerlab engine info resnet50          inputs, outputs, parameters, operators as read and as run
+  powerlab engine info resnet50          inputs, outputs, parameters, operators
   powerlab engine info model.onnx --input-shape x=1x3x224x224
-                                         the same where the file leaves the size of an input open
+                                         give the size of an input that the file leaves open
   powerlab engine run resnet50 --input in.npz --output out.npz --threads 2
                                          in.npz holds a float32 array named x of shape 1x3x224x224
 
   powerlab engine plan resnet50 --threads 2
                                          algorithm, tile and time of every layer
   powerlab engine tune resnet50 --threads 2
-                                         find what is fastest here, and keep it
+                                         find the fastest algorithms, and store them
 
 To measure a model, with warm-up, repeats and power, use `powerlab profile`.
 """
 
 _RUN_DESCRIPTION = """\
-Run MODEL once. The input file is a NumPy .npz with one float32 array an input of the model, under the input's name
-(numpy.savez("in.npz", x=images)); the output file gets one array an output. It is written whole or not at all.
+Run MODEL once. The input file is a NumPy .npz with one float32 array per input, under the input's name
+(numpy.savez("in.npz", x=images)); the output file has one array per output.
 """
 
 
@@ -46,7 +46,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action", required=True)
     run_parser = actions.add_parser("run", help="run a model once", description=_RUN_DESCRIPTION)
-    info_parser = actions.add_parser("info", help="say what is in a model", description="Say what is in MODEL.")
+    info_parser = actions.add_parser(
+        "info",
+        help="show inputs, outputs, parameters and operators of a model",
+        description="Show inputs, outputs, parameters and operators of MODEL.",
+    )
     for action in (run_parser, info_parser):
         action.add_argument("model", metavar="MODEL", help="a zoo name or the path of an ONNX file")
         action.add_argument(
@@ -54,32 +58,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             metavar="NAME=1x3x224x224",
             action="append",
             default=[],
-            help="shape of an input the model leaves open, or another batch size; may be given for each input",
+            help="shape of an input that the model leaves open, or another batch size; may be repeated",
         )
     run_parser.add_argument("--input", metavar="FILE.npz", type=Path, required=True, help="the inputs")
-    run_parser.add_argument("--output", metavar="FILE.npz", type=Path, required=True, help="where the outputs go")
-    run_parser.add_argument("--threads", metavar="N", type=int, default=1, help="threads that compute (default: 1)")
+    run_parser.add_argument("--output", metavar="FILE.npz", type=Path, required=True, help="the outputs")
+    run_parser.add_argument("--threads", metavar="N", type=int, default=1, help="compute threads (default: 1)")
     run_parser.add_argument(
         "--slices",
         metavar="N",
         type=int,
         default=1,
-        help="parts the batch is cut into, which run at the same time and share the threads (default: 1)",
+        help="slices the batch is split into, run concurrently (default: 1)",
     )
     operators = actions.add_parser(
         "operators",
-        help="list the ONNX operators the engine reads",
-        description="List the ONNX operators the engine reads, of opset 7 and newer.",
+        help="list the ONNX operators the engine supports",
+        description="List the ONNX operators the engine supports, from opset 7.",
     )
     backends = actions.add_parser(
         "backends",
-        help="list the engines that profile can measure, and which are installed",
+        help="list the engines that `powerlab profile` can measure",
         description="List the engines that `powerlab profile --engine` can measure, and which are installed here.",
     )
     add_plan_parser(actions)
     add_tune_parser(actions)
     for action in (run_parser, info_parser, operators, backends):
-        action.add_argument("--json", action="store_true", help="print JSON for machines")
+        action.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -11,15 +11,14 @@ if TYPE_CHECKING:
     from powerlab.engine.runtime.plan_listing import ListedStep
 
 _DESCRIPTION = """\
-Say how MODEL is computed here, layer by layer: algorithm, kernel, register tile, how the work is cut for threads and
-caches, the time that the cost model expects, the time it takes, and its place under the roofs of this processor, which
-are measured first.
+Show how MODEL is computed on this machine, layer by layer: algorithm, kernel, register tile, blocking for threads and
+caches, expected and measured time, and the roofline, which is measured first.
 """
 
 _EPILOG = """\
-GFLOP/s are counted as a direct convolution needs them, so that Winograd's algorithms may pass the roof. Sizes of the
-caches come from the kernel; where it is wrong, as in many virtual machines, write l1_bytes, l2_bytes and l3_bytes into
-engine-caches.toml in powerlab's state directory, or into the file that POWERLAB_CACHES names, which wins.
+GFLOP/s count the operations of a direct convolution, so Winograd's algorithms may exceed the roof. Cache sizes come
+from the kernel; where they are wrong, as in many virtual machines, write l1_bytes, l2_bytes and l3_bytes into engine-
+caches.toml in powerlab's state directory, or into the file named by POWERLAB_CACHES.
 
 examples:
   powerlab engine plan resnet50 --threads 2
@@ -30,16 +29,16 @@ examples:
 def add_plan_parser(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the action."""
     parser = actions.add_parser(
-        "plan", help="say how a model is computed, layer by layer", description=_DESCRIPTION, epilog=_EPILOG
+        "plan", help="show algorithm and time of every layer", description=_DESCRIPTION, epilog=_EPILOG
     )
     parser.add_argument("model", metavar="MODEL", help="a zoo name or the path of an ONNX file")
-    parser.add_argument("--threads", metavar="N", type=int, default=1, help="threads that compute (default: 1)")
+    parser.add_argument("--threads", metavar="N", type=int, default=1, help="compute threads (default: 1)")
     parser.add_argument("--batch", metavar="N", type=int, default=1, help="images per inference (default: 1)")
     times = parser.add_mutually_exclusive_group()
-    times.add_argument("--measured", action="store_true", help="run the model and say what each layer took (default)")
-    times.add_argument("--expected", action="store_true", help="say what the cost model expects; the model is not run")
-    parser.add_argument("--untuned", action="store_true", help="leave out what `powerlab engine tune` found here")
-    parser.add_argument("--json", action="store_true", help="print JSON for machines")
+    times.add_argument("--measured", action="store_true", help="run the model and show measured times (default)")
+    times.add_argument("--expected", action="store_true", help="show expected times only; do not run the model")
+    parser.add_argument("--untuned", action="store_true", help="ignore what `powerlab engine tune` found")
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def plan(args: argparse.Namespace) -> int:

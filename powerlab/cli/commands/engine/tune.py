@@ -10,15 +10,15 @@ if TYPE_CHECKING:
     from powerlab.engine.tuning.models import ShapeTuned
 
 _DESCRIPTION = """\
-Time the cost model's best few candidates for every convolution of MODEL, with weights that are not in the caches, and
-keep what is faster beyond noise. The engine takes what was kept wherever the processor, its clock limits, the kernels,
-the shape and the number of threads are the same; the model decides all else.
+Time the most promising algorithms for every convolution of MODEL, with cold weights, and store those that are faster
+beyond noise. The engine uses a stored result when processor, clock limits, kernels, shape and thread count are the
+same; otherwise its cost model decides.
 """
 
 _EPILOG = """\
-The first tuning of a shape decides its algorithm, with whatever number of threads it is made; tunings with others leave
-it and find their cut, so that results stay the same bits for any number of threads. What was found lies in
-engine-tuning.json in powerlab's state directory (POWERLAB_STATE_DIR); remove the file to forget it.
+The first tuning of a shape fixes its algorithm; later tunings with other thread counts only choose the blocking, so
+that outputs are bit-identical for any number of threads. Results are stored in engine-tuning.json in powerlab's state
+directory (POWERLAB_STATE_DIR); remove the file to forget them.
 
 examples:
   powerlab engine tune resnet50 --threads 2
@@ -29,12 +29,12 @@ examples:
 def add_tune_parser(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the action."""
     parser = actions.add_parser(
-        "tune", help="find the fastest algorithms for a model here", description=_DESCRIPTION, epilog=_EPILOG
+        "tune", help="find the fastest algorithms for a model on this machine", description=_DESCRIPTION, epilog=_EPILOG
     )
     parser.add_argument("model", metavar="MODEL", help="a zoo name or the path of an ONNX file")
-    parser.add_argument("--threads", metavar="N", type=int, default=1, help="threads that compute (default: 1)")
+    parser.add_argument("--threads", metavar="N", type=int, default=1, help="compute threads (default: 1)")
     parser.add_argument("--batch", metavar="N", type=int, default=1, help="images per inference (default: 1)")
-    parser.add_argument("--json", action="store_true", help="print JSON for machines")
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def tune(args: argparse.Namespace) -> int:

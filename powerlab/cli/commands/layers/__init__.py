@@ -7,15 +7,15 @@ import argparse
 from powerlab.cli.arguments.host import add_host_arguments
 
 DESCRIPTION = """\
-Say what every layer of a model costs on the built-in engine: milliseconds, joules, watts, and its place under the
-processor's roof. A layer is a step of the engine's plan, which puts a convolution, its normalisation, its activation
-and a residual into one. Each is repeated by itself, in an order shuffled by --seed, until its power is steady; the
-whole is measured between them, so that the sum can be held against it.
+Measure time, energy and power of every layer of a model on the built-in engine, and show it on the processor's
+roofline. A layer is a step of the engine's plan, in which a convolution, its normalisation, its activation and a
+residual are fused. Each layer is repeated on its own, in an order shuffled by --seed, until its power is steady; the
+whole model is measured in between, to compare with the sum.
 """
 
 EPILOG = """\
-exit status: 0 done; 1 done, but some figures may not be used; 2 the request cannot be carried out; 130 interrupted (the
-power mode is restored; the profiles of the modes that were finished are kept)
+exit status: 0 success; 1 completed, but some figures are void; 2 invalid request; 130 interrupted (the power mode is
+restored, finished profiles are saved)
 
 examples:
   powerlab layers resnet50 --threads 2
@@ -29,23 +29,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     parser.add_argument("model", metavar="MODEL", help="a zoo name, or the path of an ONNX file")
     what = parser.add_argument_group("what is run")
-    what.add_argument("--threads", metavar="N", type=int, help="threads that compute (default: all cores)")
+    what.add_argument("--threads", metavar="N", type=int, help="compute threads (default: all cores)")
     what.add_argument("--batch", metavar="N", type=int, default=1, help="images per inference (default: 1)")
     what.add_argument(
-        "--modes", metavar="NAME,...", default="current", help="power modes, or all; a profile each (default: current)"
+        "--modes",
+        metavar="NAME,...",
+        default="current",
+        help="power modes, or all; one profile each (default: current)",
     )
     what.add_argument(
         "--seconds-per-layer",
         metavar="S",
         type=float,
-        help="how long each layer is recorded, at most three times over (default: 2, or what the slowest sensor needs)",
+        help="how long each layer is recorded, up to three times (default: 2, or longer for a slow sensor)",
     )
     what.add_argument(
-        "--idle", metavar="S", type=float, default=3.0, help="seconds of the idle baselines around it (default: 3)"
+        "--idle", metavar="S", type=float, default=3.0, help="seconds of idle baseline before and after (default: 3)"
     )
-    what.add_argument(
-        "--seed", metavar="N", type=int, default=0, help="makes the order of the layers repeatable (default: 0)"
-    )
+    what.add_argument("--seed", metavar="N", type=int, default=0, help="seed of the shuffled layer order (default: 0)")
     add_host_arguments(parser)
     out = parser.add_argument_group("results")
     out.add_argument(

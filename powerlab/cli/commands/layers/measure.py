@@ -123,7 +123,7 @@ def _plan(args: argparse.Namespace, device: Device, capabilities: Capabilities) 
 
 
 def _window_s(args: argparse.Namespace, plan: SweepPlan, meter: Meter) -> float:
-    """Return how long each window lasts; without a wish, long enough for the slowest sensor."""
+    """Return how long each window lasts; by default, long enough for the slowest sensor."""
     period_s = max((max(rail.update_period_s, meter.sample_period_s) for rail in meter.rails), default=0.0)
     needed_s = enough_s(period_s)
     if args.seconds_per_layer is None:

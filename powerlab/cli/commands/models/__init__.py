@@ -7,13 +7,13 @@ import argparse
 from powerlab.cli.arguments.server import add_server_argument
 
 DESCRIPTION = """\
-Upload ONNX files to a server, list them, and fetch them. A file is known by the SHA-256 of its bytes; a sweep names it
-as NAME@sha256:DIGEST, and the device's agent fetches it before the sweep. Everything must be in one file: weights in
-files beside it (external data) are refused.
+Upload, list and download ONNX files on a server. A file is identified by its SHA-256; a sweep names it as
+NAME@sha256:DIGEST, and the device's agent downloads it before the sweep. The model must be one file: external data is
+rejected.
 """
 
 EPILOG = """\
-exit status: 0 done; 2 the request cannot be carried out, one sentence says why
+exit status: 0 success; 2 invalid request; a message says why and what to do
 
 examples:
   powerlab models upload detector.onnx
@@ -28,27 +28,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(metavar="ACTION", dest="action", required=True)
     upload = actions.add_parser(
         "upload",
-        help="send a file, or the rest of one",
-        description="Check an ONNX file, and send it. What a server already has is not sent again: an upload that was "
-        "cut off goes on where it ended, within a day.",
+        help="upload a file, or the rest of one",
+        description=(
+            "Check an ONNX file and upload it. An interrupted upload continues where it stopped, within a day; a "
+            "file the server has is not sent again."
+        ),
     )
     upload.add_argument("file", metavar="FILE", help="an ONNX file")
-    upload.add_argument("--name", help="what people call it (default: the file's name without .onnx)")
-    listed = actions.add_parser("list", help="newest first", description="List the server's models, newest first.")
+    upload.add_argument("--name", help="name of the model (default: the file's name without .onnx)")
+    listed = actions.add_parser(
+        "list", help="list models, newest first", description="List the server's models, newest first."
+    )
     listed.add_argument("--name", help="only models of this name")
-    show = actions.add_parser("show", help="one model", description="Show a model, and how a sweep names it.")
+    show = actions.add_parser("show", help="show one model", description="Show a model and its name for sweeps.")
     download = actions.add_parser(
         "download",
-        help="fetch a model's file",
-        description="Fetch a model's file and compare its SHA-256; a download that was cut off goes on where it ended.",
+        help="download a model's file",
+        description=(
+            "Download a model's file and verify its SHA-256. An interrupted download continues where it stopped."
+        ),
     )
-    download.add_argument("--output", metavar="FILE", help="where to (default: NAME.onnx in this folder)")
+    download.add_argument("--output", metavar="FILE", help="output file (default: NAME.onnx in this folder)")
     for action in (show, download):
-        action.add_argument("model", metavar="MODEL", help="its name, its SHA-256's beginning, or both as in a plan")
+        action.add_argument(
+            "model", metavar="MODEL", help="model name, first digits of its SHA-256, or NAME@sha256:DIGEST"
+        )
     for action in (upload, listed, show, download):
         add_server_argument(action)
     for action in (upload, listed, show):
-        action.add_argument("--json", action="store_true", help="print JSON for machines")
+        action.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -14,27 +14,27 @@ if TYPE_CHECKING:
     from powerlab.modes.reboot.return_note import ReturnNote
 
 DESCRIPTION = """\
-List the power modes this machine can be set to, show what one sets, set one to stay, or go back.
+List this machine's power modes, show the settings of one, set one, or restore the previous settings.
 
-A sweep sets modes by itself and puts the previous settings back at its end. What is set here stays until
-`powerlab modes restore`, or for most settings until the next boot.
+A sweep sets modes itself and restores the previous settings at the end. A mode set here stays until `powerlab modes
+restore`; most settings also end with the next boot.
 """
 
 EPILOG = """\
 examples:
-  powerlab modes                              what can be set, and why something cannot
+  powerlab modes                              list what can be set, and why something cannot
   powerlab modes show cores=2+cpu-max=1190400kHz
-                                              the settings a name stands for
-  sudo powerlab modes set MODE_15W            set it to stay
+                                              show the settings of a combination
+  sudo powerlab modes set MODE_15W            set a vendor's mode
   sudo powerlab modes set cores=4+governor=performance
-                                              several parts at once
-  sudo powerlab modes restore                 back to what was before, also after a killed sweep
+                                              set several knobs at once
+  sudo powerlab modes restore                 restore, also after a killed sweep
 
 files:
   /etc/powerlab/modes.toml   names of your own:  [modes]  quiet = "cores=2+cpu-max=1190400kHz"
 
 environment:
-  POWERLAB_STATE_DIR   where the journal of changes lies, unless --state-dir says so
+  POWERLAB_STATE_DIR   directory of the journal of changes (overridden by --state-dir)
 """
 
 _NAME_HELP = "a name that `powerlab modes` lists, a value such as cores=3, or several joined with +"
@@ -44,30 +44,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     _add_common(parser)
     actions = parser.add_subparsers(title="actions", metavar="ACTION", dest="action")
-    show = actions.add_parser("show", help="what a mode sets", description="Print the settings a mode stands for.")
+    show = actions.add_parser("show", help="show the settings of a mode", description="Show the settings of a mode.")
     show.add_argument("name", metavar="NAME", help=_NAME_HELP)
-    set_parser = actions.add_parser("set", help="set a mode to stay", description="Set a power mode to stay.")
+    set_parser = actions.add_parser(
+        "set",
+        help="set a mode until it is restored",
+        description="Set a power mode. It stays until `powerlab modes restore`.",
+    )
     set_parser.add_argument("name", metavar="NAME", help=_NAME_HELP)
     restore = actions.add_parser(
         "restore",
-        help="go back to what was before",
-        description="Undo what a killed process left, and the modes set to stay. What takes a reboot is told, and left"
-        " to you or to the agent.",
+        help="restore the previous settings",
+        description=(
+            "Restore the settings from before a killed process or `powerlab modes set`. A setting that takes a "
+            "reboot is only reported."
+        ),
     )
     restore.add_argument(
-        "--if-killed", action="store_true", help="undo only what a killed process left; a mode set to stay stays"
+        "--if-killed", action="store_true", help="undo only what a killed process left, not `powerlab modes set`"
     )
     for action in (show, set_parser, restore):
         _add_common(action, default=argparse.SUPPRESS)
 
 
 def _add_common(parser: argparse.ArgumentParser, default: object = None) -> None:
-    parser.add_argument("--json", action="store_true", default=default or False, help="print JSON for machines")
+    parser.add_argument("--json", action="store_true", default=default or False, help="print JSON")
     parser.add_argument(
         "--sysroot", metavar="DIR", type=Path, default=default or Path("/"), help="a simulated board's directory"
     )
     parser.add_argument(
-        "--state-dir", metavar="DIR", type=Path, default=default, help="where the journal of changes lies"
+        "--state-dir", metavar="DIR", type=Path, default=default, help="directory of the journal of changes"
     )
 
 

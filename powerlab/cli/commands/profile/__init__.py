@@ -10,13 +10,13 @@ from powerlab.cli.arguments.plan import add_plan_arguments
 
 DESCRIPTION = """\
 Run models over threads, batch sizes and power modes; print latency, throughput, watts and images per joule of every
-point with 95 % intervals, and which point is best at what. Runs are repeated in an order shuffled by --seed. Every
-finished run is kept at once: in a results file, and in the database where the server extra is installed.
+point with 95 % intervals, and the best points. Runs are repeated in an order shuffled by --seed. Every finished run
+is saved at once, in a results file and, with the server extra, in the database.
 """
 
 EPILOG = """\
-exit status: 0 every run is usable; 1 some runs failed or are void; 2 the request cannot be carried out;
-130 interrupted (what was measured is kept, the power mode is restored)
+exit status: 0 every run is usable; 1 some runs failed or are void; 2 invalid request; 130 interrupted (finished runs
+are saved, the power mode is restored)
 
 examples:
   powerlab profile resnet50

@@ -52,7 +52,7 @@ def refuses_here(plan: SweepPlan, sysroot: str) -> Callable[[Point], str | None]
 
 def _refusal(plan: SweepPlan, engine: str, refuses: Callable[[Point], str | None]) -> str | None:
     """Return why an engine cannot run one of the plan's models, at the first batch size, in one of its precisions."""
-    asked: dict[tuple[str, str], Point] = {}
+    tried: dict[tuple[str, str], Point] = {}
     for point in replace(plan, engines=(engine,)).points():
-        asked.setdefault((point.workload.model, point.workload.precision), point)
-    return next((reason for point in asked.values() if (reason := refuses(point)) is not None), None)
+        tried.setdefault((point.workload.model, point.workload.precision), point)
+    return next((reason for point in tried.values() if (reason := refuses(point)) is not None), None)

@@ -9,21 +9,20 @@ from pathlib import Path
 from powerlab.cli.arguments.retention import add_keep_options, months_to_keep
 
 DESCRIPTION = """\
-Serve the REST API under /api/v1 and the dashboards under /, over a database that is made where it is missing. Bound to
-loopback, without POWERLAB_OPERATOR_TOKEN and without --behind-proxy, it asks nobody for a token. Everywhere else
-everybody needs one, to read too; the first admin is whoever holds POWERLAB_OPERATOR_TOKEN, or a token that
-`powerlab tokens create` made with --database.
+Serve the REST API under /api/v1 and the dashboards under /. The database is created if it is missing. On loopback,
+without POWERLAB_OPERATOR_TOKEN and --behind-proxy, no token is required. Otherwise every request requires one, reads
+too; the first admin uses POWERLAB_OPERATOR_TOKEN, or a token from `powerlab tokens create --database`.
 """
 
 EPILOG = """\
-exit status: 0 stopped by Ctrl-C or SIGTERM; 2 the port is taken, the database or the certificate cannot
-be used, nobody could log in, or the server extra is missing
+exit status: 0 stopped by Ctrl-C or SIGTERM; 2 the port is taken, the database or the certificate cannot be used,
+there is no token to log in with, or the server extra is missing
 
 environment:
-  POWERLAB_DATABASE         the database, unless --database says so
-  POWERLAB_TRACES           where traces lie, unless --traces says so
-  POWERLAB_TRACES_QUERY     who reads files: duckdb (the default) or clickhouse://USER:PASSWORD@HOST
-  POWERLAB_OPERATOR_TOKEN   an admin's token, beside those in the database
+  POWERLAB_DATABASE         database (overridden by --database)
+  POWERLAB_TRACES           trace store (overridden by --traces)
+  POWERLAB_TRACES_QUERY     what reads trace files: duckdb (the default) or clickhouse://USER:PASSWORD@HOST
+  POWERLAB_OPERATOR_TOKEN   an admin's token, in addition to those in the database
 
 examples:
   powerlab serve
@@ -38,8 +37,10 @@ _LONGEST_LEASE_S = 3600
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: 127.0.0.1)")
-    parser.add_argument("--port", type=int, default=DEFAULT_PORT, help=f"0 takes a free one (default: {DEFAULT_PORT})")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
+    parser.add_argument(
+        "--port", type=int, default=DEFAULT_PORT, help=f"port to listen on; 0 for a free one (default: {DEFAULT_PORT})"
+    )
     parser.add_argument(
         "--database",
         metavar="PATH_OR_URL",
@@ -48,25 +49,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--traces",
         metavar="URL",
-        help="where traces lie: database (the default), file:///FOLDER or s3://BUCKET/PREFIX?endpoint=URL&region=NAME",
+        help="trace store: database (the default), file:///FOLDER or s3://BUCKET/PREFIX?endpoint=URL&region=NAME",
     )
     parser.add_argument(
-        "--max-model-mb", type=int, default=2048, metavar="MB", help="largest model that is taken (default: 2048)"
+        "--max-model-mb", type=int, default=2048, metavar="MB", help="largest model accepted (default: 2048)"
     )
     parser.add_argument(
         "--lease-s",
         type=float,
         default=60.0,
         metavar="SECONDS",
-        help="how long a job stays with an agent that says nothing (default: 60)",
+        help="how long a silent agent keeps its job (default: 60)",
     )
     add_keep_options(parser)
-    parser.add_argument("--tls-cert", type=Path, metavar="FILE", help="speak TLS with this certificate, chain included")
-    parser.add_argument("--tls-key", type=Path, metavar="FILE", help="the certificate's private key")
+    parser.add_argument("--tls-cert", type=Path, metavar="FILE", help="TLS certificate, with its chain")
+    parser.add_argument("--tls-key", type=Path, metavar="FILE", help="private key of the certificate")
     parser.add_argument(
         "--behind-proxy",
         metavar="ADDRESSES",
-        help="addresses or networks of proxies, joined with commas: X-Forwarded-For and -Proto are believed from these",
+        help="comma-separated addresses or networks of proxies whose X-Forwarded-For and -Proto are trusted",
     )
 
 
@@ -87,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
     if not 1 <= args.lease_s <= _LONGEST_LEASE_S:
         raise PowerlabError(f"--lease-s {args.lease_s:g} is not a valid lease; give 1 to {_LONGEST_LEASE_S} seconds.")
     if args.max_model_mb < 1:
-        raise PowerlabError(f"--max-model-mb {args.max_model_mb} would let no model in; give 1 or more.")
+        raise PowerlabError(f"--max-model-mb {args.max_model_mb} would reject every model; give 1 or more.")
     keep = months_to_keep(args)
     listen_policy = ListenPolicy.from_arguments(
         args.host, args.tls_cert, args.tls_key, args.behind_proxy, os.environ.get("POWERLAB_OPERATOR_TOKEN") or None

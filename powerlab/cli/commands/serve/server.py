@@ -182,7 +182,7 @@ def _listen(host: str, port: int) -> socket.socket:
         listener.close()
         reason = error.strerror if isinstance(error, OSError) else "a port is a number from 0 to 65535"
         raise PowerlabError(
-            f"port {port} of {host} cannot be had ({reason}); stop what uses it, or choose another with --port."
+            f"port {port} of {host} cannot be used ({reason}); stop what uses it, or choose another with --port."
         ) from error
     return listener
 

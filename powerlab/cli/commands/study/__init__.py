@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     out = parser.add_argument_group("results")
     out.add_argument("--output", metavar="DIR", help="write a LaTeX table, an HTML page and JSON into this folder")
     out.add_argument("--database", metavar="PATH_OR_URL", help="database to add the sweeps to, or none")
-    out.add_argument("--json", action="store_true", help="print JSON for machines")
+    out.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> int:

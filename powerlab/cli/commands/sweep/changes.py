@@ -20,10 +20,10 @@ from powerlab.protocol.wire import encode
 def preview(args: argparse.Namespace) -> int:
     """Look at a sweep beforehand; the exit status says whether the device can carry it out."""
     api = connect(args.server)
-    asked = request_from(args, api)
-    if isinstance(asked, CampaignRequest):
-        return _say_previews(args, Labs(api.transport).preview_campaign(asked))
-    return _say_previews(args, api.preview(asked))
+    request = request_from(args, api)
+    if isinstance(request, CampaignRequest):
+        return _say_previews(args, Labs(api.transport).preview_campaign(request))
+    return _say_previews(args, api.preview(request))
 
 
 def _say_previews(args: argparse.Namespace, found: SweepPreview | tuple[SweepPreview, ...]) -> int:

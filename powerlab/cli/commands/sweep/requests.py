@@ -32,10 +32,10 @@ _POLL_S = 1.0
 def create(args: argparse.Namespace) -> int:
     """Queue a sweep."""
     api = connect(args.server)
-    asked = request_from(args, api)
-    if isinstance(asked, CampaignRequest):
-        return _say_campaign(args, Labs(api.transport).submit_campaign(asked))
-    record = api.submit(asked)
+    request = request_from(args, api)
+    if isinstance(request, CampaignRequest):
+        return _say_campaign(args, Labs(api.transport).submit_campaign(request))
+    record = api.submit(request)
     if args.json:
         print(encode(record).decode())
     else:

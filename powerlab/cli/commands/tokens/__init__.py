@@ -7,16 +7,16 @@ import argparse
 from powerlab.cli.arguments.server import add_server_argument
 
 DESCRIPTION = """\
-Make, list and revoke the tokens of a server: a viewer reads, an operator also asks for sweeps and enrols devices, an
-admin does everything. An admin's own token goes into POWERLAB_TOKEN. With --database no server is asked, and whoever
-may write the database may make any token: so the first admin comes to be.
+Create, list and revoke access tokens of a server. A viewer may read, an operator may also create sweeps and enrol
+devices, an admin may do everything. Your own token goes into POWERLAB_TOKEN. With --database the command works on the
+database itself, without a token: this is how the first admin's token is created.
 """
 
 EPILOG = """\
-exit status: 0 done; 2 the request cannot be carried out, one sentence says why
+exit status: 0 success; 2 invalid request; a message says why and what to do
 
 environment:
-  POWERLAB_TOKEN    your token, for every command that asks a server
+  POWERLAB_TOKEN    your token, for every command that uses a server
   POWERLAB_SERVER   the server's address
 
 examples:
@@ -33,35 +33,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(metavar="ACTION", dest="action", required=True)
     create = actions.add_parser(
         "create",
-        help="make a token and print it, this once",
-        description="Make a person's or a program's token and print it: it is not shown again.",
+        help="create a token and print it once",
+        description="Create a token for a person or a program and print it. It is not shown again.",
     )
-    create.add_argument("name", metavar="NAME", help="whose it is; stands in the log of what was done")
+    create.add_argument("name", metavar="NAME", help="name of its owner, shown in the audit log")
     create.add_argument(
-        "--role", choices=("viewer", "operator", "admin"), default="viewer", help="what it allows (default: viewer)"
+        "--role", choices=("viewer", "operator", "admin"), default="viewer", help="role (default: viewer)"
     )
     create.add_argument(
-        "--valid", metavar="TIME", help="how long it holds: 12h, 90d or 2y (default: until it is revoked)"
+        "--valid", metavar="TIME", help="validity, such as 12h, 90d or 2y (default: until it is revoked)"
     )
     listed = actions.add_parser(
-        "list", help="every token, newest first", description="List every token without its secret, newest first."
+        "list", help="list tokens, newest first", description="List tokens without their secrets, newest first."
     )
     revoke = actions.add_parser(
         "revoke",
-        help="end a token",
-        description="End a token, and every login that was made with it.",
+        help="revoke a token",
+        description="Revoke a token and every login made with it.",
     )
-    revoke.add_argument("token", metavar="NAME_OR_ID", help="its name, or its id as `powerlab tokens list` shows it")
+    revoke.add_argument("token", metavar="NAME_OR_ID", help="name or id of the token (see `powerlab tokens list`)")
     code = actions.add_parser(
         "code",
-        help="make an enrolment code, from which an agent gets its token",
-        description="Make a code with which `powerlab agent enrol` makes one device known, within an hour.",
+        help="create an enrolment code for an agent",
+        description="Create a code for `powerlab agent enrol`, valid for one device and one hour.",
     )
-    code.add_argument("--device", metavar="ID", help="a device that is known already, whose agent is enrolled again")
+    code.add_argument("--device", metavar="ID", help="a known device, to enrol its agent again")
     for action in (create, listed, revoke, code):
         add_server_argument(action)
-        action.add_argument("--database", metavar="PATH_OR_URL", help="work on a database instead of asking a server")
-        action.add_argument("--json", action="store_true", help="print JSON for machines")
+        action.add_argument("--database", metavar="PATH_OR_URL", help="work on a database instead of a server")
+        action.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> int:

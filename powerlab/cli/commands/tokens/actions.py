@@ -89,7 +89,7 @@ def _find(keeper: TokenStore, wanted: str) -> TokenRecord:
     for one in found:
         if str(one.id) == wanted:
             return one
-    raise PowerlabError(f"there is no token {wanted!r} that still holds; `powerlab tokens list` shows them.")
+    raise PowerlabError(f"there is no token {wanted!r} in force; `powerlab tokens list` shows them.")
 
 
 def _seconds(duration: str | None) -> int | None:

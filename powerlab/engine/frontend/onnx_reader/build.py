@@ -195,7 +195,7 @@ def _input(value: schema.ValueInfo, wanted: tuple[int, ...] | None, batch_size: 
 
 def _positive(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
     if any(size < 1 for size in shape):
-        raise PowerlabError(f"the shape {shape} given for input {quoted(name)} has an axis below 1.")
+        raise PowerlabError(f"the shape {shape} given for input {quoted(name)} has a dimension of size 0 or less.")
     return tuple(int(size) for size in shape)
 
 

@@ -62,7 +62,7 @@ def decode(message_type: type[Message], data: memoryview, budget: Budget | None 
     message, budget = message_type(), budget or Budget()
     budget.depth += 1
     if budget.depth > MAX_DEPTH:
-        raise PowerlabError(f"its messages lie more than {MAX_DEPTH} deep in each other; export the model again.")
+        raise PowerlabError(f"its messages are nested more than {MAX_DEPTH} deep; export the model again.")
     known: Mapping[int, tuple[str, Setter]] = message_type.FIELDS  # type: ignore[attr-defined]
     for number, wire_type, value in wire.fields(data):
         budget.take()

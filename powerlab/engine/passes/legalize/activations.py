@@ -64,7 +64,7 @@ def _softmax(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
     order = [index for index in range(len(shape)) if index != axis] + [axis]
     back = tuple(int(index) for index in np.argsort(order))
     turned = tuple(shape[index] for index in order)
-    rows, result = (rewriter.tensor(f"{node.outputs[0]}.{wish}", turned) for wish in ("rows", "turned"))
+    rows, result = (rewriter.tensor(f"{node.outputs[0]}.{base_name}", turned) for base_name in ("rows", "turned"))
     return [
         Node("Transpose", f"{node.name}.rows", node.inputs, (rows,), {"perm": tuple(order)}),
         Node(node.op_type, node.name, (rows,), (result,), {"axis": len(shape) - 1}),

@@ -86,18 +86,18 @@ def _staged(view: NodeView, rewriter: Rewriter, windows: Windows) -> Sequence[No
         elif len(own.kernel) == 1:
             own = own.with_rows()
         ends = number == len(stages) - 1
-        wish = node.outputs[0] if ends else f"{node.outputs[0]}.axis{stage.axes[0]}"
-        output = node.outputs[0] if ends else rewriter.tensor(wish, tuple(after))
+        base_name = node.outputs[0] if ends else f"{node.outputs[0]}.axis{stage.axes[0]}"
+        output = node.outputs[0] if ends else rewriter.tensor(base_name, tuple(after))
         image, made = source, output
         if before != tuple(shape):
-            image = rewriter.tensor(f"{wish}.image", before)
-            nodes.append(view_node(f"{wish}.image", source, image))
-            made = rewriter.tensor(f"{wish}.pooled", (*before[:2], *own.size))
+            image = rewriter.tensor(f"{base_name}.image", before)
+            nodes.append(view_node(f"{base_name}.image", source, image))
+            made = rewriter.tensor(f"{base_name}.pooled", (*before[:2], *own.size))
         name = node.name if ends else f"{node.name}.axis{stage.axes[0]}"
         operator, attributes = _windowed(view, own, before[2:])
         nodes.append(Node(operator, name, (image,), (made,), attributes))
         if made != output:
-            nodes.append(view_node(f"{wish}.shape", made, output))
+            nodes.append(view_node(f"{base_name}.shape", made, output))
         source, shape = output, after
     return nodes
 

@@ -63,12 +63,12 @@ def _swapped(name: str, rewriter: Rewriter, nodes: list[Node]) -> str:
     """Return the tensor with its first two axes swapped, by a node added to ``nodes`` unless it is a constant."""
     if not name:
         return name
-    wish = f"{name}.steps_first"
+    base_name = f"{name}.steps_first"
     if name in rewriter.graph.constants:
-        return rewriter.constant(wish, np.ascontiguousarray(rewriter.value(name).transpose(_SWAPPED)))
+        return rewriter.constant(base_name, np.ascontiguousarray(rewriter.value(name).transpose(_SWAPPED)))
     first, second, numbers = rewriter.graph.shape(name)
-    made = rewriter.tensor(wish, (second, first, numbers))
-    nodes.append(Node("Transpose", wish, (name,), (made,), {"perm": _SWAPPED}))
+    made = rewriter.tensor(base_name, (second, first, numbers))
+    nodes.append(Node("Transpose", base_name, (name,), (made,), {"perm": _SWAPPED}))
     return made
 
 

@@ -41,22 +41,23 @@ def _interpolated(view: NodeView, resize: Resizing, rewriter: Rewriter) -> Seque
         for one in filter(None, (rows, columns)):
             shape[one.axis] = one.new
         ends = number == len(stages) - 1
-        wish = node.outputs[0] if ends else f"{node.outputs[0]}.stage{number}"
-        output = wish if ends else rewriter.tensor(wish, tuple(shape))
+        base_name = node.outputs[0] if ends else f"{node.outputs[0]}.stage{number}"
+        output = base_name if ends else rewriter.tensor(base_name, tuple(shape))
         seen, made = source, output
         if image != rewriter.shape(source):
-            seen = rewriter.tensor(f"{wish}.image", image)
-            nodes.append(view_node(f"{wish}.image", source, seen))
+            seen = rewriter.tensor(f"{base_name}.image", image)
+            nodes.append(view_node(f"{base_name}.image", source, seen))
         if size != tuple(shape):
-            made = rewriter.tensor(f"{wish}.resized", size)
+            made = rewriter.tensor(f"{base_name}.resized", size)
         constants = [
-            rewriter.constant(f"{wish}.{name}", value) for name, value in zip(("rows", "columns"), taps, strict=True)
+            rewriter.constant(f"{base_name}.{name}", value)
+            for name, value in zip(("rows", "columns"), taps, strict=True)
         ]
         attributes = {"extrapolation": resize.extrapolation}
         name = node.name if ends else f"{node.name}.stage{number}"
         nodes.append(Node("Interpolate", name, (seen, *constants), (made,), attributes))
         if made != output:
-            nodes.append(view_node(f"{wish}.shape", made, output))
+            nodes.append(view_node(f"{base_name}.shape", made, output))
         source = output
     return nodes
 

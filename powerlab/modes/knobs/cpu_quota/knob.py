@@ -80,7 +80,7 @@ class CpuQuota:
                 Setting(knob=self.name, target=_QUOTA, value=f"{round(quota * _PERIOD_US)} {_PERIOD_US}"),
             ),
             origin=ModeOrigin.INVENTED,
-            description=f"the measured worker gets the time of {quota:g} core{'s' * (quota != 1)}, all else as it is",
+            description=f"the measured worker gets the time of {quota:g} core{'s' * (quota != 1)}",
         )
 
     def read(self, sysroot: Sysroot) -> Sequence[Setting]:
@@ -133,6 +133,6 @@ def join(sysroot: Sysroot, pid: int) -> None:
 
 
 def _core_count(sysroot: Sysroot) -> int:
-    """Return the cores the machine has, on line or not."""
+    """Return the cores the machine has, online or not."""
     names = (path.rpartition("/")[2].removeprefix("cpu") for path in sysroot.glob("/sys/devices/system/cpu/cpu[0-9]*"))
     return max(1, sum(name.isdecimal() for name in names))

@@ -72,7 +72,7 @@ def _everywhere(policies: Sequence[Policy], part: str, value: str) -> PowerMode:
         name=f"{part}={value}",
         settings=tuple(Setting(knob=KNOB, target=f"{policy.name}.{part}", value=value) for policy in policies),
         origin=ModeOrigin.INVENTED,
-        description=f"{what.format(value)} on every cluster, all else as it is",
+        description=f"{what.format(value)} on every cluster",
     )
 
 
@@ -86,7 +86,7 @@ def _limited(policies: Sequence[Policy], name: str, part: str, limit: int) -> Po
             for policy, khz in zip(policies, rounded, strict=True)
         ),
         origin=ModeOrigin.INVENTED,
-        description=f"CPU clocks {'up to' if part == HIGH else 'from'} {clocks} GHz, all else as it is",
+        description=f"CPU clocks {'up to' if part == HIGH else 'from'} {clocks} GHz",
     )
 
 

@@ -61,13 +61,13 @@ class Policy:
         return sorted({low, *range(low - low % _STEP_KHZ + _STEP_KHZ, high, _STEP_KHZ), high})
 
     def online(self) -> bool:
-        """Say whether one of its cores is; the kernel keeps the directory of a cluster that is off line."""
+        """Say whether one of its cores is; the kernel keeps the directory of a cluster that is offline."""
         for core in self.value("related_cpus").split():
             try:
                 if read_value(self.sysroot, f"/sys/devices/system/cpu/cpu{core}/online") == "1":
                     return True
             except FileNotFoundError:
-                return True  # a core that cannot be taken off line has no such file
+                return True  # a core that cannot be taken offline has no such file
             except OSError:
                 continue  # some phones keep the file from users: the other cores of the cluster tell
         return False

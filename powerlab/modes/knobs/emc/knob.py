@@ -78,7 +78,7 @@ class Emc:
             name=name,
             settings=(Setting(knob=self.name, target=target, value=str(cap)),),
             origin=ModeOrigin.INVENTED,
-            description=f"memory clock {limit}, all else as it is",
+            description=f"memory clock {limit}",
         )
 
     def read(self, sysroot: Sysroot) -> Sequence[Setting]:

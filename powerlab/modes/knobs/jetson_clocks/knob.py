@@ -55,7 +55,7 @@ class JetsonClocks:
             name=MODE,
             settings=(Setting(knob=self.name, target=_PINNED, value="yes"),),
             origin=ModeOrigin.VENDOR,
-            description="every clock pinned to its upper limit, idle states off, all else as it is",
+            description="every clock pinned to its upper limit, idle states off",
         )
         return [mode] if _present(sysroot) else []
 

@@ -109,7 +109,7 @@ class NvmlLimit:
             with session(sysroot) as library:
                 card = next((card for card in read_cards(library) if card.index == int(match["index"])), None)
                 if card is None:
-                    raise PowerlabError(f"there is no GPU{match['index']} any more; `nvidia-smi -L` lists the cards.")
+                    raise PowerlabError(f"GPU{match['index']} is gone; `nvidia-smi -L` lists the cards.")
                 write = _write_limit if match["part"] == LIMIT else _write_clocks
                 write(sysroot, library, card, setting.value)
             self._check_held(sysroot, setting)
@@ -146,7 +146,7 @@ def _refusal(problem: NvmlUnavailableError) -> PowerlabError:
 
 def _write_limit(_sysroot: Sysroot, library: Library, card: Card, value: str) -> None:
     if not re.fullmatch("[0-9]{1,8}", value):
-        raise PowerlabError(f"{value!r} is no power limit in mW; write it as an integer.")
+        raise PowerlabError(f"{value!r} is not a power limit in mW; write it as an integer.")
     card.check_limit(int(value))
     library.ask("nvmlDeviceSetPowerManagementLimit", library.device(card.index), int(value))
 

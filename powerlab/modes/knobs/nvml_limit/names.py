@@ -71,7 +71,7 @@ def mode_of(cards: Sequence[Card], name: str) -> PowerMode:
         name=name,
         settings=tuple(settings),
         origin=ModeOrigin.INVENTED,
-        description=f"each NVIDIA card {what}, all else as it is",
+        description=f"each NVIDIA card {what}",
     )
 
 

@@ -50,7 +50,7 @@ def _requires_reboot(sysroot: Sysroot, conf: NvpmodelConf, model: PowerModel, kn
 
 
 def _always_online(sysroot: Sysroot, conf: NvpmodelConf) -> int:
-    """Return how many cores no mode switches: a TX2's table leaves out core 0, which is always on line."""
+    """Return how many cores no mode switches: a TX2's table leaves out core 0, which is always online."""
     switched = conf.parameters[_CORES].paths if _CORES in conf.parameters else {}
     return max(0, len(sysroot.glob("/sys/devices/system/cpu/cpu[0-9]*")) - len(switched))
 

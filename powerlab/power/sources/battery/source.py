@@ -60,7 +60,7 @@ class BatteryReader:
         if not giving or any(flow is Flow.IN for _, flow in flows):
             self._was_on_mains = True
         if self._was_on_mains:
-            raise OSError("the charger is, or was meanwhile, plugged in")
+            raise OSError("the charger is plugged in, or was during the measurement")
         if self._quantity is RailQuantity.ENERGY:
             return sum(cell.drawn_j(self._sysroot) for cell, _ in flows)
         power_w = sum(cell.power_w(self._sysroot) for cell in giving)

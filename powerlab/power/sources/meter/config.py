@@ -139,7 +139,7 @@ def parse_address(text: str, name: str) -> Address:
     except ValueError:
         pass  # a port beyond 65535, brackets that do not close: said below
     wanted = " or ".join(_PATTERNS.values())
-    raise PowerlabError(f"{name}: address = {text!r} is none powerlab knows; write {wanted}.")
+    raise PowerlabError(f"{name}: address = {text!r} is not an address powerlab knows; write {wanted}.")
 
 
 def _serial_address(parts: SplitResult) -> Address:

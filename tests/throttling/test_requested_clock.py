@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from powerlab.throttling.clock_asked import actual_khz, parse_clocks, parse_processors, requested_clocks
+from powerlab.throttling.requested_clock import actual_khz, parse_clocks, parse_processors, requested_clocks
 
 CPUFREQ = "/sys/devices/system/cpu/cpufreq"
 POLICY = f"{CPUFREQ}/policy0"
