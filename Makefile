@@ -12,7 +12,7 @@ BIN := .venv/bin
 TEST_WORKERS ?= $(shell expr $$(nproc) + 2)
 # Tests start powerlab hundreds of times: without cached bytecode, every start compiles it anew.
 unexport PYTHONDONTWRITEBYTECODE
-PYTEST = $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile
+PYTEST = $(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' Makefile

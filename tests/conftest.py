@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -23,9 +25,12 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with end-to-end tests and campaigns, so that nobody waits for one of them alone at the end."""
-    long = {item.path for item in items if item.get_closest_marker("campaign") or item.path.parent.name == "e2e"}
-    items.sort(key=lambda item: (item.path not in long, item.path.parent.name != "e2e"))
+    """Begin with the files that take longest, so that no worker is busy with one of them alone at the end."""
+    minutes: Counter[Path] = Counter()
+    for item in items:
+        for marker in item.iter_markers("campaign"):
+            minutes[item.path] = max(minutes[item.path], marker.kwargs.get("minutes", 1))
+    items.sort(key=lambda item: (-minutes[item.path], item.path.parent.name != "e2e"))
 
 
 @pytest.fixture(autouse=True)

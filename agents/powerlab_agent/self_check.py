@@ -114,7 +114,7 @@ def _sensors(checked: Checked) -> str:
 
 
 def _modes(checked: Checked) -> str:
-    left = checked.host.controller.not_put_back()
+    left = checked.host.controller.unrestored()
     if left is not None:
         raise _NotPassedError(
             f"the power mode {left.mode} was set and has not been restored yet; unless a sweep runs now, run"
@@ -122,7 +122,7 @@ def _modes(checked: Checked) -> str:
         )
     if away := ReturnNote(checked.host.sysroot, checked.host.state_dir).words():
         raise _NotPassedError(away)
-    return "no power mode waits to be put back."
+    return "no power mode is left to restore."
 
 
 def _helper(checked: Checked) -> str:

@@ -178,7 +178,7 @@ class ModeController:
         with self._locked():
             return self._back.take_back(also_to_stay=True)
 
-    def not_put_back(self) -> Entry | None:
+    def unrestored(self) -> Entry | None:
         """Return the change of a process that was killed, or is still at it; None where there is none.
 
         Raises:
@@ -186,13 +186,13 @@ class ModeController:
         """
         return self._journal.read()
 
-    def set_to_stay(self) -> Entry | None:
+    def persistent(self) -> Entry | None:
         """Return the first of the changes made with :meth:`set` that :meth:`restore` would undo.
 
         Raises:
             PowerlabError: the journal is damaged.
         """
-        return self._back.set_to_stay()
+        return self._back.persistent()
 
     def drifted(self, mode_name: str) -> str | None:
         """Return one sentence when somebody changed the applied mode meanwhile, None when all is as it was set.

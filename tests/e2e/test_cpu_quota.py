@@ -94,7 +94,7 @@ def test_the_group_of_a_killed_sweep_is_removed_while_its_worker_still_runs(powe
         sweep.wait()
     try:
         assert members() == {worker.pid}
-        assert "has not put the old settings back yet" in powerlab("modes").stdout
+        assert "has not restored the previous settings yet" in powerlab("modes").stdout
         done = powerlab(*way)
         assert done.returncode in {0, 1}, done.stderr
         assert not group.exists()

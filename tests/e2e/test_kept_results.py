@@ -50,7 +50,7 @@ def test_a_killed_worker_costs_its_own_run_alone(powerlab, wait_while, workers_o
         table, said = sweep.communicate(timeout=120)
     assert sweep.returncode == 1, said
     assert "was killed by SIGKILL" in table
-    assert "5 of 5 runs made" in said
+    assert "5 of 5 runs finished" in said
     assert "Traceback" not in said
     (failed,) = [run for run in kept(powerlab) if run["verdict"] == "failed"]
     assert failed["findings"][0]["detail"].startswith("the worker was killed by SIGKILL")
@@ -112,7 +112,7 @@ def test_a_database_that_breaks_meanwhile_is_told_once_and_the_results_file_goes
         with closing(sqlite3.connect(powerlab.home / "runs.db")) as database:
             database.execute("DROP TABLE run")
         _, said = sweep.communicate(timeout=120)
-    assert "5 of 5 runs made" in said
+    assert "5 of 5 runs finished" in said
     assert said.count("powerlab: the database runs.db takes no more of this sweep (no such table: run") == 1
     assert "Traceback" not in said
     assert len(kept(powerlab)) == 5

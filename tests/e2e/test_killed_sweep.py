@@ -66,7 +66,7 @@ def test_what_a_killed_sweep_left_is_put_back_by_restore(powerlab, tree, killed)
     workers = killed()
     left = settings(tree)
     assert left["sys/devices/system/cpu/cpu4/online"] == "0\n", "it was killed while the mode was applied"
-    assert "has not put the old settings back yet" in powerlab("modes", "--sysroot", tree).stdout
+    assert "has not restored the previous settings yet" in powerlab("modes", "--sysroot", tree).stdout
     done = powerlab("modes", "restore", "--sysroot", tree)
     assert (done.returncode, done.stderr) == (0, "")
     assert "settings put back" in done.stdout
@@ -82,5 +82,5 @@ def test_what_a_killed_sweep_left_is_put_back_by_the_next_sweep(powerlab, tree, 
     assert settings(tree) != before
     done = powerlab("profile", "mobilenetv2", "--sysroot", tree, "--modes", "current,MODE_15W", *QUICK)
     assert done.returncode in {0, 1}, done.stderr
-    assert "6 of 6 runs made" in done.stderr
+    assert "6 of 6 runs finished" in done.stderr
     assert settings(tree) == before

@@ -9,7 +9,7 @@ import pytest
 from engine_native.kernel_program import X86_TIERS, tier_object
 from requires import require_program
 
-pytestmark = pytest.mark.campaign  # the kernels are compiled first, for minutes
+pytestmark = pytest.mark.campaign(minutes=6)  # the kernels are compiled first, for minutes
 
 COMPUTING = {
     *("memcpy", "memmove", "memset", "_GLOBAL_OFFSET_TABLE_"),

@@ -8,7 +8,7 @@ import pytest
 
 from engine_native.kernel_program import build, require_compiler
 
-pytestmark = pytest.mark.campaign
+pytestmark = pytest.mark.campaign(minutes=3)
 
 OPTIONS = {
     "ASAN_OPTIONS": "detect_leaks=1:strict_string_checks=1",

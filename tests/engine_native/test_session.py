@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from engine_native.graphs import NO_CLAMP, GraphMaker, use_tier
+from new_threads import new_thread_counter
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
 from powerlab.engine.target.tiers import available_tiers, choose_tier
@@ -140,15 +141,13 @@ def test_threads_may_share_a_session_and_sessions_a_process():
 
 @pytest.mark.parametrize("threads", [1, 2, 4])
 def test_it_starts_the_threads_it_was_given_and_ends_them(threads):
-    process = psutil.Process()
-    gc.collect()  # what is left of other tests' sessions must not end in between
-    before = process.num_threads()
+    new_threads = new_thread_counter()
     session = Session(small_graph(), threads=threads)
     session.run({"x": image()})
-    assert process.num_threads() == before + threads - 1
+    assert new_threads() == threads - 1
     del session
     gc.collect()
-    assert process.num_threads() == before
+    assert new_threads() == 0
 
 
 def test_its_threads_keep_to_the_cores_they_were_given():

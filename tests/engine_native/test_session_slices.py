@@ -8,10 +8,10 @@ from types import SimpleNamespace
 import numpy as np
 import onnx
 import onnx.parser
-import psutil
 import pytest
 
 from engine_native.graphs import GraphMaker
+from new_threads import new_thread_counter
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
 from powerlab.engine.codegen import lower
@@ -93,15 +93,14 @@ def test_each_slice_reads_and_writes_its_own_part():
 
 @pytest.mark.parametrize(("slices", "threads"), [(1, 4), (2, 2), (2, 4), (4, 4)])
 def test_it_has_the_threads_it_was_given_and_ends_them(slices, threads):
-    process = psutil.Process()
-    before = process.num_threads()
+    new_threads = new_thread_counter()
     session = Session("squeezenet@64", threads, batch_of("squeezenet@64", 4), slices=slices)
-    assert process.num_threads() == before + threads - 1
+    assert new_threads() == threads - 1
     session.run(inputs_for(session))
     session.run(inputs_for(session))
-    assert process.num_threads() == before + threads - 1
+    assert new_threads() == threads - 1
     del session
-    assert process.num_threads() == before
+    assert new_threads() == 0
 
 
 @pytest.mark.parametrize(

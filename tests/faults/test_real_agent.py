@@ -97,7 +97,7 @@ class Board:
             assert all(queries.power_traces(session, run.id) for run in runs if run.metrics)
         assert sorted(run.repeat for run in runs) == list(range(PLAN.repeats))
         assert self.settings() == self.before
-        assert ModeController(self.sysroot, self.sysroot.path("/var/lib/powerlab")).not_put_back() is None
+        assert ModeController(self.sysroot, self.sysroot.path("/var/lib/powerlab")).unrestored() is None
         with closing(Spool(self.state / "spool.db")) as spool:
             assert (spool.next(), spool.held()) == (None, None)
         return runs

@@ -18,7 +18,7 @@ from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
 from powerlab.measure.output_check import largest_difference
 from requires import missing, require_program
 
-pytestmark = pytest.mark.campaign
+pytestmark = pytest.mark.campaign(minutes=10)
 
 MODEL = "resnet50@64"
 RUN = f"""

@@ -158,7 +158,7 @@ class Trial:
                     written = controller.restore() if stays else controller.recover()
                     if attempt and written:
                         failures.append(f"the second recovery wrote {len(written)} settings")
-                if controller.not_put_back():
+                if controller.unrestored():
                     failures.append("the journal is still there")
         except PowerlabError as error:
             failures.append(str(error))

@@ -107,8 +107,8 @@ def test_the_json_has_modes_knobs_and_changes(board: Sysroot, capsys: pytest.Cap
     assert [form["name"] for form in knobs["cpufreq"]["forms"]] == [
         "governor=X", "cpu-max=NkHz", "cpu-min=NkHz", "epp=X"
     ]  # fmt: skip
-    assert document["set_to_stay"] is None
-    assert document["not_put_back"] is None
+    assert document["persistent"] is None
+    assert document["unrestored"] is None
 
 
 def test_a_mode_is_set_shown_and_taken_back(board: Sysroot, capsys: pytest.CaptureFixture[str]) -> None:
@@ -118,7 +118,7 @@ def test_a_mode_is_set_shown_and_taken_back(board: Sysroot, capsys: pytest.Captu
     assert board.read("/var/lib/nvpmodel/status") == "pmode:0002"
     assert list(board.path("/var/lib/powerlab").rglob("undo.json")) != []
     assert main(["modes", *sysroot]) == 0
-    assert "MODE_15W was set to stay" in capsys.readouterr().out
+    assert "MODE_15W is set until it is restored" in capsys.readouterr().out
     assert main(["modes", "restore", "--json", *sysroot]) == 0
     assert {"knob": "nvpmodel", "target": "mode", "value": "0"} in json.loads(capsys.readouterr().out)
     assert board.read("/var/lib/nvpmodel/status") == "pmode:0000"
@@ -177,7 +177,7 @@ def test_what_a_killed_sweep_of_a_simulated_board_left_is_found(
         pass
     sysroot = ["--sysroot", str(board.base)]
     assert main(["modes", *sysroot]) == 0
-    assert f"process {os.getpid()} set MODE_15W and has not put the old settings back" in " ".join(
+    assert f"process {os.getpid()} set MODE_15W and has not restored the previous settings" in " ".join(
         capsys.readouterr().out.split()
     )
     assert main(["modes", "restore", *sysroot]) == 0

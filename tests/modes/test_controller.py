@@ -96,7 +96,7 @@ def test_the_previous_settings_come_back_after_a_failing_sweep(
     with pytest.raises(KeyboardInterrupt), controller.applied("MODE_15W"):
         raise KeyboardInterrupt
     assert content_of(board) == before
-    assert controller.not_put_back() is None
+    assert controller.unrestored() is None
 
 
 def test_a_mode_that_needs_a_reboot_is_refused_unless_the_device_is_in_it(
@@ -127,7 +127,7 @@ def test_what_the_device_does_not_take_is_an_error_and_everything_is_put_back(
     with refused, controller.applied("governor=powersave"):
         pytest.fail("not set")
     assert content_of(board) == before
-    assert controller.not_put_back() is None
+    assert controller.unrestored() is None
 
 
 def test_a_setting_that_cannot_be_put_back_is_told_and_the_journal_stays(
@@ -147,7 +147,7 @@ def test_a_setting_that_cannot_be_put_back_is_told_and_the_journal_stays(
     with pytest.raises(PowerlabError, match="policy2 is stuck"), controller.applied("governor=powersave"):
         knob.stuck = True
     assert board.read(f"{POLICY0}/scaling_governor") == "schedutil", "all others are back"
-    assert controller.not_put_back() is not None
+    assert controller.unrestored() is not None
     knob.stuck = False
     assert ModeController(board, state_dir).recover() != ()
     assert content_of(board) == before
@@ -190,7 +190,7 @@ def test_what_a_killed_process_left_is_undone_by_the_next_one_that_sets_a_mode(
     leave_as_if_killed(board, state_dir, "MODE_15W", monkeypatch)
     assert content_of(board) != before
     controller = ModeController(board, state_dir)
-    left = controller.not_put_back()
+    left = controller.unrestored()
     assert left is not None
     assert left.mode == "MODE_15W"
     with controller.applied("governor=powersave"):
@@ -220,7 +220,7 @@ def test_after_a_reboot_only_what_outlives_it_is_put_back(
     assert written == (Setting(knob="nvpmodel", target="mode", value="0"),)
     assert board.read(STATUS) == "pmode:0000"
     assert board.read(f"{POLICY0}/scaling_governor") == "interactive", "the new boot's own"
-    assert ModeController(board, state_dir).not_put_back() is None
+    assert ModeController(board, state_dir).unrestored() is None
 
 
 def test_after_a_reboot_a_mode_chosen_since_stays(
@@ -240,7 +240,7 @@ def test_after_a_reboot_clock_settings_are_forgotten(
     put(BOOT_ID, "another boot")
     assert ModeController(board, state_dir).recover() == ()
     assert board.read(f"{POLICY0}/scaling_governor") == "powersave"
-    assert ModeController(board, state_dir).not_put_back() is None
+    assert ModeController(board, state_dir).unrestored() is None
 
 
 def test_a_damaged_journal_sets_nothing_and_is_told_once(
@@ -265,7 +265,7 @@ def test_a_mode_set_to_stay_stays_until_it_is_taken_back(board: Sysroot, state_d
     with ModeController(board, state_dir).applied("MAXN"):
         pass
     assert content_of(board) == kept
-    first = ModeController(board, state_dir).set_to_stay()
+    first = ModeController(board, state_dir).persistent()
     assert first is not None
     assert first.mode == "MODE_15W"
     assert ModeController(board, state_dir).restore() != ()
@@ -281,7 +281,7 @@ def test_a_mode_that_cannot_be_set_to_stay_changes_nothing(
         with pytest.raises(PowerlabError, match=says):
             controller.set(name)
     assert content_of(board) == before
-    assert controller.set_to_stay() is None
+    assert controller.persistent() is None
 
 
 def test_a_refusal_while_setting_to_stay_puts_everything_back(
@@ -298,7 +298,7 @@ def test_a_refusal_while_setting_to_stay_puts_everything_back(
     with pytest.raises(PowerlabError, match="policy9"):
         controller.set("half")
     assert content_of(board) == before
-    assert controller.set_to_stay() is None
+    assert controller.persistent() is None
 
 
 def test_a_knob_that_may_not_be_turned_offers_no_modes(

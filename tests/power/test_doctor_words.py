@@ -89,7 +89,7 @@ def test_a_meters_total_is_not_said_to_be_a_boards_own_formula(machine: Machine)
     found["total"] |= {"rails": ["meter:wall"], "proposed": False}
     output = io.StringIO()
     print_report(found, Console(file=output, width=WIDTH))
-    (line,) = (line for line in section(output.getvalue(), "Power of the whole") if "formula" in line)
+    (line,) = (line for line in section(output.getvalue(), "Board power") if "formula" in line)
     assert "the external meter alone" in line
 
 
@@ -142,14 +142,14 @@ def test_a_mode_that_waits_to_be_put_back_is_told_with_the_command(machine: Mach
     sysroot = machine("xeon")
     Journal(place_of(sysroot, host(sysroot).state_dir) / "journal.json").write(entry("MODE_15W"))
     text = report(sysroot)
-    assert "process 4242 set MODE_15W and has not put the old settings back yet" in " ".join(text.split())
+    assert "process 4242 set MODE_15W and has not restored the previous settings yet" in " ".join(text.split())
     assert "modes: `powerlab modes restore` puts the old settings back" in text
 
 
 def test_a_mode_set_to_stay_is_told(machine: Machine) -> None:
     sysroot = machine("xeon")
     Journal(place_of(sysroot, host(sysroot).state_dir) / "undo.json").write(entry("governor=powersave"))
-    assert "governor=powersave was set to stay" in report(sysroot)
+    assert "governor=powersave is set until it is restored" in " ".join(report(sysroot).split())
 
 
 def test_a_damaged_journal_is_part_of_the_report(machine: Machine) -> None:
@@ -173,9 +173,9 @@ def test_a_program_that_disagrees_with_the_rails_is_told(machine: Machine, monke
 def test_what_is_not_here_is_one_line_unless_asked_for(machine: Machine) -> None:
     sysroot = machine("xeon")
     short, long = report(sysroot), report(sysroot, everything=True)
-    assert "Not here: ina3221," in short
+    assert "Not available: ina3221," in short
     assert "no INA3221 power monitor" not in short
-    assert "Not here:" not in long
+    assert "Not available:" not in long
     assert "no INA3221 power monitor" in long
 
 
@@ -188,8 +188,8 @@ def test_every_rail_is_listed_when_asked_for(machine: Machine) -> None:
     for number in range(13, 30):
         for name, text in (("label", f"Core Energy {number:03d}"), ("input", "5")):
             sysroot.path(f"/sys/class/hwmon/hwmon2/energy{number}_{name}").write_text(text)
-    assert "hwmon:Core Energy 029" not in report(sysroot).split("Power of the whole")[0]
-    assert "hwmon:Core Energy 029" in report(sysroot, everything=True).split("Power of the whole")[0]
+    assert "hwmon:Core Energy 029" not in report(sysroot).split("Board power")[0]
+    assert "hwmon:Core Energy 029" in report(sysroot, everything=True).split("Board power")[0]
 
 
 def test_watching_shows_what_is_stated_and_what_is_seen(machine: Machine) -> None:

@@ -115,7 +115,7 @@ def sweep_of(make_plan, numpy_engine, tmp_path: Path) -> SweepOf:
             if fault != "mode-change":
                 assert [setting for setting in after if setting not in before] == []
                 assert after == before or fault == "unplugged"
-            assert host.controller.not_put_back() is None
+            assert host.controller.unrestored() is None
         runs = [event.run for event in events if isinstance(event, RunFinished)]
         assert isinstance(events[-1], SweepFinished)
         outcome = Outcome(runs, events[-1], sysroot)
@@ -220,11 +220,11 @@ def test_a_way_back_that_suddenly_needs_a_reboot_is_kept_for_later(make_plan, nu
         with pytest.raises(PowerlabError, match=r"did not set MAXN.*MODE_15W"):
             carry_out()
         assert runs
-        assert host.controller.not_put_back() is not None
+        assert host.controller.unrestored() is not None
         clear_fault(sysroot, "reboot-prompt")
         assert host.controller.recover()
         assert knobs(host) == before
-        assert host.controller.not_put_back() is None
+        assert host.controller.unrestored() is None
 
 
 def test_over_current_marks_the_runs_it_slowed_down(sweep_of):

@@ -17,4 +17,4 @@ def background_load(evidence: Evidence) -> Iterator[Judgement]:
     ):
         limit = evidence.background_limit_cores
         if cores is not None and cores > limit:
-            yield Verdict.FLAGGED, f"other processes kept {cores:.2g} cores busy {when} (up to {limit:.2g} may be)"
+            yield Verdict.FLAGGED, f"other processes kept {cores:.2g} cores busy {when} (limit {limit:.2g})"

@@ -25,5 +25,5 @@ def idle_drift(evidence: Evidence) -> Iterator[Judgement]:
         yield (
             Verdict.FLAGGED,
             f"idle power was {before.power_w:.3g} W before the run and {after.power_w:.3g} W after it, "
-            f"{apart_w / mean_w:.0%} apart (up to {MAX_IDLE_DRIFT:.0%} may be)",
+            f"{apart_w / mean_w:.0%} apart (limit {MAX_IDLE_DRIFT:.0%})",
         )

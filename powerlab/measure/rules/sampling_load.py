@@ -17,5 +17,5 @@ def sampling_load(evidence: Evidence) -> Iterator[Judgement]:
     if share is not None and share > MAX_CORE_SHARE:
         yield (
             Verdict.FLAGGED,
-            f"the sampling took {share:.1%} of a core (up to {MAX_CORE_SHARE:.0%} may be)",
+            f"the sampling took {share:.1%} of a core (limit {MAX_CORE_SHARE:.0%})",
         )

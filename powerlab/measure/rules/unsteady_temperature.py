@@ -27,7 +27,7 @@ def unsteady_temperature(evidence: Evidence) -> Iterator[Judgement]:
             yield (
                 Verdict.FLAGGED,
                 f"{trace.rail.name} went from {ends[0]:.1f} °C to {ends[1]:.1f} °C within the window "
-                f"(up to {MAX_DRIFT_K:g} K may be)",
+                f"(limit {MAX_DRIFT_K:g} K)",
             )
 
 

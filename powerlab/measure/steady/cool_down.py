@@ -97,7 +97,7 @@ def _cooled(looks: _Looks, like_c: float) -> Start:
         return Start(celsius=looks.now_c, waited_s=looks.waited_s)
     sentence = (
         f"the run began at {looks.now_c:.1f} °C after a cool-down of {looks.waited_s:.0f} s, and the first one in its "
-        f"mode at {like_c:.1f} °C (up to {TOLERANCE_C:g} °C more may be)"
+        f"mode at {like_c:.1f} °C (limit {TOLERANCE_C:g} °C more)"
     )
     return Start(celsius=looks.now_c, waited_s=looks.waited_s, sentences=(sentence,))
 
@@ -113,7 +113,7 @@ def _settled(looks: _Looks) -> Start:
     sentence = (
         f"the first run in its mode began at {looks.now_c:.1f} °C, while the device went on "
         f"{'warming up' if found.value > 0 else 'cooling down'} by {abs(found.value):.1f} °C in "
-        f"{looks.longest_s:.0f} s (up to {TOLERANCE_C:g} °C may be)"
+        f"{looks.longest_s:.0f} s (limit {TOLERANCE_C:g} °C)"
     )
     drifting = found.answer(TOLERANCE_C) is Answer.DRIFTING
     return Start(celsius=looks.now_c, waited_s=looks.waited_s, sentences=(sentence,) if drifting else ())

@@ -173,7 +173,7 @@ def _judge(series: _Series, passed_s: float, ahead_s: float) -> tuple[float, Ans
 def _sentence(series: _Series, by: float, ahead_s: float, passed_s: float) -> str:
     return (
         f"{series.name} still {'rose' if by > 0 else 'fell'} after {passed_s:.0f} s of warm-up, by "
-        f"{abs(by):.2g} {series.unit} over the {ahead_s:.3g} s of a run (up to {series.limit:g} {series.unit} may be)"
+        f"{abs(by):.2g} {series.unit} over the {ahead_s:.3g} s of a run (limit {series.limit:g} {series.unit})"
     )
 
 

@@ -37,7 +37,7 @@ class Restorer:
         self._undo = Journal(place / "undo.json")
         self._earlier = Journal(place / "earlier.json")
 
-    def set_to_stay(self) -> Entry | None:
+    def persistent(self) -> Entry | None:
         """Return the oldest change that was made to stay.
 
         Raises:

@@ -74,7 +74,7 @@ def test_what_was_not_reached_is_said(rested):
     assert start.waited_s == pytest.approx(60.0)
     assert start.sentences == (
         f"the run began at {start.celsius:.1f} °C after a cool-down of 60 s, and the first one in its mode at 40.0 °C "
-        "(up to 1 °C more may be)",
+        "(limit 1 °C more)",
     )
 
 
@@ -98,7 +98,7 @@ def test_a_device_that_does_not_come_to_rest_says_how_far_it_goes(rested, rate, 
     assert start.waited_s == pytest.approx(60.0)
     assert start.sentences == (
         f"the first run in its mode began at {start.celsius:.1f} °C, while the device went on {words} by 6.0 °C in "
-        "60 s (up to 1 °C may be)",
+        "60 s (limit 1 °C)",
     )
 
 

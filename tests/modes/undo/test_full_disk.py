@@ -40,7 +40,7 @@ def largest_file(size: int) -> Iterator[None]:
 def check_untouched(board: Sysroot, state_dir: Path, before: dict[str, str], content_of: Content) -> None:
     controller = ModeController(board, state_dir)
     assert content_of(board) == before
-    assert controller.not_put_back() is None
+    assert controller.unrestored() is None
     assert controller.recover() == ()
 
 
@@ -97,7 +97,7 @@ def test_a_journal_that_cannot_be_removed_is_told_and_the_device_is_as_it_was(
         with pytest.raises(PowerlabError, match="cannot be removed"), controller.applied("governor=powersave"):
             pass
     assert content_of(board) == before
-    assert ModeController(board, state_dir).not_put_back() is not None
+    assert ModeController(board, state_dir).unrestored() is not None
     ModeController(board, state_dir).recover()
     check_untouched(board, state_dir, before, content_of)
 

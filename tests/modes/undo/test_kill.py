@@ -71,7 +71,7 @@ def test_no_step_is_left_out(mode: str, must_hold: dict[str, int]) -> None:
     assert {name: deaths[name] for name, least in must_hold.items() if deaths[name] < least} == {}
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(minutes=5)
 def test_a_thousand_kills_are_a_thousand_restores() -> None:
     found = kill()
     check_restored(found)
@@ -121,4 +121,4 @@ def test_an_nvpmodel_that_dies_half_way_leaves_nothing_behind(
     after = content_of(board)
     del before["armed"]
     assert after == before
-    assert controller.not_put_back() is None
+    assert controller.unrestored() is None

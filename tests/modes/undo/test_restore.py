@@ -58,7 +58,7 @@ def test_what_is_set_to_stay_after_a_boot_is_taken_back_although_an_earlier_boot
     ModeController(board, state_dir).set("governor=powersave")
     assert ModeController(board, state_dir).restore() != ()
     assert governor(board) == before
-    assert ModeController(board, state_dir).set_to_stay() is None
+    assert ModeController(board, state_dir).persistent() is None
 
 
 def test_a_mode_that_outlives_the_boot_is_taken_back_although_it_was_the_second_that_was_set(
@@ -79,10 +79,10 @@ def test_modes_set_to_stay_in_several_boots_are_all_taken_back(board: Sysroot, s
     put(BOOT_ID, "third")
     ModeController(board, state_dir).set("governor=powersave")
     controller = ModeController(board, state_dir)
-    assert controller.set_to_stay() is not None
+    assert controller.persistent() is not None
     controller.restore()
     assert (board.read(STATUS), governor(board)) == ("pmode:0000", before)
-    assert controller.set_to_stay() is None
+    assert controller.persistent() is None
     assert controller.restore() == ()
 
 
@@ -122,7 +122,7 @@ def test_a_knob_that_fails_keeps_nobody_from_forgetting_what_ended_with_the_boot
     put(BOOT_ID, "second")
     board.path(NVPMODEL).unlink()
     assert ModeController(board, state_dir).recover() == ()
-    assert ModeController(board, state_dir).not_put_back() is None
+    assert ModeController(board, state_dir).unrestored() is None
 
 
 def test_no_room_to_remember_a_second_mode_sets_none(
@@ -242,7 +242,7 @@ def test_a_second_ctrl_c_does_not_cut_the_way_back_short(
     with pytest.raises(KeyboardInterrupt), controller.applied("MODE_15W"):
         signal.raise_signal(signal.SIGINT)
     assert content_of(board) == before
-    assert controller.not_put_back() is None
+    assert controller.unrestored() is None
 
 
 def test_a_signal_that_came_meanwhile_is_delivered_at_the_end() -> None:
@@ -288,4 +288,4 @@ def test_what_root_changed_while_a_user_had_a_quota_is_not_the_user_s_to_put_bac
         put(f"{POLICY0}/scaling_governor", "performance")
         assert "policy0.governor" in str(controller.drifted("cpu-quota=2"))
     assert governor(board) == "performance"
-    assert controller.not_put_back() is None
+    assert controller.unrestored() is None

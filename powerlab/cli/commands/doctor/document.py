@@ -59,13 +59,13 @@ def _journal(host: Host) -> dict[str, Any]:
     """Return what ``powerlab modes restore`` would undo; a journal that cannot be read is told, not raised."""
     try:
         return {
-            "not_put_back": host.controller.not_put_back(),
-            "set_to_stay": host.controller.set_to_stay(),
+            "unrestored": host.controller.unrestored(),
+            "persistent": host.controller.persistent(),
             "away": ReturnNote(host.sysroot, host.state_dir).words(),
             "problem": "",
         }
     except PowerlabError as error:
-        return {"not_put_back": None, "set_to_stay": None, "away": "", "problem": str(error)}
+        return {"unrestored": None, "persistent": None, "away": "", "problem": str(error)}
 
 
 def _watched(host: Host, sources: Sequence[SourceProbe], watch_s: float | None) -> list[dict[str, Any]]:

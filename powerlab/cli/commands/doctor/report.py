@@ -82,7 +82,7 @@ def _listed(page: Page, entries: list[Mapping[str, Any]], name: str, everything:
     page.show(states([entry for entry in entries if entry not in absent], name))
     if absent:
         names = ", ".join(entry[name] for entry in absent)
-        page.say(f"Not here: {names}; --all says why.")
+        page.say(f"Not available: {names}; --all says why.")
 
 
 def _sources(page: Page, found: Mapping[str, Any], everything: bool) -> None:
@@ -114,7 +114,7 @@ def _rail(rail: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _total(page: Page, found: Mapping[str, Any]) -> None:
-    page.heading("Power of the whole")
+    page.heading("Board power")
     total = found["total"]
     if total is None:
         page.say("None: nothing here can be read, so runs will carry no watts (and never 0 W).")
@@ -145,7 +145,7 @@ def _knobs(page: Page, found: Mapping[str, Any], everything: bool) -> None:
     names = [mode["name"] + (" (needs a reboot)" if mode["requires_reboot"] else "") for mode in found["modes"]]
     lines = {
         "power modes": some(names, len(names) if everything else _MANY_MODES, ", ", _MORE_MODES),
-        "left behind": _journal(found["journal"]),
+        "to restore": _journal(found["journal"]),
     }
     page.show(Text(), pairs(lines))
 
@@ -154,17 +154,17 @@ def _journal(journal: Mapping[str, Any]) -> str:
     if journal["problem"]:
         return str(journal["problem"])
     told = []
-    if entry := journal["not_put_back"]:
-        told.append(f"process {entry['pid']} set {entry['mode']} and has not put the old settings back yet")
-    if entry := journal["set_to_stay"]:
-        told.append(f"{entry['mode']} was set to stay")
+    if entry := journal["unrestored"]:
+        told.append(f"process {entry['pid']} set {entry['mode']} and has not restored the previous settings yet")
+    if entry := journal["persistent"]:
+        told.append(f"{entry['mode']} is set until it is restored")
     if journal["away"]:
         told.append(str(journal["away"]).rstrip("."))
-    return "; ".join(told) or "nothing: no mode waits to be put back"
+    return "; ".join(told) or "nothing"
 
 
 def _watches(page: Page, watches: list[Mapping[str, Any]], everything: bool) -> None:
-    page.heading("How throttling would show")
+    page.heading("Throttling detection")
     _listed(page, watches, "watch", everything)
 
 
@@ -178,7 +178,7 @@ def _remedies(page: Page, found: Mapping[str, Any]) -> None:
     for problem in found["mode_problems"]:
         told.setdefault(problem.rstrip("."), []).append("power modes")
     journal = found["journal"]
-    if journal["not_put_back"] or journal["set_to_stay"]:
+    if journal["unrestored"] or journal["persistent"]:
         told["`powerlab modes restore` puts the old settings back"] = ["modes"]
     if not told:
         return

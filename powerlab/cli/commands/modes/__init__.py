@@ -118,7 +118,7 @@ def _restore(args: argparse.Namespace, controller: ModeController, return_note: 
     """Undo what can be undone now, say what that was, and only then what takes a reboot."""
     from powerlab.domain.errors import PowerlabError
 
-    pending = bool(controller.not_put_back() or (not args.if_killed and controller.set_to_stay()))
+    pending = bool(controller.unrestored() or (not args.if_killed and controller.persistent()))
     written = controller.recover() if args.if_killed else controller.restore()
     refusal = None
     if not args.if_killed and return_note.pending():

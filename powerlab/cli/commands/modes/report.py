@@ -23,7 +23,7 @@ from powerlab.sysroot import Sysroot
 def listing_json(controller: ModeController, return_note: ReturnNote) -> str:
     """Return every mode, every knob with its forms, and what is not put back, for machines."""
     knobs = {knob.name: knob for knob in KNOBS}
-    not_put_back, set_to_stay = controller.not_put_back(), controller.set_to_stay()
+    unrestored, persistent = controller.unrestored(), controller.persistent()
     document = {
         "modes": [asdict(mode) for mode in controller.modes()],
         "knobs": [
@@ -35,8 +35,8 @@ def listing_json(controller: ModeController, return_note: ReturnNote) -> str:
             for probe in controller.probes()
         ],
         "own_problems": controller.own_problems(),
-        "not_put_back": asdict(not_put_back) if not_put_back else None,
-        "set_to_stay": asdict(set_to_stay) if set_to_stay else None,
+        "unrestored": asdict(unrestored) if unrestored else None,
+        "persistent": asdict(persistent) if persistent else None,
         "rebooted": asdict(rebooted) if (rebooted := return_note.pending()) else None,
     }
     return json.dumps(document, indent=2)
@@ -125,14 +125,14 @@ def _print_absent(page: Page, probes: Sequence[KnobProbe]) -> None:
 
 
 def _print_changes(page: Page, controller: ModeController) -> None:
-    not_put_back, set_to_stay = controller.not_put_back(), controller.set_to_stay()
-    if not_put_back:
+    unrestored, persistent = controller.unrestored(), controller.persistent()
+    if unrestored:
         page.show(
-            Text(f"process {not_put_back.pid} set {not_put_back.mode} and has not put the old settings back yet.")
+            Text(f"process {unrestored.pid} set {unrestored.mode} and has not restored the previous settings yet.")
         )
-    if set_to_stay:
-        page.show(Text(f"{set_to_stay.mode} was set to stay."))
-    if not_put_back or set_to_stay:
+    if persistent:
+        page.show(Text(f"{persistent.mode} is set until it is restored."))
+    if unrestored or persistent:
         page.show(Text("`powerlab modes restore` goes back."))
 
 

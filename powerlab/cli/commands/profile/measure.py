@@ -89,9 +89,9 @@ class Made:
 
     @property
     def words(self) -> str:
-        """What was made and where it is kept, in a sentence."""
-        kept = f", kept in {' and in '.join(self.places)}" if self.places else ""
-        return f"{'interrupted; ' * self.interrupted}{len(self.runs)} of {self.run_count} runs made{kept}."
+        """What was measured and where it is saved, in a sentence."""
+        kept = f", saved in {' and in '.join(self.places)}" if self.places else ""
+        return f"{'interrupted; ' * self.interrupted}{len(self.runs)} of {self.run_count} runs finished{kept}."
 
     @property
     def exit_status(self) -> int:
