@@ -38,7 +38,7 @@ class MisplacedError(ConflictError):
 
 
 class RetiredError(PowerlabError):
-    """It was there, and is kept no longer (410)."""
+    """It was there, and is no longer kept (410)."""
 
 
 class UnavailableError(PowerlabError):

@@ -104,10 +104,10 @@ def test_a_clock_that_is_wrong(checked: Checked, monkeypatch: pytest.MonkeyPatch
 
 
 def test_no_room_and_no_place(checked: Checked, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "make room" in failed(replace(checked, limits=Limits(reserve_bytes=1 << 60)))["disk"]
+    assert "free some space" in failed(replace(checked, limits=Limits(reserve_bytes=1 << 60)))["disk"]
     found = failed(replace(checked, state=Path("/proc/none")))
     assert "give another --state" in found["state"]
-    assert "cannot be asked" in found["disk"]
+    assert "cannot be queried" in found["disk"]
     assert room.free_bytes(checked.state) > 0
 
 

@@ -22,18 +22,18 @@ from server_examples import PLAN, Clock, make_run, make_trace
 OTHER = replace(PLAN, models=("alexnet",), threads=(1,), batch_sizes=(1,), modes=("current",), precisions=("int8",))
 
 
-def get(client: TestClient, path: str, **request: Any) -> Any:
-    reply = client.get(f"/api/v1{path}", params=request)
+def get(client: TestClient, path: str, **query: Any) -> Any:
+    reply = client.get(f"/api/v1{path}", params=query)
     assert reply.status_code == 200, reply.text
     return reply.json()
 
 
-def everything(client: TestClient, path: str, **request: Any) -> list[Any]:
+def everything(client: TestClient, path: str, **query: Any) -> list[Any]:
     """Turn pages of two until the end."""
     found: list[Any] = []
     cursor: dict[str, str] = {}
     while True:
-        page = get(client, path, limit=2, **request, **cursor)
+        page = get(client, path, limit=2, **query, **cursor)
         assert len(page["items"]) <= 2
         found += page["items"]
         if page["next_cursor"] is None:
@@ -52,8 +52,8 @@ def stored(client: TestClient, store: Store, clock: Clock, agent: Any, stranger:
     made = []
     for one, plan in ((agent, PLAN), (stranger, OTHER), (agent, OTHER)):
         clock.forward(60)
-        request = {"device_id": one.device_id, "plan": to_document(plan)}
-        made.append(client.post("/api/v1/sweeps", json=request).json()["id"])
+        query = {"device_id": one.device_id, "plan": to_document(plan)}
+        made.append(client.post("/api/v1/sweeps", json=query).json()["id"])
     runs = [make_run(made[0], point, 0, speed=10.0 + n) for n, point in enumerate(PLAN.points()[:4])]
     runs += [estimated(make_run(made[1], OTHER.points()[0], repeat, speed=99.0)) for repeat in (0, 1)]
     for holder, own in ((agent, runs[:4]), (stranger, runs[4:])):
@@ -87,17 +87,17 @@ RUN_FILTERS: list[tuple[dict[str, Any], list[int]]] = [
 
 
 def test_runs_and_their_figures(client: TestClient, stored: Any) -> None:
-    for request, wanted in RUN_FILTERS:
+    for query, wanted in RUN_FILTERS:
         runs = [stored["runs"][number] for number in wanted]
-        assert [one["id"] for one in everything(client, "/runs", **request)] == [run.id for run in runs], request
-        figures = everything(client, "/metrics", name="throughput_img_per_s", **request)
+        assert [one["id"] for one in everything(client, "/runs", **query)] == [run.id for run in runs], query
+        figures = everything(client, "/metrics", name="throughput_img_per_s", **query)
         values = [(run.id, run.metric("throughput_img_per_s").value) for run in runs]
-        assert [(one["run_id"], one["metric"]["value"]) for one in figures] == values, request
+        assert [(one["run_id"], one["metric"]["value"]) for one in figures] == values, query
 
 
 def test_runs_of_a_sweep_a_device_and_a_time(client: TestClient, stored: Any) -> None:
-    def ids(**request: Any) -> list[str]:
-        return [one["id"] for one in everything(client, "/runs", **request)]
+    def ids(**query: Any) -> list[str]:
+        return [one["id"] for one in everything(client, "/runs", **query)]
 
     all_ids = [run.id for run in stored["runs"]]
     assert ids(sweep_id=stored["sweeps"][1]) == all_ids[4:]
@@ -116,8 +116,8 @@ def test_figures_within_bounds_carry_what_they_were_measured_on(client: TestClie
 
 
 def test_devices(client: TestClient, stored: Any, clock: Clock) -> None:
-    def names(**request: Any) -> list[str]:
-        return [one["device"]["name"] for one in everything(client, "/devices", **request)]
+    def names(**query: Any) -> list[str]:
+        return [one["device"]["name"] for one in everything(client, "/devices", **query)]
 
     assert names() == ["board-1", "board-2"]
     assert names(name="ARD-2") == ["board-2"]
@@ -135,8 +135,8 @@ def test_devices(client: TestClient, stored: Any, clock: Clock) -> None:
 def test_sweeps(client: TestClient, stored: Any) -> None:
     first, second, third = stored["sweeps"]
 
-    def ids(**request: Any) -> list[str]:
-        return [one["id"] for one in everything(client, "/sweeps", **request)]
+    def ids(**query: Any) -> list[str]:
+        return [one["id"] for one in everything(client, "/sweeps", **query)]
 
     assert ids() == [third, second, first]
     assert ids(device_id=stored["agent"].device_id) == [third, first]
@@ -166,7 +166,7 @@ def test_workloads_and_points(client: TestClient, stored: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "request"),
+    ("path", "query"),
     [
         ("/metrics", {}),
         ("/metrics", {"name": "watts"}),
@@ -178,8 +178,8 @@ def test_workloads_and_points(client: TestClient, stored: Any) -> None:
         ("/workloads", {"cursor": "IngiCg=="}),
     ],
 )
-def test_wishes_that_make_no_sense(client: TestClient, path: str, request: dict[str, Any]) -> None:
-    assert client.get(f"/api/v1{path}", params=request).status_code == 422
+def test_wishes_that_make_no_sense(client: TestClient, path: str, query: dict[str, Any]) -> None:
+    assert client.get(f"/api/v1{path}", params=query).status_code == 422
 
 
 def test_windows_of_a_trace_keep_their_ends(client: TestClient, agent: Any, sweep_id: str) -> None:

@@ -118,7 +118,7 @@ def test_other_bytes_under_the_same_id(agent: Any, sweep_id: str, lease: Lease) 
     run = runs_of(sweep_id)[0]
     agent.send("PUT", f"/runs/{run.id}", RunUpload(fencing_token=lease.fencing_token, run=run))
     other = RunUpload(fencing_token=lease.fencing_token, run=replace(run, inference_count=7))
-    check(agent.send("PUT", f"/runs/{run.id}", other), 409, "other content", "conflict")
+    check(agent.send("PUT", f"/runs/{run.id}", other), 409, "different content", "conflict")
     check(agent.send("PUT", "/runs/elsewhere", other), 422, "elsewhere")
 
 

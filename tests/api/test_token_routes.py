@@ -27,22 +27,22 @@ def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         yield made
 
 
-def create(world: World, **request: Any) -> NewToken:
-    reply = world.ask("admin", "POST", "/tokens", json=request)
+def create(world: World, **body: Any) -> NewToken:
+    reply = world.ask("admin", "POST", "/tokens", json=body)
     assert reply.status_code == 201, reply.text
     return msgspec.json.decode(reply.content, type=NewToken)
 
 
-def tokens(world: World, **request: Any) -> TokenPage:
-    return msgspec.json.decode(world.ask("admin", "GET", "/tokens", params=request).content, type=TokenPage)
+def tokens(world: World, **body: Any) -> TokenPage:
+    return msgspec.json.decode(world.ask("admin", "GET", "/tokens", params=body).content, type=TokenPage)
 
 
 def token_named(world: World, name: str) -> TokenRecord:
     return next(one for one in tokens(world).items if one.name == name)
 
 
-def events(world: World, **request: Any) -> list[AuditEvent]:
-    reply = world.ask("admin", "GET", "/audit-events", params=request)
+def events(world: World, **body: Any) -> list[AuditEvent]:
+    reply = world.ask("admin", "GET", "/audit-events", params=body)
     assert reply.status_code == 200, reply.text
     return list(msgspec.json.decode(reply.content, type=AuditEventPage).items)
 
@@ -89,7 +89,7 @@ def test_a_list_tells_no_secret_and_comes_in_pages(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("request", "status_code", "words"),
+    ("body", "status_code", "words"),
     [
         ({"name": "viewer"}, 409, "already"),
         ({"name": "device 7"}, 422, "cannot be the name"),
@@ -103,8 +103,8 @@ def test_a_list_tells_no_secret_and_comes_in_pages(world: World) -> None:
         ({}, 422, "name"),
     ],
 )
-def test_what_is_no_token(unchanged: World, request: dict[str, Any], status_code: int, words: str) -> None:
-    reply = unchanged.ask("admin", "POST", "/tokens", json=request)
+def test_what_is_no_token(unchanged: World, body: dict[str, Any], status_code: int, words: str) -> None:
+    reply = unchanged.ask("admin", "POST", "/tokens", json=body)
     assert reply.status_code == status_code
     assert words in reply.json()["detail"]
 
@@ -169,24 +169,24 @@ def test_events_of_a_time_and_in_pages(world: World) -> None:
     assert [one.subject for one in events(world, subject="token-3", since=later)] == ["token-3"]
     assert events(world, subject="token-3", before=later) == []
     seen: list[AuditEvent] = []
-    request: dict[str, Any] = {"limit": 2}
+    body: dict[str, Any] = {"limit": 2}
     while True:
-        reply = world.ask("admin", "GET", "/audit-events", params=request)
+        reply = world.ask("admin", "GET", "/audit-events", params=body)
         page = msgspec.json.decode(reply.content, type=AuditEventPage)
         seen.extend(page.items)
         if page.next_cursor is None:
             break
-        request["cursor"] = page.next_cursor
+        body["cursor"] = page.next_cursor
     assert seen == events(world, limit=500)
     assert [one.id for one in seen] == sorted((one.id for one in seen), reverse=True)
 
 
 @pytest.mark.parametrize(
-    "request",
+    "body",
     [{"since": "yesterday"}, {"since": "2026-01-02T03:04:05"}, {"limit": 0}, {"cursor": "WyIyMDI2Il0="}],
 )
-def test_what_is_no_question(unchanged: World, request: dict[str, Any]) -> None:
-    assert unchanged.ask("admin", "GET", "/audit-events", params=request).status_code == 422
+def test_what_is_no_question(unchanged: World, body: dict[str, Any]) -> None:
+    assert unchanged.ask("admin", "GET", "/audit-events", params=body).status_code == 422
 
 
 def test_a_cursor_of_another_list_is_refused(unchanged: World) -> None:

@@ -21,9 +21,9 @@ from powerlab.store.writes.sweeps import create_sweep
 from server_examples import PLAN, Clock, capabilities, device
 
 
-def make_code(store: Store, **request: object) -> str:
+def make_code(store: Store, **body: object) -> str:
     with store.write() as session:
-        return devices.make_enrolment_code(session, EnrolmentCodeRequest(**request), store.clock()).code
+        return devices.make_enrolment_code(session, EnrolmentCodeRequest(**body), store.clock()).code
 
 
 def enrol(store: Store, code: str, name: str = "board-1", **change: object) -> EnrolReply:
@@ -94,10 +94,10 @@ def test_enrolling_again_keeps_the_device_and_revokes_the_old_token(store: Store
         who(store, first.token)
 
 
-@pytest.mark.parametrize("request", [{"valid_s": 0}, {"valid_s": 10**9}])
-def test_codes_last_a_sensible_time(store: Store, request: dict[str, int]) -> None:
+@pytest.mark.parametrize("body", [{"valid_s": 0}, {"valid_s": 10**9}])
+def test_codes_last_a_sensible_time(store: Store, body: dict[str, int]) -> None:
     with pytest.raises(PowerlabError, match="valid for"):
-        make_code(store, **request)
+        make_code(store, **body)
 
 
 def test_a_code_for_nobody_is_refused(store: Store) -> None:

@@ -13,7 +13,7 @@ from job_machine import JobMachine
 from powerlab.store import Store
 from server_examples import Clock
 
-LIVES = int(os.environ.get("POWERLAB_JOB_LIVES", "15"))
+LIVES = int(os.environ.get("POWERLAB_JOB_LIVES", "9"))
 """Random lives of one device on SQLite; a third as many of three devices, and on PostgreSQL, which takes longer."""
 
 

@@ -31,15 +31,15 @@ def put(store: Store, device_id: str, word: str) -> None:
         labels.set_label(session, device_id, parse_label(word), "ada", store.clock())
 
 
-def chosen(store: Store, **request: Any) -> list[str]:
+def chosen(store: Store, **body: Any) -> list[str]:
     with store.session() as session:
-        found = queries.list_devices(session, DeviceFilter(selectors=expanded(session, Selector(**request))))
+        found = queries.list_devices(session, DeviceFilter(selectors=expanded(session, Selector(**body))))
         return [one.id for one in found]
 
 
-def name_group(store: Store, name: str, **request: Any) -> None:
+def name_group(store: Store, name: str, **body: Any) -> None:
     with store.write() as session:
-        labels.put_group(session, Group(name=name, selector=Selector(**request)), "ada", store.clock())
+        labels.put_group(session, Group(name=name, selector=Selector(**body)), "ada", store.clock())
 
 
 def test_a_device_has_one_value_for_a_key(store: Store, device_id: str) -> None:
@@ -94,7 +94,7 @@ def test_a_group_is_what_its_selector_chooses_now(store: Store, device_id: str, 
 
 
 @pytest.mark.parametrize(
-    ("name", "request", "words"),
+    ("name", "body", "words"),
     [
         ("a b", {"board": "generic"}, "'a b' is not a valid group name"),
         ("all", {}, "chooses every device"),
@@ -103,9 +103,9 @@ def test_a_group_is_what_its_selector_chooses_now(store: Store, device_id: str, 
         ("long", {"board": "x" * 101}, "up to 100 letters"),
     ],
 )
-def test_a_group_that_is_none_is_refused(store: Store, name: str, request: dict[str, Any], words: str) -> None:
+def test_a_group_that_is_none_is_refused(store: Store, name: str, body: dict[str, Any], words: str) -> None:
     with pytest.raises(PowerlabError, match=words):
-        name_group(store, name, **request)
+        name_group(store, name, **body)
 
 
 @pytest.mark.parametrize(

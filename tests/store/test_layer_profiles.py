@@ -42,7 +42,7 @@ def test_the_same_profile_twice_is_one(store, device_id):
 
 def test_another_profile_under_the_same_name_is_a_conflict(store, device_id):
     keep(store, device_id, a_profile())
-    with pytest.raises(ConflictError, match="stored with other content"):
+    with pytest.raises(ConflictError, match="stored with different content"):
         keep(store, device_id, replace(a_profile(), threads=3))
 
 

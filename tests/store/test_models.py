@@ -112,7 +112,7 @@ def test_any_range_is_read(store: Store) -> None:
         parts = list(read_bytes(store, key, start, stop))
         assert b"".join(parts) == LONG[start:stop]
         assert all(len(part) <= PIECE_BYTES for part in parts)
-    with pytest.raises(NotFoundError, match="is not there any more"):
+    with pytest.raises(NotFoundError, match="is no longer there"):
         list(read_bytes(store, key, 0, len(LONG) + 1))
 
 

@@ -68,7 +68,7 @@ def test_old_traces_go_by_whole_months_and_are_said_to_be_gone(store: Store, old
         assert len(queries.recorded(session, second.id)) == 1
         assert why_no_traces(session, second.id) == ""
         for ask in (audit_run, lambda session, run_id: chosen_run(session, None, run_id)):
-            with pytest.raises(RetiredError, match=r"before 01 February 2026 are kept no longer \(removed on 05 April"):
+            with pytest.raises(RetiredError, match=r"before 01 February 2026 are no longer kept \(removed on 05 April"):
                 ask(session, first.id)
         told = list_events(session, AuditFilter(action="retire traces"))
         assert {one.run_id for one in stream_chunks(session, first.sweep_id, None)} == {second.id}
@@ -193,7 +193,7 @@ def test_events_go_up_to_a_number_and_readers_hear_of_it(store: Store, old: tupl
         assert last_retired_event(session) == gone[-1].id
         assert events_after(session, 0, EventFilter(), 100)[0] == [kept]
         check_events_kept(session, gone[-1].id)
-        with pytest.raises(RetiredError, match=f"up to number {gone[-1].id} are kept no longer"):
+        with pytest.raises(RetiredError, match=f"up to number {gone[-1].id} are no longer kept"):
             check_events_kept(session, gone[-2].id)
     assert retire(store, Kind.EVENTS, 2).row_count == 0
     with store.session() as session:

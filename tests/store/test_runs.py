@@ -62,7 +62,7 @@ def test_uploading_again_changes_nothing(store: Store, device_id: str, sweep_id:
 def test_other_content_under_the_same_id_is_refused(store: Store, device_id: str, sweep_id: str) -> None:
     held, run = take(store, device_id), runs_of(sweep_id)[0]
     upload(store, device_id, held, run)
-    with pytest.raises(ConflictError, match="other content"):
+    with pytest.raises(ConflictError, match="different content"):
         upload(store, device_id, held, replace(run, inference_count=1))
     with store.session() as session:
         assert queries.run(session, run.id) == run

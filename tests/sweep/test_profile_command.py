@@ -214,6 +214,7 @@ def _kept(state: Path) -> list[str]:
     return files[0].read_text().splitlines()[1:] if files else []
 
 
+@pytest.mark.campaign
 def test_a_simulated_xavier_from_the_command_to_the_database(tmp_path, capsys):
     """The whole main job on a simulated board: real engine, rails, modes, intervals, provenance, storage."""
     database = tmp_path / "bench.db"

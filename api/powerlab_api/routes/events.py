@@ -42,7 +42,7 @@ def follow_events(
     """Stream events as they happen, none of them twice and none left out; a comment now and then where nothing does.
 
     A stream lasts for some minutes. Its reader asks again, as browsers do by themselves, sends the last id it saw as
-    ``Last-Event-ID`` and is told what it missed; where that is kept no longer, the answer is 410. Without that, and
+    ``Last-Event-ID`` and is told what it missed; where that is no longer kept, the answer is 410. Without that, and
     without ``after``, the stream begins with what happens next.
     """
     streams: Streams = request.app.state.event_streams

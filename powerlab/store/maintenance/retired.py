@@ -18,7 +18,7 @@ def traces_kept_since(session: Session) -> datetime | None:
 
 
 def why_no_traces(session: Session, run_id: str) -> str:
-    """Say that a run's traces are kept no longer; empty where they are, or where nobody knows the run."""
+    """Say that a run's traces are no longer kept; empty where they are, or where nobody knows the run."""
     wanted = (
         select(RetirementRow.before, RetirementRow.retired_at)
         .join(RunRow, RunRow.received_at < RetirementRow.before)
@@ -28,28 +28,28 @@ def why_no_traces(session: Session, run_id: str) -> str:
     if row is None:
         return ""
     return (
-        f"traces of runs that arrived before {row.before:%d %B %Y} are kept no longer (removed on "
+        f"traces of runs that arrived before {row.before:%d %B %Y} are no longer kept (removed on "
         f"{row.retired_at:%d %B %Y}); the run's figures stay."
     )
 
 
 def check_traces_kept(session: Session, run_id: str) -> None:
-    """Raise RetiredError where a run's traces are kept no longer."""
+    """Raise RetiredError where a run's traces are no longer kept."""
     reason = why_no_traces(session, run_id)
     if reason:
         raise RetiredError(reason)
 
 
 def last_retired_event(session: Session) -> int:
-    """Return the number of the last event that is kept no longer; 0 where all are."""
+    """Return the number of the last event that is no longer kept; 0 where all are."""
     return session.scalar(select(RetirementRow.last_id).where(RetirementRow.kind == Kind.EVENTS.value)) or 0
 
 
 def check_events_kept(session: Session, after: int) -> None:
-    """Raise RetiredError where events behind a number are kept no longer."""
+    """Raise RetiredError where events behind a number are no longer kept."""
     last = last_retired_event(session)
     if after < last:
         raise RetiredError(
-            f"events up to number {last} are no longer kept, and you have seen those up to {after}; begin anew with "
-            "after=0, and look at the lists for what happened before."
+            f"events up to number {last} are no longer kept, and you have seen those up to {after}; start again with "
+            "after=0, and read the lists for what happened before."
         )

@@ -59,5 +59,5 @@ def _check_clock(store: Store, kind: Kind, months: int) -> None:
     if row is not None and min(month_of(now, -months) - row.before, now - row.retired_at) > LONGEST_GAP:
         raise PowerlabError(
             f"the clock says {now:%d %B %Y}, and the last month of {kind} was retired on {row.retired_at:%d %B %Y}; "
-            f"set it, or if it is right, confirm once with `powerlab database retire --keep-{kind} {months}`."
+            f"set it right, or if it is right, confirm once with `powerlab database retire --keep-{kind} {months}`."
         )

@@ -28,7 +28,7 @@ def audit_run(session: Session, run_id: str) -> Audit:
 
     Raises:
         NotFoundError: there is no such run.
-        RetiredError: its traces are kept no longer.
+        RetiredError: its traces are no longer kept.
         PowerlabError: several runs begin so, or the record is not enough to audit the run, with what is missing.
     """
     found = queries.run_id_from(session, run_id)

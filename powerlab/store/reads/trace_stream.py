@@ -20,7 +20,7 @@ def chosen_run(session: Session, sweep_id: str | None, run_id: str | None) -> st
 
     Raises:
         NotFoundError: there is no such sweep or run.
-        RetiredError: the traces of that run are kept no longer.
+        RetiredError: the traces of that run are no longer kept.
         PowerlabError: neither is named, or several runs begin so.
     """
     if sweep_id is None and run_id is None:
@@ -37,7 +37,7 @@ def chosen_run(session: Session, sweep_id: str | None, run_id: str | None) -> st
 def stream_chunks(session: Session, sweep_id: str | None, run_id: str | None) -> Iterator[Recorded]:
     """Yield chunks, a few in memory at a time: runs in the order in which they arrived, rails by name, then by time.
 
-    Runs whose traces are kept no longer are left out, also where not all of them are gone yet.
+    Runs whose traces are no longer kept are left out, also where not all of them are gone yet.
     """
     wanted = select(RunRow.id, RunRow.sweep_id).order_by(RunRow.received_at, RunRow.id)
     since = traces_kept_since(session)

@@ -61,7 +61,7 @@ def store_chunk(session: Session, device_id: str, run_id: str, upload: ChunkUplo
 
 
 def store_chunks(session: Session, device_id: str, run_id: str, upload: ChunksUpload) -> bool:
-    """Store chunks of a run's traces; False where the same bytes of all of them are there, or are kept no longer.
+    """Store chunks of a run's traces; False where the same bytes of all of them are there, or are no longer kept.
 
     Raises:
         NotFoundError: the run was not uploaded yet.

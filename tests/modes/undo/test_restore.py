@@ -108,7 +108,7 @@ def test_what_cannot_be_read_after_a_boot_is_not_forgotten(
         leave_as_if_killed(board, state_dir, "MODE_15W")
     put(BOOT_ID, "second")
     board.path(NVPMODEL).rename(board.path(NVPMODEL + ".away"))
-    with pytest.raises(PowerlabError, match=r"cannot be read.*stays on record.*modes restore.*remove .*\.json"):
+    with pytest.raises(PowerlabError, match=r"cannot be read.*stay on record.*modes restore.*remove .*\.json"):
         ModeController(board, state_dir).restore()
     board.path(NVPMODEL + ".away").rename(board.path(NVPMODEL))
     ModeController(board, state_dir).restore()
@@ -183,7 +183,7 @@ def test_a_newer_versions_journal_is_neither_damage_nor_undone(
     journal.path.write_text(json.dumps({**outer, "version": 2}))
     left = content_of(board)
     for _ in range(2):
-        with pytest.raises(PowerlabError, match="newer powerlab's; run `powerlab modes restore` with that one"):
+        with pytest.raises(PowerlabError, match="by a newer powerlab; run `powerlab modes restore` with that version"):
             ModeController(board, state_dir).recover()
     assert content_of(board) == left
 

@@ -21,7 +21,7 @@ there is no token to log in with, or the server extra is missing
 environment:
   POWERLAB_DATABASE         database (overridden by --database)
   POWERLAB_TRACES           trace store (overridden by --traces)
-  POWERLAB_TRACES_QUERY     what reads trace files: duckdb (the default) or clickhouse://USER:PASSWORD@HOST
+  POWERLAB_TRACES_QUERY     reads trace files: duckdb (default) or clickhouse://USER:PASSWORD@HOST
   POWERLAB_OPERATOR_TOKEN   an admin's token, in addition to those in the database
 
 examples:
