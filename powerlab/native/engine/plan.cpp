@@ -163,6 +163,7 @@ void Plan::add(const std::string& family, const std::string& label, Step step, P
   }
   step.operands = tensors.get();
   step.operand_count = static_cast<std::int32_t>(operands.size());
+  phases_.clear();
   steps_.push_back({step, &kernel, x, y, out, label, std::move(kept), std::move(tensors), std::move(places)});
 }
 
@@ -186,33 +187,56 @@ void Plan::bind(std::span<const float* const> inputs, std::span<float* const> ou
   }
 }
 
-void Plan::run_step(std::size_t index, std::int64_t image, int thread) {
-  PlannedStep& planned = steps_[index];
-  Step step = planned.step;
-  step.fault = &planned.fault;
-  step.x.data += image * planned.x.shift;
-  step.y.data += image * planned.y.shift;
-  step.out.data += image * planned.out.shift;
-  zero_halo(step.out, thread, pool_.threads());
-  for (step.round = 0; step.round < step.rounds; ++step.round) {
-    if (step.round > 0) pool_.barrier();
-    planned.kernel->run(step, thread, pool_.threads());
-  }
-}
-
-void Plan::run_range(std::size_t first, std::size_t last, int thread) {
-  const auto one = [&](std::size_t i, std::int64_t image) {
-    run_step(i, image, thread);
-    pool_.barrier();
-    if (!timed_ || thread != 0) return;
-    const std::int64_t now = now_ns();
-    durations_ns_[i] += now - std::exchange(before_ns_, now);
+std::vector<Plan::Phase> Plan::phases_of(std::size_t first, std::size_t last) const {
+  std::vector<Phase> phases;
+  const auto add = [&](std::size_t step, std::int64_t image) {
+    for (std::int32_t round = 0; round < std::max(steps_[step].step.rounds, 1); ++round) {
+      phases.push_back({static_cast<std::int32_t>(step), round, image});
+    }
   };
   const std::size_t looped = std::min(last, looped_);
   for (std::int64_t image = 0; image < images_ && first < looped; ++image) {
-    for (std::size_t i = first; i < looped; ++i) one(i, image);
+    for (std::size_t i = first; i < looped; ++i) add(i, image);
   }
-  for (std::size_t i = std::max(first, looped); i < last; ++i) one(i, 0);
+  for (std::size_t i = std::max(first, looped); i < last; ++i) add(i, 0);
+  return phases;
+}
+
+void Plan::run_phases(const std::vector<Phase>& phases, std::int64_t times, bool timed) {
+  struct Run {
+    Plan* plan;
+    const std::vector<Phase>& phases;
+    const Phase& at(std::int64_t number) const { return phases[static_cast<std::size_t>(number) % phases.size()]; }
+  } run{this, phases};
+  const auto share = [](void* context, std::int64_t phase, int number) {
+    const Run& all = *static_cast<Run*>(context);
+    all.plan->run_share(all.at(phase), number);
+  };
+  const auto finished = [](void* context, std::int64_t phase) {
+    const Run& all = *static_cast<Run*>(context);
+    all.plan->finish(all.at(phase));
+  };
+  before_ns_ = now_ns();
+  if (phases.empty()) return;
+  pool_.run(share, &run, static_cast<std::int64_t>(phases.size()) * times,
+            timed ? static_cast<ThreadPool::Finished>(finished) : nullptr);
+}
+
+void Plan::run_share(const Phase& phase, int share) {
+  PlannedStep& planned = steps_[static_cast<std::size_t>(phase.step)];
+  Step step = planned.step;
+  step.fault = &planned.fault;
+  step.x.data += phase.image * planned.x.shift;
+  step.y.data += phase.image * planned.y.shift;
+  step.out.data += phase.image * planned.out.shift;
+  step.round = phase.round;
+  if (phase.round == 0) zero_halo(step.out, share, pool_.threads());
+  planned.kernel->run(step, share, pool_.threads());
+}
+
+void Plan::finish(const Phase& phase) {
+  const std::int64_t now = now_ns();
+  durations_ns_[static_cast<std::size_t>(phase.step)] += now - std::exchange(before_ns_, now);
 }
 
 void Plan::check_faults() const {
@@ -228,9 +252,8 @@ void Plan::check_faults() const {
 void Plan::run(std::span<const float* const> inputs, std::span<float* const> outputs) {
   const std::lock_guard lock(mutex_);
   bind(inputs, outputs);
-  pool_.run([](void* self,
-               int thread) { static_cast<Plan*>(self)->run_range(0, static_cast<Plan*>(self)->steps_.size(), thread); },
-            this);
+  if (phases_.empty()) phases_ = phases_of(0, steps_.size());
+  run_phases(phases_, 1, false);
   check_faults();
 }
 
@@ -238,18 +261,9 @@ std::vector<std::int64_t> Plan::run_timed(std::span<const float* const> inputs, 
   const std::lock_guard lock(mutex_);
   bind(inputs, outputs);
   durations_ns_.assign(steps_.size(), 0);
-  timed_ = true;
-  before_ns_ = now_ns();
-  pool_.run([](void* self,
-               int thread) { static_cast<Plan*>(self)->run_range(0, static_cast<Plan*>(self)->steps_.size(), thread); },
-            this);
-  timed_ = false;
+  run_phases(phases_of(0, steps_.size()), 1, true);
   check_faults();
   return durations_ns_;
-}
-
-void Plan::repeat_thread(int thread) {
-  for (std::int64_t time = 0; time < times_; ++time) run_range(first_, last_, thread);
 }
 
 std::int64_t Plan::repeat(std::span<const float* const> inputs, std::span<float* const> outputs, std::int64_t first,
@@ -259,11 +273,9 @@ std::int64_t Plan::repeat(std::span<const float* const> inputs, std::span<float*
   }
   const std::lock_guard lock(mutex_);
   bind(inputs, outputs);
-  first_ = static_cast<std::size_t>(first);
-  last_ = static_cast<std::size_t>(last);
-  times_ = times;
+  const std::vector<Phase> phases = phases_of(static_cast<std::size_t>(first), static_cast<std::size_t>(last));
   const std::int64_t before = now_ns();
-  pool_.run([](void* self, int thread) { static_cast<Plan*>(self)->repeat_thread(thread); }, this);
+  run_phases(phases, times, false);
   return now_ns() - before;
 }
 

@@ -107,9 +107,15 @@ class Plan {
   void check(const View& view, const Place& place, bool written) const;
   void check(const Strided& tensor, const Place& place) const;
   void bind(std::span<const float* const> inputs, std::span<float* const> outputs);
-  void repeat_thread(int thread);
-  void run_range(std::size_t first, std::size_t last, int thread);
-  void run_step(std::size_t index, std::int64_t image, int thread);
+  // One round of a step, for one image of those it is run for.
+  struct Phase {
+    std::int32_t step, round;
+    std::int64_t image;
+  };
+  std::vector<Phase> phases_of(std::size_t first, std::size_t last) const;
+  void run_phases(const std::vector<Phase>& phases, std::int64_t times, bool timed);
+  void run_share(const Phase& phase, int share);
+  void finish(const Phase& phase);
   void check_faults() const;
 
   const KernelTable& table_;
@@ -122,9 +128,7 @@ class Plan {
   std::int64_t images_ = 1;
   std::vector<std::int64_t> durations_ns_;  // of a timed run
   std::int64_t before_ns_ = 0;
-  bool timed_ = false;
-  std::size_t first_ = 0, last_ = 0;  // what `repeat` runs, and how often
-  std::int64_t times_ = 0;
+  std::vector<Phase> phases_;  // of all steps; empty before the first run
   ThreadPool pool_;
 };
 

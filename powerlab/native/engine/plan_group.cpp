@@ -22,16 +22,16 @@ void PlanGroup::each(std::span<const Slice> slices, const Call& call) {
     std::vector<std::exception_ptr>& thrown;
   } work{slices, call, thrown_};
   pool_.run(
-      [](void* context, int thread) {
+      [](void* context, std::int64_t, int slice) {
         const Work& all = *static_cast<Work*>(context);
-        const auto own = static_cast<std::size_t>(thread);
+        const auto own = static_cast<std::size_t>(slice);
         try {
           all.call(all.slices[own], own);
         } catch (...) {
           all.thrown[own] = std::current_exception();
         }
       },
-      &work);
+      &work, 1);
   const auto first = std::find_if(thrown_.begin(), thrown_.end(), [](const auto& one) { return one != nullptr; });
   if (first == thrown_.end()) return;
   const std::exception_ptr cause = *first;

@@ -1,10 +1,10 @@
 // The kernel contract: what every kernel of the engine is given, and what it must keep.
 //
-// A kernel is a function `void kernel(const Step& step, int thread, int threads)`. The plan calls it on all its threads
-// at the same time, once each with thread = 0 .. threads-1, and puts a barrier behind it. A kernel
+// A kernel is a function `void kernel(const Step& step, int thread, int threads)`. The plan calls it once for each
+// share, thread = 0 .. threads-1, at the same time, on whichever of its threads is free; the next step begins when all
+// are done. A kernel
 //   - computes the share of `step.out` that falls to `thread`, and writes nothing else but its part of `scratch`:
-//   shares never overlap, so there
-//     are no locks, and its result does not depend on `threads`;
+//   shares never overlap, so there are no locks, and its result does not depend on `threads`;
 //   - reads `step.x`, `step.y`, the weights and the bias only; `out` never overlaps them. A general kernel has
 //   `operands` instead: it writes the first (the first few, if its file says so) and reads the others;
 //   - allocates nothing, throws nothing, blocks on nothing: every size was checked when the plan was built;

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "tests/test.hpp"
-#include "thread_pool.hpp"
 
 namespace powerlab::engine::test {
 namespace {
@@ -178,30 +177,6 @@ void check_reorders(const KernelTable& table, Report& report) {
       move("copy", blocks, copied);
       move("reorder_to_planes", copied, back);
     }
-  }
-}
-
-void check_threads(const KernelTable& table, Report& report) {
-  struct Shared {
-    ThreadPool* pool;
-    std::atomic<int> before{0}, late{0};
-  };
-  for (const std::int64_t spin_ns : {0, 100000}) {
-    ThreadPool pool(3, spin_ns);
-    Shared shared;
-    shared.pool = &pool;
-    for (int run = 0; run < 200; ++run) {
-      shared.before = 0;
-      pool.run(
-          [](void* context, int) {
-            auto& s = *static_cast<Shared*>(context);
-            s.before.fetch_add(1);
-            s.pool->barrier();
-            if (s.before.load() != 3) s.late.fetch_add(1);  // someone passed the barrier too early
-          },
-          &shared);
-    }
-    report.check(std::string(table.tier) + " barrier", shared.late.load(), 0);
   }
 }
 

@@ -60,7 +60,6 @@ void check_normalisations(const KernelTable& table, Report& report);
 void check_products(const KernelTable& table, Report& report);
 void check_reorders(const KernelTable& table, Report& report);
 void check_rounds(const KernelTable& table, Report& report);
-void check_threads(const KernelTable& table, Report& report);
 void check_plan(const KernelTable& table, Report& report);
 void check_plan_bounds(const KernelTable& table, Report& report);
 void check_random_convolutions(const KernelTable& table, Report& report);
