@@ -42,6 +42,7 @@ from powerlab.engine.passes.legalize.sampling import lower_sampling
 from powerlab.engine.passes.legalize.views import lower_views
 from powerlab.engine.passes.simplify.dead_nodes import drop_dead
 from powerlab.engine.passes.simplify.nested_concats import nest_concats
+from powerlab.engine.passes.simplify.outside_taps import drop_outside_taps
 from powerlab.engine.passes.simplify.pool_before_conv import pool_first
 from powerlab.engine.passes.simplify.view_sinking import sink_views
 from powerlab.engine.passes.simplify.views import simplify_views
@@ -73,6 +74,7 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
     simplify_views,
     fuse_transposes,
     nest_concats,
+    drop_outside_taps,
     pool_first,
     fold_row_biases,
     fold_factors,

@@ -186,6 +186,11 @@ PICTURES = {
         "e,y",
         ["Clamp x -> r", "Concat x,r -> c", "Concat c,x -> d", "Concat d,c -> e", "Add d,d -> y"],
     ),
+    "drop_outside_taps": (
+        ["GlobalAveragePool x -> g", "Conv g,w -> y"],
+        "y",
+        ["GlobalAveragePool x -> g", "FusedConv g,w.inside,, -> y"],
+    ),
     "pool_first": (
         ["Conv x,q -> c", "Mul c,two -> d", "AveragePool d -> y"],
         "y",

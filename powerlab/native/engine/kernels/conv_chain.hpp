@@ -32,7 +32,7 @@ static void chain_convolve(const Step& s, const ConvUnit& unit) {
   const std::int64_t row_tiles = (s.out.w + kTilePixels - 1) / kTilePixels;
   for (int chunk = 0; chunk < s.x.blocks; chunk += s.chunk_blocks) {
     const int chunk_end = chunk + s.chunk_blocks < s.x.blocks ? chunk + s.chunk_blocks : s.x.blocks;
-    conv_pass(s, unit, chunk, chunk_end, {0, s.out.h * row_tiles});
+    conv_pass(s, unit, chunk, chunk_end, {0, s.out.h * row_tiles}, false);
   }
 }
 

@@ -18,6 +18,11 @@ namespace powerlab::engine::POWERLAB_TIER {
 constexpr int kTileBlocks = POWERLAB_TILE_BLOCKS;
 constexpr int kTilePixels = POWERLAB_TILE_PIXELS;
 
+// Which taps of a kernel are computed.
+struct ConvTaps {
+  int begin, end;
+};
+
 // One tile's work on one chunk of the reduction.
 struct ConvTile {
   const float* x;  // first pixel, first block of the chunk, first tap
@@ -30,7 +35,8 @@ struct ConvTile {
   std::int64_t x_plane, x_row, x_column, x_pixel;
   std::int64_t out_plane, out_pixel, residual_plane, residual_pixel;
   int blocks, lanes, last_lanes, kernel_h, kernel_w;
-  bool first, last;  // chunk of the reduction
+  ConvTaps rows, columns;  // those that meet the image at some pixel of the tile; all others add zeros
+  bool first, last;        // chunk of the reduction
   float slope, low, high;
 };
 
@@ -169,21 +175,24 @@ static __attribute__((noinline)) void conv_tile(const ConvTile& t) {
   const std::int64_t pixel = S ? S * kWidth : t.x_pixel, prefetch_step = t.prefetch_step;
   for (int block = 0; block < t.blocks; ++block) {
     const int lanes = block + 1 == t.blocks ? t.last_lanes : t.lanes;
-    for (int ky = 0; ky < t.kernel_h; ++ky) {
-      const float* x = t.x + block * t.x_plane + ky * t.x_row;
+    const float* block_weights = weights;
+    for (int ky = t.rows.begin; ky < t.rows.end; ++ky) {
+      weights = block_weights + (ky * t.kernel_w + t.columns.begin) * lanes * B * kWidth;
+      const float* x = t.x + block * t.x_plane + ky * t.x_row + t.columns.begin * t.x_column;
       if (kFourLanes && S && lanes == 4) {
-        for (int kx = t.kernel_w; kx > 0; --kx, x += t.x_column) {
+        for (int kx = t.columns.end - t.columns.begin; kx > 0; --kx, x += t.x_column) {
           conv_four_lanes<B, P>(acc, x, pixel, weights);
           weights += 4 * B * kWidth;
           __builtin_prefetch(prefetch, 0, 2);
           prefetch += 4 * prefetch_step;
         }
       } else {
-        for (int kx = 0; kx < t.kernel_w; ++kx, x += t.x_column) {
+        for (int kx = t.columns.begin; kx < t.columns.end; ++kx, x += t.x_column) {
           conv_lanes<B, P>(acc, x, pixel, lanes, weights, prefetch, prefetch_step);
         }
       }
     }
+    weights = block_weights + t.kernel_h * t.kernel_w * lanes * B * kWidth;
   }
   conv_store<B, P>(acc, t);
 }
@@ -253,6 +262,17 @@ static inline const ConvTileTable& conv_functions(std::int64_t taps, std::int64_
   return taps == 1 ? kConvPoints[apart] : kConvTiles[apart];
 }
 
+// The taps that meet one of `size` pixels or rows in some of `count` windows, `stride` apart, whose first tap is at
+// `first` in the image. At least one is left, so that no loop is empty.
+static inline ConvTaps taps_inside(int taps, std::int64_t dilation, std::int64_t first, std::int64_t stride,
+                                   std::int64_t count, std::int64_t size) {
+  ConvTaps inside = {0, taps};
+  const std::int64_t last = first + (count - 1) * stride;
+  while (inside.begin < taps - 1 && last + inside.begin * dilation < 0) ++inside.begin;
+  while (inside.end > inside.begin + 1 && first + (inside.end - 1) * dilation >= size) --inside.end;
+  return inside;
+}
+
 // The output blocks one pass works on, and where their weights and bias lie.
 struct ConvUnit {
   std::int64_t group, first_block, blocks;
@@ -269,8 +289,10 @@ static inline ConvUnit conv_unit(const Step& s, std::int64_t unit) {
   return {group, group * blocks + begin, end - begin};
 }
 
-// All tiles of `tiles` for one unit and one chunk of the reduction.
-static void conv_pass(const Step& s, const ConvUnit& unit, int chunk_begin, int chunk_end, Range tiles) {
+// All tiles of `tiles` for one unit and one chunk of the reduction. Where x is the whole image, taps that meet only its
+// halo are left out.
+static void conv_pass(const Step& s, const ConvUnit& unit, int chunk_begin, int chunk_end, Range tiles,
+                      bool whole_image) {
   const std::int64_t in_blocks = s.x.blocks / s.groups;
   const std::int64_t taps = static_cast<std::int64_t>(s.kernel_h) * s.kernel_w;
   const std::int64_t reduction = ((in_blocks - 1) * s.lanes + s.last_lanes) * taps;
@@ -296,6 +318,8 @@ static void conv_pass(const Step& s, const ConvUnit& unit, int chunk_begin, int 
   t.last_lanes = chunk_end == in_blocks ? s.last_lanes : s.lanes;
   t.kernel_h = s.kernel_h;
   t.kernel_w = s.kernel_w;
+  t.rows = {0, s.kernel_h};
+  t.columns = {0, s.kernel_w};
   t.first = chunk_begin == 0;
   t.last = chunk_end == in_blocks;
   t.slope = s.slope;
@@ -317,6 +341,10 @@ static void conv_pass(const Step& s, const ConvUnit& unit, int chunk_begin, int 
     t.residual =
         s.y.data ? s.y.data + n * s.y.image + unit.first_block * s.y.plane + y * s.y.row + begin * s.y.pixel : nullptr;
     t.prefetch = next_weights + (i - tiles.begin) * tile_bytes;
+    if (whole_image) {
+      t.rows = taps_inside(s.kernel_h, s.dilation_h, y * s.stride_h - s.pad_top, 1, 1, s.x.h);
+      t.columns = taps_inside(s.kernel_w, s.dilation_w, begin * s.stride_w - s.pad_left, s.stride_w, pixels, s.x.w);
+    }
     functions.at[(unit.blocks - 1) * kTilePixels + (pixels - 1)](t);
     if (++column == row_tiles) {
       column = 0;
@@ -342,7 +370,7 @@ static void conv_direct(const Step& s, int thread, int threads) {
       const ConvUnit unit = conv_unit(s, u);
       for (int chunk = 0; chunk < in_blocks; chunk += s.chunk_blocks) {
         const int chunk_end = chunk + s.chunk_blocks < in_blocks ? chunk + s.chunk_blocks : in_blocks;
-        conv_pass(s, unit, chunk, chunk_end, {begin, end});
+        conv_pass(s, unit, chunk, chunk_end, {begin, end}, true);
       }
     }
   }
