@@ -1,7 +1,7 @@
 # powerlab: "make demo" measures this machine, "make test" runs every test. Both make and reuse .venv by themselves.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all check fuzz bench bench-engine bench-sampler bench-service bench-database lock openapi docs \
+.PHONY: help demo test test-all check fuzz bench bench-engine bench-contention bench-sampler bench-service bench-database lock openapi docs \
   site wheels mutation format clean
 
 # A Python to build .venv with, where the first one found is not the right one: make demo PYTHON=/path/to/python3
@@ -54,6 +54,10 @@ bench: ## run every benchmark in bench/ but those of the database and the wheels
 bench-engine: ## the engine against every installed peer (15 minutes; QUICK=1: 2; wants a quiet machine)
 	@scripts/setup_venv dev
 	@$(BIN)/python bench/engine_vs_peers.py $(if $(QUICK),--quick) --json build/engine_vs_peers.json
+
+bench-contention: ## what one busy process beside an engine costs it, and its peers (10 minutes; wants a quiet machine)
+	@scripts/setup_venv dev
+	@$(BIN)/python bench/contention.py
 
 bench-sampler: ## what sampling costs, beside the ways of other tools (about 3 minutes; wants a quiet machine)
 	@scripts/setup_venv dev
