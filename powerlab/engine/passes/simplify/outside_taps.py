@@ -37,7 +37,7 @@ def _cut(view: NodeView, rewriter: Rewriter) -> Sequence[Node] | None:
     strides, dilations = (cast("tuple[int, int]", attributes[name]) for name in ("strides", "dilations"))
     images, kernel, made = view.shape(0)[2:], view.shape(1)[2:], rewriter.shape(node.outputs[0])[2:]
     rows, columns = (
-        _axis(kernel[i], images[i], made[i], strides[i], dilations[i], (pads[i], pads[i + 2])) for i in (0, 1)
+        _axis(kernel[i], images[i], made[i], (strides[i], dilations[i]), (pads[i], pads[i + 2])) for i in (0, 1)
     )
     if rows.taps == slice(0, kernel[0]) and columns.taps == slice(0, kernel[1]):
         return None
@@ -52,8 +52,9 @@ def _cut(view: NodeView, rewriter: Rewriter) -> Sequence[Node] | None:
     return [replace(node, inputs=(node.inputs[0], weights, *node.inputs[2:]), attributes=changed)]
 
 
-def _axis(taps: int, size: int, made: int, stride: int, dilation: int, pads: tuple[int, int]) -> _Axis:
+def _axis(taps: int, size: int, made: int, steps: tuple[int, int], pads: tuple[int, int]) -> _Axis:
     """Return what is left of one axis: a tap goes where none of its ``made`` positions lies inside ``size`` pixels."""
+    stride, dilation = steps
 
     def is_inside(tap: int) -> bool:
         first = tap * dilation - pads[0]
