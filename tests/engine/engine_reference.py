@@ -299,6 +299,8 @@ def run_node(graph: Graph, node: Node, values):
     if node.op_type == "FusedConvTranspose":
         operands = (values[name] if name else None for name in node.inputs)
         return fused_conv_transpose(node.attributes, *operands, graph.shape(node.outputs[0]))
+    if node.op_type == "Expand":
+        return np.broadcast_to(values[node.inputs[0]], graph.shape(node.outputs[0]))
     if node.op_type == "Reshape":
         return values[node.inputs[0]].reshape(graph.shape(node.outputs[0]))
     return OPERATORS[node.op_type](node.attributes, *(values[name] if name else None for name in node.inputs))

@@ -27,6 +27,7 @@ from powerlab.engine.passes.fuse.transposes import fuse_transposes
 from powerlab.engine.passes.legalize.activations import lower_activations
 from powerlab.engine.passes.legalize.arithmetic import lower_arithmetic
 from powerlab.engine.passes.legalize.check import LOWERED, check_lowered
+from powerlab.engine.passes.legalize.constant_inputs import copy_constants
 from powerlab.engine.passes.legalize.convolutions import lower_convolutions
 from powerlab.engine.passes.legalize.data_movement import lower_moves
 from powerlab.engine.passes.legalize.elementwise import lower_elementwise
@@ -83,6 +84,7 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
     fuse_clamps,
     fuse_chains,
     drop_dead,
+    copy_constants,
     check_lowered,
 )
 """Fusions come last and after dead nodes are gone: a tensor only dead nodes read is free to fuse."""

@@ -29,6 +29,7 @@ CONSTANTS = {
     "true": np.array(True),
     "row": np.ones(4, np.float32),
     "square": np.ones((4, 4), np.float32),
+    "image": np.ones(IMAGE, np.float32),
     "grid": np.zeros((1, 2, 3, 2), np.float32),
     "angles": np.ones((1, 4, 2), np.float32),
     "begin": np.array([0, 1]),
@@ -219,6 +220,11 @@ PICTURES = {
     "fuse_clamps": ([CONV, "Relu c -> r", "Relu r -> y"], "y", ["FusedConv x,w,, -> y"]),
     "fuse_chains": ([CONV, "Conv c,dw -> d", "Relu d -> y"], "y", ["Chain x,,w,dw -> y"]),
     "drop_dead": (["Relu x -> dead", "Relu x -> y"], "y", ["Clamp x -> y"]),
+    "copy_constants": (
+        ["GlobalAveragePool image -> g", "Sum x,g -> y"],
+        "y",
+        ["Expand image -> image.copied", "GlobalAveragePool image.copied -> g", "Elementwise x,g -> y"],
+    ),
     "check_lowered": (["Relu x -> y"], "y", ["Clamp x -> y"]),
 }
 ATTRIBUTES = {

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from engine_models import check_against_ort, load_bytes, onnx_bytes
+from engine_models import check_against_ort, check_session, load_bytes, onnx_bytes
 from hypothesis import given
 from hypothesis import strategies as st
 from onnx import helper
@@ -230,3 +230,30 @@ def test_a_fresh_name_is_new():
     assert fresh_name(graph, "a") == "a_1"
     assert fresh_name(graph, "a", {"a_1"}) == "a_2"
     assert fresh_name(graph, "b") == "b"
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        [node("Resize", ["c", "", "scales"], "r", mode="linear"), node("GlobalAveragePool", ["r"], "g")],
+        [node("MaxPool", ["c"], "r", kernel_shape=[2, 2], strides=[2, 2]), node("GlobalMaxPool", ["r"], "g")],
+        [node("AveragePool", ["c"], "r", kernel_shape=[3, 3]), node("GlobalAveragePool", ["r"], "g")],
+        [node("LRN", ["c"], "r", size=3), node("Softmax", ["r"], "g", axis=1)],
+    ],
+    ids=["Resize", "MaxPool", "AveragePool", "LRN"],
+)
+def test_what_no_rule_folds_is_computed_of_constants_too(nodes):
+    """A detector's mask of ones is resized, pooled and added, without any input of the model."""
+    rng = np.random.default_rng(3)
+    constants = {"c": rng.standard_normal((1, 4, 8, 8)).astype(np.float32), "scales": np.float32([1, 1, 1.5, 2])}
+    constants = {name: value for name, value in constants.items() if any(name in one.input for one in nodes)}
+    data = onnx_bytes([*nodes, node("Add", ["x", "g"], "y")], {"x": (1, 4, 1, 1)}, constants=constants, opset=13)
+    check_session(data)
+
+
+def test_a_top_k_of_a_constant_whose_places_nobody_reads_is_folded():
+    constants = {"c": np.arange(32, dtype=np.float32).reshape(4, 8), "k": np.array([3])}
+    nodes = [helper.make_node("TopK", ["c", "k"], ["v", "i"], "n"), node("Add", ["x", "v"], "y")]
+    data = onnx_bytes(nodes, {"x": (4, 3)}, constants=constants, opset=13)
+    check_session(data)
+    assert [one.op_type for one in optimise(load_bytes(data)).nodes] == ["Elementwise"]

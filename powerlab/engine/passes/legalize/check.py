@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.engine.ir.graph import Graph
+from powerlab.engine.ir.graph import Graph, Node
 from powerlab.engine.ops.functions import KERNELS
 from powerlab.engine.ops.view import FLOAT32
 
@@ -81,6 +81,13 @@ _TAKES_BOTH = {"FusedLstm": 4, "Recurrence": 5}
 """Operator → from which input on it reads a constant like any other tensor."""
 
 
+def takes_computed(node: Node, index: int) -> bool:
+    """Tell whether a node of the native core takes a computed tensor, and no constant, as the input ``index``."""
+    if node.op_type in GENERAL or index >= _TAKES_BOTH.get(node.op_type, len(node.inputs)):
+        return False
+    return index not in _WEIGHTS.get(node.op_type, ())
+
+
 def check_lowered(graph: Graph) -> Graph:
     """Return the graph unchanged.
 
@@ -97,9 +104,9 @@ def check_lowered(graph: Graph) -> Graph:
                 f"{node} computes {graph.tensors[node.outputs[0]].dtype}; the engine runs in float32 only."
             )
         for index, name in enumerate(node.inputs):
-            if index >= _TAKES_BOTH.get(node.op_type, len(node.inputs)):
-                continue
-            if name and (name in graph.constants) != (index in _WEIGHTS.get(node.op_type, ())):
-                kind = "a constant" if name in graph.constants else "a computed tensor"
+            constant = name in graph.kept_constants
+            wrong = takes_computed(node, index) if constant else index in _WEIGHTS.get(node.op_type, ())
+            if name and wrong:
+                kind = "a constant" if constant else "a computed tensor"
                 raise PowerlabError(f"{node} has {kind} as input {index + 1}, which the engine does not take there.")
     return graph
