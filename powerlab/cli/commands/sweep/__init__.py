@@ -24,7 +24,7 @@ examples:
   powerlab sweep pause SWEEP
   powerlab sweep clone SWEEP --set threads=[8] --set duration_s=30
 """
-_STATES = ("queued", "running", "paused", "cancelled", "done", "failed")
+_STATES = ("queued", "running", "paused", "cancelled", "finished", "failed")
 _MODEL = "a zoo name, a model of the server (see powerlab models), or the path of an ONNX file on the device"
 _PREVIEW = "Show a sweep before creating it: its runs, how long they take, and every problem. Nothing is stored."
 _ONE = {

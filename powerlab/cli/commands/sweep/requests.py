@@ -74,7 +74,7 @@ def list_all(args: argparse.Namespace) -> int:
     """List sweeps."""
     api = connect(args.server)
     device_id = None if args.device is None else find_device(api, args.device).id
-    state = None if args.state is None else SweepState(args.state)
+    state = next((one for one in SweepState if one.label == args.state), None)
     found = list(api.sweeps(device_id=device_id, state=state, model=args.model, campaign_id=args.campaign))
     if args.json:
         print(encode(found).decode())
