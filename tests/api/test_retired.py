@@ -1,4 +1,4 @@
-"""What is kept no longer, over the API: 410 and a sentence, never an empty answer that looks like a whole one."""
+"""What is no longer kept, over the API: 410 and a sentence, never an empty answer that looks like a whole one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CHUNKS = tuple(split(make_trace(), 300))
 
 @pytest.fixture
 def runs(agent: Any, clock: Clock, sweep_id: str, lease: Lease, store: Store) -> list[Run]:
-    """A run of January, whose traces and events are kept no longer, and one of April."""
+    """A run of January, whose traces and events are no longer kept, and one of April."""
     found = runs_of(sweep_id)[:2]
     for run in found:
         put(agent, lease, run)
@@ -58,7 +58,7 @@ def test_traces_that_went_are_gone_and_not_missing(client: TestClient, runs: lis
         answer = client.get(f"/api/v1{path}")
         assert (answer.status_code, answer.headers["content-type"]) == (410, "application/problem+json")
         assert answer.json()["type"] == GONE
-        assert "before 01 February 2026 are kept no longer" in answer.json()["detail"]
+        assert "before 01 February 2026 are no longer kept" in answer.json()["detail"]
     assert client.get(f"/api/v1/runs/{first.id}").status_code == 200
     assert len(client.get(f"/api/v1/runs/{second.id}/traces").json()) == 1
     lines = client.get(f"/api/v1/exports/traces?sweep_id={first.sweep_id}").text.splitlines()
@@ -78,10 +78,10 @@ def test_chunks_that_come_late_are_answered_and_not_stored(
 
 def test_a_program_hears_of_it(store: Store, runs: list[Run]) -> None:
     with served(create_app(store, Settings())) as url:
-        with pytest.raises(StatusError, match="kept no longer") as told:
+        with pytest.raises(StatusError, match="no longer kept") as told:
             Client(url).audit(runs[0].id)
         assert (told.value.kind, told.value.status) == ("retired", 410)
-        with pytest.raises(PowerlabError, match="begin anew with after=0"):
+        with pytest.raises(PowerlabError, match="start again with after=0"):
             next(follow_events(url, after=1))
 
 

@@ -83,7 +83,7 @@ def test_a_full_disk_ends_the_sweep_with_a_sentence_and_keeps_what_came_before(p
     sentence = done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
     assert sentence.startswith("powerlab: the results file ")
-    assert sentence.endswith("make room, or set POWERLAB_STATE_DIR to a folder elsewhere.")
+    assert sentence.endswith("free some space, or set POWERLAB_STATE_DIR to a folder elsewhere.")
     assert 1 <= len(kept(powerlab)) < 20
     assert all(run["verdict"] != "failed" for run in kept(powerlab))
     (file,) = (powerlab.state / "sweeps").glob("*.ndjson")
