@@ -46,6 +46,14 @@ def test_run_writes_the_outputs(model, tmp_path, capsys):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.npz", "model.onnx", "out.npz"]
 
 
+def test_run_takes_open_sizes_from_the_input_file(model, tmp_path, capsys):
+    np.savez(tmp_path / "in.npz", x=np.ones((5, 2, 3, 3), np.float32))
+    files = "--input", str(tmp_path / "in.npz"), "--output", str(tmp_path / "out.npz")
+    assert main(["engine", "run", str(model), *files]) == EXIT_OK
+    assert "file 5x2x3x3" in capsys.readouterr().out
+    assert "has 4 axes" in fails(capsys, "run", model, *files, "--input-shape", "x=2x3")
+
+
 def test_run_tells_machines_in_json(tmp_path, capsys):
     np.savez(tmp_path / "in.npz", x=np.ones((1, 3, 32, 32), np.float32))
     arguments = ["run", "mobilenetv2", "--input", str(tmp_path / "in.npz"), "--output", str(tmp_path / "out.npz")]

@@ -5,6 +5,8 @@ import re
 
 import numpy as np
 import pytest
+from engine_models import onnx_bytes
+from onnx import helper
 
 from powerlab.cli import EXIT_OK, EXIT_USAGE, main
 from powerlab.engine.target.ceilings import Ceilings
@@ -43,7 +45,8 @@ def plan(capsys, *arguments: str) -> dict:
 
 def test_every_step_is_there_with_its_choice(capsys):
     document = plan(capsys, "--threads", "2", "--batch", "3")
-    assert (document["model"], document["batch"], document["threads"]) == ("squeezenet@64", 3, 2)
+    assert (document["model"], document["threads"]) == ("squeezenet@64", 2)
+    assert document["inputs"] == {"x": [3, 3, 64, 64]}
     assert [layer["step"] for layer in document["layers"]] == list(range(len(document["layers"])))
     convolutions = [layer for layer in document["layers"] if layer["operator"] == "FusedConv"]
     assert len(convolutions) == 26
@@ -92,7 +95,7 @@ def test_the_caches_in_use_are_shown(capsys, quick):
 def test_the_table_has_a_line_a_step_and_one_for_all(capsys):
     layers = plan(capsys, "--expected")["layers"]
     lines = printed(capsys, "plan", "squeezenet@64", "--expected").splitlines()
-    assert re.fullmatch(r"squeezenet@64, batch 1, 1 thread\(s\), \w+", lines[0])
+    assert re.fullmatch(r"squeezenet@64, x 1x3x64x64, 1 thread\(s\), \w+", lines[0])
     assert lines[2] == "roofs: 100 GFLOP/s, 10.0 GB/s"
     assert " ".join(lines[4].split()) == HEADINGS
     table = lines[5:]
@@ -103,6 +106,17 @@ def test_the_table_has_a_line_a_step_and_one_for_all(capsys):
     assert first["kernel"] in line
     assert f"{first['expected_ns'] / 1e6:.3f}" in line
     assert table[-1].startswith("all ")
+
+
+@pytest.mark.parametrize("action", ["plan", "tune"])
+def test_open_sizes_are_given_as_for_a_run(capsys, quick, action):
+    nodes = [helper.make_node("Conv", ["x", "w"], ["y"])]
+    weights = np.ones((8, 3, 3, 3), np.float32)
+    (quick / "open.onnx").write_bytes(onnx_bytes(nodes, {"x": ("N", 3, "H", "W")}, ["y"], {"w": weights}))
+    model = str(quick / "open.onnx")
+    assert "leaves the size of axis 2 ('H') open; give it" in refused(capsys, action, model)
+    document = json.loads(printed(capsys, action, model, "--input-shape", "x=2x3x9x9", "--json"))
+    assert document["inputs" if action == "plan" else "input_shapes"] == {"x": [2, 3, 9, 9]}
 
 
 def test_no_line_ends_in_blanks(capsys):

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from powerlab.cli.commands.engine.plan import add_plan_parser, plan
+from powerlab.cli.commands.engine.shapes import add_shape_argument, given_shapes, shape_text, shapes_of
 from powerlab.cli.commands.engine.tune import add_tune_parser, tune
-from powerlab.domain.errors import PowerlabError
 
 if TYPE_CHECKING:
     from powerlab.engine.ir.graph import TensorInfo
@@ -38,7 +38,8 @@ To measure a model, with warm-up, repeats and power, use `powerlab profile`.
 
 _RUN_DESCRIPTION = """\
 Run MODEL once. The input file is a NumPy .npz with one float32 array per input, under the input's name
-(numpy.savez("in.npz", x=images)); the output file has one array per output.
+(numpy.savez("in.npz", x=images)); what the model leaves open takes its size from there. The output file has one array
+per output.
 """
 
 
@@ -53,13 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     for action in (run_parser, info_parser):
         action.add_argument("model", metavar="MODEL", help="a zoo name or the path of an ONNX file")
-        action.add_argument(
-            "--input-shape",
-            metavar="NAME=1x3x224x224",
-            action="append",
-            default=[],
-            help="shape of an input that the model leaves open, or another batch size; may be repeated",
-        )
+        add_shape_argument(action)
     run_parser.add_argument("--input", metavar="FILE.npz", type=Path, required=True, help="the inputs")
     run_parser.add_argument("--output", metavar="FILE.npz", type=Path, required=True, help="the outputs")
     run_parser.add_argument("--threads", metavar="N", type=int, default=1, help="compute threads (default: 1)")
@@ -99,7 +94,7 @@ def _run(args: argparse.Namespace) -> int:
 
     check_writable(args.output)
     inputs = read_npz(args.input)
-    session = Session(args.model, threads=args.threads, shapes=_shapes(args.input_shape), slices=args.slices)
+    session = Session(args.model, threads=args.threads, shapes=shapes_of(inputs, args.input_shape), slices=args.slices)
     if sentence := cpus.too_many(session.threads, cpus.usable_cpus()):
         print(f"powerlab: {sentence}", file=sys.stderr)
     start_ns = time.monotonic_ns()
@@ -113,7 +108,7 @@ def _run(args: argparse.Namespace) -> int:
             json.dumps({**document, "outputs": shapes, "first_run_ns": first_run_ns, "output_file": str(args.output)})
         )
     else:
-        listed = ", ".join(f"{name} {_times(value.shape)}" for name, value in outputs.items())
+        listed = ", ".join(f"{name} {shape_text(value.shape)}" for name, value in outputs.items())
         print(f"{args.output}: {listed}")
         slices = f" in {session.slices} slices" if session.slices > 1 else ""
         print(f"first run, cold: {first_run_ns / 1e6:.1f} ms with {session.threads} thread(s){slices}, {session.tier}")
@@ -126,7 +121,7 @@ def _info(args: argparse.Namespace) -> int:
     from powerlab.engine.passes import optimise
     from powerlab.engine.passes.fold.constants import fold_constants
 
-    loaded = load_graph(args.model, _shapes(args.input_shape))
+    loaded = load_graph(args.model, given_shapes(args.input_shape))
     optimised = optimise(loaded)
     document = {
         "model": args.model,
@@ -160,7 +155,7 @@ def _print_info(document: dict[str, object]) -> None:
         tensors = document[label]
         assert isinstance(tensors, list)  # noqa: S101  made above
         for tensor in tensors:
-            print(f"{label[:-1]:<11} {tensor['name']} {_times(tensor['shape'])} {tensor['type']}")
+            print(f"{label[:-1]:<11} {tensor['name']} {shape_text(tensor['shape'])} {tensor['type']}")
     print(f"parameters  {document['parameters']:,}")
     print(f"work        {document['macs']:,} multiply-accumulates\n")
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -196,19 +191,3 @@ def _backends(args: argparse.Namespace) -> int:
         table.add_row(engine, version or "no", "" if version else PACKAGES[engine].install)
     print_neatly(table_console(), table)
     return 0
-
-
-def _times(shape: tuple[int, ...]) -> str:
-    return "x".join(map(str, shape)) or "scalar"
-
-
-def _shapes(options: list[str]) -> dict[str, tuple[int, ...]]:
-    """Return name → shape from options like ``x=1x3x224x224``."""
-    shapes: dict[str, tuple[int, ...]] = {}
-    for option in options:
-        name, equals, sizes = option.rpartition("=")
-        parts = sizes.split("x")
-        if not equals or not name or not all(part.isascii() and part.isdigit() and int(part[:9]) for part in parts):
-            raise PowerlabError(f"--input-shape {option!r} is not of the form NAME=1x3x224x224.")
-        shapes[name] = tuple(map(int, parts))
-    return shapes

@@ -7,6 +7,8 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from powerlab.cli.commands.engine.shapes import add_shape_argument, given_shapes, shape_text
+
 if TYPE_CHECKING:
     from powerlab.engine.runtime.plan_listing import ListedStep
 
@@ -34,6 +36,7 @@ def add_plan_parser(actions: argparse._SubParsersAction[argparse.ArgumentParser]
     parser.add_argument("model", metavar="MODEL", help="a zoo name or the path of an ONNX file")
     parser.add_argument("--threads", metavar="N", type=int, default=1, help="compute threads (default: 1)")
     parser.add_argument("--batch", metavar="N", type=int, default=1, help="images per inference (default: 1)")
+    add_shape_argument(parser)
     times = parser.add_mutually_exclusive_group()
     times.add_argument("--measured", action="store_true", help="run the model and show measured times (default)")
     times.add_argument("--expected", action="store_true", help="show expected times only; do not run the model")
@@ -67,13 +70,13 @@ def plan_document(args: argparse.Namespace) -> dict[str, Any]:
     from powerlab.engine.target.tiers import choose_tier
     from powerlab.sysroot import Sysroot
 
-    graph = optimise(load_graph(args.model, batch_size=args.batch))
+    graph = optimise(load_graph(args.model, given_shapes(args.input_shape), batch_size=args.batch))
     session = Session(graph, threads=args.threads, tuned=not args.untuned)
     machine, roofs = this_machine(choose_tier(), args.threads), measure_ceilings(args.threads)
     steps = list_steps(session, graph, machine, roofs, None if args.expected else measure_steps(session))
     return {
         "model": args.model,
-        "batch": args.batch,
+        "inputs": {info.name: info.shape for info in graph.inputs},
         "threads": session.threads,
         "tier": session.tier,
         "unused_features": arm_features(Sysroot()),
@@ -117,7 +120,8 @@ def _print(document: dict[str, Any]) -> None:
     from powerlab.cli.output.console import plain_table, print_neatly, table_console
 
     caches, roofs, totals = document["caches"], document["roofs"], document["totals"]
-    print(f"{document['model']}, batch {document['batch']}, {document['threads']} thread(s), {document['tier']}")
+    inputs = ", ".join(f"{name} {shape_text(shape)}" for name, shape in document["inputs"].items())
+    print(f"{document['model']}, {inputs}, {document['threads']} thread(s), {document['tier']}")
     if document["unused_features"]:
         print(f"the processor also has {', '.join(document['unused_features'])}, of which float32 needs nothing")
     sizes = ", ".join(f"L{level} {_size(caches[f'l{level}_bytes'])}" for level in (1, 2, 3))
@@ -130,7 +134,7 @@ def _print(document: dict[str, Any]) -> None:
     for layer in document["layers"]:
         table.add_row(
             layer["node"],
-            "x".join(map(str, layer["shape"])),
+            shape_text(layer["shape"]),
             layer["choice"]["algorithm"] if layer["choice"] else "-",
             layer["kernel"],
             _cut(layer["choice"]),

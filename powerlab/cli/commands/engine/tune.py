@@ -6,6 +6,8 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
+from powerlab.cli.commands.engine.shapes import add_shape_argument, given_shapes
+
 if TYPE_CHECKING:
     from powerlab.engine.tuning.models import ShapeTuned
 
@@ -34,6 +36,7 @@ def add_tune_parser(actions: argparse._SubParsersAction[argparse.ArgumentParser]
     parser.add_argument("model", metavar="MODEL", help="a zoo name or the path of an ONNX file")
     parser.add_argument("--threads", metavar="N", type=int, default=1, help="compute threads (default: 1)")
     parser.add_argument("--batch", metavar="N", type=int, default=1, help="images per inference (default: 1)")
+    add_shape_argument(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -46,6 +49,7 @@ def tune(args: argparse.Namespace) -> int:
     document = {
         "model": args.model,
         "batch": args.batch,
+        "input_shapes": given_shapes(args.input_shape),
         "threads": args.threads,
         "file": str(tuning_file()),
         "shapes": [_shape(one) for one in found],
@@ -74,7 +78,7 @@ def tuned_shapes(args: argparse.Namespace, timer: Any) -> list[ShapeTuned]:
     from powerlab.engine.tuning.models import model_shapes, tune_model
 
     check_threads(args.threads)
-    graph = optimise(load_graph(args.model, batch_size=args.batch))
+    graph = optimise(load_graph(args.model, given_shapes(args.input_shape), batch_size=args.batch))
     tier = choose_tier()
     known = read_tunings(this_place(tier))
     found: list[ShapeTuned] = []

@@ -28,7 +28,7 @@ _ONNX_DOMAINS = ("", "ai.onnx")
 _GRAPH = 5
 """AttributeProto.AttributeType of a graph."""
 
-_HOW_IN_A_SWEEP = "a sweep gives the batch size alone, so export the model with its other sizes fixed"
+_IN_A_SWEEP = "; a sweep gives the batch size alone, so for one export the model with its other sizes fixed"
 
 Shapes = Mapping[str, tuple[int, ...]]
 
@@ -188,7 +188,7 @@ def _input(value: schema.ValueInfo, wanted: tuple[int, ...] | None, batch_size: 
         if size is None or size < 1:
             guess = [str(known) if known and known > 0 else "1" for known in sizes]
             label = f" ({quoted(axes[index].dim_param)})" if axes[index].dim_param else ""
-            how = _how(value.name, guess) if batch_size is None else _HOW_IN_A_SWEEP
+            how = _how(value.name, guess) + ("" if batch_size is None else _IN_A_SWEEP)
             raise PowerlabError(f"its input {quoted(value.name)} leaves the size of axis {index}{label} open; {how}.")
     return TensorInfo(value.name, tuple(size for size in sizes if size is not None), dtype)
 
