@@ -32,7 +32,6 @@ class Outcome(StrEnum):
     """What became of a case."""
 
     PASSED = "passed"
-    WITH_CONSTANTS = "passed with constant inputs"
     REFUSED = "refused"
     WRONG = "wrong"
 
@@ -138,30 +137,8 @@ def run_cases(cases: Sequence[Case], folder: Path) -> Iterator[Verdict]:
 
 
 def run_case(case: Case, path: Path) -> Verdict:
-    """Run a case as it is; where that is refused, with more and more of its inputs as constants of the model."""
-    first, *others = _constant_inputs(case)
-    verdict = _attempt(case, first, path)
-    for constant in others:
-        if verdict.outcome != Outcome.REFUSED:
-            break
-        again = _attempt(case, constant, path)
-        if again.outcome == Outcome.PASSED:
-            return Verdict(case, Outcome.WITH_CONSTANTS)
-        if again.outcome == Outcome.WRONG:
-            return again
-    return verdict
-
-
-def _constant_inputs(case: Case) -> list[frozenset[int]]:
-    """Return which inputs become constants in each attempt: none, those that are no floats, all but the first, all."""
-    arrays = [index for index, value in enumerate(case.inputs) if isinstance(value, np.ndarray)]
-    others = [index for index in arrays if case.inputs[index].dtype.kind not in "fV"]
-    attempts = (frozenset[int](), frozenset(others), frozenset(arrays[1:]), frozenset(arrays))
-    return list(dict.fromkeys(attempts))
-
-
-def _attempt(case: Case, constant: frozenset[int], path: Path) -> Verdict:
-    data, inputs = frozen(case, constant)
+    """Run a case with all its inputs fed; its model is written to ``path``."""
+    data, inputs = frozen(case, frozenset())
     path.write_bytes(data)
     try:
         found = Session(path, threads=1).run(inputs)

@@ -11,7 +11,6 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
 from powerlab.engine.frontend.load import load_graph
 from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
-from powerlab.engine.passes import optimise
 from powerlab.engine.session import SPIN_US
 
 PRECISION = "fp32"
@@ -45,10 +44,13 @@ def load(options: LoadOptions) -> BuiltinBackend:
             f"the engine builtin computes in {PRECISION} alone, not in {options.precision!r}; leave the precision out, "
             "or choose another engine."
         )
-    graph = load_graph(options.model, batch_size=options.batch_size)
-    spin_us = SPIN_US if options.spin_us is None else options.spin_us
-    if options.slices == 1:
-        return BuiltinBackend(Session(optimise(graph), threads=options.threads, spin_us=spin_us))
-    shapes = {info.name: info.shape for info in graph.inputs}
-    session = Session(options.model, options.threads, shapes, spin_us=spin_us, slices=options.slices)
+    session = Session(
+        options.model,
+        options.threads,
+        spin_us=SPIN_US if options.spin_us is None else options.spin_us,
+        slices=options.slices,
+        batch_size=options.batch_size,
+    )
+    if any(size < 0 for shape in session.inputs.values() for size in shape):
+        load_graph(options.model, batch_size=options.batch_size)  # says which size is open and how to give it
     return BuiltinBackend(session)

@@ -15,7 +15,7 @@ from powerlab.engine.codegen.convolutions.algorithms.table import ALGORITHMS
 from powerlab.engine.codegen.convolutions.conv_shape import conv_shape, padded_tensors
 from powerlab.engine.ir.graph import Graph
 from powerlab.engine.program.choice import Choice
-from powerlab.engine.runtime.plan import build_plan
+from powerlab.engine.runtime.plan import build_plan, thread_pool
 from powerlab.engine.target.machine import this_machine
 from powerlab.engine.target.tiers import available_tiers, choose_tier
 
@@ -25,7 +25,7 @@ PLAIN = {"strides": (1, 1), "pads": (0, 0, 0, 0), "dilations": (1, 1), "group": 
 def computed(graph: Graph, choice: Choice, threads: int, arrays: list[np.ndarray]) -> np.ndarray:
     tier = choose_tier()
     program = lower(graph, tier, threads, lambda _: choice)
-    plan = build_plan(program, tier, threads, 0)
+    plan = build_plan(program, tier, thread_pool(threads, 0))
     out = np.empty(graph.outputs[0].shape, np.float32)
     plan.poison()
     plan.run([*arrays, *program.hidden_inputs], [out])

@@ -302,7 +302,7 @@ def test_plans_of_one_program_share_what_is_constant(monkeypatch):
     others = {name: getattr(native, name) for name in ("Step", "View", "Place", "Part", "Space")}
     monkeypatch.setattr("powerlab.engine.runtime.plan.native_engine", lambda: SimpleNamespace(Plan=Plan, **others))
     program = lower(optimise(load_graph("mobilenetv2@64")), choose_tier(), 1)
-    build_plans(program, choose_tier(), 1, 0, 3)
+    build_plans(program, choose_tier(), [None] * 3)
     assert len(kept[0]) > 50
     assert kept[0] == kept[1] == kept[2]
     assert all(address % 64 == 0 for address in kept[0]), "a plan copies what lies otherwise"
@@ -310,7 +310,7 @@ def test_plans_of_one_program_share_what_is_constant(monkeypatch):
 
 def test_a_fault_in_one_slice_is_raised_when_all_have_ended():
     session = Session("squeezenet@64", 2, batch_of("squeezenet@64", 4), slices=2)
-    plan = session._plan
+    plan = session._model._plan
     assert isinstance(plan, SlicedPlan)
     inputs = inputs_for(session)
     expected = session.run(inputs)["y"]

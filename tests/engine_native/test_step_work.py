@@ -98,7 +98,7 @@ def test_ceilings_of_more_threads_are_asked_of_more_threads(monkeypatch):
         def repeat(self, *_):
             return 1_000_000
 
-    monkeypatch.setattr(ceilings, "build_plan", lambda program, tier, threads, spin_us: Plan(threads))
+    monkeypatch.setattr(ceilings, "build_plan", lambda program, tier, pool: Plan(pool.threads))
     monkeypatch.setattr(ceilings, "_SEARCH_NS", 0)
     one, two = ceilings.measure_ceilings(1), ceilings.measure_ceilings(2)
     assert asked == [1, 1, 2, 2]

@@ -38,7 +38,7 @@ JUDGE = None if os.environ.get(NATIVE_VARIABLE) else Judge()
 def attempt(data, folder=None):
     """Take ``data`` as far as it goes; return what happened: the sentence that refused it, or the kernels it ran."""
     try:
-        loaded = parse(data, {}, None, folder)
+        loaded = parse(data, {}, None, folder).graph()
         graph = optimise(loaded)
         if sum(info.elements for info in graph.tensors.values()) > MAX_ELEMENTS:
             return ("too large",)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.ir.graph import Graph
+from powerlab.engine.ir.open_model import OpenModel
 
 
 def load_graph(
@@ -23,23 +24,47 @@ def load_graph(
         batch_size: size of the first axis of every input not in ``shapes``; None: as the model says (zoo: 1).
 
     Raises:
+        NeedsRunError: the shape of an input is open, or only a run gives a value that decides a shape.
         PowerlabError: no such model, or the engine cannot run it; one sentence with the model and the node.
     """
     from powerlab.engine.frontend.zoo import ZOO
 
-    if batch_size is not None and batch_size < 1:
-        raise PowerlabError(f"the batch size must be 1 or more, but {batch_size} was given.")
-    shapes = _whole_shapes(shapes or {})
+    shapes = _checked_shapes(shapes, batch_size)
     if isinstance(model, str) and split_size(model)[0] in ZOO:
         return _load_zoo(model, shapes, batch_size or 1)
+    from powerlab.engine.frontend.onnx_reader import read_onnx
+
+    return read_onnx(_file(model), shapes, batch_size)
+
+
+def load_open(
+    model: str | Path, shapes: Mapping[str, tuple[int, ...]] | None = None, batch_size: int | None = None
+) -> OpenModel:
+    """Return a model of which only a run tells the shapes; the arguments are those of :func:`load_graph`.
+
+    Raises:
+        PowerlabError: no such file, or it is no ONNX.
+    """
+    from powerlab.engine.frontend.onnx_reader import read_open
+
+    return read_open(_file(model), _checked_shapes(shapes, batch_size), batch_size)
+
+
+def _file(model: str | Path) -> Path:
+    from powerlab.engine.frontend.zoo import ZOO
+
     path = Path(model)
     if isinstance(model, str) and not path.suffix and "/" not in model and not path.exists():
         raise PowerlabError(
             f"there is no model {model[:80]!r}; known are {', '.join(sorted(ZOO))}, or give the path of an ONNX file."
         )
-    from powerlab.engine.frontend.onnx_reader import read_onnx
+    return path
 
-    return read_onnx(path, shapes, batch_size)
+
+def _checked_shapes(shapes: Mapping[str, tuple[int, ...]] | None, batch_size: int | None) -> dict[str, tuple[int, ...]]:
+    if batch_size is not None and batch_size < 1:
+        raise PowerlabError(f"the batch size must be 1 or more, but {batch_size} was given.")
+    return _whole_shapes(shapes or {})
 
 
 def _whole_shapes(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:

@@ -15,6 +15,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from powerlab.domain.errors import PowerlabError
 from powerlab.engine.ir.constants import Constants, Value
 
 Array = NDArray[Any]
@@ -26,6 +27,22 @@ MAX_AXES = 64
 def quoted(name: str) -> str:
     """Return a name from a file as an error message shows it: cut to one line, control characters escaped."""
     return repr(name if len(name) <= 80 else name[:77] + "...")
+
+
+class NeedsRunError(PowerlabError):
+    """A network's shapes cannot be told before a run: the model leaves one open, or a value decides it.
+
+    Attributes:
+        tensor: the tensor whose value decides; None where the shape of an input is open.
+    """
+
+    def __init__(self, sentence: str, tensor: str | None = None) -> None:
+        super().__init__(sentence)
+        self.tensor = tensor
+
+    def named(self, before: str) -> NeedsRunError:
+        """Return the error with a sentence that begins with ``before``."""
+        return NeedsRunError(f"{before}{self}", self.tensor)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.ir.constants import Constants, Value, value_of
-from powerlab.engine.ir.graph import MAX_AXES, Array, Graph, Node, TensorInfo, quoted
-from powerlab.engine.ops import CONTROL, NodeView, operator
+from powerlab.engine.ir.graph import MAX_AXES, Array, Graph, NeedsRunError, Node, TensorInfo, quoted
+from powerlab.engine.ops import CONTROL, NodeView, decides_by_values, operator
 from powerlab.engine.ops.control import MAX_INLINED_NODES
 
 MAX_ELEMENTS = 2**31 - 1
@@ -97,6 +97,77 @@ def infer(
     return Graph(name, tuple(found.nodes), tuple(inputs), tuple(outputs), Constants(found.constants), found.tensors)
 
 
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """As much of a network as can be told before a run, and what is left of it.
+
+    Attributes:
+        graph: of that much; its outputs are those of the network and what is read by the nodes left, but for ``known``.
+        known: those whose values are told without a run, by name.
+        left: the nodes to look at when ``graph`` has run; where a loop was begun, those of its next rounds.
+        deciding: the inputs whose values the nodes left could not do without.
+        constants: those of the network and of the bodies of If and Loop, for the nodes left.
+        reason: why the first of the nodes left is left; None where none is.
+    """
+
+    graph: Graph
+    known: Mapping[str, Array]
+    left: tuple[Node, ...]
+    deciding: frozenset[str]
+    constants: Mapping[str, Value]
+    reason: NeedsRunError | None
+
+
+def infer_beginning(
+    name: str,
+    nodes: Sequence[Node],
+    inputs: Sequence[TensorInfo],
+    *,
+    wanted: Collection[str],
+    constants: Mapping[str, Value],
+    apart: Collection[str] = (),
+) -> Beginning:
+    """Return as much of a network as can be told from shapes and constants.
+
+    Args:
+        name: of the network.
+        nodes: in any order.
+        inputs: with static shapes.
+        wanted: its outputs.
+        constants: name -> value; also of inputs whose values decide.
+        apart: names of tensors that are read by later stages alone, unless they are inputs.
+
+    Raises:
+        PowerlabError: an operator is unknown, or shapes, types or attributes do not fit together; it names the node.
+    """
+    found = _Inference(nodes, inputs, constants, wanted)
+    given = {info.name for info in inputs}
+    left: list[Node] = []
+    missing = set(apart) - given - constants.keys()
+    deciding: set[str] = set()
+    reason: NeedsRunError | None = None
+    queue = deque(sorted_nodes(nodes, found.tensors))
+    while queue:
+        node = queue.popleft()
+        if missing.isdisjoint((*node.inputs, *node.captured())):
+            try:
+                queue.extendleft(reversed(found.add(node)))
+                continue
+            except NeedsRunError as error:
+                reason = reason or error
+                if not decides_by_values(node):
+                    deciding.update(given & {error.tensor})
+        left.append(node)
+        missing.update(filter(None, node.outputs))
+    read = {name for node in left for name in (*node.inputs, *node.captured())}
+    made = [name for name in found.tensors if name not in found.constants and name not in given]
+    handed_on = [name for name in made if name in read or name in wanted]
+    known = {name: found.known[name] for name in handed_on if name in found.known}
+    outputs = tuple(found.tensors[name] for name in handed_on if name not in known)
+    graph = Graph(name, tuple(found.nodes), tuple(inputs), outputs, Constants(found.constants), found.tensors)
+    return Beginning(graph, known, tuple(left), frozenset(deciding), found.constants, reason)
+
+
 class _Inference:
     """What is known of a graph's tensors while its nodes are looked at in order.
 
@@ -104,14 +175,21 @@ class _Inference:
         nodes: those looked at.
         constants: those of the model, and of the bodies of If and Loop.
         tensors: of constants, inputs, and what the nodes make.
+        known: values that are told without a run, where they are small.
     """
 
-    def __init__(self, nodes: Sequence[Node], inputs: Sequence[TensorInfo], constants: Mapping[str, Value]) -> None:
+    def __init__(
+        self,
+        nodes: Sequence[Node],
+        inputs: Sequence[TensorInfo],
+        constants: Mapping[str, Value],
+        taken: Iterable[str] = (),
+    ) -> None:
         self.nodes: list[Node] = []
         self.constants: dict[str, Value] = {}
         self.tensors: dict[str, TensorInfo] = {}
-        self._known: dict[str, Array] = {}
-        self._taken = {output for node in nodes for output in node.outputs}
+        self.known: dict[str, Array] = {}
+        self._taken = {*taken, *(output for node in nodes for output in node.outputs)}
         self._inlined = 0
         self._add_constants(constants)
         for info in inputs:
@@ -124,7 +202,7 @@ class _Inference:
             self.constants[key] = value
             self.tensors[key] = TensorInfo(key, value.shape, value.dtype)
             if value.size <= _MAX_TRACKED_ELEMENTS:
-                self._known[key] = value_of(value)
+                self.known[key] = value_of(value)
 
     def add(self, node: Node) -> tuple[Node, ...]:
         """Look at a node whose inputs are known; return the nodes to look at next, where others stand in its place."""
@@ -134,12 +212,18 @@ class _Inference:
         view = NodeView(
             node,
             tuple(self.tensors[wanted] if wanted else None for wanted in node.inputs),
-            tuple(self._known.get(wanted) for wanted in node.inputs),
+            tuple(self.known.get(wanted) for wanted in node.inputs),
         )
         if node.op_type in CONTROL:
             return self._inline(view)
         rule = operator(node)
-        specs = (rule.infer(view), *rule.infer_more(view))
+        try:
+            specs = (rule.infer(view), *rule.infer_more(view))
+        except NeedsRunError as error:
+            if error.tensor not in self.constants or error.tensor in self.known:
+                raise
+            self.known[error.tensor] = value_of(self.constants[error.tensor])  # large, but it decides
+            return (node,)
         named = self._named(node, len(specs))
         infos = [
             TensorInfo(output, checked_shape(shape, node), dtype)
@@ -148,7 +232,7 @@ class _Inference:
         self.tensors.update((info.name, info) for info in infos if info.name)
         self.nodes.append(replace(node, outputs=named))
         if sum(info.elements for info in infos) <= _MAX_TRACKED_ELEMENTS:
-            self._known.update(rule.folded(view, infos))
+            self.known.update(rule.folded(view, infos))
         return ()
 
     def _inline(self, view: NodeView) -> tuple[Node, ...]:

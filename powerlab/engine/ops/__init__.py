@@ -92,7 +92,12 @@ OPERATORS: dict[str, Operator] = {
 SUPPORTED = frozenset({*OPERATORS, *CONTROL})
 """The operators that a model may have."""
 
-__all__ = ["CONTROL", "OPERATORS", "SUPPORTED", "NodeView", "Operator", "operator"]
+__all__ = ["CONTROL", "OPERATORS", "SUPPORTED", "NodeView", "Operator", "decides_by_values", "operator"]
+
+
+def decides_by_values(node: Node) -> bool:
+    """Say whether the values of a node's inputs, however large, decide the shape of what it makes."""
+    return node.op_type in OPERATORS and OPERATORS[node.op_type].by_values
 
 
 def operator(node: Node) -> Operator:

@@ -16,6 +16,7 @@ class Operator:
     """``infer`` gives the shape and type of the output, or raises PowerlabError naming the node.
 
     ``infer_more`` gives those of the outputs after the first, for the few operators that make several.
+    ``by_values`` says that the values of its inputs, however large, decide the shape of what it makes.
     ``evaluate`` gives the value when all inputs are known (``of_shape``: when their shapes are, as for Shape), or the
     values of all outputs; ``infer`` has been asked before, so shapes are sound.
     """
@@ -24,6 +25,7 @@ class Operator:
     evaluate: Callable[[NodeView], Array | tuple[Array, ...]] | None = None
     of_shape: bool = False
     infer_more: Callable[[NodeView], tuple[Spec, ...]] = lambda _view: ()
+    by_values: bool = False
 
     def folds(self, view: NodeView, made: Sequence[TensorInfo]) -> bool:
         """Say whether the values of the node's outputs ``made`` can be told without a run."""

@@ -1,7 +1,7 @@
 """If and Loop, resolved while shapes are inferred: the branch taken, or round after round, stands in their place.
 
-Exporters write them where a program looked at shapes, so that once all shapes are known nothing is left to decide. A
-branch or a number of rounds that only a run can tell is refused: a plan computes the same steps every time.
+Exporters write them where a program looked at shapes, so that once all shapes are known nothing is left to decide. For
+a branch or a number of rounds that only a run can tell the plan ends before it (:mod:`powerlab.engine.staged`).
 
 Source: https://onnx.ai/onnx/operators/onnx__If.html and onnx__Loop.html.
 """
@@ -58,7 +58,7 @@ def _body(view: NodeView, name: str) -> Subgraph:
 def _decided(view: NodeView, index: int) -> bool:
     """Return the truth value in input ``index``, which must not depend on a run."""
     if not view.is_known(index):
-        view.fail("decides while the network runs; a plan does the same every time, so export the model without it")
+        view.needs_run(index, "decides by a value that only a run gives")
     value = view.value(index)
     if value.size != 1 or value.dtype.kind != "b":
         view.fail(f"needs one truth value as input {index + 1}, but it has {value.dtype} of shape {value.shape}")
@@ -99,6 +99,8 @@ def _loop(view: NodeView, fresh: Fresh) -> Inlined:
         view.fail("has neither a number of rounds nor a condition")
     if not _goes_on(view, rounds.done):
         return Inlined(_results(view, fresh, carried, rounds.gathered or ((),) * gathers))
+    if rounds.done >= MAX_INLINED_NODES:
+        view.fail(f"goes on for more than {MAX_INLINED_NODES} rounds")
     where = f"{_where(node)}/{rounds.done}"
     kept = rounds.constants or {name: fresh(f"{_where(node)}/{name}") for name in body.constants}
     constants: dict[str, Value] = {} if rounds.done else {kept[name]: value for name, value in body.constants.items()}
@@ -123,7 +125,7 @@ def _goes_on(view: NodeView, done: int) -> bool:
     if not view.has(0):
         return True
     if not view.is_known(0):
-        view.fail("learns its number of rounds while the network runs; export the model with it fixed")
+        view.needs_run(0, "learns its number of rounds only in a run")
     rounds = view.int_values(0)
     if len(rounds) != 1:
         view.fail(f"needs one number of rounds, but it has {len(rounds)}")

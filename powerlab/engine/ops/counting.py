@@ -105,7 +105,7 @@ OPERATORS: dict[str, Operator] = {
     "Constant": Operator(_constant, _constant_value),
     "ConstantOfShape": Operator(_constant_of_shape, lambda view: np.full(view.int_values(0), _fill(view))),
     "EyeLike": Operator(_eye, _ones_on_diagonal, of_shape=True),
-    "NonZero": Operator(_non_zero, lambda view: np.array(np.nonzero(view.value(0)))),
+    "NonZero": Operator(_non_zero, lambda view: np.array(np.nonzero(view.value(0))), by_values=True),
     "Range": Operator(_range, _ladder),
     "Shape": Operator(_shape, _shape_value, of_shape=True),
     "Size": Operator(lambda _view: ((), INT64), _size, of_shape=True),

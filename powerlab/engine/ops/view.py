@@ -11,7 +11,7 @@ import numpy as np
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.ir.constants import Value, value_of
-from powerlab.engine.ir.graph import Array, Graph, Node, TensorInfo
+from powerlab.engine.ir.graph import Array, Graph, NeedsRunError, Node, TensorInfo
 
 Spec = tuple[tuple[int, ...], np.dtype[Any]]
 """Shape and type of the tensor an operator makes."""
@@ -46,6 +46,10 @@ class NodeView:
         if len(reason) > _LONGEST_REASON:
             reason = f"{reason[:_LONGEST_REASON]} ..."
         raise PowerlabError(f"{self.node} {reason}.")
+
+    def needs_run(self, index: int, reason: str) -> NoReturn:
+        """Raise NeedsRunError: input ``index`` decides what only a run can tell; ``reason`` continues the sentence."""
+        raise NeedsRunError(f"{self.node} {reason}.", self.node.inputs[index])
 
     def has(self, index: int) -> bool:
         """Say whether input ``index`` is given."""
@@ -92,7 +96,7 @@ class NodeView:
         self._info(index)
         value = self.values[index] if index < len(self.values) else None
         if value is None:
-            self.fail(f"needs its input {index + 1} to be a constant, but it is computed while the network runs")
+            self.needs_run(index, f"needs its input {index + 1} to be a constant, but only a run gives its value")
         return value
 
     def value(self, index: int) -> Array:

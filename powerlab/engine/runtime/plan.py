@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +15,8 @@ from powerlab.engine.runtime.arena import Arena, lay_out, lifetimes
 from powerlab.engine.runtime.memory import check_memory
 from powerlab.engine.target.tiers import Tier, native_engine
 
+Keep = Callable[[Floats], Floats]
+
 _FLOAT_BYTES = 4
 _OPERANDS = ("x", "y", "out", "scratch")
 _VIEW_FIELDS = ("n", "c", "h", "w", "blocks", "pixel", "row", "plane", "image")
@@ -24,50 +26,60 @@ _TAIL_FLOATS = 64
 """Zeros behind constants, for vector loads and for prefetches that run past the end: those a plan's own copies have."""
 
 
-def build_plan(program: Program, tier: Tier, threads: int, spin_us: int) -> Any:
+def thread_pool(threads: int, spin_us: int) -> Any:
+    """Return a native ``ThreadPool``.
+
+    Args:
+        threads: how many compute, the caller of a plan's ``run`` being one.
+        spin_us: how long a waiting thread spins before it sleeps, in microseconds.
+    """
+    return native_engine().ThreadPool(threads=threads, spin_ns=spin_us * 1000)
+
+
+def build_plan(program: Program, tier: Tier, pool: Any, keep: Keep | None = None) -> Any:
     """Return the native ``Plan`` of ``program``.
 
     Args:
         program: what to run.
         tier: the kernels to use.
-        threads: threads of the plan's own pool, the caller of ``run`` being one.
-        spin_us: how long a waiting thread spins before it sleeps, in microseconds.
+        pool: the threads that run it; plans that share them take turns.
+        keep: returns the memory in which constants are kept, for plans that have some in common; None: the plan's own.
 
     Raises:
         PowerlabError: the arena is larger than the memory there is.
     """
-    (plan,) = build_plans(program, tier, threads, spin_us, 1)
+    (plan,) = build_plans(program, tier, [pool], keep)
     return plan
 
 
-def build_plans(program: Program, tier: Tier, threads: int, spin_us: int, count: int) -> list[Any]:
-    """Return ``count`` native plans of ``program``, which share its weights: see :func:`build_plan`."""
-    native = native_engine()
+def build_plans(program: Program, tier: Tier, pools: Sequence[Any], keep: Keep | None = None) -> list[Any]:
+    """Return a native plan of ``program`` for each pool, which share its weights: see :func:`build_plan`."""
+    native, count = native_engine(), len(pools)
+    if keep is None and count > 1:
+        keep = aligned
     largest = max((life.storage.floats for life in lifetimes(program.steps)), default=0)
     check_memory(_FLOAT_BYTES * largest, "the model", "its activations")
     arena = lay_out(program.steps)
     check_memory(_FLOAT_BYTES * arena.floats * count, "the model", "its activations")
-    plans = [
-        native.Plan(tier=tier.name, threads=threads, arena_floats=arena.floats, spin_ns=spin_us * 1000)
-        for _ in range(count)
-    ]
+    plans = [native.Plan(tier=tier.name, pool=pool, arena_floats=arena.floats) for pool in pools]
     for plan in plans:
         plan.loop(steps=program.looped, images=program.images)
     for step in program.steps:
-        shared = step if count == 1 else _shareable(step)
+        shared = step if keep is None else _shareable(step, keep)
         for plan in plans:
             _add(native, plan, arena, shared)
     return plans
 
 
-def _shareable(step: Step) -> Step:
+def _shareable(step: Step, keep: Keep) -> Step:
     """Return the step with constants that lie as a plan keeps them, so that every plan has the same and no copy."""
-    parts = tuple(replace(part, weights=_kept(part.weights), bias=_kept(part.bias)) for part in step.parts)
-    weights = None if step.weights is None else _kept(step.weights)
-    return replace(step, weights=weights, bias=None if step.bias is None else _kept(step.bias), parts=parts)
+    parts = tuple(replace(part, weights=keep(part.weights), bias=keep(part.bias)) for part in step.parts)
+    weights = None if step.weights is None else keep(step.weights)
+    return replace(step, weights=weights, bias=None if step.bias is None else keep(step.bias), parts=parts)
 
 
-def _kept(values: Floats) -> Floats:
+def aligned(values: Floats) -> Floats:
+    """Return the values where a plan needs no copy of its own to read them."""
     if values.ctypes.data % ALIGNMENT_BYTES == 0 and values.flags.c_contiguous:
         return values
     aligned = aligned_floats(values.size + _TAIL_FLOATS)

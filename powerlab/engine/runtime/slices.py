@@ -13,7 +13,7 @@ from typing import Any
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.ir.graph import Graph, quoted
 from powerlab.engine.program.program import Floats, Program
-from powerlab.engine.runtime.plan import build_plans
+from powerlab.engine.runtime.plan import build_plans, thread_pool
 from powerlab.engine.target.tiers import Tier, native_engine
 
 
@@ -60,7 +60,8 @@ class SlicedPlan:
     """
 
     def __init__(self, program: Program, tier: Tier, threads: int, spin_us: int, *, slices: int, inputs: int) -> None:
-        self._plans = build_plans(program, tier, threads // slices, spin_us, slices)
+        pools = [thread_pool(threads // slices, spin_us) for _ in range(slices)]
+        self._plans = build_plans(program, tier, pools)
         self._group = native_engine().PlanGroup(slices=slices, spin_ns=spin_us * 1000)
         self._inputs = inputs
 

@@ -16,7 +16,7 @@ import numpy as np
 from powerlab.engine.program.layout import Layout
 from powerlab.engine.program.program import Program, Step, Tensor
 from powerlab.engine.program.storage import Space, Storage
-from powerlab.engine.runtime.plan import build_plan
+from powerlab.engine.runtime.plan import build_plan, thread_pool
 from powerlab.engine.session import SPIN_US
 from powerlab.engine.target.tiers import Tier, choose_tier
 
@@ -81,7 +81,7 @@ def _plan(family: str, tier: Tier, threads: int, vectors: int, settings: dict[st
     layout = Layout(threads, tier.vector_width, 1, vectors, 1, tier.vector_width, floats, floats, floats)
     out, x, y = (Tensor(Storage(number, Space.ARENA, 0, layout.size), layout) for number in range(3))
     step = Step(family, family, out, x, y, settings=settings)
-    return build_plan(Program((step,), ()), tier, threads, SPIN_US)
+    return build_plan(Program((step,), ()), tier, thread_pool(threads, SPIN_US))
 
 
 def _least_ns(plan: Any) -> int:

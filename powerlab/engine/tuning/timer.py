@@ -23,7 +23,7 @@ from powerlab.engine.ops.activation import NO_CLAMP
 from powerlab.engine.program.choice import Choice
 from powerlab.engine.program.layout import NO_HALO, Halo
 from powerlab.engine.program.program import Step
-from powerlab.engine.runtime.plan import build_plan
+from powerlab.engine.runtime.plan import build_plan, thread_pool
 from powerlab.engine.target.machine import Machine
 
 _INPUT = "x"
@@ -75,7 +75,7 @@ class _Bench:
         self.copies = _copies(timed, machine)
         self._first, self._last = len(before), len(before) + self.copies * len(timed)
         steps = (*before, *(timed * self.copies), *program.steps[end:])
-        self._plan = build_plan(replace(program, steps=steps), machine.tier, machine.threads, _SPIN_US)
+        self._plan = build_plan(replace(program, steps=steps), machine.tier, thread_pool(machine.threads, _SPIN_US))
         generator = np.random.default_rng(0)
         self._inputs = [generator.standard_normal(info.shape, dtype=np.float32) for info in graph.inputs]
         self._outputs = [np.empty(info.shape, np.float32) for info in graph.outputs]

@@ -1,6 +1,7 @@
 // Python's view of the engine core: `powerlab.native._native.engine`. powerlab/engine/runtime/plan.py is its only user.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -15,6 +16,7 @@
 
 #include "plan.hpp"
 #include "plan_group.hpp"
+#include "thread_pool.hpp"
 #include "tiers/registry.hpp"
 
 namespace nb = nanobind;
@@ -26,6 +28,7 @@ using engine::Place;
 using engine::Plan;
 using engine::PlanGroup;
 using engine::Step;
+using engine::ThreadPool;
 using engine::View;
 using InputArray = nb::ndarray<const float, nb::c_contig, nb::device::cpu>;
 using OutputArray = nb::ndarray<float, nb::c_contig, nb::device::cpu>;
@@ -197,9 +200,12 @@ void bind_plan(nb::module_& module) {
       .value("INT", engine::Element::kInt);
   nb::class_<Plan::Operand>(module, "Operand");
   module.def("operand", &operand, nb::arg("element"), nb::arg("sizes"), nb::arg("strides"), nb::arg("place"));
+  nb::class_<ThreadPool>(module, "ThreadPool")
+      .def(nb::init<int, std::int64_t>(), nb::arg("threads"), nb::arg("spin_ns"))
+      .def_prop_ro("threads", &ThreadPool::threads);
   nb::class_<Plan>(module, "Plan")
-      .def(nb::init<const std::string&, int, std::int64_t, std::int64_t>(), nb::arg("tier"), nb::arg("threads"),
-           nb::arg("arena_floats"), nb::arg("spin_ns"))
+      .def(nb::init<const std::string&, std::shared_ptr<ThreadPool>, std::int64_t>(), nb::arg("tier"), nb::arg("pool"),
+           nb::arg("arena_floats"))
       .def("add_constant", &add_constant, nb::arg("values"))
       .def("loop", &Plan::loop, nb::arg("steps"), nb::arg("images"))
       .def("add", &Plan::add, nb::arg("family"), nb::arg("label"), nb::arg("step"), nb::arg("x"), nb::arg("y"),

@@ -45,7 +45,10 @@ Plan::AlignedFloats Plan::allocate(std::int64_t floats) {
 }
 
 Plan::Plan(const std::string& tier, int threads, std::int64_t arena_floats, std::int64_t spin_ns)
-    : table_(find_tier(tier)), arena_floats_(arena_floats), arena_(allocate(arena_floats)), pool_(threads, spin_ns) {
+    : Plan(tier, std::make_shared<ThreadPool>(threads, spin_ns), arena_floats) {}
+
+Plan::Plan(const std::string& tier, std::shared_ptr<ThreadPool> pool, std::int64_t arena_floats)
+    : table_(find_tier(tier)), arena_floats_(arena_floats), arena_(allocate(arena_floats)), pool_(std::move(pool)) {
   std::fill_n(arena_.get(), arena_floats, 0.0f);  // take the memory now, not in the first run
 }
 
@@ -218,7 +221,7 @@ void Plan::run_phases(const std::vector<Phase>& phases, std::int64_t times, bool
   };
   before_ns_ = now_ns();
   if (phases.empty()) return;
-  pool_.run(share, &run, static_cast<std::int64_t>(phases.size()) * times,
+  pool_->run(share, &run, static_cast<std::int64_t>(phases.size()) * times,
             timed ? static_cast<ThreadPool::Finished>(finished) : nullptr);
 }
 
@@ -230,8 +233,8 @@ void Plan::run_share(const Phase& phase, int share) {
   step.y.data += phase.image * planned.y.shift;
   step.out.data += phase.image * planned.out.shift;
   step.round = phase.round;
-  if (phase.round == 0) zero_halo(step.out, share, pool_.threads());
-  planned.kernel->run(step, share, pool_.threads());
+  if (phase.round == 0) zero_halo(step.out, share, pool_->threads());
+  planned.kernel->run(step, share, pool_->threads());
 }
 
 void Plan::finish(const Phase& phase) {
@@ -250,7 +253,7 @@ void Plan::check_faults() const {
 }
 
 void Plan::run(std::span<const float* const> inputs, std::span<float* const> outputs) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(pool_->turn());
   bind(inputs, outputs);
   if (phases_.empty()) phases_ = phases_of(0, steps_.size());
   run_phases(phases_, 1, false);
@@ -258,7 +261,7 @@ void Plan::run(std::span<const float* const> inputs, std::span<float* const> out
 }
 
 std::vector<std::int64_t> Plan::run_timed(std::span<const float* const> inputs, std::span<float* const> outputs) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(pool_->turn());
   bind(inputs, outputs);
   durations_ns_.assign(steps_.size(), 0);
   run_phases(phases_of(0, steps_.size()), 1, true);
@@ -271,7 +274,7 @@ std::int64_t Plan::repeat(std::span<const float* const> inputs, std::span<float*
   if (first < 0 || first >= last || last > static_cast<std::int64_t>(steps_.size()) || times < 1) {
     throw std::invalid_argument("the plan has no such steps to repeat, or they were to be repeated less than once.");
   }
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(pool_->turn());
   bind(inputs, outputs);
   const std::vector<Phase> phases = phases_of(static_cast<std::size_t>(first), static_cast<std::size_t>(last));
   const std::int64_t before = now_ns();
@@ -280,7 +283,7 @@ std::int64_t Plan::repeat(std::span<const float* const> inputs, std::span<float*
 }
 
 void Plan::poison() {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(pool_->turn());
   std::fill_n(arena_.get(), arena_floats_, std::numeric_limits<float>::quiet_NaN());
 }
 

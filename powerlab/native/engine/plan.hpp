@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -38,6 +37,9 @@ class Plan {
 
   // Throws std::invalid_argument for an unknown tier or a number of threads below 1.
   Plan(const std::string& tier, int threads, std::int64_t arena_floats, std::int64_t spin_ns);
+
+  // Plans that share a pool take turns.
+  Plan(const std::string& tier, std::shared_ptr<ThreadPool> pool, std::int64_t arena_floats);
 
   // Copies floats to aligned memory the plan keeps; returns a number for `add`.
   int add_constant(std::span<const float> values);
@@ -123,13 +125,12 @@ class Plan {
   AlignedFloats arena_;
   std::vector<std::shared_ptr<const float[]>> constants_;
   std::vector<PlannedStep> steps_;
-  std::mutex mutex_;
   std::size_t looped_ = 0;  // steps that are run image by image, and of how many images
   std::int64_t images_ = 1;
   std::vector<std::int64_t> durations_ns_;  // of a timed run
   std::int64_t before_ns_ = 0;
   std::vector<Phase> phases_;  // of all steps; empty before the first run
-  ThreadPool pool_;
+  std::shared_ptr<ThreadPool> pool_;
 };
 
 }  // namespace powerlab::engine

@@ -15,6 +15,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -30,6 +31,9 @@ class ThreadPool {
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   int threads() const { return threads_; }
+
+  // Held by whoever runs, where several share the pool.
+  std::mutex& turn() { return turn_; }
 
   // Computes a share, 0 .. threads - 1, of a phase, on any thread; throws nothing.
   using Share = void (*)(void* context, std::int64_t phase, int share);
@@ -88,6 +92,7 @@ class ThreadPool {
   alignas(64) std::atomic<std::uint32_t> completed_{0};  // phases, of all runs
   const std::unique_ptr<Claim[]> claims_;                // by share
   const std::unique_ptr<Member[]> members_;              // by thread
+  std::mutex turn_;
   std::vector<std::thread> workers_;
 };
 

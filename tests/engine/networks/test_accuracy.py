@@ -16,7 +16,7 @@ from powerlab.engine.codegen import lower
 from powerlab.engine.codegen.convolutions.choosing import applicable, cheapest
 from powerlab.engine.frontend.load import load_graph
 from powerlab.engine.passes import optimise
-from powerlab.engine.runtime.plan import build_plan
+from powerlab.engine.runtime.plan import build_plan, thread_pool
 from powerlab.engine.target.machine import this_machine
 from powerlab.engine.target.tiers import choose_tier
 
@@ -65,7 +65,7 @@ def run_direct(graph, inputs):
     tier = choose_tier()
     program = lower(graph, tier, 1, without_winograd)
     assert not any("winograd" in step.family for step in program.steps)
-    plan = build_plan(program, tier, 1, 0)
+    plan = build_plan(program, tier, thread_pool(1, 0))
     outputs = {info.name: np.empty(info.shape, np.float32) for info in graph.outputs}
     plan.run([*(inputs[info.name] for info in graph.inputs), *program.hidden_inputs], list(outputs.values()))
     return outputs

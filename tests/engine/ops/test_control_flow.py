@@ -174,7 +174,7 @@ def short_branch():
 
 
 REFUSED = {
-    "an input decides": (decided_by_an_input, "If node 'choose' decides while the network runs"),
+    "an input decides": (decided_by_an_input, "If node 'choose' decides by a value that only a run gives"),
     "no branch": (lambda: an_if(else_branch=branch("Neg")), "lacks its graph then_branch"),
     "branch is a number": (lambda: an_if(then_branch=1, else_branch=2), "lacks its graph then_branch"),
     "branch makes less": (lambda: an_if(then_branch=short_branch(), else_branch=branch("Neg")), "its branch makes 0"),
@@ -222,7 +222,7 @@ REFUSED = {
     "outputs do not fit": (lambda: a_loop(outputs=["y0", "y1"]), "carries 1 tensors and makes 2"),
     "rounds are computed": (
         lambda: model_bytes([loop("n", STEP, CARRIED, outputs=["y"])], {"x": X, "n": ONE}),
-        "learns its number of rounds while the network runs",
+        "learns its number of rounds only in a run",
     ),
 }
 

@@ -201,7 +201,7 @@ def test_a_split_of_a_shape_is_followed_when_shapes_are_inferred():
         ("Pad", {"x": counted((3,))}, {"p": ints(-2, -2)}, {}, "takes more away"),
         ("Pad", {"x": counted((3,))}, {"p": ints(1, 1)}, {"mode": "mirror"}, "pads by 'mirror'"),
         ("DepthToSpace", {"x": counted((1, 6, 2, 2))}, {}, {"blocksize": 2}, "spreads 6 channels"),
-        ("NonZero", {"x": counted((3,))}, {}, {}, "computed while the network runs"),
+        ("NonZero", {"x": counted((3,))}, {}, {}, "but only a run gives its value"),
         ("Trilu", {"x": counted((3,))}, {}, {}, "needs a matrix"),
         ("ReverseSequence", {"x": counted((4, 2)), "n": counted((2,))}, {}, {}, "needs lengths of type int64"),
         ("ReverseSequence", {"x": counted((4, 2))}, {"n": ints(1, -1)}, {}, r"from 0 to 4, but they are \(1, -1\)"),

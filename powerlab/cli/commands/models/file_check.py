@@ -27,6 +27,7 @@ def check_model_file(path: Path) -> str | None:
     """
     from powerlab.engine.frontend.load import load_graph
     from powerlab.engine.frontend.onnx_reader.external import external_tensor
+    from powerlab.engine.ir.graph import NeedsRunError
 
     try:
         with path.open("rb") as file:
@@ -44,6 +45,9 @@ def check_model_file(path: Path) -> str | None:
         )
     try:
         load_graph(path, batch_size=1)
+    except NeedsRunError as error:
+        if error.tensor is None:  # a shape is open that a sweep does not give
+            return f"the engine builtin cannot run this model, others perhaps can: {error}"
     except PowerlabError as error:
         return f"the engine builtin cannot run this model, others perhaps can: {error}"
     return None

@@ -1,4 +1,4 @@
-"""ModelProto to Graph: names checked, initialisers and Constant nodes gathered, shapes inferred."""
+"""ModelProto to OpenModel: names and signatures checked, initialisers gathered, shapes of inputs read."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from powerlab.engine.frontend.onnx_reader.signatures import check_signature
 from powerlab.engine.frontend.onnx_reader.tensors import element_type, to_constant
 from powerlab.engine.ir.constants import Value
 from powerlab.engine.ir.element_types import DTYPES, engine_dtype
-from powerlab.engine.ir.graph import Graph, Node, Subgraph, TensorInfo, quoted
-from powerlab.engine.ir.shapes import infer, sorted_nodes
+from powerlab.engine.ir.graph import Node, Subgraph, TensorInfo, quoted
+from powerlab.engine.ir.open_model import OPEN, OpenModel
+from powerlab.engine.ir.shapes import sorted_nodes
 
 OLDEST_OPSET = 7
 _ONNX_DOMAINS = ("", "ai.onnx")
@@ -35,8 +36,8 @@ Shapes = Mapping[str, tuple[int, ...]]
 
 def parse(
     data: bytes | mmap, shapes: Shapes, batch_size: int | None, folder: Path | None, file: DataFile | None = None
-) -> Graph:
-    """Return the graph in the bytes of an ONNX file.
+) -> OpenModel:
+    """Return the model in the bytes of an ONNX file.
 
     Args:
         data: the file's bytes.
@@ -56,25 +57,32 @@ def parse(
     constants = _constants(model.graph.initializer, folder, file)
     inputs = _inputs(model.graph, constants, shapes, batch_size)
     nodes = _Nodes(opset, folder, file).read(model.graph.node)
-    outputs = list(dict.fromkeys(value.name for value in model.graph.output))
-    if not outputs:
+    if not model.graph.output:
         raise PowerlabError("its graph has no outputs; export the model again.")
-    graph = infer(model.graph.name or "model", nodes, inputs, outputs, constants)
-    return replace(graph, outside=_other_floats(model.graph, graph))
+    return OpenModel(
+        model.graph.name or "model",
+        nodes,
+        tuple(one.info for one in inputs),
+        {value.name: _declared(value) for value in model.graph.output},
+        constants,
+        _other_floats(model.graph),
+        frozenset(one.info.name for one in inputs if one.open_rank),
+        next((one.hint for one in inputs if one.hint), ""),
+    )
 
 
-def _other_floats(message: schema.GraphMessage, graph: Graph) -> dict[str, np.dtype[Any]]:
-    """Return the types of inputs and outputs that are floats, but not float32.
+def _declared(value: schema.ValueInfo) -> tuple[int, ...]:
+    """Return the shape that the file declares for an output, where it does."""
+    kind = value.type.tensor_type
+    axes = kind.shape.dim if kind is not None and kind.shape is not None else ()
+    return tuple(OPEN if axis.dim_value is None or axis.dim_value < 0 else axis.dim_value for axis in axes)
 
-    A file may promise a float where it makes integers, which take twice the memory: what it makes counts.
-    """
+
+def _other_floats(message: schema.GraphMessage) -> dict[str, np.dtype[Any]]:
+    """Return the types of inputs and outputs that the file declares as floats, but not as float32."""
     kinds = {value.name: value.type.tensor_type for value in (*message.input, *message.output)}
     dtypes = {name: DTYPES.get(kind.elem_type) for name, kind in kinds.items() if kind is not None}
-    return {
-        name: dtype
-        for name, dtype in dtypes.items()
-        if dtype is not None and dtype != engine_dtype(dtype) and graph.tensors[name].dtype == engine_dtype(dtype)
-    }
+    return {name: dtype for name, dtype in dtypes.items() if dtype is not None and dtype != engine_dtype(dtype)}
 
 
 def _opset(model: schema.Model) -> int:
@@ -149,9 +157,18 @@ class _Nodes:
         return replace(body, nodes=sorted_nodes(body.nodes, {*inputs, *constants, *body.captured()}))
 
 
+@dataclass(frozen=True, slots=True)
+class _Input:
+    """An input, and where its shape is open, a sentence that says how to give it."""
+
+    info: TensorInfo
+    hint: str = ""
+    open_rank: bool = False
+
+
 def _inputs(
     graph: schema.GraphMessage, constants: Collection[str], shapes: Shapes, batch_size: int | None
-) -> tuple[TensorInfo, ...]:
+) -> tuple[_Input, ...]:
     """Return the true inputs: until IR version 4 initialisers are listed as inputs too."""
     values = [value for value in graph.input if value.name not in constants]
     names = [value.name for value in values]
@@ -165,7 +182,7 @@ def _inputs(
     return tuple(_input(value, shapes.get(value.name), batch_size) for value in values)
 
 
-def _input(value: schema.ValueInfo, wanted: tuple[int, ...] | None, batch_size: int | None) -> TensorInfo:
+def _input(value: schema.ValueInfo, wanted: tuple[int, ...] | None, batch_size: int | None) -> _Input:
     kind = value.type.tensor_type
     if kind is None:
         raise PowerlabError(f"its input {quoted(value.name)} is not a tensor; the engine takes tensors only.")
@@ -176,21 +193,21 @@ def _input(value: schema.ValueInfo, wanted: tuple[int, ...] | None, batch_size: 
             raise PowerlabError(
                 f"its input {quoted(value.name)} has {len(axes)} axes, but the shape {wanted} was given."
             )
-        return TensorInfo(value.name, _positive(value.name, wanted), dtype)
+        return _Input(TensorInfo(value.name, _positive(value.name, wanted), dtype))
     if axes is None:
-        raise PowerlabError(
-            f"its input {quoted(value.name)} has no shape; {_how(value.name, ['1', '3', '224', '224'])}."
-        )
-    sizes = [axis.dim_value for axis in axes]
+        hint = f"its input {quoted(value.name)} has no shape; {_how(value.name, ['1', '3', '224', '224'])}."
+        return _Input(TensorInfo(value.name, (), dtype), hint, open_rank=True)
+    sizes = [OPEN if axis.dim_value is None or axis.dim_value < 1 else axis.dim_value for axis in axes]
     if batch_size is not None and sizes:
         sizes[0] = batch_size
-    for index, size in enumerate(sizes):
-        if size is None or size < 1:
-            guess = [str(known) if known and known > 0 else "1" for known in sizes]
-            label = f" ({quoted(axes[index].dim_param)})" if axes[index].dim_param else ""
-            how = _how(value.name, guess) + ("" if batch_size is None else _IN_A_SWEEP)
-            raise PowerlabError(f"its input {quoted(value.name)} leaves the size of axis {index}{label} open; {how}.")
-    return TensorInfo(value.name, tuple(size for size in sizes if size is not None), dtype)
+    hint = ""
+    if OPEN in sizes:
+        index = sizes.index(OPEN)
+        guess = ["1" if size == OPEN else str(size) for size in sizes]
+        label = f" ({quoted(axes[index].dim_param)})" if axes[index].dim_param else ""
+        how = _how(value.name, guess) + ("" if batch_size is None else _IN_A_SWEEP)
+        hint = f"its input {quoted(value.name)} leaves the size of axis {index}{label} open; {how}."
+    return _Input(TensorInfo(value.name, tuple(sizes), dtype), hint)
 
 
 def _positive(name: str, shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
+
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.ir.constants import Recipe, Value
 from powerlab.engine.ir.graph import Array, Graph, Node, TensorInfo
@@ -33,7 +37,12 @@ def fold_constants(graph: Graph) -> Graph:
         infos = tuple(graph.tensors[name] if name else None for name in node.inputs)
         view = NodeView(node, infos, tuple(constants.get(name) for name in node.inputs))
         if rule is None or not rule.folds(view, made):
-            nodes.append(node)
+            empty = {
+                info.name: np.zeros(info.shape, info.dtype) for info in made[1:] if info.name and not info.elements
+            }
+            nodes.append(replace(node, outputs=tuple("" if name in empty else name for name in node.outputs)))
+            constants.update(empty)
+            folded.update(empty)
             continue
         room -= sum(info.elements * info.dtype.itemsize for info in made)
         if room < sum(value_bytes(value) for value in view.values if isinstance(value, Recipe)):

@@ -31,11 +31,12 @@ def _transpose(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
     return [Node("Transpose", node.name, node.inputs, node.outputs, {"perm": permutation(view)})]
 
 
-def _concat(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
+def _concat(view: NodeView, _rewriter: Rewriter) -> Sequence[Node]:
     node = view.node
-    if len(node.inputs) == 1:
-        return _as_view(view, rewriter)
-    return [Node("Concat", node.name, node.inputs, node.outputs, {"axis": concat_axis(view)})]
+    filled = tuple(name for name, info in zip(node.inputs, view.infos, strict=True) if info is None or info.elements)
+    if len(filled) == 1:
+        return [view_node(node.name, filled[0], node.outputs[0])]
+    return [Node("Concat", node.name, filled, node.outputs, {"axis": concat_axis(view)})]
 
 
 _RULES = {

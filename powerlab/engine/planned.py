@@ -1,0 +1,194 @@
+"""A graph with static shapes, planned: arrays go in and come out by name, checked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine.codegen import chosen_algorithms, lower
+from powerlab.engine.codegen.convolutions.choosing import Chooser
+from powerlab.engine.codegen.work import step_work
+from powerlab.engine.ir.graph import Graph
+from powerlab.engine.program.operand import Element, as_floats, element_of, readable
+from powerlab.engine.program.program import Floats
+from powerlab.engine.runtime.plan import Keep, build_plan
+from powerlab.engine.runtime.slices import SlicedPlan
+from powerlab.engine.target.tiers import Tier
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planning:
+    """How graphs are planned.
+
+    Attributes:
+        tier: the kernels to use.
+        threads: of all slices together.
+        spin_us: how long a waiting thread spins before it sleeps, in microseconds.
+        chooser: chooses by what was tuned here; None: the cost model does.
+        slices: parts the batch is cut into, which run at the same time.
+    """
+
+    tier: Tier
+    threads: int
+    spin_us: int
+    chooser: Chooser | None = None
+    slices: int = 1
+
+
+class PlannedGraph:
+    """An optimised graph, ready to run.
+
+    Args:
+        graph: the whole graph.
+        planning: how to plan it.
+        pool: the threads that run it; not used for slices, which have threads of their own.
+        part: the graph of one slice; None where there are no slices.
+        keep: see :func:`powerlab.engine.runtime.plan.build_plan`.
+
+    Attributes:
+        inputs: name -> shape of every input.
+        outputs: name -> shape of every output.
+        dtypes: name -> numpy type of every input and output, as the model says.
+        work: what each step has to do, in the order of :meth:`steps`; of one slice.
+        choices: what was chosen for each step; None where there was no choice.
+
+    Raises:
+        NeedsRunError: a kernel needs a value before a run that only a run gives.
+        PowerlabError: the engine cannot compute what the graph holds, or it does not fit into memory.
+    """
+
+    def __init__(
+        self, graph: Graph, planning: Planning, pool: Any, *, part: Graph | None = None, keep: Keep | None = None
+    ) -> None:
+        tier, threads, slices = planning.tier, planning.threads, planning.slices
+        try:
+            algorithms: Mapping[str, str] = {}
+            if part is not None:
+                algorithms = chosen_algorithms(graph, tier, threads // slices, planning.chooser)
+            program = lower(part or graph, tier, threads // slices, planning.chooser, algorithms)
+            if part is None:
+                self._plan = build_plan(program, tier, pool, keep)
+            else:
+                count = len(graph.inputs)
+                self._plan = SlicedPlan(program, tier, threads, planning.spin_us, slices=slices, inputs=count)
+        except RuntimeError as error:
+            raise PowerlabError(str(error)) from error
+        except MemoryError as error:
+            raise PowerlabError(
+                f"the model {graph.name!r} does not fit into memory with inputs of this size; use a smaller batch."
+            ) from error
+        self._hidden_inputs = program.hidden_inputs
+        self.work = step_work(part or graph, program.steps)
+        self.choices = tuple(step.choice for step in program.steps)
+        self.inputs = {info.name: info.shape for info in graph.inputs}
+        self.outputs = {info.name: info.shape for info in graph.outputs}
+        self._elements = {info.name: element_of(info.dtype) for info in graph.outputs}
+        self.dtypes = {info.name: info.dtype for info in (*graph.inputs, *graph.outputs)} | dict(graph.outside)
+
+    def run(self, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        """Run once: see :meth:`powerlab.engine.Session.run`."""
+        outputs = self._fresh_outputs()
+        self._call(self._plan.run, inputs, outputs)
+        return {name: self._returned(name, memory) for name, memory in outputs.items()}
+
+    def timed(self, inputs: Mapping[str, NDArray[Any]]) -> tuple[dict[str, NDArray[Any]], list[tuple[str, str, int]]]:
+        """Run once; return the outputs, and kernel, node and duration in nanoseconds of every step, in order."""
+        outputs = self._fresh_outputs()
+        durations = self._call(self._plan.run_timed, inputs, outputs)
+        steps = [(kernel, label, ns) for (kernel, label), ns in zip(self.steps(), durations, strict=True)]
+        return {name: self._returned(name, memory) for name, memory in outputs.items()}, steps
+
+    def steps(self) -> list[tuple[str, str]]:
+        """Return kernel and node of every step of the plan, in the order they run."""
+        return list(self._plan.steps())
+
+    def repeat(self, inputs: Mapping[str, NDArray[Any]], first: int, last: int, times: int) -> int:
+        """Run some steps many times over: see :meth:`powerlab.engine.Session.repeat`."""
+        return int(
+            self._call(
+                lambda arrays, out: self._plan.repeat(arrays, out, first, last, times), inputs, self._fresh_outputs()
+            )
+        )
+
+    def poison(self) -> None:
+        """Overwrite all intermediate memory with not-a-number; results of the next run must be the same."""
+        self._plan.poison()
+
+    def _call(self, run: Callable[..., Any], inputs: Mapping[str, Any], outputs: Mapping[str, Floats]) -> Any:
+        try:
+            return run(self._checked(inputs), list(outputs.values()))
+        except RuntimeError as error:
+            raise PowerlabError(str(error)) from error
+
+    def _fresh_outputs(self) -> dict[str, Floats]:
+        return {
+            name: np.empty(math.prod(shape) * self._elements[name].floats, np.float32)
+            for name, shape in self.outputs.items()
+        }
+
+    def _returned(self, name: str, memory: Floats) -> NDArray[Any]:
+        """Return what a plan wrote as the model's own type, in its shape."""
+        values = memory.view(np.int64) if self._elements[name] is Element.INT else memory
+        return values.astype(self.dtypes[name], copy=False).reshape(self.outputs[name])
+
+    def _checked(self, inputs: Mapping[str, Any]) -> list[Floats]:
+        """Return the arrays in the plan's order, or raise PowerlabError with what was expected."""
+        arrays: list[Floats] = []
+        for name, array in checked_inputs(self.inputs, self.dtypes, inputs).items():
+            arrays.append(as_floats(array) if element_of(self.dtypes[name]) is Element.INT else readable(array))
+        return [*arrays, *self._hidden_inputs]
+
+
+def checked_inputs(
+    shapes: Mapping[str, tuple[int, ...] | None], dtypes: Mapping[str, np.dtype[Any]], inputs: Mapping[str, Any]
+) -> dict[str, NDArray[Any]]:
+    """Return the inputs in the model's order.
+
+    Args:
+        shapes: input name -> shape, in which a size below 0 is open; None: any shape.
+        dtypes: input name -> numpy type.
+        inputs: what was given.
+
+    Raises:
+        PowerlabError: an input is missing, unknown, or has another shape or type; says what was expected.
+    """
+
+    def expected() -> str:
+        return ", ".join(f"{name!r} {dtypes[name]} {_sizes(shape)}" for name, shape in shapes.items())
+
+    for name in inputs:
+        if name not in shapes:
+            raise PowerlabError(f"the model has no input {name!r}; it takes {expected()}.")
+    arrays: dict[str, NDArray[Any]] = {}
+    for name, shape in shapes.items():
+        if name not in inputs:
+            raise PowerlabError(f"the input {name!r} is missing; the model takes {expected()}.")
+        array, dtype = inputs[name], dtypes[name]
+        known = isinstance(array, np.ndarray | np.generic)  # a number of numpy's is an array without axes
+        if not known or array.dtype != dtype:
+            found = array.dtype if known else type(array).__name__
+            raise PowerlabError(
+                f"the input {name!r} must be a {dtype} array, not {found}; the model takes {expected()}."
+            )
+        if shape is not None and not _fits(array.shape, shape):
+            raise PowerlabError(f"the input {name!r} has shape {list(array.shape)}; the model takes {expected()}.")
+        if dtype == np.uint64 and np.max(array, initial=0) > np.iinfo(np.int64).max:
+            raise PowerlabError(f"the input {name!r} holds a number above 2^63 - 1, the largest the engine has.")
+        arrays[name] = array
+    return arrays
+
+
+def _fits(found: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
+    return len(found) == len(wanted) and all(size in (has, -1) for has, size in zip(found, wanted, strict=True))
+
+
+def _sizes(shape: tuple[int, ...] | None) -> str:
+    if shape is None:
+        return "of any shape"
+    return f"[{', '.join('any' if size < 0 else str(size) for size in shape)}]"

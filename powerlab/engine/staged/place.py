@@ -1,0 +1,86 @@
+"""Where a run is between two stages: what is left to compute, and which tensors are there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from powerlab.engine.ir.constants import Value
+from powerlab.engine.ir.graph import Array, Node, TensorInfo
+from powerlab.engine.ir.shapes import checked_shape
+from powerlab.engine.ops import NodeView, decides_by_values, operator
+
+ON_HOST = "numpy"
+"""Stands for the kernel of a node that numpy computes."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Place:
+    """A place in a run.
+
+    Attributes:
+        number: no other place has it.
+        by_values: nodes whose inputs are there and decide by their values what is made; numpy computes them first.
+        left: the other nodes that are left.
+        constants: of all of them.
+        reads: the tensors there that nodes left read, in an order that stays.
+        live: the tensors there that are read or wanted after the nodes ``by_values``.
+    """
+
+    number: int
+    by_values: tuple[Node, ...]
+    left: tuple[Node, ...]
+    constants: Mapping[str, Value]
+    reads: tuple[str, ...]
+    live: frozenset[str]
+
+    @classmethod
+    def at(
+        cls,
+        number: int,
+        nodes: Sequence[Node],
+        constants: Mapping[str, Value],
+        there: Collection[str],
+        wanted: Collection[str],
+    ) -> Place:
+        """Return the place where ``nodes`` are left, the tensors ``there`` are there and some are ``wanted``."""
+        available = {"", *there, *constants}
+        left, by_values = list(nodes), []
+        while ready := [node for node in left if decides_by_values(node) and available.issuperset(node.inputs)]:
+            by_values.extend(ready)
+            left = [node for node in left if node not in ready]
+            available.update(output for node in ready for output in node.outputs)
+        there = {*there, *(output for node in by_values for output in node.outputs if output)}
+        read = {name for node in left for name in (*node.inputs, *node.captured())}
+        reads = tuple(sorted(there & (read - constants.keys())))
+        return cls(number, tuple(by_values), tuple(left), constants, reads, frozenset(there & {*read, *wanted}))
+
+    def compute(self, values: dict[str, Array]) -> list[tuple[str, str, int]]:
+        """Add to ``values`` what the nodes ``by_values`` make; return kernel, node and nanoseconds of each.
+
+        Raises:
+            PowerlabError: the values do not fit the operator; names the node.
+        """
+        steps = []
+        for node in self.by_values:
+            begin_ns = time.monotonic_ns()
+            values.update(_computed(node, values, self.constants))
+            steps.append((ON_HOST, node.name, time.monotonic_ns() - begin_ns))
+        return steps
+
+
+def _computed(node: Node, values: Mapping[str, Array], constants: Mapping[str, Value]) -> dict[str, Array]:
+    found = [values.get(name, constants.get(name)) if name else None for name in node.inputs]
+    infos = (
+        None if value is None else TensorInfo(name, value.shape, value.dtype)
+        for name, value in zip(node.inputs, found, strict=True)
+    )
+    view = NodeView(node, tuple(infos), tuple(found))
+    rule = operator(node)
+    specs = (rule.infer(view), *rule.infer_more(view))
+    made = [
+        TensorInfo(name, checked_shape(shape, node), dtype)
+        for name, (shape, dtype) in zip(node.outputs, specs, strict=False)
+    ]
+    return rule.folded(view, made)
