@@ -38,6 +38,16 @@ class Operator:
         return view.evaluated(self.evaluate, made) if self.evaluate is not None and self.folds(view, made) else {}
 
 
+def of_values(evaluate: Callable[[NodeView], Array | tuple[Array, ...]]) -> Operator:
+    """Return the rule of an operator of which values decide what shape it makes; ``evaluate`` checks its inputs."""
+
+    def specs(view: NodeView) -> tuple[Spec, ...]:
+        made = evaluate(view)
+        return tuple((value.shape, value.dtype) for value in (made if isinstance(made, tuple) else (made,)))
+
+    return Operator(lambda view: specs(view)[0], evaluate, infer_more=lambda view: specs(view)[1:], by_values=True)
+
+
 def _empty(made: Sequence[TensorInfo]) -> bool:
     """Say whether tensors have no elements, so that their values are known whatever their node computes."""
     return all(info.elements == 0 for info in made if info.name)

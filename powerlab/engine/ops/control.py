@@ -1,14 +1,14 @@
-"""If and Loop, resolved while shapes are inferred: the branch taken, or round after round, stands in their place.
+"""If, Loop and Scan, resolved while shapes are inferred: the branch taken, or round after round, stands in their place.
 
 Exporters write them where a program looked at shapes, so that once all shapes are known nothing is left to decide. For
 a branch or a number of rounds that only a run can tell the plan ends before it (:mod:`powerlab.engine.staged`).
 
-Source: https://onnx.ai/onnx/operators/onnx__If.html and onnx__Loop.html.
+Source: https://onnx.ai/onnx/operators/onnx__If.html, onnx__Loop.html and onnx__Scan.html.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
@@ -142,14 +142,110 @@ def _results(
             continue
         if not names:
             view.fail("gathers what rounds make, but does none")
-        rows = tuple(fresh(f"{output}/{index}") for index in range(len(names)))
-        nodes.extend(
-            Node("Unsqueeze", f"{_where(node)}/{row}", (name,), (row,), {"axes": (0,)})
-            for name, row in zip(names, rows, strict=True)
-        )
-        nodes.append(Node("Concat", f"{_where(node)}/{output}", rows, (output,), {"axis": 0}))
+        nodes.extend(_stacked(node, fresh, output, names, 0))
     return tuple(nodes)
 
 
-CONTROL: Mapping[str, Callable[[NodeView, Fresh], Inlined]] = {"If": _if, "Loop": _loop}
+def _stacked(node: Node, fresh: Fresh, output: str, names: Sequence[str], axis: int) -> Iterator[Node]:
+    """Yield the nodes that put what the rounds made side by side, along a new axis."""
+    rows = tuple(fresh(f"{output}/{index}") for index in range(len(names)))
+    for name, row in zip(names, rows, strict=True):
+        yield Node("Unsqueeze", f"{_where(node)}/{row}", (name,), (row,), {"axes": (axis,)})
+    yield Node("Concat", f"{_where(node)}/{output}", rows, (output,), {"axis": axis})
+
+
+def _scan(view: NodeView, fresh: Fresh) -> Inlined:
+    """Return every round: shapes alone say how many there are."""
+    node, body = view.node, _body(view, "body")
+    if view.integer("batched", 0):
+        return _scan_of_each_image(view, fresh)
+    scanned = view.integer("num_scan_inputs", 0)
+    states = len(node.inputs) - scanned
+    gathers = len(body.outputs) - states
+    if scanned < 1 or states < 0 or gathers < 0 or len(body.inputs) != len(node.inputs):
+        view.fail(f"scans {scanned} of its {len(node.inputs)} inputs, which does not fit its body")
+    if len(node.outputs) != len(body.outputs):
+        view.fail(f"has {len(node.outputs)} outputs, but its body makes {len(body.outputs)}")
+    axes, rounds = _scanned_axes(view, states, scanned)
+    backwards = _of_each(view, "scan_input_directions", scanned)
+    kept = {name: fresh(f"{_where(node)}/{name}") for name in body.constants}
+    constants: dict[str, Value] = {kept[name]: value for name, value in body.constants.items()}
+    if (len(body.nodes) + scanned) * rounds > MAX_INLINED_NODES:
+        view.fail(f"makes more than {MAX_INLINED_NODES} nodes; export the model with fewer rounds")
+    nodes: list[Node] = []
+    carried = list(node.inputs[:states])
+    gathered: list[list[str]] = [[] for _ in range(gathers)]
+    for done in range(rounds):
+        where = f"{_where(node)}/{done}"
+        names = {**kept, **dict(zip(body.inputs, carried, strict=False))}
+        for source, inner, axis, back in zip(node.inputs[states:], body.inputs[states:], axes, backwards, strict=True):
+            names[inner], place = fresh(f"{where}/{inner}"), fresh(f"{where}/{inner}/place")
+            constants[place] = np.asarray(rounds - 1 - done if back else done, np.int64)
+            nodes.append(Node("Gather", names[inner], (source, place), (names[inner],), {"axis": axis}))
+        names.update({name: fresh(f"{where}/{name}") for name in sorted(body.made())})
+        nodes.extend(body.renamed(names, where))
+        made = [names.get(name, name) for name in body.outputs]
+        carried = made[:states]
+        for rows, name in zip(gathered, made[states:], strict=True):
+            rows.append(name)
+    nodes.extend(_handed_on(node, carried, node.outputs[:states]))
+    out_axes = view.integers("scan_output_axes", (0,) * gathers)
+    out_backwards = _of_each(view, "scan_output_directions", gathers)
+    for output, rows, axis, back in zip(node.outputs[states:], gathered, out_axes, out_backwards, strict=True):
+        if output:
+            nodes.extend(_stacked(node, fresh, output, rows[::-1] if back else rows, axis))
+    return Inlined(tuple(nodes), constants)
+
+
+def _scan_of_each_image(view: NodeView, fresh: Fresh) -> Inlined:
+    """Return a Scan for each element of the batch, the first axis of every tensor, as opset 8 has it."""
+    node = view.node
+    lengths, *sources = node.inputs
+    if lengths or not sources:
+        view.fail("has lengths for each sequence, which the engine does not take")
+    batch = {view.shape(index)[:1] for index in range(1, len(node.inputs))}
+    if len(batch) != 1 or batch <= {(), (0,)}:
+        view.fail("needs the same batch, which is not 0, as the first axis of its inputs")
+    attributes = {name: value for name, value in node.attributes.items() if name not in ("batched", "directions")}
+    attributes["scan_input_directions"] = view.integers("directions", (0,) * view.integer("num_scan_inputs", 0))
+    nodes: list[Node] = []
+    constants: dict[str, Value] = {}
+    made: dict[str, list[str]] = {output: [] for output in node.outputs if output}
+    for image in range(next(iter(batch))[0]):
+        where = f"{_where(node)}/image{image}"
+        place = fresh(f"{where}/place")
+        constants[place] = np.asarray(image, np.int64)
+        parts = tuple(fresh(f"{where}/{source}") for source in sources)
+        for source, part in zip(sources, parts, strict=True):
+            nodes.append(Node("Gather", part, (source, place), (part,), {"axis": 0}))
+        outputs = tuple(fresh(f"{where}/{output}") if output else "" for output in node.outputs)
+        nodes.append(Node("Scan", where, parts, outputs, attributes))
+        for output, part in zip(node.outputs, outputs, strict=True):
+            if output:
+                made[output].append(part)
+    for output, parts_made in made.items():
+        nodes.extend(_stacked(node, fresh, output, parts_made, 0))
+    return Inlined(tuple(nodes), constants)
+
+
+def _scanned_axes(view: NodeView, states: int, scanned: int) -> tuple[tuple[int, ...], int]:
+    """Return the axis along which each scanned input is scanned, and how many rounds that makes."""
+    axes = tuple(
+        view.axis(axis, len(view.shape(states + index)))
+        for index, axis in enumerate(view.integers("scan_input_axes", (0,) * scanned))
+    )
+    rounds = {view.shape(states + index)[axis] for index, axis in enumerate(axes)}
+    if len(axes) != scanned or len(rounds) != 1 or rounds == {0}:
+        view.fail(f"scans inputs of {sorted(rounds)} elements; it needs one length that is not 0")
+    return axes, rounds.pop()
+
+
+def _of_each(view: NodeView, name: str, count: int) -> tuple[int, ...]:
+    values = view.integers(name, (0,) * count)
+    if len(values) != count:
+        view.fail(f"has {len(values)} numbers as {name}, but it needs {count}")
+    return values
+
+
+CONTROL: Mapping[str, Callable[[NodeView, Fresh], Inlined]] = {"If": _if, "Loop": _loop, "Scan": _scan}
 """Operator → what stands in its place."""

@@ -1,4 +1,4 @@
-"""Tensors that shapes and constants alone decide: Constant, ConstantOfShape, EyeLike, NonZero, Range, Shape, Size."""
+"""Tensors that shapes and constants alone decide: Constant, ConstantOfShape, EyeLike, Range, Shape, Size."""
 
 from __future__ import annotations
 
@@ -97,15 +97,10 @@ def _ones_on_diagonal(view: NodeView) -> Array:
     return np.eye(rows, columns, view.integer("k", 0))
 
 
-def _non_zero(view: NodeView) -> Spec:
-    return (len(view.shape(0)), int(np.count_nonzero(view.value(0)))), INT64
-
-
 OPERATORS: dict[str, Operator] = {
     "Constant": Operator(_constant, _constant_value),
     "ConstantOfShape": Operator(_constant_of_shape, lambda view: np.full(view.int_values(0), _fill(view))),
     "EyeLike": Operator(_eye, _ones_on_diagonal, of_shape=True),
-    "NonZero": Operator(_non_zero, lambda view: np.array(np.nonzero(view.value(0))), by_values=True),
     "Range": Operator(_range, _ladder),
     "Shape": Operator(_shape, _shape_value, of_shape=True),
     "Size": Operator(lambda _view: ((), INT64), _size, of_shape=True),

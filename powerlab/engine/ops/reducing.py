@@ -1,4 +1,4 @@
-"""Operators that reduce axes or go along one: ReduceSum and its kin, ArgMax, ArgMin, CumSum, TopK."""
+"""Operators that reduce axes or go along one: ReduceSum and its kin, ArgMax, ArgMin, CumProd, CumSum, TopK."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _argument(view: NodeView) -> Array:
 
 
 def running_axis(view: NodeView) -> int:
-    """Return the axis along which a CumSum node adds."""
+    """Return the axis along which a CumSum or CumProd node goes."""
     axis = view.value(1)
     if axis.size != 1:
         view.fail("needs one axis")
@@ -122,9 +122,11 @@ def _running(view: NodeView) -> Spec:
 def _cumulated(view: NodeView) -> Array:
     axis, value = running_axis(view), view.value(0)
     value = np.flip(value, axis) if view.integer("reverse", 0) else value
-    total = np.cumsum(value, axis, dtype=value.dtype)
+    adds = view.node.op_type == "CumSum"
     if view.integer("exclusive", 0):
-        total = total - value
+        value = np.roll(value, 1, axis)
+        value[(slice(None),) * axis + (slice(0, 1),)] = 0 if adds else 1
+    total = (np.cumsum if adds else np.cumprod)(value, axis, dtype=value.dtype)
     return np.asarray(np.flip(total, axis) if view.integer("reverse", 0) else total)
 
 
@@ -157,6 +159,7 @@ OPERATORS: dict[str, Operator] = {
     **dict.fromkeys(REDUCTIONS, Operator(_reduce, _reduced)),
     "ArgMax": Operator(_arg, _argument),
     "ArgMin": Operator(_arg, _argument),
+    "CumProd": Operator(_running, _cumulated),
     "CumSum": Operator(_running, _cumulated),
     "TopK": Operator(_top, _topped, infer_more=lambda view: ((_top(view)[0], INT64),)),
 }

@@ -13,7 +13,10 @@ from powerlab.engine.ir.graph import Graph, quoted
 from powerlab.engine.passes.expand.attention import expand_attention
 from powerlab.engine.passes.expand.einsum import expand_einsum
 from powerlab.engine.passes.expand.rotary import expand_rotary
+from powerlab.engine.passes.expand.running_products import expand_running_products
+from powerlab.engine.passes.expand.spectra import expand_spectra
 from powerlab.engine.passes.expand.training import expand_training
+from powerlab.engine.passes.expand.unfolding import expand_unfolding
 from powerlab.engine.passes.fold.batch_norms import fold_scales
 from powerlab.engine.passes.fold.constants import fold_constants
 from powerlab.engine.passes.fold.factors import fold_factors
@@ -54,6 +57,9 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
     expand_rotary,
     expand_training,
     fold_constants,
+    expand_running_products,
+    expand_spectra,
+    expand_unfolding,
     fuse_layer_norms,
     fuse_gelus,
     lower_row_norms,

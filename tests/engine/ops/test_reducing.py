@@ -133,6 +133,22 @@ def test_running_sums(exclusive, reverse, axis, dtype):
     check_by_ort(data, {"x": x})
 
 
+@pytest.mark.parametrize("exclusive", [0, 1])
+@pytest.mark.parametrize("reverse", [0, 1])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("dtype", ["float32", "int32", "int64"])
+def test_running_products(exclusive, reverse, axis, dtype):
+    x = np.random.default_rng(4).integers(1, 4, (1, 4, 7)).astype(dtype)
+    turned = np.flip(x, axis) if reverse else x
+    if exclusive:
+        turned = np.insert(np.delete(turned, -1, axis), 0, 1, axis)
+    expected = np.cumprod(turned, axis, dtype=dtype)
+    expected = {"y": np.flip(expected, axis) if reverse else expected}
+    options = {"exclusive": exclusive, "reverse": reverse}
+    alike(run_engine(node_bytes("CumProd", {"x": x}, constants={"a": np.int64(axis)}, **options), {"x": x}), expected)
+    alike(run_engine(node_bytes("CumProd", {}, constants={"x": x, "a": np.int64(axis)}, **options), {}), expected)
+
+
 @settings(max_examples=60)
 @given(
     st.lists(st.integers(1, 30), min_size=1, max_size=3),

@@ -142,6 +142,10 @@ class _Nodes:
         if node.op_type in ("Hardmax", "LogSoftmax", "Softmax") and self.opset < 13:
             # Until opset 13 Softmax saw its input as a matrix, rows before ``axis``, columns from it on.
             attributes = {"axis": 1, **attributes, "flattens": 1}
+        if node.op_type == "DFT" and self.opset < 20:
+            attributes = {"axis": 1, **attributes}  # the second of all, from then on the last but one
+        if node.op_type == "Scan" and self.opset < 9:
+            attributes = {**attributes, "batched": 1}
         if node.op_type == "RoiAlign" and self.opset < 16:
             # Until opset 16 regions began at the corners of pixels.
             attributes = {**attributes, "coordinate_transformation_mode": "output_half_pixel"}

@@ -75,9 +75,9 @@ class Expansion:
 
     def ending(self, tensor: str, output: str = "") -> list[Node]:
         """Let ``tensor`` be what the old node made, and return all nodes."""
-        last = self.nodes[-1]
+        last = self.nodes[-1] if self.nodes else None
         wanted = output or self._node.outputs[0]
-        if last.outputs == (tensor,) and last.op_type != "Constant":
+        if last is not None and last.outputs == (tensor,) and last.op_type != "Constant":
             self.nodes[-1] = Node(last.op_type, last.name, last.inputs, (wanted,), last.attributes)
         else:
             self.nodes.append(Node("Identity", f"{self._node.name}.end", (tensor,), (wanted,)))
