@@ -23,7 +23,9 @@ def model(folder, operator, inputs, outputs, **attributes):
         [node],
         "test",
         [
-            helper.make_tensor_value_info(name, KINDS[value.dtype.kind], [f"{name}{axis}" for axis in range(value.ndim)])
+            helper.make_tensor_value_info(
+                name, KINDS[value.dtype.kind], [f"{name}{axis}" for axis in range(value.ndim)]
+            )
             for name, value in inputs.items()
         ],
         [helper.make_tensor_value_info(name, KINDS[kind], None) for name, kind in outputs.items()],
@@ -45,13 +47,11 @@ def compare(path, inputs):
 @given(
     seed=st.integers(0, 2**32 - 1),
     boxes=st.integers(1, 40),
-    most=st.integers(0, 8),
-    overlap=st.sampled_from([0.0, 0.3, 0.5, 1.0]),
-    least=st.sampled_from([None, 0.0, 0.5, 2.0]),
+    limits=st.tuples(st.integers(0, 8), st.sampled_from([0.0, 0.3, 0.5, 1.0]), st.sampled_from([None, 0.0, 0.5, 2.0])),
     centred=st.integers(0, 1),
 )
-def test_suppression_leaves_what_onnx_runtime_leaves(tmp_path_factory, seed, boxes, most, overlap, least, centred):
-    generator = np.random.default_rng(seed)
+def test_suppression_leaves_what_onnx_runtime_leaves(tmp_path_factory, seed, boxes, limits, centred):
+    generator, (most, overlap, least) = np.random.default_rng(seed), limits
     inputs = {
         "boxes": generator.random((2, boxes, 4), np.float32),
         "scores": np.round(generator.random((2, 3, boxes), np.float32), 1),  # with ties
