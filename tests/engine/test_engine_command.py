@@ -52,6 +52,7 @@ def test_run_takes_open_sizes_from_the_input_file(model, tmp_path, capsys):
     assert main(["engine", "run", str(model), *files]) == EXIT_OK
     assert "file 5x2x3x3" in capsys.readouterr().out
     assert "has 4 axes" in fails(capsys, "run", model, *files, "--input-shape", "x=2x3")
+    assert "has shape [5, 2, 3, 3]" in fails(capsys, "run", model, *files, "--input-shape", "x=2x2x3x3")
 
 
 def test_run_tells_machines_in_json(tmp_path, capsys):

@@ -112,7 +112,7 @@ def test_the_table_has_a_line_a_step_and_one_for_all(capsys):
 def test_open_sizes_are_given_as_for_a_run(capsys, quick, action):
     nodes = [helper.make_node("Conv", ["x", "w"], ["y"])]
     weights = np.ones((8, 3, 3, 3), np.float32)
-    (quick / "open.onnx").write_bytes(onnx_bytes(nodes, {"x": ("N", 3, "H", "W")}, ["y"], {"w": weights}))
+    (quick / "open.onnx").write_bytes(onnx_bytes(nodes, {"x": ("N", 3, "H", "W")}, ["y"], constants={"w": weights}))
     model = str(quick / "open.onnx")
     assert "leaves the size of axis 2 ('H') open; give it" in refused(capsys, action, model)
     document = json.loads(printed(capsys, action, model, "--input-shape", "x=2x3x9x9", "--json"))

@@ -35,6 +35,11 @@ CONSTANTS = {
     "begin": np.array([0, 1]),
     "end": np.array([1, 2]),
     "states": np.ones((1, 8, 2), np.float32),
+    "last": np.array(-1),
+    "numbers": np.array([1, 16, 2]),
+    "blocks": np.array([1, 8, 4]),
+    "three": np.array([3, 3]),
+    "pair": np.array([2, 2]),
 }
 CONV = "Conv x,w -> c"
 
@@ -96,6 +101,43 @@ PICTURES = {
         ["Identity kept.kept -> kept", "Mul x,y.floats -> y"],
     ),
     "fold_constants": (["Add two,two -> four", "Mul x,four -> y"], "y", ["Mul x,four -> y"]),
+    "expand_running_products": (
+        ["CumProd x,last -> y"],
+        "y",
+        [
+            "Slice x,y.ints,y.ints_1,y.ints_2 -> y.slice",
+            "Slice x,y.ints_3,y.ints_4,y.ints_5 -> y.slice_1",
+            "Slice x,y.ints_6,y.ints_7,y.ints_8 -> y.slice_2",
+            "Mul y.slice_2,y.slice_1 -> y.mul",
+            "Concat y.slice,y.mul -> y.concat",
+            "Slice y.concat,y.ints_9,y.ints_10,y.ints_11 -> y.slice_3",
+            "Slice y.concat,y.ints_12,y.ints_13,y.ints_14 -> y.slice_4",
+            "Slice y.concat,y.ints_15,y.ints_16,y.ints_17 -> y.slice_5",
+            "Mul y.slice_5,y.slice_4 -> y.mul_1",
+            "Concat y.slice_3,y.mul_1 -> y",
+        ],
+    ),
+    "expand_spectra": (
+        ["Reshape x,numbers -> n", "DFT n -> y"],
+        "y",
+        [
+            "Reshape x,numbers -> n",
+            "Transpose n -> y.transpose",
+            "Reshape y.transpose,y.ints -> y.reshape",
+            "MatMul y.reshape,y.floats -> y.matmul",
+            "Reshape y.matmul,y.ints_1 -> y.reshape_1",
+            "Transpose y.reshape_1 -> y",
+        ],
+    ),
+    "expand_unfolding": (
+        ["Reshape x,blocks -> b2", "Col2Im b2,three,pair -> y"],
+        "y",
+        [
+            "Reshape x,blocks -> b2",
+            "Reshape b2,y.ints -> y.reshape",
+            "ConvTranspose y.reshape,y.floats -> y",
+        ],
+    ),
     "fuse_layer_norms": (
         [
             *(

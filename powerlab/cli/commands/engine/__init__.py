@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from powerlab.cli.commands.engine.plan import add_plan_parser, plan
-from powerlab.cli.commands.engine.shapes import add_shape_argument, given_shapes, shape_text, shapes_of
+from powerlab.cli.commands.engine.shapes import add_shape_argument, given_shapes, shape_text
 from powerlab.cli.commands.engine.tune import add_tune_parser, tune
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def _run(args: argparse.Namespace) -> int:
 
     check_writable(args.output)
     inputs = read_npz(args.input)
-    session = Session(args.model, threads=args.threads, shapes=shapes_of(inputs, args.input_shape), slices=args.slices)
+    session = Session(args.model, threads=args.threads, shapes=given_shapes(args.input_shape), slices=args.slices)
     if sentence := cpus.too_many(session.threads, cpus.usable_cpus()):
         print(f"powerlab: {sentence}", file=sys.stderr)
     start_ns = time.monotonic_ns()

@@ -1,12 +1,8 @@
-"""Shapes of a model's inputs: ``--input-shape``, and those of the arrays in an input file."""
+"""Shapes of a model's inputs, as ``--input-shape`` takes them."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
-from typing import Any
-
-from numpy.typing import NDArray
 
 from powerlab.domain.errors import PowerlabError
 
@@ -38,11 +34,6 @@ def given_shapes(options: list[str]) -> Shapes:
             raise PowerlabError(f"--input-shape {option!r} is not of the form NAME=1x3x224x224.")
         shapes[name] = tuple(map(int, parts))
     return shapes
-
-
-def shapes_of(arrays: Mapping[str, NDArray[Any]], options: list[str]) -> Shapes:
-    """Return the shapes to plan for: of the arrays, but where an option gives another one."""
-    return {name: array.shape for name, array in arrays.items()} | given_shapes(options)
 
 
 def shape_text(shape: tuple[int, ...]) -> str:
