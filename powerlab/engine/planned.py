@@ -17,6 +17,7 @@ from powerlab.engine.codegen.work import step_work
 from powerlab.engine.ir.graph import Graph
 from powerlab.engine.program.operand import Element, as_floats, element_of, readable
 from powerlab.engine.program.program import Floats
+from powerlab.engine.runtime.outside_types import to_engine, to_model
 from powerlab.engine.runtime.plan import Keep, build_plan
 from powerlab.engine.runtime.slices import SlicedPlan
 from powerlab.engine.target.tiers import Tier
@@ -135,13 +136,16 @@ class PlannedGraph:
     def _returned(self, name: str, memory: Floats) -> NDArray[Any]:
         """Return what a plan wrote as the model's own type, in its shape."""
         values = memory.view(np.int64) if self._elements[name] is Element.INT else memory
-        return values.astype(self.dtypes[name], copy=False).reshape(self.outputs[name])
+        return to_model(values, self.dtypes[name]).reshape(self.outputs[name])
 
     def _checked(self, inputs: Mapping[str, Any]) -> list[Floats]:
         """Return the arrays in the plan's order, or raise PowerlabError with what was expected."""
         arrays: list[Floats] = []
         for name, array in checked_inputs(self.inputs, self.dtypes, inputs).items():
-            arrays.append(as_floats(array) if element_of(self.dtypes[name]) is Element.INT else readable(array))
+            if element_of(self.dtypes[name]) is Element.INT:
+                arrays.append(as_floats(array))
+            else:
+                arrays.append(readable(to_engine(np.asarray(array), np.dtype(np.float32))))
         return [*arrays, *self._hidden_inputs]
 
 

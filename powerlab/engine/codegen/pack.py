@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from powerlab.engine.program.layout import divide_up
 from powerlab.engine.program.program import Floats
+from powerlab.engine.target.tiers import native_engine
 
 Doubles = NDArray[np.float64]
 
@@ -205,20 +206,16 @@ def pack_winograd(weights: Floats, tile: int, width: int, tile_blocks: int, grou
         groups: groups of the convolution; with more than one, channels fill whole blocks on both sides.
     """
     outputs, inputs, _, size = weights.shape
-    per_group = outputs // groups
-    blocks, positions = divide_up(per_group, width), (tile + size - 1) ** 2
     g = winograd_g(tile, size)
-    transform = np.kron(g, g)
-    packed = aligned_floats(groups * blocks * width * inputs * positions)
-    at = 0
-    for group in range(groups):
-        own = weights[group * per_group : (group + 1) * per_group]
-        for begin, end in itertools.pairwise(unit_bounds(blocks, tile_blocks)):
-            rows = _filled(own[begin * width : end * width], (end - begin) * width)
-            taps = rows.reshape(-1, inputs, size**2).transpose(2, 1, 0).astype(np.float64, order="C")
-            unit = (transform @ taps.reshape(size**2, -1)).reshape(-1)
-            packed[at : at + unit.size] = unit
-            at += unit.size
+    packed = aligned_floats(groups * divide_up(outputs // groups, width) * width * inputs * len(g) ** 2)
+    native_engine().pack_winograd(
+        weights=np.ascontiguousarray(weights, np.float32),
+        g=g,
+        packed=packed,
+        groups=groups,
+        width=width,
+        tile_blocks=tile_blocks,
+    )
     return packed
 
 

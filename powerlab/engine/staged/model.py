@@ -28,6 +28,7 @@ from powerlab.engine.ir.open_model import OpenModel
 from powerlab.engine.ir.shapes import infer_beginning, sorted_nodes
 from powerlab.engine.passes import optimise
 from powerlab.engine.planned import PlannedGraph, Planning, checked_inputs
+from powerlab.engine.runtime.outside_types import to_engine, to_model
 from powerlab.engine.staged.place import Place
 from powerlab.engine.staged.shelf import Kept, Shelf
 
@@ -106,7 +107,7 @@ class StagedModel:
         shapes = {name: None if name in self._model.open_ranks else shape for name, shape in self.inputs.items()}
         given = checked_inputs(shapes, self.dtypes, inputs)
         values: dict[str, Array] = {
-            info.name: np.asarray(given[info.name]).astype(info.dtype, copy=False) for info in self._model.inputs
+            info.name: to_engine(np.asarray(given[info.name]), info.dtype) for info in self._model.inputs
         }
         with self._turn:
             steps: list[tuple[str, str, int]] = []
@@ -137,7 +138,7 @@ class StagedModel:
             raise PowerlabError(f"the graph promises the output {quoted(name)}, which the engine does not compute.")
         value = values[name] if name in values else value_of(place.constants[name])
         outside = self._model.outside.get(name)
-        return value.astype(outside) if outside is not None and value.dtype == engine_dtype(outside) else value
+        return to_model(value, outside) if outside is not None and value.dtype == engine_dtype(outside) else value
 
     def _stage(self, place: Place, values: Mapping[str, Array]) -> _Stage:
         """Return the stage that begins at a place, planned now where that was not done before."""

@@ -14,10 +14,12 @@
 #include <string>
 #include <vector>
 
+#include "halves.hpp"
 #include "plan.hpp"
 #include "plan_group.hpp"
 #include "thread_pool.hpp"
 #include "tiers/registry.hpp"
+#include "winograd_weights.hpp"
 
 namespace nb = nanobind;
 
@@ -258,11 +260,54 @@ void bind_plan_group(nb::module_& module) {
 
 }  // namespace
 
+void bind_packing(nb::module_& module) {
+  using Transform = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+  using Kernels = nb::ndarray<const float, nb::ndim<4>, nb::c_contig, nb::device::cpu>;
+  module.def(
+      "pack_winograd",
+      [](const Kernels& weights, const Transform& g, const OutputArray& packed, std::int64_t groups, std::int64_t width,
+         std::int64_t tile_blocks) {
+        const auto size = [](std::size_t count) { return static_cast<std::int64_t>(count); };
+        const engine::WinogradWeights sizes{.outputs = size(weights.shape(0)),
+                                            .inputs = size(weights.shape(1)),
+                                            .taps = size(weights.shape(3)),
+                                            .groups = groups,
+                                            .positions = size(g.shape(0)),
+                                            .width = width,
+                                            .tile_blocks = tile_blocks};
+        const nb::gil_scoped_release release;
+        engine::pack_winograd(sizes, {weights.data(), weights.size()}, {g.data(), g.size()},
+                              {packed.data(), packed.size()});
+      },
+      nb::arg("weights"), nb::arg("g"), nb::arg("packed"), nb::arg("groups"), nb::arg("width"), nb::arg("tile_blocks"));
+}
+
+void bind_halves(nb::module_& module) {
+  using Halves = nb::ndarray<std::uint16_t, nb::c_contig, nb::device::cpu>;
+  using ConstHalves = nb::ndarray<const std::uint16_t, nb::c_contig, nb::device::cpu>;
+  module.def(
+      "to_floats",
+      [](const ConstHalves& halves, const OutputArray& floats) {
+        const nb::gil_scoped_release release;
+        engine::to_floats({halves.data(), halves.size()}, {floats.data(), floats.size()});
+      },
+      nb::arg("halves"), nb::arg("floats"));
+  module.def(
+      "to_halves",
+      [](const InputArray& floats, const Halves& halves) {
+        const nb::gil_scoped_release release;
+        engine::to_halves({floats.data(), floats.size()}, {halves.data(), halves.size()});
+      },
+      nb::arg("floats"), nb::arg("halves"));
+}
+
 void bind_engine(nb::module_& module) {
   bind_view(module);
   bind_step(module);
   bind_plan(module);
   bind_plan_group(module);
+  bind_packing(module);
+  bind_halves(module);
   module.def("tiers", [] {
     nb::list tiers;
     for (const engine::KernelTable* table : engine::available_tiers()) tiers.append(tier_dict(*table));

@@ -1,0 +1,29 @@
+// Weights of Winograd's convolutions, transformed and packed for conv_winograd. They are several times as many numbers as
+// the model holds, so that how fast this is decides how long a network of 3 x 3 convolutions takes to load.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace powerlab::engine {
+
+struct WinogradWeights {
+  std::int64_t outputs, inputs, taps;  // of the convolution; inputs of one group, taps along each axis
+  std::int64_t groups;
+  std::int64_t positions;    // along each axis: the output tile and what the taps reach beyond it
+  std::int64_t width;        // channels of an output block
+  std::int64_t tile_blocks;  // output blocks of a unit at most
+
+  std::int64_t blocks() const { return (outputs / groups + width - 1) / width; }
+  std::int64_t packed_floats() const { return groups * blocks() * width * inputs * positions * positions; }
+};
+
+// Computes G w G^T of every kernel w in double precision, rounds it, and writes it as
+// [group][unit][position][channel][block][width], with zeros for the channels that fill up the last block.
+//
+// `weights` are (outputs, inputs, taps, taps); `g` is (positions, taps). Throws std::invalid_argument where sizes do not
+// fit or are larger than any transform the engine has.
+void pack_winograd(const WinogradWeights& sizes, std::span<const float> weights, std::span<const double> g,
+                   std::span<float> packed);
+
+}  // namespace powerlab::engine
