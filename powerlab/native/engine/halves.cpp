@@ -96,7 +96,7 @@ std::uint16_t narrowed(float value) {
   const std::uint32_t size = bits & 0x7fffffff;
   const auto signed_half = [sign](std::uint32_t half) { return static_cast<std::uint16_t>(sign | half); };
   if (size > kInfinity) return signed_half(0x7e00 | (size >> 13 & 0x3ff));  // not a number
-  if (size >= 0x477ff000) return signed_half(0x7c00);                        // from 65520 on: infinity
+  if (size >= 0x477ff000) return signed_half(0x7c00);                       // from 65520 on: infinity
   if (size < 0x38800000) {  // below 2^-14: multiples of 2^-24, to which adding a half rounds
     return signed_half(std::bit_cast<std::uint32_t>(std::bit_cast<float>(size) + 0.5f) - 0x3f000000);
   }

@@ -1,5 +1,5 @@
-// float16 to float32 and back, rounded to the nearest, ties to even: what models take and return that the engine computes
-// in float32.
+// float16 to float32 and back, rounded to the nearest, ties to even: what models take and return that the engine
+// computes in float32.
 #pragma once
 
 #include <cstdint>

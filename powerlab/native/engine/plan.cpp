@@ -222,7 +222,7 @@ void Plan::run_phases(const std::vector<Phase>& phases, std::int64_t times, bool
   before_ns_ = now_ns();
   if (phases.empty()) return;
   pool_->run(share, &run, static_cast<std::int64_t>(phases.size()) * times,
-            timed ? static_cast<ThreadPool::Finished>(finished) : nullptr);
+             timed ? static_cast<ThreadPool::Finished>(finished) : nullptr);
 }
 
 void Plan::run_share(const Phase& phase, int share) {

@@ -1,5 +1,5 @@
-// Weights of Winograd's convolutions, transformed and packed for conv_winograd. They are several times as many numbers as
-// the model holds, so that how fast this is decides how long a network of 3 x 3 convolutions takes to load.
+// Weights of Winograd's convolutions, transformed and packed for conv_winograd: kernels/pack_winograd.hpp computes
+// them, in the best tier the processor has.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ struct WinogradWeights {
 // Computes G w G^T of every kernel w in double precision, rounds it, and writes it as
 // [group][unit][position][channel][block][width], with zeros for the channels that fill up the last block.
 //
-// `weights` are (outputs, inputs, taps, taps); `g` is (positions, taps). Throws std::invalid_argument where sizes do not
-// fit or are larger than any transform the engine has.
+// `weights` are (outputs, inputs, taps, taps); `g` is (positions, taps). Throws std::invalid_argument where sizes do
+// not fit or are none that the engine has a transform for.
 void pack_winograd(const WinogradWeights& sizes, std::span<const float> weights, std::span<const double> g,
                    std::span<float> packed);
 

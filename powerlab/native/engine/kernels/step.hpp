@@ -95,6 +95,8 @@ struct Kernel {
   KernelFunction run;
 };
 
+struct WinogradWeights;
+
 struct KernelTable {
   const char* tier;
   std::int32_t vector_width;  // floats
@@ -102,6 +104,7 @@ struct KernelTable {
   std::int32_t tile_pixels;   //   and so many pixels
   const Kernel* kernels;
   std::int32_t kernel_count;
+  void (*pack_winograd)(const WinogradWeights& sizes, const float* weights, const double* g, float* packed);
 };
 
 }  // namespace powerlab::engine

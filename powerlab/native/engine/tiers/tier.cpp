@@ -17,6 +17,7 @@
 #include "kernels/norm_strided.hpp"
 #include "kernels/normalise.hpp"
 #include "kernels/normalise_rows.hpp"
+#include "kernels/pack_winograd.hpp"
 #include "kernels/peak.hpp"
 #include "kernels/pool.hpp"
 #include "kernels/pool_any.hpp"
@@ -208,7 +209,7 @@ static const Kernel kKernels[] = {
 };
 
 extern const KernelTable kTable;
-const KernelTable kTable = {POWERLAB_TEXT(POWERLAB_TIER),          kWidth, kTileBlocks, kTilePixels, kKernels,
-                            sizeof(kKernels) / sizeof(kKernels[0])};
+const KernelTable kTable = {POWERLAB_TEXT(POWERLAB_TIER),           kWidth,       kTileBlocks, kTilePixels, kKernels,
+                            sizeof(kKernels) / sizeof(kKernels[0]), pack_winograd};
 
 }  // namespace powerlab::engine::POWERLAB_TIER

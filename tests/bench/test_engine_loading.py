@@ -1,0 +1,19 @@
+"""The bench of loading times both engines on the same file."""
+
+from __future__ import annotations
+
+import engine_loading
+import pytest
+
+from powerlab.backends.onnx_export import export_onnx
+from powerlab.engine.frontend.load import load_graph
+
+pytestmark = pytest.mark.campaign
+
+
+def test_both_engines_load_the_file(tmp_path) -> None:
+    path = tmp_path / "small.onnx"
+    path.write_bytes(export_onnx(load_graph("squeezenet@64")))
+    found = engine_loading.compare(path, 1, rounds=1)
+    assert found.keys() == {"builtin", "onnxruntime"}
+    assert all(0 < time_s < 60 for time_s in found.values())
