@@ -1,8 +1,8 @@
 # powerlab: "make demo" measures this machine, "make test" runs every test. Both make and reuse .venv by themselves.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all check fuzz bench bench-engine bench-contention bench-sampler bench-service bench-database lock openapi docs \
-  site wheels mutation format clean
+.PHONY: help demo test test-all check fuzz bench bench-engine bench-contention bench-networks bench-sampler bench-service \
+  bench-database lock openapi docs site wheels mutation format clean
 
 # A Python to build .venv with, where the first one found is not the right one: make demo PYTHON=/path/to/python3
 PYTHON ?=
@@ -49,7 +49,7 @@ format: ## put Python and C++ into the house's layout
 
 bench: ## run every benchmark in bench/ but those of the database and the wheels, one after the other
 	@scripts/setup_venv dev
-	@for file in $(filter-out bench/big_database.py bench/wheel_speed.py,$(wildcard bench/*.py)); do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done
+	@for file in $(filter-out bench/big_database.py bench/export_networks.py bench/wheel_speed.py,$(wildcard bench/*.py)); do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done
 
 bench-engine: ## the engine against every installed peer (15 minutes; QUICK=1: 2; wants a quiet machine)
 	@scripts/setup_venv dev
@@ -58,6 +58,13 @@ bench-engine: ## the engine against every installed peer (15 minutes; QUICK=1: 2
 bench-contention: ## what one busy process beside an engine costs it, and its peers (10 minutes; wants a quiet machine)
 	@scripts/setup_venv dev
 	@$(BIN)/python bench/contention.py
+
+bench-networks: ## the engine on 65 networks nobody tuned it for (1 hour; installs PyTorch into build/; HELD_BACK=1: others)
+	@scripts/setup_venv dev
+	@test -d build/networks-venv || $(BIN)/python -m venv build/networks-venv
+	@build/networks-venv/bin/pip install --quiet torch torchvision timm transformers onnx
+	@build/networks-venv/bin/python bench/export_networks.py build/networks$(if $(HELD_BACK),-held-back --held-back)
+	@$(BIN)/python bench/engine_vs_peers.py build/networks$(if $(HELD_BACK),-held-back)/*.onnx --batch 1 --threads $(or $(THREADS),2) --seconds 3
 
 bench-sampler: ## what sampling costs, beside the ways of other tools (about 3 minutes; wants a quiet machine)
 	@scripts/setup_venv dev

@@ -1,6 +1,7 @@
 #include "winograd_weights.hpp"
 
 #include <stdexcept>
+#include <vector>
 
 #include "tiers/registry.hpp"
 
@@ -16,7 +17,8 @@ void pack_winograd(const WinogradWeights& sizes, std::span<const float> weights,
       std::ssize(g) != sizes.positions * sizes.taps || std::ssize(packed) != sizes.packed_floats()) {
     throw std::invalid_argument("the sizes of Winograd weights do not fit; please report this as a bug.");
   }
-  find_tier("").pack_winograd(sizes, weights.data(), g.data(), packed.data());
+  std::vector<float> buffer(static_cast<std::size_t>(sizes.buffer_floats()));
+  find_tier("").pack_winograd(sizes, weights.data(), g.data(), buffer.data(), packed.data());
 }
 
 }  // namespace powerlab::engine

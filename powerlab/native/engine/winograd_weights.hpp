@@ -2,6 +2,7 @@
 // them, in the best tier the processor has.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 
@@ -15,6 +16,15 @@ struct WinogradWeights {
   std::int64_t tile_blocks;  // output blocks of a unit at most
 
   std::int64_t blocks() const { return (outputs / groups + width - 1) / width; }
+  // Channels are transformed a few at a time, in the second-level cache, so that each position is written in long runs
+  // and not a line here and there.
+  std::int64_t buffered_inputs() const {
+    constexpr std::int64_t kRunFloats = 512;
+    return std::max<std::int64_t>(1, kRunFloats / (std::min(tile_blocks, blocks()) * width));
+  }
+  std::int64_t buffer_floats() const {
+    return positions * positions * buffered_inputs() * std::min(tile_blocks, blocks()) * width;
+  }
   std::int64_t packed_floats() const { return groups * blocks() * width * inputs * positions * positions; }
 };
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <vector>
 
 #include "winograd_weights.hpp"
 
@@ -45,18 +44,13 @@ static void winograd_kernels(const float* kernels, std::int64_t stride, int lane
   }
 }
 
-// Channels are transformed a few at a time, in the second-level cache, so that each position is written in long runs
-// and not a line here and there.
-constexpr std::int64_t kRunFloats = 512;
-
 template <int width, int taps>
-static void pack_winograd_of(const WinogradWeights& sizes, const float* weights, const double* g, float* packed) {
+static void pack_winograd_of(const WinogradWeights& sizes, const float* weights, const double* g, float* buffer,
+                             float* packed) {
   const std::int64_t per_group = sizes.outputs / sizes.groups, kernel = taps * taps, row = sizes.inputs * kernel;
   const std::int64_t blocks = sizes.blocks(), units = (blocks + sizes.tile_blocks - 1) / sizes.tile_blocks;
   const int positions = static_cast<int>(sizes.positions);
-  const std::int64_t most = std::min(sizes.tile_blocks, blocks) * width,
-                     some = std::max<std::int64_t>(1, kRunFloats / most);
-  std::vector<float> buffer(static_cast<std::size_t>(positions * positions * some * most));
+  const std::int64_t some = sizes.buffered_inputs();
   for (std::int64_t group = 0; group < sizes.groups; ++group) {
     for (std::int64_t unit = 0; unit < units; ++unit) {
       const std::int64_t begin = unit * blocks / units, count = (unit + 1) * blocks / units - begin;
@@ -69,11 +63,11 @@ static void pack_winograd_of(const WinogradWeights& sizes, const float* weights,
           const float* kernels = weights + (group * per_group + first) * row + from * kernel;
           for (std::int64_t channel = 0; channel < channels; ++channel) {
             winograd_kernels<width, taps>(kernels + channel * kernel, row, lanes, positions, g,
-                                          buffer.data() + channel * span + block * width, run);
+                                          buffer + channel * span + block * width, run);
           }
         }
         for (std::int64_t position = 0; position < positions * positions; ++position) {
-          std::copy_n(buffer.data() + position * run, run, packed + position * sizes.inputs * span + from * span);
+          std::copy_n(buffer + position * run, run, packed + position * sizes.inputs * span + from * span);
         }
       }
       packed += positions * positions * sizes.inputs * span;
@@ -82,15 +76,17 @@ static void pack_winograd_of(const WinogradWeights& sizes, const float* weights,
 }
 
 template <int taps>
-static void pack_winograd_taps(const WinogradWeights& sizes, const float* weights, const double* g, float* packed) {
-  if (sizes.width == 4) return pack_winograd_of<4, taps>(sizes, weights, g, packed);
-  if (sizes.width == 8) return pack_winograd_of<8, taps>(sizes, weights, g, packed);
-  pack_winograd_of<16, taps>(sizes, weights, g, packed);
+static void pack_winograd_taps(const WinogradWeights& sizes, const float* weights, const double* g, float* buffer,
+                               float* packed) {
+  if (sizes.width == 4) return pack_winograd_of<4, taps>(sizes, weights, g, buffer, packed);
+  if (sizes.width == 8) return pack_winograd_of<8, taps>(sizes, weights, g, buffer, packed);
+  pack_winograd_of<16, taps>(sizes, weights, g, buffer, packed);
 }
 
-static void pack_winograd(const WinogradWeights& sizes, const float* weights, const double* g, float* packed) {
-  if (sizes.taps == 3) return pack_winograd_taps<3>(sizes, weights, g, packed);
-  pack_winograd_taps<5>(sizes, weights, g, packed);
+static void pack_winograd(const WinogradWeights& sizes, const float* weights, const double* g, float* buffer,
+                          float* packed) {
+  if (sizes.taps == 3) return pack_winograd_taps<3>(sizes, weights, g, buffer, packed);
+  pack_winograd_taps<5>(sizes, weights, g, buffer, packed);
 }
 
 }  // namespace powerlab::engine::POWERLAB_TIER

@@ -104,7 +104,8 @@ struct KernelTable {
   std::int32_t tile_pixels;   //   and so many pixels
   const Kernel* kernels;
   std::int32_t kernel_count;
-  void (*pack_winograd)(const WinogradWeights& sizes, const float* weights, const double* g, float* packed);
+  void (*pack_winograd)(const WinogradWeights& sizes, const float* weights, const double* g, float* buffer,
+                        float* packed);
 };
 
 }  // namespace powerlab::engine
