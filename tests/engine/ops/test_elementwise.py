@@ -224,3 +224,13 @@ def test_more_than_eight_axes_are_fine_where_they_lie_together():
     order = list(range(9))[::-1]
     with pytest.raises(PowerlabError, match="works on 9 axes"):
         run_engine(node_bytes("Transpose", {"x": x}, perm=order), {"x": x})
+
+
+def test_a_number_too_small_for_a_reciprocal_divides():
+    """1 / 1e-45 is infinite in float32, and 0 times that would be no number."""
+    tiny = np.float32(1e-45)
+    x = np.float32([[0.0, 1.0, -1.0, 1e-40]])
+    data = node_bytes("Div", {"x": x}, constants={"c": tiny})
+    found = run_engine(data, {"x": x})["y"]
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(found[:, :3], (x / tiny)[:, :3])

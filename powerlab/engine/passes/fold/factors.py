@@ -5,6 +5,7 @@ Attention divides its scores by the root of their length: before the product, be
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import cast
 
@@ -56,7 +57,7 @@ def _scaled(node: Node, rewriter: Rewriter) -> tuple[str, float] | None:
     """Return the tensor that a node multiplies with one number, and that number; None: it does something else."""
     if node.op_type == "ScaleShift":
         scale, shift = (rewriter.value(name) for name in node.inputs[1:])
-        alike = is_linear(node) and not np.any(shift) and np.all(scale == scale[0])
+        alike = is_linear(node) and not np.any(shift) and np.all(scale == scale[0]) and np.isfinite(scale[0])
         return (node.inputs[0], float(scale[0])) if alike else None
     if node.op_type != "Elementwise" or node.attributes["kernel"] not in (_TIMES, _OVER):
         return None
@@ -67,6 +68,8 @@ def _scaled(node: Node, rewriter: Rewriter) -> tuple[str, float] | None:
         if rewriter.kept(constant).size != 1:  # asked before a large one is made for nothing
             continue
         value = rewriter.value(constant).item()
-        if not over or value != 0:
+        if over and abs(value) < float(np.finfo(np.float32).tiny):  # its reciprocal may be infinite
+            return None
+        if math.isfinite(value):
             return tensor, 1 / value if over else value
     return None

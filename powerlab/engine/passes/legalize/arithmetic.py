@@ -63,6 +63,10 @@ def _binary(view: NodeView, rewriter: Rewriter) -> Sequence[Node] | None:
             scale, shift = (ones, -value) if index == 0 else (-ones, value)
         else:
             scale, shift = ones / value, zeros
+            if np.any(
+                np.isinf(scale.astype(np.float32)) & (value != 0)
+            ):  # numbers so small that only dividing by them is what it says
+                return elementwise(view, rewriter)
         return _scale_shift(view, rewriter, node.inputs[index], scale, shift)
 
 
