@@ -34,6 +34,19 @@ def test_axes_in_any_order(shape, dtype, data):
     alike(run_engine(node_bytes("Transpose", {"x": x}, perm=order), {"x": x}), {"y": x.transpose(order)})
 
 
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.sampled_from([1, 2, 3, 15, 16, 17, 33, 50]), min_size=2, max_size=3),
+    st.sampled_from(["float32", "int64"]),
+    st.data(),
+)
+def test_long_axes_in_any_order(shape, dtype, data):
+    """Long enough to be copied in tiles, with and without a rest."""
+    order = data.draw(st.permutations(range(len(shape))))
+    x = counted(tuple(shape), dtype)
+    alike(run_engine(node_bytes("Transpose", {"x": x}, perm=order), {"x": x}), {"y": x.transpose(order)})
+
+
 @settings(max_examples=60)
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=4), st.sampled_from(DTYPES), st.data())
 def test_slices_forwards_and_backwards(shape, dtype, data):

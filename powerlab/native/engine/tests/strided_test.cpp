@@ -95,8 +95,46 @@ void check_two(const KernelTable& table, const char* family, Expected expected, 
   report.check(name + ", fault", fault, 0);
 }
 
+// Copies a tensor whose axes lie in another order than those of the copy: lines, tiles and rests of tiles.
+template <typename T>
+void check_copy(const KernelTable& table, const char* family, Random& random, Report& report) {
+  std::vector<std::int64_t> sizes;
+  for (int axis = random.whole(1, 3); axis > 0; --axis) sizes.push_back(random.whole(1, random.coin() ? 40 : 3));
+  std::vector<std::int32_t> order;  // of the axes as they lie in memory
+  for (std::int32_t axis = 0; axis < std::ssize(sizes); ++axis) {
+    order.insert(order.begin() + random.whole(0, static_cast<int>(order.size())), axis);
+  }
+  std::vector<std::int64_t> lying;
+  for (const std::int32_t axis : order) lying.push_back(sizes[static_cast<std::size_t>(axis)]);
+  General<T> x(lying, random, false), out(sizes, random, false);
+  x.fill(random);
+  Strided turned = x.tensor;
+  for (std::int32_t place = 0; place < turned.rank; ++place) {
+    const std::int32_t axis = order[static_cast<std::size_t>(place)];
+    turned.size[axis] = x.tensor.size[place];
+    turned.stride[axis] = x.tensor.stride[place];
+  }
+  x.tensor = turned;
+  Strided operands[] = {out.tensor, x.tensor};
+  std::int32_t fault = 0;
+  Step step{};
+  step.operands = operands;
+  step.operand_count = 2;
+  step.fault = &fault;
+  run_kernel(table, family, step, random.whole(1, 5));
+  int wrong = 0;
+  for (std::int64_t i = 0; i < product(sizes); ++i) wrong += out.at(i) != x.at(i);
+  const std::string name = std::string(find_kernel(table, family).name) + ", " + std::to_string(product(sizes));
+  report.check(name + " elements", wrong, 0);
+  report.check(name + ", written outside", static_cast<double>(out.written() - product(sizes)), 0);
+}
+
 void check_elements(const KernelTable& table, Random& random, Report& report) {
   using Int = std::int64_t;
+  for (int round = 0; round < 8; ++round) {
+    check_copy<float>(table, "copy_strided_f32", random, report);
+    check_copy<std::int64_t>(table, "copy_strided_i64", random, report);
+  }
   check_two<float, float>(table, "add_strided_f32", [](float x, float y) { return x + y; }, random, report);
   check_two<float, float>(table, "mul_strided_f32", [](float x, float y) { return x * y; }, random, report);
   check_two<float, float>(table, "max_strided_f32", [](float x, float y) { return x > y ? x : y; }, random, report);

@@ -5,6 +5,7 @@
 #include "kernels/conv_direct.hpp"
 #include "kernels/conv_preactivated.hpp"
 #include "kernels/conv_winograd.hpp"
+#include "kernels/copy_strided.hpp"
 #include "kernels/elementwise.hpp"
 #include "kernels/functions.hpp"
 #include "kernels/gemv.hpp"
@@ -120,8 +121,8 @@ static const Kernel kKernels[] = {
     POWERLAB_GENERAL("affine_grid_strided_f32", affine_grid),
     POWERLAB_GENERAL("group_norm_strided_f32", group_norm),
     POWERLAB_GENERAL("norm_strided_f32", norm_strided),
-    POWERLAB_GENERAL("copy_strided_f32", each<copy_of<float>>),
-    POWERLAB_GENERAL("copy_strided_i64", each<copy_of<Int>>),
+    POWERLAB_GENERAL("copy_strided_f32", copy_strided<float>),
+    POWERLAB_GENERAL("copy_strided_i64", copy_strided<Int>),
     POWERLAB_GENERAL("add_strided_f32", each<add_f>),
     POWERLAB_GENERAL("sub_strided_f32", each<sub_f>),
     POWERLAB_GENERAL("mul_strided_f32", each<mul_f>),

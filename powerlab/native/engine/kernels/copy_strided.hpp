@@ -1,0 +1,97 @@
+// Copies between two views of general tensors. A copy may go in any order, so it goes in the one that memory likes: in
+// square tiles where one view runs across the other, as in a transpose, and along the longest axis where the last is
+// short, as where channels become pixels.
+#pragma once
+
+#include "kernels/strided_functions.hpp"
+
+namespace powerlab::engine::POWERLAB_TIER {
+
+constexpr std::int64_t kCopyTile = 16;  // elements: a cache line of floats
+
+// Where the element of the given number lies in each of two views, if the axes `but` and `nor` stay at 0.
+struct Places {
+  std::int64_t out, x;
+};
+
+static inline Places places(const Strided& out, const Strided& x, std::int64_t number, int but, int nor) {
+  Places at{0, 0};
+  for (int axis = out.rank - 1; axis >= 0; --axis) {
+    if (axis == but || axis == nor) continue;
+    const std::int64_t index = number % out.size[axis];
+    number /= out.size[axis];
+    at.out += index * out.stride[axis];
+    at.x += index * x.stride[axis];
+  }
+  return at;
+}
+
+// The axis along which a view is contiguous, but for the last; -1 where there is none.
+static inline int contiguous_axis(const Strided& v) {
+  for (int axis = v.rank - 2; axis >= 0; --axis) {
+    if (v.stride[axis] == 1 && v.size[axis] >= kCopyTile) return axis;
+  }
+  return -1;
+}
+
+// Copies tiles of the last axis, along which `out` is contiguous, and the axis `across`, along which `x` is.
+template <typename T>
+static void copy_tiles(const Strided& out, const Strided& x, int across, int thread, int threads) {
+  const int last = out.rank - 1;
+  const std::int64_t rows = out.size[across], columns = out.size[last];
+  const std::int64_t row_tiles = (rows + kCopyTile - 1) / kCopyTile,
+                     column_tiles = (columns + kCopyTile - 1) / kCopyTile;
+  const std::int64_t others = elements(out, 0, out.rank) / (rows * columns);
+  const std::int64_t row_step = out.stride[across], column_step = x.stride[last];
+  const Range range = share(others * row_tiles * column_tiles, thread, threads);
+  for (std::int64_t unit = range.begin; unit < range.end; ++unit) {
+    const std::int64_t column = unit % column_tiles * kCopyTile, row = unit / column_tiles % row_tiles * kCopyTile;
+    const Places at = places(out, x, unit / column_tiles / row_tiles, last, across);
+    T* __restrict to = static_cast<T*>(out.data) + at.out + row * row_step + column;
+    const T* __restrict from = static_cast<const T*>(x.data) + at.x + row + column * column_step;
+    if (row + kCopyTile <= rows && column + kCopyTile <= columns) {
+      for (std::int64_t i = 0; i < kCopyTile; ++i) {
+        for (std::int64_t j = 0; j < kCopyTile; ++j) to[i * row_step + j] = from[j * column_step + i];
+      }
+      continue;
+    }
+    const std::int64_t height = rows - row < kCopyTile ? rows - row : kCopyTile;
+    const std::int64_t width = columns - column < kCopyTile ? columns - column : kCopyTile;
+    for (std::int64_t i = 0; i < height; ++i) {
+      for (std::int64_t j = 0; j < width; ++j) to[i * row_step + j] = from[j * column_step + i];
+    }
+  }
+}
+
+// Copies lines along an axis.
+template <typename T>
+static void copy_along(const Strided& out, const Strided& x, int along, int thread, int threads) {
+  const std::int64_t count = out.size[along], to_step = out.stride[along], from_step = x.stride[along];
+  const std::int64_t pieces = (count + kPiece - 1) / kPiece;
+  const Range range = share(elements(out, 0, out.rank) / count * pieces, thread, threads);
+  for (std::int64_t unit = range.begin; unit < range.end; ++unit) {
+    const std::int64_t first = unit % pieces * kPiece, end = count - first < kPiece ? count : first + kPiece;
+    const Places at = places(out, x, unit / pieces, along, along);
+    T* __restrict to = static_cast<T*>(out.data) + at.out;
+    const T* __restrict from = static_cast<const T*>(x.data) + at.x;
+    for (std::int64_t i = first; i < end; ++i) to[i * to_step] = from[i * from_step];
+  }
+}
+
+template <typename T>
+static void copy_strided(const Step& s, int thread, int threads) {
+  const Strided &out = s.operands[0], &x = s.operands[1];
+  const int last = out.rank - 1;
+  if (out.size[last] >= kCopyTile) {
+    const int across = out.stride[last] == 1 && x.stride[last] != 1 ? contiguous_axis(x) : -1;
+    if (across >= 0) return copy_tiles<T>(out, x, across, thread, threads);
+    return for_lines(s, thread, threads, &Each<copy_of<T>>::line);
+  }
+  int longest = last;
+  for (int axis = last - 1; axis >= 0; --axis) {
+    if (out.size[axis] > out.size[longest]) longest = axis;
+  }
+  copy_along<T>(out, x, longest, thread, threads);
+}
+
+}  // namespace powerlab::engine::POWERLAB_TIER
