@@ -24,14 +24,10 @@ KNOWN_FINDINGS = {
 """What a short sweep on a busy machine may bring about."""
 
 
-FAST = ("jetson-orin-nano@6",)
-"""One board stands for all in the fast suite; what sets others apart is tested in tests/boards."""
-
-
 def swept(some: Sequence[str]) -> Any:
     """Return the fixture ``board`` for some of the boards; several files share them, so that they run side by side."""
 
-    params = [one if one in FAST else pytest.param(one, marks=pytest.mark.campaign(minutes=5)) for one in some]
+    params = [pytest.param(one, marks=pytest.mark.campaign(minutes=5)) for one in some]
 
     @pytest.fixture(scope="module", params=params)
     def board(request, tmp_path_factory, shared_powerlab) -> dict[str, Any]:

@@ -145,6 +145,7 @@ def test_a_sweep_on_the_simulated_board_is_measured_and_scraped(swept: Stack) ->
     assert {labels["provenance"] for labels, _ in temperatures} == {"simulated"}
 
 
+@pytest.mark.campaign
 def test_what_an_agent_says_of_its_disk_is_shown_by_device(swept: Stack) -> None:
     found = {}
     for query in queries():
@@ -156,12 +157,14 @@ def test_what_an_agent_says_of_its_disk_is_shown_by_device(swept: Stack) -> None
     assert found == {"backlog_runs": 3, "backlog_refused_runs": 2, "backlog_bytes": 5e6, "shed_runs_total": 4}
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("query", queries(), ids=lambda query: f"{query.board}: {query.panel}")
 def test_a_panel_has_something_to_show(swept: Stack, query: Query) -> None:
     expression = query.filled(device=swept.device, instance=".*", __rate_interval="1m")
     assert swept.prometheus.query(expression), expression
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_a_variable_has_something_to_choose(swept: Stack, path: Path) -> None:
     for variable in read(path)["templating"]["list"]:

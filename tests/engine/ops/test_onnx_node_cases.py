@@ -38,6 +38,7 @@ def test_there_are_cases_for_every_operator(cases):
     assert not SUPPORTED - {case.operator for case in cases} - HAS_NO_CASE
 
 
+@pytest.mark.campaign
 def test_cases_are_the_same_whenever_they_are_loaded(cases):
     assert [(case.name, case.opset) for case in load_cases()] == [(case.name, case.opset) for case in cases]
 
@@ -85,3 +86,14 @@ def test_constants_fold_to_the_published_answer(cases):
                 np.testing.assert_allclose(found, expected.astype(np.float64), rtol, 1e-6, err_msg=case.name)
             folded.append(case.name)
     assert len(folded) >= FOLDED, (len(folded), folded)
+
+
+def test_a_case_is_of_float32_where_all_that_may_be_is(cases):
+    of_name = {case.name: case.is_float32 for case in cases}
+    assert of_name["test_add"]
+    assert of_name["test_gather_0"], "indices are never float32"
+    assert of_name["test_shape"], "a shape is never float32"
+    assert of_name["test_softmax_axis_0_expanded"]
+    assert not of_name["test_add_uint8"]
+    assert not of_name["test_cast_DOUBLE_to_FLOAT"]
+    assert not of_name["test_identity_sequence"]

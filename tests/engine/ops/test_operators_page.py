@@ -86,17 +86,6 @@ def test_what_is_refused_has_a_reason(tmp_path):
     assert "Det node 'n' uses an operator the engine does not have" in verdict.reason
 
 
-def test_a_case_is_of_float32_where_all_that_may_be_is():
-    of_name = {case.name: case.is_float32 for case in node_cases.load_cases()}
-    assert of_name["test_add"]
-    assert of_name["test_gather_0"], "indices are never float32"
-    assert of_name["test_shape"], "a shape is never float32"
-    assert of_name["test_softmax_axis_0_expanded"]
-    assert not of_name["test_add_uint8"]
-    assert not of_name["test_cast_DOUBLE_to_FLOAT"]
-    assert not of_name["test_identity_sequence"]
-
-
 def verdict(operator, outcome, reason="", is_float32=True):
     return Verdict(replace(relu(np.float32([[0, 2]])), operator=operator, is_float32=is_float32), outcome, reason)
 
