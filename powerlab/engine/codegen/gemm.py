@@ -37,15 +37,6 @@ def unit_blocks(images: int, tier: Tier) -> int:
     return max(1, min(_GEMV_BLOCKS, tier.tile_blocks * tier.tile_pixels // images))
 
 
-def _stay_cached(builder: Builder) -> bool:
-    """Say whether the network's weights will be in the last level of the caches when they are read again.
-
-    Half of it counts as theirs: tensors, other programs and, in a virtual machine, other machines want some too.
-    """
-    weights_bytes = 4 * sum(value.size for value in builder.graph.kept_constants.values())
-    return 2 * weights_bytes <= builder.machine.caches.l3_bytes
-
-
 def _emit_gemv(builder: Builder, node: Node) -> None:
     tier, weights, bias = builder.tier, builder.constant(node.inputs[1]), builder.optional_constant(node.input(2))
     outputs, features = weights.shape
@@ -53,7 +44,7 @@ def _emit_gemv(builder: Builder, node: Node) -> None:
     out_layout = _images_as_pixels(out.layout, outputs, tier.vector_width)
     together = unit_blocks(out_layout.w, tier)
     builder.emit(
-        "gemv" if _stay_cached(builder) else "gemv_streamed",
+        "gemv",
         node,
         out.seen_as(out_layout),
         x.seen_as(_images_as_pixels(x.layout, features, features)),

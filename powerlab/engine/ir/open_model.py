@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -55,4 +55,4 @@ class OpenModel:
         outside = {
             name: dtype for name, dtype in self.outside.items() if graph.tensors[name].dtype == engine_dtype(dtype)
         }
-        return Graph(graph.name, graph.nodes, graph.inputs, graph.outputs, graph.constants, graph.tensors, outside)
+        return replace(graph, outside=outside)

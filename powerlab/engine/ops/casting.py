@@ -41,9 +41,14 @@ def cast_dtype(view: NodeView) -> np.dtype[Any]:
     """Return the type that a Cast or CastLike node casts to, as the engine holds it."""
     if view.node.op_type == "CastLike":
         return view.dtype(1)
-    number = view.integer("to", 0)
+    return stated_dtype(view, "to", 0)
+
+
+def stated_dtype(view: NodeView, attribute: str, default: int) -> np.dtype[Any]:
+    """Return the type that an attribute states by its ONNX number, as the engine holds it."""
+    number = view.integer(attribute, default)
     if number not in DTYPES:
-        view.fail(f"casts to the ONNX element type {number}, which the engine does not read")
+        view.fail(f"makes the ONNX element type {number}, which the engine does not read")
     return engine_dtype(DTYPES[number])
 
 

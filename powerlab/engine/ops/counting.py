@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from powerlab.engine.ir.element_types import DTYPES, engine_dtype
 from powerlab.engine.ir.graph import Array
 from powerlab.engine.ops.base import Operator
+from powerlab.engine.ops.casting import stated_dtype
 from powerlab.engine.ops.view import FLOAT32, INT64, NodeView, Spec
 
 _MOST_NUMBERS = 2**31 - 1
@@ -78,12 +78,7 @@ def _range(view: NodeView) -> Spec:
 
 
 def _eye_dtype(view: NodeView) -> np.dtype[Any]:
-    if not view.has_attribute("dtype"):
-        return view.dtype(0)
-    number = view.integer("dtype", 0)
-    if number not in DTYPES:
-        view.fail(f"makes the ONNX element type {number}, which the engine does not read")
-    return engine_dtype(DTYPES[number])
+    return stated_dtype(view, "dtype", 0) if view.has_attribute("dtype") else view.dtype(0)
 
 
 def _eye(view: NodeView) -> Spec:

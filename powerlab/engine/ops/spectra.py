@@ -8,12 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from powerlab.engine.ir.element_types import DTYPES, FLOAT, engine_dtype
+from powerlab.engine.ir.element_types import FLOAT
 from powerlab.engine.ir.graph import Array
 from powerlab.engine.ops.base import Operator
+from powerlab.engine.ops.casting import stated_dtype
 from powerlab.engine.ops.view import FLOAT32, NodeView, Spec
 
 _LONGEST = 2**14
@@ -141,11 +143,8 @@ def _window(curve: Callable[[Array], Array]) -> Operator:
     return Operator(lambda view: (values(view).shape, _made(view)), values)
 
 
-def _made(view: NodeView) -> np.dtype[np.generic]:
-    number = view.integer("output_datatype", FLOAT)
-    if number not in DTYPES:
-        view.fail(f"makes the ONNX element type {number}, which the engine does not read")
-    return engine_dtype(DTYPES[number])
+def _made(view: NodeView) -> np.dtype[Any]:
+    return stated_dtype(view, "output_datatype", FLOAT)
 
 
 def _mel(view: NodeView) -> Array:

@@ -1,4 +1,4 @@
-// Python's view of the engine core: `powerlab.native._native.engine`. powerlab/engine/runtime/plan.py is its only user.
+// Python's view of the engine core: `powerlab.native._native.engine`. Plans are for powerlab/engine/runtime/plan.py alone.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/shared_ptr.h>
@@ -258,8 +258,6 @@ void bind_plan_group(nb::module_& module) {
           nb::arg("plans"), nb::arg("inputs"), nb::arg("outputs"), nb::arg("first"), nb::arg("last"), nb::arg("times"));
 }
 
-}  // namespace
-
 void bind_packing(nb::module_& module) {
   using Transform = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
   using Kernels = nb::ndarray<const float, nb::ndim<4>, nb::c_contig, nb::device::cpu>;
@@ -300,6 +298,8 @@ void bind_halves(nb::module_& module) {
       },
       nb::arg("floats"), nb::arg("halves"));
 }
+
+}  // namespace
 
 void bind_engine(nb::module_& module) {
   bind_view(module);

@@ -45,9 +45,8 @@ def check_model_file(path: Path) -> str | None:
         )
     try:
         load_graph(path, batch_size=1)
-    except NeedsRunError as error:
-        if error.tensor is None:  # a shape is open that a sweep does not give
-            return f"the engine builtin cannot run this model, others perhaps can: {error}"
     except PowerlabError as error:
+        if isinstance(error, NeedsRunError) and error.tensor is not None:
+            return None  # a value decides a shape: planned while it runs
         return f"the engine builtin cannot run this model, others perhaps can: {error}"
     return None
