@@ -1,9 +1,8 @@
 // Functions of one number, element by element, over rows of whole vectors; a planar tensor passes as one block.
 //
-// exp by range reduction: x = n ln 2 + r with |r| <= ln 2 / 2, a Taylor polynomial of degree 7 for exp(r) (its next
-// term is below 6e-9), and n put into the exponent. The others follow from it; where a difference would lose digits
-// near 0, their own series stands in (Abramowitz and Stegun, Handbook of Mathematical
-// Functions, 4.5.64, 7.1.5, 7.1.26).
+// All follow from exponentials: a power of two goes into the exponent, the rest is a polynomial with the smallest
+// largest relative error. Where a difference would lose digits near 0 it is taken before the power is added, or a
+// series stands in (Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.5, 7.1.26).
 #pragma once
 
 #include "kernels/vec.hpp"
@@ -12,41 +11,89 @@ namespace powerlab::engine::POWERLAB_TIER {
 
 typedef std::int32_t IntVec __attribute__((vector_size(4 * kWidth)));
 
-static inline Vec absolute(Vec x) { return x < broadcast(0) ? -x : x; }
+static inline Vec absolute(Vec x) {
+  return reinterpret_cast<Vec>(reinterpret_cast<IntVec>(x) & (IntVec{} + 0x7fffffff));
+}
 static inline Vec with_sign_of(Vec sign, Vec magnitude) { return sign < broadcast(0) ? -magnitude : magnitude; }
 
-static inline Vec exponential(Vec x) {
-  constexpr float kLeast = -87.0f, kMost = 88.0f;
-  constexpr float kLog2E = 1.44269504f, kHigh = 0.693359375f, kLow = -2.12194440e-4f, kMagic = 12582912.0f;
-  const Vec inside = clamp(x, kLeast, kMost);
-  const Vec whole = (inside * broadcast(kLog2E) + broadcast(kMagic)) - broadcast(kMagic);  // rounds to the nearest
+// 1 / x, for x from 1 on; to 1e-8 of itself where the processor has an approximation that one step makes so precise,
+// as its division takes longer than all the rest of a function.
+static inline Vec one_over(Vec x) {
+#if defined(__AVX512F__)
+  const Vec near = _mm512_maskz_rcp14_ps(0xffff, x);
+  return near + near * (broadcast(1) - x * near);
+#else
+  return broadcast(1) / x;
+#endif
+}
+
+// Added to a float, rounds it to an integer and puts the exponent's bias to it, both in the lowest bits.
+constexpr float kRounding = 12582912.0f + 127;
+
+// 2^n of a number to which kRounding was added. Of not-a-number it may be anything.
+static inline Vec power_of(Vec rounded) { return reinterpret_cast<Vec>(reinterpret_cast<IntVec>(rounded) << 23); }
+
+// exp(x) from -87 to 88, beyond which it stays: x = n ln 2 + r, and a polynomial for exp(r) (relative error 3e-9).
+static inline Vec exponential_inside(Vec x) {
+  constexpr float kLog2E = 1.44269504f, kHigh = 0.693359375f, kLow = -2.12194440e-4f;
+  const Vec inside = clamp(x, -87.0f, 88.0f);
+  const Vec rounded = inside * broadcast(kLog2E) + broadcast(kRounding), whole = rounded - broadcast(kRounding);
   const Vec r = (inside - whole * broadcast(kHigh)) - whole * broadcast(kLow);
-  Vec sum = broadcast(1.0f / 5040);
-  constexpr float kTerms[] = {1.0f / 720, 1.0f / 120, 1.0f / 24, 1.0f / 6, 0.5f, 1.0f, 1.0f};
-  for (const float coefficient : kTerms) {
-    sum = sum * r + broadcast(coefficient);
-  }
-  const Vec sound = x != x ? Vec{} : whole;  // not-a-number has no exponent
-  const IntVec bits = (__builtin_convertvector(sound, IntVec) + 127) << 23;
-  const Vec power = sum * reinterpret_cast<Vec>(bits);
-  const Vec upper = x > broadcast(kMost) ? broadcast(__builtin_inff()) : power;
-  const Vec whole_range = x < broadcast(kLeast) ? Vec{} : upper;
-  return x != x ? x : whole_range;
+  Vec sum = broadcast(0.00138145988f);
+  constexpr float kTerms[] = {0.00836871751f, 0.0416683890f, 0.166665211f, 0.499999940f, 1.0f, 1.0f};
+  for (const float coefficient : kTerms) sum = sum * r + broadcast(coefficient);
+  return sum * power_of(rounded);
+}
+
+// Of numbers up to 0.
+static inline Vec exponential_below(Vec x) { return x < broadcast(-87) ? Vec{} : exponential_inside(x); }
+
+static inline Vec exponential(Vec x) {
+  const Vec below = exponential_below(x);
+  return x > broadcast(88) ? broadcast(__builtin_inff()) : below;
+}
+
+// 2^x for |x| up to 126, beyond which it stays: a power 2^n, and 2^(x - n) - 1 from the polynomial through the
+// Chebyshev nodes of [-1/2, 1/2] (relative error 2e-8). Not-a-number stays.
+struct PowerOfTwo {
+  Vec whole, rest;
+};
+static inline PowerOfTwo power_of_two(Vec x) {
+  const Vec inside = clamp(x, -126.0f, 126.0f);
+  const Vec rounded = inside + broadcast(kRounding);
+  const Vec r = inside - (rounded - broadcast(kRounding));
+  Vec sum = broadcast(0.00015453163f);
+  constexpr float kTerms[] = {0.0013390863f, 0.009618083f, 0.05550357f, 0.24022651f, 0.6931472f};
+  for (const float coefficient : kTerms) sum = sum * r + broadcast(coefficient);
+  return {power_of(rounded), sum * r};
+}
+
+constexpr float kLog2E = 1.44269504f;
+
+// 1 / sigmoid(x) = 1 + exp(-x)
+static inline Vec one_over_sigmoid(Vec x) {
+  const PowerOfTwo e = power_of_two(x * broadcast(-kLog2E));
+  return e.whole * e.rest + (e.whole + broadcast(1));
 }
 
 static inline Vec sigmoid(Vec x) {
-  const Vec small = exponential(-absolute(x));  // at most 1: nothing overflows on either side
-  const Vec one = broadcast(1);
-  const Vec at_least_half = one / (one + small);
-  return x < broadcast(0) ? small / (one + small) : at_least_half;
+  const Vec found = one_over(one_over_sigmoid(x));
+  return x < broadcast(-87) ? Vec{} : found;
+}
+
+// tanh(x) = above / below, precise for small x too: 1 - exp(-2x) over 1 + exp(-2x). Beyond 40 it is 1.
+struct Quotient {
+  Vec above, below;
+};
+static inline Quotient tanh_quotient(Vec x) {
+  const PowerOfTwo e = power_of_two(clamp(x, -40.0f, 40.0f) * broadcast(-2 * kLog2E));
+  const Vec less = e.whole * e.rest + (e.whole - broadcast(1));
+  return {-less, less + broadcast(2)};
 }
 
 static inline Vec hyperbolic_tangent(Vec x) {
-  const Vec size = absolute(x), small = exponential(size * broadcast(-2)), one = broadcast(1), square = x * x;
-  const Vec far = with_sign_of(x, (one - small) / (one + small));
-  const Vec series =
-      ((square * broadcast(-17.0f / 315) + broadcast(2.0f / 15)) * square - broadcast(1.0f / 3)) * square + one;
-  return size < broadcast(0.25f) ? x * series : far;
+  const Quotient found = tanh_quotient(x);
+  return found.above * one_over(found.below);
 }
 
 static inline Vec error_function(Vec x) {
@@ -56,14 +103,27 @@ static inline Vec error_function(Vec x) {
   for (const float coefficient : kTerms) {
     series = series * square + broadcast(coefficient);
   }
-  const Vec t = one / (one + size * broadcast(0.3275911f));
+  const Vec t = one_over(one + size * broadcast(0.3275911f));
   Vec sum = broadcast(1.061405429f);
   constexpr float kFarTerms[] = {-1.453152027f, 1.421413741f, -0.284496736f, 0.254829592f};
   for (const float coefficient : kFarTerms) {
     sum = sum * t + broadcast(coefficient);
   }
-  const Vec far = with_sign_of(x, one - sum * t * exponential(-square));
+  const Vec far = with_sign_of(x, one - sum * t * exponential_below(-square));
   return size < broadcast(0.5f) ? x * series * broadcast(1.12837917f) : far;
+}
+
+// x times the normal distribution's share below x; what lies beyond |x| is half an exponential of a polynomial, fitted
+// for the smallest largest error of the result (1e-8).
+static inline Vec gelu(Vec x) {
+  const Vec size = absolute(x);
+  Vec sum = broadcast(-1.31841159e-06f);
+  constexpr float kTerms[] = {1.94475924e-05f, -9.11303068e-05f, -1.88588485e-04f, 0.00502214301f,
+                              -0.0364786796f,  -0.318266958f,    -0.797889352f,    0.0f};
+  for (const float coefficient : kTerms) sum = sum * size + broadcast(coefficient);
+  const Vec beyond = x * broadcast(0.5f) * exponential_below(sum);
+  const Vec rest = x - beyond;
+  return x < broadcast(0) ? beyond : rest;
 }
 
 static inline Vec sigmoid_of(Vec x, const Step&) { return sigmoid(x); }
@@ -71,9 +131,7 @@ static inline Vec silu_of(Vec x, const Step&) { return x * sigmoid(x); }
 static inline Vec tanh_of(Vec x, const Step&) { return hyperbolic_tangent(x); }
 static inline Vec exp_of(Vec x, const Step&) { return exponential(x); }
 static inline Vec erf_of(Vec x, const Step&) { return error_function(x); }
-static inline Vec gelu_of(Vec x, const Step&) {
-  return x * (error_function(x * broadcast(0.70710678f)) + broadcast(1)) * broadcast(0.5f);
-}
+static inline Vec gelu_of(Vec x, const Step&) { return gelu(x); }
 static inline Vec hard_sigmoid_of(Vec x, const Step& s) {
   return clamp(x * broadcast(s.alpha) + broadcast(s.beta), 0.0f, 1.0f);
 }
@@ -99,6 +157,7 @@ static void function(const Step& s, int thread, int threads) {
     const Row r = row_of(unit, s.out);
     const float* x = row_start(s.x, r);
     float* out = row_start(s.out, r);
+    POWERLAB_UNROLL_BY_2
     for (std::int64_t i = 0; i < count; i += kWidth) store(out + i, F(load(x + i), s));
   }
 }

@@ -24,41 +24,6 @@ constexpr int kLineFloats = 16;  // of a cache line
 constexpr int kLstmSequences = kTileBlocks * kTilePixels / kGates;
 static_assert(kLstmSequences > 0);
 
-// 2^x for |x| up to 60, beyond which it stays; a power 2^n, and 2^(x - n) - 1 from the polynomial through the Chebyshev
-// nodes of [-1/2, 1/2] (relative error 2e-8). Not-a-number stays.
-struct PowerOfTwo {
-  Vec whole, rest;
-};
-static inline PowerOfTwo power_of_two(Vec x) {
-  constexpr float kMagic = 12582912.0f + 127;  // 1.5 * 2^23, where floats are integers, and the exponent's bias
-  const Vec inside = clamp(x, -60.0f, 60.0f);
-  const Vec rounded = inside + broadcast(kMagic);
-  const Vec r = inside - (rounded - broadcast(kMagic));
-  const IntVec bits = reinterpret_cast<IntVec>(rounded) << 23;
-  Vec sum = broadcast(0.00015453163f);
-  constexpr float kTerms[] = {0.0013390863f, 0.009618083f, 0.05550357f, 0.24022651f, 0.6931472f};
-  for (const float coefficient : kTerms) sum = sum * r + broadcast(coefficient);
-  return {reinterpret_cast<Vec>(bits), sum * r};
-}
-
-constexpr float kLstmLog2E = 1.44269504f;
-
-// 1 / sigmoid(x) = 1 + exp(-x)
-static inline Vec one_over_sigmoid(Vec x) {
-  const PowerOfTwo e = power_of_two(x * broadcast(-kLstmLog2E));
-  return e.whole * e.rest + (e.whole + broadcast(1));
-}
-
-// tanh(x) = above / below, precise for small x too: 1 - exp(-2x) over 1 + exp(-2x)
-struct Quotient {
-  Vec above, below;
-};
-static inline Quotient tanh_quotient(Vec x) {
-  const PowerOfTwo e = power_of_two(x * broadcast(-2 * kLstmLog2E));
-  const Vec less = e.whole * e.rest + (e.whole - broadcast(1));
-  return {-less, less + broadcast(2)};
-}
-
 struct LstmTile {
   const float* gates;  // of the first sequence, as are all others
   const float* hidden;

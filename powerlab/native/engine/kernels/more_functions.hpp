@@ -69,8 +69,8 @@ static inline Vec shrink_of(Vec x, const Step& s) {
   return x < broadcast(-s.alpha) ? up : above;
 }
 static inline Vec gelu_tanh_of(Vec x, const Step&) {
-  const Vec inside = (x + x * x * x * broadcast(0.044715f)) * broadcast(0.797884561f);
-  return x * broadcast(0.5f) * (broadcast(1) + hyperbolic_tangent(inside));
+  const Vec inside = (x + x * x * x * broadcast(0.044715f)) * broadcast(2 * 0.797884561f);
+  return x * sigmoid(inside);
 }
 
 }  // namespace powerlab::engine::POWERLAB_TIER

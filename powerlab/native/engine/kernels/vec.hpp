@@ -6,6 +6,8 @@
 
 #if defined(__aarch64__)
 #include <arm_neon.h>
+#else
+#include <immintrin.h>
 #endif
 
 #define POWERLAB_TEXT_(text) #text
