@@ -1,4 +1,5 @@
-// Python's view of the engine core: `powerlab.native._native.engine`. Plans are for powerlab/engine/runtime/plan.py alone.
+// Python's view of the engine core: `powerlab.native._native.engine`. Plans are for powerlab/engine/runtime/plan.py
+// alone.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/shared_ptr.h>

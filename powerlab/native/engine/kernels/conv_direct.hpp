@@ -225,14 +225,6 @@ static __attribute__((noinline)) void conv_point(const ConvTile& t) {
 
 using ConvTileFunction = void (*)(const ConvTile&);
 
-template <int... I>
-struct Indices {};
-template <int N, int... I>
-struct MakeIndices : MakeIndices<N - 1, N - 1, I...> {};
-template <int... I>
-struct MakeIndices<0, I...> {
-  using type = Indices<I...>;
-};
 using AllTiles = typename MakeIndices<kTileBlocks * kTilePixels>::type;
 
 struct ConvTileTable {

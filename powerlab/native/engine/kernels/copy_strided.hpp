@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernels/strided_functions.hpp"
+#include "kernels/transpose_tile.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
 
@@ -34,6 +35,26 @@ static inline int contiguous_axis(const Strided& v) {
   return -1;
 }
 
+// A tile of kCopyTile by kCopyTile: `to` has its rows so far apart, `from` its columns.
+template <typename T>
+static inline void copy_tile(T* __restrict to, std::int64_t row_step, const T* __restrict from,
+                             std::int64_t column_step) {
+  for (std::int64_t i = 0; i < kCopyTile; ++i) {
+    for (std::int64_t j = 0; j < kCopyTile; ++j) to[i * row_step + j] = from[j * column_step + i];
+  }
+}
+static inline void copy_tile(float* __restrict to, std::int64_t row_step, const float* __restrict from,
+                             std::int64_t column_step) {
+  for (std::int64_t row = 0; row < kCopyTile; row += kWidth) {
+    for (std::int64_t column = 0; column < kCopyTile; column += kWidth) {
+      Vec tile[kWidth];
+      for (int j = 0; j < kWidth; ++j) tile[j] = load_unaligned(from + (column + j) * column_step + row);
+      transpose_tile(tile);
+      for (int i = 0; i < kWidth; ++i) store_unaligned(to + (row + i) * row_step + column, tile[i]);
+    }
+  }
+}
+
 // Copies tiles of the last axis, along which `out` is contiguous, and the axis `across`, along which `x` is.
 template <typename T>
 static void copy_tiles(const Strided& out, const Strided& x, int across, int thread, int threads) {
@@ -50,9 +71,7 @@ static void copy_tiles(const Strided& out, const Strided& x, int across, int thr
     T* __restrict to = static_cast<T*>(out.data) + at.out + row * row_step + column;
     const T* __restrict from = static_cast<const T*>(x.data) + at.x + row + column * column_step;
     if (row + kCopyTile <= rows && column + kCopyTile <= columns) {
-      for (std::int64_t i = 0; i < kCopyTile; ++i) {
-        for (std::int64_t j = 0; j < kCopyTile; ++j) to[i * row_step + j] = from[j * column_step + i];
-      }
+      copy_tile(to, row_step, from, column_step);
       continue;
     }
     const std::int64_t height = rows - row < kCopyTile ? rows - row : kCopyTile;

@@ -81,18 +81,6 @@ struct MatmulTile {
   bool first;
 };
 
-// The first lanes of a vector in memory that ends with them.
-static inline Vec load_lanes(const float* from, int lanes) {
-  alignas(4 * kWidth) float all[kWidth] = {};
-  for (int i = 0; i < lanes; ++i) all[i] = from[i];
-  return load(all);
-}
-static inline void store_lanes(float* to, Vec v, int lanes) {
-  alignas(4 * kWidth) float all[kWidth];
-  store(all, v);
-  for (int i = 0; i < lanes; ++i) to[i] = all[i];
-}
-
 template <int B, int P>
 static __attribute__((noinline)) void matmul_tile(const MatmulTile& t) {
   const bool full = t.lanes == kWidth;

@@ -13,11 +13,27 @@ namespace powerlab::engine::POWERLAB_TIER {
 static inline float sum_of(Vec v) {
   alignas(4 * kWidth) float lanes[kWidth];
   store(lanes, v);
-  float sum = 0;
-  for (int i = 0; i < kWidth; ++i) sum += lanes[i];
-  return sum;
+  POWERLAB_UNROLL
+  for (int half = kWidth / 2; half > 0; half /= 2) {
+    POWERLAB_UNROLL
+    for (int i = 0; i < half; ++i) lanes[i] += lanes[i + half];
+  }
+  return lanes[0];
 }
-static inline void store_any(float* to, Vec v) { *reinterpret_cast<UnalignedVec*>(to) = v; }
+
+struct LaneNumbers {
+  alignas(4 * kWidth) std::int32_t at[kWidth];
+};
+template <int... Lane>
+constexpr LaneNumbers lane_numbers(Indices<Lane...>) {
+  return {{Lane...}};
+}
+
+// The first lanes of a vector, the others being 0.
+static inline Vec first_lanes(Vec v, int lanes) {
+  static constexpr LaneNumbers kLane = lane_numbers(typename MakeIndices<kWidth>::type{});
+  return reinterpret_cast<const IntVec&>(kLane) < lanes ? v : Vec{};
+}
 
 // Calls row(out, x) for each row of this thread.
 template <typename Row>
@@ -30,22 +46,24 @@ static inline void for_rows(const Step& s, int thread, int threads, Row row) {
   }
 }
 
-// The sum of function(element) over a row, a vector at a time; elements past the end count as nothing.
+// The sum of function(element) over a row, a vector at a time.
 template <typename Function>
 static inline float sum_over(const float* x, std::int64_t count, Function function) {
   Vec sums{};
   std::int64_t i = 0;
   for (; i + kWidth <= count; i += kWidth) sums += function(load_unaligned(x + i));
-  float sum = sum_of(sums);
-  for (; i < count; ++i) sum += function(broadcast(x[i]))[0];
-  return sum;
+  if (i < count) {
+    const int left = static_cast<int>(count - i);
+    sums += first_lanes(function(load_lanes(x + i, left)), left);
+  }
+  return sum_of(sums);
 }
 
 // out = function(element), a vector at a time.
 template <typename Function>
 static inline void map_row(float* out, const float* x, std::int64_t count, Function function) {
   std::int64_t i = 0;
-  for (; i + kWidth <= count; i += kWidth) store_any(out + i, function(load_unaligned(x + i)));
+  for (; i + kWidth <= count; i += kWidth) store_unaligned(out + i, function(load_unaligned(x + i)));
   if (i < count) {
     const int left = static_cast<int>(count - i);
     store_lanes(out + i, function(load_lanes(x + i, left)), left);
@@ -65,9 +83,13 @@ static inline void normalise_row(const Step& s, float* out, const float* x, std:
   std::int64_t i = 0;
   for (; i + kWidth <= count; i += kWidth) {
     const Vec made = (load_unaligned(x + i) - middle) * factor * load_unaligned(scale + i);
-    store_any(out + i, shift ? made + load_unaligned(shift + i) : made);
+    store_unaligned(out + i, shift ? made + load_unaligned(shift + i) : made);
   }
-  for (; i < count; ++i) out[i] = (x[i] - mean) * inverse * scale[i] + (shift ? shift[i] : 0.0f);
+  if (i < count) {
+    const int left = static_cast<int>(count - i);
+    const Vec made = (load_lanes(x + i, left) - middle) * factor * load_lanes(scale + i, left);
+    store_lanes(out + i, shift ? made + load_lanes(shift + i, left) : made, left);
+  }
 }
 
 // alpha: what is added to the variance.

@@ -33,6 +33,7 @@ typedef float AlignedVec __attribute__((vector_size(4 * kWidth), may_alias));
 static inline Vec load(const float* p) { return *reinterpret_cast<const AlignedVec*>(p); }
 static inline Vec load_unaligned(const float* p) { return *reinterpret_cast<const UnalignedVec*>(p); }
 static inline void store(float* p, Vec v) { *reinterpret_cast<AlignedVec*>(p) = v; }
+static inline void store_unaligned(float* p, Vec v) { *reinterpret_cast<UnalignedVec*>(p) = v; }
 static inline Vec broadcast(float s) { return Vec{} + s; }
 
 // Not-a-number passes through unchanged, so that a broken model shows it.
@@ -54,8 +55,38 @@ static inline Vec activate(Vec v, float slope, float low, float high) {
 }
 static inline Vec activate(Vec v, const Step& s) { return activate(v, s.slope, s.low, s.high); }
 
+// The first lanes of a vector in memory that ends with them; the others are 0.
+static inline Vec load_lanes(const float* from, int lanes) {
+#if defined(__AVX512F__)
+  return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1 << lanes) - 1), from);
+#else
+  alignas(4 * kWidth) float all[kWidth] = {};
+  for (int i = 0; i < lanes; ++i) all[i] = from[i];
+  return load(all);
+#endif
+}
+static inline void store_lanes(float* to, Vec v, int lanes) {
+#if defined(__AVX512F__)
+  _mm512_mask_storeu_ps(to, static_cast<__mmask16>((1 << lanes) - 1), v);
+#else
+  alignas(4 * kWidth) float all[kWidth];
+  store(all, v);
+  for (int i = 0; i < lanes; ++i) to[i] = all[i];
+#endif
+}
+
 struct Range {
   std::int64_t begin, end;
+};
+
+// Numbers that templates count through.
+template <int... I>
+struct Indices {};
+template <int N, int... I>
+struct MakeIndices : MakeIndices<N - 1, N - 1, I...> {};
+template <int... I>
+struct MakeIndices<0, I...> {
+  using type = Indices<I...>;
 };
 
 // The part of `total` units that falls to `part` of `parts`: contiguous, sizes differ by one at most.

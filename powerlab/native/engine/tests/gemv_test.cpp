@@ -32,8 +32,7 @@ View images_as_pixels(const View& v) {
   return row;
 }
 
-void check_layer(const KernelTable& table, int images, int features, int outputs, int unit_blocks,
-                 Report& report) {
+void check_layer(const KernelTable& table, int images, int features, int outputs, int unit_blocks, Report& report) {
   const int v = table.vector_width;
   Random random(static_cast<std::uint64_t>(images * 1000 + features + outputs));
   reference::Tensor x(images, features, 1, 1), weights(outputs, features, 1, 1), expected(images, outputs, 1, 1);

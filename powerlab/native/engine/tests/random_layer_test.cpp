@@ -179,7 +179,7 @@ void check_lrn(const KernelTable& table, Random& random, Report& report) {
 
 // From rows to blocks of any size with a halo, as a copy, and back: every bit arrives, and filling channels are zero.
 void check_round_trip(const KernelTable& table, Random& random, Report& report) {
-  const int n = random.whole(1, 3), c = random.whole(1, 40), h = random.whole(1, 6), w = random.whole(1, 6);
+  const int n = random.whole(1, 3), c = random.whole(1, 40), h = random.whole(1, 6), w = random.whole(1, 40);
   const int lanes = random.coin() ? table.vector_width : c, threads = random.whole(1, 9);
   const auto x = random_tensor(n, c, h, w, random);
   Placed rows(n, c, h, w, 1, 0), back(n, c, h, w, 1, 0);
