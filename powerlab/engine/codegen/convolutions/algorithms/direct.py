@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
@@ -11,7 +12,7 @@ from powerlab.engine.codegen.convolutions.conv_shape import FLOAT_BYTES, ConvSha
 from powerlab.engine.codegen.convolutions.cost import fetch_cycles, overlapped, step_cycles
 from powerlab.engine.codegen.convolutions.direct_kernel import Direct, emit_direct
 from powerlab.engine.codegen.convolutions.partition import Partition, Work, partition, tiles_of
-from powerlab.engine.codegen.pack import merge_groups, mergeable_groups
+from powerlab.engine.codegen.pack import merge_groups
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.choice import Choice
 from powerlab.engine.program.layout import Halo, divide_up
@@ -38,15 +39,16 @@ class DirectConvolution:
 
     def candidates(self, shape: ConvShape, machine: Machine) -> Sequence[Choice]:
         """Return the cuts worth a try."""
-        return direct_candidates(self.name, direct_work(shape, machine.tier), machine)
+        return direct_candidates(self.name, direct_works(shape, machine.tier)[0], machine)
 
     def cycles(self, shape: ConvShape, choice: Choice, machine: Machine) -> float:
         """Return how many cycles of a core the convolution is expected to take."""
         width, filled = machine.tier.vector_width, 0
         if shape.from_outside:  # the image is copied into blocks first, zeros and all
             filled = FLOAT_BYTES * shape.images * shape.in_size[0] * shape.in_size[1] * _filling(shape.inputs, width)
-        channels = shape.inputs // shape.groups * _merged(shape, width)
-        cycles = direct_cycles(direct_work(shape, machine.tier), channels, choice, machine)
+        cycles = 0.0
+        for part, work in zip(group_parts(shape, width), direct_works(shape, machine.tier), strict=True):
+            cycles += direct_cycles(work, shape.inputs // shape.groups * part.merged, choice, machine)
         return cycles + filled / machine.memory_bytes_per_cycle
 
     def halo(self, shape: ConvShape) -> Halo:
@@ -54,39 +56,88 @@ class DirectConvolution:
         return halo_of(shape, shape.size)
 
     def emit(self, builder: Builder, node: Node, shape: ConvShape, choice: Choice) -> None:
-        """Append the step that computes a FusedConv."""
-        width = builder.tier.vector_width
+        """Append the steps that compute a FusedConv, one for each part of its groups."""
+        width, groups = builder.tier.vector_width, shape.groups
         weights, bias = builder.constant(node.inputs[1]), builder.optional_constant(node.input(2))
         x = builder.blocked(node.inputs[0])
         out, residual = result(builder, node)
-        groups = shape.groups
-        if groups > 1:
-            merged = _merged(shape, width)
-            weights = merge_groups(weights, groups, merged)
-            groups //= merged
         if shape.taps == 1 and shape.strides == (1, 1):
             x, out, residual = _flattened(x, out, residual)
-        conv = Direct(x, out, residual, weights, bias, groups, width, window_fields(shape, node))
-        emit_direct(builder, node, conv, choice)
+        for part, work in zip(group_parts(shape, width), direct_works(shape, builder.tier), strict=True):
+            read, made = part.channels(shape.inputs // groups), part.channels(shape.outputs // groups)
+            conv = Direct(
+                _planes(x, read, width),
+                _planes(out, made, width),
+                None if residual is None else _planes(residual, made, width),
+                merge_groups(weights[made.start : made.stop], part.groups, part.merged),
+                None if bias is None else bias.reshape(-1)[made.start : made.stop],
+                part.groups // part.merged,
+                width,
+                window_fields(shape, node),
+            )
+            cut = choice if part.first == 0 else _cut(choice, work, builder.machine)
+            emit_direct(builder, node, conv, cut)
 
 
-def direct_work(shape: ConvShape, tier: Tier) -> Work:
-    """Return what ``conv_direct`` has to do for a convolution in blocks."""
-    width = tier.vector_width
-    merged = _merged(shape, width)
+@dataclass(frozen=True, slots=True)
+class GroupPart:
+    """Groups of a convolution that follow on each other, of which so many become one."""
+
+    first: int
+    groups: int
+    merged: int
+
+    def channels(self, each: int) -> range:
+        """Return the channels of the part, a group having so many."""
+        return range(self.first * each, (self.first + self.groups) * each)
+
+
+def group_parts(shape: ConvShape, width: int) -> tuple[GroupPart, ...]:
+    """Return the groups in parts whose groups, joined, fill whole blocks: all of them, or all but the last few.
+
+    The last few become one, which may end before its last block does.
+    """
+    groups = shape.groups
+    each = (shape.inputs // groups, shape.outputs // groups)
+    merged = 1 if groups == 1 else math.lcm(*(width // math.gcd(width, channels) for channels in each))
+    if merged >= groups:
+        return (GroupPart(0, groups, groups),)
+    whole = groups // merged * merged
+    first = GroupPart(0, whole, merged)
+    return (first,) if whole == groups else (first, GroupPart(whole, groups - whole, groups - whole))
+
+
+def direct_works(shape: ConvShape, tier: Tier) -> tuple[Work, ...]:
+    """Return what ``conv_direct`` has to do for a convolution in blocks, for each part of its groups."""
+    return tuple(_work(shape, part, tier.vector_width) for part in group_parts(shape, tier.vector_width))
+
+
+def _work(shape: ConvShape, part: GroupPart, width: int) -> Work:
     rows, columns = shape.images * shape.size[0], shape.size[1]
     if shape.flat and shape.taps == 1 and shape.strides == (1, 1):
         rows, columns = shape.images, shape.size[0] * shape.size[1]
     return Work(
-        groups=shape.groups // merged,
-        in_blocks=divide_up(shape.inputs // shape.groups * merged, width),
+        groups=part.groups // part.merged,
+        in_blocks=divide_up(shape.inputs // shape.groups * part.merged, width),
         lanes=width,
         taps=shape.taps,
-        out_blocks=divide_up(shape.outputs // shape.groups * merged, width),
+        out_blocks=divide_up(shape.outputs // shape.groups * part.merged, width),
         rows=rows,
         columns=columns,
-        x_bytes=shape.bytes_read,
+        x_bytes=shape.bytes_read * part.groups // shape.groups,
     )
+
+
+def _cut(choice: Choice, work: Work, machine: Machine) -> Choice:
+    """Return the choice with a cut of its own for a part of the groups."""
+    return replace(choice, **asdict(partition(work, machine.tier, machine.threads, machine.caches)))
+
+
+def _planes(tensor: Tensor, channels: range, width: int) -> Tensor:
+    """Return the channels of a tensor in blocks; the first begins a block."""
+    layout = tensor.layout
+    part = replace(layout, c=len(channels), blocks=divide_up(len(channels), width))
+    return tensor.seen_as(part, channels.start // width * layout.plane)
 
 
 def direct_candidates(algorithm: str, work: Work, machine: Machine) -> tuple[Choice, ...]:
@@ -135,14 +186,6 @@ def direct_cycles(work: Work, channels: int, choice: Choice, machine: Machine) -
 
 def _filling(channels: int, width: int) -> int:
     return divide_up(channels, width) * width - channels
-
-
-def _merged(shape: ConvShape, width: int) -> int:
-    """Return how many groups become one, so that channels fill whole blocks."""
-    groups = shape.groups
-    if groups == 1:
-        return 1
-    return mergeable_groups(shape.inputs // groups, shape.outputs // groups, groups, width)
 
 
 def _flattened(x: Tensor, out: Tensor, residual: Tensor | None) -> tuple[Tensor, Tensor, Tensor | None]:

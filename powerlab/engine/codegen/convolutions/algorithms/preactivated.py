@@ -9,7 +9,7 @@ import numpy as np
 
 from powerlab.engine.codegen.attributes import clamp_fields
 from powerlab.engine.codegen.builder import Builder
-from powerlab.engine.codegen.convolutions.algorithms.direct import direct_cycles, direct_work
+from powerlab.engine.codegen.convolutions.algorithms.direct import direct_cycles, direct_works
 from powerlab.engine.codegen.convolutions.algorithms.fields import result, window_fields
 from powerlab.engine.codegen.convolutions.conv_shape import FLOAT_BYTES, ConvShape
 from powerlab.engine.codegen.pack import aligned_floats, fill_channels, pack_direct
@@ -68,7 +68,7 @@ class PreactivatedConvolution:
         """Return how many cycles of a core the convolution is expected to take: three for each vector it changes."""
         vectors = shape.pixels * divide_up(shape.inputs, machine.tier.vector_width)
         changed = vectors * choice.channel_split / machine.threads
-        return direct_cycles(direct_work(shape, machine.tier), shape.inputs, choice, machine) + 3 * changed
+        return direct_cycles(direct_works(shape, machine.tier)[0], shape.inputs, choice, machine) + 3 * changed
 
     def halo(self, shape: ConvShape) -> Halo:
         """Return the zeros it needs around the planes of the input: none."""
