@@ -168,7 +168,8 @@ def test_extreme_numbers_saturate_the_gates_and_not_a_number_stays():
     session = Session(optimise(load_bytes(data)))
     x = floats(STEPS, BATCH, INPUTS) * 1e4
     expected = run_ort(data, {"x": x})["y"]
-    np.testing.assert_allclose(session.run({"x": x})["y"], expected, atol=1e-5)
+    # Sums of tens of thousands are rounded to a thousandth, and a gate may lie just where it turns.
+    np.testing.assert_allclose(session.run({"x": x})["y"], expected, atol=1e-3)
     x[2, 1, 0] = np.nan
     broken = np.isnan(session.run({"x": x})["y"])
     assert broken[2:, :, 1].all()

@@ -97,7 +97,7 @@ static inline Vec hyperbolic_tangent(Vec x) {
 }
 
 static inline Vec error_function(Vec x) {
-  const Vec size = absolute(x), one = broadcast(1), square = x * x;
+  const Vec size = clamp(absolute(x), 0.0f, 10.0f), one = broadcast(1), square = size * size;
   Vec series = broadcast(-1.0f / 1320);
   constexpr float kTerms[] = {1.0f / 216, -1.0f / 42, 0.1f, -1.0f / 3, 1.0f};
   for (const float coefficient : kTerms) {
@@ -121,9 +121,9 @@ static inline Vec gelu(Vec x) {
   constexpr float kTerms[] = {1.94475924e-05f, -9.11303068e-05f, -1.88588485e-04f, 0.00502214301f,
                               -0.0364786796f,  -0.318266958f,    -0.797889352f,    0.0f};
   for (const float coefficient : kTerms) sum = sum * size + broadcast(coefficient);
-  const Vec beyond = x * broadcast(0.5f) * exponential_below(sum);
-  const Vec rest = x - beyond;
-  return x < broadcast(0) ? beyond : rest;
+  const Vec half = broadcast(0.5f) * exponential_below(sum), below = x * half;
+  const Vec above = x - clamp(x, 0.0f, 20.0f) * half;  // infinity times 0 is no number
+  return x < broadcast(0) ? below : above;
 }
 
 static inline Vec sigmoid_of(Vec x, const Step&) { return sigmoid(x); }
