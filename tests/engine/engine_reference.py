@@ -14,7 +14,9 @@ from powerlab.engine.ir.graph import Graph, Node, convolutions_of
 def _clamp(values, attributes):
     low, high = attributes["clamp"]
     sloped = np.where(values < 0, attributes.get("slope", 1.0) * values, values)
-    return np.minimum(np.maximum(sloped, low), high)
+    clamped = np.minimum(np.maximum(sloped, low), high)
+    function = attributes.get("function")
+    return OPERATORS[function](attributes, clamped) if function else clamped
 
 
 def _windows(x, kernel, attributes, fill):

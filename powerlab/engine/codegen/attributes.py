@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import Any, cast
 
 from powerlab.engine.ir.graph import Node
-from powerlab.engine.ops.activation import slope_of
+from powerlab.engine.ops.activation import ends_in_function, slope_of
+from powerlab.engine.ops.functions import FUNCTIONS, KERNELS
 
 
 def integers(node: Node, name: str) -> tuple[int, ...]:
@@ -20,6 +21,11 @@ def number(node: Node, name: str) -> float:
 
 
 def clamp_fields(node: Node) -> dict[str, Any]:
-    """Return the node's slope and clamp as fields of the native step."""
+    """Return the node's slope, clamp and function as fields of the native step."""
     low, high = cast("tuple[float, float]", node.attributes["clamp"])
-    return {"low": float(low), "high": float(high), "slope": slope_of(node)}
+    fields: dict[str, Any] = {"low": float(low), "high": float(high), "slope": slope_of(node)}
+    if ends_in_function(node):
+        function = str(node.attributes["function"])
+        numbers = FUNCTIONS[function].numbers if function in FUNCTIONS else ()
+        fields |= {"function": KERNELS[function], **{name: number(node, name) for name in numbers}}
+    return fields

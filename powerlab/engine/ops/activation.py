@@ -26,7 +26,12 @@ def slope_of(node: Node) -> float:
 
 def is_linear(node: Node) -> bool:
     """Say whether a lowered node ends without an activation."""
-    return node.attributes["clamp"] == NO_CLAMP and slope_of(node) == NO_SLOPE
+    return node.attributes["clamp"] == NO_CLAMP and slope_of(node) == NO_SLOPE and not ends_in_function(node)
+
+
+def ends_in_function(node: Node) -> bool:
+    """Say whether a lowered node applies a function of one number to its result, after its slope and clamp."""
+    return "function" in node.attributes
 
 
 def clip_bounds(view: NodeView) -> Clamp:

@@ -23,6 +23,7 @@ from powerlab.engine.passes.fold.factors import fold_factors
 from powerlab.engine.passes.fold.row_biases import fold_row_biases
 from powerlab.engine.passes.fuse.activations import fuse_clamps
 from powerlab.engine.passes.fuse.chains import fuse_chains
+from powerlab.engine.passes.fuse.functions import fuse_functions
 from powerlab.engine.passes.fuse.gelus import fuse_gelus
 from powerlab.engine.passes.fuse.layer_norms import fuse_layer_norms
 from powerlab.engine.passes.fuse.residuals import fuse_residuals
@@ -88,6 +89,7 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
     fold_scales,
     fuse_residuals,
     fuse_clamps,
+    fuse_functions,
     fuse_chains,
     drop_dead,
     copy_constants,
@@ -108,12 +110,12 @@ def optimise(graph: Graph) -> Graph:
 
 
 def optimise_for_others(graph: Graph) -> Graph:
-    """Return the graph as other engines get it: each node stands for an operator of theirs, so chains are left apart.
+    """Return the graph as other engines get it: each node stands for an operator of theirs.
 
     Raises:
         PowerlabError: as :func:`optimise` does.
     """
-    return _rewritten(graph, [rewrite for rewrite in PASSES if rewrite is not fuse_chains])
+    return _rewritten(graph, [rewrite for rewrite in PASSES if rewrite not in (fuse_functions, fuse_chains)])
 
 
 def _rewritten(graph: Graph, passes: Iterable[Callable[[Graph], Graph]]) -> Graph:

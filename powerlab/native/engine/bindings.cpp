@@ -158,6 +158,15 @@ void bind_step(nb::module_& module) {
       .def_rw("rounds", &Step::rounds)
       .def_rw("backwards", &Step::backwards)
       .def_prop_rw(
+          "function", [](const Step& step) { return engine::kFunctionNames[step.function]; },
+          [](Step& step, const std::string& name) {
+            const auto* found = std::find(std::begin(engine::kFunctionNames), std::end(engine::kFunctionNames), name);
+            if (found == std::end(engine::kFunctionNames)) {
+              throw std::invalid_argument("no convolution ends with the function \"" + name + "\".");
+            }
+            step.function = static_cast<engine::Function>(found - std::begin(engine::kFunctionNames));
+          })
+      .def_prop_rw(
           "numbers", [](const Step& step) { return std::vector<std::int64_t>(step.numbers, std::end(step.numbers)); },
           [](Step& step, const std::vector<std::int64_t>& numbers) {
             if (numbers.size() > std::size(step.numbers)) throw std::invalid_argument("a step has four numbers.");

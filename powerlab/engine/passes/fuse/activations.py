@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 from powerlab.engine.ir.graph import Graph, Node
-from powerlab.engine.ops.activation import NO_SLOPE, Clamp, is_linear, slope_of
+from powerlab.engine.ops.activation import NO_SLOPE, Clamp, ends_in_function, is_linear, slope_of
 from powerlab.engine.passes.rewriting import Rewriter, Sole, fuse_into_producers
 
 _MULTIPLYING = ("FusedConv", "FusedConvTranspose", "FusedGemm", "FusedVolumeConv", "Multiply")
@@ -21,7 +21,7 @@ def combined(first: Clamp, then: Clamp) -> Clamp:
 
 def _fuse(node: Node, sole: Sole, _rewriter: Rewriter) -> tuple[Node, Node] | None:
     before = sole(node.inputs[0]) if node.op_type == "Clamp" else None
-    if before is None or before.op_type not in CLAMPING:
+    if before is None or before.op_type not in CLAMPING or ends_in_function(before):
         return None
     slope = slope_of(node)
     if slope != NO_SLOPE:

@@ -6,7 +6,7 @@
 // each multiplication made them four times slower. All ways add up in the same order.
 #pragma once
 
-#include "kernels/vec.hpp"
+#include "kernels/epilogue.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
 
@@ -206,6 +206,7 @@ static void depthwise_rows(const Step& s, const RowRing& ring, std::int64_t bloc
       t.out = out + y * s.out.row + begin * kWidth;
       t.residual = residual ? residual + y * s.y.row + begin * kWidth : nullptr;
       functions[end - begin - 1](t);
+      for (std::int64_t row = 0; row < rows; ++row) finish(s, {t.out + row * t.out_row, 0, kWidth, 1, end - begin});
     }
   }
 }

@@ -11,7 +11,7 @@
 // weights is prefetched evenly over all tiles of the current one; bursts of prefetches were slower.
 #pragma once
 
-#include "kernels/vec.hpp"
+#include "kernels/epilogue.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
 
@@ -338,6 +338,7 @@ static void conv_pass(const Step& s, const ConvUnit& unit, int chunk_begin, int 
       t.columns = taps_inside(s.kernel_w, s.dilation_w, begin * s.stride_w - s.pad_left, s.stride_w, pixels, s.x.w);
     }
     functions.at[(unit.blocks - 1) * kTilePixels + (pixels - 1)](t);
+    if (t.last) finish(s, {t.out, t.out_plane, t.out_pixel, unit.blocks, pixels});
     if (++column == row_tiles) {
       column = 0;
       if (++y == s.out.h) {

@@ -113,6 +113,7 @@ static void preactivated_output(const Step& s, Range blocks, Range pixels, const
         if (y) v += load(y + i * s.y.pixel);
         store(out + i * s.out.pixel, activate(v, s));
       }
+      finish(s, {out, 0, s.out.pixel, 1, run.count});
       from += run.count * kWidth;
       at += run.count;
     }

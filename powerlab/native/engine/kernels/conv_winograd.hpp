@@ -87,6 +87,7 @@ static void winograd_output(const Step& s, const ConvUnit& unit, Range tiles, co
           if (y) v += load(y + column * s.y.pixel);
           store(out + column * s.out.pixel, activate(v, s));
         }
+        finish(s, {out, 0, s.out.pixel, 1, columns});
       }
     }
   }

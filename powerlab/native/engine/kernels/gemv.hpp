@@ -99,6 +99,7 @@ static void gemv(const Step& s, int thread, int threads) {
     g.bias = s.bias + begin * kWidth;
     g.out = s.out.data + begin * s.out.plane;
     kGemvUnits.at[(end - begin - 1) * kGemvImages + (s.out.w - 1)](g);
+    finish(s, {g.out, g.out_plane, g.out_image, end - begin, s.out.w});
   }
 }
 

@@ -56,15 +56,36 @@ struct Strided {
 // Why a step could not compute with the numbers it was given.
 enum Fault : std::int32_t { kSound, kIndexOutside, kDivisionByZero, kPast64Bits };
 
+// Functions of one number that a convolution or product may end with; kFunctionNames has their families.
+enum Function : std::int32_t {
+  kNoFunction,
+  kElu,
+  kGelu,
+  kGeluTanh,
+  kMish,
+  kHardSigmoid,
+  kHardSwish,
+  kSigmoid,
+  kSilu,
+  kSoftplus,
+  kSwish,
+  kTanh,
+  kFunctions,
+};
+constexpr const char* kFunctionNames[kFunctions] = {"",     "elu",          "gelu",       "gelu_tanh",
+                                                    "mish", "hard_sigmoid", "hard_swish", "sigmoid",
+                                                    "silu", "softplus",     "swish",      "tanh"};
+
 struct Step {
   View x, y, out;        // y: residual of a convolution, second operand of an addition
   View scratch;          // memory a kernel may use as it likes: image floats for each thread
   const float* weights;  // packed as the kernel's file says
   const float* bias;     // one float a channel, filled up like the channels
   std::int32_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left;
-  float low, high;      // the result is clamped to [low, high],
-  float slope = 1;      //   after what is below 0 was multiplied by this
-  float x_low, x_high;  // the same for x, where a kernel activates what it reads
+  float low, high;                  // the result is clamped to [low, high],
+  float slope = 1;                  //   after what is below 0 was multiplied by this,
+  Function function = kNoFunction;  // and this is made of it, which may take alpha and beta
+  float x_low, x_high;              // the same for x, where a kernel activates what it reads
   float x_slope = 1;
   std::int32_t groups;         // convolution: groups, each of whole channel blocks on both sides
   std::int32_t lanes;          // convolution: channels in a full block of x
@@ -75,7 +96,7 @@ struct Step {
   std::int32_t unit_blocks;    // gemv, convolution: output blocks taken together, at most; 0: a register tile's
   std::int32_t count_padding;  // average pooling: 1 where the divisor counts padding
   std::int32_t size;           // local response normalisation: channels in the window
-  float alpha, beta, offset;   // local response normalisation
+  float alpha, beta, offset;   // local response normalisation, functions
   std::int32_t rounds = 1;     // how often the kernel is run, for LSTM: steps of time
   std::int32_t round = 0;      // which of these runs it is; set by the plan
   std::int32_t backwards;      // LSTM: 1 where time runs from the last step to the first
