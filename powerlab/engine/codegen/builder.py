@@ -74,6 +74,7 @@ class Builder:
         self._external: dict[str, Tensor] = {}
         self._blocked: dict[str, Tensor] = {}
         self._planar: dict[str, Tensor] = {}
+        self._channels_last: dict[str, Tensor] = {}
         self._whole_numbers: dict[str, Operand] = {}
         for index, info in enumerate(graph.inputs):
             if self.is_whole(info.name):
@@ -183,6 +184,37 @@ class Builder:
         """Return room for ``name`` in the planar layout, to be written by the step emitted next."""
         return self._planar.setdefault(name, self.in_arena(planar(shape4(self.graph.shape(name)))))
 
+    def put_channels_first(self, source: str, name: str) -> None:
+        """Let ``name`` be ``source`` with its last axis as the second; nothing moves before somebody wants a layout.
+
+        Args:
+            source: shape (N, ..., C), in no blocks.
+            name: shape (N, C, ...).
+        """
+        n, c, h, w = shape4(self.graph.shape(name))
+        held = self._planar.get(source) or self.external(source)
+        self._channels_last[name] = held.seen_as(Layout(n, c, h, w, c, c, w * c, 1, held.layout.image))
+
+    def keeps_pixels(self, source: str, name: str) -> bool:
+        """Let ``name`` be ``source`` with its pixels in other rows, if that takes no planar layout; return whether.
+
+        Args:
+            source: shape (N, C, ...).
+            name: shape (N, C, ...).
+        """
+        if source in self._planar:
+            return False
+        _, c, h, w = shape4(self.graph.shape(name))
+        if source in self._channels_last:
+            held = self._channels_last[source]
+            self._channels_last[name] = held.seen_as(replace(held.layout, h=h, w=w, row=w * c))
+            return True
+        flat = self._blocked[source].layout.flat() if source in self._blocked else None
+        if flat is None or name in self._places or self.halo(name) != NO_HALO:
+            return False
+        self._blocked[name] = self._blocked[source].seen_as(replace(flat, h=h, w=w, row=w * flat.pixel))
+        return True
+
     def alias_planar(self, name: str, tensor: Tensor) -> None:
         """Let ``name`` be another view of memory that is already written."""
         self._planar[name] = tensor
@@ -198,15 +230,23 @@ class Builder:
 
     def blocked(self, name: str) -> Tensor:
         """Return ``name`` in the blocked layout."""
-        if name not in self._blocked:
-            source = self._planar.get(name) or self.external(name)
-            self.emit("reorder_to_blocks", f"{name} to blocks", self.new_blocked(name), source)
+        if name in self._blocked:
+            return self._blocked[name]
+        if name in self._channels_last and name not in self._planar:
+            held, out = self._channels_last[name], self.new_blocked(name)
+            layout = replace(held.layout, blocks=out.layout.blocks, plane=self.tier.vector_width)
+            self.emit("channels_to_blocks", f"{name} to blocks", out, held.seen_as(layout))
+            return out
+        source = self._planar.get(name) or self.external(name)
+        self.emit("reorder_to_blocks", f"{name} to blocks", self.new_blocked(name), source)
         return self._blocked[name]
 
     def planar(self, name: str) -> Tensor:
         """Return ``name`` in the planar layout."""
         if name in self._planar:
             return self._planar[name]
+        if name in self._channels_last:
+            return self._planes_of_channels(name)
         held = self._blocked.get(name)
         if held is None:
             source = self.external(name)
@@ -221,13 +261,20 @@ class Builder:
             self.emit("reorder_to_planes", f"{name} to planes", self.new_planar(name), held)
         return self._planar[name]
 
+    def _planes_of_channels(self, name: str) -> Tensor:
+        """Return a tensor whose channels come last in the planar layout."""
+        made = self.new_planar(name)
+        out = _strided(made, (made.layout.n, made.layout.c, made.layout.h, made.layout.w))
+        self.copy(f"{name} to planes", out, _pixels(self._channels_last[name]))
+        return made
+
     def general(self, name: str) -> Operand:
         """Return ``name`` as a general tensor of its own shape."""
         if self.is_whole(name):
             if name not in self._whole_numbers:
                 self._whole_numbers[name] = self._hidden_whole_numbers(name)
             return self._whole_numbers[name]
-        held = name in self._planar or name in self._blocked
+        held = name in self._planar or name in self._blocked or name in self._channels_last
         return _strided(self.planar(name) if held else self.external(name), self.graph.shape(name))
 
     def new_general(self, name: str) -> Operand:
@@ -303,7 +350,8 @@ class Builder:
             if info.name in self._blocked and info.name not in self._planar:
                 self.emit("reorder_to_planes", f"{info.name} out", out, self._blocked[info.name])
             else:
-                source = self._planar.get(info.name) or self.external(info.name)
+                held = info.name in self._planar or info.name in self._channels_last
+                source = self.planar(info.name) if held else self.external(info.name)
                 layout = source.layout
                 self.emit("copy", f"{info.name} out", out.seen_as(_images(out.layout)), source.seen_as(_images(layout)))
         return Program(tuple(self._steps), tuple(self._hidden_inputs))
@@ -315,6 +363,13 @@ def _strided(tensor: Tensor, shape: tuple[int, ...]) -> Operand:
     if len(shape) > 1:
         strides = (tensor.layout.image, *strides[1:])
     return Operand(tensor.storage, Element.FLOAT, shape, strides, tensor.offset)
+
+
+def _pixels(tensor: Tensor) -> Operand:
+    """Return a tensor of images as a general one of the shape (n, c, h, w); its planes are channels."""
+    layout = tensor.layout
+    sizes, strides = (layout.n, layout.c, layout.h, layout.w), (layout.image, layout.plane, layout.row, layout.pixel)
+    return Operand(tensor.storage, Element.FLOAT, sizes, strides, tensor.offset)
 
 
 def _weight_bytes(step: Step) -> int:

@@ -12,6 +12,9 @@ from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.layout import Layout, planar, shape4
 from powerlab.engine.program.operand import compact_strides
 
+_LEAST_AXES = 3
+"""Images, channels, pixels."""
+
 
 def lower_reshape(builder: Builder, node: Node) -> None:
     """Lower a Reshape: another view where images keep their size or follow on each other, else a copy."""
@@ -20,8 +23,12 @@ def lower_reshape(builder: Builder, node: Node) -> None:
         held = builder.general(node.inputs[0])
         builder.alias_general(node.outputs[0], replace(held, sizes=sizes, strides=compact_strides(sizes)))
         return
+    before, after = (builder.graph.shape(name) for name in (node.inputs[0], node.outputs[0]))
+    images = min(len(before), len(after)) >= _LEAST_AXES and before[:2] == after[:2]
+    if images and builder.keeps_pixels(node.inputs[0], node.outputs[0]):
+        return
     x = builder.planar(node.inputs[0])
-    shape = shape4(builder.graph.shape(node.outputs[0]))
+    shape = shape4(after)
     compact, padded = planar(shape, compact=True), planar(shape)
     if x.layout.n == shape[0]:
         builder.alias_planar(node.outputs[0], x.seen_as(replace(compact, image=x.layout.image)))

@@ -8,18 +8,62 @@ from powerlab.engine.codegen.attributes import integers
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.layout import Layout
+from powerlab.engine.program.operand import Element, Operand
 
 ROWS_AXES = 4
 """The most axes longer than 1 that a copy of rows takes."""
 
+_LEAST_AXES = 3
+"""Images, channels, pixels."""
+
 
 def lower_transpose(builder: Builder, node: Node) -> None:
     """Lower a Transpose."""
+    if _puts_channels_first(builder, node):
+        builder.put_channels_first(node.inputs[0], node.outputs[0])
+        return
+    if _puts_channels_last(builder, node):
+        _copy_blocks(builder, node)
+        return
     if _moves_rows(builder, node):
         _copy_rows(builder, node)
         return
     x, out = builder.general(node.inputs[0]), builder.new_general(node.outputs[0])
     builder.copy(node, out, x.permuted(integers(node, "perm")))
+
+
+def _puts_channels_first(builder: Builder, node: Node) -> bool:
+    """Tell whether the last axis of what lies in no blocks becomes the second one, all others keeping their order."""
+    order, name = integers(node, "perm"), node.inputs[0]
+    if len(order) < _LEAST_AXES or builder.is_whole(name) or builder.is_blocked(name):
+        return False
+    return order == (0, len(order) - 1, *range(1, len(order) - 1))
+
+
+def _puts_channels_last(builder: Builder, node: Node) -> bool:
+    """Tell whether the second axis of what lies in blocks alone becomes the last one."""
+    order, name = integers(node, "perm"), node.inputs[0]
+    if len(order) < _LEAST_AXES or not builder.is_blocked(name) or builder.is_planar(name):
+        return False
+    return order == (0, *range(2, len(order)), 1)
+
+
+def _copy_blocks(builder: Builder, node: Node) -> None:
+    """Copy the channels of each pixel, block by block: first those that fill whole blocks, then the rest."""
+    x, out = builder.blocked(node.inputs[0]), builder.new_planar(node.outputs[0])
+    width, layout = builder.tier.vector_width, x.layout
+    whole, rest = divmod(layout.c, width)
+    for first, blocks, lanes in ((0, whole, width), (whole, 1, rest)):
+        if blocks and lanes:
+            sizes = (layout.n, blocks, layout.h, layout.w, lanes)
+            read = (layout.image, layout.plane, layout.row, layout.pixel, 1)
+            written = (out.layout.image, width, layout.w * layout.c, layout.c, 1)
+            start = x.offset + layout.start + first * layout.plane
+            builder.copy(
+                node,
+                Operand(out.storage, Element.FLOAT, sizes, written, out.offset + first * width),
+                Operand(x.storage, Element.FLOAT, sizes, read, start),
+            )
 
 
 def _moves_rows(builder: Builder, node: Node) -> bool:

@@ -97,10 +97,46 @@ static void copy_along(const Strided& out, const Strided& x, int along, int thre
   }
 }
 
+// So many elements of the last axis, contiguous in both views, are a run: too few for a call each.
+constexpr std::int64_t kRun = 128;
+
+static inline void copy_run(float* to, const float* from, std::int64_t count) {
+  std::int64_t i = 0;
+  for (; i + kWidth <= count; i += kWidth) store_unaligned(to + i, load_unaligned(from + i));
+  if (i < count) store_lanes(to + i, load_lanes(from + i, static_cast<int>(count - i)), static_cast<int>(count - i));
+}
+static inline void copy_run(Int* to, const Int* from, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) to[i] = from[i];
+}
+
+// Copies runs, along another axis.
+template <typename T>
+static void copy_runs(const Strided& out, const Strided& x, int along, int thread, int threads) {
+  const int last = out.rank - 1;
+  const std::int64_t run = out.size[last], count = out.size[along];
+  const std::int64_t to_step = out.stride[along], from_step = x.stride[along];
+  const std::int64_t most = kPiece / run + 1, pieces = (count + most - 1) / most;
+  const Range range = share(elements(out, 0, out.rank) / (run * count) * pieces, thread, threads);
+  for (std::int64_t unit = range.begin; unit < range.end; ++unit) {
+    const std::int64_t first = unit % pieces * most, end = count - first < most ? count : first + most;
+    const Places at = places(out, x, unit / pieces, last, along);
+    T* to = static_cast<T*>(out.data) + at.out + first * to_step;
+    const T* from = static_cast<const T*>(x.data) + at.x + first * from_step;
+    for (std::int64_t i = first; i < end; ++i, to += to_step, from += from_step) copy_run(to, from, run);
+  }
+}
+
 template <typename T>
 static void copy_strided(const Step& s, int thread, int threads) {
   const Strided &out = s.operands[0], &x = s.operands[1];
   const int last = out.rank - 1;
+  if (out.rank > 1 && out.size[last] <= kRun && out.stride[last] == 1 && x.stride[last] == 1) {
+    int longest = last - 1;
+    for (int axis = last - 2; axis >= 0; --axis) {
+      if (out.size[axis] > out.size[longest]) longest = axis;
+    }
+    return copy_runs<T>(out, x, longest, thread, threads);
+  }
   if (out.size[last] >= kCopyTile) {
     const int across = out.stride[last] == 1 && x.stride[last] != 1 ? contiguous_axis(x) : -1;
     if (across >= 0) return copy_tiles<T>(out, x, across, thread, threads);

@@ -128,6 +128,20 @@ static void reorder_to_planes(const Step& s, int thread, int threads) {
   }
 }
 
+// x whose channels follow on each other, pixel by pixel, to blocked out. Channels that are not there become zero.
+static void channels_to_blocks(const Step& s, int thread, int threads) {
+  const Range rows = row_share(s.out, thread, threads);
+  for (std::int64_t unit = rows.begin; unit < rows.end; ++unit) {
+    const Row r = row_of(unit, s.out);
+    const int left = s.out.c - static_cast<int>(r.block) * kWidth;
+    const float* x = row_start(s.x, r);
+    float* out = row_start(s.out, r);
+    for (int i = 0; i < s.out.w; ++i, x += s.x.pixel, out += kWidth) {
+      store(out, left < kWidth ? load_lanes(x, left) : load_unaligned(x));
+    }
+  }
+}
+
 // Rows of w * pixel floats, between views of equal sizes and any strides.
 static void copy(const Step& s, int thread, int threads) {
   const Range rows = row_share(s.out, thread, threads);

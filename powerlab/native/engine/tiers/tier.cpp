@@ -106,6 +106,7 @@ static const Kernel kKernels[] = {
     POWERLAB_KERNEL("softmax", "softmax_f32", softmax),
     POWERLAB_KERNEL("reorder_to_blocks", "reorder_to_blocks_f32", reorder_to_blocks),
     POWERLAB_KERNEL("reorder_to_planes", "reorder_to_planes_f32", reorder_to_planes),
+    POWERLAB_KERNEL("channels_to_blocks", "channels_to_blocks_f32", channels_to_blocks),
     POWERLAB_KERNEL("space_to_depth", "space_to_depth_f32", space_to_depth),
     POWERLAB_KERNEL("spread", "spread_f32", spread),
     POWERLAB_KERNEL("frame", "frame_f32", frame),
