@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from powerlab.engine.ir.graph import Array
 from powerlab.engine.ops.base import Operator
 from powerlab.engine.ops.view import FLOAT32, NodeView, Spec
 from powerlab.engine.ops.windows import Windows, resolve, same_pads, steps
@@ -98,5 +102,25 @@ def _conv_transpose(view: NodeView) -> Spec:
     return (view.shape(0)[0], view.shape(1)[1] * view.integer("group", 1), *size), FLOAT32
 
 
-CONV = Operator(_conv)
+def _convolved(view: NodeView) -> Array:
+    """Return the value of a Conv of constants, such as what exporters make of embeddings of positions."""
+    windows, group = conv_windows(view), view.integer("group", 1)
+    x, weight = view.value(0), view.value(1)
+    axes = len(windows.kernel)
+    pads = zip(windows.pads[:axes], windows.pads[axes:], strict=True)
+    padded = np.pad(x, ((0, 0), (0, 0), *pads))
+    reach = [(taps - 1) * apart + 1 for taps, apart in zip(windows.kernel, windows.dilations, strict=True)]
+    image, taps = range(2, 2 + axes), range(2 + axes, 2 + 2 * axes)
+    seen = sliding_window_view(padded, reach, axis=tuple(image))
+    every = [slice(None, None, step) for step in (*windows.strides, *windows.dilations)]
+    seen = seen[(slice(None), slice(None), *every)]
+    parts = [
+        np.moveaxis(np.tensordot(some, kernels, axes=((1, *taps), (1, *image))), -1, 1)
+        for some, kernels in zip(np.split(seen, group, axis=1), np.split(weight, group), strict=True)
+    ]
+    made = np.concatenate(parts, axis=1)
+    return made + view.value(2).reshape(-1, *(1,) * axes) if view.has(2) else made
+
+
+CONV = Operator(_conv, _convolved)
 CONV_TRANSPOSE = Operator(_conv_transpose)

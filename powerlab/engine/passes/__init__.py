@@ -20,7 +20,7 @@ from powerlab.engine.passes.expand.unfolding import expand_unfolding
 from powerlab.engine.passes.fold.batch_norms import fold_scales
 from powerlab.engine.passes.fold.constants import fold_constants
 from powerlab.engine.passes.fold.factors import fold_factors
-from powerlab.engine.passes.fold.row_biases import fold_row_biases
+from powerlab.engine.passes.fold.rows import fold_rows
 from powerlab.engine.passes.fuse.activations import fuse_clamps
 from powerlab.engine.passes.fuse.chains import fuse_chains
 from powerlab.engine.passes.fuse.functions import fuse_functions
@@ -84,7 +84,7 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
     nest_concats,
     drop_outside_taps,
     pool_first,
-    fold_row_biases,
+    fold_rows,
     fold_factors,
     fold_scales,
     fuse_residuals,

@@ -243,7 +243,7 @@ PICTURES = {
             "ScaleShift y.fusedconv,d.scale,d.shift -> y",
         ],
     ),
-    "fold_row_biases": (
+    "fold_rows": (
         ["MatMul x,square -> p", "Add row,p -> y"],
         "y",
         ["Reshape x -> p.rows", "FusedGemm p.rows,p.weight,y.bias -> y.rows", "Reshape y.rows -> y"],
@@ -283,7 +283,7 @@ ATTRIBUTES = {
 KEPT = {
     # What another reader or a promised output forbids: the pass must leave the graph as it is.
     "fold_scales": ([CONV, "BatchNormalization c,s,b,b,s -> y", "Relu c -> z"], "y,z"),
-    "fold_row_biases": (["MatMul x,square -> p", "Add row,p -> y"], "y,p"),
+    "fold_rows": (["MatMul x,square -> p", "Add row,p -> y"], "y,p"),
     "fold_factors": (["MatMul x,x -> p", "Mul two,p -> y"], "y,p"),
     "nest_concats": (["Concat x,x -> c", "Concat x,x -> d", "Sum c,d -> y"], "y"),
     "pool_first": (["Conv x,q -> c", "AveragePool c -> y"], "y,c"),

@@ -1,13 +1,16 @@
-"""What is added to every row of a product with a constant matrix becomes the product's bias.
+"""What is added to every row of a product with a constant matrix, or multiplies it, goes into the product.
 
-Exporters write a linear layer of sequences as MatMul and Add. The product is one of all rows, so a view stands between
-the two; it goes behind.
+Exporters write a linear layer of sequences as MatMul and Add, and perhaps a Mul by the scale of the layer (H. Touvron
+et al., https://arxiv.org/abs/2103.17239). The product is one of all rows, so a view stands between; it goes behind.
 """
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
+from powerlab.engine.ir.constants import derived
 from powerlab.engine.ir.graph import Array, Graph, Node
 from powerlab.engine.ops.activation import is_linear
 from powerlab.engine.ops.view import FLOAT32
@@ -15,11 +18,11 @@ from powerlab.engine.passes.legalize.elementwise import strided
 from powerlab.engine.passes.legalize.views import view_node
 from powerlab.engine.passes.rewriting import Rewriter, Sole, sole_among
 
-_ADD = strided("add", FLOAT32)
+_ADD, _MULTIPLY = strided("add", FLOAT32), strided("mul", FLOAT32)
 
 
-def fold_row_biases(graph: Graph) -> Graph:
-    """Return the graph with every sum folded that adds a constant row to what a FusedGemm alone makes for it."""
+def fold_rows(graph: Graph) -> Graph:
+    """Return the graph with every sum or product of a constant row folded with what a FusedGemm alone makes for it."""
     rewriter = Rewriter(graph)
     made: dict[str, Node] = {}
     sole = sole_among(made, graph)
@@ -33,19 +36,26 @@ def fold_row_biases(graph: Graph) -> Graph:
             continue
         view, row = found
         rows = rewriter.tensor(f"{node.outputs[0]}.rows", rewriter.shape(gemm.outputs[0]))
-        before = rewriter.value(gemm.inputs[2]) if gemm.inputs[2] else np.float32(0)
         width = rewriter.shape(rows)[1]
-        bias = rewriter.constant(f"{node.outputs[0]}.bias", np.broadcast_to(before + row, (width,)).astype(np.float32))
+        wide = np.broadcast_to(row, (width,)).astype(np.float32)
+        weight, before = gemm.inputs[1], rewriter.value(gemm.inputs[2]) if gemm.inputs[2] else np.zeros(1, np.float32)
+        if node.attributes["kernel"] == _ADD:
+            bias = before + wide
+        else:
+            bias = before * wide
+            scaled = derived(rewriter.kept(weight), rewriter.shape(weight), partial(np.multiply, wide[:, None]))
+            weight = rewriter.constant(f"{node.outputs[0]}.weight", scaled)
+        added = rewriter.constant(f"{node.outputs[0]}.bias", bias) if gemm.inputs[2] or np.any(bias) else ""
         del made[gemm.outputs[0]], made[view.outputs[0]]
-        made[rows] = Node("FusedGemm", gemm.name, (*gemm.inputs[:2], bias), (rows,), gemm.attributes)
+        made[rows] = Node("FusedGemm", gemm.name, (gemm.inputs[0], weight, added), (rows,), gemm.attributes)
         made[node.outputs[0]] = view_node(node.name, rows, node.outputs[0])
         folded.add(rows)
     return rewriter.finish(tuple(made.values()))
 
 
 def _view_and_row(node: Node, sole: Sole, rewriter: Rewriter) -> tuple[Node, Array] | None:
-    """Return the view that a sum reads, if it keeps the last axis, and the constant row that is added to it."""
-    if node.op_type != "Elementwise" or node.attributes["kernel"] != _ADD:
+    """Return the view that a sum or product reads, if it keeps the last axis, and the other operand, a constant row."""
+    if node.op_type != "Elementwise" or node.attributes["kernel"] not in (_ADD, _MULTIPLY):
         return None
     for tensor, constant in (node.inputs, node.inputs[::-1]):
         view = sole(tensor)
