@@ -56,10 +56,6 @@ class Rewriter:
         """Return the shape of a tensor, old or added."""
         return self.tensors[tensor].shape if tensor in self.tensors else self.graph.shape(tensor)
 
-    def dtype(self, tensor: str) -> np.dtype[Any]:
-        """Return the type of a tensor, old or added."""
-        return (self.tensors[tensor] if tensor in self.tensors else self.graph.tensors[tensor]).dtype
-
     def finish(self, nodes: Sequence[Node]) -> Graph:
         """Return the graph with ``nodes`` and what was added."""
         return self.graph.rewritten(nodes, constants=self.constants, tensors=self.tensors.values())

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from powerlab.engine.ir.graph import Graph, Node
 from powerlab.engine.ops.activation import ends_in_function
-from powerlab.engine.passes.rewriting import Rewriter, Sole, fuse_into_producers
+from powerlab.engine.passes.rewriting import sole_among
 
 ENDING = ("FusedConv", "FusedGemm")
 """Operators with the attribute ``function``; the function's numbers are attributes beside it."""
@@ -25,14 +27,27 @@ FUSED = (
 """Those that ``kernels/epilogue.hpp`` has."""
 
 
-def _fuse(node: Node, sole: Sole, _rewriter: Rewriter) -> tuple[Node, Node] | None:
-    before = sole(node.inputs[0]) if node.op_type in FUSED else None
-    if before is None or before.op_type not in ENDING or ends_in_function(before):
-        return None
-    attributes = {**before.attributes, "function": node.op_type, **node.attributes}
-    return Node(before.op_type, before.name, before.inputs, node.outputs, attributes), before
+_MOVES = ("Reshape", "Transpose")
+"""Behind which a function may stand as well as before them."""
 
 
 def fuse_functions(graph: Graph) -> Graph:
-    """Return the graph with every function fused that can be."""
-    return fuse_into_producers(graph, _fuse)
+    """Return the graph with every function fused that can be, views and transposes between staying behind."""
+    made: dict[str, Node] = {}
+    sole = sole_among(made, graph)
+    for node in graph.nodes:
+        before, move = sole(node.inputs[0]) if node.op_type in FUSED else None, None
+        while before is not None and before.op_type in _MOVES:
+            before, move = sole(before.inputs[0]), move or before
+        if before is None or before.op_type not in ENDING or ends_in_function(before):
+            made[node.outputs[0]] = node
+            continue
+        attributes = {**before.attributes, "function": node.op_type, **node.attributes}
+        if move is None:
+            del made[before.outputs[0]]
+            made[node.outputs[0]] = replace(before, outputs=node.outputs, attributes=attributes)
+        else:
+            made[before.outputs[0]] = replace(before, attributes=attributes)
+            del made[move.outputs[0]]
+            made[node.outputs[0]] = replace(move, outputs=node.outputs)
+    return graph.rewritten(made.values())

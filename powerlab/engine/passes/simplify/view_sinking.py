@@ -1,8 +1,7 @@
 """Views go behind what treats each element alike, so that those of neighbouring operators meet and undo one another.
 
 A convolution over a row of pixels is one of an image of one row with a view on either side; between two of them
-activations, sums and joins must not keep the views apart. Only views that keep images and channels sink. Transposes
-go behind functions of one number, which then may end the convolution before.
+activations, sums and joins must not keep the views apart. Only views that keep images and channels sink.
 """
 
 from __future__ import annotations
@@ -13,46 +12,30 @@ from dataclasses import replace
 from powerlab.engine.ir.graph import Graph, Node
 from powerlab.engine.ops.functions import KERNELS
 from powerlab.engine.passes.legalize.views import view_node
-from powerlab.engine.passes.rewriting import Rewriter, Sole, sole_among
+from powerlab.engine.passes.rewriting import Rewriter
 
-_ALIKE = KERNELS.keys() | {"Clamp"}
-_OF_ONE = _ALIKE | {"ScaleShift"}
+_OF_ONE = KERNELS.keys() | {"Clamp", "ScaleShift"}
 _OF_SEVERAL = frozenset({"Add", "Concat", "Multiply"})
 
 
 def sink_views(graph: Graph) -> Graph:
-    """Return the graph with every Reshape of images behind the element-wise operators that read it, and Transposes."""
+    """Return the graph with every Reshape of images behind the element-wise operators that read it."""
     rewriter = Rewriter(graph)
     made: dict[str, Node] = {}
-    sole = sole_among(made, graph)
     for node in graph.nodes:
-        _sink(node, rewriter, made, sole)
-    return rewriter.finish(tuple(made.values()))
-
-
-def _sink(node: Node, rewriter: Rewriter, made: dict[str, Node], sole: Sole) -> None:
-    """Put a node where it belongs: before the views it reads, and those before that, or where it stands."""
-    output = node.outputs[0]
-    turned, sources = _turned(node, sole), _sources(rewriter, made, node)
-    if turned is not None:
-        inner = rewriter.tensor(f"{output}.inner", rewriter.shape(turned.inputs[0]), rewriter.dtype(output))
-        del made[turned.outputs[0]]
-        _sink(replace(node, inputs=turned.inputs, outputs=(inner,)), rewriter, made, sole)
-        made[output] = Node("Transpose", turned.name, (inner,), (output,), turned.attributes)
-    elif sources is not None:
-        shape, channels = rewriter.shape(sources[0]), rewriter.shape(output)[1]
-        inner = rewriter.tensor(f"{output}.inner", (shape[0], channels, *shape[2:]), rewriter.dtype(output))
-        rest = node.inputs[len(sources) :]
-        _sink(replace(node, inputs=(*sources, *rest), outputs=(inner,)), rewriter, made, sole)
+        sources = _sources(rewriter, made, node)
+        if sources is None:
+            made[node.outputs[0]] = node
+            continue
+        output = node.outputs[0]
+        shapes = [rewriter.shape(name) for name in sources]
+        channels = graph.shape(output)[1]
+        inner = rewriter.tensor(
+            f"{output}.inner", (shapes[0][0], channels, *shapes[0][2:]), graph.tensors[output].dtype
+        )
+        made[inner] = replace(node, inputs=(*sources, *node.inputs[len(sources) :]), outputs=(inner,))
         made[output] = view_node(f"{node.name}.view", inner, output)
-    else:
-        made[output] = node
-
-
-def _turned(node: Node, sole: Sole) -> Node | None:
-    """Return the Transpose that a function of one number alone reads."""
-    before = sole(node.inputs[0]) if node.op_type in _ALIKE else None
-    return before if before is not None and before.op_type == "Transpose" else None
+    return rewriter.finish(tuple(made.values()))
 
 
 def _sources(rewriter: Rewriter, made: Mapping[str, Node], node: Node) -> tuple[str, ...] | None:
