@@ -8,6 +8,9 @@ Every engine runs the same weights in a process of its own. They take turns, and
 turn of a peer is set against the built-in engine's turn of the same round, so that what slows the machine down for a
 while slows both. In turn, every engine follows every other one equally often. A ratio above 1 means that the built-in
 engine is faster. Peers run with the settings that are their best for one inference at a time (``powerlab/backends``).
+
+``--tier avx2`` holds the built-in engine, and those peers that can be held, to what an older processor has: OpenVINO
+through its own setting. The others always use all that the processor has, so they are left out.
 """
 
 from __future__ import annotations
@@ -52,6 +55,12 @@ CONFIGURATIONS = ((1, 1), (1, 2), (8, 2))
 """Batch size and threads."""
 
 PEERS = [engine for engine in BACKENDS if engine != "builtin"]
+
+HELD = {"openvino": "ONEDNN_MAX_CPU_ISA"}
+"""The peers that can be held to an instruction set, and the variable that does it."""
+
+HELD_TIERS = {"sse4": "SSE41", "avx2": "AVX2"}
+"""Tiers that a newer processor can stand in for, and what the variables above call them."""
 
 EFFORT = Effort(cell_s=20.0, turn_s=0.06, least_rounds=5)
 QUICK = Effort(cell_s=1.1, turn_s=0.02, least_rounds=3)
@@ -103,6 +112,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--batch", type=int, metavar="N", help="one configuration: images per inference (default: 1)")
     parser.add_argument("--threads", type=int, metavar="N", help="one configuration: threads (default: 2)")
     parser.add_argument("--peers", nargs="+", choices=PEERS, help="default: all that are installed")
+    parser.add_argument("--tier", choices=HELD_TIERS, help="hold everything to an older instruction set")
     parser.add_argument("--quick", action="store_true", help="one configuration and few rounds: about 2 minutes")
     parser.add_argument("--seconds", type=float, metavar="S", help="seconds a cell, without loading")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything that was seen to FILE")
@@ -113,8 +123,13 @@ def main() -> None:
     """Read the command line, compare, print the table."""
     options = _options()
     peers = options.peers or [engine for engine in PEERS if installed_version(engine) is not None]
+    if options.tier is not None:
+        peers = [peer for peer in peers if peer in HELD]
+        os.environ["POWERLAB_TIER"] = options.tier
+        os.environ.update({HELD[peer]: HELD_TIERS[options.tier] for peer in peers})
     if not peers:
-        sys.exit("no peer is installed: pip install 'powerlab[peers]'")
+        held = f" that can be held to {options.tier}" if options.tier else ""
+        sys.exit(f"no peer{held} is installed: pip install 'powerlab[peers]'")
     if unknown := [model for model in options.models if split_size(model)[0] not in ZOO and not Path(model).is_file()]:
         sys.exit(f"{unknown[0]!r} is neither a model of the zoo ({', '.join(sorted(ZOO))}) nor a file.")
     effort = QUICK if options.quick else EFFORT
