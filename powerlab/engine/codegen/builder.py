@@ -132,6 +132,10 @@ class Builder:
         """Tell whether ``name`` already lies in the blocked layout."""
         return name in self._blocked
 
+    def lies_in_blocks(self, name: str) -> bool:
+        """Tell whether ``name`` lies in the blocked layout and in no other yet."""
+        return name in self._blocked and name not in self._planar
+
     def is_planar(self, name: str) -> bool:
         """Tell whether ``name`` already lies in the planar layout."""
         return name in self._planar

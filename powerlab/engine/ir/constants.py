@@ -53,6 +53,13 @@ def derived(value: Value, shape: tuple[int, ...], function: Callable[[NDArray[An
     return Recipe(shape=shape, dtype=value.dtype, make=lambda: function(value.make()))
 
 
+def combined(values: tuple[Value, ...], shape: tuple[int, ...], function: Callable[..., NDArray[Any]]) -> Value:
+    """Return ``function`` of several values, of the given shape: a recipe where one of them is a recipe."""
+    if not any(isinstance(value, Recipe) for value in values):
+        return function(*values)
+    return Recipe(shape=shape, dtype=values[0].dtype, make=lambda: function(*map(value_of, values)))
+
+
 class Constants(Mapping[str, NDArray[Any]]):
     """Name to value; a value with a recipe is made at every look-up."""
 

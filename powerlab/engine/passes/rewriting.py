@@ -79,8 +79,8 @@ def rewrite_nodes(graph: Graph, rules: Mapping[str, Rule]) -> Graph:
 Sole = Callable[[str], Node | None]
 """Gives the node that makes a tensor if nobody else reads the tensor and it is no output of the graph."""
 
-Fuse = Callable[[Node, Sole, Rewriter], tuple[Node, Node] | None]
-"""Gives (the merged node, the producer it took in), or None where the node stays as it is."""
+Fuse = Callable[[Node, Sole, Rewriter], tuple[Node, ...] | None]
+"""Gives the merged node and the producers it took in, or None where the node stays as it is."""
 
 
 def sole_among(made: Mapping[str, Node], graph: Graph) -> Sole:
@@ -107,7 +107,8 @@ def fuse_into_producers(graph: Graph, fuse: Fuse) -> Graph:
         if fused is None:
             made[node.outputs[0]] = node
         else:
-            merged, absorbed = fused
-            del made[absorbed.outputs[0]]
+            merged, *absorbed = fused
+            for producer in absorbed:
+                del made[producer.outputs[0]]
             made[merged.outputs[0]] = merged
     return rewriter.finish(tuple(made.values()))

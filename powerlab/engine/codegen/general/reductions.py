@@ -12,7 +12,10 @@ from powerlab.engine.program.operand import Operand, joined
 
 
 def lower_reduce(builder: Builder, node: Node) -> None:
-    """Lower a Reduce."""
+    """Lower a Reduce; an image in blocks whose pixels are averaged, or searched for the largest, is one window."""
+    if _is_one_window(builder, node):
+        _emit_one_window(builder, node)
+        return
     x, out = builder.general(node.inputs[0]), builder.new_general(node.outputs[0])
     axes = integers(node, "axes")
     x, out = _reduced_last(x, out, axes)
@@ -22,6 +25,21 @@ def lower_reduce(builder: Builder, node: Node) -> None:
     along_kept = kept > 0 and x.strides[kept - 1] == 1 and x.strides[-1] != 1
     function = f"reduce_{node.attributes['function']}_{x.element.suffix}"
     builder.emit_general(function, node, (out, x), (reduced, int(along_kept), *integers(node, "wrapping")))
+
+
+def _is_one_window(builder: Builder, node: Node) -> bool:
+    name, axes = node.inputs[0], tuple(integers(node, "axes"))
+    pixels = axes == tuple(range(2, len(builder.graph.shape(name)))) and len(axes) > 0
+    return pixels and node.attributes["function"] in ("max", "mean") and builder.lies_in_blocks(name)
+
+
+def _emit_one_window(builder: Builder, node: Node) -> None:
+    x, out = builder.blocked(node.inputs[0]), builder.new_blocked(node.outputs[0])
+    if node.attributes["function"] == "mean":
+        builder.emit("pool_global_average", node, out, x)
+    else:
+        window = {"kernel_h": x.layout.h, "kernel_w": x.layout.w, "stride_h": 1, "stride_w": 1}
+        builder.emit("pool_max", node, out, x, **window)
 
 
 def _reduced_last(x: Operand, out: Operand, axes: Sequence[int]) -> tuple[Operand, Operand]:

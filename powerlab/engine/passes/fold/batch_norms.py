@@ -12,6 +12,7 @@ import numpy as np
 from powerlab.engine.ir.constants import derived
 from powerlab.engine.ir.graph import Array, Graph, Node
 from powerlab.engine.ops.activation import is_linear
+from powerlab.engine.passes.fold.branches import merge_branches
 from powerlab.engine.passes.rewriting import Rewriter, Sole, fuse_into_producers
 
 _WEIGHT_FIRST = ("FusedConv", "FusedConvTranspose", "FusedGemm", "FusedVolumeConv")
@@ -44,6 +45,14 @@ def _times(per_output: Array, weights: Array) -> Array:
     return product
 
 
+def _fold_or_merge(node: Node, sole: Sole, rewriter: Rewriter) -> tuple[Node, ...] | None:
+    """Each makes room for the other: a scale after a sum of branches, a branch that ends in a scale."""
+    return _fold(node, sole, rewriter) or merge_branches(node, sole, rewriter)
+
+
 def fold_scales(graph: Graph) -> Graph:
-    """Return the graph with every ScaleShift folded that follows a foldable node nobody else reads."""
-    return fuse_into_producers(graph, _fold)
+    """Return the graph with every ScaleShift folded that follows a foldable node nobody else reads.
+
+    Sums of convolutions of the same tensor become one convolution.
+    """
+    return fuse_into_producers(graph, _fold_or_merge)

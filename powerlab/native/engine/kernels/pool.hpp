@@ -15,6 +15,24 @@ static inline Span window(std::int64_t at, int stride, int pad, int kernel, int 
   return {begin < 0 ? 0 : begin, end > size ? size : end};
 }
 
+// The larger of two; not-a-number wins.
+static inline Vec larger(Vec most, Vec v) { return ((most >= v) | (most != most)) ? most : v; }
+
+// The largest of `count` pixels that follow on each other, four at a time: one alone would wait for itself.
+static inline Vec largest_pixel(const float* x, int count, Vec most) {
+  int at = 0;
+  if (count >= 8) {
+    Vec mosts[4] = {most, most, most, most};
+    for (; at + 4 <= count; at += 4) {
+      POWERLAB_UNROLL
+      for (int i = 0; i < 4; ++i) mosts[i] = larger(mosts[i], load(x + (at + i) * static_cast<std::int64_t>(kWidth)));
+    }
+    most = larger(larger(mosts[0], mosts[1]), larger(mosts[2], mosts[3]));
+  }
+  for (; at < count; ++at) most = larger(most, load(x + at * static_cast<std::int64_t>(kWidth)));
+  return most;
+}
+
 static void pool_max(const Step& s, int thread, int threads) {
   const Range rows = row_share(s.out, thread, threads);
   for (std::int64_t unit = rows.begin; unit < rows.end; ++unit) {
@@ -26,10 +44,8 @@ static void pool_max(const Step& s, int thread, int threads) {
       const Span xs = window(column, s.stride_w, s.pad_left, s.kernel_w, s.x.w);
       Vec most = broadcast(-__builtin_inff());
       for (int y = ys.begin; y < ys.end; ++y) {
-        for (int at = xs.begin; at < xs.end; ++at) {
-          const Vec v = load(x + y * s.x.row + at * static_cast<std::int64_t>(kWidth));
-          most = ((most >= v) | (most != most)) ? most : v;  // keeps not-a-number
-        }
+        const float* row = x + y * s.x.row + xs.begin * static_cast<std::int64_t>(kWidth);
+        most = largest_pixel(row, xs.end - xs.begin, most);
       }
       store(out + column * static_cast<std::int64_t>(kWidth), most);
     }
