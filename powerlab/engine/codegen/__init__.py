@@ -20,10 +20,10 @@ from powerlab.engine.codegen.convolutions.phases import transposed_halo
 from powerlab.engine.codegen.convolutions.preactivation import find_preactivations
 from powerlab.engine.codegen.convolutions.transposed import lower_conv_transpose
 from powerlab.engine.codegen.convolutions.volume import lower_conv_volume
-from powerlab.engine.codegen.data_movement import lower_concat, lower_reshape
+from powerlab.engine.codegen.data_movement import lower_concat, lower_reshape, lower_slice
 from powerlab.engine.codegen.elementwise import lower_add, lower_clamp, lower_multiply, lower_scale_shift
 from powerlab.engine.codegen.gemm import lower_gemm
-from powerlab.engine.codegen.general.copies import lower_expand, lower_pad, lower_slice, lower_tile
+from powerlab.engine.codegen.general.copies import lower_expand, lower_pad, lower_tile
 from powerlab.engine.codegen.general.functions import lower_function
 from powerlab.engine.codegen.general.indexed import (
     lower_gather,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from powerlab.engine.codegen.attributes import number
+from powerlab.engine.codegen.attributes import integers, number
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.concat_in_place import joins_blocks
 from powerlab.engine.ir.graph import Node
@@ -14,6 +14,8 @@ from powerlab.engine.program.operand import compact_strides
 
 _LEAST_AXES = 3
 """Images, channels, pixels."""
+
+_IMAGE_AXES = 4
 
 
 def lower_reshape(builder: Builder, node: Node) -> None:
@@ -55,13 +57,33 @@ def lower_reshape(builder: Builder, node: Node) -> None:
     )
 
 
+def lower_slice(builder: Builder, node: Node) -> None:
+    """Lower a Slice: channels of blocks stay in blocks, all else is planar."""
+    x, out = (builder.graph.shape(name) for name in (node.inputs[0], node.outputs[0]))
+    starts, steps = integers(node, "starts"), integers(node, "steps")
+    channels = len(x) == _IMAGE_AXES and x[0] == out[0] and x[2:] == out[2:] and set(steps) == {1}
+    if channels and builder.lies_in_blocks(node.inputs[0]):
+        source = builder.blocked(node.inputs[0])
+        builder.emit(
+            "move_channels", node, builder.new_blocked(node.outputs[0]), source, numbers=[starts[1], 0, out[1]]
+        )
+        return
+    whole, made = builder.general(node.inputs[0]), builder.new_general(node.outputs[0])
+    for axis, (start, step) in enumerate(zip(starts, steps, strict=True)):
+        whole = whole.sliced(axis, start, made.sizes[axis], step)
+    builder.copy(node, made, whole)
+
+
 def lower_concat(builder: Builder, node: Node) -> None:
-    """Lower a Concat: blocks stay blocks where channels are joined and fill whole ones, all else is planar."""
+    """Lower a Concat: where channels of blocks are joined they stay in blocks, all else is planar."""
     shape = builder.graph.shape(node.outputs[0])
     axis = int(number(node, "axis")) % len(shape)
     in_blocks = any(builder.is_blocked(name) for name in node.inputs)
     if in_blocks and joins_blocks(builder.graph, node, builder.tier.vector_width):
         _concat_blocks(builder, node)
+        return
+    if axis == 1 and len(shape) == _IMAGE_AXES and all(builder.lies_in_blocks(name) for name in node.inputs):
+        _concat_channels(builder, node)
         return
     if builder.is_whole(node.outputs[0]):
         _concat_general(builder, node, axis)
@@ -107,6 +129,15 @@ def _concat_blocks(builder: Builder, node: Node) -> None:
         if x != part:
             builder.emit("copy", node, part, x)
         first_block += x.layout.blocks
+
+
+def _concat_channels(builder: Builder, node: Node) -> None:
+    """Move channels to where they belong in the blocks of the whole."""
+    out, first = builder.new_blocked(node.outputs[0]), 0
+    for name in node.inputs:
+        x = builder.blocked(name)
+        builder.emit("move_channels", node, out, x, numbers=[0, first, x.layout.c])
+        first += x.layout.c
 
 
 def _rows(count: int, size: int, stride: int) -> Layout:

@@ -148,3 +148,118 @@ def test_the_scale_of_a_layer_goes_into_its_product():
     graph, x = optimise(load_bytes(data)), {"x": RANDOM.standard_normal((2, 7, 20), dtype=np.float32)}
     assert [node.op_type for node in graph.nodes if node.op_type != "Reshape"] == ["FusedGemm"]
     assert relative_error(Session(graph).run(x), run_ort(data, x)) < TOLERANCE
+
+
+# Branches of x, which has 8 channels, that make 8: "?" being the result.
+BRANCHES = {
+    "narrow": [conv("x", "w1", "?")],
+    "wide, moved": [conv("x", "w3", "?", pads=[0, 2, 2, 0])],
+    "wide": [conv("x", "w3", "?", pads=[1] * 4)],
+    "flat": [conv("x", "w13", "?", pads=[0, 1, 0, 1])],
+    "normalised": [
+        conv("x", "w1", "?.c"),
+        helper.make_node("BatchNormalization", ["?.c", "s", "b", "m", "v"], ["?"], "?"),
+    ],
+    "norm": [helper.make_node("BatchNormalization", ["x", "s", "b", "m", "v"], ["?"], "?")],
+    "grouped": [conv("x", "g3", "?", pads=[1] * 4, group=4)],
+    "grouped, narrow": [conv("x", "g1", "?", group=4)],
+    "dilated": [conv("x", "w3", "?", pads=[2] * 4, dilations=[2, 2])],
+}
+MERGED = [
+    *(("wide", "narrow"), ("norm", "wide"), ("normalised", "wide"), ("wide", "flat"), ("narrow", "norm")),
+    *(("grouped", "grouped, narrow"), ("norm", "grouped"), ("wide", "wide"), ("norm", "norm")),
+]
+APART = [("wide", "grouped"), ("wide, moved", "wide"), ("dilated", "wide")]
+
+
+def branch(name, out):
+    nodes = []
+    for node in BRANCHES[name]:
+        made = helper.make_node(node.op_type, list(node.input), list(node.output))
+        made.CopyFrom(node)
+        made.name = made.output[0].replace("?", out)
+        for names in (made.input, made.output):
+            names[:] = [one.replace("?", out) for one in names]
+        nodes.append(made)
+    return nodes
+
+
+@pytest.mark.parametrize(("one", "other"), MERGED + APART)
+def test_branches_that_are_summed_are_one_convolution(one, other):
+    vectors = {name: np.abs(normal(8)) + 0.5 for name in "sbmv"}
+    kernels = {"w1": normal(8, 8, 1, 1), "w3": normal(8, 8, 3, 3), "w13": normal(8, 8, 1, 3)}
+    grouped = {"g3": normal(8, 2, 3, 3), "g1": normal(8, 2, 1, 1)}
+    last = [helper.make_node("Add", ["one", "two"], ["c"], "c"), helper.make_node("Relu", ["c"], ["y"], "y")]
+    nodes = [*branch(one, "one"), *branch(other, "two"), *last]
+    data = onnx_bytes(nodes, {"x": (2, 8, 9, 7)}, ["y"], constants={**vectors, **kernels, **grouped})
+    graph, x = optimise(load_bytes(data)), {"x": RANDOM.standard_normal((2, 8, 9, 7), dtype=np.float32)}
+    count = sum(node.op_type in ("FusedConv", "ScaleShift", "Add") for node in graph.nodes)
+    assert (count == 1) is ((one, other) in MERGED and (one, other) != ("norm", "norm"))
+    assert relative_error(Session(graph, threads=2).run(x), run_ort(data, x)) < TOLERANCE
+
+
+def test_branches_that_others_read_stay_apart():
+    nodes = [conv("x", "w", "a"), conv("x", "v", "b"), helper.make_node("Add", ["a", "b"], ["y"], "y")]
+    constants = {"w": normal(8, 8, 1, 1), "v": normal(8, 8, 1, 1)}
+    data = onnx_bytes(nodes, {"x": (1, 8, 5, 5)}, ["y", "a"], constants=constants)
+    graph, x = optimise(load_bytes(data)), {"x": RANDOM.standard_normal((1, 8, 5, 5), dtype=np.float32)}
+    assert sum(node.op_type == "FusedConv" for node in graph.nodes) == 2
+    assert relative_error(Session(graph).run(x), run_ort(data, x)) < TOLERANCE
+
+
+@pytest.mark.parametrize("widths", [(8, 8), (5, 11, 3), (24, 24), (1, 1, 1), (20, 7, 33), (40, 16)])
+@pytest.mark.parametrize("pixels", [(1, 1), (3, 1), (5, 2), (4, 9)])
+def test_channels_that_fill_no_whole_blocks_are_joined_and_cut_in_blocks(widths, pixels):
+    weights = {f"w{index}": normal(width, 6, 1, 1) for index, width in enumerate(widths)}
+    names = [f"c{index}" for index in range(len(widths))]
+    total = sum(widths)
+    weights |= {"v": normal(total, 1, 1, 1), "one": np.array([1])}
+    parts = [(0, total - 1), (1, total), (total // 3, total - total // 4)]
+    nodes = [
+        *(conv("x", f"w{index}", name) for index, name in enumerate(names)),
+        helper.make_node("Concat", names, ["j"], "j", axis=1),
+        conv("j", "v", "d", group=total),
+    ]
+    for index, (begin, end) in enumerate(parts):
+        weights |= {f"begin{index}": np.array([begin]), f"end{index}": np.array([end])}
+        nodes.append(
+            helper.make_node("Slice", ["d", f"begin{index}", f"end{index}", "one"], [f"s{index}"], f"s{index}")
+        )
+        weights[f"u{index}"] = normal(end - begin, 1, 1, 1)
+        nodes.append(conv(f"s{index}", f"u{index}", f"y{index}", group=end - begin))
+    data = onnx_bytes(nodes, {"x": (2, 6, *pixels)}, ["y0", "y1", "y2"], constants=weights)
+    graph, x = optimise(load_bytes(data)), {"x": RANDOM.standard_normal((2, 6, *pixels), dtype=np.float32)}
+    found = [Session(graph, threads=threads).run(x) for threads in (1, 3)]
+    assert relative_error(found[0], run_ort(data, x)) < TOLERANCE
+    assert all(found[0][name].tobytes() == found[1][name].tobytes() for name in found[0])
+    if total > 2:
+        assert "move_channels" in families(graph)
+
+
+@pytest.mark.parametrize("operator", ["ReduceMax", "ReduceMean"])
+@pytest.mark.parametrize("keepdims", [0, 1])
+@pytest.mark.parametrize("pixels", [1, 5, 13])
+def test_pixels_of_an_image_in_blocks_are_reduced_there(operator, keepdims, pixels):
+    reduced = helper.make_node(operator, ["c"], ["y"], "y", axes=[2], keepdims=keepdims)
+    data = onnx_bytes([conv("x", "w", "c"), reduced], {"x": (2, 4, pixels)}, ["y"], constants={"w": normal(21, 4, 1)})
+    graph, x = optimise(load_bytes(data)), {"x": RANDOM.standard_normal((2, 4, pixels), dtype=np.float32)}
+    assert not any(family.startswith("reduce_") for family in families(graph))
+    assert relative_error(Session(graph, threads=2).run(x), run_ort(data, x)) < TOLERANCE
+
+
+@pytest.mark.parametrize(
+    ("dilations", "size"), [([2, 2], (32, 32)), ([4, 4], (32, 33)), ([2, 1], (19, 16)), ([3, 2], (27, 30))]
+)
+@pytest.mark.parametrize("residual", [False, True])
+def test_dilated_convolutions_of_many_channels_are_winograds(dilations, size, residual):
+    down, across = dilations
+    pads = [down, across, down, across]
+    nodes = [conv("x", "w", "c", pads=pads, dilations=dilations), helper.make_node("Sigmoid", ["x"], ["r"], "r")]
+    nodes.append(helper.make_node("Add", ["c", "r"] if residual else ["c", "z"], ["y"], "y"))
+    constants = {"w": normal(96, 96, 3, 3), "z": np.float32(1)}
+    data = onnx_bytes(nodes, {"x": (2, 96, *size)}, ["y"], constants=constants)
+    graph, x = optimise(load_bytes(data)), {"x": RANDOM.standard_normal((2, 96, *size), dtype=np.float32)}
+    assert any(family.startswith("conv_winograd") for family in families(graph))
+    found = [Session(graph, threads=threads).run(x) for threads in (1, 3)]
+    assert relative_error(found[0], run_ort(data, x)) < 1e-3
+    assert found[0]["y"].tobytes() == found[1]["y"].tobytes()

@@ -62,11 +62,16 @@ def test_convolution_norm_activation_and_residual_become_one_node():
     assert set(graph.constants) == {fused.inputs[1], fused.inputs[2]}
 
 
-def test_of_two_convolutions_the_later_takes_the_earlier_as_residual():
+@pytest.mark.parametrize("order", [["second", "first"], ["first", "second"]])
+def test_of_two_convolutions_the_later_takes_the_earlier_as_residual(order):
+    graph = optimised(conv("x", "first"), node("Exp", ["x"], "e"), conv("e", "second", "w2"), node("Add", order, "y"))
+    convolutions = [item for item in graph.nodes if item.op_type == "FusedConv"]
+    assert [(item.name, item.inputs[3]) for item in convolutions] == [("first", ""), ("second", "first")]
+
+
+def test_convolutions_of_one_tensor_that_are_added_become_one():
     graph = optimised(conv("x", "first"), conv("x", "second", "w2"), node("Add", ["second", "first"], "y"))
-    assert [(item.name, item.inputs[3]) for item in graph.nodes] == [("first", ""), ("second", "first")]
-    graph = optimised(conv("x", "first"), conv("x", "second", "w2"), node("Add", ["first", "second"], "y"))
-    assert [(item.name, item.inputs[3]) for item in graph.nodes] == [("first", ""), ("second", "first")]
+    assert operators(graph) == ["FusedConv"]
 
 
 def test_a_residual_made_after_the_convolution_is_there_before_the_fused_one():

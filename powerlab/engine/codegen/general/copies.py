@@ -7,14 +7,6 @@ from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.ir.graph import Node
 
 
-def lower_slice(builder: Builder, node: Node) -> None:
-    """Lower a Slice."""
-    x, out = builder.general(node.inputs[0]), builder.new_general(node.outputs[0])
-    for axis, (start, step) in enumerate(zip(integers(node, "starts"), integers(node, "steps"), strict=True)):
-        x = x.sliced(axis, start, out.sizes[axis], step)
-    builder.copy(node, out, x)
-
-
 def lower_expand(builder: Builder, node: Node) -> None:
     """Lower an Expand."""
     builder.copy(node, builder.new_general(node.outputs[0]), builder.general(node.inputs[0]))

@@ -38,8 +38,8 @@ def _emit_one_window(builder: Builder, node: Node) -> None:
     if node.attributes["function"] == "mean":
         builder.emit("pool_global_average", node, out, x)
     else:
-        window = {"kernel_h": x.layout.h, "kernel_w": x.layout.w, "stride_h": 1, "stride_w": 1}
-        builder.emit("pool_max", node, out, x, **window)
+        size = x.layout
+        builder.emit("pool_max", node, out, x, kernel_h=size.h, kernel_w=size.w, stride_h=1, stride_w=1)
 
 
 def _reduced_last(x: Operand, out: Operand, axes: Sequence[int]) -> tuple[Operand, Operand]:

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from powerlab.engine.ir.constants import Value, combined
+from powerlab.engine.ir.constants import combined
 from powerlab.engine.ir.graph import Array, Node
 from powerlab.engine.ops.activation import is_linear
 from powerlab.engine.passes.rewriting import Rewriter, Sole

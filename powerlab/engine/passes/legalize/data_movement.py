@@ -34,12 +34,14 @@ def _slice_node(name: str, source: str, output: str, starts: Sequence[int], step
     return Node("Slice", name, (source,), (output,), {"starts": tuple(starts), "steps": tuple(steps)})
 
 
-def _slice(view: NodeView, _rewriter: Rewriter) -> Sequence[Node] | None:
+def _slice(view: NodeView, rewriter: Rewriter) -> Sequence[Node] | None:
     node = view.node
     if len(node.inputs) == 1 and "ends" not in node.attributes:
         return None
     parts = [part.indices(size) for part, size in zip(slices(view), view.shape(0), strict=True)]
     starts, steps = [start for start, _, _ in parts], [step for _, _, step in parts]
+    if view.shape(0) == rewriter.graph.shape(node.outputs[0]) and set(steps) == {1}:
+        return [view_node(node.name, node.inputs[0], node.outputs[0])]
     return [_slice_node(node.name, node.inputs[0], node.outputs[0], starts, steps)]
 
 

@@ -5,7 +5,8 @@
 // Output is made in tiles of M x M pixels. A thread takes up to chunk_tiles tiles at a time: it transforms a group's
 // input into (M + R - 1)^2 positions, multiplies each position's matrix with its weights through conv_direct's register
 // tile (tiles are the pixels there), and transforms the products back. Edge tiles read the halo of x, which the plan
-// makes wide enough, and write only the pixels that exist. Where tiles are few and weights many, threads share the
+// makes wide enough, and write only the pixels that exist. A dilated convolution is several without dilation, of every
+// dilation-th pixel each: its tiles are of pixels that lie so far apart. Where tiles are few and weights many, threads share the
 // tiles and divide the output channels: to transform the same input is cheaper than to read the same weights.
 //
 // Weights: G w G^T as [output unit][position][channel][block of the unit][v]; units as in conv_direct.
@@ -21,29 +22,51 @@ namespace powerlab::engine::POWERLAB_TIER {
 
 alignas(64) static const float kZeroBias[kTileBlocks * kWidth] = {};
 
-// Where a tile lies in the output.
+// Where a tile lies in the output: its first pixel.
 struct WinogradTile {
   std::int64_t n, y, x;
 };
+
+// The tiles of an image: so many rows and columns of them for each pixel of a dilation.
 template <int M>
-static inline WinogradTile winograd_tile(const View& out, std::int64_t tile) {
-  const std::int64_t columns = (out.w + M - 1) / M, rows = (out.h + M - 1) / M;
-  return {tile / columns / rows, tile / columns % rows * M, tile % columns * M};
-}
+struct WinogradGrid {
+  std::int64_t rows, columns, down, across;
+  explicit WinogradGrid(const Step& s)
+      : rows(parts(s.out.h, s.dilation_h)),
+        columns(parts(s.out.w, s.dilation_w)),
+        down(s.dilation_h),
+        across(s.dilation_w) {}
+  static std::int64_t parts(std::int64_t pixels, std::int64_t apart) {
+    const std::int64_t own = (pixels + apart - 1) / apart;
+    return (own + M - 1) / M;
+  }
+  std::int64_t tiles() const { return rows * columns * down * across; }
+  WinogradTile at(std::int64_t tile) const {
+    const std::int64_t column = tile % columns, row = tile / columns % rows, pixel = tile / columns / rows;
+    return {pixel / across / down, row * M * down + pixel / across % down, column * M * across + pixel % across};
+  }
+  // How many of the M pixels from `first` on exist.
+  static int inside(std::int64_t first, std::int64_t apart, std::int64_t size) {
+    const std::int64_t left = (size - first + apart - 1) / apart;
+    return static_cast<int>(left < 0 ? 0 : left < M ? left : M);
+  }
+};
 
 template <int M, int R>
 static void winograd_input(const Step& s, Range blocks, Range tiles, float* to, std::int64_t position_stride) {
   constexpr int kSize = M + R - 1;
   const std::int64_t count = tiles.end - tiles.begin;
+  const WinogradGrid<M> grid(s);
+  const std::int64_t x_row = s.x.row * grid.down, x_pixel = s.x.pixel * grid.across;
   for (std::int64_t i = 0; i < count; ++i) {
-    const WinogradTile tile = winograd_tile<M>(s.out, tiles.begin + i);
+    const WinogradTile tile = grid.at(tiles.begin + i);
     for (std::int64_t block = blocks.begin; block < blocks.end; ++block) {
       const float* x = s.x.data + tile.n * s.x.image + block * s.x.plane + (tile.y - s.pad_top) * s.x.row +
                        (tile.x - s.pad_left) * s.x.pixel;
       Vec half[kSize][kSize];
       for (int column = 0; column < kSize; ++column) {
         Vec d[kSize], r[kSize];
-        for (int row = 0; row < kSize; ++row) d[row] = load(x + row * s.x.row + column * s.x.pixel);
+        for (int row = 0; row < kSize; ++row) d[row] = load(x + row * x_row + column * x_pixel);
         Winograd<M, R>::input(d, r);
         for (int row = 0; row < kSize; ++row) half[row][column] = r[row];
       }
@@ -62,10 +85,12 @@ static void winograd_output(const Step& s, const ConvUnit& unit, Range tiles, co
                             std::int64_t position_stride) {
   constexpr int kSize = M + R - 1;
   const std::int64_t count = tiles.end - tiles.begin;
+  const WinogradGrid<M> grid(s);
+  const std::int64_t out_pixel = s.out.pixel * grid.across, y_pixel = s.y.pixel * grid.across;
   for (std::int64_t i = 0; i < count; ++i) {
-    const WinogradTile tile = winograd_tile<M>(s.out, tiles.begin + i);
-    const int rows = s.out.h - tile.y < M ? static_cast<int>(s.out.h - tile.y) : M;
-    const int columns = s.out.w - tile.x < M ? static_cast<int>(s.out.w - tile.x) : M;
+    const WinogradTile tile = grid.at(tiles.begin + i);
+    const int rows = grid.inside(tile.y, grid.down, s.out.h);
+    const int columns = grid.inside(tile.x, grid.across, s.out.w);
     for (int b = 0; b < unit.blocks; ++b) {
       const float* m = from + (b * count + i) * kWidth;
       Vec half[M][kSize];
@@ -80,14 +105,15 @@ static void winograd_output(const Step& s, const ConvUnit& unit, Range tiles, co
       for (int row = 0; row < rows; ++row) {
         Vec r[M];
         Winograd<M, R>::output(half[row], r);
-        float* out = row_start(s.out, {tile.n, block, tile.y + row}) + tile.x * s.out.pixel;
-        const float* y = s.y.data ? row_start(s.y, {tile.n, block, tile.y + row}) + tile.x * s.y.pixel : nullptr;
+        const Row at{tile.n, block, tile.y + row * grid.down};
+        float* out = row_start(s.out, at) + tile.x * s.out.pixel;
+        const float* y = s.y.data ? row_start(s.y, at) + tile.x * s.y.pixel : nullptr;
         for (int column = 0; column < columns; ++column) {
           Vec v = r[column] + bias;
-          if (y) v += load(y + column * s.y.pixel);
-          store(out + column * s.out.pixel, activate(v, s));
+          if (y) v += load(y + column * y_pixel);
+          store(out + column * out_pixel, activate(v, s));
         }
-        finish(s, {out, 0, s.out.pixel, 1, columns});
+        finish(s, {out, 0, out_pixel, 1, columns});
       }
     }
   }
@@ -126,7 +152,7 @@ static void winograd_multiply(const Step& s, const ConvUnit& unit, std::int64_t 
 template <int M, int R>
 static void conv_winograd(const Step& s, int thread, int threads) {
   constexpr int kPositions = (M + R - 1) * (M + R - 1);
-  const std::int64_t all = static_cast<std::int64_t>(s.out.n) * ((s.out.h + M - 1) / M) * ((s.out.w + M - 1) / M);
+  const std::int64_t all = s.out.n * WinogradGrid<M>(s).tiles();
   const int tile_parts = threads / s.channel_split;
   const int channel_part = thread / tile_parts, tile_part = thread % tile_parts;
   if (channel_part >= s.channel_split) return;  // threads that do not divide evenly

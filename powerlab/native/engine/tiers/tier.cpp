@@ -15,6 +15,7 @@
 #include "kernels/lstm.hpp"
 #include "kernels/matmul.hpp"
 #include "kernels/more_functions.hpp"
+#include "kernels/move_channels.hpp"
 #include "kernels/norm_strided.hpp"
 #include "kernels/normalise.hpp"
 #include "kernels/normalise_rows.hpp"
@@ -107,6 +108,7 @@ static const Kernel kKernels[] = {
     POWERLAB_KERNEL("reorder_to_blocks", "reorder_to_blocks_f32", reorder_to_blocks),
     POWERLAB_KERNEL("reorder_to_planes", "reorder_to_planes_f32", reorder_to_planes),
     POWERLAB_KERNEL("channels_to_blocks", "channels_to_blocks_f32", channels_to_blocks),
+    POWERLAB_KERNEL("move_channels", "move_channels_f32", move_channels),
     POWERLAB_KERNEL("space_to_depth", "space_to_depth_f32", space_to_depth),
     POWERLAB_KERNEL("spread", "spread_f32", spread),
     POWERLAB_KERNEL("frame", "frame_f32", frame),

@@ -2,12 +2,13 @@
 
 The cost is a model in cycles of one core: multiplications, transforms, and weights that come from memory, of which
 Winograd has more. F(6 x 6) pays for the largest images, F(4 x 4) for large ones, F(2 x 2) for smaller ones. Kernels of
-5 x 5 have the most to win: F(4 x 4) needs a sixth of their multiplications.
+5 x 5 have the most to win: F(4 x 4) needs a sixth of their multiplications. A dilated convolution is several without
+dilation, of every dilation-th pixel each, that share their weights.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from powerlab.engine.codegen.builder import Builder
@@ -34,13 +35,16 @@ _NEARER = 2
 _KEPT = 5 / 8
 """Part of the second-level cache in which transformed input and products stay while weights pass through it."""
 
+_LEAST_PIXELS = 4
+"""Pixels of every dilation-th that an image has at least."""
+
 _SPILLED_BYTES_PER_CYCLE = 12
 """What a core reads of transformed input and products that did not stay."""
 
 
 @dataclass(frozen=True, slots=True)
 class WinogradConvolution:
-    """Square convolutions of stride 1, in output tiles of ``tile`` x ``tile`` pixels.
+    """Square convolutions of stride 1, dilated or not, in output tiles of ``tile`` x ``tile`` pixels.
 
     Attributes:
         tile: rows and columns of an output tile.
@@ -66,9 +70,10 @@ class WinogradConvolution:
 
     def applies(self, shape: ConvShape, tier: Tier) -> bool:
         """Tell whether it can compute ``shape``, and there are channels enough to be worth a thought."""
-        unit_steps = shape.strides == shape.dilations == (1, 1)
-        if shape.kernel != (self.kernel, self.kernel) or not unit_steps or shape.preactivated:
+        if shape.kernel != (self.kernel, self.kernel) or shape.strides != (1, 1) or shape.preactivated:
             return False
+        if any(length < _LEAST_PIXELS * dilation for length, dilation in _along(shape) if dilation > 1):
+            return False  # most of a kernel meets padding, which direct convolution leaves out
         channels = (shape.inputs // shape.groups, shape.outputs // shape.groups)
         if shape.groups > 1 and any(count % tier.vector_width for count in channels):
             return False  # groups begin with a block
@@ -125,12 +130,16 @@ class WinogradConvolution:
 
     def _own_tiles(self, shape: ConvShape, machine: Machine, split: int) -> int:
         """Return how many tiles the busiest thread makes where the channels go in ``split`` parts."""
-        rows, columns = (divide_up(length, self.tile) for length in shape.size)
+        rows, columns = (dilation * self._tiles(length, dilation) for length, dilation in _along(shape))
         return divide_up(shape.images * rows * columns * split, machine.threads)
+
+    def _tiles(self, length: int, dilation: int) -> int:
+        """Return how many tiles lie along every dilation-th pixel."""
+        return divide_up(divide_up(length, dilation), self.tile)
 
     def halo(self, shape: ConvShape) -> Halo:
         """Return the zeros it needs around the planes of the input: whole tiles are read."""
-        rows, columns = (divide_up(length, self.tile) * self.tile for length in shape.size)
+        rows, columns = (dilation * self._tiles(length, dilation) * self.tile for length, dilation in _along(shape))
         return halo_of(shape, (rows, columns))
 
     def emit(self, builder: Builder, node: Node, shape: ConvShape, choice: Choice) -> None:
@@ -167,6 +176,11 @@ class WinogradConvolution:
             chunk_tiles=choice.chunk_tiles,
             **window_fields(shape, node),
         )
+
+
+def _along(shape: ConvShape) -> Iterable[tuple[int, int]]:
+    """Return the pixels of the output down and across, each with the dilation."""
+    return zip(shape.size, shape.dilations, strict=True)
 
 
 def _out_blocks(shape: ConvShape, tier: Tier) -> int:
