@@ -7,18 +7,30 @@
 
 #include "kernels/functions.hpp"
 #include "kernels/matmul.hpp"
+#include "kernels/pool.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
 
-static inline float sum_of(Vec v) {
-  alignas(4 * kWidth) float lanes[kWidth];
-  store(lanes, v);
-  POWERLAB_UNROLL
-  for (int half = kWidth / 2; half > 0; half /= 2) {
-    POWERLAB_UNROLL
-    for (int i = 0; i < half; ++i) lanes[i] += lanes[i + half];
-  }
-  return lanes[0];
+// Every lane with the one `Half` further on.
+template <int Half, int... Lane>
+static inline Vec halved(Vec v, Indices<Lane...>) {
+  return __builtin_shufflevector(v, v, ((Lane + Half) % kWidth)...);
+}
+
+// The sum of all lanes, by halves.
+template <int Half = kWidth / 2>
+static inline __attribute__((always_inline)) float sum_of(Vec v) {
+  v += halved<Half>(v, typename MakeIndices<kWidth>::type{});
+  if constexpr (Half > 1) return sum_of<Half / 2>(v);
+  return v[0];
+}
+
+// The largest lane; not-a-number wins.
+template <int Half = kWidth / 2>
+static inline __attribute__((always_inline)) float largest_of(Vec v) {
+  v = larger(v, halved<Half>(v, typename MakeIndices<kWidth>::type{}));
+  if constexpr (Half > 1) return largest_of<Half / 2>(v);
+  return v[0];
 }
 
 struct LaneNumbers {
@@ -116,18 +128,14 @@ static void rms_norm(const Step& s, int thread, int threads) {
 
 // The largest element; not-a-number wins.
 static inline float largest(const float* x, std::int64_t count) {
-  Vec most = broadcast(x[0]);
-  std::int64_t i = 0;
-  for (; i + kWidth <= count; i += kWidth) {
-    const Vec v = load_unaligned(x + i);
-    most = v <= most ? most : v;
+  if (count < kWidth) {
+    float found = x[0];
+    for (std::int64_t i = 1; i < count; ++i) found = x[i] <= found ? found : x[i];
+    return found;
   }
-  alignas(4 * kWidth) float lanes[kWidth];
-  store(lanes, most);
-  float found = lanes[0];
-  for (int lane = 1; lane < kWidth; ++lane) found = lanes[lane] <= found ? found : lanes[lane];
-  for (; i < count; ++i) found = x[i] <= found ? found : x[i];
-  return found;
+  Vec most = load_unaligned(x);
+  for (std::int64_t i = kWidth; i + kWidth <= count; i += kWidth) most = larger(most, load_unaligned(x + i));
+  return largest_of(larger(most, load_unaligned(x + count - kWidth)));
 }
 
 // exp(x - largest) / its sum. number[0]: 1 where a row of -inf becomes zeros, as attention's masks want it.
