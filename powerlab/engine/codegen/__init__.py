@@ -43,7 +43,13 @@ from powerlab.engine.codegen.product import lower_product
 from powerlab.engine.codegen.recurrent.cells import lower_lstm
 from powerlab.engine.codegen.recurrent.general import lower_recurrence
 from powerlab.engine.codegen.resize import lower_interpolate, lower_resize
-from powerlab.engine.codegen.rows import lower_hardmax, lower_log_softmax, lower_row_norm, lower_softmax
+from powerlab.engine.codegen.rows import (
+    lower_channel_norm,
+    lower_hardmax,
+    lower_log_softmax,
+    lower_row_norm,
+    lower_softmax,
+)
 from powerlab.engine.codegen.transpose import lower_transpose
 from powerlab.engine.ir.graph import Graph, Node, quoted
 from powerlab.engine.ops.functions import KERNELS
@@ -59,6 +65,7 @@ LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
     "ArgMost": lower_arg_most,
     "AveragePool": lower_average_pool,
     "Chain": lower_chain,
+    "ChannelNorm": lower_channel_norm,
     "Clamp": lower_clamp,
     "Concat": lower_concat,
     "CumSum": lower_running_sum,

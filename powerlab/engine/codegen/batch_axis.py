@@ -165,7 +165,7 @@ def _recurrence(_graph: Graph, node: Node, axes: Axes) -> bool:
 _IMAGES = ("AveragePool", "Chain", "FusedConv", "FusedConvTranspose", "FusedGemm", "GlobalAveragePool", "Interpolate")
 
 _RULES: Mapping[str, Rule] = {
-    **dict.fromkeys((*_IMAGES, "LRN", "MaxPool", "Pool", "Resize", "ScaleShift"), _first_axis),
+    **dict.fromkeys((*_IMAGES, "ChannelNorm", "LRN", "MaxPool", "Pool", "Resize", "ScaleShift"), _first_axis),
     **dict.fromkeys((*KERNELS, "Add", "Clamp", "Elementwise", "Expand", "Multiply", "Pad"), _each),
     **dict.fromkeys(("Concat", "CumSum", "Hardmax", "LogSoftmax", "Softmax", "TopK"), _along("axis")),
     **dict.fromkeys(("FusedLstm", "Recurrence"), _recurrence),

@@ -6,9 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from powerlab.engine.codegen.attributes import number
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.lrn_softmax import lower_softmax as lower_softmax_across
+from powerlab.engine.codegen.pack import fill_channels
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.operand import Operand, compact_strides, joined
 
@@ -18,6 +21,23 @@ def lower_row_norm(builder: Builder, node: Node) -> None:
     vectors = [_in_a_run(builder, node, builder.general(name), 0) for name in node.inputs[1:] if name]
     flat = [replace(one, sizes=(math.prod(one.sizes),), strides=(1,)) for one in vectors]
     _emit(builder, node, f"{node.attributes['kernel']}_f32", flat, alpha=number(node, "epsilon"))
+
+
+def lower_channel_norm(builder: Builder, node: Node) -> None:
+    """Lower a ChannelNorm: a normalisation over the channels of each pixel, in blocks."""
+    x, out = builder.blocked(node.inputs[0]), builder.new_blocked(node.outputs[0])
+    channels, blocks, width = out.layout.c, out.layout.blocks, builder.tier.vector_width
+    scale, shift = (builder.optional_constant(node.input(index)) for index in (1, 2))
+    scale = np.ones(channels, np.float32) if scale is None else scale.reshape(-1)
+    builder.emit(
+        f"channel_{node.attributes['kernel']}",
+        node,
+        out,
+        x,
+        weights=fill_channels(scale, channels, blocks, width),
+        bias=fill_channels(None if shift is None else shift.reshape(-1), channels, blocks, width),
+        alpha=number(node, "epsilon"),
+    )
 
 
 def lower_softmax(builder: Builder, node: Node) -> None:

@@ -45,6 +45,7 @@ from powerlab.engine.passes.legalize.resizes import lower_resizes
 from powerlab.engine.passes.legalize.row_norms import lower_row_norms
 from powerlab.engine.passes.legalize.sampling import lower_sampling
 from powerlab.engine.passes.legalize.views import lower_views
+from powerlab.engine.passes.simplify.channels_first import put_channels_first
 from powerlab.engine.passes.simplify.dead_nodes import drop_dead
 from powerlab.engine.passes.simplify.nested_concats import nest_concats
 from powerlab.engine.passes.simplify.outside_taps import drop_outside_taps
@@ -64,6 +65,7 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
     fuse_layer_norms,
     fuse_gelus,
     lower_row_norms,
+    put_channels_first,
     lower_recurrences,
     lower_views,
     lower_activations,
@@ -97,6 +99,9 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
 )
 """Fusions come last and after dead nodes are gone: a tensor only dead nodes read is free to fuse."""
 
+_FOR_OWN_KERNELS = (put_channels_first, fuse_functions, fuse_chains)
+"""Passes whose nodes stand for no operator of another engine."""
+
 __all__ = ["LOWERED", "PASSES", "optimise", "optimise_for_others"]
 
 
@@ -115,7 +120,7 @@ def optimise_for_others(graph: Graph) -> Graph:
     Raises:
         PowerlabError: as :func:`optimise` does.
     """
-    return _rewritten(graph, [rewrite for rewrite in PASSES if rewrite not in (fuse_functions, fuse_chains)])
+    return _rewritten(graph, [rewrite for rewrite in PASSES if rewrite not in _FOR_OWN_KERNELS])
 
 
 def _rewritten(graph: Graph, passes: Iterable[Callable[[Graph], Graph]]) -> Graph:

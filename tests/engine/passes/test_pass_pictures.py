@@ -167,6 +167,11 @@ PICTURES = {
         ["Div x,root -> d", "Erf d -> e", "Add e,one -> a", "Mul x,a -> p", "Gelu x -> y"],
     ),
     "lower_row_norms": (["LayerNormalization x,row -> y"], "y", ["RowNorm x,row -> y"]),
+    "put_channels_first": (
+        ["ToLast x -> l", "LayerNormalization l,s -> n", "Relu n -> r", "ToFirst r -> y"],
+        "y",
+        ["Transpose x -> l", "ChannelNorm x,s -> n.first", "Relu n.first -> y"],
+    ),
     "lower_recurrences": (
         ["Reshape x,steps -> xs", "LSTM xs,inputs,states -> y"],
         "y",
@@ -295,11 +300,15 @@ KEPT = {
 }
 
 
+TURNS = {"ToLast": ("Transpose", {"perm": [0, 2, 3, 1]}), "ToFirst": ("Transpose", {"perm": [0, 3, 1, 2]})}
+
+
 def loaded(lines, outputs):
     nodes = []
     for line in lines:
         operator, inputs, _, output = line.split(" ")
-        attributes = {**ATTRIBUTES.get(operator, {}), **({"group": 2} if "dw" in inputs else {})}
+        operator, order = TURNS.get(operator, (operator, {}))
+        attributes = {**order} or {**ATTRIBUTES.get(operator, {}), **({"group": 2} if "dw" in inputs else {})}
         nodes.append(helper.make_node(operator, inputs.split(","), output.split(","), output, **attributes))
     return load_bytes(onnx_bytes(nodes, {"x": IMAGE}, outputs.split(","), constants=CONSTANTS))
 

@@ -42,6 +42,7 @@ LOWERED = frozenset(
         "Add",
         "AveragePool",
         "Chain",
+        "ChannelNorm",
         "Clamp",
         "FusedConv",
         "FusedConvTranspose",
@@ -66,6 +67,7 @@ LOWERED = frozenset(
 
 _WEIGHTS = {
     "Chain": range(2, 8),
+    "ChannelNorm": (1, 2),
     "FusedConv": (1, 2),
     "FusedConvTranspose": (1, 2),
     "FusedGemm": (1, 2),

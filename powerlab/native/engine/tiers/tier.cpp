@@ -1,5 +1,6 @@
 // All kernels of one tier: compiled once per instruction set, with its flags and in its namespace. A new kernel is one
 // header under kernels/ and one line here.
+#include "kernels/channel_norm.hpp"
 #include "kernels/conv_chain.hpp"
 #include "kernels/conv_depthwise.hpp"
 #include "kernels/conv_direct.hpp"
@@ -108,6 +109,8 @@ static const Kernel kKernels[] = {
     POWERLAB_KERNEL("reorder_to_blocks", "reorder_to_blocks_f32", reorder_to_blocks),
     POWERLAB_KERNEL("reorder_to_planes", "reorder_to_planes_f32", reorder_to_planes),
     POWERLAB_KERNEL("channels_to_blocks", "channels_to_blocks_f32", channels_to_blocks),
+    POWERLAB_KERNEL("channel_layer_norm", "channel_layer_norm_f32", channel_norm<true>),
+    POWERLAB_KERNEL("channel_rms_norm", "channel_rms_norm_f32", channel_norm<false>),
     POWERLAB_KERNEL("move_channels", "move_channels_f32", move_channels),
     POWERLAB_KERNEL("space_to_depth", "space_to_depth_f32", space_to_depth),
     POWERLAB_KERNEL("spread", "spread_f32", spread),
