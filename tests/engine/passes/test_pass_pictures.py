@@ -170,7 +170,7 @@ PICTURES = {
     "put_channels_first": (
         ["ToLast x -> l", "LayerNormalization l,s -> n", "Relu n -> r", "ToFirst r -> y"],
         "y",
-        ["Transpose x -> l", "ChannelNorm x,s -> n.first", "Relu n.first -> y"],
+        ["ChannelNorm x,s -> n.first", "Relu n.first -> y"],
     ),
     "lower_recurrences": (
         ["Reshape x,steps -> xs", "LSTM xs,inputs,states -> y"],

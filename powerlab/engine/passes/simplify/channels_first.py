@@ -77,7 +77,7 @@ def put_channels_first(graph: Graph) -> Graph:
             nodes.extend(replaced[name])
         elif name not in dropped:
             nodes.append(node)
-    return rewriter.finish(nodes)
+    return drop_dead(rewriter.finish(nodes))
 
 
 def _chains(graph: Graph) -> list[_Chain]:

@@ -6,8 +6,8 @@
 // input into (M + R - 1)^2 positions, multiplies each position's matrix with its weights through conv_direct's register
 // tile (tiles are the pixels there), and transforms the products back. Edge tiles read the halo of x, which the plan
 // makes wide enough, and write only the pixels that exist. A dilated convolution is several without dilation, of every
-// dilation-th pixel each: its tiles are of pixels that lie so far apart. Where tiles are few and weights many, threads share the
-// tiles and divide the output channels: to transform the same input is cheaper than to read the same weights.
+// dilation-th pixel each: its tiles are of pixels that lie so far apart. Where tiles are few and weights many, threads
+// share the tiles and divide the output channels: to transform the same input is cheaper than to read the same weights.
 //
 // Weights: G w G^T as [output unit][position][channel][block of the unit][v]; units as in conv_direct.
 // Scratch, for each thread `scratch.image` floats: input [position][input block of a group][tile][v], then
