@@ -16,7 +16,7 @@ import numpy as np
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.codegen.concat_in_place import Place
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
-from powerlab.engine.ir.constants import Recipe, Value, derived, value_of
+from powerlab.engine.ir.constants import Recipe, Value, value_of
 from powerlab.engine.ir.graph import Graph, Node, quoted
 from powerlab.engine.program.choice import Choice
 from powerlab.engine.program.layout import NO_HALO, Halo, Layout, blocked, divide_up, planar, shape4
@@ -116,9 +116,9 @@ class Builder:
         return readable(self.graph.constants[name])
 
     def kept(self, name: str) -> Value:
-        """Return a constant's value, or the recipe of a large one, whose value is readable."""
+        """Return a constant's value, or the recipe of a large one."""
         value = self.graph.kept_constants[name]
-        return derived(value, value.shape, readable)
+        return value if isinstance(value, Recipe) else readable(value)
 
     def optional_constant(self, name: str) -> Floats | None:
         """Return a constant's value, or None for an absent input."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 
 from powerlab.engine.codegen.convolutions.algorithms.algorithm import Algorithm
 from powerlab.engine.codegen.convolutions.algorithms.table import ALGORITHMS
@@ -22,6 +23,7 @@ def by_cost(machine: Machine) -> Chooser:
     """Return a chooser that takes what the algorithms expect to be the fastest."""
     alone = replace(machine, threads=1)
 
+    @cache
     def choose(shape: ConvShape) -> Choice:
         best = min(applicable(shape, machine), key=lambda algorithm: expected_cycles(algorithm, shape, alone))
         return cheapest(best, shape, machine)

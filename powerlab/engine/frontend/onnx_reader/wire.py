@@ -28,6 +28,8 @@ def malformed(what: str) -> PowerlabError:
 
 def varint(data: memoryview, position: int) -> tuple[int, int]:
     """Return the unsigned varint at ``position`` and the position after it."""
+    if position < len(data) and data[position] < 0x80:
+        return data[position], position + 1
     value = 0
     for count in range(_VARINT_MAX_BYTES):
         if position + count >= len(data):
