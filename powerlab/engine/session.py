@@ -14,7 +14,7 @@ from powerlab.engine.codegen.batch_axis import check_images_apart
 from powerlab.engine.codegen.work import StepWork
 from powerlab.engine.ir.graph import Graph, NeedsRunError
 from powerlab.engine.planned import PlannedGraph, Planning
-from powerlab.engine.prepared.cache import configured_cache, through_cache
+from powerlab.engine.prepared.cache import Cache, configured_cache, through_cache
 from powerlab.engine.prepared.prepared import Prepared, prepare
 from powerlab.engine.program.choice import Choice
 from powerlab.engine.runtime.plan import thread_pool
@@ -55,6 +55,7 @@ class Session:
         slices: parts the batch (the first axis of every input) is cut into, which run at the same time on
             ``threads`` / ``slices`` threads each, with the same weights. Results are the same bits as without.
         batch_size: size of the first axis of every input not in ``shapes``; None: as the model says.
+        cached: whether to look in the cache of prepared models, where ``POWERLAB_CACHE`` asks for one.
 
     Where the model leaves a shape open, or a value that only a run gives decides one, it is planned in stages when it
     runs, once for each set of shapes and deciding values (:mod:`powerlab.engine.staged`).
@@ -78,6 +79,7 @@ class Session:
         *,
         slices: int = 1,
         batch_size: int | None = None,
+        cached: bool = True,
     ) -> None:
         usable = usable_cpus()
         threads = usable if threads is None else threads
@@ -93,7 +95,8 @@ class Session:
             tunings=_tunings(choose_tier()) if tuned else None,
             slices=slices,
         )
-        self._model = _planned(model, shapes, batch_size, planning)
+        cache = configured_cache() if cached and not isinstance(model, Graph) else None
+        self._model = _planned(model, shapes, batch_size, planning, cache)
 
     @property
     def inputs(self) -> dict[str, tuple[int, ...]]:
@@ -181,12 +184,16 @@ class Session:
 
 
 def _planned(
-    model: str | Path | Graph, shapes: Mapping[str, tuple[int, ...]] | None, batch_size: int | None, planning: Planning
+    model: str | Path | Graph,
+    shapes: Mapping[str, tuple[int, ...]] | None,
+    batch_size: int | None,
+    planning: Planning,
+    cache: Cache | None,
 ) -> PlannedGraph | StagedModel:
     """Return the model, planned as a whole where its shapes can be told before a run."""
     pool = thread_pool(planning.threads, planning.spin_us) if planning.slices == 1 else None
     try:
-        return PlannedGraph(_prepared(model, shapes, batch_size, planning), planning, pool)
+        return PlannedGraph(_prepared(model, shapes, batch_size, planning, cache), planning, pool)
     except NeedsRunError as error:
         if isinstance(model, Graph):
             raise
@@ -198,7 +205,11 @@ def _planned(
 
 
 def _prepared(
-    model: str | Path | Graph, shapes: Mapping[str, tuple[int, ...]] | None, batch_size: int | None, planning: Planning
+    model: str | Path | Graph,
+    shapes: Mapping[str, tuple[int, ...]] | None,
+    batch_size: int | None,
+    planning: Planning,
+    cache: Cache | None,
 ) -> Prepared:
     """Return the model, lowered for this machine: by the process that did so first, where there is a cache."""
 
@@ -207,7 +218,7 @@ def _prepared(
         part = None if planning.slices == 1 else _part(model, graph, planning.slices)
         return prepare(graph, planning.tier, planning.slice_threads, planning.chooser, part)
 
-    if isinstance(model, Graph) or (cache := configured_cache()) is None:
+    if cache is None or isinstance(model, Graph):
         return make()
     from powerlab.engine.prepared.key import is_whole, model_digest, prepared_key
 

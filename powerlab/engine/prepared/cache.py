@@ -10,6 +10,7 @@ import contextlib
 import mmap
 import os
 import re
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,7 @@ from powerlab.engine.prepared.prepared import Prepared
 
 VARIABLE = "POWERLAB_CACHE"
 _SUFFIX = ".prepared"
+_ABANDONED_S = 3600
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
@@ -33,11 +35,13 @@ class Entry:
 
     Attributes:
         path: where it lies.
+        name: of the model.
         size_bytes: how long it is.
         used_ns: when it was last used, since 1970.
     """
 
     path: Path
+    name: str
     size_bytes: int
     used_ns: int
 
@@ -63,10 +67,10 @@ class Cache:
         path = self._path(key)
         try:
             with path.open("rb") as file:
-                data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                data, mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), os.fstat(file.fileno())
             head = codec.MAGIC + file_digest(path, threads, begin=codec.HEAD_BYTES, memory=self.memory(key))
-            if data[: codec.HEAD_BYTES] != head:
-                return None
+            if data[: codec.HEAD_BYTES] != head or not os.path.samestat(mapped, path.stat()):
+                return None  # damaged, another version's, or replaced by another process while it was read
             prepared = codec.read(memoryview(data), key)
             os.utime(self._used(key))
         except (OSError, ValueError, codec.DamagedError):
@@ -89,10 +93,11 @@ class Cache:
         """Return what is there, the latest used first."""
         found = []
         for path in self.folder.glob(f"*{_SUFFIX}"):
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError, ValueError):  # removed meanwhile, or empty
                 used = self._used(path.stem)
                 moment = (used if used.exists() else path).stat().st_mtime_ns
-                found.append(Entry(path=path, size_bytes=path.stat().st_size, used_ns=moment))
+                size = path.stat().st_size
+                found.append(Entry(path=path, name=_name_in(path), size_bytes=size, used_ns=moment))
         return sorted(found, key=lambda entry: -entry.used_ns)
 
     def clear(self) -> list[Entry]:
@@ -110,7 +115,10 @@ class Cache:
         return entries
 
     def _shrink(self, room_bytes: int) -> None:
-        """Remove what was not used for the longest until what is left fits."""
+        """Remove what was not used for the longest until what is left fits, and what a process that died has begun."""
+        for begun in self.folder.glob("*.tmp"):
+            if time.time() - begun.stat().st_mtime > _ABANDONED_S:
+                begun.unlink(missing_ok=True)
         for entry in self.entries():
             room_bytes -= entry.size_bytes
             if room_bytes < 0:
@@ -156,6 +164,15 @@ def room(text: str) -> int:
     if match is None:
         raise PowerlabError(f"{VARIABLE} is {text[:40]!r}; give a size such as 500M or 2G, or off.")
     return int(match[1]) * _UNITS[match[2]]
+
+
+def _name_in(path: Path) -> str:
+    with (
+        path.open("rb") as file,
+        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
+        memoryview(data) as view,
+    ):
+        return codec.name_in(view)
 
 
 def _is_own(folder: Path) -> bool:

@@ -39,6 +39,7 @@ class _File:
     """The structure of a file: where its arrays lie, in bytes from the first one, and their shapes."""
 
     key: str
+    name: str
     arrays: tuple[tuple[int, tuple[int, ...]], ...]
     prepared: msgspec.Raw
 
@@ -58,12 +59,20 @@ def parts(key: str, prepared: Prepared) -> Iterator[bytes | memoryview]:
     for array in arrays:
         places.append((end, array.shape))
         end = _aligned(end + array.nbytes + len(_TAIL))
-    encoded = msgspec.msgpack.encode(_File(key, tuple(places), msgspec.Raw(structure)))
+    encoded = msgspec.msgpack.encode(_File(key, prepared.name, tuple(places), msgspec.Raw(structure)))
     begun = HEAD_BYTES + _LENGTH.size + len(encoded)
     yield _LENGTH.pack(len(encoded)) + encoded + bytes(_aligned(begun) - begun)
     for array in arrays:
         yield array.reshape(-1).view(np.uint8).data
         yield bytes(_aligned(array.nbytes + len(_TAIL)) - array.nbytes)
+
+
+def name_in(data: memoryview) -> str:
+    """Return the name of the model in a file, as it says; empty where it says none."""
+    try:
+        return str(_file(data)[0].name)
+    except (msgspec.MsgspecError, struct.error):
+        return ""
 
 
 def read(data: memoryview, key: str) -> Prepared:
@@ -77,12 +86,9 @@ def read(data: memoryview, key: str) -> Prepared:
         DamagedError: it is something else.
     """
     try:
-        (length,) = _LENGTH.unpack_from(data, HEAD_BYTES)
-        begin = HEAD_BYTES + _LENGTH.size
-        file = msgspec.msgpack.decode(data[begin : begin + length], type=_File)
+        file, first = _file(data)
         if file.key != key:
             raise DamagedError("it is another model")
-        first = _aligned(begin + length)
         arrays = [
             np.frombuffer(data, np.float32, int(np.prod(shape)), first + offset).reshape(shape)
             for offset, shape in file.arrays
@@ -90,6 +96,13 @@ def read(data: memoryview, key: str) -> Prepared:
         return msgspec.msgpack.decode(file.prepared, type=Prepared, dec_hook=lambda _wanted, number: arrays[number])
     except (msgspec.MsgspecError, struct.error, ValueError, IndexError) as error:
         raise DamagedError(str(error)) from None
+
+
+def _file(data: memoryview) -> tuple[_File, int]:
+    """Return the structure, and where the first array begins."""
+    (length,) = _LENGTH.unpack_from(data, HEAD_BYTES)
+    begin = HEAD_BYTES + _LENGTH.size
+    return msgspec.msgpack.decode(data[begin : begin + length], type=_File), _aligned(begin + length)
 
 
 def _aligned(count: int) -> int:

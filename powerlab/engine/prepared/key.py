@@ -89,13 +89,11 @@ def _sources(folder: Path) -> Iterator[tuple[str, int, int]]:
 
 
 def is_whole(model: str | Path) -> bool:
-    """Tell whether all weights of a model are in its file; False where that is not certain.
-
-    Raises:
-        OSError: it cannot be read.
-        ValueError: it is empty.
-    """
+    """Tell whether all weights of a model are in its file; False where that is not certain."""
     if in_zoo(model):
         return True
-    with Path(model).open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        return data.find(_EXTERNAL) < 0
+    try:
+        with Path(model).open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            return data.find(_EXTERNAL) < 0
+    except (OSError, ValueError):  # gone, or empty
+        return False

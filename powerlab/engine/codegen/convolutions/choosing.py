@@ -25,7 +25,9 @@ def by_cost(machine: Machine) -> Chooser:
 
     @cache
     def choose(shape: ConvShape) -> Choice:
-        best = min(applicable(shape, machine), key=lambda algorithm: expected_cycles(algorithm, shape, alone))
+        best, *others = applicable(shape, machine)
+        if others:
+            best = min((best, *others), key=lambda algorithm: expected_cycles(algorithm, shape, alone))
         return cheapest(best, shape, machine)
 
     return choose
@@ -54,4 +56,4 @@ def cheapest(algorithm: Algorithm, shape: ConvShape, machine: Machine) -> Choice
 
 def expected_cycles(algorithm: Algorithm, shape: ConvShape, machine: Machine) -> float:
     """Return the cycles of an algorithm's best candidate."""
-    return algorithm.cycles(shape, cheapest(algorithm, shape, machine), machine)
+    return min(algorithm.cycles(shape, choice, machine) for choice in algorithm.candidates(shape, machine))

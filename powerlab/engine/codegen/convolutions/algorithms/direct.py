@@ -158,18 +158,23 @@ def direct_candidates(algorithm: str, work: Work, machine: Machine) -> tuple[Cho
     cuts: list[Partition] = []
     for split in (parts for parts in range(1, threads + 1) if threads % parts == 0):
         cut = partition(work, tier, threads, machine.caches, split)
+        blocks, count = cut.chunk_blocks, cut.chunk_tiles
         cuts += [
             cut,
-            *(replace(cut, chunk_blocks=blocks) for blocks in (divide_up(cut.chunk_blocks, 2), cut.chunk_blocks * 2)),
-            *(replace(cut, chunk_tiles=count) for count in (divide_up(cut.chunk_tiles, 2), cut.chunk_tiles * 2)),
+            *(Partition(split, some, count) for some in (divide_up(blocks, 2), blocks * 2)),
+            *(Partition(split, blocks, some) for some in (divide_up(count, 2), count * 2)),
         ]
-    within = (
-        replace(one, chunk_blocks=min(one.chunk_blocks, work.in_blocks), chunk_tiles=min(one.chunk_tiles, tiles))
-        for one in cuts
-    )
+    within = ((one.channel_split, min(one.chunk_blocks, work.in_blocks), min(one.chunk_tiles, tiles)) for one in cuts)
     return tuple(
-        Choice(algorithm=algorithm, tile_blocks=tier.tile_blocks, tile_pixels=tier.tile_pixels, **asdict(one))
-        for one in dict.fromkeys(within)
+        Choice(
+            algorithm=algorithm,
+            tile_blocks=tier.tile_blocks,
+            tile_pixels=tier.tile_pixels,
+            channel_split=split,
+            chunk_blocks=blocks,
+            chunk_tiles=count,
+        )
+        for split, blocks, count in dict.fromkeys(within)
     )
 
 
