@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
+from collections.abc import Iterable
 from pathlib import Path
 
 
@@ -13,13 +15,29 @@ def write_whole(path: Path, content: bytes) -> None:
     Raises:
         OSError: it cannot be written; nothing is left of the attempt.
     """
-    temporary = path.with_suffix(f".{os.getpid()}.tmp")
+    write_parts(path, (content,))
+
+
+def write_parts(path: Path, parts: Iterable[bytes | memoryview], *, durable: bool = True) -> None:
+    """Write a file as :func:`write_whole` does, one part after the other.
+
+    Args:
+        path: the file.
+        parts: its content.
+        durable: whether to wait until the disk has it; without, a machine that loses power may lose it or parts of it.
+
+    Raises:
+        OSError: it cannot be written; nothing is left of the attempt.
+    """
+    temporary = path.with_suffix(f".{os.getpid()}-{threading.get_native_id()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with temporary.open("wb") as file:
-            file.write(content)
+            for part in parts:
+                file.write(part)
             file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                os.fsync(file.fileno())
         os.replace(temporary, path)
     except OSError:
         with contextlib.suppress(OSError):

@@ -50,6 +50,7 @@ def load(options: LoadOptions) -> BuiltinBackend:
         spin_us=SPIN_US if options.spin_us is None else options.spin_us,
         slices=options.slices,
         batch_size=options.batch_size,
+        cached=False,  # as other engines: mapped weights would be read in the first runs, and count as shared memory
     )
     if any(size < 0 for shape in session.inputs.values() for size in shape):
         load_graph(options.model, batch_size=options.batch_size)  # says which size is open and how to give it

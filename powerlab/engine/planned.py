@@ -11,16 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.engine.codegen import chosen_algorithms, lower
 from powerlab.engine.codegen.convolutions.choosing import Chooser
-from powerlab.engine.codegen.work import step_work
-from powerlab.engine.ir.graph import Graph
+from powerlab.engine.prepared.prepared import Prepared, memory_errors
 from powerlab.engine.program.operand import Element, as_floats, element_of, readable
 from powerlab.engine.program.program import Floats
 from powerlab.engine.runtime.outside_types import to_engine, to_model
 from powerlab.engine.runtime.plan import Keep, build_plan
 from powerlab.engine.runtime.slices import SlicedPlan
+from powerlab.engine.target.machine import this_machine
 from powerlab.engine.target.tiers import Tier
+from powerlab.engine.tuning.choosing import by_tuning
+from powerlab.engine.tuning.kept import Tunings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,25 +32,34 @@ class Planning:
         tier: the kernels to use.
         threads: of all slices together.
         spin_us: how long a waiting thread spins before it sleeps, in microseconds.
-        chooser: chooses by what was tuned here; None: the cost model does.
+        tunings: what was tuned here, to choose by; None: the cost model chooses.
         slices: parts the batch is cut into, which run at the same time.
     """
 
     tier: Tier
     threads: int
     spin_us: int
-    chooser: Chooser | None = None
+    tunings: Tunings | None = None
     slices: int = 1
+
+    @property
+    def slice_threads(self) -> int:
+        """Return the threads of a slice."""
+        return self.threads // self.slices
+
+    @property
+    def chooser(self) -> Chooser | None:
+        """Return what chooses by what was tuned; None where nothing was."""
+        return None if self.tunings is None else by_tuning(self.tunings, this_machine(self.tier, self.slice_threads))
 
 
 class PlannedGraph:
-    """An optimised graph, ready to run.
+    """A prepared model, ready to run.
 
     Args:
-        graph: the whole graph.
+        prepared: the model.
         planning: how to plan it.
         pool: the threads that run it; not used for slices, which have threads of their own.
-        part: the graph of one slice; None where there are no slices.
         keep: see :func:`powerlab.engine.runtime.plan.build_plan`.
 
     Attributes:
@@ -60,37 +70,24 @@ class PlannedGraph:
         choices: what was chosen for each step; None where there was no choice.
 
     Raises:
-        NeedsRunError: a kernel needs a value before a run that only a run gives.
-        PowerlabError: the engine cannot compute what the graph holds, or it does not fit into memory.
+        PowerlabError: the model does not fit into memory.
     """
 
-    def __init__(
-        self, graph: Graph, planning: Planning, pool: Any, *, part: Graph | None = None, keep: Keep | None = None
-    ) -> None:
+    def __init__(self, prepared: Prepared, planning: Planning, pool: Any, keep: Keep | None = None) -> None:
         tier, threads, slices = planning.tier, planning.threads, planning.slices
-        try:
-            algorithms: Mapping[str, str] = {}
-            if part is not None:
-                algorithms = chosen_algorithms(graph, tier, threads // slices, planning.chooser)
-            program = lower(part or graph, tier, threads // slices, planning.chooser, algorithms)
-            if part is None:
+        program = prepared.program
+        with memory_errors(prepared.name):
+            if slices == 1:
                 self._plan = build_plan(program, tier, pool, keep)
             else:
-                count = len(graph.inputs)
+                count = len(prepared.inputs)
                 self._plan = SlicedPlan(program, tier, threads, planning.spin_us, slices=slices, inputs=count)
-        except RuntimeError as error:
-            raise PowerlabError(str(error)) from error
-        except MemoryError as error:
-            raise PowerlabError(
-                f"the model {graph.name!r} does not fit into memory with inputs of this size; use a smaller batch."
-            ) from error
         self._hidden_inputs = program.hidden_inputs
-        self.work = step_work(part or graph, program.steps)
+        self.work = prepared.work
         self.choices = tuple(step.choice for step in program.steps)
-        self.inputs = {info.name: info.shape for info in graph.inputs}
-        self.outputs = {info.name: info.shape for info in graph.outputs}
-        self._elements = {info.name: element_of(info.dtype) for info in graph.outputs}
-        self.dtypes = {info.name: info.dtype for info in (*graph.inputs, *graph.outputs)} | dict(graph.outside)
+        self.inputs, self.outputs = dict(prepared.inputs), dict(prepared.outputs)
+        self._elements = {name: element_of(np.dtype(prepared.computed[name])) for name in self.outputs}
+        self.dtypes = {name: np.dtype(kind) for name, kind in {**prepared.computed, **prepared.outside}.items()}
 
     def run(self, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """Run once: see :meth:`powerlab.engine.Session.run`."""

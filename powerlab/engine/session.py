@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.codegen.batch_axis import check_images_apart
-from powerlab.engine.codegen.convolutions.choosing import Chooser
 from powerlab.engine.codegen.work import StepWork
 from powerlab.engine.ir.graph import Graph, NeedsRunError
 from powerlab.engine.planned import PlannedGraph, Planning
+from powerlab.engine.prepared.cache import Cache, configured_cache, through_cache
+from powerlab.engine.prepared.prepared import Prepared, prepare
 from powerlab.engine.program.choice import Choice
 from powerlab.engine.runtime.plan import thread_pool
 from powerlab.engine.runtime.slices import check_slices, doubled_shapes, slice_shapes
@@ -22,8 +23,7 @@ from powerlab.engine.staged.model import StagedModel
 from powerlab.engine.target.cpus import usable_cpus
 from powerlab.engine.target.machine import this_machine
 from powerlab.engine.target.tiers import Tier, choose_tier
-from powerlab.engine.tuning.choosing import by_tuning
-from powerlab.engine.tuning.kept import has_tunings, read_tunings, this_place
+from powerlab.engine.tuning.kept import Tunings, has_tunings, read_tunings, this_place
 
 SPIN_US = 200
 """How long an engine thread that has nothing to do spins before it sleeps, in microseconds."""
@@ -55,6 +55,7 @@ class Session:
         slices: parts the batch (the first axis of every input) is cut into, which run at the same time on
             ``threads`` / ``slices`` threads each, with the same weights. Results are the same bits as without.
         batch_size: size of the first axis of every input not in ``shapes``; None: as the model says.
+        cached: whether to look in the cache of prepared models, where ``POWERLAB_CACHE`` asks for one.
 
     Where the model leaves a shape open, or a value that only a run gives decides one, it is planned in stages when it
     runs, once for each set of shapes and deciding values (:mod:`powerlab.engine.staged`).
@@ -78,6 +79,7 @@ class Session:
         *,
         slices: int = 1,
         batch_size: int | None = None,
+        cached: bool = True,
     ) -> None:
         usable = usable_cpus()
         threads = usable if threads is None else threads
@@ -90,10 +92,11 @@ class Session:
             tier=choose_tier(),
             threads=threads,
             spin_us=spin_us if threads <= usable else 0,
-            chooser=_chooser(choose_tier(), threads // slices) if tuned else None,
+            tunings=_tunings(choose_tier()) if tuned else None,
             slices=slices,
         )
-        self._model = _planned(model, shapes, batch_size, planning)
+        cache = configured_cache() if cached and not isinstance(model, Graph) else None
+        self._model = _planned(model, shapes, batch_size, planning, cache)
 
     @property
     def inputs(self) -> dict[str, tuple[int, ...]]:
@@ -181,14 +184,16 @@ class Session:
 
 
 def _planned(
-    model: str | Path | Graph, shapes: Mapping[str, tuple[int, ...]] | None, batch_size: int | None, planning: Planning
+    model: str | Path | Graph,
+    shapes: Mapping[str, tuple[int, ...]] | None,
+    batch_size: int | None,
+    planning: Planning,
+    cache: Cache | None,
 ) -> PlannedGraph | StagedModel:
     """Return the model, planned as a whole where its shapes can be told before a run."""
     pool = thread_pool(planning.threads, planning.spin_us) if planning.slices == 1 else None
     try:
-        graph = _optimised(model, shapes, batch_size)
-        part = None if planning.slices == 1 else _part(model, graph, planning.slices)
-        return PlannedGraph(graph, planning, pool, part=part)
+        return PlannedGraph(_prepared(model, shapes, batch_size, planning, cache), planning, pool)
     except NeedsRunError as error:
         if isinstance(model, Graph):
             raise
@@ -197,6 +202,33 @@ def _planned(
     from powerlab.engine.frontend.load import load_open
 
     return StagedModel(load_open(model, shapes, batch_size), planning, pool)
+
+
+def _prepared(
+    model: str | Path | Graph,
+    shapes: Mapping[str, tuple[int, ...]] | None,
+    batch_size: int | None,
+    planning: Planning,
+    cache: Cache | None,
+) -> Prepared:
+    """Return the model, lowered for this machine: by the process that did so first, where there is a cache."""
+
+    def make() -> Prepared:
+        graph = _optimised(model, shapes, batch_size)
+        part = None if planning.slices == 1 else _part(model, graph, planning.slices)
+        return prepare(graph, planning.tier, planning.slice_threads, planning.chooser, part)
+
+    if cache is None or isinstance(model, Graph):
+        return make()
+    from powerlab.engine.prepared.key import is_whole, model_digest, prepared_key
+
+    def key() -> str | None:
+        digest = model_digest(model, cache.folder, planning.threads)
+        machine = this_machine(planning.tier, planning.slice_threads)
+        asked = (shapes or {}, batch_size, planning.slices)
+        return None if digest is None else prepared_key(digest, asked, machine, planning.tunings)
+
+    return through_cache(cache, key, planning.threads, make, lambda: is_whole(model))
 
 
 def _part(model: str | Path | Graph, whole: Graph, slices: int) -> Graph:
@@ -208,11 +240,9 @@ def _part(model: str | Path | Graph, whole: Graph, slices: int) -> Graph:
     return part
 
 
-def _chooser(tier: Tier, threads: int) -> Chooser | None:
-    """Return what chooses by what was tuned here; None where nothing was."""
-    if not has_tunings():
-        return None
-    return by_tuning(read_tunings(this_place(tier)), this_machine(tier, threads))
+def _tunings(tier: Tier) -> Tunings | None:
+    """Return what was tuned here; None where nothing was."""
+    return read_tunings(this_place(tier)) if has_tunings() else None
 
 
 def _optimised(

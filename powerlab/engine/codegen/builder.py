@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.codegen.concat_in_place import Place
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
+from powerlab.engine.ir.constants import Recipe, Value, value_of
 from powerlab.engine.ir.graph import Graph, Node, quoted
 from powerlab.engine.program.choice import Choice
 from powerlab.engine.program.layout import NO_HALO, Halo, Layout, blocked, divide_up, planar, shape4
@@ -30,7 +32,7 @@ from powerlab.engine.program.operand import (
 )
 from powerlab.engine.program.program import Floats, Program, Step, Tensor
 from powerlab.engine.program.storage import Space, Storage
-from powerlab.engine.runtime.memory import available_bytes
+from powerlab.engine.runtime.memory import available_bytes, value_bytes
 from powerlab.engine.target.machine import Machine
 
 Chosen = tuple[ConvShape, Choice]
@@ -68,6 +70,7 @@ class Builder:
         self._preactivations = preactivations
         self._wholes: dict[str, Tensor] = {}
         self._steps: list[Step] = []
+        self._unpacked: dict[int, Recipe] = {}
         self._storages = 0
         self._hidden_inputs: list[Floats] = []
         self._weights_room = available_bytes()
@@ -112,6 +115,11 @@ class Builder:
         """Return a constant's value."""
         return readable(self.graph.constants[name])
 
+    def kept(self, name: str) -> Value:
+        """Return a constant's value, or the recipe of a large one."""
+        value = self.graph.kept_constants[name]
+        return value if isinstance(value, Recipe) else readable(value)
+
     def optional_constant(self, name: str) -> Floats | None:
         """Return a constant's value, or None for an absent input."""
         return self.constant(name) if name else None
@@ -152,10 +160,16 @@ class Builder:
     def emit(
         self, family: str, node: Node | str, out: Tensor, x: Tensor, y: Tensor | None = None, **fields: Any
     ) -> None:
-        """Append a step; ``fields`` are its choice, weights, bias, scratch and parts, and fields of the native step."""
+        """Append a step; ``fields`` are its choice, weights, bias, scratch and parts, and fields of the native step.
+
+        Weights may be a recipe: those of all steps are made in the end, on as many threads as the plan will have.
+        """
         label = node if isinstance(node, str) else node.name or node.outputs[0]
         known = ("choice", "weights", "bias", "scratch", "parts")
         extras = {name: fields.pop(name) for name in known if name in fields}
+        if isinstance(weights := extras.get("weights"), Recipe):
+            self._unpacked[len(self._steps)] = extras.pop("weights")
+            self._weights_room -= value_bytes(weights)
         step = Step(family, label, out, x, y, settings=fields, **extras)
         self._weights_room -= _weight_bytes(step)
         if self._weights_room < 0:
@@ -358,7 +372,14 @@ class Builder:
                 source = self.planar(info.name) if held else self.external(info.name)
                 layout = source.layout
                 self.emit("copy", f"{info.name} out", out.seen_as(_images(out.layout)), source.seen_as(_images(layout)))
+        self._pack()
         return Program(tuple(self._steps), tuple(self._hidden_inputs))
+
+    def _pack(self) -> None:
+        """Make the weights of which steps have a recipe so far: reading and packing them needs no interpreter lock."""
+        with ThreadPoolExecutor(self.threads) as pool:
+            for index, weights in zip(self._unpacked, pool.map(value_of, self._unpacked.values()), strict=True):
+                self._steps[index] = replace(self._steps[index], weights=weights)
 
 
 def _strided(tensor: Tensor, shape: tuple[int, ...]) -> Operand:

@@ -8,10 +8,13 @@ from powerlab.engine.codegen.attributes import clamp_fields
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.convolutions.direct_kernel import Direct, emit_direct
 from powerlab.engine.codegen.convolutions.partition import Work, partition
-from powerlab.engine.codegen.pack import fill_channels, pack_direct
+from powerlab.engine.codegen.pack import fill_channels, pack_direct, packed_direct_floats
+from powerlab.engine.ir.constants import derived
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.choice import Choice
 from powerlab.engine.program.layout import Layout, divide_up
+from powerlab.engine.program.program import Floats
+from powerlab.engine.runtime.memory import value_bytes
 from powerlab.engine.target.tiers import Tier
 
 _GEMM_LANES = 128
@@ -38,7 +41,7 @@ def unit_blocks(images: int, tier: Tier) -> int:
 
 
 def _emit_gemv(builder: Builder, node: Node) -> None:
-    tier, weights, bias = builder.tier, builder.constant(node.inputs[1]), builder.optional_constant(node.input(2))
+    tier, weights, bias = builder.tier, builder.kept(node.inputs[1]), builder.optional_constant(node.input(2))
     outputs, features = weights.shape
     x, out = builder.planar(node.inputs[0]), builder.new_planar(node.outputs[0])
     out_layout = _images_as_pixels(out.layout, outputs, tier.vector_width)
@@ -48,7 +51,11 @@ def _emit_gemv(builder: Builder, node: Node) -> None:
         node,
         out.seen_as(out_layout),
         x.seen_as(_images_as_pixels(x.layout, features, features)),
-        weights=pack_direct(weights.reshape(outputs, features, 1, 1), 1, tier.vector_width, together, features),
+        weights=derived(
+            weights,
+            (packed_direct_floats(weights.shape, 1, tier.vector_width),),
+            lambda rows: pack_direct(_kernels(rows), 1, tier.vector_width, together, features),
+        ),
         bias=fill_channels(bias, outputs, out_layout.blocks, tier.vector_width),
         unit_blocks=together,
         **clamp_fields(node),
@@ -57,7 +64,7 @@ def _emit_gemv(builder: Builder, node: Node) -> None:
 
 def _emit_convolution(builder: Builder, node: Node) -> None:
     """Images are the pixels of one row, features its channels."""
-    weights = builder.constant(node.inputs[1])
+    weights = builder.kept(node.inputs[1])
     outputs, features = weights.shape
     x, out = builder.planar(node.inputs[0]), builder.new_planar(node.outputs[0])
     lanes = min(_GEMM_LANES, features)
@@ -66,7 +73,7 @@ def _emit_convolution(builder: Builder, node: Node) -> None:
         x=x.seen_as(_images_as_pixels(x.layout, features, lanes)),
         out=out.seen_as(_images_as_pixels(out.layout, outputs, builder.tier.vector_width)),
         residual=None,
-        weights=weights.reshape(outputs, features, 1, 1),
+        weights=derived(weights, (outputs, features, 1, 1), _kernels),
         bias=builder.optional_constant(node.input(2)),
         groups=1,
         lanes=lanes,
@@ -84,9 +91,14 @@ def _emit_convolution(builder: Builder, node: Node) -> None:
     )
     caches = builder.machine.caches
     # Where every thread may keep all weights, threads share rows, as those that read the result do.
-    split = 1 if 2 * weights.nbytes <= caches.l2_bytes else None
+    split = 1 if 2 * value_bytes(weights) <= caches.l2_bytes else None
     cut = partition(work, builder.tier, builder.threads, caches, split)
     emit_direct(builder, node, conv, Choice(algorithm="direct", **asdict(cut)))
+
+
+def _kernels(weights: Floats) -> Floats:
+    """Return the weights of outputs by features as kernels of one tap."""
+    return weights.reshape(*weights.shape, 1, 1)
 
 
 def _images_as_pixels(layout: Layout, channels: int, lanes: int) -> Layout:

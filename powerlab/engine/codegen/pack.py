@@ -79,6 +79,12 @@ def unit_bounds(blocks: int, tile_blocks: int) -> list[int]:
     return [unit * blocks // units for unit in range(units + 1)]
 
 
+def packed_direct_floats(shape: tuple[int, ...], groups: int, width: int) -> int:
+    """Return how many floats :func:`pack_direct` makes of weights of a shape."""
+    outputs, *summed = shape
+    return groups * divide_up(outputs // groups, width) * width * math.prod(summed)
+
+
 def pack_direct(weights: Floats, groups: int, width: int, tile_blocks: int, lanes: int) -> Floats:
     """Pack a convolution for ``conv_direct``: [unit][input block][kh][kw][lane][block of the unit][width].
 
@@ -92,7 +98,7 @@ def pack_direct(weights: Floats, groups: int, width: int, tile_blocks: int, lane
     outputs, inputs, *kernel = weights.shape
     per_group, whole = outputs // groups, inputs // lanes * lanes
     blocks = divide_up(per_group, width)
-    packed = aligned_floats(groups * blocks * width * inputs * math.prod(kernel))
+    packed = aligned_floats(packed_direct_floats(weights.shape, groups, width))
     at = 0
     for group in range(groups):
         own = weights[group * per_group : (group + 1) * per_group]
@@ -195,6 +201,12 @@ def winograd_g(tile: int, taps: int) -> Doubles:
     return {3: WINOGRAD_G, 5: WINOGRAD_G_5}[taps][tile]
 
 
+def packed_winograd_floats(shape: tuple[int, ...], tile: int, width: int, groups: int) -> int:
+    """Return how many floats :func:`pack_winograd` makes of weights of a shape."""
+    outputs, inputs, _, size = shape
+    return groups * divide_up(outputs // groups, width) * width * inputs * (tile + size - 1) ** 2
+
+
 def pack_winograd(weights: Floats, tile: int, width: int, tile_blocks: int, groups: int = 1) -> Floats:
     """Transform and pack a convolution for ``conv_winograd``: [unit][position][channel][block][width].
 
@@ -205,9 +217,9 @@ def pack_winograd(weights: Floats, tile: int, width: int, tile_blocks: int, grou
         tile_blocks: output blocks of a unit at most.
         groups: groups of the convolution; with more than one, channels fill whole blocks on both sides.
     """
-    outputs, inputs, _, size = weights.shape
+    size = weights.shape[3]
     g = winograd_g(tile, size)
-    packed = aligned_floats(groups * divide_up(outputs // groups, width) * width * inputs * len(g) ** 2)
+    packed = aligned_floats(packed_winograd_floats(weights.shape, tile, width, groups))
     native_engine().pack_winograd(
         weights=np.ascontiguousarray(weights, np.float32),
         g=g,

@@ -27,11 +27,9 @@ def load_graph(
         NeedsRunError: the shape of an input is open, or only a run gives a value that decides a shape.
         PowerlabError: no such model, or the engine cannot run it; one sentence with the model and the node.
     """
-    from powerlab.engine.frontend.zoo import ZOO
-
     shapes = _checked_shapes(shapes, batch_size)
-    if isinstance(model, str) and split_size(model)[0] in ZOO:
-        return _load_zoo(model, shapes, batch_size or 1)
+    if in_zoo(model):
+        return _load_zoo(str(model), shapes, batch_size or 1)
     from powerlab.engine.frontend.onnx_reader import read_onnx
 
     return read_onnx(_file(model), shapes, batch_size)
@@ -50,13 +48,27 @@ def load_open(
     return read_open(_file(model), _checked_shapes(shapes, batch_size), batch_size)
 
 
-def _file(model: str | Path) -> Path:
+def in_zoo(model: str | Path) -> bool:
+    """Tell whether a model is named, not a file: the zoo is not even imported for what must be a path."""
+    if not _may_be_name(model):
+        return False
     from powerlab.engine.frontend.zoo import ZOO
 
+    return split_size(str(model))[0] in ZOO
+
+
+def _may_be_name(model: str | Path) -> bool:
+    return isinstance(model, str) and "/" not in model and not Path(model).suffix
+
+
+def _file(model: str | Path) -> Path:
     path = Path(model)
-    if isinstance(model, str) and not path.suffix and "/" not in model and not path.exists():
+    if _may_be_name(model) and not path.exists():
+        from powerlab.engine.frontend.zoo import ZOO
+
+        known = ", ".join(sorted(ZOO))
         raise PowerlabError(
-            f"there is no model {model[:80]!r}; known are {', '.join(sorted(ZOO))}, or give the path of an ONNX file."
+            f"there is no model {str(model)[:80]!r}; known are {known}, or give the path of an ONNX file."
         )
     return path
 

@@ -153,7 +153,7 @@ class Graph:
     @property
     def kept_constants(self) -> Mapping[str, Value]:
         """Return the constants without making those that have a recipe."""
-        return Constants(self.constants).kept
+        return cast("Constants", self.constants).kept
 
     def shape(self, tensor: str) -> tuple[int, ...]:
         """Return the shape of ``tensor``."""

@@ -230,7 +230,7 @@ class _Inference:
             for output, (shape, dtype) in zip(named, specs, strict=False)
         ]
         self.tensors.update((info.name, info) for info in infos if info.name)
-        self.nodes.append(replace(node, outputs=named))
+        self.nodes.append(node if named == node.outputs else replace(node, outputs=named))
         if sum(info.elements for info in infos) <= _MAX_TRACKED_ELEMENTS:
             self.known.update(rule.folded(view, infos))
         return ()

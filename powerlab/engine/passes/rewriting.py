@@ -67,13 +67,17 @@ Rule = Callable[[NodeView, Rewriter], Sequence[Node] | None]
 
 def rewrite_nodes(graph: Graph, rules: Mapping[str, Rule]) -> Graph:
     """Return the graph with each node whose operator is in ``rules`` replaced by what its rule gives."""
+    if all(node.op_type not in rules for node in graph.nodes):
+        return graph
     rewriter = Rewriter(graph)
     nodes: list[Node] = []
+    changed = False
     for node in graph.nodes:
         rule = rules.get(node.op_type)
         replacement = rule(NodeView.of(graph, node), rewriter) if rule else None
         nodes.extend((node,) if replacement is None else replacement)
-    return rewriter.finish(nodes)
+        changed = changed or replacement is not None
+    return rewriter.finish(nodes) if changed else graph
 
 
 Sole = Callable[[str], Node | None]
@@ -111,4 +115,6 @@ def fuse_into_producers(graph: Graph, fuse: Fuse) -> Graph:
             for producer in absorbed:
                 del made[producer.outputs[0]]
             made[merged.outputs[0]] = merged
+    if len(made) == len(graph.nodes):
+        return graph
     return rewriter.finish(tuple(made.values()))

@@ -28,6 +28,7 @@ from powerlab.engine.ir.open_model import OpenModel
 from powerlab.engine.ir.shapes import infer_beginning, sorted_nodes
 from powerlab.engine.passes import optimise
 from powerlab.engine.planned import PlannedGraph, Planning, checked_inputs
+from powerlab.engine.prepared.prepared import prepare
 from powerlab.engine.runtime.outside_types import to_engine, to_model
 from powerlab.engine.staged.place import Place
 from powerlab.engine.staged.shelf import Kept, Shelf
@@ -184,7 +185,9 @@ class StagedModel:
                 planned = None
                 if begun.graph.outputs:
                     keep = self._shelf.keep_in(weights)
-                    planned = PlannedGraph(optimise(begun.graph), self._planning, self._pool, keep=keep)
+                    planning = self._planning
+                    prepared = prepare(optimise(begun.graph), planning.tier, planning.threads, planning.chooser)
+                    planned = PlannedGraph(prepared, planning, self._pool, keep)
             except NeedsRunError as error:
                 self._decide_later(error, {info.name for info in infos}, begun.graph.producers())
                 continue

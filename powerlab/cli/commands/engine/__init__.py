@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from powerlab.cli.commands.engine.cache import add_cache_parser, cache
 from powerlab.cli.commands.engine.plan import add_plan_parser, plan
 from powerlab.cli.commands.engine.shapes import add_shape_argument, given_shapes, shape_text
 from powerlab.cli.commands.engine.tune import add_tune_parser, tune
@@ -16,7 +17,7 @@ from powerlab.cli.commands.engine.tune import add_tune_parser, tune
 if TYPE_CHECKING:
     from powerlab.engine.ir.graph import TensorInfo
 
-DESCRIPTION = "Run, inspect, plan or tune a model on the built-in engine; list operators and engines."
+DESCRIPTION = "Run, inspect, plan or tune a model on the built-in engine; list operators, engines and prepared models."
 
 EPILOG = """\
 MODEL is a zoo name (such as resnet50, with random weights) or the path of an ONNX file.
@@ -32,6 +33,7 @@ examples:
                                          algorithm, tile and time of every layer
   powerlab engine tune resnet50 --threads 2
                                          find the fastest algorithms, and store them
+  powerlab engine cache                  list the prepared models that are kept
 
 To measure a model, with warm-up, repeats and power, use `powerlab profile`.
 """
@@ -77,13 +79,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_plan_parser(actions)
     add_tune_parser(actions)
+    add_cache_parser(actions)
     for action in (run_parser, info_parser, operators, backends):
         action.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    actions = {"run": _run, "info": _info, "operators": _operators, "backends": _backends, "plan": plan, "tune": tune}
+    actions = {
+        "run": _run,
+        "info": _info,
+        "operators": _operators,
+        "backends": _backends,
+        "plan": plan,
+        "tune": tune,
+        "cache": cache,
+    }
     return actions[args.action](args)
 
 

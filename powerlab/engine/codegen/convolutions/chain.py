@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.convolutions.algorithms.fields import window_fields
 from powerlab.engine.codegen.convolutions.conv_shape import FLOAT_BYTES, ConvShape, conv_shape, halo_of
@@ -117,7 +119,7 @@ def _band_rows(depthwise: ConvShape, blocks: int, machine: Machine) -> int:
         floats = _ring(depthwise, blocks, rows, width).size + _band(depthwise, rows, width).size
         return floats * FLOAT_BYTES <= machine.caches.l2_bytes // 4
 
-    return max((rows for rows in range(1, depthwise.size[0] + 1) if fits(rows)), default=1)
+    return max(1, sum(1 for _ in itertools.takewhile(fits, range(1, depthwise.size[0] + 1))))
 
 
 def _channel_split(depthwise: ConvShape, tier: Tier, threads: int) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 
 from powerlab.engine.codegen.convolutions.algorithms.algorithm import Algorithm
 from powerlab.engine.codegen.convolutions.algorithms.table import ALGORITHMS
@@ -22,8 +23,11 @@ def by_cost(machine: Machine) -> Chooser:
     """Return a chooser that takes what the algorithms expect to be the fastest."""
     alone = replace(machine, threads=1)
 
+    @cache
     def choose(shape: ConvShape) -> Choice:
-        best = min(applicable(shape, machine), key=lambda algorithm: expected_cycles(algorithm, shape, alone))
+        best, *others = applicable(shape, machine)
+        if others:
+            best = min((best, *others), key=lambda algorithm: expected_cycles(algorithm, shape, alone))
         return cheapest(best, shape, machine)
 
     return choose
@@ -52,4 +56,4 @@ def cheapest(algorithm: Algorithm, shape: ConvShape, machine: Machine) -> Choice
 
 def expected_cycles(algorithm: Algorithm, shape: ConvShape, machine: Machine) -> float:
     """Return the cycles of an algorithm's best candidate."""
-    return algorithm.cycles(shape, cheapest(algorithm, shape, machine), machine)
+    return min(algorithm.cycles(shape, choice, machine) for choice in algorithm.candidates(shape, machine))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from powerlab.engine.codegen.builder import Builder
-from powerlab.engine.codegen.pack import fill_channels, pack_direct
+from powerlab.engine.codegen.pack import fill_channels, pack_direct, packed_direct_floats
+from powerlab.engine.ir.constants import Value, derived
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.choice import Choice
 from powerlab.engine.program.layout import divide_up
@@ -21,7 +23,7 @@ class Direct:
     x: Tensor
     out: Tensor
     residual: Tensor | None
-    weights: Floats
+    weights: Value
     bias: Floats | None
     groups: int
     lanes: int
@@ -30,8 +32,8 @@ class Direct:
 
 def emit_direct(builder: Builder, node: Node, conv: Direct, choice: Choice) -> None:
     """Append the step that computes ``conv``: packed weights, and the work cut for threads and caches as chosen."""
-    tier, layout = builder.tier, conv.out.layout
-    inputs = conv.weights.shape[1]
+    tier, layout, kernels = builder.tier, conv.out.layout, conv.weights.shape
+    inputs = kernels[1]
     in_blocks = divide_up(inputs, conv.lanes)
     builder.emit(
         "conv_direct",
@@ -40,8 +42,18 @@ def emit_direct(builder: Builder, node: Node, conv: Direct, choice: Choice) -> N
         conv.x,
         conv.residual,
         choice=choice,
-        weights=pack_direct(conv.weights, conv.groups, tier.vector_width, tier.tile_blocks, conv.lanes),
-        bias=fill_channels(conv.bias, conv.weights.shape[0], layout.blocks, tier.vector_width),
+        weights=derived(
+            conv.weights,
+            (packed_direct_floats(kernels, conv.groups, tier.vector_width),),
+            partial(
+                pack_direct,
+                groups=conv.groups,
+                width=tier.vector_width,
+                tile_blocks=tier.tile_blocks,
+                lanes=conv.lanes,
+            ),
+        ),
+        bias=fill_channels(conv.bias, kernels[0], layout.blocks, tier.vector_width),
         groups=conv.groups,
         lanes=conv.lanes,
         last_lanes=inputs - (in_blocks - 1) * conv.lanes,

@@ -12,6 +12,7 @@ from powerlab.engine.codegen.convolutions.direct_kernel import Direct, emit_dire
 from powerlab.engine.codegen.convolutions.partition import Work, partition
 from powerlab.engine.codegen.convolutions.phases import AxisPhase, phases
 from powerlab.engine.codegen.pack import fill_channels, merge_groups, mergeable_groups, pack_depthwise
+from powerlab.engine.ir.constants import value_of
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.choice import Choice
 from powerlab.engine.program.layout import NO_HALO, blocked, divide_up
@@ -70,7 +71,7 @@ def _own_taps(weights: Floats, rows: AxisPhase, columns: AxisPhase) -> Floats:
 
 
 def _emit_direct(builder: Builder, node: Node, conv: Direct) -> None:
-    width, groups, weights = builder.tier.vector_width, conv.groups, conv.weights
+    width, groups, weights = builder.tier.vector_width, conv.groups, value_of(conv.weights)
     if groups > 1:
         merged = mergeable_groups(weights.shape[1], weights.shape[0] // groups, groups, width)
         weights = merge_groups(weights, groups, merged)
@@ -100,7 +101,7 @@ def _emit_depthwise(builder: Builder, node: Node, conv: Direct) -> None:
         node,
         made,
         conv.x,
-        weights=pack_depthwise(conv.weights, width),
+        weights=pack_depthwise(value_of(conv.weights), width),
         bias=fill_channels(conv.bias, layout.c, layout.blocks, width),
         **conv.fields,
     )

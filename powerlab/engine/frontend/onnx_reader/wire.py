@@ -50,9 +50,13 @@ def fields(data: memoryview) -> Iterator[tuple[int, int, Value]]:
     Raises:
         PowerlabError: the bytes are truncated or no protobuf message.
     """
-    position = 0
-    while position < len(data):
-        key, position = varint(data, position)
+    position, end = 0, len(data)
+    while position < end:
+        key = data[position]  # most keys and sizes are one byte
+        if key < 0x80:
+            position += 1
+        else:
+            key, position = varint(data, position)
         number, wire_type = key >> 3, key & 7
         if number == 0:
             raise malformed("a field has the number 0")
@@ -61,12 +65,15 @@ def fields(data: memoryview) -> Iterator[tuple[int, int, Value]]:
             yield number, wire_type, value
             continue
         if wire_type == BYTES:
-            size, position = varint(data, position)
+            if position < end and data[position] < 0x80:
+                size, position = data[position], position + 1
+            else:
+                size, position = varint(data, position)
         elif wire_type in _FIXED_SIZE:
             size = _FIXED_SIZE[wire_type]
         else:
             raise malformed(f"wire type {wire_type} is unknown")
-        if size > len(data) - position:
+        if size > end - position:
             raise malformed("it ends inside a field")
         yield number, wire_type, data[position : position + size]
         position += size

@@ -40,7 +40,8 @@ def fold_constants(graph: Graph) -> Graph:
             empty = {
                 info.name: np.zeros(info.shape, info.dtype) for info in made[1:] if info.name and not info.elements
             }
-            nodes.append(replace(node, outputs=tuple("" if name in empty else name for name in node.outputs)))
+            named = tuple("" if name in empty else name for name in node.outputs)
+            nodes.append(replace(node, outputs=named) if empty else node)
             constants.update(empty)
             folded.update(empty)
             continue

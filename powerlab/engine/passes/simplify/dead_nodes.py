@@ -22,7 +22,8 @@ def drop_dead(graph: Graph) -> Graph:
     for node in reversed(graph.nodes):
         if needed.intersection(node.outputs):
             needed.update(filter(None, node.inputs))
-            nodes.append(replace(node, outputs=_needed_outputs(node, needed)))
+            outputs = _needed_outputs(node, needed)
+            nodes.append(node if outputs == node.outputs else replace(node, outputs=outputs))
     nodes.reverse()
     made = {name for node in nodes for part in (node, *convolutions_of(node)) for name in part.outputs if name}
     kept = needed | {info.name for info in graph.inputs} | made

@@ -27,7 +27,8 @@ def _merged(graph: Graph) -> Graph:
     renamed: dict[str, str] = {}
     made: dict[str, Node] = {}
     for old in graph.nodes:
-        node = replace(old, inputs=tuple(renamed.get(name, name) for name in old.inputs))
+        inputs = tuple(renamed.get(name, name) for name in old.inputs)
+        node = old if inputs == old.inputs else replace(old, inputs=inputs)
         output = node.outputs[0]
         if node.op_type == "Reshape":
             source = node.inputs[0]

@@ -13,10 +13,11 @@ from powerlab.engine.codegen.convolutions.cost import fetch_cycles, overlapped, 
 from powerlab.engine.codegen.convolutions.direct_kernel import Direct, emit_direct
 from powerlab.engine.codegen.convolutions.partition import Partition, Work, partition, tiles_of
 from powerlab.engine.codegen.pack import merge_groups
+from powerlab.engine.ir.constants import Value, derived
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.choice import Choice
 from powerlab.engine.program.layout import Halo, divide_up
-from powerlab.engine.program.program import Tensor
+from powerlab.engine.program.program import Floats, Tensor
 from powerlab.engine.target.machine import Machine
 from powerlab.engine.target.tiers import Tier
 
@@ -58,7 +59,7 @@ class DirectConvolution:
     def emit(self, builder: Builder, node: Node, shape: ConvShape, choice: Choice) -> None:
         """Append the steps that compute a FusedConv, one for each part of its groups."""
         width, groups = builder.tier.vector_width, shape.groups
-        weights, bias = builder.constant(node.inputs[1]), builder.optional_constant(node.input(2))
+        weights, bias = builder.kept(node.inputs[1]), builder.optional_constant(node.input(2))
         x = builder.blocked(node.inputs[0])
         out, residual = result(builder, node)
         if shape.taps == 1 and shape.strides == (1, 1):
@@ -69,7 +70,7 @@ class DirectConvolution:
                 _planes(x, read, width),
                 _planes(out, made, width),
                 None if residual is None else _planes(residual, made, width),
-                merge_groups(weights[made.start : made.stop], part.groups, part.merged),
+                part.kernels(weights, made),
                 None if bias is None else bias.reshape(-1)[made.start : made.stop],
                 part.groups // part.merged,
                 width,
@@ -90,6 +91,16 @@ class GroupPart:
     def channels(self, each: int) -> range:
         """Return the channels of the part, a group having so many."""
         return range(self.first * each, (self.first + self.groups) * each)
+
+    def kernels(self, weights: Value, outputs: range) -> Value:
+        """Return the weights of the part's output channels, its groups joined."""
+        inputs, *kernel = weights.shape[1:]
+
+        def merge(every: Floats) -> Floats:
+            own = every[outputs.start : outputs.stop]
+            return own if self.merged == 1 else merge_groups(own, self.groups, self.merged)
+
+        return derived(weights, (len(outputs), inputs * self.merged, *kernel), merge)
 
 
 def group_parts(shape: ConvShape, width: int) -> tuple[GroupPart, ...]:
@@ -147,18 +158,23 @@ def direct_candidates(algorithm: str, work: Work, machine: Machine) -> tuple[Cho
     cuts: list[Partition] = []
     for split in (parts for parts in range(1, threads + 1) if threads % parts == 0):
         cut = partition(work, tier, threads, machine.caches, split)
+        blocks, count = cut.chunk_blocks, cut.chunk_tiles
         cuts += [
             cut,
-            *(replace(cut, chunk_blocks=blocks) for blocks in (divide_up(cut.chunk_blocks, 2), cut.chunk_blocks * 2)),
-            *(replace(cut, chunk_tiles=count) for count in (divide_up(cut.chunk_tiles, 2), cut.chunk_tiles * 2)),
+            *(Partition(split, some, count) for some in (divide_up(blocks, 2), blocks * 2)),
+            *(Partition(split, blocks, some) for some in (divide_up(count, 2), count * 2)),
         ]
-    within = (
-        replace(one, chunk_blocks=min(one.chunk_blocks, work.in_blocks), chunk_tiles=min(one.chunk_tiles, tiles))
-        for one in cuts
-    )
+    within = ((one.channel_split, min(one.chunk_blocks, work.in_blocks), min(one.chunk_tiles, tiles)) for one in cuts)
     return tuple(
-        Choice(algorithm=algorithm, tile_blocks=tier.tile_blocks, tile_pixels=tier.tile_pixels, **asdict(one))
-        for one in dict.fromkeys(within)
+        Choice(
+            algorithm=algorithm,
+            tile_blocks=tier.tile_blocks,
+            tile_pixels=tier.tile_pixels,
+            channel_split=split,
+            chunk_blocks=blocks,
+            chunk_tiles=count,
+        )
+        for split, blocks, count in dict.fromkeys(within)
     )
 
 

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.convolutions.algorithms.winograd import WinogradConvolution
 from powerlab.engine.codegen.convolutions.conv_shape import FLOAT_BYTES, ConvShape
 from powerlab.engine.codegen.pack import fold_strides
+from powerlab.engine.ir.constants import derived
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.choice import Choice
 from powerlab.engine.program.layout import NO_HALO, Halo, blocked, divide_up, shape4
@@ -79,7 +81,12 @@ class FoldedConvolution:
             pad_top=shape.pads[0],
             pad_left=shape.pads[1],
         )
-        weights = fold_strides(builder.constant(node.inputs[1]), stride)
+        outputs = builder.graph.shape(node.inputs[1])[0]
+        weights = derived(
+            builder.kept(node.inputs[1]),
+            (outputs, folded.inputs, *folded.kernel),
+            partial(fold_strides, stride=stride),
+        )
         self.inner.emit_on(builder, node, folded, choice, x=x, weights=weights)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -12,10 +13,12 @@ from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.convolutions.algorithms.direct import direct_cycles, direct_works
 from powerlab.engine.codegen.convolutions.algorithms.fields import result, window_fields
 from powerlab.engine.codegen.convolutions.conv_shape import FLOAT_BYTES, ConvShape
-from powerlab.engine.codegen.pack import aligned_floats, fill_channels, pack_direct
+from powerlab.engine.codegen.pack import aligned_floats, fill_channels, pack_direct, packed_direct_floats
+from powerlab.engine.ir.constants import derived
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.choice import Choice
 from powerlab.engine.program.layout import NO_HALO, Halo, Layout, divide_up
+from powerlab.engine.program.program import Floats
 from powerlab.engine.target.machine import Machine
 from powerlab.engine.target.tiers import Tier
 
@@ -83,11 +86,8 @@ class PreactivatedConvolution:
         in_blocks, out_blocks = x.layout.blocks, out.layout.blocks
         pixels = choice.chunk_tiles * tier.tile_pixels
         floats = (choice.chunk_blocks + out_blocks) * (pixels + 1) * width
-        weights, lanes = builder.constant(node.inputs[1]), choice.chunk_blocks * width
-        packed = [
-            pack_direct(weights[:, first : first + lanes], 1, width, tier.tile_blocks, width)
-            for first in range(0, shape.inputs, lanes)
-        ]
+        weights, lanes = builder.kept(node.inputs[1]), choice.chunk_blocks * width
+        pack = partial(_packed, lanes=lanes, width=width, tile_blocks=tier.tile_blocks)
         channels = [
             fill_channels(builder.optional_constant(node.input(2)), shape.outputs, out_blocks, width),
             fill_channels(builder.constant(before.inputs[1]), shape.inputs, in_blocks, width),
@@ -100,7 +100,7 @@ class PreactivatedConvolution:
             x,
             residual,
             choice=choice,
-            weights=np.concatenate(packed, out=aligned_floats(sum(part.size for part in packed))),
+            weights=derived(weights, (packed_direct_floats(weights.shape, 1, width),), pack),
             bias=np.concatenate(channels),
             scratch=builder.in_arena(Layout(builder.threads, floats, 1, 1, 1, 1, floats, floats, floats)),
             groups=1,
@@ -111,3 +111,12 @@ class PreactivatedConvolution:
             **{f"x_{name}": value for name, value in clamp_fields(before).items()},
             **window_fields(shape, node),
         )
+
+
+def _packed(weights: Floats, lanes: int, width: int, tile_blocks: int) -> Floats:
+    """Return the weights as they are taken up: of so many input channels at a time, packed as for ``conv_direct``."""
+    packed = [
+        pack_direct(weights[:, first : first + lanes], 1, width, tile_blocks, width)
+        for first in range(0, weights.shape[1], lanes)
+    ]
+    return np.concatenate(packed, out=aligned_floats(sum(part.size for part in packed)))

@@ -10,16 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.convolutions.algorithms.fields import result, window_fields
 from powerlab.engine.codegen.convolutions.conv_shape import FLOAT_BYTES, ConvShape, halo_of
 from powerlab.engine.codegen.convolutions.cost import fetch_cycles, overlapped, step_cycles
-from powerlab.engine.codegen.pack import fill_channels, pack_winograd
+from powerlab.engine.codegen.pack import fill_channels, pack_winograd, packed_winograd_floats
+from powerlab.engine.ir.constants import Value, derived
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.choice import Choice
 from powerlab.engine.program.layout import Halo, Layout, divide_up
-from powerlab.engine.program.program import Floats, Tensor
+from powerlab.engine.program.program import Tensor
 from powerlab.engine.target.machine import Machine
 from powerlab.engine.target.tiers import Tier
 
@@ -145,10 +147,10 @@ class WinogradConvolution:
     def emit(self, builder: Builder, node: Node, shape: ConvShape, choice: Choice) -> None:
         """Append the step that computes a FusedConv."""
         x = builder.blocked(node.inputs[0])
-        self.emit_on(builder, node, shape, choice, x=x, weights=builder.constant(node.inputs[1]))
+        self.emit_on(builder, node, shape, choice, x=x, weights=builder.kept(node.inputs[1]))
 
     def emit_on(
-        self, builder: Builder, node: Node, shape: ConvShape, choice: Choice, *, x: Tensor, weights: Floats
+        self, builder: Builder, node: Node, shape: ConvShape, choice: Choice, *, x: Tensor, weights: Value
     ) -> None:
         """Append the step that computes a FusedConv, given the input in blocks and the weights."""
         tier = builder.tier
@@ -166,7 +168,13 @@ class WinogradConvolution:
             residual,
             choice=choice,
             scratch=scratch,
-            weights=pack_winograd(weights, self.tile, width, choice.tile_blocks, shape.groups),
+            weights=derived(
+                weights,
+                (packed_winograd_floats(weights.shape, self.tile, width, shape.groups),),
+                partial(
+                    pack_winograd, tile=self.tile, width=width, tile_blocks=choice.tile_blocks, groups=shape.groups
+                ),
+            ),
             bias=fill_channels(bias, shape.outputs, out.layout.blocks, width),
             groups=shape.groups,
             lanes=width,

@@ -1,0 +1,81 @@
+"""A model lowered for one machine: everything a plan is built from, and nothing of the process that lowered it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine.codegen import chosen_algorithms, lower
+from powerlab.engine.codegen.convolutions.choosing import Chooser
+from powerlab.engine.codegen.work import StepWork, step_work
+from powerlab.engine.ir.graph import Graph
+from powerlab.engine.program.program import Program
+from powerlab.engine.target.tiers import Tier
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A program, and what callers see of the model.
+
+    Attributes:
+        name: of the model.
+        inputs: name -> shape of every input, of the whole batch.
+        outputs: name -> shape of every output, of the whole batch.
+        computed: name -> numpy type of every input and output as the engine computes it.
+        outside: those of them that the model has in another type.
+        program: of one slice.
+        work: what each step has to do.
+    """
+
+    name: str
+    inputs: Mapping[str, tuple[int, ...]]
+    outputs: Mapping[str, tuple[int, ...]]
+    computed: Mapping[str, str]
+    outside: Mapping[str, str]
+    program: Program
+    work: tuple[StepWork, ...]
+
+
+@contextmanager
+def memory_errors(name: str) -> Iterator[None]:
+    """Let what the native core refuses, and a lack of memory, be sentences about the model of this name."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise PowerlabError(str(error)) from error
+    except MemoryError as error:
+        raise PowerlabError(
+            f"the model {name!r} does not fit into memory with inputs of this size; use a smaller batch."
+        ) from error
+
+
+def prepare(
+    graph: Graph, tier: Tier, threads: int, chooser: Chooser | None = None, part: Graph | None = None
+) -> Prepared:
+    """Return an optimised graph, lowered.
+
+    Args:
+        graph: the whole graph.
+        tier: the kernels to use.
+        threads: of one slice.
+        chooser: chooses by what was tuned here; None: the cost model does.
+        part: the graph of one slice, which gets the algorithms of the whole; None where there are no slices.
+
+    Raises:
+        NeedsRunError: a kernel needs a value before a run that only a run gives.
+        PowerlabError: the engine cannot compute what the graph holds, or it does not fit into memory.
+    """
+    with memory_errors(graph.name):
+        algorithms = {} if part is None else chosen_algorithms(graph, tier, threads, chooser)
+        program = lower(part or graph, tier, threads, chooser, algorithms)
+    return Prepared(
+        name=graph.name,
+        inputs={info.name: info.shape for info in graph.inputs},
+        outputs={info.name: info.shape for info in graph.outputs},
+        computed={info.name: info.dtype.str for info in (*graph.inputs, *graph.outputs)},
+        outside={name: dtype.str for name, dtype in graph.outside.items()},
+        program=program,
+        work=step_work(part or graph, program.steps),
+    )
