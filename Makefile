@@ -55,9 +55,9 @@ bench-engine: ## the engine against every installed peer (15 minutes; QUICK=1: 2
 	@scripts/setup_venv dev
 	@$(BIN)/python bench/engine_vs_peers.py $(if $(QUICK),--quick) --json build/engine_vs_peers.json
 
-bench-contention: ## what one busy process beside an engine costs it, and its peers (10 minutes; wants a quiet machine)
+bench-contention: ## what other work beside an engine costs it, and its peers (10 minutes a situation; wants a quiet machine; SITUATION=quota or unequal: as root)
 	@scripts/setup_venv dev
-	@$(BIN)/python bench/contention.py
+	@$(BIN)/python bench/contention.py $(if $(SITUATION),--situation $(SITUATION))
 
 bench-networks: ## the engine on 64 networks nobody tuned it for (1 hour; installs PyTorch into build/; HELD_BACK=1: others)
 	@scripts/setup_venv dev

@@ -23,7 +23,7 @@ def test_an_engine_is_timed_alone_and_beside_a_busy_process(monkeypatch: pytest.
 def test_the_table_names_machine_model_and_engine(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(contention, "measure", lambda model, engine, threads: ([2.0, 2.0], [3.0, 3.0]))
+    monkeypatch.setattr(contention, "measure", lambda model, engine, threads, situation: ([2.0, 2.0], [3.0, 3.0]))
     assert contention.main(["mobilenetv2"]) == 0
     out = capsys.readouterr().out
     assert "2 threads, batch 1" in out
