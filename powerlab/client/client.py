@@ -17,6 +17,7 @@ from powerlab.domain.run import Run, Verdict
 from powerlab.domain.selector import Selector
 from powerlab.domain.workload import Scenario
 from powerlab.measure.audit.audit import Audit
+from powerlab.protocol.identifiers import Identifier
 from powerlab.protocol.messages import CloneRequest, EnrolmentCode, EnrolmentCodeRequest, SweepRequest
 from powerlab.protocol.records import (
     DevicePage,
@@ -149,6 +150,10 @@ class Client:
         """End a sweep for good."""
         return self._change(sweep_id, "cancel")
 
+    def repeat(self, sweep_id: str, add: int) -> SweepRecord:
+        """Ask for further repeats of every point of a sweep that is over; not tried again, as each request adds some."""
+        return self.transport.post(f"/sweeps/{_safe(sweep_id)}/repeat", RepeatRequest(add=add), SweepRecord)
+
     def clone(self, sweep_id: str, request: CloneRequest, key: str | None = None) -> SweepRecord:
         """Ask for a sweep once more, with changes; ``key`` as in :meth:`submit`."""
         return self.transport.repeat("POST", f"/sweeps/{_safe(sweep_id)}/clone", request, SweepRecord, _key(key))
@@ -235,6 +240,10 @@ class Client:
         """Yield points of sweeps, the first asked for first."""
         filters = {"sweep_id": sweep_id, "device_id": device_id, "point_id": point_id}
         return self._all("/points", PointPage, **filters, model=model, threads=threads)
+
+    def identifiers(self, beginning: str) -> tuple[Identifier, ...]:
+        """Return what has an identifier that begins so, and devices and models whose name does."""
+        return self.transport.get("/identifiers", tuple[Identifier, ...], beginning=beginning)
 
     def layer_profiles(self, *, device_id: str | None = None) -> Iterator[LayerProfile]:
         """Yield layer profiles, newest first."""

@@ -55,13 +55,14 @@ def file(tmp_path):
 def said(capsys, *words):
     assert main(words) == 0
     captured = capsys.readouterr()
-    assert captured.err == ""
+    assert all(line.startswith("source: ") for line in captured.err.splitlines())
     return captured.out
 
 
 def refused(capsys, *words):
     assert main(words) == EXIT_USAGE
-    return capsys.readouterr().err
+    lines = capsys.readouterr().err.splitlines(keepends=True)
+    return "".join(line for line in lines if not line.startswith("source: "))
 
 
 def test_one_sweep_says_what_beats_what(database, capsys):
@@ -115,16 +116,16 @@ def test_a_results_file_is_found_by_its_sweep_where_there_is_no_database(file, t
     monkeypatch.setenv("POWERLAB_STATE_DIR", str(tmp_path / "state"))
     kept = tmp_path / "state" / "sweeps"
     kept.mkdir(parents=True)
-    file.rename(kept / "kept.ndjson")
-    assert "better" in said(capsys, "compare", "kept")
+    file.rename(kept / file.name)
+    assert "better" in said(capsys, "compare", "sweep-in")
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
         (["{first}", "{first}", "{first}"], "3 sweeps are too many"),
-        (["nosuch"], "0 sweeps begin with 'nosuch'; `powerlab sweep list` shows them"),
-        ([""], "2 sweeps begin with ''"),
+        (["nosuch"], "there is no sweep 'nosuch' in database"),
+        ([""], "there is no sweep ''"),
         (["{first}", "--metric", "power"], "unknown metric 'power'"),
         (["{first}", "--metric", "power_W"], "(did you mean power_w?)"),
         (["{first}", "--by", "threds"], "(did you mean threads?)"),
