@@ -77,7 +77,7 @@ class Frame:
 
 
 def needed(name: str) -> ModuleType:
-    """Return a library of the extra ``frames``.
+    """Return a library of the extra ``frames``, or a module of one.
 
     Raises:
         PowerlabError: it is not installed.
@@ -85,9 +85,12 @@ def needed(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        if error.name != name:
+        library = name.partition(".")[0]
+        if error.name not in {library, name}:
             raise
-        raise PowerlabError(f"this needs {name}; install the frames extra: pip install 'powerlab[frames]'.") from error
+        raise PowerlabError(
+            f"this needs {library}; install the frames extra: pip install 'powerlab[frames]'."
+        ) from error
 
 
 def frame_of(columns: Sequence[Column], rows: Iterable[tuple[Cell, ...]]) -> Frame:
