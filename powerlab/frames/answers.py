@@ -6,8 +6,7 @@ from powerlab.analysis.best import Best, best_points
 from powerlab.analysis.dimensions import in_words
 from powerlab.analysis.matches import Match, best_against_rest
 from powerlab.analysis.wording import verdict_words
-from powerlab.domain.choices import meant
-from powerlab.domain.errors import PowerlabError
+from powerlab.domain.metric_names import metric_name
 from powerlab.domain.quantity import METRICS
 from powerlab.domain.sweep import Point
 from powerlab.frames.figure_columns import metric_cells
@@ -90,20 +89,17 @@ def comparisons(source: Source = None, sweep_id: str | None = None, *, metric: s
     Args:
         source: where to read.
         sweep_id: which sweep; None for all, the newest first.
-        metric: the figure's name.
+        metric: the figure, by its name or what people call it, such as ``img/s``.
 
     Raises:
         PowerlabError: the source cannot be read, has no such sweep, or there is no such metric.
     """
-    if metric not in METRICS:
-        raise PowerlabError(
-            f"unknown metric {metric!r}{meant(metric, list(METRICS))}; choose from: {', '.join(METRICS)}."
-        )
+    name = metric_name(metric)
     with opened(source) as records:
         rows = [
             (sweep.id, *_match_cells(match))
             for sweep in records.sweeps(sweep_id)
-            for match in best_against_rest(list(records.runs(RunChoice(sweep_id=sweep.id))), metric)
+            for match in best_against_rest(list(records.runs(RunChoice(sweep_id=sweep.id))), name)
         ]
         return frame_of(COMPARISON_FRAME, rows)
 

@@ -80,7 +80,7 @@ def test_one_sweep_says_what_beats_what(database, capsys):
 
 def test_two_sweeps_say_what_the_second_gained(database, capsys):
     path, (first, second) = database
-    text = said(capsys, "compare", first, second, "--metric", "throughput_img_per_s", "--database", path)
+    text = said(capsys, "compare", first, second, "--metric", "img/s", "--database", path)
     assert text.splitlines()[1].split()[:2] == ["second", "sweep"]
     assert text.count("better\n") == 2
     shown = json.loads(said(capsys, "compare", first, second, "--json", "--database", path))
@@ -100,7 +100,7 @@ def test_the_first_digits_of_an_identifier_will_do(database, capsys):
 
 def test_a_dimension_within_a_sweep(database, capsys):
     path, (first, _) = database
-    text = said(capsys, "compare", first, "--by", "threads", "--metric", "power_w", "--database", path)
+    text = said(capsys, "compare", first, "--by", "threads", "--metric", "watts", "--database", path)
     assert "tied" in text
 
 
@@ -126,8 +126,8 @@ def test_a_results_file_is_found_by_its_sweep_where_there_is_no_database(file, t
         (["{first}", "{first}", "{first}"], "3 sweeps are too many"),
         (["nosuch"], "there is no sweep 'nosuch' in database"),
         ([""], "there is no sweep ''"),
-        (["{first}", "--metric", "power"], "unknown metric 'power'"),
-        (["{first}", "--metric", "power_W"], "(did you mean power_w?)"),
+        (["{first}", "--metric", "colour"], "unknown metric 'colour'; choose from: p50, p90"),
+        (["{first}", "--metric", "efficency"], "(did you mean efficiency?)"),
         (["{first}", "--by", "threds"], "(did you mean threads?)"),
         (["{first}", "--by", "engine"], "no two points of the sweep differ in 'engine' alone"),
         (["{first}", "{second}", "--by", "threads"], "--by compares within one sweep"),

@@ -167,7 +167,7 @@ def test_what_a_source_has_not_got_is_said_in_a_sentence(world: World, tmp_path:
         (lambda: frames.layers(world.file), "holds no layer profiles"),
         (lambda: frames.points(world.file, "x"), "there is no sweep 'x' in"),
         (lambda: frames.layers(world.client, "x"), "there is no layer profile 'x'"),
-        (lambda: frames.comparisons(world.client, metric="watts"), "unknown metric 'watts'"),
+        (lambda: frames.comparisons(world.client, metric="colour"), "unknown metric 'colour'"),
     ]
     for ask, sentence in wrong:
         with pytest.raises(PowerlabError, match=sentence) as caught:

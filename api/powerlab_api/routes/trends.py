@@ -8,8 +8,7 @@ from fastapi import APIRouter, Query, Response
 
 from powerlab.analysis.best import GOALS
 from powerlab.analysis.trends.trends import Trend
-from powerlab.domain.errors import PowerlabError
-from powerlab.domain.quantity import METRICS
+from powerlab.domain.metric_names import metric_name
 from powerlab.store.reads.trends import MOST_SWEEPS, read_trends
 from powerlab_api.dependencies import ReadSession
 from powerlab_api.responses import written
@@ -30,8 +29,5 @@ def list_trends(
     limit: Annotated[int, Query(ge=1, le=1000, description="sweeps to look at, the newest")] = MOST_SWEEPS,
 ) -> Response:
     """Return the series of each device, point and metric with its change points, the oldest sweep first."""
-    names = metric or list(GOALS.values())
-    for name in names:
-        if name not in METRICS:
-            raise PowerlabError(f"there is no metric {name!r}; choose one of: {', '.join(METRICS)}.")
+    names = [metric_name(word) for word in metric or GOALS.values()]
     return written(read_trends(session, model, names, device_id=device, most=limit))

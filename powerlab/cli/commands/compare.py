@@ -17,8 +17,8 @@ from powerlab.cli.arguments.stored_runs import add_source_arguments
 from powerlab.cli.output.console import plain_table, print_neatly, table_console
 from powerlab.cli.output.sweep_table import format_figure
 from powerlab.cli.stored.sweeps import SweepRuns, find_sweep
-from powerlab.domain.choices import meant
 from powerlab.domain.errors import PowerlabError
+from powerlab.domain.metric_names import metric_name
 from powerlab.domain.quantity import METRICS
 from powerlab.domain.sweep import Point
 
@@ -38,7 +38,7 @@ without a ratio.
 examples:
   powerlab compare SWEEP                       best point against the others
   powerlab compare SWEEP --by engine           each engine against the first, all else equal
-  powerlab compare BEFORE AFTER --metric energy_per_image_j
+  powerlab compare BEFORE AFTER --metric p99 --metric J/img
   powerlab compare ONE OTHER --ignore mode     match points across power modes
 """
 
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         action="append",
         default=[],
-        help="metric to compare; may be repeated (default: all that have a best point)",
+        help="metric to compare, such as p99, img/s, J/img; may be repeated (default: all that have a best point)",
     )
     parser.add_argument("--by", metavar="DIMENSION", help="within one sweep, compare along this dimension only")
     parser.add_argument(
@@ -138,13 +138,8 @@ def _figure(side: Side) -> str:
     return f"{format_figure(side.metric)} {side.metric.provenance}"
 
 
-def _metrics(names: Sequence[str]) -> tuple[str, ...]:
-    for name in names:
-        if name not in METRICS:
-            raise PowerlabError(
-                f"unknown metric {name!r}{meant(name, list(METRICS))}; choose from: {', '.join(METRICS)}."
-            )
-    return tuple(names) or tuple(GOALS.values())
+def _metrics(words: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(map(metric_name, words))) or tuple(GOALS.values())
 
 
 def _check_options(args: argparse.Namespace, sweeps: Sequence[SweepRuns]) -> None:
