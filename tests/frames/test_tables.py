@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +14,8 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.domain.layers import LAYER_METRICS
 from powerlab.domain.quantity import METRICS, POWER_FIGURES, Metric, Provenance
 from powerlab.domain.run import Verdict
+from powerlab.frames.answers import BEST_FRAME, COMPARISON_FRAME
+from powerlab.frames.tables import LAYER_FRAME, POINT_FRAME, RUN_FRAME
 from powerlab.protocol.arrow import schema_of
 from powerlab.protocol.export import FIGURE_COLUMNS
 from powerlab.protocol.trace_export import TRACE_COLUMNS
@@ -186,3 +189,13 @@ def test_identifiers_that_nothing_has_are_said_in_a_sentence(world: World, kind:
     ):
         with pytest.raises(PowerlabError, match=sentence):
             ask()
+
+
+def test_the_page_names_every_column_of_every_frame() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "exports.md").read_text(encoding="utf-8")
+    figures = {column for name in METRICS for column in frames.figure_columns(name)}
+    layers = {column for name in LAYER_METRICS for column in frames.figure_columns(name)[1:]}
+    columns = {
+        column.name for frame in (RUN_FRAME, POINT_FRAME, LAYER_FRAME, BEST_FRAME, COMPARISON_FRAME) for column in frame
+    }
+    assert [name for name in columns - figures - layers if f"`{name}`" not in page] == []
