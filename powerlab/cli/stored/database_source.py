@@ -7,11 +7,14 @@ from dataclasses import asdict
 
 from powerlab.analysis.summary import PointSummary
 from powerlab.cli.stored.source import Format, RunChoice, Source, SweepChoice, encoded
+from powerlab.domain.device import Device
+from powerlab.domain.power import Trace
 from powerlab.domain.run import Run
 from powerlab.measure.audit.audit import Audit
 from powerlab.protocol.identifiers import Identifier
 from powerlab.protocol.records import SweepRecord
 from powerlab.store import Store
+from powerlab.store.maintenance.retired import check_traces_kept
 from powerlab.store.reads import queries
 from powerlab.store.reads.filters import RunFilter, SweepFilter
 from powerlab.store.reads.identifiers import identifiers
@@ -66,6 +69,17 @@ class DatabaseSource(Source):
         """Recompute a run from its samples and timings."""
         with self._store.session() as session:
             return audit_run(session, run_id)
+
+    def device(self, sweep_id: str) -> Device:
+        """Return the device as it described itself last."""
+        with self._store.session() as session:
+            return queries.device(session, queries.sweep(session, sweep_id).device_id).device
+
+    def recorded(self, run_id: str) -> Sequence[Trace]:
+        """Return the traces whole."""
+        with self._store.session() as session:
+            check_traces_kept(session, run_id)
+            return queries.recorded(session, run_id)
 
     def traces(self, format_: Format, sweep_id: str | None, run_id: str | None) -> Iterator[bytes]:
         """Yield the traces of a sweep or a run as a table, a chunk in memory at a time."""

@@ -8,7 +8,9 @@ from pathlib import Path
 from powerlab.analysis.summary import PointSummary, summarise
 from powerlab.cli.output.sweep_report import in_plan_order
 from powerlab.cli.stored.source import Format, RunChoice, Source, SweepChoice, not_in_a_file
+from powerlab.domain.device import Device
 from powerlab.domain.errors import PowerlabError
+from powerlab.domain.power import Trace
 from powerlab.domain.run import Run
 from powerlab.measure.audit.audit import Audit
 from powerlab.protocol.identifiers import Identifier, Kind
@@ -84,6 +86,14 @@ class FileSource(Source):
     def audit(self, run_id: str) -> Audit:  # noqa: ARG002
         """Refuse: nothing can be recomputed without samples."""
         raise not_in_a_file("samples to recompute a run from")
+
+    def device(self, sweep_id: str) -> Device:
+        """Return what the file begins with."""
+        return self._file(sweep_id).device
+
+    def recorded(self, run_id: str) -> Sequence[Trace]:
+        """Refuse: there is nothing."""
+        raise not_in_a_file(f"samples of run {run_id}")
 
     def traces(self, format_: Format, sweep_id: str | None, run_id: str | None) -> Iterator[bytes]:  # noqa: ARG002
         """Refuse: there are none."""

@@ -9,6 +9,9 @@ from urllib.parse import urlencode
 from powerlab.analysis.summary import PointSummary
 from powerlab.cli.stored.source import Format, RunChoice, Source, SweepChoice
 from powerlab.client import Client
+from powerlab.client.whole_traces import whole_traces
+from powerlab.domain.device import Device
+from powerlab.domain.power import Trace
 from powerlab.domain.run import Run
 from powerlab.measure.audit.audit import Audit
 from powerlab.protocol.identifiers import Identifier
@@ -55,6 +58,14 @@ class ServerSource(Source):
     def table_of_runs(self, format_: Format, choice: RunChoice) -> Iterator[bytes]:
         """Pass on what the server exports."""
         return self._exported("runs", format=format_, **asdict(choice))
+
+    def device(self, sweep_id: str) -> Device:
+        """Ask the server."""
+        return self._client.device(self._client.sweep(sweep_id).device_id).device
+
+    def recorded(self, run_id: str) -> Sequence[Trace]:
+        """Ask the server for every sample."""
+        return whole_traces(self._client, run_id)
 
     def traces(self, format_: Format, sweep_id: str | None, run_id: str | None) -> Iterator[bytes]:
         """Pass on what the server exports."""

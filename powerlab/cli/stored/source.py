@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from powerlab.domain.device import Device
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.run import Run, Verdict
 from powerlab.protocol.identifiers import Identifier
@@ -15,6 +16,7 @@ from powerlab.protocol.records import SweepRecord, SweepState
 
 if TYPE_CHECKING:
     from powerlab.analysis.summary import PointSummary
+    from powerlab.domain.power import Trace
     from powerlab.measure.audit.audit import Audit
 
 Format = Literal["csv", "ndjson", "parquet"]
@@ -79,6 +81,14 @@ class Source(ABC):
     @abstractmethod
     def traces(self, format_: Format, sweep_id: str | None, run_id: str | None) -> Iterator[bytes]:
         """Yield the traces of a sweep or a run as a table, in pieces."""
+
+    @abstractmethod
+    def device(self, sweep_id: str) -> Device:
+        """Return the device of a sweep, as it describes itself."""
+
+    @abstractmethod
+    def recorded(self, run_id: str) -> Sequence[Trace]:
+        """Return all that was recorded with a run, every sample of it."""
 
     def table_of_runs(self, format_: Format, choice: RunChoice) -> Iterator[bytes]:
         """Yield runs as a table, in pieces."""

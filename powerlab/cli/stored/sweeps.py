@@ -46,6 +46,13 @@ def find_sweep(word: str, args: argparse.Namespace) -> SweepRuns:
         return _runs_of(source, sweep_id(source, _identifier(word, source)))
 
 
+@contextmanager
+def opened_sweep(word: str, args: argparse.Namespace) -> Iterator[tuple[SweepRuns, Source]]:
+    """Return the same together with its source, open, for what else is to be read of the sweep."""
+    with _source_of(word, args) as source:
+        yield _runs_of(source, sweep_id(source, _identifier(word, source))), source
+
+
 def find_sweeps(word: str, args: argparse.Namespace) -> tuple[SweepRuns, ...]:
     """Return the sweeps that a word means: as :func:`find_sweep`, and all those of a campaign.
 

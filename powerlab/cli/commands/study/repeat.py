@@ -29,12 +29,13 @@ from powerlab.domain.quantity import Metric, Provenance
 from powerlab.domain.rigour import Rigour
 from powerlab.domain.sweep import SweepPlan
 from powerlab.measure.duration import expected_s
+from powerlab.reports.text import figure_text
 from powerlab.studies.latex import latex_document
 from powerlab.studies.page import html_document
 from powerlab.studies.planning import Planned, plan_study
 from powerlab.studies.registry import STUDIES, find_study
 from powerlab.studies.study import NotRepeated, Study
-from powerlab.studies.table import NOTHING, Repeated, Row, column_title, compared, figure_text, rows
+from powerlab.studies.table import NOTHING, Repeated, Row, column_title, compared, rows
 from powerlab.sweep.host import Host
 from powerlab.sweep.meter import choose_meter
 
