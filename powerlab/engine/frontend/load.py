@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from powerlab.domain.choices import meant
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.ir.graph import Graph
 from powerlab.engine.ir.open_model import OpenModel
@@ -56,7 +57,8 @@ def _file(model: str | Path) -> Path:
     path = Path(model)
     if isinstance(model, str) and not path.suffix and "/" not in model and not path.exists():
         raise PowerlabError(
-            f"there is no model {model[:80]!r}; known are {', '.join(sorted(ZOO))}, or give the path of an ONNX file."
+            f"there is no model {model[:80]!r}{meant(model[:80], sorted(ZOO))}; known are {', '.join(sorted(ZOO))}, or "
+            "give the path of an ONNX file."
         )
     return path
 
