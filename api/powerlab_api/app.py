@@ -23,6 +23,7 @@ from powerlab_api.routes import (
     agents,
     audit_events,
     baselines,
+    best,
     bookings,
     campaigns,
     clock,
@@ -50,7 +51,7 @@ from powerlab_api.settings import Settings
 PREFIX = "/api/v1"
 _ROUTES = (
     *(health, clock, devices, labels, agents, sweep_actions, sweeps, campaigns, jobs, runs, traces, exports, layers),
-    *(points, identifiers, models, model_uploads, events, tokens, audit_events, bookings),
+    *(points, best, identifiers, models, model_uploads, events, tokens, audit_events, bookings),
     *(baselines, trends),
 )
 

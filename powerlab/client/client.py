@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Protocol, TypeVar
 from urllib.parse import quote
 
+from powerlab.analysis.operating_point.devices import OperatingPoints
 from powerlab.analysis.summary import PointSummary
 from powerlab.client.transport import Transport
 from powerlab.domain.device import Capabilities
@@ -18,7 +19,13 @@ from powerlab.domain.selector import Selector
 from powerlab.domain.workload import Scenario
 from powerlab.measure.audit.audit import Audit
 from powerlab.protocol.identifiers import Identifier
-from powerlab.protocol.messages import CloneRequest, EnrolmentCode, EnrolmentCodeRequest, SweepRequest
+from powerlab.protocol.messages import (
+    CloneRequest,
+    EnrolmentCode,
+    EnrolmentCodeRequest,
+    RepeatRequest,
+    SweepRequest,
+)
 from powerlab.protocol.records import (
     DevicePage,
     DeviceRecord,
@@ -151,7 +158,7 @@ class Client:
         return self._change(sweep_id, "cancel")
 
     def repeat(self, sweep_id: str, add: int) -> SweepRecord:
-        """Ask for further repeats of every point of a sweep that is over; not tried again, as each request adds some."""
+        """Ask for further repeats of every point of a sweep that is over; sent once, as every request adds some."""
         return self.transport.post(f"/sweeps/{_safe(sweep_id)}/repeat", RepeatRequest(add=add), SweepRecord)
 
     def clone(self, sweep_id: str, request: CloneRequest, key: str | None = None) -> SweepRecord:
@@ -244,6 +251,25 @@ class Client:
     def identifiers(self, beginning: str) -> tuple[Identifier, ...]:
         """Return what has an identifier that begins so, and devices and models whose name does."""
         return self.transport.get("/identifiers", tuple[Identifier, ...], beginning=beginning)
+
+    def best(
+        self,
+        *,
+        sweep_id: str | None = None,
+        model: str | None = None,
+        device_id: str | None = None,
+        goal: str | None = None,
+        p99: str | None = None,
+        power: str | None = None,
+        throughput: str | None = None,
+        memory: str | None = None,
+        temperature: str | None = None,
+        rate: str | None = None,
+        battery: str | None = None,
+    ) -> OperatingPoints:
+        """Return the operating points of a sweep, or of a model by device; bounds are words, such as ``30ms``."""
+        asked = {name: value for name, value in locals().items() if name != "self"}
+        return self.transport.get("/best", OperatingPoints, **asked)
 
     def layer_profiles(self, *, device_id: str | None = None) -> Iterator[LayerProfile]:
         """Yield layer profiles, newest first."""

@@ -24,10 +24,10 @@ def why_none(found: Sequence[Candidate], named: Callable[[Point], str]) -> str:
     if alone:
         return f"no point surely keeps {'; nor '.join(_best_at(column, found, named) for column in alone)}."
     nearest = min(found, key=lambda one: [max(map(relative_miss, one.held)), sum(map(relative_miss, one.held))])
-    missed = "; ".join(_miss(held) for held in nearest.held if not _kept(held))
+    left = "; ".join(_state(held) for held in nearest.held if not _kept(held))
     return (
-        f"no point surely keeps all bounds together, though each one is kept by some point; the nearest, "
-        f"{named(nearest.summary.point)}, misses {missed}."
+        "no point surely keeps all bounds together, though each bound is kept by some point; the nearest is "
+        f"{named(nearest.summary.point)}: {left}."
     )
 
 
@@ -44,32 +44,26 @@ def _best_at(column: Sequence[Held], found: Sequence[Candidate], named: Callable
         if held.figure is not None
     ]
     if not measured:
-        return f"a {bound.words}: no usable run has that figure"
+        return f"a {bound.words}, which no usable run has a figure for"
     place = min(measured)[-1]
-    held, one = column[place], found[place]
-    return f"a {_miss(held)} ({named(one.summary.point)} comes nearest)"
+    return f"a {_state(column[place])} ({named(found[place].summary.point)} comes nearest)"
 
 
-def _miss(held: Held) -> str:
-    """Return a bound with what its figure is and by how much that misses it."""
+def _state(held: Held) -> str:
+    """Return a bound that is not kept, by how much it is missed, or what would settle whether it is."""
     bound, figure = held.bound, held.figure
     if figure is None:
-        return f"{bound.words}: it has no such figure"
+        return f"{bound.words} has no figure there"
     unit = METRICS[figure.name].unit
     value = f"{_number(figure.value)} {unit}"
-    if figure.low is None or figure.high is None:
-        value += " without an interval"
-    else:
-        value += f" (95 % CI {_number(figure.low)}–{_number(figure.high)})"
-    said = f"{bound.words}: it is {value}"
+    if figure.low is not None and figure.high is not None:
+        value += f", 95 % CI {_number(figure.low)}–{_number(figure.high)} {unit}"
     if held.fit is Fit.MISSED:
-        return f"{said}, {_number(overshoot(figure.value, bound))} {unit} beyond"
-    more = (
-        "; no number of repeats would settle that"
-        if held.repeats is None
-        else f"; about {held.repeats} repeats may settle that"
-    )
-    return f"{said}, so it may{more}"
+        return f"{bound.words} is missed by {_number(overshoot(figure.value, bound))} {unit} ({value})"
+    settled = "no number of repeats would settle it"
+    if held.repeats is not None:
+        settled = f"about {held.repeats} repeats may settle it"
+    return f"{bound.words} is open ({value}): {settled}"
 
 
 def _number(value: float) -> str:

@@ -13,7 +13,7 @@ from powerlab.analysis.operating_point.choice import choose
 from powerlab.analysis.operating_point.crossover import Interval, crossover_interval
 from powerlab.analysis.operating_point.envelope import PowerLine, envelope
 from powerlab.analysis.operating_point.question import Question
-from powerlab.analysis.operating_point.records import AtRate, Change, RatedPoint
+from powerlab.analysis.operating_point.records import AtRate, Cause, Change, RatedPoint
 from powerlab.analysis.summary import PointSummary, summarise
 from powerlab.domain.quantity import Metric
 from powerlab.domain.run import Run
@@ -119,14 +119,15 @@ def changes(points: Sequence[LoadPoint]) -> tuple[Change, ...]:
 
 def _change(below: LoadPoint, above: LoadPoint, rate: float) -> Change:
     ends = (max(below.line.from_rate, above.line.from_rate), min(below.line.to_rate, above.line.to_rate))
-    crossover = ends[0] < rate < ends[1]
-    found = crossover_interval(below.runs, above.runs, rate, ends[1]) if crossover else Interval(low=None, high=None)
+    found, cause = Interval(low=None, high=None), Cause.CAPACITY if rate == below.line.to_rate else Cause.BATCH
+    if ends[0] < rate < ends[1]:
+        found, cause = crossover_interval(below.runs, above.runs, rate, ends[1]), Cause.CROSSOVER
     return Change(
         rate_img_per_s=rate,
         low=found.low,
         high=found.high,
         below=below.summary.point,
         above=above.summary.point,
-        crossover=crossover,
+        cause=cause,
         racing_below=below.line.to_rate > above.line.to_rate,
     )

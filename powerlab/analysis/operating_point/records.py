@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from powerlab.analysis.comparison import Ratio
 from powerlab.analysis.operating_point.bounds import Bound
@@ -73,17 +74,26 @@ class AtRate:
     tied: int
 
 
+class Cause(StrEnum):
+    """Why another point takes the least energy from a rate on."""
+
+    CROSSOVER = "crossover"
+    CAPACITY = "capacity"
+    BATCH = "batch"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
     """An arrival rate at which another point becomes the one that takes the least energy.
 
     Attributes:
         rate_img_per_s: where that is.
-        low: lower end of its 95 % interval; None where it is open, or the change is no crossover.
+        low: lower end of its 95 % interval; None where it is open, or the cause is no crossover.
         high: upper end.
         below: the point that takes the least below that rate.
         above: the one above it.
-        crossover: whether both are allowed and keep up there; else one drops out, or comes in.
+        cause: the lines of both cross; or the point below keeps up no further; or from there on a batch of the point
+            above is collected within the latency bound.
         racing_below: for a crossover, whether the faster of both takes less below it, so that racing to idle pays
             there; else it pays above.
     """
@@ -93,7 +103,7 @@ class Change:
     high: float | None
     below: Point
     above: Point
-    crossover: bool
+    cause: Cause
     racing_below: bool
 
 
