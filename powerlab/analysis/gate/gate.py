@@ -115,7 +115,7 @@ def judge(
     Raises:
         PowerlabError: there is nothing to judge.
     """
-    before, after = _gathered(baseline), _gathered(candidate)
+    before, after = gathered(baseline), gathered(candidate)
     common = [place for place in after if place in before]
     if not common:
         raise PowerlabError(
@@ -144,7 +144,7 @@ def judge(
     )
 
 
-def _gathered(sweeps: Sequence[Sequence[Run]]) -> Mapping[Place, list[Sequence[Run]]]:
+def gathered(sweeps: Sequence[Sequence[Run]]) -> Mapping[Place, list[Sequence[Run]]]:
     """Return, of each point, its runs in every sweep that has it."""
     found: dict[Place, list[Sequence[Run]]] = {}
     for sweep in sweeps:
@@ -155,7 +155,7 @@ def _gathered(sweeps: Sequence[Sequence[Run]]) -> Mapping[Place, list[Sequence[R
 
 def _row(before: Sequence[Sequence[Run]], after: Sequence[Sequence[Run]], name: str) -> GateRow | None:
     """Return a metric at a point, not yet judged; None where the baseline does not have it."""
-    sides = [_samples(runs, name) for runs in (before, after)]
+    sides = [samples_of(runs, name) for runs in (before, after)]
     if not sides[0]:
         return None
     point, provenances = after[0][0].point, {one.provenance for side in sides for one in side}
@@ -172,7 +172,8 @@ def _row(before: Sequence[Sequence[Run]], after: Sequence[Sequence[Run]], name: 
     return GateRow(point=point, metric=name, provenance=provenance, baseline=values[0], candidate=values[1], loss=found)
 
 
-def _samples(sweeps: Sequence[Sequence[Run]], name: str) -> list[Sample]:
+def samples_of(sweeps: Sequence[Sequence[Run]], name: str) -> list[Sample]:
+    """Return what each sweep says of a metric at a point, by that point's runs in each; some say nothing."""
     return [found for runs in sweeps if (found := sample(runs, name)) is not None]
 
 

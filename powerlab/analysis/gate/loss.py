@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import fmean, harmonic_mean
 
 from powerlab.analysis.gate.samples import Sample
@@ -21,6 +22,7 @@ from powerlab.domain.quantity import METRICS
 from powerlab.domain.students_t import two_sided_level
 
 _HALVINGS = 100
+_CLOSE = 1e-9
 _INTERVAL_TAIL = 0.025
 _MOST_EXPONENT = 690.0
 
@@ -108,6 +110,7 @@ def to_part(name: str, logarithm: float) -> float:
     return -math.expm1(-kept) if METRICS[name].higher_is_better else math.expm1(kept)
 
 
+@lru_cache(maxsize=4096)
 def upper_quantile(tail: float, degrees: int) -> float:
     """Return the value that Student's t exceeds with probability ``tail``, below one half, found by bisection."""
     high = 1.0
@@ -117,6 +120,6 @@ def upper_quantile(tail: float, degrees: int) -> float:
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         low, high = (middle, high) if two_sided_level(middle, degrees) / 2 > tail else (low, middle)
-        if high - low <= 1e-12 * high:
+        if high - low <= _CLOSE * high:
             break
     return high
