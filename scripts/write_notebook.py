@@ -21,7 +21,7 @@ def executed(path: Path, folder: Path) -> nbformat.NotebookNode:
     Raises:
         CellExecutionError: a cell failed.
     """
-    notebook = nbformat.read(path, as_version=4)
+    notebook: nbformat.NotebookNode = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
     environment = {**os.environ, "PLOTLY_RENDERER": "plotly_mimetype"}
     client = NotebookClient(
         notebook,
@@ -37,7 +37,7 @@ def executed(path: Path, folder: Path) -> nbformat.NotebookNode:
 
 def main() -> int:
     """Write the file."""
-    nbformat.write(executed(_FILE, _FILE.parent), _FILE)
+    nbformat.write(executed(_FILE, _FILE.parent), _FILE)  # type: ignore[no-untyped-call]
     return 0
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
+import duckdb
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -67,6 +69,7 @@ def test_libraries_that_read_arrow_take_a_frame_as_it_is() -> None:
     frame = frame_of(COLUMNS, [("", 0, None, True)])
     assert pa.table(frame).equals(frame.arrow)
     assert pl.DataFrame(frame).equals(frame.polars())
+    assert duckdb.sql("SELECT count(*), min(power_w) FROM frame").fetchall() == [(1, None)]
 
 
 def test_a_frame_without_rows_has_its_columns() -> None:
@@ -85,6 +88,25 @@ def test_a_missing_library_is_said_with_the_extra_that_has_it(
     ask = {"pandas": frame.pandas, "polars": frame.polars, "pyarrow": lambda: frames.runs(world.file)}[library]
     with pytest.raises(PowerlabError, match=rf"{library}; .*pip install 'powerlab\[frames\]'"):
         ask()
+
+
+def test_without_a_database_toolkit_files_and_servers_are_read_all_the_same(world: World) -> None:
+    program = f"""
+import sys
+sys.modules["sqlalchemy"] = None
+from powerlab import frames
+from powerlab.domain.errors import PowerlabError
+assert not {{"pandas", "polars", "pyarrow", "plotly"}} & sys.modules.keys()
+print(len(frames.points({str(world.file)!r})), len(frames.points({world.client.server!r}, {world.sweep.id!r})))
+try:
+    frames.points({str(world.store.address)!r})
+except PowerlabError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    counts, sentence = done.stdout.splitlines()
+    assert counts == "4 4"
+    assert "pip install 'powerlab[server]'" in sentence
 
 
 def test_a_figure_without_plotly_says_so(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
