@@ -51,7 +51,6 @@ def test_the_help_lists_every_command_under_its_purpose(capsys: pytest.CaptureFi
         (["profile", "resnet5o", "--board", "laptop"], "(did you mean resnet50?)"),
         (["profile", "resnet50", "--engine", "builtn", "--board", "laptop"], "(did you mean builtin?)"),
         (["profile", "resnet50", "--modes", "curent", "--board", "laptop"], "(did you mean current?)"),
-        (["profile", "resnet50", "--precision", "fp33", "--board", "laptop"], "(did you mean fp32?)"),
     ],
 )
 def test_a_misspelt_word_gets_a_suggestion_in_one_sentence(
