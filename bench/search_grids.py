@@ -69,6 +69,7 @@ class Grid:
     repeats: Mapping[Point, tuple[Figures, ...]] = field(default_factory=dict)
     vendor: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     core_count: int = 0
+    _best: dict[str, float] = field(default_factory=dict)
 
     @property
     def points(self) -> tuple[Point, ...]:
@@ -82,9 +83,11 @@ class Grid:
         """Return how good a point truly is; more is better."""
         return of_goal(self.truth[point], goal)
 
-    def within(self, point: Point, goal: str, share: float) -> bool:
-        """Whether a point is truly within a share of the best."""
-        return self.goal(point, goal) >= (1 - share) * max(self.goal(one, goal) for one in self.truth)
+    def best(self, goal: str) -> float:
+        """Return how good the best point truly is."""
+        if goal not in self._best:
+            self._best[goal] = max(self.goal(one, goal) for one in self.truth)
+        return self._best[goal]
 
 
 def of_goal(figures: Figures, goal: str) -> float:

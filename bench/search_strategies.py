@@ -35,8 +35,8 @@ class Strategy(Protocol):
         """Learn what a run measured."""
         ...
 
-    def best(self) -> Point | None:
-        """Name the best point so far."""
+    def answers(self) -> dict[str, Point]:
+        """Name, by goal, the best point so far."""
         ...
 
 
@@ -53,8 +53,8 @@ class Means:
     def mean(self, point: Point) -> float:
         return sum(self._seen[point]) / len(self._seen[point])
 
-    def best(self) -> Point | None:
-        return max(self._seen, key=self.mean, default=None)
+    def answers(self) -> dict[str, Point]:
+        return {self._goal: max(self._seen, key=self.mean)} if self._seen else {}
 
 
 class Ours:
@@ -100,8 +100,8 @@ class Ours:
         )
         self.searcher.note(run)
 
-    def best(self) -> Point | None:
-        return next(iter(self.searcher.leaders().values()), None)
+    def answers(self) -> dict[str, Point]:
+        return {goal: point for (_, goal), point in self.searcher.leaders().items()}
 
 
 class RandomSearch(Means):

@@ -94,13 +94,13 @@ def leader_of(goal: str, measured: Places, surfaces: Mapping[str, Surface]) -> i
 
 
 def _of_difference(one: Prediction, leader: int) -> Numbers:
-    return np.maximum(one.variance + one.variance[leader] - 2 * one.covariance, 0.0)
+    return np.asarray(np.maximum(one.variance + one.variance[leader] - 2 * one.covariance, 0.0), dtype=np.float64)
 
 
 def _below(z: Numbers) -> Numbers:
     """Return the standard normal distribution function."""
-    return np.asarray(0.5 * (1 + _erf(z / math.sqrt(2))))
+    return np.asarray(0.5 * (1 + _erf(z / math.sqrt(2))), dtype=np.float64)
 
 
 def _density(z: Numbers) -> Numbers:
-    return np.asarray(np.exp(-0.5 * z**2) / math.sqrt(2 * math.pi))
+    return np.asarray(np.exp(-0.5 * z**2) / math.sqrt(2 * math.pi), dtype=np.float64)

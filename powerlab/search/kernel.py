@@ -26,8 +26,8 @@ Matrix = NDArray[np.float64]
 LEVEL_SD = 10.0
 SHARED = 0.5
 """How much of the smooth remainder two engines, or two governors, have in common."""
-_REMAINDER_SD = (0.02, 0.08, 0.25)
-_OCTAVES = (1.0, 3.0)
+_REMAINDER_SD = (0.03, 0.1, 0.3)
+_OCTAVES = (1.5, 4.0)
 _LABEL_SD = (0.1, 0.4)
 _NOISE_SD = (0.002, 0.005, 0.015, 0.05, 0.15)
 

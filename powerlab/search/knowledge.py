@@ -22,7 +22,6 @@ _TRIES = 2
 """A point that failed so often is given up."""
 _TRIES_OF_A_GOAL = 3
 """A work whose first runs all lack a figure will not get it."""
-_NOT_READY = "mode-not-ready"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -67,14 +66,16 @@ class Knowledge:
             if figures.get(name, 0.0) > 0:
                 self._figures[name].append((place, math.log(figures[name])))
         if not figures:
-            self._failed(run, place)
+            self._failed(place)
 
-    def _failed(self, run: Run, place: int) -> None:
+    def give_up(self, mode: str) -> None:
+        """Leave out what is left of a power mode."""
+        self._given_up |= {at for at, point in enumerate(self.space.points) if point.mode == mode}
+
+    def _failed(self, place: int) -> None:
         self._failures[place] += 1
         if self._failures[place] >= _TRIES:
             self._given_up.add(place)
-        if any(finding.rule == _NOT_READY for finding in run.findings):
-            self._given_up |= {at for at, point in enumerate(self.space.points) if point.mode == run.point.mode}
 
     def open(self, repeats: int) -> NDArray[np.bool_]:
         """Return which points may be run once more: those that have fewer runs, and do not keep failing."""

@@ -51,7 +51,8 @@ _POWER: dict[str, _Slope] = {
 }
 _UNKNOWN: _Slope = (0.0, 0.3)
 BEND = 0.1
-"""Standard deviation of the change of a slope over one octave."""
+"""Standard deviation of the change of a slope over one octave, of the same number or of another: threads pay less at a
+high clock, where each costs more power."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -69,11 +70,12 @@ def prior_of(quantity: str, names: Sequence[str]) -> Prior:
     if quantity == THROUGHPUT:
         slopes = [(float(name == "batch") - mean, off) for name, (mean, off) in zip(names, slopes, strict=True)]
     ln2 = np.log(2.0)
-    bends = [(0.0, BEND)] * len(names)
+    bends = [(0.0, BEND)] * (len(names) * (len(names) + 1) // 2)
     both = np.array([*slopes, *bends], dtype=np.float64).reshape(-1, 2) * ln2
     return Prior(mean=both[:, 0], deviation=both[:, 1])
 
 
 def basis(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return points x (numbers, their squares): the columns of the linear model."""
-    return np.hstack([numbers, numbers**2])
+    """Return points x (numbers, their products): the columns of the linear model."""
+    first, second = np.triu_indices(numbers.shape[1])
+    return np.hstack([numbers, numbers[:, first] * numbers[:, second]])

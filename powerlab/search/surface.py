@@ -88,7 +88,7 @@ class Surface:
         found: list[tuple[float, Hyperparameters, Matrix]] = []
         for choice in choices(labelled=self._space.labels.shape[1] > 0):
             covariance = self._among.between(choice) + np.diag(choice.noise_sd**2 * noisier + _JITTER)
-            lower: Matrix = np.linalg.cholesky(covariance)
+            lower: Matrix = np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)
             half = np.linalg.solve(lower, centred)
             likelihood = -0.5 * float(half @ half) - float(np.log(np.diag(lower)).sum())
             found.append((likelihood, choice, lower))

@@ -11,6 +11,7 @@ import msgspec
 from powerlab.analysis.best import Best, best_points, pareto_front
 from powerlab.analysis.dimensions import varying
 from powerlab.analysis.precision import until_notes
+from powerlab.analysis.searched import search_notes
 from powerlab.analysis.summary import summarise
 from powerlab.cli.output.sweep_table import format_figure
 from powerlab.domain.device import Device
@@ -21,21 +22,28 @@ from powerlab.domain.run import Run, Verdict
 from powerlab.domain.sweep import SweepPlan
 
 _MAX_NOTES = 8
+_ID_DIGITS = 8
 
 
 def answer(runs: Sequence[Run]) -> list[str]:
-    """Return one sentence per goal: the best point, its figure, and winner, tied or not enough data."""
+    """Return one sentence per goal: the best point, its figure, and winner, tied or not enough data and what to do."""
     summaries = summarise(runs)
     named = varying(summary.point for summary in summaries)
-    return [_sentence(best, named(best.summary.point)) for best in best_points(summaries, runs)] or [
+    return [_sentence(best, named(best.summary.point), _short(runs)) for best in best_points(summaries, runs)] or [
         "No run has usable figures, so there is no best point."
     ]
 
 
-def _sentence(best: Best, point: str) -> str:
+def _short(runs: Sequence[Run]) -> str:
+    """Return the first digits of the runs' sweep, which name it well enough."""
+    return runs[0].sweep_id[:_ID_DIGITS]
+
+
+def _sentence(best: Best, point: str, sweep_id: str) -> str:
     unit = METRICS[best.metric.name].unit
     figure = f"{format_figure(best.metric)} {unit} ({best.metric.provenance})"
-    return f"Best {best.goal}: {figure} with {point}; {best.statement}."
+    command = f" (`powerlab repeat {sweep_id} --add {best.missing_repeats}`)" if best.missing_repeats else ""
+    return f"Best {best.goal}: {figure} with {point}; {best.statement}{command}."
 
 
 def notes(runs: Sequence[Run], total: TotalFormula | None, plan: SweepPlan) -> list[str]:
@@ -44,6 +52,7 @@ def notes(runs: Sequence[Run], total: TotalFormula | None, plan: SweepPlan) -> l
     level = LEVELS[plan.rigour]
     lines = [f"Rigour {plan.rigour} ({level.words}): runs of at least {plan.duration_s:g} s, {repeats}."]
     lines += until_notes(runs, plan)
+    lines += search_notes(runs, plan)
     lines += _engines(runs)
     if total is None:
         lines.append("No power: no source can be read here; `powerlab doctor` says what to do.")
@@ -102,6 +111,7 @@ def document(sweep_id: str, device: Device, plan: SweepPlan, runs: Sequence[Run]
                     "separated": best.separated,
                     "decision": best.decision,
                     "statement": best.statement,
+                    "missing_repeats": best.missing_repeats,
                 }
                 for best in best_points(summaries, runs)
             ],
