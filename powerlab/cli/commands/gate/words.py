@@ -27,7 +27,7 @@ def headline(report: GateReport, title: str) -> str:
     of = f"of {len(report.rows)} figures of {title}"
     limit = percent(report.max_loss)
     if report.verdict is GateVerdict.LOSS:
-        return f"Loss: {count[GateVerdict.LOSS]} {of} lost more than {limit}."
+        return f"Loss: {count[GateVerdict.LOSS]} {of} became worse, by best estimate by more than {limit}."
     if report.verdict is GateVerdict.PASS:
         return f"Pass: a loss of {limit} is ruled out for all {len(report.rows)} figures of {title}."
     return f"Not enough data: for {count[GateVerdict.OPEN]} {of} a loss of {limit} is neither shown nor ruled out."
@@ -37,9 +37,10 @@ def loss_words(loss: Loss | None) -> str:
     """Return ``3.1 % (2.2 to 4.0)``; a gain is negative."""
     if loss is None:
         return ABSENT
-    low, high = (100 * end for end in loss.interval())
-    decimals = 2 if high - low < 1 else 1
-    return f"{100 * loss.part:.{decimals}f} % ({low:.{decimals}f} to {high:.{decimals}f})"
+    low, high = loss.interval()
+    decimals = 2 if high - low < 0.01 else 1
+    value, low, high = (round(100 * part, decimals) + 0.0 for part in (loss.part, low, high))  # + 0.0: no "-0.0"
+    return f"{value:.{decimals}f} % ({low:.{decimals}f} to {high:.{decimals}f})"
 
 
 def cells(report: GateReport) -> Iterator[tuple[str, ...]]:
