@@ -178,7 +178,7 @@ def _lack(name: str, points: Sequence[PointSummary], repeats: Mapping[Point, Seq
     short = [(point, count) for point, count in counts if count < MIN_VALID]
     point, count = short[0]
     named = varying([one.point for one in points])
-    others = f", and {len(short) - 1} more points have too few" if len(short) > 1 else ""
+    others = f"; {counted(len(short) - 1, 'other point')} as well" if len(short) > 1 else ""
     return (
         f"not enough data: {count} of {point.run_count} runs of {named(point.point)} are valid, and a claim takes "
         f"{MIN_VALID}{others}; add {counted(stands.missing_repeats, 'repeat')}"

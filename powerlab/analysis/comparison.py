@@ -193,11 +193,10 @@ def _figures(runs: Sequence[Run], name: str) -> list[_Figure]:
 
 
 def _pairs(one: Sequence[_Figure], other: Sequence[_Figure]) -> list[float]:
-    """Return the ratios of repeats that stood in the same block, as logarithms; none across sweeps."""
-    if len({figure.run.sweep_id for figure in (*one, *other)}) > 1:
-        return []
-    theirs = {figure.run.repeat: figure.logarithm for figure in other}
-    return [figure.logarithm - theirs[figure.run.repeat] for figure in one if figure.run.repeat in theirs]
+    """Return the ratios of repeats that stood in the same block of the same sweep, as logarithms."""
+    theirs = {(figure.run.sweep_id, figure.run.repeat): figure.logarithm for figure in other}
+    blocks = ((figure, (figure.run.sweep_id, figure.run.repeat)) for figure in one)
+    return [figure.logarithm - theirs[block] for figure, block in blocks if block in theirs]
 
 
 def _scatter_of_pairs(differences: Sequence[float]) -> _Scatter:

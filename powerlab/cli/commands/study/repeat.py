@@ -14,10 +14,10 @@ import msgspec
 from powerlab.backends.registry import BACKENDS
 from powerlab.cli import EXIT_OK
 from powerlab.cli.arguments.host import open_host
-from powerlab.cli.commands.compare import match_document, show_matches
 from powerlab.cli.commands.profile.measure import Made, measure_and_keep
 from powerlab.cli.commands.study.requirements import Trials, here
 from powerlab.cli.output.console import plain_table, print_neatly, table_console
+from powerlab.cli.output.match_tables import match_document, show_matches
 from powerlab.cli.output.sweep_table import format_figure
 from powerlab.cli.process.interrupts import orderly_ends
 from powerlab.domain.device import Device
