@@ -84,7 +84,7 @@ def _no_figure(goal: str, runs: Sequence[Run], question: Question) -> str:
     fastest = max((one.value for one in throughputs if one is not None), default=0.0)
     if rate is not None and fastest < rate:
         return (
-            f"no point keeps up with {rate:g} img/s: the fastest gives {fastest:.4g} img/s, {rate - fastest:.3g} fewer."
+            f"no point keeps up with {rate:g} img/s: the fastest gives {fastest:.1f} img/s, {rate - fastest:.1f} too few."
         )
     what = METRICS[name].title.lower()
     if rate is not None and any(run.metric(name) is not None for run in runs):

@@ -74,14 +74,14 @@ def choose(summaries: Sequence[PointSummary], repeats: Mapping[Point, Sequence[R
 def _statement(stands: Standing) -> str:
     rivals, unbeaten = len(stands.beaten), len(stands.unbeaten)
     if not rivals:
-        return "the only point that keeps all bounds, so there is nothing to compare it with"
+        return "the only point within the bounds, so there is nothing to compare it with"
     if stands.decision is Decision.WINNER:
-        return f"winner: significantly better than the {counted(rivals, 'other point')} that keep all bounds"
+        return f"winner: significantly better than {counted(rivals, 'other point')}"
     if stands.decision is Decision.TIED:
-        return f"tied with {unbeaten} of the {counted(rivals, 'other point')} that keep all bounds"
+        return f"tied with {unbeaten} of {counted(rivals, 'other point')}"
     if stands.missing_repeats:
         return (
-            f"not enough data: a claim takes {MIN_VALID} valid runs of every point that keeps all bounds; add "
+            f"not enough data: a claim takes {MIN_VALID} valid runs of every point within the bounds; add "
             f"{counted(stands.missing_repeats, 'repeat')}"
         )
     return f"not enough data: {counted(unbeaten, 'other point')} cannot be compared with it"

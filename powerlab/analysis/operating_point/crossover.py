@@ -14,7 +14,7 @@ from powerlab.analysis.comparison import compare
 from powerlab.analysis.operating_point.arrivals import ENERGY, at_rate
 from powerlab.domain.run import Run
 
-_STEPS = 40
+_STEPS = 24
 _LEAST_SHARE = 1e-3
 """Rates are searched down to this share of the crossover's; further down nothing but idle power is left."""
 

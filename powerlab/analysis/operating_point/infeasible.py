@@ -22,12 +22,12 @@ def why_none(found: Sequence[Candidate], named: Callable[[Point], str]) -> str:
         column for column in zip(*(one.held for one in found), strict=True) if not any(_kept(held) for held in column)
     ]
     if alone:
-        return f"no point surely keeps {'; nor '.join(_best_at(column, found, named) for column in alone)}."
+        return f"no point surely keeps every bound: {'; '.join(_best_at(column, found, named) for column in alone)}."
     nearest = min(found, key=lambda one: [max(map(relative_miss, one.held)), sum(map(relative_miss, one.held))])
     left = "; ".join(_state(held) for held in nearest.held if not _kept(held))
     return (
-        "no point surely keeps all bounds together, though each bound is kept by some point; the nearest is "
-        f"{named(nearest.summary.point)}: {left}."
+        "no point surely keeps all bounds together, though each bound is kept by some point; of the nearest, "
+        f"{named(nearest.summary.point)}, the {left}."
     )
 
 
@@ -44,16 +44,16 @@ def _best_at(column: Sequence[Held], found: Sequence[Candidate], named: Callable
         if held.figure is not None
     ]
     if not measured:
-        return f"a {bound.words}, which no usable run has a figure for"
+        return f"{bound.words}: no usable run has that figure"
     place = min(measured)[-1]
-    return f"a {_state(column[place])} ({named(found[place].summary.point)} comes nearest)"
+    return f"{_state(column[place])}; the nearest is {named(found[place].summary.point)}"
 
 
 def _state(held: Held) -> str:
     """Return a bound that is not kept, by how much it is missed, or what would settle whether it is."""
     bound, figure = held.bound, held.figure
     if figure is None:
-        return f"{bound.words} has no figure there"
+        return f"{bound.words} has no figure"
     unit = METRICS[figure.name].unit
     value = f"{_number(figure.value)} {unit}"
     if figure.low is not None and figure.high is not None:

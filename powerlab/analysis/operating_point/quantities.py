@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from powerlab.domain.errors import PowerlabError
 
-_NUMBER = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(.*?)\s*")
+_NUMBER = re.compile(r"\s*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*(.*?)\s*")
 
 Units = Mapping[str, float]
 """What a number is multiplied with, by the unit behind it; the first unit is meant where none is written."""

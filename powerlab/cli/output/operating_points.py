@@ -64,8 +64,7 @@ def _answer(answer: Answer, question: Question) -> Iterator[RenderableType]:
         yield Text(answer.statement[0].upper() + answer.statement[1:])
     else:
         yield Text(f"Best: {in_words(answer.best.point)}", style="bold")
-        power = f"; power covers: {answer.scope}" if answer.scope else ""
-        yield Text(f"{_figure(answer.best.figure)} ({answer.provenance}{power}); {answer.statement}.")
+        yield Text(f"{_figure(answer.best.figure)} ({answer.provenance}); {answer.statement}.")
     named = varying(_points(answer))
     if answer.held:
         table = plain_table("bound", "figure", "verdict")
@@ -87,6 +86,8 @@ def _answer(answer: Answer, question: Question) -> Iterator[RenderableType]:
         yield from _rates(answer.rates, question, named)
         yield from (Text(sentence) for change in answer.changes if (sentence := change_words(change, named)))
         yield Text(_ASSUMED)
+    if answer.scope:
+        yield Text(f"Power covers: {answer.scope}.")
 
 
 def _points(answer: Answer) -> list[Point]:

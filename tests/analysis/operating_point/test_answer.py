@@ -109,16 +109,26 @@ def test_figures_of_different_provenance_are_answered_apart():
 
 
 def test_the_best_point_at_other_rates_and_where_racing_to_idle_pays():
-    answer = only(asked(battery="50Wh", p99="25ms"), idling({FAST: (100, 10, 5), SLOW: (50, 7, 3)}, repeats=5))
-    (change,) = [one for one in answer.changes if one.cause is Cause.CROSSOVER]
-    truth = (5 - 3) / ((7 - 3) / 50 - (10 - 5) / 100)
-    assert truth > 50  # the slow point keeps up no longer where the fast one would take less
+    runs = idling({FAST: (100.0, 10.0, 5.0), SLOW: (50.0, 9.5, 3.0)}, repeats=5)
+    answer = only(asked(battery="50Wh", p99="25ms"), runs)
     rows = {row.rate_img_per_s: row for row in answer.rates}
     assert rows[10].rated.point == SLOW
-    assert rows[10].power.value == pytest.approx(3 + 10 * 4 / 50, rel=0.02)
+    assert rows[10].power.value == pytest.approx(3 + 10 * 6.5 / 50, rel=0.02)
     assert rows[10].hours == pytest.approx(50 / rows[10].power.value)
     assert rows[10].hours_low < rows[10].hours < rows[10].hours_high
-    assert change is None
+    assert rows[50].rated.point == FAST
+    (change,) = answer.changes
+    assert (change.cause, change.below, change.above, change.racing_below) == (Cause.CROSSOVER, SLOW, FAST, False)
+    assert change.rate_img_per_s == pytest.approx((5 - 3) / (6.5 / 50 - 5 / 100), rel=0.2)
+    assert change.low < change.rate_img_per_s < change.high
+
+
+def test_a_point_that_keeps_up_no_further_gives_way():
+    answer = only(asked(p99="40ms"), idling({FAST: (100.0, 10.0, 5.0), SLOW: (40.0, 6.0, 3.0)}, repeats=5))
+    (change,) = answer.changes
+    assert (change.cause, change.below, change.above) == (Cause.CAPACITY, SLOW, FAST)
+    assert change.rate_img_per_s == pytest.approx(40, rel=0.05)
+    assert answer.rates[-1].rate_img_per_s == pytest.approx(100, rel=0.05)
 
 
 @pytest.mark.parametrize(
@@ -126,7 +136,7 @@ def test_the_best_point_at_other_rates_and_where_racing_to_idle_pays():
     [
         (
             asked(p99="10ms"),
-            r"99th percentile latency of at most 10 ms is missed by 2\.\d+ ms .*the nearest is mode 15W",
+            r"99th percentile latency of at most 10 ms is missed by 2\.\d+ ms .*the nearest is batch 1, mode 15W",
         ),
         (asked(power="1W"), r"power while running of at most 1 W is missed by 5\.\d+ W"),
         (asked(p99="13ms", power="7W"), r"no point surely keeps all bounds together.*mode"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from statistics import median
 
 import pytest
@@ -79,7 +80,7 @@ def test_the_envelope_is_the_lowest_line_that_holds_at_every_rate(lines, rate):
 @given(lines=LINES)
 def test_stretches_rise_without_overlap(lines):
     found = envelope(lines)
-    assert all(one.to_rate <= other.from_rate for one, other in zip(found, found[1:], strict=False))
+    assert all(one.to_rate <= other.from_rate for one, other in pairwise(found))
 
 
 @given(idle=POSITIVE, saved=POSITIVE, above=POSITIVE, more=POSITIVE)

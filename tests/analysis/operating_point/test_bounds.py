@@ -62,10 +62,9 @@ def test_nonsense_is_one_sentence_that_shows_an_example_or_the_units(text):
 def test_any_text_is_a_limit_above_0_or_refused(text, name):
     try:
         (bound,) = parse_bounds({name: text})
-    except PowerlabError as error:
-        assert str(error).startswith(f"invalid {name} ")
-    else:
-        assert 0 < bound.limit < float("inf")
+    except PowerlabError:
+        return
+    assert 0 < bound.limit < float("inf")
 
 
 @given(name=st.sampled_from(sorted(BOUND_KINDS)), limit=SANE, value=SANE, half=st.floats(min_value=0, max_value=1e5))
