@@ -59,6 +59,7 @@ GROUPS = {
         "bundle": "pack a sweep with its raw records; verify or repeat one elsewhere",
         "traces": "move traces into files, compact trace files",
         "database": "remove old data from a server's database",
+        "completion": "print a script that lets a shell complete commands and identifiers",
     },
 }
 """Every command by its purpose, with its line in ``powerlab --help``, in that order."""

@@ -69,7 +69,9 @@ def run(args: argparse.Namespace) -> int:
         check_output(Path(args.output))
     subjects = [_subject(word, args) for word in args.sweeps]
     label = "-".join(subject.short_id for subject in subjects)
-    document = sweep_report(subjects[0]) if len(subjects) == 1 else comparison_report(*subjects, ignored=args.ignore)
+    document = (
+        sweep_report(subjects[0]) if len(subjects) == 1 else comparison_report(subjects[0], subjects[1], args.ignore)
+    )
     written = write_report(document, Path(args.output or f"report-{label}.html"), f"powerlab-{label}")
     for path in written.paths:
         print(path)
