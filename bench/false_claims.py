@@ -204,6 +204,7 @@ def wilson(claims: int, draws: int) -> tuple[float, float]:
 def main() -> None:
     """Record a data set, or print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="data sets (default: all)")
     parser.add_argument("--record", metavar="NAME", help="measure a data set: here, or a simulated board")
     parser.add_argument("--draws", type=int, default=DRAWS, help=f"draws per cell (default: {DRAWS})")
     args = parser.parse_args()
@@ -212,14 +213,15 @@ def main() -> None:
         FOLDER.mkdir(exist_ok=True)
         (FOLDER / f"{args.record}.json").write_bytes(msgspec.json.encode(found) + b"\n")
         return
-    print_table(
-        [msgspec.json.decode(path.read_bytes(), type=Repeats) for path in sorted(FOLDER.glob("*.json"))], args.draws
-    )
+    names = args.names or sorted(path.stem for path in FOLDER.glob("*.json"))
+    found = [msgspec.json.decode((FOLDER / f"{name}.json").read_bytes(), type=Repeats) for name in names]
+    print_table(found, args.draws)
 
 
 def print_table(sets: Sequence[Repeats], draws: int) -> None:
     """Print a row for every data set: the worst metric's rate at a 95 % claim, and at a 99 % claim."""
     print(f"{draws} draws a cell; percent of draws with a false winner at 95 %, its interval; in brackets at 99 %")
+    print(f"processor: {', '.join(dict.fromkeys(one.processor for one in sets))}; scatter: of latency and of power")
     print("| data set | repeats | scatter % | " + " | ".join(design.title for design in DESIGNS) + " |")
     print("|---" * (3 + len(DESIGNS)) + "|")
     for repeats in sets:

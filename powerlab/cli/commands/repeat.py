@@ -6,7 +6,6 @@ import argparse
 import os
 import sys
 
-from powerlab.analysis.carbon import Factors
 from powerlab.analysis.summary import MIN_VALID
 from powerlab.cli.arguments.host import add_host_arguments
 from powerlab.domain.errors import PowerlabError
@@ -83,7 +82,7 @@ def _measure(args: argparse.Namespace) -> int:
         if store is not None and stored is None:
             store.close()
         done = measure_into(plan, host, device, known.id, stored, earlier=known.runs)
-        show(done, device, capabilities, plan, Factors(), as_json=args.json, output=None)
+        show(done, device, capabilities, plan, args)
     print(f"powerlab: {done.words}", file=sys.stderr)
     return done.exit_status
 

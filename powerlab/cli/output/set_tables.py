@@ -54,7 +54,7 @@ def _show(sets: Sequence[RunSet], compared: Sequence[SetComparison]) -> None:
     console.print()
     for one in compared:
         _show_metric(console, one)
-    print_neatly(console, *map(Text, _covariate_lines(compared[0])))
+    print_neatly(console, *map(Text, _covariate_lines(sets, compared[0])))
     for line in _corrections(compared):
         console.print(line)
     console.print(CORRECTED)
@@ -66,15 +66,18 @@ def _show_metric(console: Console, one: SetComparison) -> None:
     kind = METRICS[one.metric]
     console.print(f"{kind.title} ({kind.unit}, {'higher' if kind.higher_is_better else 'lower'} is better)")
     table = plain_table("set", "point", "figure", "baseline", "ratio (95 % CI)", "verdict")
-    named = varying(side.point for beside in one.against for match in beside.matches for side in (match.other,))
+    named = varying(
+        side.point for beside in one.against for match in beside.matches for side in (match.one, match.other)
+    )
     for beside in one.against:
         for match in beside.matches:
             ratio = (match.reason, "") if match.ratio is None else _cells(match.ratio, claimed=match.claimed)
             figures = (figure_words(match.one), figure_words(match.other))
-            table.add_row(beside.label, named(match.other.point), *figures, *ratio)
+            points = dict.fromkeys((named(match.one.point), named(match.other.point)))
+            table.add_row(beside.label, " against ".join(points), *figures, *ratio)
         if len(beside.matches) > 1 and beside.whole is not None:
-            points = f"all {len(beside.matches)} points"
-            table.add_row(beside.label, points, "", "", *_cells(beside.whole, claimed=beside.claimed))
+            all_points = f"all {len(beside.matches)} points"
+            table.add_row(beside.label, all_points, "", "", *_cells(beside.whole, claimed=beside.claimed))
     print_neatly(console, table, Text(headline(one)))
     console.print()
 
@@ -85,7 +88,7 @@ def _cells(ratio: Ratio, *, claimed: bool) -> tuple[str, str]:
 
 def headline(one: SetComparison) -> str:
     """Return which set is best by a metric, and whether that is a winner, a tie, or not enough data."""
-    title = METRICS[one.metric].title.lower()
+    title = METRICS[one.metric].title.partition(" (")[0].lower()
     stands = one.standing
     if stands is None:
         return f"Best {title}: not enough data: the sets have no point with this figure in common."
@@ -116,17 +119,22 @@ def _covariates(beside: AgainstBaseline) -> tuple[CovariateDifference, ...]:
     return covariate_differences([(match.one.runs, match.other.runs) for match in beside.matches])
 
 
-def _covariate_lines(one: SetComparison) -> Iterator[str]:
-    """Say of each set what else was different, and what that means for its ratios."""
-    for beside in one.against:
+def _covariate_lines(sets: Sequence[RunSet], one: SetComparison) -> Iterator[str]:
+    """Say of each set what else was different, and what that means for its ratios.
+
+    Another device has other clocks by nature: there they are shown and no more.
+    """
+    for other, beside in zip(sets[1:], one.against, strict=True):
         found = _covariates(beside)
         if not found:
             continue
         said = [f"{each.title} {each.one:.4g} {each.unit} (baseline {each.other:.4g})" for each in found]
         yield f"{beside.label}: {', '.join(said)}."
-        apart = [each.title for each in found if each.differs]
+        same = other.devices == sets[0].devices
+        apart = [each.title for each in found if each.differs and (same or each.unit == _TEMPERATURE)]
         if apart:
-            yield f"  The {' and the '.join(apart)} differ beyond chance: part of every difference may come from that."
+            differ = "differs" if len(apart) == 1 else "differ"
+            yield f"  The {' and the '.join(apart)} {differ} beyond chance: part of a difference may come from that."
 
 
 def _corrections(compared: Sequence[SetComparison]) -> Iterator[str]:

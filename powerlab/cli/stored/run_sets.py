@@ -11,7 +11,7 @@ from pathlib import Path
 from powerlab.analysis.dimensions import DIMENSIONS
 from powerlab.analysis.sets import RunSet
 from powerlab.cli.stored.open_source import open_source
-from powerlab.cli.stored.source import RunChoice, SweepChoice
+from powerlab.cli.stored.source import RunChoice, SweepChoice, counted
 from powerlab.cli.stored.sweeps import SweepRuns, find_sweeps
 from powerlab.domain.choices import meant
 from powerlab.domain.errors import PowerlabError
@@ -54,7 +54,7 @@ def find_set(word: str, args: argparse.Namespace) -> NamedSet:
     """
     place, chosen = _split(word)
     wanted = dict(map(_pair, chosen))
-    sweeps = find_sweeps(place, args) if place else _all_sweeps(args, wanted.get(DEVICE))
+    sweeps = _all_sweeps(args, wanted.get(DEVICE)) if wanted and not place else find_sweeps(place, args)
     found = [(sweep, run) for sweep in sweeps for run in sweep.runs if _fits(sweep, run, wanted)]
     if not found:
         raise PowerlabError(_nothing(word, sweeps, wanted))
@@ -93,7 +93,7 @@ def _all_sweeps(args: argparse.Namespace, device: str | None) -> tuple[SweepRuns
     """Return every stored sweep, of one device or of all, the oldest first."""
     with open_source(args) as source:
         records = [one for one in source.sweeps(SweepChoice()) if device in {None, one.device_name}]
-        source.say(f"{len(records)} sweeps")
+        source.say(counted(len(records), "sweep"))
         return tuple(
             SweepRuns(
                 id=record.id,

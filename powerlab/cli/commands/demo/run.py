@@ -78,7 +78,8 @@ def demonstrate(args: argparse.Namespace) -> int:
         with phases.phase("table"):
             print_sweep(record, api.summaries(record.id), as_json=False)
             runs = list(api.runs(sweep_id=record.id))
-            for line in (*answer(runs), *notes(runs, device.capabilities.total, plan)):
+            options = f" --database {database}" + (f" --board {args.board}" if args.board else "")
+            for line in (*answer(runs, options), *notes(runs, device.capabilities.total, plan)):
                 console.print(line, highlight=False, soft_wrap=True)
         console.print(f"\nphases: {phases}", highlight=False)
         for line in _next_steps(record.id, runs[0].id if runs else None, database):

@@ -14,11 +14,12 @@ import msgspec
 from rich.text import Text
 
 from powerlab.analysis.carbon import Factors
+from powerlab.analysis.searched import runs_in_contest
 from powerlab.analysis.summary import summarise
 from powerlab.backends.registry import BACKENDS
 from powerlab.cli import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK
 from powerlab.cli.arguments.carbon_and_cost import factors_from, points_document, points_in_words
-from powerlab.cli.arguments.host import open_host
+from powerlab.cli.arguments.host import host_options, open_host
 from powerlab.cli.arguments.output_file import writable
 from powerlab.cli.arguments.plan import named_modes, plan_from
 from powerlab.cli.commands.profile.engines import ALL_ENGINES, refuses_here, with_engines_here
@@ -31,7 +32,6 @@ from powerlab.cli.stored.local_database import StoredSweep, begin, open_local
 from powerlab.cli.stored.results_file import ResultsFile
 from powerlab.domain.device import Capabilities, Device
 from powerlab.domain.errors import PowerlabError
-from powerlab.domain.power import TotalFormula
 from powerlab.domain.preflight import check_plan
 from powerlab.domain.run import Run
 from powerlab.domain.sweep import Point, SweepPlan
@@ -58,7 +58,7 @@ def profile(args: argparse.Namespace) -> int:
         plan = with_engines_here(plan, refuses_here(plan, str(host.sysroot.base)))
         output = writable("--output", args.output)
         made = measure_and_keep(plan, host, device, capabilities, args.database)
-        show(made, device, capabilities, plan, factors, as_json=args.json, output=output)
+        show(made, device, capabilities, plan, args, factors=factors, output=output)
     print(f"powerlab: {made.words}", file=sys.stderr)
     return made.exit_status
 
@@ -68,22 +68,31 @@ def show(
     device: Device,
     capabilities: Capabilities,
     plan: SweepPlan,
-    factors: Factors,
+    args: argparse.Namespace,
     *,
-    as_json: bool,
-    output: Path | None,
+    factors: Factors | None = None,
+    output: Path | None = None,
 ) -> None:
     """Print a sweep as a table with its answer, or as JSON, and write that JSON into a file that is named."""
+    factors = factors or Factors()
     said = document(made.sweep_id, device, plan, made.runs)
     if factors != Factors():
         said["costs"] = points_document(summarise(made.runs), factors)
     whole = msgspec.json.format(msgspec.json.encode(said), indent=2)
     if output is not None:
         output.write_bytes(whole + b"\n")
-    if as_json:
+    if args.json:
         print(whole.decode())
-    else:
-        _print(made.runs, capabilities.total, plan, factors)
+        return
+    console, summaries = table_console(), summarise(made.runs)
+    if made.runs:
+        print_neatly(console, sweep_table(summaries))
+    sentences = (
+        *notes(made.runs, capabilities.total, plan),
+        *answer(runs_in_contest(made.runs, plan), host_options(args)),
+        *points_in_words(summaries, factors),
+    )
+    print_neatly(console, *map(Text, sentences))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,11 +275,3 @@ def _duration(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.1f} min" if seconds < 90 * 60 else f"{seconds / 3600:.1f} h"
-
-
-def _print(runs: list[Run], total: TotalFormula | None, plan: SweepPlan, factors: Factors) -> None:
-    console, summaries = table_console(), summarise(runs)
-    if runs:
-        print_neatly(console, sweep_table(summaries))
-    sentences = (*notes(runs, total, plan), *answer(runs), *points_in_words(summaries, factors))
-    print_neatly(console, *map(Text, sentences))
