@@ -162,7 +162,7 @@ def test_a_plan_asks_for_sweeps_that_are_then_enough(folders, capsys):
         (("--max-loss", "-3"), "give a number above 0"),
         (("--max-loss", "nan"), "give a number above 0"),
         (("--max-loss", "2%", "--find", "1%"), "--find 1% is not above --max-loss 2%"),
-        (("--metric", "throughput"), "unknown metric 'throughput'"),
+        (("--metric", "brightness"), "'brightness'"),
         (("--metric", "end_temperature_c"), "has no ratios to judge"),
         (("--json", "--markdown", "-"), "both write to standard output"),
         (("--plan",), "--plan looks at the baseline alone"),
@@ -244,7 +244,7 @@ def test_trends_show_the_change_and_what_changed_with_it(database, capsys):
     [
         (("--model", "nothing"), "no sweep of 'nothing' is stored"),
         (("--model", "resnet50", "--device", "board-2"), "there are: board-1"),
-        (("--model", "resnet50", "--metric", "speed"), "unknown metric 'speed'"),
+        (("--model", "resnet50", "--metric", "brightness"), "'brightness'"),
         (("--model", "resnet50", "--limit", "0"), "leaves no sweep"),
         (("--model", "resnet50", "--metric", "server_queries_per_s"), "no sweep has a valid run"),
     ],

@@ -19,6 +19,7 @@ from powerlab.cli.stored.open_source import open_source
 from powerlab.cli.stored.source import RunChoice, Source, SweepChoice, counted
 from powerlab.domain.choices import meant
 from powerlab.domain.errors import PowerlabError
+from powerlab.domain.metric_names import metric_name
 from powerlab.domain.quantity import METRICS
 from powerlab.domain.run import Run
 from powerlab.protocol.records import SweepRecord
@@ -51,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         action="append",
         default=[],
-        help="metric to show; may be repeated (default: all that have a best point)",
+        help="metric to show, such as p99, img/s, J/img; may be repeated (default: all that have a best point)",
     )
     parser.add_argument("--limit", type=int, default=200, metavar="N", help="the newest N sweeps (default: 200)")
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -60,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    names = _metrics(args.metric)
+    names = tuple(dict.fromkeys(map(metric_name, args.metric))) or tuple(GOALS.values())
     if args.limit < 1:
         raise PowerlabError(f"--limit {args.limit} leaves no sweep; give at least 1.")
     with open_source(args) as source:
@@ -76,15 +77,6 @@ def run(args: argparse.Namespace) -> int:
     else:
         show(found)
     return EXIT_OK
-
-
-def _metrics(names: Sequence[str]) -> tuple[str, ...]:
-    for name in names:
-        if name not in METRICS:
-            raise PowerlabError(
-                f"unknown metric {name!r}{meant(name, list(METRICS))}; choose from: {', '.join(METRICS)}."
-            )
-    return tuple(names) or tuple(GOALS.values())
 
 
 def _sweeps(source: Source, args: argparse.Namespace) -> list[SweepRecord]:

@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         action="append",
         default=[],
-        help="metric to judge; may be repeated (default: all that have a best point)",
+        help="metric to judge, such as p99, img/s, J/img; may be repeated (default: all that have a best point)",
     )
     parser.add_argument("--plan", action="store_true", help="only say how many sweeps of each side a gate takes")
     parser.add_argument("--markdown", metavar="FILE", help="write the report for a pull request; - for standard output")

@@ -23,8 +23,8 @@ from powerlab.cli.commands.gate.markdown import markdown
 from powerlab.cli.commands.gate.report import show_gate, show_plan
 from powerlab.cli.commands.gate.sides import baseline_of, candidate_of
 from powerlab.cli.stored.sweeps import SweepRuns
-from powerlab.domain.choices import meant
 from powerlab.domain.errors import PowerlabError
+from powerlab.domain.metric_names import metric_name
 from powerlab.domain.quantity import METRICS
 
 EXIT_LOSS = 1
@@ -83,17 +83,14 @@ def _title(sweeps: Sequence[SweepRuns]) -> str:
     return f"{', '.join(models)} on {sweeps[0].device}"
 
 
-def _metrics(names: Sequence[str]) -> tuple[str, ...]:
+def _metrics(words: Sequence[str]) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(map(metric_name, words)))
     for name in names:
-        if name not in METRICS:
-            raise PowerlabError(
-                f"unknown metric {name!r}{meant(name, list(METRICS))}; choose from: {', '.join(METRICS)}."
-            )
         if METRICS[name].unit in WITHOUT_RATIO:
             raise PowerlabError(
                 f"{name} is in {METRICS[name].unit}, which has no ratios to judge; name another metric."
             )
-    return tuple(names) or tuple(GOALS.values())
+    return names or tuple(GOALS.values())
 
 
 def _losses(args: argparse.Namespace) -> tuple[float, float]:
