@@ -5,10 +5,10 @@
 
 A strategy has found the best of a goal when the point that it would recommend is truly within 1 % of it. What it took
 counts in per cent of the runs of the full grid, which repeats every point three times. A strategy that has not found it
-when LIMIT of the grid's runs are spent counts as that limit. Successive halving starts by running every point once, so it
-is never below a third unless it is lucky on the way. The first table has the median over seeds, goals and grids with the
-quartiles; the second has powerlab's own search by grid, for all three goals at once as `--search` does it, with what it
-took until it stopped by itself and how far its answer then was from the truth.
+when LIMIT of the grid's runs are spent counts as that limit. Successive halving begins with a run of every point, a
+third of the grid. The first table has the median over seeds, goals and grids with the quartiles; the second has
+powerlab's own search by grid, for all three goals at once as `--search` does it, with what it took until it stopped by
+itself and how far its answer then was from the truth.
 
 The others optimise one goal at a time, as their interfaces do; so the first table has powerlab's search do that too.
 Grids marked * were not looked at while the search was written.
@@ -17,22 +17,22 @@ Grids marked * were not looked at while the search was written.
 from __future__ import annotations
 
 import argparse
+import json
 import os
-
-for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
-
 import platform
 import statistics
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import groupby, product
 from multiprocessing import get_context
+from pathlib import Path
 
-from search_grids import HELD_BACK, Bench, Grid, grids
-from search_strategies import EPSILON, STRATEGIES, Ours
+os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"  # read when numpy is loaded
+
+from search_grids import HELD_BACK, Bench, Grid, grid_names, grid_of
+from search_strategies import EPSILON, STRATEGIES
 
 from powerlab.boards.processor import cpu_model
 from powerlab.domain.sweep import Point
@@ -40,7 +40,7 @@ from powerlab.sysroot import Sysroot
 
 GOALS = ("latency", "throughput", "efficiency")
 ALL = "all"
-LIMIT = 1.0
+LIMIT = 0.4
 OURS = "powerlab"
 _GRIDS: dict[str, Grid] = {}
 
@@ -57,6 +57,7 @@ class Result:
 
     grid: str
     kind: str
+    run_count: int
     strategy: str
     goal: str
     found: float
@@ -70,7 +71,7 @@ def search(name: str, strategy: str, goal: str, seed: int) -> Result:
     grid = _GRIDS[name]
     made, bench = STRATEGIES[strategy](grid, goal, seed), Bench(grid, seed)
     found, count = None, 0
-    while count < LIMIT * grid.run_count and (found is None or goal == ALL):
+    while count < grid.run_count and (goal == ALL or (found is None and count < LIMIT * grid.run_count)):
         point = made.next()
         if point is None:
             break
@@ -81,6 +82,7 @@ def search(name: str, strategy: str, goal: str, seed: int) -> Result:
     return Result(
         grid=name,
         kind=grid.kind,
+        run_count=grid.run_count,
         strategy=strategy,
         goal=goal,
         found=100 * (LIMIT if found is None else found / grid.run_count),
@@ -98,7 +100,9 @@ def _regret(grid: Grid, answers: Mapping[str, Point], goal: str) -> float:
 
 
 def quartiles(values: Sequence[float]) -> str:
-    low, middle, high = statistics.quantiles(values, n=4, method="inclusive") if len(values) > 1 else 3 * [values[0]]
+    if len(values) < 2:
+        return f"{values[0]:.1f}" if values else "–"
+    low, middle, high = statistics.quantiles(values, n=4, method="inclusive")
     return f"{middle:.1f} ({low:.1f}–{high:.1f})"
 
 
@@ -130,7 +134,7 @@ def table(results: Sequence[Result]) -> Iterator[str]:
         held = "*" if name in HELD_BACK else ""
         right = sum(one.regret <= 100 * EPSILON for one in here)
         yield (
-            f"| {name}{held} | {_GRIDS[name].run_count} | {quartiles([one.found for one in here])} "
+            f"| {name}{held} | {here[0].run_count} | {quartiles([one.found for one in here])} "
             f"| {quartiles([one.stopped or 0.0 for one in here])} | {quartiles([one.regret for one in here])} "
             f"| {right} of {len(here)} |"
         )
@@ -150,20 +154,40 @@ def main() -> None:
     parser.add_argument("--goals", default=",".join((*GOALS, ALL)))
     parser.add_argument("--strategies", default=",".join(STRATEGIES))
     parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--gp-seeds", type=int, default=5, help="seeds of Optuna's GP sampler, which is slow")
+    parser.add_argument("--gp-seeds", type=int, default=3, help="seeds of Optuna's GP sampler, which is slow")
+    parser.add_argument("--results", metavar="FOLDER", help="write each grid's results there, and skip what is there")
+    parser.add_argument("--table", action="store_true", help="only print the tables of what is in that folder")
     args = parser.parse_args()
-    names = tuple(filter(None, args.grids.split(",")))
-    _GRIDS.update({grid.name: grid for grid in grids(names)})
+    folder = None if args.results is None else Path(args.results)
+    results: list[Result] = []
+    names = () if args.table else tuple(filter(None, args.grids.split(","))) or grid_names()
+    for name, strategy in product(names, args.strategies.split(",")):
+        kept = None if folder is None else folder / f"{name} {strategy}.json"
+        if kept is not None and kept.exists():
+            continue
+        if name not in _GRIDS:
+            _GRIDS[name] = grid_of(name)
+        made = _search_all(name, strategy, args)
+        results += made
+        if kept is not None:
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            kept.write_text(json.dumps([asdict(one) for one in made]))
+    if folder is not None:
+        results = [Result(**one) for path in sorted(folder.glob("*.json")) for one in json.loads(path.read_text())]
+        results.sort(key=lambda one: list(STRATEGIES).index(one.strategy))
+    print(f"{platform.node()}: {cpu_model(Sysroot())}; {args.seeds} seeds ({args.gp_seeds} of Optuna's GP)")
+    print(*table(results), sep="\n")
+
+
+def _search_all(name: str, strategy: str, args: argparse.Namespace) -> list[Result]:
     todo = [
         (name, strategy, goal, seed)
-        for name, strategy, goal in product(_GRIDS, args.strategies.split(","), args.goals.split(","))
+        for goal in args.goals.split(",")
         if goal != ALL or strategy == OURS
         for seed in range(min(args.seeds, args.gp_seeds) if strategy == "GP" else args.seeds)
     ]
-    with ProcessPoolExecutor(mp_context=get_context("fork")) as pool:
-        results = list(pool.map(search, *zip(*todo, strict=True), chunksize=4))
-    print(f"{platform.node()}: {cpu_model(Sysroot())}; {args.seeds} seeds")
-    print(*table(results), sep="\n")
+    with ProcessPoolExecutor(mp_context=get_context("fork")) as pool:  # the workers inherit the grid
+        return list(pool.map(search, *zip(*todo, strict=True)))
 
 
 if __name__ == "__main__":

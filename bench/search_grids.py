@@ -116,14 +116,16 @@ class Bench:
         return dict(left.pop())
 
 
-def grids(names: tuple[str, ...] = ()) -> Iterator[Grid]:
-    """Yield the grids of these names, or all: the boards' first."""
-    for index, name in enumerate(BOARDS):
-        if not names or name in names:
-            yield simulated(name, MODELS[index % len(MODELS)])
-    for path in sorted(RECORDED.glob("*.json")):
-        if not names or path.stem in names:
-            yield recorded(path)
+def grid_names() -> tuple[str, ...]:
+    """Return the names of all grids, the boards' first."""
+    return (*BOARDS, *sorted(path.stem for path in RECORDED.glob("*.json")))
+
+
+def grid_of(name: str) -> Grid:
+    """Return the grid of that name."""
+    if name in BOARDS:
+        return simulated(name, MODELS[BOARDS.index(name) % len(MODELS)])
+    return recorded(RECORDED / f"{name}.json")
 
 
 @cache

@@ -7,10 +7,27 @@ from collections.abc import Sequence
 from powerlab.analysis.best import GOALS, best_points, work_of
 from powerlab.analysis.comparison import compare, margin
 from powerlab.analysis.dimensions import in_words
-from powerlab.analysis.summary import summarise
+from powerlab.analysis.summary import PointSummary, summarise
 from powerlab.analysis.wording import percent_words
 from powerlab.domain.run import Run
 from powerlab.domain.sweep import Point, SweepPlan
+
+
+def in_contest(summaries: Sequence[PointSummary], plan: SweepPlan) -> tuple[PointSummary, ...]:
+    """Return the points that an answer compares: all of a full grid's.
+
+    A search measures most points once or twice, only to learn that they cannot be best; it repeats those that can be as
+    often as the plan says. So its answer compares these; all of them, as long as there is none.
+    """
+    if plan.search_percent == 0:
+        return tuple(summaries)
+    return tuple(summary for summary in summaries if summary.run_count >= plan.repeats) or tuple(summaries)
+
+
+def runs_in_contest(runs: Sequence[Run], plan: SweepPlan) -> list[Run]:
+    """Return the runs of the points that :func:`in_contest` keeps."""
+    kept = {summary.point for summary in in_contest(summarise(runs), plan)}
+    return [run for run in runs if run.point in kept]
 
 
 def search_notes(runs: Sequence[Run], plan: SweepPlan) -> list[str]:
@@ -21,7 +38,8 @@ def search_notes(runs: Sequence[Run], plan: SweepPlan) -> list[str]:
     sought = ", ".join(plan.goals_to_search)
     lines = [
         f"Search for {sought} (by more than {plan.search_percent:g} %): {measured} of {plan.point_count} points "
-        f"measured, {len(runs)} runs of {plan.point_count * plan.repeats}."
+        f"measured, {len(runs)} runs of {plan.point_count * plan.repeats}. The answer compares the points with "
+        f"{plan.repeats} runs; that another one is better is unlikely by the search's model (5 % at most)."
     ]
     return lines + proposal_notes(runs, plan)
 
@@ -30,16 +48,21 @@ def proposal_notes(runs: Sequence[Run], plan: SweepPlan) -> list[str]:
     """Return a sentence for each goal and work: what the best proposed power mode gains on the best named one."""
     if not plan.proposed_modes:
         return []
-    proposed = [run for run in runs if run.point.mode in plan.proposed_modes]
-    named = [run for run in runs if run.point.mode not in plan.proposed_modes]
-    news = {(best.goal, work_of(best.summary.point)): best.summary.point for best in best_points(summarise(proposed))}
-    olds = {(best.goal, work_of(best.summary.point)): best.summary.point for best in best_points(summarise(named))}
+    news = _best(runs, plan, proposed=True)
+    olds = _best(runs, plan, proposed=False)
     found = [
         _gain(key[0], new, olds[key], runs)
         for key, new in news.items()
         if key in olds and key[0] in plan.goals_to_search
     ]
     return found or ["No proposed power mode was measured beside a named one, so nothing can be said of their gain."]
+
+
+def _best(runs: Sequence[Run], plan: SweepPlan, *, proposed: bool) -> dict[tuple[str, str], Point]:
+    """Return the best point by goal and work, of the proposed power modes or of the named ones."""
+    of_modes = [run for run in runs if (run.point.mode in plan.proposed_modes) is proposed]
+    found = best_points(in_contest(summarise(of_modes), plan))
+    return {(best.goal, work_of(best.summary.point)): best.summary.point for best in found}
 
 
 def _gain(goal: str, new: Point, old: Point, runs: Sequence[Run]) -> str:

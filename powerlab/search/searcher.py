@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from powerlab.analysis.best import contenders, work_of
+from powerlab.analysis.best import best_points, work_of
 from powerlab.analysis.summary import summarise
 from powerlab.domain.run import Run
 from powerlab.domain.sweep import Point
@@ -128,10 +128,16 @@ class Searcher:
 
     def _to_confirm(self, can: NDArray[np.bool_], mode: str | None) -> int | None:
         """Return a point that the answer compares and that has fewer runs than it should; the most known first."""
-        compared = set(contenders(summarise(self.known.runs)))
+        compared = _best_two(self.known.runs)
         if self.named:
-            compared |= contenders(summarise(run for run in self.known.runs if run.point.mode in self.named))
+            compared |= _best_two(run for run in self.known.runs if run.point.mode in self.named)
         places = [place for point in compared if (place := self.known.place(point.id)) is not None and can[place]]
         if not places:
             return None
         return min(places, key=lambda at: (self.space.points[at].mode != mode, -self.known.made[at], at))
+
+
+def _best_two(runs: Iterable[Run]) -> set[Point]:
+    """Return the best point of each goal and the next best, by what was measured."""
+    pairs = ((best.summary, best.runner_up) for best in best_points(summarise(runs)))
+    return {summary.point for pair in pairs for summary in pair if summary is not None}
