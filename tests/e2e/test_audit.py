@@ -94,7 +94,8 @@ def test_a_damaged_record_is_caught(swept, run_ids, statement, words):
     with changed(swept, statement) as copy:
         done = swept("audit", run_ids[1], "--database", copy)
     assert done.returncode == 1, done.stdout + done.stderr
-    assert not done.stderr
+    assert done.stderr.startswith("source: database ")
+    assert done.stderr.count("\n") == 1
     assert words in done.stdout
 
 

@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from powerlab.cli.arguments.server import connect
+from powerlab.cli.arguments.server import DEFAULT_SERVER, connect
 from powerlab.cli.arguments.trace_store import open_trace_store
 from powerlab.cli.stored.file_source import FileSource
 from powerlab.cli.stored.local_database import default_store
@@ -74,7 +74,7 @@ def _local() -> Source:
         return FileSource(kept, name=f"results files in {kept[0].parent}")
     raise PowerlabError(
         f"this machine has measured nothing yet (there is no database {default_store()}); `powerlab profile` measures, "
-        "--from or POWERLAB_SERVER reads elsewhere."
+        f"--from {DEFAULT_SERVER} (or POWERLAB_SERVER) reads a server."
     )
 
 
