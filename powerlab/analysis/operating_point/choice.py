@@ -82,6 +82,6 @@ def _statement(stands: Standing) -> str:
     if stands.missing_repeats:
         return (
             f"not enough data: a claim takes {MIN_VALID} valid runs of every point within the bounds; add "
-            f"{counted(stands.missing_repeats, 'repeat')}"
+            f"{counted(stands.missing_repeats, 'repeat')} with `powerlab repeat`"
         )
     return f"not enough data: {counted(unbeaten, 'other point')} cannot be compared with it"
