@@ -141,6 +141,8 @@ def claims_a_winner(labels: Sequence[Sequence[Run]], name: str, level: float = L
     """Say whether the rule calls the best of the labels the winner by one metric."""
     sign = -1 if METRICS[name].higher_is_better else 1
     best, *rivals = sorted(labels, key=lambda runs: sign * median(run.metric(name).value for run in runs))  # type: ignore[union-attr]
+    if len(rivals) > 1 and standing(best, rivals[:1], name, level=level).decision is not Decision.WINNER:
+        return False  # who does not beat the next best is no winner, whatever the others are: most draws end here
     return standing(best, rivals, name, level=level).decision is Decision.WINNER
 
 
@@ -168,20 +170,26 @@ def record(name: str) -> Repeats:
     for duration in ("0.4", "2.5", "22"):  # slow sensors take longer
         command = [str(powerlab), "profile", "squeezenet", *words, "--duration", duration, *_SHORT.split()]
         done = subprocess.run(command, stdout=subprocess.PIPE, check=False)
-        if done.returncode != 2:
-            return condensed(name, json.loads(done.stdout))
+        found = condensed(name, json.loads(done.stdout)) if done.stdout else None
+        if found is not None:
+            return found
     raise SystemExit(f"{name} could not be measured.")
 
 
-def condensed(name: str, document: dict[str, Any]) -> Repeats:
-    """Return what the study needs of a sweep: the repeats in their order in time, and their median relative budget."""
+def condensed(name: str, document: dict[str, Any]) -> Repeats | None:
+    """Return what the study needs of a sweep: the repeats in their order in time, and their median relative budget.
+
+    None where fewer than half of the runs have every figure.
+    """
     runs = sorted(document["runs"], key=lambda run: run["repeat"])
     by_name = [{metric["name"]: metric for metric in run["metrics"]} for run in runs]
     whole = [found for found in by_name if all(name in found for name in COMPARED)]
+    if len(whole) < len(runs) / 2:
+        return None
     lines: dict[tuple[str, str, str], list[float]] = {}
     for run, found in zip(runs, by_name, strict=True):
         for line in run["budget"]:
-            if line["kind"] == EffectKind.B and line["metric"] in COMPARED:
+            if line["kind"] == EffectKind.B and line["metric"] in COMPARED and line["metric"] in found:
                 key = (line["metric"], line["origin"], line["effect"])
                 lines.setdefault(key, []).append(line["standard_uncertainty"] / found[line["metric"]]["value"])
     return Repeats(

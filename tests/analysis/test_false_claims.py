@@ -22,7 +22,7 @@ def recorded(name: str) -> Repeats:
 
 
 def without_rest(repeats: Repeats, names: tuple[str, ...]) -> Repeats:
-    return msgspec.structs.replace(repeats, values={name: repeats.values[name] for name in names})
+    return msgspec.structs.replace(repeats, values={name: repeats.values[name] for name in names}, budget=[])
 
 
 @pytest.mark.parametrize("name", ["here", "jetson-agx-orin", "jetson-agx-xavier"])
@@ -72,7 +72,7 @@ def test_every_label_of_a_draw_has_every_block_once():
 
 
 def test_a_rates_interval_holds_it_and_has_no_impossible_end():
-    assert wilson(0, 1000)[0] == 0
+    assert wilson(0, 1000)[0] == pytest.approx(0, abs=1e-12)
     assert wilson(50, 1000) == pytest.approx((0.0381, 0.0653), abs=1e-3)
 
 
