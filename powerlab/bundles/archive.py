@@ -6,6 +6,7 @@ before the comment, so that a change is noticed even where it changes no member;
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import struct
@@ -69,6 +70,11 @@ class ArchiveWriter:
         seal = f"{_SEAL}{_digest(self._file, size)}".encode()
         self._file.seek(size)
         self._file.write(seal)
+
+    def abandon(self) -> None:
+        """Let go of an archive that will not be finished."""
+        with contextlib.suppress(OSError, ValueError):
+            self._zip.close()
 
 
 def _info(name: str) -> zipfile.ZipInfo:

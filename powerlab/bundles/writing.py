@@ -74,8 +74,12 @@ def write_bundle(packed: Packed, path: Path, *, with_model: bool = False) -> Man
         path.parent.mkdir(parents=True, exist_ok=True)
         with temporary.open("w+b") as file:
             writer = ArchiveWriter(file)
-            manifest = _fill(writer, packed, with_model=with_model)
-            writer.close()
+            try:
+                manifest = _fill(writer, packed, with_model=with_model)
+                writer.close()
+            except (OSError, PowerlabError):
+                writer.abandon()
+                raise
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from powerlab.analysis.best import best_points
 from powerlab.domain.quantity import METRICS, Metric
 from powerlab.reports.blocks import Verdict
 from powerlab.reports.subject import Subject
@@ -19,7 +18,7 @@ def verdicts(subject: Subject) -> tuple[Verdict, ...]:
             decision=best.decision.value,
             statement=best.statement,
         )
-        for best in best_points(subject.summaries, subject.runs)
+        for best in subject.best
     )
 
 

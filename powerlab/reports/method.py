@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from powerlab.analysis.searched import search_notes
+from powerlab.analysis.summary import MIN_VALID
 from powerlab.domain.quantity import Provenance
 from powerlab.domain.rigour import LEVELS
 from powerlab.domain.sweep import SweepPlan
@@ -39,17 +41,23 @@ def paragraphs(subject: Subject) -> tuple[str, ...]:
 
 def _design(subject: Subject, plan: SweepPlan) -> Iterator[str]:
     points, runs = len(subject.summaries), len(subject.runs)
+    made = sorted({summary.run_count for summary in subject.summaries})
+    times = counted(made[0], "time") if len(made) == 1 else f"{made[0]} to {made[-1]} times"
+    if plan.search_percent:
+        yield " ".join(search_notes(subject.runs, plan))
+        yield f"The {counted(points, 'point')} of threads × power mode × workload were run {times} each."
+        return
     planned = plan.point_count * plan.repeats
     missing = f" Of {planned} planned runs, {runs} were made." if runs < planned else ""
     until = (
-        f", and repeated up to {plan.most_repeats} times until the 95 % interval of img/s/W was within "
-        f"±{plan.until_percent:g} %"
+        f", and repeated from {plan.repeats} up to {plan.most_repeats} times until the 95 % interval of img/s/W was "
+        f"within ±{plan.until_percent:g} %"
         if plan.until_percent
         else ""
     )
     yield (
         f"{counted(points, 'point').capitalize()} of threads × power mode × workload "
-        f"{'was' if points == 1 else 'were'} run {counted(plan.repeats, 'time')} each{until}, {counted(runs, 'run')} "
+        f"{'was' if points == 1 else 'were'} run {times} each{until}, {counted(runs, 'run')} "
         f"in all.{missing}"
     )
     yield (
@@ -102,14 +110,15 @@ def _power(subject: Subject, plan: SweepPlan) -> Iterator[str]:
 
 def _figures(subject: Subject) -> Iterator[str]:
     yield (
-        "A figure is the median of a point's valid runs (with fewer than two, flagged ones count too). Its 95 % "
-        "interval combines, as the root of the sum of squares, the scatter between the repeats (Student's t) and what "
+        f"A figure is the median of a point's valid runs (with fewer than {MIN_VALID}, flagged ones count too). Its "
+        "95 % interval combines, as the root of the sum of squares, the scatter between the repeats (Student's t) and what "
         "one run cannot know of itself: the uncertainty budget after JCGM 100:2008 (GUM) of sensor gain, offset, "
         "quantisation, sampling, window edges, lag and idle drift."
     )
     yield (
         "Ratios of two points leave out the errors of the sensors that both share; a point is called the winner only "
-        "if the interval of its ratio to the others excludes 1. Figures of different provenance are never combined."
+        "if it is shown to beat every other point that does the same work. Figures of different provenance are never "
+        "combined."
     )
     if any(run.conditions and run.conditions.output_difference is not None for run in subject.runs):
         furthest = max(

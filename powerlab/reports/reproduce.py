@@ -10,6 +10,7 @@ from powerlab.domain.rigour import LEVELS, Rigour
 from powerlab.domain.sweep import SweepPlan
 from powerlab.domain.workload import Preparation, Scenario
 
+_USUAL_SEARCH_PERCENT = 1.0
 _LEVEL_OPTIONS = (
     ("--repeats", "repeats"),
     ("--duration", "duration_s"),
@@ -35,7 +36,7 @@ def _options(plan: SweepPlan) -> Iterator[str]:
     yield from ("--threads", _listed(plan.threads))
     for option, values, usual in (
         ("--batch", plan.batch_sizes, (1,)),
-        ("--modes", plan.modes, (CURRENT_MODE_NAME,)),
+        ("--modes", tuple(one for one in plan.modes if one not in plan.proposed_modes), (CURRENT_MODE_NAME,)),
         ("--engine", plan.engines, ("builtin",)),
         ("--precision", plan.precisions, ("fp32",)),
         ("--scenario", tuple(one.value for one in plan.scenarios), (Scenario.SINGLE_STREAM.value,)),
@@ -53,6 +54,7 @@ def _options(plan: SweepPlan) -> Iterator[str]:
     if plan.seed:
         yield from ("--seed", str(plan.seed))
     yield from _care(plan)
+    yield from _search(plan)
     for option, limit in (
         ("--max-temperature-c", plan.max_temperature_c),
         ("--start-below-temperature-c", plan.start_below_temperature_c),
@@ -77,6 +79,19 @@ def _care(plan: SweepPlan) -> Iterator[str]:
     implied = level.longest_warm_up_s * min(1.0, plan.warm_up_s / level.warm_up_s)
     if plan.longest_warm_up_s != implied:
         yield from ("--longest-warm-up", _number(plan.longest_warm_up_s))
+
+
+def _search(plan: SweepPlan) -> Iterator[str]:
+    """Yield what a search is told; nothing where every point is measured."""
+    if not plan.search_percent:
+        return
+    yield "--search"
+    if plan.search_percent != _USUAL_SEARCH_PERCENT:
+        yield from ("--search-epsilon", f"{_number(plan.search_percent)}%")
+    if plan.search_goals:
+        yield from ("--goal", _listed(plan.search_goals))
+    if plan.proposed_modes:
+        yield "--propose-modes"
 
 
 def _listed(values: Sequence[object]) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from powerlab.analysis.best import Best, best_points
 from powerlab.analysis.dimensions import varying
+from powerlab.analysis.searched import in_contest, runs_in_contest
 from powerlab.analysis.summary import PointSummary, summarise
 from powerlab.domain.device import Device
 from powerlab.domain.errors import PowerlabError
@@ -38,6 +40,11 @@ class Subject:
     def summaries(self) -> tuple[PointSummary, ...]:
         """Its points, put together once for every part of the report."""
         return summarise(self.runs)
+
+    @cached_property
+    def best(self) -> tuple[Best, ...]:
+        """Its best points; of a search those that it did not give up are compared."""
+        return best_points(in_contest(self.summaries, self.plan), runs_in_contest(self.runs, self.plan))
 
     @property
     def models(self) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from powerlab import __version__
-from powerlab.analysis.best import best_points
 from powerlab.analysis.budget import limit
 from powerlab.analysis.summary import PointSummary
 from powerlab.reports.answer import verdicts
@@ -69,7 +68,7 @@ def _uncertainty(subject: Subject) -> Iterator[Block]:
 
 def _budgeted(subject: Subject) -> PointSummary | None:
     """Return the most efficient point that has a budget."""
-    best = [one.summary for one in best_points(subject.summaries) if one.goal == "efficiency"]
+    best = [one.summary for one in subject.best if one.goal == "efficiency"]
     return next((one for one in [*best, *subject.summaries] if one.budget), None)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
 
-from powerlab.analysis.best import best_points, pareto_front
+from powerlab.analysis.best import pareto_front
 from powerlab.analysis.budget import SHOWN, rows_by_source
 from powerlab.analysis.dimensions import DIMENSIONS
 from powerlab.analysis.summary import PointSummary
@@ -33,11 +33,7 @@ def points_table(subject: Subject) -> Grid:
         for one in DIMENSIONS
         if len({one.read(summary.point) for summary in summaries}) > 1 or one.title in {"threads", "batch"}
     ]
-    best = {
-        (one.metric.name, one.summary.point.id)
-        for one in best_points(summaries, subject.runs)
-        if one.runner_up is not None
-    }
+    best = {(one.metric.name, one.summary.point.id) for one in subject.best if one.runner_up is not None}
     figures = _figure_columns(summaries)
     rows: list[tuple[Cell, ...]] = [
         (

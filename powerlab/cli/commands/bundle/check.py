@@ -70,8 +70,10 @@ def _sentence(found: Sequence[Checked]) -> Text:
     bad = [one for one in found if not one.reproduced]
     if not bad:
         return Text(f"{right} of {whole} figures reproduced from the raw records.", style="bold green")
-    where = f"{counted(len(bad), 'run or point')} not reproduced" if len(bad) == 1 else f"{len(bad)} runs or points not"
-    return Text(f"{right} of {whole} figures reproduced; {where}.", style="bold red")
+    kinds = [counted(count, kind) for kind in ("run", "point") if (count := sum(one.kind == kind for one in bad))]
+    return Text(
+        f"{right} of {whole} figures reproduced; {' and '.join(kinds)} not reproduced as stored.", style="bold red"
+    )
 
 
 def _document(manifest: Manifest, found: Sequence[Checked]) -> dict[str, object]:
