@@ -63,7 +63,8 @@ def test_what_is_printed_says_it_all(swept, run_ids):
     ):
         assert words in " ".join(done.stdout.split()), words
     assert max(map(len, done.stdout.splitlines())) <= 100
-    assert not done.stderr
+    assert done.stderr.startswith("source: database ")
+    assert done.stderr.endswith(f", run {run_ids[0]}\n")
 
 
 def test_machines_get_the_same_as_json(swept, run_ids):
