@@ -27,6 +27,7 @@ from statistics import median
 
 from powerlab.analysis.gate.gate import GateVerdict, judge
 from powerlab.analysis.gate.planning import plan
+from powerlab.analysis.gate.samples import sample
 from powerlab.analysis.trends.trends import trends
 from powerlab.boards.processor import cpu_model
 from powerlab.domain.run import Run
@@ -98,7 +99,8 @@ def series_of(args: argparse.Namespace) -> Iterator[tuple[str, Callable[[random.
         yield from drawn()
         return
     for folder in args.folders:
-        sweeps = [read_sweep_file(path).runs for path in sorted(folder.glob("*.json"))]
+        found = [read_sweep_file(path).runs for path in sorted(folder.glob("*.json"))]
+        sweeps = [runs for runs in found if sample(runs, PLANTED) is not None]
         yield f"{folder.name} ({len(sweeps)} sweeps)", lambda chance, sweeps=sweeps: chance.choice(sweeps)
 
 
@@ -129,11 +131,11 @@ def row(name: str, draw: Callable[[random.Random], Sweep], turns: int) -> str:
 
 def turn(draw: Callable[[random.Random], Sweep], chance: random.Random, counted: Rates) -> float:
     """Plan, measure and judge once; returns the scatter of the pilot's throughput between sweeps."""
-    pilot = [_named(draw(chance), f"pilot-{number}") for number in range(PILOT)]
+    pilot = [_dated(draw(chance), number) for number in range(PILOT)]
     made = plan(pilot, METRICS, max_loss=MAX_LOSS, found_loss=LOSS)
     size = min(max(PILOT, made.sweeps_needed or MOST_SWEEPS), MOST_SWEEPS)
-    before = [*pilot, *(_named(draw(chance), f"base-{number}") for number in range(size - PILOT))]
-    after = [_named(draw(chance), f"change-{number}") for number in range(size)]
+    before = [*pilot, *(_dated(draw(chance), number) for number in range(PILOT, size))]
+    after = [_dated(draw(chance), number, "change") for number in range(size)]
     same = judge(before, after, METRICS, max_loss=MAX_LOSS, found_loss=LOSS)
     slower = judge(before, [_slowed(sweep) for sweep in after], METRICS, max_loss=MAX_LOSS, found_loss=LOSS)
     counted.asked.append(size)
@@ -145,13 +147,9 @@ def turn(draw: Callable[[random.Random], Sweep], chance: random.Random, counted:
     return next(one.deviation for one in made.rows if one.metric == PLANTED)
 
 
-def _named(sweep: Sweep, name: str) -> Sweep:
-    return [replace(run, sweep_id=name) for run in sweep]
-
-
-def _dated(sweep: Sweep, number: int) -> Sweep:
+def _dated(sweep: Sweep, number: int, name: str = "base") -> Sweep:
     date = f"2026-{1 + number // 28:02}-{1 + number % 28:02}T00:00:00+00:00"
-    return [replace(run, sweep_id=f"day-{number}", started_at=date) for run in sweep]
+    return [replace(run, sweep_id=f"{name}-{number}", started_at=date) for run in sweep]
 
 
 def _slowed(sweep: Sweep) -> Sweep:

@@ -112,7 +112,7 @@ def test_a_larger_loss_may_be_allowed(folders, capsys):
 def test_single_files_are_sweeps_too(folders, capsys):
     one, other = f"{folders['same']}/same-0.ndjson", f"{folders['base']}/base-0.ndjson"
     text = said(capsys, "gate", one, "--baseline", other, status=OPEN)
-    assert "One sweep does not show how much sweeps differ" in text
+    assert "One occasion on each side does not show how much they differ" in text
 
 
 def test_markdown_is_a_table_for_a_pull_request(folders, capsys, tmp_path):

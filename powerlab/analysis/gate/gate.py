@@ -16,6 +16,7 @@ from enum import StrEnum
 from powerlab.analysis.comparison import holm
 from powerlab.analysis.gate.loss import Loss, loss
 from powerlab.analysis.gate.needed import FOUND_ERROR, PASS_ERROR, sweeps_needed
+from powerlab.analysis.gate.occasions import occasions, sweep_ids
 from powerlab.analysis.gate.samples import Place, Sample, by_place, sample
 from powerlab.analysis.summary import MIN_VALID
 from powerlab.domain.errors import PowerlabError
@@ -74,6 +75,8 @@ class GateReport:
         found_loss: the loss that the sweeps it asks for would find.
         baseline_sweeps: identifiers of the baseline's sweeps.
         candidate_sweeps: identifiers of the candidate's.
+        baseline_occasions: observations that the baseline's sweeps count as.
+        candidate_occasions: the same of the candidate's.
         rows: every metric at every point that both have.
         missing: points of the baseline that the candidate did not run.
         estimated: metrics left out because a model estimated them: they would only repeat what the times say.
@@ -84,6 +87,8 @@ class GateReport:
     found_loss: float
     baseline_sweeps: tuple[str, ...]
     candidate_sweeps: tuple[str, ...]
+    baseline_occasions: int
+    candidate_occasions: int
     rows: tuple[GateRow, ...]
     missing: tuple[Point, ...]
     estimated: tuple[str, ...]
@@ -115,7 +120,8 @@ def judge(
     Raises:
         PowerlabError: there is nothing to judge.
     """
-    before, after = gathered(baseline), gathered(candidate)
+    sides = occasions(baseline, candidate)
+    before, after = map(gathered, sides)
     common = [place for place in after if place in before]
     if not common:
         raise PowerlabError(
@@ -136,16 +142,18 @@ def judge(
         verdict=_overall(row.verdict for row in judged),
         max_loss=max_loss,
         found_loss=found_loss,
-        baseline_sweeps=_ids(baseline),
-        candidate_sweeps=_ids(candidate),
+        baseline_sweeps=sweep_ids(baseline),
+        candidate_sweeps=sweep_ids(candidate),
+        baseline_occasions=len(sides[0]),
+        candidate_occasions=len(sides[1]),
         rows=judged,
         missing=tuple(runs[0][0].point for place, runs in before.items() if place not in after),
         estimated=tuple(dict.fromkeys(estimated)),
     )
 
 
-def gathered(sweeps: Sequence[Sequence[Run]]) -> Mapping[Place, list[Sequence[Run]]]:
-    """Return, of each point, its runs in every sweep that has it."""
+def gathered(sweeps: Iterable[Sequence[Run]]) -> Mapping[Place, list[Sequence[Run]]]:
+    """Return, of each point, its runs in every sweep, or on every occasion, that has it."""
     found: dict[Place, list[Sequence[Run]]] = {}
     for sweep in sweeps:
         for place, runs in by_place(sweep).items():
@@ -213,10 +221,6 @@ def _overall(verdicts: Iterable[GateVerdict]) -> GateVerdict:
     if GateVerdict.LOSS in found:
         return GateVerdict.LOSS
     return GateVerdict.OPEN if GateVerdict.OPEN in found else GateVerdict.PASS
-
-
-def _ids(sweeps: Sequence[Sequence[Run]]) -> tuple[str, ...]:
-    return tuple(runs[0].sweep_id for runs in sweeps if runs)
 
 
 def _nothing(rows: Sequence[GateRow], estimated: Sequence[str]) -> str:

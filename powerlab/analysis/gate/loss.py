@@ -1,9 +1,10 @@
 """The loss of one point's metric against a baseline of several sweeps, and how sure it is.
 
-A sweep counts as one observation: its repeats share what the device was like on that day, so they say nothing about the
-difference between days. Loss is counted on logarithms, positive where the candidate is worse. Its standard error comes
-from the scatter between sweeps of the same side, pooled over both sides (Student's t for two samples; Student,
-Biometrika 6, 1908), with a part for a candidate of fewer repeats than the baseline.
+A sweep counts as one observation: its repeats share what the device was like then, so they say nothing about the
+difference between days. Sweeps measured in one go are put together before (:mod:`.occasions`). Loss is counted on
+logarithms, positive where the candidate is worse. Its standard error comes from the scatter between sweeps of the same
+side, pooled over both sides (Student's t for two samples; Student, Biometrika 6, 1908), with a part for a candidate of
+fewer repeats than the baseline.
 
 No systematic uncertainty is added: both sides are the same point on the same device by the same sensor, so an error of
 the sensor is either the same in both and cancels, or differs from run to run and is in the scatter.

@@ -8,6 +8,7 @@ from statistics import stdev
 
 from powerlab.analysis.gate.gate import gathered, samples_of
 from powerlab.analysis.gate.needed import sweeps_needed
+from powerlab.analysis.gate.occasions import sweep_ids
 from powerlab.analysis.gate.samples import Sample
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.quantity import Provenance
@@ -81,7 +82,7 @@ def plan(baseline: Sequence[Sequence[Run]], names: Sequence[str], *, max_loss: f
     return GatePlan(
         max_loss=max_loss,
         found_loss=found_loss,
-        baseline_sweeps=tuple(runs[0].sweep_id for runs in baseline if runs),
+        baseline_sweeps=sweep_ids(baseline),
         run_count=max(map(len, baseline)),
         rows=tuple(
             replace(

@@ -141,3 +141,29 @@ def test_a_plan_says_what_a_gate_takes():
     assert made.sweeps_needed == max(row.sweeps_needed for row in made.rows) > 6
     with pytest.raises(PowerlabError, match="at least two sweeps"):
         plan(series(1), (RATE,), **LIMITS)
+
+
+def minutes(sweeps, start, step):
+    """Return sweeps that began so many minutes after each other."""
+    return [
+        [
+            replace(run, started_at=f"2026-01-01T{(at := start + step * number) // 60:02}:{at % 60:02}:00+00:00")
+            for run in sweep
+        ]
+        for number, sweep in enumerate(sweeps)
+    ]
+
+
+def test_sweeps_in_one_go_are_one_observation_and_in_turns_several():
+    """Ten sweeps of one slow quarter of an hour agree with each other, and say nothing of the next quarter."""
+    before, slower = series(6, between=0.001), series(6, seed=1, between=0.001, loss=0.04)
+    report = judged(minutes(before, 0, 2), minutes(slower, 30, 2))
+    assert (report.baseline_occasions, report.candidate_occasions) == (1, 1)
+    assert (report.verdict, report.rows[0].loss) == (GateVerdict.OPEN, None)
+    turns = judged(minutes(before, 0, 4), minutes(slower, 2, 4))
+    assert (turns.baseline_occasions, turns.candidate_occasions) == (6, 6)
+    assert turns.verdict is GateVerdict.LOSS
+    later = judged(minutes(before, 0, 90), minutes(slower, 600, 2))
+    assert (later.baseline_occasions, later.candidate_occasions) == (6, 1)
+    assert later.verdict is GateVerdict.LOSS
+    assert len(later.candidate_sweeps) == 6

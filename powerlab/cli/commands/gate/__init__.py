@@ -7,10 +7,11 @@ import argparse
 from powerlab.cli.arguments.stored_runs import add_source_arguments
 
 DESCRIPTION = """\
-Judge the sweeps of a change against a baseline, point by point and metric by metric. A sweep is one observation, so the
-scatter between sweeps decides, and both sides take several. Loss: something was lost (shown at 1 %, over all points and
-metrics together), and by best estimate more than --max-loss. Pass: a loss as large as --max-loss is ruled out at 5 % at
-every point. Otherwise there is not enough data, and the output says how many sweeps would be enough.
+Judge the sweeps of a change against a baseline, point by point and metric by metric. The scatter between sweeps
+decides, so that both sides take several, measured in turns or on different days: sweeps of one side in one go count as
+one. Loss: something was lost (shown at 1 %, over all points and metrics together), and by best estimate more than
+--max-loss. Pass: a loss as large as --max-loss is ruled out at 5 % at every point. Otherwise there is not enough data,
+and the output says how many sweeps would be enough.
 """
 
 EPILOG = """\

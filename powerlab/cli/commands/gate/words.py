@@ -63,8 +63,15 @@ def remarks(report: GateReport, changed: Sequence[Difference]) -> Iterator[str]:
     """Yield what else there is to say, a sentence each: what to do, what was not judged, what differs."""
     if report.verdict is not GateVerdict.PASS:
         yield what_to_do(report)
-    counts = [f"{len(side)} {_sweeps(len(side))}" for side in (report.baseline_sweeps, report.candidate_sweeps)]
-    yield f"The baseline is {counts[0]}, the change {counts[1]}; a sweep counts as one observation."
+    sides = (
+        (len(report.baseline_sweeps), report.baseline_occasions),
+        (
+            len(report.candidate_sweeps),
+            report.candidate_occasions,
+        ),
+    )
+    counts = [f"{_counted(sweeps, 'sweep')} on {_counted(times, 'occasion')}" for sweeps, times in sides]
+    yield f"Baseline: {counts[0]}. Change: {counts[1]}. Sweeps measured in one go are one occasion."
     if report.missing:
         name_of = varying((*report.missing, *(row.point for row in report.rows)))
         named = "; ".join(map(name_of, report.missing[:_MOST_NAMED]))
@@ -82,11 +89,11 @@ def what_to_do(report: GateReport) -> str:
     if report.verdict is GateVerdict.LOSS:
         return "Find the cause, or make these sweeps the baseline (`powerlab baseline set`) if the loss is intended."
     needed, reasons = report.sweeps_needed, [row for row in report.rows if row.reason]
-    sides = (len(report.baseline_sweeps), len(report.candidate_sweeps))
+    sides = (report.baseline_occasions, report.candidate_occasions)
     if any(row.loss is None and not row.reason for row in report.rows):
         return (
-            "One sweep does not show how much sweeps differ: measure at least three on each side; then `powerlab gate "
-            "--plan` says how many it takes."
+            "One occasion on each side does not show how much they differ: measure at least three sweeps of each, in "
+            "turns; `powerlab gate --plan` says how many it takes."
         )
     if needed is None and not reasons:
         return "Sweeps of this device differ too much to find such a loss: make runs longer, or allow a larger loss."
@@ -103,5 +110,5 @@ def what_to_do(report: GateReport) -> str:
     )
 
 
-def _sweeps(count: int) -> str:
-    return "sweep" if count == 1 else "sweeps"
+def _counted(count: int, one: str) -> str:
+    return f"{count} {one}" if count == 1 else f"{count} {one}s"
