@@ -222,8 +222,8 @@ def main() -> None:
         (FOLDER / f"{args.record}.json").write_bytes(msgspec.json.encode(found) + b"\n")
         return
     names = args.names or sorted(path.stem for path in FOLDER.glob("*.json"))
-    found = [msgspec.json.decode((FOLDER / f"{name}.json").read_bytes(), type=Repeats) for name in names]
-    print_table(found, args.draws)
+    sets = [msgspec.json.decode((FOLDER / f"{name}.json").read_bytes(), type=Repeats) for name in names]
+    print_table(sets, args.draws)
 
 
 def print_table(sets: Sequence[Repeats], draws: int) -> None:

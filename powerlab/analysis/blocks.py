@@ -71,7 +71,9 @@ def _mean_budget(row: Sequence[Run], name: str, value: float) -> tuple[Contribut
     lines: dict[tuple[str, str], Contribution] = {}
     for run in row:
         figure = run.metric(name)
-        for line in of_metric(run.budget, name) if figure is not None else ():
+        if figure is None:
+            continue
+        for line in of_metric(run.budget, name):
             lines.setdefault((line.origin, line.effect), line)
             shares.setdefault((line.origin, line.effect), []).append(line.standard_uncertainty / figure.value)
     return tuple(

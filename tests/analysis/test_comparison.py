@@ -337,5 +337,5 @@ def test_differences_of_ten_percent_are_mostly_found():
     truth = {A: (110.0, 10.0), B: (100.0, 10.0)}
     assert claims(truth, 300, gain=0.015) > 0.75
     assert claims(truth, 300, repeats=5, gain=0.015) > 0.97
-    assert claims(truth, 300, repeats=5, scatter=0.02, blocks=0.1) > 0.95
-    assert claims(truth, 300, budget=False) > 0.9
+    assert claims(truth, 300, repeats=5, scatter=0.02, blocks=0.1) > 0.85
+    assert claims(truth, 300, repeats=5, budget=False) > 0.95
