@@ -83,9 +83,8 @@ def _no_figure(goal: str, runs: Sequence[Run], question: Question) -> str:
     throughputs = [run.metric("throughput_img_per_s") for run in runs]
     fastest = max((one.value for one in throughputs if one is not None), default=0.0)
     if rate is not None and fastest < rate:
-        return (
-            f"no point keeps up with {rate:g} img/s: the fastest gives {fastest:.1f} img/s, {rate - fastest:.1f} too few."
-        )
+        lacking = f"the fastest gives {fastest:.1f} img/s, {rate - fastest:.1f} too few"
+        return f"no point keeps up with {rate:g} img/s: {lacking}."
     what = METRICS[name].title.lower()
     if rate is not None and any(run.metric(name) is not None for run in runs):
         what = "idle power, which energy at an arrival rate takes"

@@ -25,10 +25,12 @@ def idling(truth: Mapping[Point, tuple[float, float, float]], *, p99_factor: flo
 def _with_idle(run: Run, idle_w: float, p99_factor: float) -> Run:
     values = {metric.name: metric.value for metric in run.metrics}
     rate, power_w = values["throughput_img_per_s"], values["power_w"]
-    gain = 0.005 * idle_w
+    share = next(
+        line.standard_uncertainty / power_w for line in run.budget if (line.metric, line.effect) == ("power_w", "gain")
+    )
     more = {
-        "idle_power_w": (idle_w, gain),
-        "energy_above_idle_per_image_j": ((power_w - idle_w) / rate, 0.005 * (power_w - idle_w) / rate),
+        "idle_power_w": (idle_w, share * idle_w),
+        "energy_above_idle_per_image_j": ((power_w - idle_w) / rate, share * (power_w - idle_w) / rate),
     }
     provenance = next(metric.provenance for metric in run.metrics if metric.name == "power_w")
     latency = 1000 * run.point.workload.batch_size / rate * p99_factor

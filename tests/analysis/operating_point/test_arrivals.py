@@ -93,6 +93,11 @@ def test_lines_cross_where_both_take_the_same(idle, saved, above, more):
     assert crossing(slow, slow) is None
 
 
+def line_of(summary):
+    idle, above = summary.metric("idle_power_w"), summary.metric("energy_above_idle_per_image_j")
+    return PowerLine(idle_w=idle.value, above_idle_j=above.value, from_rate=0, to_rate=1e9)
+
+
 def test_the_interval_of_a_crossover_holds_the_truth_about_as_often_as_it_says():
     slow, fast = place("SLOW"), place("FAST")
     truth = {slow: (40.0, 8.0, 3.0), fast: (100.0, 11.0, 5.0)}
@@ -101,7 +106,8 @@ def test_the_interval_of_a_crossover_holds_the_truth_about_as_often_as_it_says()
     for seed in range(30):
         runs = idling(truth, repeats=5, seed=seed, scatter=0.02)
         sides = [[run for run in runs if run.point == point] for point in (slow, fast)]
-        found = crossover_interval(*sides, rate=true_rate, highest=38.0)
+        lines = [line_of(summary) for runs in sides for summary in summarise(runs)]
+        found = crossover_interval(*sides, rate=crossing(*lines), highest=38.0)
         held += (found.low is None or found.low <= true_rate) and (found.high is None or true_rate <= found.high)
     assert held >= 26
 
