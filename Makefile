@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all check fuzz bench bench-engine bench-contention bench-networks bench-sampler bench-service \
-  bench-database lock openapi docs site wheels mutation format clean
+  bench-database lock openapi docs notebook site wheels mutation format clean
 
 # A Python to build .venv with, where the first one found is not the right one: make demo PYTHON=/path/to/python3
 PYTHON ?=
@@ -96,6 +96,10 @@ docs: ## write docs/cli.md from the command line's own help and docs/operators.m
 	@scripts/setup_venv dev
 	$(BIN)/python scripts/write_cli_page.py
 	$(BIN)/python scripts/write_operators_page.py
+
+notebook: ## execute docs/notebooks/tutorial.ipynb and keep its outputs (half a minute)
+	@scripts/setup_venv dev
+	$(BIN)/python scripts/write_notebook.py
 
 mutation: ## change the modules that decide figures, fault by fault, and count the faults their tests notice (1 hour)
 	@scripts/setup_venv dev

@@ -22,6 +22,7 @@ from powerlab.sweep.events import (
     RebootNeeded,
     RunFinished,
     RunStarted,
+    SearchEnded,
     SweepEvent,
     SweepExtended,
     SweepFinished,
@@ -322,7 +323,7 @@ class Daemon:
                     self._note(event)
                     if isinstance(event, SweepStarted) and event.advice:
                         _log.warning("%s", event.advice)
-                    if isinstance(event, SweepExtended):
+                    if isinstance(event, SweepExtended | SearchEnded):
                         _log.info("%s", event.detail)
                     if isinstance(event, SweepFinished):
                         stopped = event.stopped
@@ -367,9 +368,8 @@ class Daemon:
 
     def _close(self, lease: Lease, ended: _Ended) -> None:
         """Tell the server how it ended: done, failed, or broken off before the end and to be given out again."""
-        wanted = {(point.id, repeat) for point in lease.plan.points() for repeat in range(lease.plan.repeats)}
         try:
-            if ended.failure is None and (ended.stopped or not wanted <= self._done(lease)):
+            if ended.failure is None and (ended.stopped or self._lacks_runs(lease)):
                 left = self.client.release(lease.job_id, lease.fencing_token)
                 _log.info("sweep %s is given back unfinished, and is %s", lease.sweep_id, left)
                 if left in OVER:
@@ -385,6 +385,13 @@ class Daemon:
             raise LeaseLostError(str(error)) from error
         self.spool.forget_done(lease.sweep_id)
         _log.info("sweep %s is %s", lease.sweep_id, state)
+
+    def _lacks_runs(self, lease: Lease) -> bool:
+        """Whether runs of the plan are missing; a search that has ended by itself lacks none."""
+        if lease.plan.search_percent:
+            return False
+        wanted = {(point.id, repeat) for point in lease.plan.points() for repeat in range(lease.plan.repeats)}
+        return not wanted <= self._done(lease)
 
     def _not_taken(self, lease: Lease) -> str | None:
         """Say which runs of a sweep the server did not take; what it has already, from another agent, is none."""

@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from powerlab.domain.sweep import Point
-from powerlab.sweep.events import CoolingDown, RunFinished, RunStarted, SweepEvent, SweepExtended, SweepStarted
+from powerlab.sweep.events import (
+    CoolingDown,
+    RunFinished,
+    RunStarted,
+    SearchEnded,
+    SweepEvent,
+    SweepExtended,
+    SweepStarted,
+)
 
 
 class AgentState(StrEnum):
@@ -75,7 +83,7 @@ class Status:
             self.progress = Progress(sweep_id=event.sweep_id, finished=0, planned=event.run_count)
         elif isinstance(event, RunStarted):
             self.point = event.point
-        elif self.progress is not None and isinstance(event, SweepExtended):
+        elif self.progress is not None and isinstance(event, SweepExtended | SearchEnded):
             self.progress = Progress(
                 sweep_id=self.progress.sweep_id, finished=self.progress.finished, planned=event.run_count
             )

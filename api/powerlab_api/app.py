@@ -22,6 +22,8 @@ from powerlab_api.roles import check_roles
 from powerlab_api.routes import (
     agents,
     audit_events,
+    baselines,
+    best,
     bookings,
     campaigns,
     clock,
@@ -29,6 +31,7 @@ from powerlab_api.routes import (
     events,
     exports,
     health,
+    identifiers,
     jobs,
     labels,
     layers,
@@ -41,13 +44,15 @@ from powerlab_api.routes import (
     sweeps,
     tokens,
     traces,
+    trends,
 )
 from powerlab_api.settings import Settings
 
 PREFIX = "/api/v1"
 _ROUTES = (
     *(health, clock, devices, labels, agents, sweep_actions, sweeps, campaigns, jobs, runs, traces, exports, layers),
-    *(points, models, model_uploads, events, tokens, audit_events, bookings),
+    *(points, best, identifiers, models, model_uploads, events, tokens, audit_events, bookings),
+    *(baselines, trends),
 )
 
 

@@ -1,16 +1,16 @@
-"""Which point is best at what, and whether that is a winner, a tie, or not enough data."""
+"""Which point is best at what, and whether that is a winner, a tie, or not enough data (:mod:`.verdict`)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import product
 
-from powerlab.analysis.comparison import Ratio, compare, margin
+from powerlab.analysis.comparison import Ratio
 from powerlab.analysis.dimensions import varying
-from powerlab.analysis.summary import MIN_VALID, PointSummary
-from powerlab.analysis.wording import lead_words
+from powerlab.analysis.summary import MIN_VALID, PointSummary, sound_runs
+from powerlab.analysis.verdict import Decision, Standing, standing
+from powerlab.analysis.wording import counted, lead_words
 from powerlab.domain.model_name import short
 from powerlab.domain.quantity import METRICS, Metric, Provenance
 from powerlab.domain.run import Run
@@ -25,14 +25,6 @@ GOALS: dict[str, str] = {
 """What a user may want to be best at, and the metric that says so."""
 
 
-class Decision(StrEnum):
-    """What a headline may claim of the best point."""
-
-    WINNER = "winner"
-    TIED = "tied"
-    NOT_ENOUGH_DATA = "not enough data"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Best:
     """The best point at one thing.
@@ -43,8 +35,9 @@ class Best:
         metric: its figure.
         runner_up: the next best point; None where there is only one.
         ratio: the best point's figure over the next best's; None where there is none to compare with.
-        decision: winner, tied with the next best, or not enough data to say.
+        decision: winner over every other point, tied with some of them, or not enough data to say.
         statement: the decision in one sentence.
+        missing_repeats: valid repeats that are missing for a decision; 0 where repeats would not help or none are.
     """
 
     goal: str
@@ -54,13 +47,12 @@ class Best:
     ratio: Ratio | None
     decision: Decision
     statement: str
+    missing_repeats: int = 0
 
     @property
     def separated(self) -> bool | None:
-        """Whether the 95 % interval of the ratio says that it is better; None where there is no interval."""
-        if self.ratio is None or self.ratio.low is None or self.ratio.high is None:
-            return None
-        return self.ratio.low > 1 if METRICS[self.metric.name].higher_is_better else self.ratio.high < 1
+        """Whether it is shown to be better than every other point; None where there is not enough data."""
+        return None if self.decision is Decision.NOT_ENOUGH_DATA else self.decision is Decision.WINNER
 
 
 def best_points(summaries: Sequence[PointSummary], runs: Sequence[Run] = ()) -> tuple[Best, ...]:
@@ -80,8 +72,8 @@ def best_points(summaries: Sequence[PointSummary], runs: Sequence[Run] = ()) -> 
 
 
 def contenders(summaries: Sequence[PointSummary]) -> frozenset[Point]:
-    """Return the points that :func:`best_points` names, the best and the next best, whose runs it compares."""
-    return frozenset(summary.point for _, ranked in _rankings(summaries) for summary, _ in ranked[:2])
+    """Return the points whose runs :func:`best_points` compares: all that have a figure and a rival."""
+    return frozenset(summary.point for _, ranked in _rankings(summaries) if len(ranked) > 1 for summary, _ in ranked)
 
 
 def _rankings(summaries: Sequence[PointSummary]) -> Iterator[tuple[str, list[tuple[PointSummary, Metric]]]]:
@@ -147,42 +139,47 @@ def _throughput(summary: PointSummary) -> float:
 
 
 def _best(goal: str, ranked: list[tuple[PointSummary, Metric]], repeats: Mapping[Point, Sequence[Run]]) -> Best:
-    summary, metric = ranked[0]
-    runner_up = ranked[1][0] if len(ranked) > 1 else None
-    ratio = None
-    if runner_up is not None:
-        ratio = compare(repeats.get(summary.point, ()), repeats.get(runner_up.point, ()), metric.name)
-    decision, statement = _decided(goal, summary, runner_up, ratio)
+    (summary, metric), *others = ranked
+    rivals = [rival for rival, _ in others]
+    stands = standing(repeats.get(summary.point, ()), [repeats.get(rival.point, ()) for rival in rivals], metric.name)
     return Best(
         goal=goal,
         summary=summary,
         metric=metric,
-        runner_up=runner_up,
-        ratio=ratio,
-        decision=decision,
-        statement=statement,
+        runner_up=rivals[0] if rivals else None,
+        ratio=stands.ratios[0] if rivals else None,
+        decision=stands.decision,
+        statement=_statement(goal, summary, rivals, stands) or _lack(metric.name, (summary, *rivals), repeats, stands),
+        missing_repeats=stands.missing_repeats if rivals else 0,
     )
 
 
-def _decided(
-    goal: str, summary: PointSummary, runner_up: PointSummary | None, ratio: Ratio | None
-) -> tuple[Decision, str]:
-    """Return what may be claimed, and in which words.
+def _statement(goal: str, best: PointSummary, rivals: Sequence[PointSummary], stands: Standing) -> str:
+    """Return what may be claimed in words; empty where runs are missing."""
+    if not rivals:
+        return "the only point with this figure: nothing to compare it with"
+    if stands.missing_repeats:
+        return ""
+    named = varying([best.point, *(rival.point for rival in rivals)])
+    place = stands.unbeaten[0] if stands.unbeaten else 0
+    return lead_words(
+        stands.ratios[place],
+        goal,
+        named(rivals[place].point),
+        claimed=stands.beaten[place],
+        rivals=len(rivals),
+        unbeaten=len(stands.unbeaten),
+    )
 
-    A point is called a winner only where it and the next best have two valid runs each: flagged runs may stand in for
-    valid ones in a figure, but they never make a choice surer.
-    """
-    if runner_up is None:
-        return Decision.NOT_ENOUGH_DATA, "the only point with this figure: nothing to compare it with"
-    named = varying([summary.point, runner_up.point])
-    for one in (summary, runner_up):
-        if one.valid_count < MIN_VALID:
-            return Decision.NOT_ENOUGH_DATA, (
-                f"not enough data: {one.valid_count} of {one.run_count} runs of {named(one.point)} are valid, and a "
-                f"choice takes {MIN_VALID}; add repeats"
-            )
-    statement = lead_words(ratio, goal, named(runner_up.point))
-    low = None if ratio is None else margin(ratio)[1]
-    if low is None:
-        return Decision.NOT_ENOUGH_DATA, statement
-    return (Decision.WINNER if low > 0 else Decision.TIED), statement
+
+def _lack(name: str, points: Sequence[PointSummary], repeats: Mapping[Point, Sequence[Run]], stands: Standing) -> str:
+    """Return which point has too few valid runs, and what to do."""
+    counts = [(point, len(sound_runs(repeats.get(point.point, ()), name))) for point in points]
+    short = [(point, count) for point, count in counts if count < MIN_VALID]
+    point, count = short[0]
+    named = varying([one.point for one in points])
+    others = f"; {counted(len(short) - 1, 'other point')} as well" if len(short) > 1 else ""
+    return (
+        f"not enough data: {count} of {point.run_count} runs of {named(point.point)} are valid, and a claim takes "
+        f"{MIN_VALID}{others}; add {counted(stands.missing_repeats, 'repeat')}"
+    )

@@ -1,10 +1,11 @@
 """One point's figure over another's, with what both share left out of the interval.
 
 The ratio is computed on logarithms, where errors are relative and a ratio is a difference. Its 95 % interval adds, as
-the root of the sum of squares, the scatter of the repeats' own ratios (Student's t; paired by repeat within a sweep,
-because every repeat is a block that holds all points) and what no repeat can show: the systematic lines of both
-budgets. An error that one rail of one device makes in both points moves both figures together, so of it only the
-difference of its relative sizes is left: nothing of a gain, and of an offset what two loads of different watts leave.
+the root of the sum of squares, the scatter of the repeats' own ratios (Student's t, widened by :data:`CARE`; paired by
+repeat within a sweep, because every repeat is a block that holds all points) and what no repeat can show: the
+systematic lines of both budgets. An error that one rail of one device makes in both points moves both figures
+together, so of it only the difference of its relative sizes is left: nothing of a gain, and of an offset what two
+loads of different watts leave.
 """
 
 from __future__ import annotations
@@ -14,15 +15,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist, fmean, median, variance
 
-from powerlab.analysis.summary import usable_runs
+from powerlab.analysis.summary import MIN_VALID, sound_runs, usable_runs
 from powerlab.domain.budget import combined, of_metric
 from powerlab.domain.quantity import METRICS, Metric, Provenance
 from powerlab.domain.run import Contribution, EffectKind, Run
-from powerlab.domain.statistics import NORMAL_95, student_95
-from powerlab.domain.students_t import two_sided_level
+from powerlab.domain.statistics import NORMAL_95
+from powerlab.domain.students_t import two_sided_level, two_sided_quantile
 
 SHARED_EFFECTS = frozenset({"gain", "offset"})
 """Errors of a sensor itself: the same at every load, and so in both points of a ratio."""
+
+CARE = 2.0
+"""Error levels of scatter are stated this many times as large as Student's t has them: the scatter of real runs is not
+normal, and in random labels of the same point (bench/false_claims.py) his own level is reached or passed."""
 
 LEVEL = 0.05
 """Claims are made at this error level: 1 minus the coverage of the intervals."""
@@ -39,10 +44,8 @@ _OF_POWER = frozenset(
 """Figures with a sensor behind them; the others come from a clock, which is exact beside their scatter."""
 WITHOUT_RATIO = frozenset({"°C", "%"})
 """Units whose figures have no ratio that says anything."""
-_FEWEST = 2
-"""Repeats that show a scatter."""
 _ROUNDING = 1e-9
-_HALVINGS = 60
+_HALVINGS = 40
 _FURTHEST_T = 1e9
 _FURTHEST_LOG = 690.0
 _LEAST_LEVEL = 1e-12
@@ -56,11 +59,13 @@ class Ratio:
     Attributes:
         metric: a key of :data:`powerlab.domain.quantity.METRICS`.
         value: the geometric mean of the repeats' ratios.
-        low: lower end of the 95 % interval; None where there are too few repeats to see their scatter.
+        low: lower end of the 95 % interval; None where fewer than :data:`MIN_VALID` valid repeats of both show their
+            scatter, for then nothing may be claimed.
         high: upper end of the interval; None together with ``low``.
         level: the error level at which the interval would just reach 1; None where there is no interval.
         provenance: what both figures are.
-        repeat_count: pairs of repeats, or the repeats of the point that has fewer.
+        repeat_count: pairs of repeats, or the repeats of the point that has fewer; valid ones, where there is an
+            interval.
         paired: whether repeats were paired, as within one sweep.
     """
 
@@ -110,9 +115,12 @@ def compare(ones: Sequence[Run], others: Sequence[Run], name: str, *, one_device
     if not one or not other or len(provenances) > 1 or min(figure.metric.value for figure in (*one, *other)) <= 0:
         return None
     provenance = provenances.pop()
+    sound = all(len(sound_runs(runs, name)) >= MIN_VALID for runs in (ones, others))
     pairs = _pairs(one, other)
-    paired = len(pairs) >= _FEWEST
-    scatter = _scatter_of_pairs(pairs) if paired else _scatter_of_both(one, other)
+    paired = len(pairs) >= MIN_VALID
+    scatter = None
+    if sound:
+        scatter = _scatter_of_pairs(pairs) if paired else _scatter_of_both(one, other)
     if scatter is None:
         mean = fmean(figure.logarithm for figure in one) - fmean(figure.logarithm for figure in other)
         low = high = level = None
@@ -120,7 +128,7 @@ def compare(ones: Sequence[Run], others: Sequence[Run], name: str, *, one_device
         # A model's error is not the same at every load, as a sensor's is.
         shared = one_device and provenance is not Provenance.ESTIMATED
         own = _systematic(one, other, shared=shared)
-        half = math.hypot(student_95(scatter.degrees) * scatter.error, NORMAL_95 * own)
+        half = math.hypot(two_sided_quantile(LEVEL / CARE, scatter.degrees) * scatter.error, NORMAL_95 * own)
         mean, low, high = scatter.mean, _exp(scatter.mean - half), _exp(scatter.mean + half)
         level = _level(scatter, own)
     return Ratio(
@@ -178,16 +186,17 @@ class _Figure:
 
 
 def _figures(runs: Sequence[Run], name: str) -> list[_Figure]:
-    """Return the metric of every usable run that has it."""
-    return [_Figure(run, metric) for run in usable_runs(runs) if (metric := run.metric(name)) is not None]
+    """Return the metric of the runs that a claim may rest on; where they are too few, of every usable run."""
+    sound = sound_runs(runs, name)
+    chosen = sound if len(sound) >= MIN_VALID else usable_runs(runs)
+    return [_Figure(run, metric) for run in chosen if (metric := run.metric(name)) is not None]
 
 
 def _pairs(one: Sequence[_Figure], other: Sequence[_Figure]) -> list[float]:
-    """Return the ratios of repeats that stood in the same block, as logarithms; none across sweeps."""
-    if len({figure.run.sweep_id for figure in (*one, *other)}) > 1:
-        return []
-    theirs = {figure.run.repeat: figure.logarithm for figure in other}
-    return [figure.logarithm - theirs[figure.run.repeat] for figure in one if figure.run.repeat in theirs]
+    """Return the ratios of repeats that stood in the same block of the same sweep, as logarithms."""
+    theirs = {(figure.run.sweep_id, figure.run.repeat): figure.logarithm for figure in other}
+    blocks = ((figure, (figure.run.sweep_id, figure.run.repeat)) for figure in one)
+    return [figure.logarithm - theirs[block] for figure, block in blocks if block in theirs]
 
 
 def _scatter_of_pairs(differences: Sequence[float]) -> _Scatter:
@@ -195,13 +204,8 @@ def _scatter_of_pairs(differences: Sequence[float]) -> _Scatter:
     return _Scatter(fmean(differences), math.sqrt(variance(differences) / count), count - 1)
 
 
-def _scatter_of_both(one: Sequence[_Figure], other: Sequence[_Figure]) -> _Scatter | None:
-    """Return the scatter without pairs (Welch, Biometrika, 1947); None where a point has a single repeat.
-
-    His degrees of freedom are rounded down, to the careful side.
-    """
-    if min(len(one), len(other)) < _FEWEST:
-        return None
+def _scatter_of_both(one: Sequence[_Figure], other: Sequence[_Figure]) -> _Scatter:
+    """Return the scatter without pairs (Welch, Biometrika, 1947); his degrees of freedom are rounded down."""
     logarithms = [[figure.logarithm for figure in figures] for figures in (one, other)]
     parts = [variance(values) / len(values) for values in logarithms]
     error = math.sqrt(sum(parts))
@@ -269,11 +273,15 @@ def _level(scatter: _Scatter, own: float) -> float:
     distance = abs(scatter.mean)
 
     def reach(t: float) -> float:
-        level = max(two_sided_level(t, scatter.degrees), _LEAST_LEVEL)
+        level = _stated(t, scatter.degrees)
         return math.hypot(t * scatter.error, -_NORMAL.inv_cdf(level / 2) * own)
 
     if distance == 0:
         return 1.0
+    if scatter.error == 0 and own == 0:
+        return _LEAST_LEVEL
+    if own == 0:
+        return _stated(distance / scatter.error, scatter.degrees)
     below, above = 0.0, 1.0
     while reach(above) < distance:
         below, above = above, 2 * above
@@ -282,7 +290,12 @@ def _level(scatter: _Scatter, own: float) -> float:
     for _ in range(_HALVINGS):
         middle = (below + above) / 2
         below, above = (middle, above) if reach(middle) < distance else (below, middle)
-    return max(two_sided_level(below, scatter.degrees), _LEAST_LEVEL)
+    return _stated(below, scatter.degrees)
+
+
+def _stated(t: float, degrees: int) -> float:
+    """Return the error level of so many standard errors of scatter."""
+    return min(1.0, max(CARE * two_sided_level(t, degrees), _LEAST_LEVEL))
 
 
 def _exp(logarithm: float) -> float:

@@ -68,7 +68,7 @@ def best_against_rest(runs: Sequence[Run], name: str) -> tuple[Match, ...]:
     found = []
     for sides in groups.values():
         best, *rest = _ranked(sides, name)
-        found += _claimed([_match(name, best, side, one_device=True) for side in rest])
+        found += claimed([_match(name, best, side, one_device=True) for side in rest])
     return tuple(found)
 
 
@@ -80,7 +80,7 @@ def between_sweeps(
     Raises:
         PowerlabError: a dimension is not known, or a point has several partners without the ignored dimensions.
     """
-    kept = _all_but(ignored)
+    kept = all_but(ignored)
     partners: dict[tuple[str, ...], Side] = {}
     for side in _sides(others, name):
         place = kept(side.point)
@@ -91,7 +91,7 @@ def between_sweeps(
         partners[place] = side
     pairs = [(side, partners.get(kept(side.point))) for side in _sides(ones, name)]
     return tuple(
-        _claimed([_match(name, one, other, one_device=one_device) for one, other in pairs if other is not None])
+        claimed([_match(name, one, other, one_device=one_device) for one, other in pairs if other is not None])
     )
 
 
@@ -109,7 +109,7 @@ def along(
     Raises:
         PowerlabError: the dimension is not known, or all points are alike in it.
     """
-    kept = _all_but([title])
+    kept = all_but([title])
     read = _reader(title)
     groups: dict[tuple[str, ...], list[Side]] = {}
     for side in _sides(runs, name, summaries):
@@ -122,7 +122,7 @@ def along(
             matches += [_match(name, side, base, one_device=True) for side in sides if side is not base]
     if not matches:
         raise PowerlabError(f"no two points of the sweep differ in {title!r} alone; name a dimension that it sweeps.")
-    return tuple(_claimed(matches))
+    return tuple(claimed(matches))
 
 
 def _sides(runs: Sequence[Run], name: str, summaries: Sequence[PointSummary] | None = None) -> list[Side]:
@@ -145,12 +145,14 @@ def _match(name: str, one: Side, other: Side, *, one_device: bool) -> Match:
     return Match(metric=name, one=one, other=other, ratio=ratio)
 
 
-def _claimed(matches: Sequence[Match]) -> list[Match]:
+def claimed(matches: Sequence[Match]) -> list[Match]:
+    """Return matches with those differences claimed that hold all together (Holm)."""
     made = holm([None if match.ratio is None else match.ratio.level for match in matches])
     return [replace(match, claimed=claim) for match, claim in zip(matches, made, strict=True)]
 
 
-def _all_but(titles: Sequence[str]) -> Callable[[Point], tuple[str, ...]]:
+def all_but(titles: Sequence[str]) -> Callable[[Point], tuple[str, ...]]:
+    """Return a function that says a point but for some dimensions; raises PowerlabError where one is not known."""
     left_out = {_reader(title) for title in titles}
     kept = [one.read for one in DIMENSIONS if one.read not in left_out]
     return lambda point: tuple(read(point) for read in kept)

@@ -14,14 +14,16 @@ from dataclasses import dataclass
 from statistics import median
 
 from powerlab.domain.budget import INVERTED, MAY_BE_NEGATIVE, REPEATS, half_width, of_metric
-from powerlab.domain.quantity import METRICS, Metric
+from powerlab.domain.quantity import METRICS, POWER_FIGURES, Metric
 from powerlab.domain.run import Contribution, EffectKind, Finding, Run, Verdict
 from powerlab.domain.statistics import NORMAL_95, mean_half_width
 from powerlab.domain.sweep import Point
 from powerlab.domain.validity import ENERGY_RULES
 
 MIXED_RULE = "mixed-provenance"
-MIN_VALID = 2
+MIN_VALID = 3
+"""Valid runs of a point that a claim about it takes."""
+_SHOW_SCATTER = 2
 METHOD = 1
 """Which way of summarising this is; summaries that were kept by another one are worked out anew."""
 
@@ -67,10 +69,24 @@ def usable_runs(runs: Sequence[Run]) -> list[Run]:
     figures were left out.
     """
     valid = [run for run in runs if run.verdict is Verdict.VALID]
-    if len(valid) >= MIN_VALID:
+    if len(valid) >= _SHOW_SCATTER:
         return valid
     usable = [run for run in runs if run.verdict in {Verdict.VALID, Verdict.FLAGGED}]
     return usable or [run for run in runs if run.verdict is Verdict.VOID and _void_in_energy_alone(run)]
+
+
+def sound_runs(runs: Sequence[Run], name: str) -> list[Run]:
+    """Return the runs whose figure a claim may rest on: the valid ones that have it.
+
+    For figures without power that includes runs whose findings are about their power alone.
+    """
+    judged = ENERGY_RULES if name not in POWER_FIGURES else frozenset()
+    return [
+        run
+        for run in runs
+        if run.metric(name) is not None
+        and (run.verdict is Verdict.VALID or (run.findings and all(one.rule in judged for one in run.findings)))
+    ]
 
 
 def _void_in_energy_alone(run: Run) -> bool:

@@ -4,29 +4,52 @@ from __future__ import annotations
 
 from powerlab.analysis.comparison import Ratio, margin
 from powerlab.analysis.rounding import interval_decimals, lopsided, significant_decimals
+from powerlab.analysis.summary import MIN_VALID
 
 _DIGITS = 3
 
 
-def lead_words(ratio: Ratio | None, goal: str, next_best: str) -> str:
-    """Return how the best point compares with the next best: ``winner: beats 1 thread by 12.1 % ± 3.0 %``.
+def counted(number: int, noun: str) -> str:
+    """Return ``1 repeat`` or ``3 repeats``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def lead_words(
+    ratio: Ratio | None,
+    goal: str,
+    rival: str,
+    *,
+    claimed: bool | None = None,
+    rivals: int = 1,
+    unbeaten: int = 1,
+) -> str:
+    """Return how the best point stands to its rivals: ``winner: beats 1 thread by 12.1 % ± 3.0 %``.
 
     Args:
-        ratio: the best point's figure over the next best's; None where there is none.
+        ratio: the best point's figure over that of a rival: of the best one it does not beat, else of the next best.
         goal: what they are compared by, such as ``latency``.
-        next_best: the next best point, in the words in which the two differ.
+        rival: that rival, in the words in which the points differ.
+        claimed: whether it is shown to be worse, all rivals considered; None goes by the ratio's interval alone.
+        rivals: how many there are.
+        unbeaten: how many of them are not shown to be worse.
     """
     if ratio is None:
-        return f"not enough data: no ratio to {next_best}, because a ratio takes figures above 0"
+        return f"not enough data: no ratio to {rival}, because a ratio takes figures above 0"
     value, low, high = margin(ratio)
     if low is None or high is None:
         return (
-            f"not enough data: the {goal} ratio to {next_best} is {_number(ratio.value)}, without an interval; that "
-            "takes two usable repeats of both"
+            f"not enough data: the {goal} ratio to {rival} is {_number(ratio.value)}, without an interval; that takes "
+            f"{MIN_VALID} valid repeats of both"
         )
-    if low > 0:
-        return f"winner: beats {next_best} by {percent_words(value, low, high)}"
-    return f"tied with {next_best} ({goal} ratio {ratio_words(ratio)})"
+    wins = low > 0 if claimed is None else claimed
+    if wins:
+        lead = percent_words(value, low, high)
+        if rivals == 1:
+            return f"winner: beats {rival} by {lead}"
+        return f"winner: beats all {rivals} others, the next best ({rival}) by {lead}"
+    more = "" if unbeaten < 2 else f" and {counted(unbeaten - 1, 'other')}"
+    among = f"; not significant among {rivals} rivals" if low > 0 and rivals > 1 else ""
+    return f"tied with {rival} ({goal} ratio {ratio_words(ratio)}{among}){more}"
 
 
 def verdict_words(ratio: Ratio, *, claimed: bool) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import cast
 
 from powerlab.backends.base import Backend, LoadOptions
+from powerlab.domain.choices import meant
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.preflight import ENGINES
 
@@ -25,7 +26,8 @@ def backend_module(engine: str) -> str:
         PowerlabError: there is no such engine.
     """
     if engine not in BACKENDS:
-        raise PowerlabError(f"the engine {engine!r} is not known; choose one of: {', '.join(BACKENDS)}.")
+        close = meant(engine, list(BACKENDS))
+        raise PowerlabError(f"the engine {engine!r} is not known{close}; choose one of: {', '.join(BACKENDS)}.")
     return BACKENDS[engine]
 
 

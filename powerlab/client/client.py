@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Protocol, TypeVar
 from urllib.parse import quote
 
+from powerlab.analysis.operating_point.devices import OperatingPoints
 from powerlab.analysis.summary import PointSummary
 from powerlab.client.transport import Transport
 from powerlab.domain.device import Capabilities
@@ -17,7 +18,14 @@ from powerlab.domain.run import Run, Verdict
 from powerlab.domain.selector import Selector
 from powerlab.domain.workload import Scenario
 from powerlab.measure.audit.audit import Audit
-from powerlab.protocol.messages import CloneRequest, EnrolmentCode, EnrolmentCodeRequest, SweepRequest
+from powerlab.protocol.identifiers import Identifier
+from powerlab.protocol.messages import (
+    CloneRequest,
+    EnrolmentCode,
+    EnrolmentCodeRequest,
+    RepeatRequest,
+    SweepRequest,
+)
 from powerlab.protocol.records import (
     DevicePage,
     DeviceRecord,
@@ -149,6 +157,10 @@ class Client:
         """End a sweep for good."""
         return self._change(sweep_id, "cancel")
 
+    def repeat(self, sweep_id: str, add: int) -> SweepRecord:
+        """Ask for further repeats of every point of a sweep that is over; sent once, as every request adds some."""
+        return self.transport.post(f"/sweeps/{_safe(sweep_id)}/repeat", RepeatRequest(add=add), SweepRecord)
+
     def clone(self, sweep_id: str, request: CloneRequest, key: str | None = None) -> SweepRecord:
         """Ask for a sweep once more, with changes; ``key`` as in :meth:`submit`."""
         return self.transport.repeat("POST", f"/sweeps/{_safe(sweep_id)}/clone", request, SweepRecord, _key(key))
@@ -235,6 +247,29 @@ class Client:
         """Yield points of sweeps, the first asked for first."""
         filters = {"sweep_id": sweep_id, "device_id": device_id, "point_id": point_id}
         return self._all("/points", PointPage, **filters, model=model, threads=threads)
+
+    def identifiers(self, beginning: str) -> tuple[Identifier, ...]:
+        """Return what has an identifier that begins so, and devices and models whose name does."""
+        return self.transport.get("/identifiers", tuple[Identifier, ...], beginning=beginning)
+
+    def best(
+        self,
+        *,
+        sweep_id: str | None = None,
+        model: str | None = None,
+        device_id: str | None = None,
+        goal: str | None = None,
+        p99: str | None = None,
+        power: str | None = None,
+        throughput: str | None = None,
+        memory: str | None = None,
+        temperature: str | None = None,
+        rate: str | None = None,
+        battery: str | None = None,
+    ) -> OperatingPoints:
+        """Return the operating points of a sweep, or of a model by device; bounds are words, such as ``30ms``."""
+        asked = {name: value for name, value in locals().items() if name != "self"}
+        return self.transport.get("/best", OperatingPoints, **asked)
 
     def layer_profiles(self, *, device_id: str | None = None) -> Iterator[LayerProfile]:
         """Yield layer profiles, newest first."""

@@ -12,7 +12,7 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import PowerMode, reboot_command
 from powerlab.domain.model_name import stored_model
 from powerlab.domain.rigour import TIMES_AND_COUNTS, Rigour, falls_short
-from powerlab.domain.sweep import SweepPlan
+from powerlab.domain.sweep import SEARCH_GOALS, SweepPlan
 from powerlab.domain.workload import MULTI_STREAM_IMAGES, Scenario
 
 MIN_REPEATS = 3
@@ -20,6 +20,9 @@ MIN_REPEATS = 3
 
 MOST_RUNS = 100_000
 """More runs than any sweep can want; a slip of the finger must not fill the memory with a schedule."""
+
+MOST_POINTS_OF_A_SEARCH = 5_000
+"""A search looks at every point before every run."""
 
 LARGEST_NUMBER = 2**31 - 1
 """Integers of a plan go no further: every database and every reader of JSON holds them."""
@@ -86,9 +89,10 @@ def _others(
     yield from _models(plan)
     yield from _numbers(plan)
     yield from _rigour(plan)
+    yield from _search(plan)
     for engine in plan.engines:
         if engine not in engines:
-            yield f"the engine {engine!r} is not known; choose one of: {', '.join(engines)}."
+            yield f"the engine {engine!r} is not known{meant(engine, engines)}; choose one of: {', '.join(engines)}."
     yield from _scenarios(plan)
     yield from _slices(plan)
     for cores in filter(None, plan.cores):
@@ -149,6 +153,7 @@ def _numbers(plan: SweepPlan) -> Iterator[str]:
         ("spin time", tuple(us for us in plan.spin_us if us is not None), not_negative, "0 us or more"),
         ("latency bound", (plan.latency_bound_ms,), not_negative, "a time above 0 ms"),
         ("width that --until asks for", (plan.until_percent,), not_negative, "a percentage above 0"),
+        ("advantage that --search-epsilon asks for", (plan.search_percent,), not_negative, "a percentage above 0"),
     )
     for title, values, good, wanted in checks:
         for value in values:
@@ -176,6 +181,22 @@ def _rigour(plan: SweepPlan) -> Iterator[str]:
         yield (
             f"the plan calls itself {plan.rigour}, but {short}; give at least that, or ask for the rigour "
             f"{Rigour.QUICK}."
+        )
+
+
+def _search(plan: SweepPlan) -> Iterator[str]:
+    unknown = [goal for goal in plan.search_goals if goal not in SEARCH_GOALS]
+    if unknown:
+        yield f"the goal {unknown[0]!r} is not known; choose from: {', '.join(SEARCH_GOALS)}."
+    missing = [mode for mode in plan.proposed_modes if mode not in plan.modes]
+    if missing:
+        yield f"the proposed mode {missing[0]!r} is not among the plan's modes; name it there too, or leave it out."
+    if plan.search_percent and plan.until_percent:
+        yield "a search repeats what it needs by itself, so --until cannot be asked for with --search; leave one out."
+    if plan.search_percent and plan.point_count > MOST_POINTS_OF_A_SEARCH:
+        yield (
+            f"a search looks at {MOST_POINTS_OF_A_SEARCH} points at most and the plan has {plan.point_count}; "
+            "ask for fewer values."
         )
 
 

@@ -94,6 +94,7 @@ METRICS: dict[str, MetricKind] = {
     ),
     "start_temperature_c": MetricKind(unit="°C", title="Hottest zone at the start", higher_is_better=False),
     "end_temperature_c": MetricKind(unit="°C", title="Hottest zone at the end", higher_is_better=False),
+    "peak_memory_mb": MetricKind(unit="MB", title="Peak memory of the worker process", higher_is_better=False),
     "sampling_core_percent": MetricKind(unit="%", title="powerlab's own sampling, of one core", higher_is_better=False),
 }
 """Every metric powerlab knows. img/s/W and images per joule are the same number."""

@@ -88,6 +88,8 @@ class Conditions:
         temperature_guard: in words, which zones the temperature guard watched, the peak and the limits; empty where the
             run had no limit.
         traces_shed: in a sentence, why the run's traces were thrown away on the device; empty where they were not.
+        peak_memory_bytes: the most memory that the worker process had resident since it started, with the model; None
+            where it was not read.
     """
 
     sample_period_s: float
@@ -115,6 +117,7 @@ class Conditions:
     clock_offset: ClockOffset | None = None
     temperature_guard: str = ""
     traces_shed: str = ""
+    peak_memory_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 
 _MOST_TERMS = 500
+_HALVINGS = 60
 _ACCURACY = 1e-14
 _TINY = 1e-300
 
@@ -28,6 +30,24 @@ def two_sided_level(t: float, degrees: float) -> float:
     ratio = t / math.sqrt(degrees)  # squared here, t² of a large t would overflow
     x = 1.0 / (1.0 + ratio * ratio)
     return min(1.0, _incomplete_beta(x, degrees / 2, 0.5))
+
+
+@cache
+def two_sided_quantile(level: float, degrees: int) -> float:
+    """Return how far from 0 Student's t lies, to either side, with a probability of ``level``.
+
+    Raises:
+        ValueError: there is no such distribution without degrees of freedom, or the level is not between 0 and 1.
+    """
+    if not 0 < level < 1:
+        raise ValueError("an error level lies between 0 and 1")
+    below, above = 0.0, 1.0
+    while two_sided_level(above, degrees) > level:
+        below, above = above, 2 * above
+    for _ in range(_HALVINGS):
+        middle = (below + above) / 2
+        below, above = (middle, above) if two_sided_level(middle, degrees) > level else (below, middle)
+    return above
 
 
 def _incomplete_beta(x: float, a: float, b: float) -> float:

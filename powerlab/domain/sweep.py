@@ -7,11 +7,14 @@ import math
 from dataclasses import dataclass, replace
 from itertools import product
 
+from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import CURRENT_MODE_NAME
 from powerlab.domain.rigour import Rigour
 from powerlab.domain.temperature import TemperatureLimits
 from powerlab.domain.workload import Preparation, Scenario, Workload
 
+SEARCH_GOALS = ("latency", "throughput", "efficiency")
+"""What a search may look for the best of: the goals of every answer."""
 MOST_REPEATS_UNTIL = 30
 """Repeats of a point at most where they go on until an interval is narrow; half its width needs four times more."""
 
@@ -81,6 +84,10 @@ class SweepPlan:
         min_inferences: see ``duration_s``.
         until_percent: go on with a point's repeats until the 95 % interval of its img/s/W reaches no further than this
             to either side; 0 makes ``repeats`` runs and no more.
+        search_percent: measure only what may beat the best so far by more than this, in an order that is chosen as
+            results come, instead of every point; 0 measures every point.
+        search_goals: what such a search looks for the best of, of :data:`SEARCH_GOALS`; empty is all of them.
+        proposed_modes: those of ``modes`` that powerlab proposed and nobody named.
         warm_up_s: untimed inferences before the timed part, at least.
         longest_warm_up_s: when to stop waiting for a steady state.
         idle_s: length of the idle baseline before and after each run.
@@ -118,6 +125,9 @@ class SweepPlan:
     max_temperature_c: float | None = None
     start_below_temperature_c: float | None = None
     longest_cooling_s: float = 900.0
+    search_percent: float = 0.0
+    search_goals: tuple[str, ...] = ()
+    proposed_modes: tuple[str, ...] = ()
 
     @property
     def temperature_limits(self) -> TemperatureLimits:
@@ -128,6 +138,21 @@ class SweepPlan:
         """Return the plan with the stricter of its own limits and those of whoever owns the device."""
         stricter = self.temperature_limits.stricter(limits)
         return replace(self, max_temperature_c=stricter.max_c, start_below_temperature_c=stricter.start_below_c)
+
+    def with_more_repeats(self, made: int, add: int) -> SweepPlan:
+        """Return the plan with so many repeats of every point beyond those that were made.
+
+        Raises:
+            PowerlabError: they are fewer than one.
+        """
+        if add < 1:
+            raise PowerlabError(f"{add} repeats add nothing; give at least 1.")
+        return replace(self, repeats=max(self.repeats, made + add))
+
+    @property
+    def goals_to_search(self) -> tuple[str, ...]:
+        """What a search looks for the best of."""
+        return self.search_goals or SEARCH_GOALS
 
     @property
     def most_repeats(self) -> int:

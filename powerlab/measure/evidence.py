@@ -57,6 +57,8 @@ class Evidence:
         clock_offset: how the device's wall clock stood to its server's; the agent adds it, who knows the server.
         temperature_guard: what the temperature guard watched and the peak; empty where the run had no limit.
         traces_shed: why the traces were thrown away on the device; there is no evidence then, beside this sentence.
+        peak_memory_bytes: the most memory that the worker process had resident since it started; None where it was not
+            read.
     """
 
     window_ns: tuple[int, int]
@@ -94,6 +96,7 @@ class Evidence:
     clock_offset: ClockOffset | None = None
     temperature_guard: str = ""
     traces_shed: str = ""
+    peak_memory_bytes: int | None = None
 
     @property
     def window_s(self) -> float:

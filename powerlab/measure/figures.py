@@ -18,6 +18,8 @@ from powerlab.measure.scenarios.registry import latency_metrics_from
 from powerlab.measure.steady.temperature_metrics import temperature_metrics
 from powerlab.measure.validity import judge, usable_energy
 
+_BYTES_PER_MB = 1e6
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
@@ -50,13 +52,15 @@ def figures_of(point: Point, timed: TimedInferences, evidence: Evidence, provena
             *latency_metrics_from(point.workload, timed, provenance),
             *(() if energy is None else energy_metrics(energy, idle, images)),
             *temperature_metrics(evidence.traces, timed.window_ns),
-            *_sampling_metric(evidence.sampling_core_share, provenance),
+            *_worker_metrics(evidence, provenance),
         ),
         budget=() if energy is None else energy_budget(energy, idle, images),
     )
 
 
-def _sampling_metric(core_share: float | None, provenance: Provenance) -> Iterator[Metric]:
-    """Yield what powerlab's own sampling cost, where it was counted."""
-    if core_share is not None:
-        yield Metric(name="sampling_core_percent", value=100 * core_share, provenance=provenance)
+def _worker_metrics(evidence: Evidence, provenance: Provenance) -> Iterator[Metric]:
+    """Yield the worker's memory, and what powerlab's own sampling cost beside it, where they were counted."""
+    if evidence.peak_memory_bytes is not None:
+        yield Metric(name="peak_memory_mb", value=evidence.peak_memory_bytes / _BYTES_PER_MB, provenance=provenance)
+    if evidence.sampling_core_share is not None:
+        yield Metric(name="sampling_core_percent", value=100 * evidence.sampling_core_share, provenance=provenance)

@@ -32,6 +32,7 @@ from powerlab.measure.steady.cool_down import cool_down
 from powerlab.measure.steady.temperature import Thermometer
 from powerlab.measure.steady.warm_up import warm_up
 from powerlab.measure.worker.cores import check_usable
+from powerlab.measure.worker.memory import peak_memory_bytes
 from powerlab.measure.worker.messages import Load, Measure
 from powerlab.measure.worker.process import Worker
 from powerlab.modes.knobs.cpu_quota.knob import join
@@ -224,6 +225,7 @@ def _record(request: RunRequest) -> _Recorded:
             traces = recording.finish()
             throttled = guard.finish()
             zones = thermometer.finish()
+            peak_memory = peak_memory_bytes(worker.pid)
         idle_after = idle_baseline(meter, plan.idle_s)
         watched = heat_guard.words()
     clocks_after = read_clocks()
@@ -261,6 +263,7 @@ def _record(request: RunRequest) -> _Recorded:
         output_difference=request.output_difference,
         device_state=state,
         temperature_guard=watched,
+        peak_memory_bytes=peak_memory,
     )
     return _Recorded(timed=timed, evidence=evidence, idle_after=idle_after, start_c=start.celsius)
 

@@ -8,6 +8,7 @@ A job's life::
 
     queued | running --pause--> paused --resume--> queued, or running while its agent still holds it
     queued | running | paused --cancel--> cancelled
+    done | failed --repeat--> queued, with more repeats in its plan
 
 Every lease carries a fencing token that is larger than the one before; a write with an older token is refused, so an
 agent that was away for too long cannot disturb its successor. What it had uploaded before stays.
@@ -263,6 +264,13 @@ class SweepRequest:
     device_id: str | None = None
     any_of: Selector | None = None
     priority: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepeatRequest:
+    """Asks for ``add`` further repeats of every point of a sweep."""
+
+    add: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,7 +33,7 @@ class SweepState(StrEnum):
 
 
 OVER = (SweepState.DONE, SweepState.FAILED, SweepState.CANCELLED)
-"""States that nothing leads out of."""
+"""States in which nothing is measured any more; only further repeats lead out of the first two."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +94,8 @@ class SweepRecord:
             otherwise.
         created_at: UTC.
         finished_at: UTC; None while it is not over.
-        planned_run_count: points x repeats; as many as have arrived where a plan goes on until it knows enough.
+        planned_run_count: points x repeats; as many as have arrived where a plan goes on until it knows enough, or where
+            a search is done.
         stored_run_count: runs that have arrived, whatever their verdict.
         priority: of those that wait for a device, the highest comes first.
         submitter: who asked for it.
@@ -192,7 +193,7 @@ class SweepPreview:
         simulated: whether it is a simulated board.
         point_count: combinations of the plan's dimensions.
         points: the first of them, in the plan's order.
-        run_count: points x repeats; more where the plan goes on until it knows enough.
+        run_count: points x repeats; more where the plan goes on until it knows enough, fewer where it is searched.
         expected_s: how long the runs take, about; None where the plan cannot be carried out.
         longest_s: the same where every warm-up and every cool-down lasts as long as it may.
         basis: what the two times are worked out from.

@@ -21,7 +21,7 @@ TRACE_COLUMNS = (
     Column("quantity", "string", "power, energy (a counter), latency, temperature"),
     Column("unit", "string", "W, J, s, °C"),
     Column("provenance", "string", "measured, estimated, simulated"),
-    Column("time_ns", "int64", "the device's CLOCK_MONOTONIC"),
+    Column("time_ns", "int64", "the device's CLOCK_MONOTONIC", unit="ns"),
     Column("value", "double", "the sample"),
 )
 UNITS = {

@@ -8,34 +8,11 @@ from itertools import groupby
 from powerlab.analysis.dimensions import varying
 from powerlab.analysis.matches import Match
 from powerlab.analysis.wording import ratio_words, verdict_words
-from powerlab.domain.quantity import METRICS, Metric
+from powerlab.domain.quantity import METRICS
+from powerlab.reports.latex import comment, escape, figure, line
 from powerlab.studies.study import Study
-from powerlab.studies.table import Row, column_title, figure_text
+from powerlab.studies.table import Row, column_title
 
-_ESCAPED = {
-    "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "±": r"$\pm$",
-    "×": r"$\times$",
-    "°": r"$^\circ$",
-    "µ": r"$\mu$",
-    "μ": r"$\mu$",
-    "≤": r"$\leq$",
-    "−": "$-$",
-    "–": "--",
-    "\n": " ",
-}
-_ABSENT = "--"
 _WORDS = r"p{.12\linewidth}p{.1\linewidth}p{.18\linewidth}"
 _LAST_WORDS = r"p{.14\linewidth}p{.1\linewidth}"
 """Columns of words are broken into lines, so that the table keeps to the page."""
@@ -44,19 +21,14 @@ _LAST_WORDS = r"p{.14\linewidth}p{.1\linewidth}"
 def latex_document(study: Study, rows: Sequence[Row], matches: Sequence[Match]) -> str:
     """Return a file to include: the table, and one of our own points compared where the study compares them."""
     parts = [
-        f"% {_comment(study.title)}",
-        f"% Published figures: {_comment(study.source)}",
+        f"% {comment(study.title)}",
+        f"% Published figures: {comment(study.source)}",
         "% Needs \\usepackage{booktabs}. Figures of different provenance stand side by side and are never mixed.",
         _table(study, rows),
     ]
     if matches:
         parts.append(_ratios(study, matches))
     return "\n".join(parts) + "\n"
-
-
-def escape(text: str) -> str:
-    """Return text as LaTeX prints it."""
-    return "".join(_ESCAPED.get(character, character) for character in text)
 
 
 def _table(study: Study, rows: Sequence[Row]) -> str:
@@ -69,14 +41,14 @@ def _table(study: Study, rows: Sequence[Row]) -> str:
         rf"\label{{tab:{study.name}}}",
         rf"\begin{{tabular}}{{{_WORDS}{'r' * len(titles)}{_LAST_WORDS}}}",
         r"\toprule",
-        _line(heads),
+        line(heads),
     ]
     for case, found in groupby(rows, key=lambda row: row.case):
         lines += [r"\midrule", rf"\multicolumn{{{len(heads)}}}{{l}}{{\textit{{{escape(case)}}}}} \\"]
         for row in found:
             words = [escape(word) for word in (row.system, row.software, row.conditions)]
-            figures = [_figure(metric) for metric in row.figures]
-            lines.append(_line([*words, *figures, escape(row.covers), escape(row.provenance)]))
+            figures = [figure(metric) for metric in row.figures]
+            lines.append(line([*words, *figures, escape(row.covers), escape(row.provenance)]))
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table*}"])
 
 
@@ -90,7 +62,7 @@ def _ratios(study: Study, matches: Sequence[Match]) -> str:
         rf"\label{{tab:{study.name}-ratios}}",
         r"\begin{tabular}{llllll}",
         r"\toprule",
-        _line(["Figure", "First", "Second", "Ratio", "The first is", "Provenance"]),
+        line(["Figure", "First", "Second", "Ratio", "The first is", "Provenance"]),
         r"\midrule",
     ]
     for match in matches:
@@ -101,24 +73,5 @@ def _ratios(study: Study, matches: Sequence[Match]) -> str:
             else (ratio_words(ratio), verdict_words(ratio, claimed=match.claimed), ratio.provenance.value)
         )
         words = (METRICS[match.metric].title, name_of(match.one.point), name_of(match.other.point), *said)
-        lines.append(_line([escape(word) for word in words]))
+        lines.append(line([escape(word) for word in words]))
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table*}"])
-
-
-def _figure(metric: Metric | None) -> str:
-    if metric is None:
-        return _ABSENT
-    text = figure_text(metric)
-    if not text.up:
-        return f"${text.value}$"
-    if text.up == text.down:
-        return rf"${text.value} \pm {text.up}$"
-    return f"${text.value}^{{+{text.up}}}_{{-{text.down}}}$"
-
-
-def _line(cells: Sequence[str]) -> str:
-    return " & ".join(cells) + r" \\"
-
-
-def _comment(text: str) -> str:
-    return " ".join(text.split())

@@ -9,9 +9,10 @@ from itertools import groupby
 from powerlab.analysis.dimensions import varying
 from powerlab.analysis.matches import Match
 from powerlab.analysis.wording import ratio_words, verdict_words
-from powerlab.domain.quantity import METRICS, Metric
+from powerlab.domain.quantity import METRICS
+from powerlab.reports.html import figure_html
 from powerlab.studies.study import NotRepeated, Study
-from powerlab.studies.table import Row, column_title, figure_text
+from powerlab.studies.table import Row, column_title
 
 _STYLE = """\
 :root { color-scheme: light dark; --line: #8886; --quiet: #767676; --published: #8881; }
@@ -43,18 +44,6 @@ def html_document(
         "</main></body></html>",
     ]
     return "\n".join(parts) + "\n"
-
-
-def figure_html(metric: Metric | None) -> str:
-    """Return a figure as it stands in a cell."""
-    if metric is None:
-        return '<span class="none">–</span>'
-    text = figure_text(metric)
-    if not text.up:
-        return escape(text.value)
-    if text.up == text.down:
-        return f"{escape(text.value)} ± {escape(text.up)}"
-    return f"{escape(text.value)} +{escape(text.up)} −{escape(text.down)}"
 
 
 def _table(study: Study, rows: Sequence[Row]) -> Iterable[str]:

@@ -8,15 +8,13 @@ from functools import cached_property
 
 from powerlab.analysis.dimensions import DIMENSIONS, shown
 from powerlab.analysis.matches import Match, along
-from powerlab.analysis.rounding import interval_decimals, lopsided, significant_decimals
 from powerlab.analysis.summary import PointSummary, summarise
 from powerlab.domain.errors import PowerlabError
-from powerlab.domain.quantity import METRICS, Metric, Provenance
+from powerlab.domain.quantity import METRICS, Metric
 from powerlab.domain.run import Run
 from powerlab.domain.sweep import Point
 from powerlab.studies.study import Case, Published, Study
 
-_DIGITS = 4
 NOT_STATED = "not stated"
 NOTHING = "–"
 """What stands where there is nothing to say."""
@@ -67,15 +65,6 @@ class Row:
     sweep_id: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FigureText:
-    """A figure in characters: the value, and both sides of its 95 % interval where it has one."""
-
-    value: str
-    up: str = ""
-    down: str = ""
-
-
 def rows(study: Study, repeated: Sequence[Repeated], models: Mapping[str, str] | None = None) -> tuple[Row, ...]:
     """Return the table, case by case: the published rows first, then ours.
 
@@ -108,30 +97,11 @@ def _along(study: Study, sweep: Repeated) -> Iterator[Match]:
             return
 
 
-def figure_text(metric: Metric) -> FigureText:
-    """Return a figure with as many decimals as its interval supports; a published one as it was printed."""
-    if metric.provenance is Provenance.PUBLISHED:
-        return FigureText(value=repr(metric.value))
-    if metric.low is None or metric.high is None:
-        return FigureText(value=_number(metric.value))
-    up, down = metric.high - metric.value, metric.value - metric.low
-    places = interval_decimals(max(up, down))
-    if places is None:
-        return FigureText(value=_number(metric.value))
-    if not lopsided(down, up):
-        up = down = max(up, down)
-    return FigureText(value=f"{metric.value:.{places}f}", up=f"{up:.{places}f}", down=f"{down:.{places}f}")
-
-
 def column_title(name: str, study: Study) -> str:
     """Return a metric's heading: its unit, and its title too where another column has the same unit."""
     kind = METRICS[name]
     alike = [other for other in study.metrics if METRICS[other].unit == kind.unit]
     return kind.unit if len(alike) == 1 else f"{kind.title}, {kind.unit}"
-
-
-def _number(value: float) -> str:
-    return f"{value:.{significant_decimals(value, _DIGITS)}f}"
 
 
 def _published(study: Study, case: Case, row: Published) -> Row:

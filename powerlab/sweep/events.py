@@ -17,7 +17,8 @@ class SweepStarted:
 
     Attributes:
         sweep_id: the sweep.
-        run_count: runs that follow; more where the plan goes on until something is known well enough.
+        run_count: runs that follow; more where the plan goes on until something is known well enough, fewer where it is
+            searched.
         expected_s: how long they take, about, where every device is steady and cool at once.
         longest_s: the same where every warm-up and every cool-down lasts as long as it may.
         advice: sentences where the plan asks for what its sensors cannot give, else empty.
@@ -35,6 +36,17 @@ class SweepExtended:
     """The planned runs are made, and some points are repeated again; ``detail`` is a sentence that says why.
 
     From now on there are ``run_count`` runs.
+    """
+
+    run_count: int
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchEnded:
+    """A search has measured what it wanted; ``detail`` is a sentence that says how much, and why no more.
+
+    There are ``run_count`` runs in all.
     """
 
     run_count: int
@@ -105,4 +117,13 @@ class RebootNeeded:
     stages: tuple[Stage, ...]
 
 
-SweepEvent = SweepStarted | SweepExtended | CoolingDown | RunStarted | RunFinished | RebootNeeded | SweepFinished
+SweepEvent = (
+    SweepStarted
+    | SweepExtended
+    | SearchEnded
+    | CoolingDown
+    | RunStarted
+    | RunFinished
+    | RebootNeeded
+    | SweepFinished
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -24,6 +24,8 @@ from powerlab.measure.recording.rails import IdleBaseline, Meter
 from powerlab.measure.run import Measured, RunRequest, failed_run, load_request, measure_run, worker_cores
 from powerlab.measure.worker.cores import check_present
 from powerlab.measure.worker.process import Worker, WorkerError
+from powerlab.search.searcher import Searcher
+from powerlab.sweep.adaptive import ended_words, searcher_for
 from powerlab.sweep.advice import advice
 from powerlab.sweep.cooling import Cooled, Refusal, wait_until_cool
 from powerlab.sweep.events import (
@@ -31,6 +33,7 @@ from powerlab.sweep.events import (
     RebootNeeded,
     RunFinished,
     RunStarted,
+    SearchEnded,
     SweepEvent,
     SweepExtended,
     SweepFinished,
@@ -100,8 +103,11 @@ def run_sweep(
         if sweep.needs_reboot(stage, here):
             yield RebootNeeded(stages=stages[number:])
             return
-        yield from sweep.carry_out(here)
-        yield from sweep.go_on(stage)
+        if plan.search_percent:
+            yield from sweep.search(searcher_for(plan, stage, host, done), here)
+        else:
+            yield from sweep.carry_out(here)
+            yield from sweep.go_on(stage)
     yield sweep.finished()
 
 
@@ -157,6 +163,7 @@ class _Sweep:
     runs: defaultdict[str, list[Run]] = field(default_factory=lambda: defaultdict(list))
     start_c: dict[str, float] = field(default_factory=dict)
     """How warm the first run in each mode began."""
+    searcher: Searcher | None = None
 
     def stopped(self) -> bool:
         """Whether the sweep should end."""
@@ -178,7 +185,25 @@ class _Sweep:
         for visit in order:
             if self.stopped():
                 return
-            yield from self._visit(visit)
+            yield from self._visit(visit.mode, ((point, visit.repeat) for point in visit.points))
+
+    def search(
+        self, searcher: Searcher, order: Sequence[ModeVisit]
+    ) -> Iterator[SearchEnded | CoolingDown | RunStarted | RunFinished]:
+        """Make the runs that a search names, one after the other, until it names none.
+
+        Args:
+            searcher: of the points that can be measured within this boot.
+            order: the runs that it may choose from.
+        """
+        self.searcher, before = searcher, self.made
+        while not self.stopped():
+            pick = searcher.next()
+            if pick is None:
+                self.run_count -= sum(len(visit.points) for visit in order) - (self.made - before)
+                yield SearchEnded(run_count=self.run_count, detail=ended_words(searcher, self.plan))
+                return
+            yield from self._visit(pick[0].mode, _in_one_mode(searcher, pick))
 
     def needs_reboot(self, stage: Stage, order: Sequence[ModeVisit]) -> bool:
         """Say whether there is something to measure in a stage and it takes a reboot, which has not failed before."""
@@ -211,34 +236,38 @@ class _Sweep:
             f"±{self.plan.until_percent:g} % are wanted."
         )
 
-    def _visit(self, visit: ModeVisit) -> Iterator[CoolingDown | RunStarted | RunFinished]:
+    def _visit(self, mode: str, runs: Iterable[tuple[Point, int]]) -> Iterator[CoolingDown | RunStarted | RunFinished]:
         """Set the mode, run every point between idle baselines, restore the mode.
 
         A device that is too hot is left to cool before the mode is set, for no mode is set while heat holds clocks
         down, and again before each run. One that does not cool down fails the rest of the visit, which gives the mode
         back: waiting for hours before every run would help nobody.
+
+        Args:
+            mode: the power mode.
+            runs: points of that mode with the number of their repeat; the next one is asked for when one is made.
         """
         idle: IdleBaseline | None = None
-        refusal = self._refused(visit.mode)
+        refusal = self._refused(mode)
         if refusal is None:
             refusal = (yield from self._cooled()).refusal
         with ExitStack() as stack:
             try:
                 if refusal is None and not self.stopped():
-                    stack.enter_context(self.host.controller.applied(visit.mode))
+                    stack.enter_context(self.host.controller.applied(mode))
             except PowerlabError as error:
                 refusal = Refusal("mode-not-ready", str(error))
-            for point in visit.points:
+            for point, repeat in runs:
                 if refusal is None:
                     cooled = yield from self._cooled()
                     refusal, idle = cooled.refusal, None if cooled.waited else idle
                 if self.stopped():
                     return
                 index = self.made + 1
-                yield RunStarted(point=point, repeat=visit.repeat, index=index, run_count=self.run_count)
-                measured = _measured_or_failed(self._request(visit, point, idle), refusal)
+                yield RunStarted(point=point, repeat=repeat, index=index, run_count=self.run_count)
+                measured = _measured_or_failed(self._request(point, repeat, idle), refusal)
                 idle = measured.idle_after
-                self._note(measured)
+                self._note(measured, given_up=refusal is not None)
                 yield RunFinished(run=measured.run, traces=measured.traces, index=index, run_count=self.run_count)
 
     def _refused(self, mode: str) -> Refusal | None:
@@ -248,27 +277,39 @@ class _Sweep:
     def _cooled(self) -> Generator[CoolingDown, None, Cooled]:
         return wait_until_cool(self.host.sysroot, self.plan, self.stop)
 
-    def _note(self, measured: Measured) -> None:
+    def _note(self, measured: Measured, *, given_up: bool) -> None:
         run = measured.run
+        if self.searcher is not None:
+            self.searcher.note(run)
+            if given_up:
+                self.searcher.known.give_up(run.point.mode)
         self.made += 1
         self.verdicts[run.verdict] += 1
         self.runs[run.point.id].append(run)
         if measured.start_c is not None:
             self.start_c.setdefault(run.point.mode, measured.start_c)
 
-    def _request(self, visit: ModeVisit, point: Point, idle: IdleBaseline | None) -> RunRequest:
+    def _request(self, point: Point, repeat: int, idle: IdleBaseline | None) -> RunRequest:
         return RunRequest(
             sweep_id=self.sweep_id,
             plan=self.plan,
             point=point,
-            repeat=visit.repeat,
+            repeat=repeat,
             meter=self.meter,
             idle=idle,
-            drifted=partial(self.host.controller.drifted, visit.mode),
-            like_c=self.start_c.get(visit.mode),
+            drifted=partial(self.host.controller.drifted, point.mode),
+            like_c=self.start_c.get(point.mode),
             output_difference=self.outputs.of(point),
             model_files=self.host.model_files,
         )
+
+
+def _in_one_mode(searcher: Searcher, first: tuple[Point, int]) -> Iterator[tuple[Point, int]]:
+    """Yield a search's runs as long as they stay in the first one's power mode."""
+    pick: tuple[Point, int] | None = first
+    while pick is not None and pick[0].mode == first[0].mode:
+        yield pick
+        pick = searcher.next(first[0].mode)
 
 
 def _measured_or_failed(request: RunRequest, refusal: Refusal | None) -> Measured:

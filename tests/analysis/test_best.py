@@ -92,13 +92,69 @@ def test_without_the_runs_nothing_is_said_of_how_sure_the_choice_is(make_run):
     assert (latency.ratio, latency.separated) == (None, None)
 
 
-def test_among_many_equal_points_the_best_seldom_beats_the_next():
-    """The next best is chosen after looking, which makes the two more alike and the claim rarer, not more frequent."""
+def test_among_many_equal_points_there_is_seldom_a_winner():
+    """The best is chosen after looking, so that it is compared with all the others."""
     claimed = 0
     for seed in range(400):
         runs = sweep({point(threads): (100.0, 10.0) for threads in range(1, 9)}, seed=seed)
         claimed += best_points(summarise(runs), runs)[-1].separated
     assert claimed / 400 < 0.05
+
+
+def test_the_winner_beats_every_rival_and_says_how_many():
+    runs = sweep({point(1): (50.0, 10.0), point(2): (100.0, 10.0), point(4): (80.0, 10.0)}, repeats=5)
+    latency = best_points(summarise(runs), runs)[0]
+    assert latency.decision is Decision.WINNER
+    assert re.fullmatch(
+        r"winner: beats all 2 others, the next best \(4 threads\) by \d\d\.\d % ± \d\.\d %", latency.statement
+    )
+
+
+def test_a_tie_names_the_best_rival_that_is_not_beaten_and_counts_the_others():
+    """The next best is beaten, a third is too scattered to say: that is no winner."""
+    steady = sweep({point(1): (100.0, 10.0), point(2): (95.0, 10.0)}, scatter=0.0005, repeats=5)
+    wild = sweep({point(4): (80.0, 10.0), point(8): (79.0, 10.0)}, scatter=0.2, repeats=5)
+    latency = best_points(summarise(steady + wild), steady + wild)[0]
+    assert (latency.summary.point, latency.runner_up.point) == (point(1), point(2))
+    assert latency.ratio.differs is True
+    assert latency.decision is Decision.TIED
+    assert re.fullmatch(r"tied with [48] threads \(latency ratio .*\) and 1 other", latency.statement)
+
+
+def test_a_claim_that_would_do_alone_is_not_significant_among_many():
+    alone = {point(1): (100.0, 10.0), point(2): (97.0, 10.0)}
+    found = []
+    for seed in range(60):
+        few = sweep(alone, scatter=0.008, seed=seed)
+        many = sweep({**alone, **{point(n): (96.9, 10.0) for n in range(3, 11)}}, scatter=0.008, seed=seed)
+        found.append([best_points(summarise(runs), runs)[0] for runs in (few, many)])
+    assert sum(few.separated for few, _ in found) > sum(many.separated for _, many in found)
+    assert any("not significant among 9 rivals" in many.statement for _, many in found)
+
+
+def test_what_is_missing_is_said_with_what_to_do(make_run):
+    fast, slow = three_of(make_run, threads=2, latency_ms=5.0), three_of(make_run, threads=1, latency_ms=10.0)
+    runs = [fast[0], replace(fast[1], verdict=Verdict.FLAGGED), replace(fast[2], verdict=Verdict.FLAGGED), *slow]
+    latency = best_points(summarise(runs), runs)[0]
+    assert latency.missing_repeats == 2
+    assert latency.statement == (
+        "not enough data: 1 of 3 runs of 2 threads are valid, and a claim takes 3; add 2 repeats"
+    )
+    lone = best_points(summarise(fast), fast)[0]
+    assert lone.missing_repeats == 0
+
+
+@given(st.lists(st.sampled_from([Verdict.VALID, Verdict.FLAGGED, Verdict.VOID]), min_size=6, max_size=6))
+def test_two_valid_runs_of_a_point_never_make_a_winner(verdicts):
+    runs = [
+        replace(run, verdict=verdict)
+        for run, verdict in zip(sweep({point(1): (100.0, 10.0), point(2): (50.0, 10.0)}), verdicts, strict=True)
+    ]
+    enough = all(
+        sum(run.verdict is Verdict.VALID for run in runs if run.point == point(threads)) >= 3 for threads in (1, 2)
+    )
+    for best in best_points(summarise(runs), runs):
+        assert (best.decision is Decision.WINNER) == enough
 
 
 def test_a_lone_point_has_nothing_to_be_better_than(make_run):

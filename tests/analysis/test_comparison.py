@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from powerlab.analysis.comparison import compare, holm, margin
 from powerlab.domain.quantity import Provenance
-from powerlab.domain.run import Contribution, EffectKind
-from powerlab.domain.statistics import NORMAL_95, student_95
+from powerlab.domain.run import Contribution, EffectKind, Finding, Verdict
+from powerlab.domain.statistics import NORMAL_95
 from tests.analysis.paired_runs import RAIL, point, sweep
 
 A, B = point(1), point(2)
@@ -25,6 +25,9 @@ def ratio(runs, name=POWER, **changes):
 
 def half_width(found):
     return math.log(found.high / found.low) / 2
+
+T_975 = {2: 6.205347, 4: 3.495406}
+"""Two-sided 97.5 % quantiles of Student's t by degrees of freedom (Abramowitz and Stegun, table 26.10)."""
 
 
 def with_values(runs, name, values):
@@ -168,7 +171,7 @@ def test_the_interval_of_pairs_is_students():
     mean = sum(logs) / 3
     spread = math.sqrt(sum((one - mean) ** 2 for one in logs) / 2)
     assert found.value == pytest.approx(math.exp(mean))
-    assert half_width(found) == pytest.approx(student_95(2) * spread / math.sqrt(3))
+    assert half_width(found) == pytest.approx(T_975[2] * spread / math.sqrt(3))
 
 
 def test_sweeps_are_compared_without_pairs():
@@ -181,12 +184,12 @@ def test_sweeps_are_compared_without_pairs():
     mean = sum(logs) / 3
     error = math.sqrt(2 * sum((value - mean) ** 2 for value in logs) / 2 / 3)
     assert found.value == pytest.approx(1)
-    assert half_width(found) == pytest.approx(student_95(4) * error)
+    assert half_width(found) == pytest.approx(T_975[4] * error)
 
 
 def test_repeats_that_never_met_are_compared_without_pairs():
     runs = [
-        run for run in sweep({A: (100.0, 10.0), B: (100.0, 10.0)}, repeats=4) if (run.repeat < 2) == (run.point == A)
+        run for run in sweep({A: (100.0, 10.0), B: (100.0, 10.0)}, repeats=6) if (run.repeat < 3) == (run.point == A)
     ]
     found = ratio(runs, RATE)
     assert found.paired is False
@@ -203,6 +206,40 @@ def test_a_lone_repeat_has_a_ratio_and_no_interval():
     found = ratio(sweep({A: (100.0, 10.0), B: (50.0, 10.0)}, repeats=1, scatter=0.0), RATE)
     assert found.value == pytest.approx(2)
     assert (found.low, found.high, found.level, found.differs) == (None, None, None, None)
+
+
+@pytest.mark.parametrize("repeats", [1, 2])
+def test_two_pairs_are_no_claim_however_alike_they_are(repeats):
+    """Seen once: "beats the next best by 73.21 % ± 0.13 %", from two pairs."""
+    found = ratio(sweep({A: (100.0, 10.0), B: (57.7, 10.0)}, repeats=repeats, scatter=0.0001), RATE)
+    assert found.value == pytest.approx(1.733, rel=0.001)
+    assert (found.low, found.high, found.level, found.differs) == (None, None, None, None)
+    assert found.repeat_count == repeats
+
+
+def flagged(runs, places, rule="throttled"):
+    finding = Finding(rule=rule, verdict=Verdict.FLAGGED, detail="it was.")
+    return [
+        replace(run, verdict=Verdict.FLAGGED, findings=(finding,)) if (run.point, run.repeat) in places else run
+        for run in runs
+    ]
+
+
+@given(st.sets(st.tuples(st.sampled_from([A, B]), st.integers(0, 5))))
+def test_flagged_runs_never_narrow_an_interval(places):
+    """A ratio with its flagged runs says no more than without them: the same interval, or none."""
+    runs = flagged(sweep({A: (120.0, 10.0), B: (100.0, 10.0)}, repeats=6), places)
+    found, without = ratio(runs, RATE), ratio([run for run in runs if run.verdict is Verdict.VALID], RATE)
+    if without is None:
+        assert found is None or found.low is None
+    else:
+        assert (found.low, found.high, found.level) == (without.low, without.high, without.level)
+
+
+def test_a_finding_about_power_alone_leaves_the_times_sound():
+    runs = flagged(sweep({A: (120.0, 10.0), B: (100.0, 10.0)}), {(A, 0), (B, 1)}, rule="power-gap")
+    assert ratio(runs, RATE).low > 1
+    assert ratio(runs, POWER).low is None
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0])
@@ -230,7 +267,7 @@ def test_the_other_way_round_it_is_the_inverse_and_scale_does_not_count(values, 
     assert scaled.low == pytest.approx(found.low, rel=1e-6)
 
 
-@given(st.integers(2, 8), st.floats(0, 0.3), st.floats(0, 0.2), st.floats(0.3, 3), st.integers(0, 10**6))
+@given(st.integers(3, 8), st.floats(0, 0.3), st.floats(0, 0.2), st.floats(0.3, 3), st.integers(0, 10**6))
 def test_the_level_says_the_same_as_the_interval(repeats, scatter, offset, speed, seed):
     runs = sweep(
         {A: (100.0 * speed, 10.0), B: (100.0, 20.0)},
@@ -243,7 +280,7 @@ def test_the_level_says_the_same_as_the_interval(repeats, scatter, offset, speed
     if found is None:  # so much scatter that a rate fell to 0 or below
         return
     assert found.low <= found.value <= found.high
-    if abs(found.level - 0.05) > 1e-4:  # the table of Student's t has three decimals
+    if abs(found.level - 0.05) > 1e-6:
         assert found.differs == (found.level < 0.05)
 
 
@@ -298,6 +335,7 @@ def test_equal_efficiency_at_different_watts_is_told_apart_no_more_often_under_t
 
 def test_differences_of_ten_percent_are_mostly_found():
     truth = {A: (110.0, 10.0), B: (100.0, 10.0)}
-    assert claims(truth, 300, gain=0.015) > 0.95
-    assert claims(truth, 300, repeats=5, scatter=0.02, blocks=0.1) > 0.95
-    assert claims(truth, 300, budget=False) > 0.9
+    assert claims(truth, 300, gain=0.015) > 0.75
+    assert claims(truth, 300, repeats=5, gain=0.015) > 0.97
+    assert claims(truth, 300, repeats=5, scatter=0.02, blocks=0.1) > 0.85
+    assert claims(truth, 300, repeats=5, budget=False) > 0.95

@@ -86,7 +86,7 @@ def test_only_differences_and_temperatures_may_lie_below_zero():
 
 @pytest.mark.parametrize("value", [0.0, 1e-300, 1e200])
 def test_equal_figures_at_the_edge_are_ranked_and_said(make_run, value):
-    runs = [make_run(threads=threads, power_w=5.0) for threads in (1, 1, 2, 2)]
+    runs = [make_run(threads=threads, power_w=5.0) for threads in (1, 1, 1, 2, 2, 2)]
     runs = [
         _with(run, throughput_img_per_s=value, latency_p50_ms=value, efficiency_img_per_s_per_w=value) for run in runs
     ]

@@ -169,7 +169,7 @@ def test_workloads_and_points(client: TestClient, stored: Any) -> None:
     ("path", "query"),
     [
         ("/metrics", {}),
-        ("/metrics", {"name": "watts"}),
+        ("/metrics", {"name": "colour"}),
         ("/runs", {"threads": 0}),
         ("/runs", {"received_from": "2026-01-02T03:04:05"}),
         ("/sweeps", {"state": "asleep"}),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from powerlab.client.transport import Transport
 from powerlab.domain.run import Verdict
 from powerlab.measure.audit.audit import Audit, audit, audit_of_damaged
 from powerlab.measure.audit.compare import Compared
+from powerlab.protocol.identifiers import Identifier, Kind
 from recorded_run import RECORDED_AT, Recorded, recorded_run
 
 
@@ -23,10 +25,11 @@ def answered(monkeypatch):
     asked: list[str] = []
 
     def install(found: Audit) -> list[str]:
-        def get(self: Transport, path: str, kind: type[Audit], **_: object) -> Audit:
-            assert kind is Audit
+        def get(self: Transport, path: str, kind: type[Any], **fields: object) -> Any:
             asked.append(path)
-            return found
+            if kind is Audit:
+                return found
+            return (Identifier(kind=Kind.RUN, id=f"{fields['beginning']}/rest", sweep_id=found.run.sweep_id),)
 
         monkeypatch.setattr(Transport, "get", get)
         return asked
@@ -53,10 +56,12 @@ def test_a_run_that_gives_itself_again_ends_well(answered, capsys):
     assert "differs" not in said
 
 
-def test_the_server_is_asked_for_what_was_typed(answered):
-    asked = answered(audited(recorded_run()))
-    assert cli.main(["audit", "a/b", "--server", "http://server:8765"]) == cli.EXIT_OK
-    assert asked == ["/runs/a%2Fb/audit"]
+def test_the_server_is_asked_for_the_run_that_begins_so(answered, capsys):
+    recorded = recorded_run()
+    asked = answered(audited(recorded))
+    assert cli.main(["audit", "a", "--from", "http://server:8765"]) == cli.EXIT_OK
+    assert asked == ["/identifiers", "/runs/a%2Frest/audit"]
+    assert capsys.readouterr().err == f"source: server http://server:8765, run {recorded.run.id}\n"
 
 
 def test_a_run_that_says_something_else_is_told_with_the_figures(answered, capsys):

@@ -12,6 +12,7 @@ from powerlab.cli import EXIT_USAGE, main
 from powerlab.cli.output.sweep_report import document
 from powerlab.cli.stored.local_database import begin
 from powerlab.cli.stored.results_file import ResultsFile
+from powerlab.domain.run import Verdict
 from powerlab.domain.sweep import SweepPlan
 from powerlab.store import open_store
 from server_examples import capabilities, device
@@ -55,13 +56,14 @@ def file(tmp_path):
 def said(capsys, *words):
     assert main(words) == 0
     captured = capsys.readouterr()
-    assert captured.err == ""
+    assert all(line.startswith("source: ") for line in captured.err.splitlines())
     return captured.out
 
 
 def refused(capsys, *words):
     assert main(words) == EXIT_USAGE
-    return capsys.readouterr().err
+    lines = capsys.readouterr().err.splitlines(keepends=True)
+    return "".join(line for line in lines if not line.startswith("source: "))
 
 
 def test_one_sweep_says_what_beats_what(database, capsys):
@@ -80,15 +82,50 @@ def test_one_sweep_says_what_beats_what(database, capsys):
 def test_two_sweeps_say_what_the_second_gained(database, capsys):
     path, (first, second) = database
     text = said(capsys, "compare", first, second, "--metric", "throughput_img_per_s", "--database", path)
-    assert text.splitlines()[1].split()[:2] == ["second", "sweep"]
-    assert text.count("better\n") == 2
+    assert text.startswith(f"Baseline: {first}\n")
+    assert text.count("better\n") == 3, "two points and the whole"
+    assert f"Best throughput over the 2 points in common: {second}; winner: beats {first} by " in " ".join(text.split())
     shown = json.loads(said(capsys, "compare", first, second, "--json", "--database", path))
     assert shown["sweeps"] == [first, second]
+    assert shown["baseline"] == first
     assert {match["one"]["sweep_id"] for match in shown["matches"]} == {second}
     for match in shown["matches"]:
         assert match["claimed"] is True
         assert match["ratio"]["low"] < match["ratio"]["value"] < match["ratio"]["high"]
         assert match["one"]["figure"]["provenance"] == "measured"
+    assert [(one["decision"], one["sets"][0]) for one in shown["best"]] == [("winner", second)] * 3
+
+
+def test_parts_of_a_sweep_are_sets_too(database, capsys):
+    path, (first, second) = database
+    words = (f"{first}:threads=1", f"{first}:threads=2", f"{second}:threads=2")
+    shown = json.loads(said(capsys, "compare", *words, "--metric", "img/s", "--json", "--database", path))
+    assert [one["set"] for one in shown["matches"]] == list(words[1:])
+    assert [one["ratio"]["paired"] for one in shown["matches"]] == [True, False]
+    assert shown["best"][0]["sets"] == [words[2], words[1], words[0]]
+    assert shown["best"][0]["decision"] == "winner"
+
+
+def test_all_stored_runs_that_fit_are_a_set(database, capsys):
+    path, (first, second) = database
+    words = ("threads=1,model=resnet50", f"device={device().name},threads=2")
+    shown = json.loads(said(capsys, "compare", *words, "--metric", "img/s", "--json", "--database", path))
+    assert sorted(shown["sweeps"]) == sorted([first, second])
+    assert [one["run_count"] for one in shown["sets"]] == [6, 6]
+    assert shown["matches"][0]["ratio"]["paired"] is True, "both sets have both sweeps"
+
+
+def test_flagged_runs_make_no_winner_and_the_sentence_says_what_to_do(tmp_path, capsys):
+    paths = []
+    for name, factor in (("a", 1.0), ("b", 2.0)):
+        results = ResultsFile(tmp_path, name, device(), PLAN)
+        for run in runs_of(name, factor=factor):
+            results.add(replace(run, verdict=Verdict.FLAGGED) if run.repeat == 1 else run)
+        results.close()
+        paths.append(str(results.path))
+    text = " ".join(said(capsys, "compare", *paths, "--metric", "img/s").split())
+    assert "not enough data: a claim takes 3 valid runs; add 3 repeats (`powerlab repeat SWEEP --add 3`)" in text
+    assert "winner" not in text
 
 
 def test_the_first_digits_of_an_identifier_will_do(database, capsys):
@@ -99,7 +136,7 @@ def test_the_first_digits_of_an_identifier_will_do(database, capsys):
 
 def test_a_dimension_within_a_sweep(database, capsys):
     path, (first, _) = database
-    text = said(capsys, "compare", first, "--by", "threads", "--metric", "power_w", "--database", path)
+    text = said(capsys, "compare", first, "--by", "threads", "--metric", "watts", "--database", path)
     assert "tied" in text
 
 
@@ -115,23 +152,26 @@ def test_a_results_file_is_found_by_its_sweep_where_there_is_no_database(file, t
     monkeypatch.setenv("POWERLAB_STATE_DIR", str(tmp_path / "state"))
     kept = tmp_path / "state" / "sweeps"
     kept.mkdir(parents=True)
-    file.rename(kept / "kept.ndjson")
-    assert "better" in said(capsys, "compare", "kept")
+    file.rename(kept / file.name)
+    assert "better" in said(capsys, "compare", "sweep-in")
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["{first}", "{first}", "{first}"], "3 sweeps are too many"),
-        (["nosuch"], "0 sweeps begin with 'nosuch'; `powerlab sweep list` shows them"),
-        ([""], "2 sweeps begin with ''"),
-        (["{first}", "--metric", "power"], "unknown metric 'power'"),
-        (["{first}", "--metric", "power_W"], "(did you mean power_w?)"),
+        (["{first}:thread=1", "{second}"], "there is no key 'thread' (did you mean threads?); choose from: device, "),
+        (["{first}:threads=3", "{second}"], "has threads=3; there are: 1, 2."),
+        (["device=nobody", "{second}"], "device=nobody"),
+        (["nosuch"], "there is no sweep 'nosuch' in database"),
+        ([""], "there is no sweep ''"),
+        (["{first}", "--metric", "colour"], "unknown metric 'colour'; choose from: p50, p90"),
+        (["{first}", "--metric", "efficency"], "(did you mean efficiency?)"),
         (["{first}", "--by", "threds"], "(did you mean threads?)"),
         (["{first}", "--by", "engine"], "no two points of the sweep differ in 'engine' alone"),
         (["{first}", "{second}", "--by", "threads"], "--by compares within one sweep"),
-        (["{first}", "--ignore", "mode"], "--ignore compares two sweeps"),
-        (["{first}", "{second}", "--ignore", "threads"], "points of the second sweep are alike"),
+        (["{first}", "--ignore", "mode"], "--ignore compares sets of runs"),
+        (["{first}", "{second}", "--ignore", "threads"], "are alike; select fewer of them"),
+        (["{first}", "{second}", "--metric", "peak_memory_mb"], "no usable figures to compare with"),
     ],
 )
 def test_what_cannot_be_compared_is_refused_in_one_sentence(database, capsys, words, sentence):

@@ -34,15 +34,15 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Stor
 
 @pytest.fixture(autouse=True)
 def server(served: tuple[str, Store], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("powerlab.cli.arguments.server.DEFAULT_SERVER", served[0])
-    monkeypatch.delenv("POWERLAB_SERVER", raising=False)
+    monkeypatch.setenv("POWERLAB_SERVER", served[0])
 
 
 def run(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> str:
     assert cli.main(["devices", *words]) == status
     out, err = capsys.readouterr()
-    assert (err == "") == (status == 0)
-    return out or err
+    said = "".join(line for line in err.splitlines(keepends=True) if not line.startswith("source: server http://"))
+    assert (said == "") == (status == 0)
+    return out or said
 
 
 def names(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
@@ -76,7 +76,9 @@ def test_groups_have_names(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (("label", "nano-1", "rack 3"), "'rack 3' is not a valid label key"),
         (("label", "nano-1", "rack="), "'' is not a valid label value"),
-        (("label", "nobody", "rack"), "knows no device 'nobody'"),
+        (("label", "nobody", "rack"), "there is no device 'nobody' in server"),
+        (("label", "nano", "rack"), "several devices begin with 'nano'"),
+        (("label", "nano-3", "rack"), "(did you mean nano-"),
         (("unlabel", "nano-1", "nothing"), "has no label 'nothing'"),
         (("group", "all"), "chooses every device"),
         (("group", "a/b", "--label", "x"), "there is nothing at"),

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from sqlalchemy import text
 
 from powerlab.cli import main
-from powerlab.cli.stored.local_database import NO_STORE, StoredSweep, begin, open_local
+from powerlab.cli.stored.local_database import NO_STORE, StoredSweep, begin, go_on, open_local
 from powerlab.domain.errors import PowerlabError
+from powerlab.protocol.messages import Finish
 from powerlab.store import Store, open_store
 from powerlab.store.reads import queries
+from powerlab.store.writes import jobs
 from server_examples import PLAN, RAIL, capabilities, device, make_run, make_trace, runs_of
 
 
@@ -120,3 +123,28 @@ def test_a_database_elsewhere_is_opened_without_the_state_folder(tmp_path, monke
     opened.close()
     with pytest.raises(PowerlabError, match="POWERLAB_STATE_DIR"):
         open_local(None)
+
+
+def test_a_sweep_that_is_over_goes_on_under_its_identifier(store, sweep):
+    runs = runs_of(sweep.sweep_id)
+    for run in runs:
+        sweep.add(run, ())
+    with store.write() as session:
+        jobs.finish(
+            session,
+            sweep.device_id,
+            sweep.job_id,
+            Finish(fencing_token=sweep.fencing_token, state="done", detail=""),
+            store.clock(),
+        )
+    held = go_on(store, sweep.sweep_id, device(), capabilities(), 2)
+    assert (held.sweep_id, held.device_id) == (sweep.sweep_id, sweep.device_id)
+    assert states(store)[0][0] == "running"
+    held.add(replace(runs[0], id="00000000-0000-4000-8000-00000000ffff", repeat=PLAN.repeats), ())
+    assert held.broken is None
+    with store.session() as session:
+        assert len(queries.runs_of_sweep(session, sweep.sweep_id)) == len(runs) + 1
+
+
+def test_a_sweep_that_is_not_in_the_database_is_left_to_its_file(store):
+    assert go_on(store, "00000000-0000-4000-8000-000000000000", device(), capabilities(), 3) is None

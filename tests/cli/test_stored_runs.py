@@ -39,7 +39,8 @@ def stored(tmp_path_factory):
 def said(capsys, *words: str) -> str:
     assert main(words) == 0
     captured = capsys.readouterr()
-    assert captured.err == ""
+    assert captured.err.startswith("source: database ")
+    assert captured.err.count("\n") == 1
     return captured.out
 
 

@@ -149,3 +149,16 @@ def test_addresses_that_are_none() -> None:
         Client("server:8765")
     with pytest.raises(ServerAwayError, match="no powerlab server answers"):
         next(Client("http://127.0.0.1:1").devices())
+
+
+def test_the_best_point_of_a_sweep(client: Client, store: Store, request_: SweepRequest) -> None:
+    sweep = client.submit(request_)
+    with store.write() as session:
+        held = jobs.lease(session, request_.device_id, store.clock())
+    for run in runs_of(held.sweep_id):
+        upload(store, request_.device_id, held, replace(run, verdict=Verdict.VALID, findings=()))
+    (item,) = client.best(sweep_id=sweep.id, goal="throughput", power="8W").items
+    assert (item.sweep_ids, item.run_count) == ((sweep.id,), len(PLAN.points()) * PLAN.repeats)
+    assert all(held.fit == "kept" for held in item.answers[0].held)
+    with pytest.raises(StatusError, match="power while running of at most 1 W is missed by"):
+        client.best(sweep_id=sweep.id, power="1W", goal="throughput")

@@ -10,7 +10,8 @@ from fastapi import FastAPI
 from starlette.testclient import TestClient
 
 from access_world import CONFIGURED, PATIENT, World, access_world
-from powerlab.protocol.messages import SweepRequest
+from powerlab.protocol.messages import Finish, SweepRequest
+from powerlab.store.writes import jobs
 from powerlab.store.writes.sweeps import create_sweep
 from powerlab_api.app import create_app
 from powerlab_api.settings import Settings
@@ -185,3 +186,16 @@ def test_what_is_not_there_cannot_be_changed(local: TestClient, sweep_id: str) -
     pause.attributes["action"] = "/sweeps/%00/clone"
     assert send(local, pause).status_code == 404
     assert local.get(f"/sweeps/{sweep_id}/pause").status_code == 404
+
+
+def test_a_sweep_that_is_over_is_given_three_more_repeats(world: World, local: TestClient, sweep_id: str) -> None:
+    assert "repeat" not in forms(local, sweep_id)
+    with world.store.write() as session:
+        held = jobs.lease_sweep(session, sweep_id, world.store.clock(), 60.0)
+        message = Finish(fencing_token=held.fencing_token, state="failed", detail="")
+        jobs.finish(session, world.ids["device_id"], held.job_id, message, world.store.clock())
+    form = forms(local, sweep_id)["repeat"]
+    assert form.text == "Add 3 repeats"
+    assert send(local, form).status_code == 303
+    assert state(world, sweep_id)["state"] == "queued"
+    assert send(local, form).status_code == 409

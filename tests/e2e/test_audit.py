@@ -63,7 +63,8 @@ def test_what_is_printed_says_it_all(swept, run_ids):
     ):
         assert words in " ".join(done.stdout.split()), words
     assert max(map(len, done.stdout.splitlines())) <= 100
-    assert not done.stderr
+    assert done.stderr.startswith("source: database ")
+    assert done.stderr.endswith(f", run {run_ids[0]}\n")
 
 
 def test_machines_get_the_same_as_json(swept, run_ids):
@@ -94,7 +95,8 @@ def test_a_damaged_record_is_caught(swept, run_ids, statement, words):
     with changed(swept, statement) as copy:
         done = swept("audit", run_ids[1], "--database", copy)
     assert done.returncode == 1, done.stdout + done.stderr
-    assert not done.stderr
+    assert done.stderr.startswith("source: database ")
+    assert done.stderr.count("\n") == 1
     assert words in done.stdout
 
 

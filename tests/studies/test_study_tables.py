@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 
 from powerlab.domain.power import TotalFormula
 from powerlab.domain.quantity import Metric, Provenance
-from powerlab.studies.latex import escape, latex_document
+from powerlab.reports.latex import escape
+from powerlab.reports.text import FigureText, figure_text
+from powerlab.studies.latex import latex_document
 from powerlab.studies.page import html_document
 from powerlab.studies.registry import STUDIES, find_study
 from powerlab.studies.study import NotRepeated
-from powerlab.studies.table import FigureText, Repeated, column_title, compared, figure_text, rows
+from powerlab.studies.table import Repeated, column_title, compared, rows
 from tests.analysis.paired_runs import point, sweep
 
 ODD = 'a_b & 50% $x$ {c} #1 ~ ^ \\ <script>alert("&")</script> ± × é µ ≤ –'

@@ -103,6 +103,7 @@ def recorded_run(
             "idle_before_ns": windows[Part.IDLE_BEFORE],
             "idle_after_ns": windows[Part.IDLE_AFTER],
             "sampling_core_share": 0.01,
+            "peak_memory_bytes": 150_000_000,
             **found,
         }
     )

@@ -40,7 +40,7 @@ def machine(tmp_path: Path) -> str:
     ("words", "sentence"),
     [
         (["--threads", "4096"], "but the plan asks for 4096 threads; ask for at most"),
-        (["--threads", "two"], "invalid --threads value 'two': give an integer."),
+        (["--threads", "two"], "invalid --threads value 'two': give an integer from 1 on"),
         (["--duration", "long"], "invalid --duration value 'long': give a number."),
         (["--modes", "turbo"], "no power mode 'turbo' that can be set now; choose from: current"),
         (["--repeats", "1"], "1 repeats cannot show the scatter between runs; ask for at least 3."),

@@ -7,8 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
-from powerlab.domain.errors import PowerlabError
-from powerlab.domain.quantity import METRICS
+from powerlab.domain.metric_names import metric_name
 from powerlab.protocol.records import FigurePage, PointPage, WorkloadPage
 from powerlab.store.reads.points import FigureFilter, PointFilter, list_figures, list_points, list_workloads
 from powerlab_api.cursor import from_cursor
@@ -68,16 +67,14 @@ def read_figures(
     session: ReadSession,
     runs: RunWish,
     *,
-    name: Annotated[str, Query(description="a metric, such as efficiency_img_per_s_per_w")],
+    name: Annotated[str, Query(description="a metric, such as efficiency_img_per_s_per_w or img/s/W")],
     low: Annotated[float | None, Query(description="only figures of at least this")] = None,
     high: Annotated[float | None, Query(description="only figures of at most this")] = None,
     limit: Limit = 100,
     cursor: Cursor = None,
 ) -> Response:
     """Return one metric's figures across runs, each with its interval, provenance and what it was measured on."""
-    if name not in METRICS:
-        raise PowerlabError(f"there is no metric {name!r}; choose one of: {', '.join(METRICS)}.")
     paged = replace(runs, limit=limit + 1, after=from_cursor(cursor))
-    found = list_figures(session, FigureFilter(name=name, low=low, high=high, runs=paged))
+    found = list_figures(session, FigureFilter(name=metric_name(name), low=low, high=high, runs=paged))
     items, more = cut(found, limit, lambda one: (one.received_at, one.run_id))
     return written(FigurePage(items=items, next_cursor=more))

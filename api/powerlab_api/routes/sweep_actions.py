@@ -1,19 +1,22 @@
-"""Actions on a sweep: preview, pause, resume, cancel, clone."""
+"""Actions on a sweep: preview, pause, resume, cancel, repeat, clone."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 
 from fastapi import APIRouter, Response, status
 from sqlalchemy.orm import Session
 
+from powerlab.protocol.messages import RepeatRequest
 from powerlab.protocol.records import SweepPreview, SweepRecord
 from powerlab.store import Store
 from powerlab.store.reads import queries
 from powerlab.store.reads.previews import preview
 from powerlab.store.writes import control
 from powerlab.store.writes.clones import cloned
+from powerlab.store.writes.repeats import add_repeats
 from powerlab.store.writes.sweeps import submit_sweep
 from powerlab_api.dependencies import ReadSession, StoreDep
 from powerlab_api.examples import CloneBody, SweepBody
@@ -48,6 +51,12 @@ def resume_sweep(store: StoreDep, submitter: Submitter, sweep_id: str) -> SweepR
 def cancel_sweep(store: StoreDep, submitter: Submitter, sweep_id: str) -> SweepRecord:
     """End a sweep for good; the runs that it has, and the one in progress, stay."""
     return _changed(store, sweep_id, submitter, control.cancel)
+
+
+@router.post("/{sweep_id}/repeat", dependencies=[Requires.operator])
+def repeat_sweep(store: StoreDep, submitter: Submitter, sweep_id: str, request: RepeatRequest) -> SweepRecord:
+    """Queue further repeats of every point of a sweep that is done or failed: the same sweep goes on."""
+    return _changed(store, sweep_id, submitter, partial(add_repeats, add=request.add))
 
 
 @router.post(

@@ -6,11 +6,14 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Response, status
 
+from powerlab.analysis.best import contenders
+from powerlab.analysis.headlines import Headline, headlines
+from powerlab.analysis.searched import in_contest
 from powerlab.analysis.summary import PointSummary
 from powerlab.protocol.records import SweepPage, SweepRecord, SweepState
 from powerlab.store.reads import queries
 from powerlab.store.reads.filters import SweepFilter
-from powerlab.store.reads.sweep_results import summaries_of_sweep
+from powerlab.store.reads.sweep_results import runs_of_points, summaries_of_sweep
 from powerlab.store.writes.sweeps import submit_sweep
 from powerlab_api.cursor import from_cursor
 from powerlab_api.dependencies import Cursor, Limit, ReadSession, StoreDep
@@ -125,3 +128,16 @@ def read_sweep(session: ReadSession, sweep_id: str, if_none_match: IfNoneMatch =
 def list_points(session: ReadSession, sweep_id: str, if_none_match: IfNoneMatch = None) -> Response:
     """Return one summary for each point that has runs: medians with their intervals, and what the rules said."""
     return fresh(summaries_of_sweep(session, sweep_id), if_none_match)
+
+
+@router.get(
+    "/{sweep_id}/best",
+    dependencies=[Requires.viewer],
+    response_model=tuple[Headline, ...],
+    responses=UNCHANGED,
+)
+def list_best(session: ReadSession, sweep_id: str, if_none_match: IfNoneMatch = None) -> Response:
+    """Return the best point by latency, throughput and efficiency: winner, tied or not enough data, and what to do."""
+    plan = queries.sweep(session, sweep_id).plan
+    summaries = in_contest(summaries_of_sweep(session, sweep_id), plan)
+    return fresh(headlines(summaries, runs_of_points(session, sweep_id, contenders(summaries))), if_none_match)

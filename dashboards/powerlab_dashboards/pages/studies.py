@@ -13,12 +13,13 @@ from powerlab.analysis.wording import ratio_words, verdict_words
 from powerlab.domain.quantity import METRICS
 from powerlab.domain.sweep import Point
 from powerlab.protocol.records import SweepRecord
+from powerlab.reports.text import figure_text
 from powerlab.store import Store
 from powerlab.store.reads import queries
 from powerlab.store.reads.repeats import points_with_runs, runs_of_sweeps
 from powerlab.studies.registry import STUDIES
 from powerlab.studies.study import Study
-from powerlab.studies.table import Repeated, column_title, compared, figure_text, rows
+from powerlab.studies.table import Repeated, column_title, compared, rows
 from powerlab_dashboards.render import not_found, page
 
 SWEEP_LIMIT = 200

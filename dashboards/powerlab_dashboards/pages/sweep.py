@@ -9,6 +9,7 @@ from fastapi import APIRouter, Request, Response
 from powerlab.analysis.best import Best, best_points, contenders, work_of
 from powerlab.analysis.budget import limit
 from powerlab.analysis.dimensions import shown
+from powerlab.analysis.searched import in_contest
 from powerlab.analysis.summary import PointSummary
 from powerlab.domain.run import Run
 from powerlab.protocol.records import SweepRecord
@@ -47,7 +48,7 @@ def add_routes(router: APIRouter, store: Store) -> None:
                 newest = newest_clone(session, sweep_id)
         except NotFoundError as error:
             return not_found(str(error))
-        answers = answers_by_work(summaries, compared)
+        answers = answers_by_work(in_contest(summaries, record.plan), compared)
         return page(
             "sweep.html",
             section="sweeps",

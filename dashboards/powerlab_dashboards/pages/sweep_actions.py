@@ -12,6 +12,7 @@ from fastapi.responses import RedirectResponse
 from sqlalchemy.orm import Session
 
 from powerlab.access.form_token import is_form_token
+from powerlab.analysis.summary import MIN_VALID
 from powerlab.domain.errors import PowerlabError
 from powerlab.protocol.access import Role
 from powerlab.protocol.messages import CloneRequest
@@ -20,6 +21,7 @@ from powerlab.store import Store
 from powerlab.store.errors import ConflictError, ForbiddenError, NotFoundError
 from powerlab.store.writes import control
 from powerlab.store.writes.clones import cloned
+from powerlab.store.writes.repeats import add_repeats
 from powerlab.store.writes.sweeps import submit_sweep
 from powerlab_dashboards.forms import fields_of
 from powerlab_dashboards.render import HEADERS, not_found, page
@@ -51,6 +53,7 @@ ACTIONS = {
     "cancel": Action(
         "Cancel", _OPEN, control.cancel, "This cannot be undone. Completed runs and the run in progress are kept."
     ),
+    "repeat": Action(f"Add {MIN_VALID} repeats", (SweepState.DONE, SweepState.FAILED), add_repeats),
 }
 CLONE = "clone"
 _STATUS = {NotFoundError: 404, ConflictError: 409, ForbiddenError: 403}
@@ -62,7 +65,7 @@ def actions_of(state: SweepState) -> dict[str, Action]:
 
 
 def add_routes(router: APIRouter, store: Store) -> None:
-    """Add ``/sweeps/{id}/pause``, ``resume``, ``cancel`` and ``clone``."""
+    """Add ``/sweeps/{id}/pause``, ``resume``, ``cancel``, ``repeat`` and ``clone``."""
 
     @router.post("/sweeps/{sweep_id}/{action}")
     async def act(request: Request, sweep_id: str, action: str) -> Response:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +22,12 @@ def add_host_arguments(parser: argparse.ArgumentParser) -> None:
     which.add_argument(
         "--sysroot", metavar="DIR", type=Path, help="use DIR instead of / as the root of sensors and power modes"
     )
+
+
+def host_options(args: argparse.Namespace) -> str:
+    """Return the options again that name the device and the database, each after a blank; empty for the usual ones."""
+    given = (("--board", args.board), ("--sysroot", args.sysroot), ("--database", args.database))
+    return "".join(f" {option} {shlex.quote(str(value))}" for option, value in given if value is not None)
 
 
 @contextmanager

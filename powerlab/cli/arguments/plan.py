@@ -6,19 +6,21 @@ import argparse
 from collections.abc import Callable
 from typing import TypeVar
 
+from powerlab.cli.arguments.counts import counts
 from powerlab.domain.choices import meant
 from powerlab.domain.device import Capabilities, Device
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.rigour import LEVELS, Level, Rigour
-from powerlab.domain.sweep import SweepPlan
+from powerlab.domain.sweep import SEARCH_GOALS, SweepPlan
 from powerlab.domain.workload import Preparation, Scenario
+from powerlab.search.proposals import proposed_modes
 
 _T = TypeVar("_T", int, float)
 ALL_MODES = "all"
 
 
 _LISTS = (
-    ("--batch", "N,...", "1", "images per inference"),
+    ("--batch", "N,...", "1", "images per inference, such as 1,4-8"),
     ("--modes", "NAME,...", "current", "power modes, or all; see powerlab modes"),
     ("--engine", "NAME,...", "builtin", "inference engines, or all that are installed"),
     ("--precision", "NAME,...", "fp32", "number formats"),
@@ -45,7 +47,7 @@ def add_plan_arguments(parser: argparse.ArgumentParser, models_help: str) -> Non
     """Add the options that :func:`plan_from` reads: the models, and one option for each other part of a plan."""
     parser.add_argument("models", nargs="+", metavar="MODEL", help=models_help)
     plan = parser.add_argument_group("sweep")
-    plan.add_argument("--threads", metavar="N,...", help="thread counts (default: 1 and all cores)")
+    plan.add_argument("--threads", metavar="N,...", help="thread counts, such as 1,2,4-8 (default: 1 and all cores)")
     for option, metavar, default, words in _LISTS:
         plan.add_argument(option, metavar=metavar, default=default, help=f"{words} (default: {default})")
     plan.add_argument(
@@ -68,6 +70,24 @@ def add_plan_arguments(parser: argparse.ArgumentParser, models_help: str) -> Non
     for option, metavar, name, words in _LEVELS:
         defaults = "/".join(f"{getattr(level, name):g}" for level in LEVELS.values())
         care.add_argument(option, metavar=metavar, help=f"{words} (default: {defaults})")
+    search = parser.add_argument_group("search")
+    search.add_argument(
+        "--search", action="store_true", help="measure only the points that may still be best, chosen as results come"
+    )
+    search.add_argument(
+        "--search-epsilon",
+        metavar="PERCENT",
+        default="1%",
+        help="stop when no other point can be better by more than PERCENT, 95 %% confidence (default: 1%%)",
+    )
+    search.add_argument(
+        "--goal", metavar="NAME,...", help=f"what to find the best of (default: {','.join(SEARCH_GOALS)})"
+    )
+    search.add_argument(
+        "--propose-modes",
+        action="store_true",
+        help="add power modes nobody named, combined of cores and clocks the device offers",
+    )
     heat = parser.add_argument_group("temperature")
     heat.add_argument(
         "--max-temperature-c", metavar="C", help="abort a run that exceeds this temperature (default: no limit)"
@@ -100,7 +120,12 @@ def plan_from(args: argparse.Namespace, device: Device, capabilities: Capabiliti
     Raises:
         PowerlabError: an option has an invalid value.
     """
-    modes = _modes(args.modes, capabilities)
+    named = _modes(args.modes, capabilities)
+    threads = (
+        counts("--threads", args.threads) if args.threads else _default_threads(named, device, capabilities)
+    )
+    proposed = _proposed(args, named, threads, capabilities)
+    modes = (*named, *proposed)
     level = LEVELS[Rigour(args.rigour)]
 
     def chosen(option: str, given: str | None, kind: Callable[[str], _T], otherwise: _T) -> _T:
@@ -109,15 +134,13 @@ def plan_from(args: argparse.Namespace, device: Device, capabilities: Capabiliti
     warm_up_s = chosen("--warm-up", args.warm_up, float, level.warm_up_s)
     return SweepPlan(
         models=tuple(args.models),
-        threads=_numbers("--threads", args.threads, int)
-        if args.threads
-        else _default_threads(modes, device, capabilities),
-        batch_sizes=_numbers("--batch", args.batch, int),
+        threads=threads,
+        batch_sizes=counts("--batch", args.batch),
         modes=modes,
         engines=_words(args.engine),
         precisions=_words(args.precision),
         scenarios=tuple(_scenario(word) for word in _words(args.scenario)),
-        slices=_numbers("--slices", args.slices, int),
+        slices=counts("--slices", args.slices),
         spin_us=(None,) if args.spin_us is None else _numbers("--spin-us", args.spin_us, int),
         cores=tuple(args.cores or [""]),
         preparation=Preparation(args.preparation),
@@ -135,7 +158,39 @@ def plan_from(args: argparse.Namespace, device: Device, capabilities: Capabiliti
         max_temperature_c=_celsius("--max-temperature-c", args.max_temperature_c),
         start_below_temperature_c=_celsius("--start-below-temperature-c", args.start_below_temperature_c),
         longest_cooling_s=_number("--longest-cooling", args.longest_cooling, float),
+        search_percent=_epsilon(args),
+        search_goals=() if args.goal is None else _words(args.goal),
+        proposed_modes=proposed,
     )
+
+
+def _epsilon(args: argparse.Namespace) -> float:
+    """Return what a search counts as better, in percent; 0 where every point is measured."""
+    if not args.search:
+        if args.goal is not None:
+            raise PowerlabError("--goal says what to search for; add --search, or leave it out.")
+        return 0.0
+    percent = _percentage("--search-epsilon", args.search_epsilon)
+    if percent <= 0:
+        raise PowerlabError(f"invalid --search-epsilon {args.search_epsilon.strip()!r}: give a percentage above 0.")
+    return percent
+
+
+def _proposed(
+    args: argparse.Namespace, named: tuple[str, ...], threads: tuple[int, ...], capabilities: Capabilities
+) -> tuple[str, ...]:
+    """Return the power modes to try beside the named ones; none where nobody asked for proposals."""
+    if not args.propose_modes:
+        return ()
+    if not args.search:
+        raise PowerlabError("--propose-modes adds many power modes, which takes a search; add --search.")
+    found = tuple(name for name in proposed_modes(capabilities.modes, max(threads)) if name not in named)
+    if not found:
+        raise PowerlabError(
+            "no power mode can be proposed: this device offers neither cores nor clocks to set; `powerlab modes` says "
+            "why."
+        )
+    return found
 
 
 def _longest_s(level: Level, warm_up_s: float) -> float:

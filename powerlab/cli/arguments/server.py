@@ -1,4 +1,4 @@
-"""``--server``: the server that a command talks to, and the token it sends."""
+"""``--server``, or ``--from`` where a command only reads: the server it talks to, and the token it sends."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ if TYPE_CHECKING:
 DEFAULT_SERVER = "http://127.0.0.1:8765"
 
 
-def add_server_argument(parser: argparse.ArgumentParser) -> None:
-    """Add ``--server``."""
+def add_server_argument(parser: argparse.ArgumentParser, *, reads: bool = False) -> None:
+    """Add ``--server``; with ``reads`` also ``--from``, as other commands that read have it."""
     parser.add_argument(
-        "--server",
+        *(("--from", "--server") if reads else ("--server",)),
+        dest="server",
         metavar="URL",
         default=os.environ.get("POWERLAB_SERVER", DEFAULT_SERVER),
         help=f"server URL (default: POWERLAB_SERVER, or {DEFAULT_SERVER})",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -16,10 +15,10 @@ from rich.text import Text
 from powerlab import __version__
 from powerlab.analysis.dimensions import in_words
 from powerlab.cli import EXIT_INCOMPLETE, EXIT_OK
-from powerlab.cli.arguments.server import connect
 from powerlab.cli.arguments.stored_runs import add_source_arguments
 from powerlab.cli.output.console import plain_table, print_neatly, table_console
-from powerlab.cli.stored.runs import open_existing
+from powerlab.cli.stored.identifiers import run_id
+from powerlab.cli.stored.open_source import open_source
 from powerlab.domain.errors import PowerlabError
 from powerlab.measure.audit.audit import Audit
 from powerlab.measure.audit.compare import Compared
@@ -40,7 +39,7 @@ examples:
   powerlab runs list
   powerlab audit 3f2a91c0
   powerlab audit 3f2a91c0 --json
-  powerlab audit 3f2a91c0 --server http://server:8765
+  powerlab audit 3f2a91c0 --from http://server:8765
 """
 
 
@@ -83,13 +82,10 @@ def audit(args: argparse.Namespace) -> int:
 
 
 def _found(args: argparse.Namespace) -> Audit:
-    if args.server is not None:
-        return connect(args.server).audit(args.run_id)
-    opened = open_existing(args.database)
-    from powerlab.store.reads.run_audit import audit_run
-
-    with closing(opened) as store, store.session() as session:
-        return audit_run(session, args.run_id)
+    with open_source(args) as source:
+        found = source.audit(run_id(source, args.run_id))
+        source.say(f"run {found.run.id}")
+        return found
 
 
 def _report(found: Audit) -> Iterator[RenderableType]:

@@ -5,21 +5,21 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import closing
 from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, TypeVar
-from urllib.parse import urlencode
 
-from powerlab.cli.arguments.server import connect
 from powerlab.cli.arguments.stored_runs import add_filter_arguments, add_source_arguments
-from powerlab.cli.stored.runs import open_existing, stored_runs
+from powerlab.cli.stored.identifiers import run_id, sweep_id
+from powerlab.cli.stored.open_source import open_source
+from powerlab.cli.stored.runs import chosen
+from powerlab.cli.stored.source import written_runs
 from powerlab.domain.errors import PowerlabError
 
 DESCRIPTION = "Write stored runs, or the traces of a sweep or run, to a file or to standard output."
 
 EPILOG = """\
-exit status: 0 success; 2 the file cannot be written, or the database or server cannot be used
+exit status: 0 success; 2 the file cannot be written, or the source cannot be used
 
 CSV and Parquet have one row per metric, with unit, 95 % interval and provenance, or with --traces one row per sample.
 NDJSON has one document per run, or per chunk of samples. docs/exports.md lists the columns.
@@ -27,7 +27,7 @@ NDJSON has one document per run, or per chunk of samples. docs/exports.md lists 
 examples:
   powerlab export --output runs.csv
   powerlab export --format ndjson --sweep SWEEP > runs.ndjson
-  powerlab export --format parquet --output runs.parquet --server http://server:8765
+  powerlab export --format parquet --output runs.parquet --from http://server:8765
   powerlab export --traces --run RUN --format parquet --output traces.parquet
 """
 
@@ -47,7 +47,6 @@ def run(args: argparse.Namespace) -> int:
     return export(args)
 
 
-_BLOCK_BYTES = 1 << 16
 T = TypeVar("T")
 
 
@@ -61,7 +60,7 @@ def export(args: argparse.Namespace) -> int:
         raise PowerlabError("--run needs --traces; to print one run, use `powerlab runs show RUN --json`.")
     if args.traces and (args.model or args.verdict):
         raise PowerlabError("--traces can only be filtered by --sweep or --run; omit --model and --verdict.")
-    parts = _from_server(args) if args.server is not None else _from_database(args)
+    parts = _begun(_parts(args))
     if args.output is None:
         _write(sys.stdout.buffer, parts)
         return 0
@@ -87,44 +86,18 @@ def _begun(parts: Iterator[T]) -> Iterator[T]:
     return parts if first is None else chain((first,), parts)
 
 
-def _from_server(args: argparse.Namespace) -> Iterator[bytes]:
-    """Pass on what the server exports."""
-    chosen = {"format": args.format, "sweep_id": args.sweep, "run_id": args.run_id}
-    chosen |= {"model": args.model, "verdict": args.verdict}
-    fields = urlencode({name: value for name, value in chosen.items() if value is not None})
-    what = "traces" if args.traces else "runs"
-    _, blocks = connect(args.server).transport.stream(f"/exports/{what}?{fields}", 0, _BLOCK_BYTES)
-    return blocks
-
-
-def _from_database(args: argparse.Namespace) -> Iterator[bytes]:
-    return _begun(_traces(args)) if args.traces else _runs(args)
-
-
-def _runs(args: argparse.Namespace) -> Iterator[bytes]:
-    from powerlab.protocol.export import FIGURE_COLUMNS, csv_lines, figure_rows, ndjson_lines
-
-    runs = _begun(stored_runs(args))
-    if args.format == "parquet":
-        from powerlab.store.reads.parquet import rows_as_parquet
-
-        return rows_as_parquet(FIGURE_COLUMNS, figure_rows(runs))
-    return _encoded(csv_lines(runs) if args.format == "csv" else ndjson_lines(runs))
-
-
-def _traces(args: argparse.Namespace) -> Iterator[bytes]:
-    from powerlab.protocol.trace_export import trace_csv_lines, trace_ndjson_lines
-    from powerlab.store.reads.trace_stream import chosen_run, stream_chunks
-
-    with closing(open_existing(args.database)) as store, store.session() as session:
-        chunks = stream_chunks(session, args.sweep, chosen_run(session, args.sweep, args.run_id))
-        if args.format == "parquet":
-            from powerlab.store.reads.parquet import traces_as_parquet
-
-            yield from traces_as_parquet(chunks)
+def _parts(args: argparse.Namespace) -> Iterator[bytes]:
+    """Yield the table in pieces, and say at the end where it came from."""
+    with open_source(args) as source:
+        if args.traces:
+            sweep = None if args.sweep is None else sweep_id(source, args.sweep)
+            run = None if args.run_id is None else run_id(source, args.run_id)
+            yield from source.traces(args.format, sweep, run)
         else:
-            yield from _encoded(trace_csv_lines(chunks) if args.format == "csv" else trace_ndjson_lines(chunks))
-
-
-def _encoded(lines: Iterable[str]) -> Iterator[bytes]:
-    return (line.encode() for line in lines)
+            choices = chosen(source, args)
+            yield from (
+                source.table_of_runs(args.format, choices[0])
+                if len(choices) == 1
+                else written_runs(args.format, chain.from_iterable(map(source.runs, choices)))
+            )
+        source.say(f"{'traces' if args.traces else 'runs'} as {args.format}")

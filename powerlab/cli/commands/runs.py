@@ -25,13 +25,13 @@ from powerlab.protocol.wire import encode
 DESCRIPTION = "List stored runs, or show one with its metrics, intervals, provenance and findings."
 
 EPILOG = """\
-exit status: 0 success; 2 there is no such run, or the database or server cannot be used
+exit status: 0 success; 2 there is no such run, or the source cannot be used
 
 examples:
   powerlab runs list --sweep SWEEP
   powerlab runs show RUN --json
   powerlab runs show RUN --carbon 380 --price 0.30EUR
-  powerlab runs list --server http://server:8765
+  powerlab runs list --from http://server:8765
 """
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from powerlab.cli import EXIT_INCOMPLETE, EXIT_OK
 from powerlab.cli.arguments.trace_store import open_trace_store
-from powerlab.cli.stored.runs import open_existing
+from powerlab.cli.stored.open_source import open_existing
 from powerlab.domain.errors import PowerlabError
 
 if TYPE_CHECKING:

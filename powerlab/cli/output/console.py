@@ -36,12 +36,12 @@ def print_neatly(console: Console, *parts: RenderableType) -> None:
 def plain_table(*headings: str) -> Table:
     """Return a table without rules; on a narrow terminal cells wrap, and no heading is cut.
 
-    The column of runs or of sweeps holds :func:`identified` cells and keeps its width.
+    The column of runs, sets or sweeps keeps its width; of runs and sweeps it holds :func:`identified` cells.
     """
     table = Table(box=None, pad_edge=False)
     for heading in headings:
         least = max(map(len, heading.split()))
-        table.add_column(heading, min_width=least, overflow="fold", no_wrap=heading in {"run", "sweep"})
+        table.add_column(heading, min_width=least, overflow="fold", no_wrap=heading in {"run", "set", "sweep"})
     return table
 
 

@@ -10,7 +10,9 @@ import msgspec
 
 from powerlab.analysis.best import Best, best_points, pareto_front
 from powerlab.analysis.dimensions import varying
+from powerlab.analysis.headlines import headlines
 from powerlab.analysis.precision import until_notes
+from powerlab.analysis.searched import in_contest, search_notes
 from powerlab.analysis.summary import summarise
 from powerlab.cli.output.sweep_table import format_figure
 from powerlab.domain.device import Device
@@ -21,21 +23,30 @@ from powerlab.domain.run import Run, Verdict
 from powerlab.domain.sweep import SweepPlan
 
 _MAX_NOTES = 8
+_ID_DIGITS = 8
 
 
-def answer(runs: Sequence[Run]) -> list[str]:
-    """Return one sentence per goal: the best point, its figure, and winner, tied or not enough data."""
+def answer(runs: Sequence[Run], options: str = "") -> list[str]:
+    """Return one sentence per goal: the best point, its figure, and winner, tied or not enough data and what to do.
+
+    Args:
+        runs: those of one sweep.
+        options: what ``powerlab repeat`` needs to find the sweep and its device, with a blank before each option.
+    """
     summaries = summarise(runs)
+    found = best_points(summaries, runs)
+    if not found:
+        return ["No run has usable figures, so there is no best point."]
     named = varying(summary.point for summary in summaries)
-    return [_sentence(best, named(best.summary.point)) for best in best_points(summaries, runs)] or [
-        "No run has usable figures, so there is no best point."
-    ]
+    sweep = f"{runs[0].sweep_id[:_ID_DIGITS]}{options}"
+    return [_sentence(best, named(best.summary.point), sweep) for best in found]
 
 
-def _sentence(best: Best, point: str) -> str:
+def _sentence(best: Best, point: str, sweep: str) -> str:
     unit = METRICS[best.metric.name].unit
     figure = f"{format_figure(best.metric)} {unit} ({best.metric.provenance})"
-    return f"Best {best.goal}: {figure} with {point}; {best.statement}."
+    command = f" (`powerlab repeat {sweep} --add {best.missing_repeats}`)" if best.missing_repeats else ""
+    return f"Best {best.goal}: {figure} with {point}; {best.statement}{command}."
 
 
 def notes(runs: Sequence[Run], total: TotalFormula | None, plan: SweepPlan) -> list[str]:
@@ -44,6 +55,7 @@ def notes(runs: Sequence[Run], total: TotalFormula | None, plan: SweepPlan) -> l
     level = LEVELS[plan.rigour]
     lines = [f"Rigour {plan.rigour} ({level.words}): runs of at least {plan.duration_s:g} s, {repeats}."]
     lines += until_notes(runs, plan)
+    lines += search_notes(runs, plan)
     lines += _engines(runs)
     if total is None:
         lines.append("No power: no source can be read here; `powerlab doctor` says what to do.")
@@ -92,19 +104,7 @@ def document(sweep_id: str, device: Device, plan: SweepPlan, runs: Sequence[Run]
             "plan": plan,
             "runs": runs,
             "summaries": [{"point_id": summary.point.id, **msgspec.to_builtins(summary)} for summary in summaries],
-            "best": [
-                {
-                    "goal": best.goal,
-                    "point_id": best.summary.point.id,
-                    "metric": best.metric,
-                    "runner_up": None if best.runner_up is None else best.runner_up.point.id,
-                    "ratio": best.ratio,
-                    "separated": best.separated,
-                    "decision": best.decision,
-                    "statement": best.statement,
-                }
-                for best in best_points(summaries, runs)
-            ],
+            "best": headlines(in_contest(summaries, plan), runs),
             "pareto_front": [summary.point.id for summary in pareto_front(summaries)],
         }
     )

@@ -174,6 +174,46 @@ def _begin(store: Store, device: Device, capabilities: Capabilities, plan: Sweep
         )
 
 
+def go_on(store: Store, sweep_id: str, device: Device, capabilities: Capabilities, add: int) -> StoredSweep | None:
+    """Add repeats to a sweep in the database and hold it, in one transaction; None where it is not there.
+
+    Raises:
+        PowerlabError: somebody else measures it, its device cannot, or the database cannot be written.
+    """
+    from sqlalchemy.exc import DBAPIError
+
+    from powerlab.store.errors import NotFoundError
+    from powerlab.store.reads.queries import sweep
+    from powerlab.store.writes.audit import COMMAND_LINE
+    from powerlab.store.writes.jobs import lease_sweep
+    from powerlab.store.writes.repeats import add_repeats
+
+    try:
+        with store.write() as session:
+            now = store.clock()
+            try:
+                record = sweep(session, sweep_id)
+            except NotFoundError:
+                return None
+            _device_id(session, store, device, capabilities)
+            session.flush()
+            add_repeats(session, sweep_id, COMMAND_LINE, now, add=add)
+            session.flush()
+            held = lease_sweep(session, sweep_id, now, _LEASE_S)
+            return StoredSweep(
+                store=store,
+                device_id=record.device_id,
+                sweep_id=sweep_id,
+                job_id=held.job_id,
+                fencing_token=held.fencing_token,
+            )
+    except DBAPIError as error:
+        reason = " ".join(str(error.orig).split())
+        raise PowerlabError(
+            f"the database {store.address} cannot be written ({reason}); free some space, or give another --database."
+        ) from error
+
+
 def _device_id(session: Session, store: Store, device: Device, capabilities: Capabilities) -> str:
     """Return the device of that name, with what it says about itself now; a new one is enrolled."""
     from powerlab.protocol.messages import Description, EnrolmentCodeRequest, EnrolRequest

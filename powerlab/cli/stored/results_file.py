@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from powerlab.atomic_file import write_whole
 from powerlab.domain.device import Device
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.run import Run
@@ -17,20 +19,35 @@ from powerlab.domain.sweep import SweepPlan
 class ResultsFile:
     """An NDJSON file: a line with the plan and the device, then a line a run, each on the disk when it is written."""
 
-    def __init__(self, directory: Path, sweep_id: str, device: Device, plan: SweepPlan) -> None:
+    def __init__(
+        self, directory: Path, sweep_id: str, device: Device, plan: SweepPlan, earlier: Sequence[Run] = ()
+    ) -> None:
         """Open ``directory/SWEEP_ID.ndjson``.
+
+        Args:
+            directory: where.
+            sweep_id: the sweep.
+            device: what measures it.
+            plan: what is measured.
+            earlier: runs of a sweep that goes on; a file that holds them is replaced as a whole or not at all.
 
         Raises:
             PowerlabError: it cannot be written.
         """
         self.path = directory / f"{sweep_id}.ndjson"
-        self._run_count = 0
+        self._run_count = len(earlier)
+        header = {"kind": "sweep", "sweep_id": sweep_id, "device": device, "plan": plan}
         try:
             directory.mkdir(parents=True, exist_ok=True)
+            if earlier:
+                records = (header, *({"kind": "run", "run": run} for run in earlier))
+                write_whole(self.path, b"".join(msgspec.json.encode(record) + b"\n" for record in records))
+                self._file = self.path.open("ab", buffering=0)
+                return
             # Unbuffered: what a full disk did not take must not be tried again when the file is closed.
             self._file = self.path.open("xb", buffering=0)
             try:
-                self._append({"kind": "sweep", "sweep_id": sweep_id, "device": device, "plan": plan})
+                self._append(header)
             except OSError:
                 self.close()
                 raise

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from powerlab.domain.choices import meant
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.ir.graph import Graph
 from powerlab.engine.ir.open_model import OpenModel
@@ -68,7 +69,8 @@ def _file(model: str | Path) -> Path:
 
         known = ", ".join(sorted(ZOO))
         raise PowerlabError(
-            f"there is no model {str(model)[:80]!r}; known are {known}, or give the path of an ONNX file."
+            f"there is no model {str(model)[:80]!r}{meant(str(model)[:80], sorted(ZOO))}; known are {known}, or give "
+            "the path of an ONNX file."
         )
     return path
 

@@ -46,8 +46,8 @@ def compared(run: Run, timed: TimedInferences, figures: Figures) -> tuple[Compar
     return (
         _same("window", _window(run.window_ns), _window(timed.window_ns)),
         _same("inferences", str(run.inference_count), str(timed.count)),
-        *_metrics(run.metrics, figures.metrics),
-        *_budget(run.budget, figures.budget),
+        *compared_metrics(run.metrics, figures.metrics),
+        *compared_budgets(run.budget, figures.budget),
         *_findings(run.findings, figures.findings),
         _same("verdict", run.verdict.value, figures.verdict.value),
     )
@@ -64,7 +64,8 @@ def _window(window_ns: tuple[int, int]) -> str:
     return f"{window_ns[0]} to {window_ns[1]} ns"
 
 
-def _metrics(stored: Iterable[Metric], recomputed: Iterable[Metric]) -> Iterator[Compared]:
+def compared_metrics(stored: Iterable[Metric], recomputed: Iterable[Metric]) -> Iterator[Compared]:
+    """Compare figures by name: value, both ends of the interval, provenance."""
     was, now = {one.name: one for one in stored}, {one.name: one for one in recomputed}
     for name in [*was, *(name for name in now if name not in was)]:
         one, other = was.get(name), now.get(name)
@@ -85,7 +86,8 @@ def _parts(metric: Metric) -> Parts:
     }
 
 
-def _budget(stored: Sequence[Contribution], recomputed: Sequence[Contribution]) -> Iterator[Compared]:
+def compared_budgets(stored: Sequence[Contribution], recomputed: Sequence[Contribution]) -> Iterator[Compared]:
+    """Compare uncertainty budgets, a figure's lines at a time."""
     """Compare the budget figure by figure: a line each would be a page."""
     for name in dict.fromkeys(line.metric for line in (*stored, *recomputed)):
         title = METRICS[name].title if name in METRICS else name

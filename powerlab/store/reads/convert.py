@@ -131,7 +131,7 @@ def to_sweep(row: Any, stored_run_count: int, candidates: Sequence[str]) -> Swee
         detail=row.detail,
         created_at=row.created_at,
         finished_at=row.finished_at,
-        planned_run_count=max(plan.point_count * plan.repeats, stored_run_count),
+        planned_run_count=_planned(plan, SweepState(row.state), stored_run_count),
         stored_run_count=stored_run_count,
         priority=row.priority,
         submitter=row.submitter,
@@ -141,6 +141,13 @@ def to_sweep(row: Any, stored_run_count: int, candidates: Sequence[str]) -> Swee
         candidates=tuple(candidates),
         campaign_id=row.campaign_id,
     )
+
+
+def _planned(plan: SweepPlan, state: SweepState, stored_run_count: int) -> int:
+    """Return how many runs a sweep has; a search that is done has made all it wanted."""
+    if plan.search_percent and state is SweepState.DONE:
+        return stored_run_count
+    return max(plan.point_count * plan.repeats, stored_run_count)
 
 
 def to_job(row: Any, candidates: Sequence[str]) -> JobRecord:

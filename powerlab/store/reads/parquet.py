@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
-import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 from pyarrow import parquet
 
+from powerlab.protocol.arrow import batch_of_rows, batch_of_samples, schema_of
 from powerlab.protocol.export import Cell, Column
 from powerlab.protocol.trace_export import TRACE_COLUMNS, Recorded
 
@@ -19,7 +19,6 @@ _FIRST_ROWS, _ROWS = 250, 20_000
 """Figures of the first row group, and of the later ones: whoever waits soon has something."""
 _FIRST_SAMPLES, _SAMPLES = 1 << 13, 1 << 18
 """Samples of a row group, at least, likewise."""
-_TYPES = {"string": pa.string(), "int64": pa.int64(), "double": pa.float64()}
 
 
 class _Sink:
@@ -43,26 +42,13 @@ class _Sink:
         return taken
 
 
-def schema_of(columns: Sequence[Column]) -> pa.Schema:
-    """Return the columns as Arrow names them, each with its description."""
-    return pa.schema(
-        pa.field(one.name, _TYPES[one.kind], nullable=one.nullable, metadata={"description": one.words})
-        for one in columns
-    )
-
-
 def rows_as_parquet(columns: Sequence[Column], rows: Iterable[tuple[Cell, ...]]) -> Iterator[bytes]:
     """Yield the bytes of a Parquet file, a row group at a time."""
     schema = schema_of(columns)
-
-    def batch_of(some: Sequence[tuple[Cell, ...]]) -> pa.RecordBatch:
-        cells = zip(*some, strict=True)
-        arrays = [pa.array(values, field.type) for values, field in zip(cells, schema, strict=True)]
-        return pa.record_batch(arrays, schema=schema)
-
     waiting = iter(rows)
     sizes = _growing(_FIRST_ROWS, _ROWS)
-    return _written(schema, map(batch_of, iter(lambda: list(islice(waiting, next(sizes))), [])))
+    groups = iter(lambda: list(islice(waiting, next(sizes))), [])
+    return _written(schema, (batch_of_rows(schema, some) for some in groups))
 
 
 def _growing(first: int, most: int) -> Iterator[int]:
@@ -75,7 +61,7 @@ def _growing(first: int, most: int) -> Iterator[int]:
 def traces_as_parquet(chunks: Iterable[Recorded]) -> Iterator[bytes]:
     """Do so with a row a sample."""
     schema = schema_of(TRACE_COLUMNS)
-    return _written(schema, (_samples(schema, some) for some in _enough(chunks)))
+    return _written(schema, (batch_of_samples(schema, some) for some in _enough(chunks)))
 
 
 def _enough(chunks: Iterable[Recorded]) -> Iterator[list[Recorded]]:
@@ -90,16 +76,6 @@ def _enough(chunks: Iterable[Recorded]) -> Iterator[list[Recorded]]:
             group, enough = [], next(sizes)
     if group:
         yield group
-
-
-def _samples(schema: pa.Schema, chunks: Sequence[Recorded]) -> pa.RecordBatch:
-    counts = [len(one.time_ns) for one in chunks]
-    which = np.repeat(np.arange(len(chunks)), counts)
-    starts = zip(*(one.start for one in chunks), strict=True)
-    arrays = [pa.array(words, pa.string()).take(pa.array(which)) for words in starts]
-    arrays.append(pa.array(np.concatenate([one.time_ns for one in chunks])))
-    arrays.append(pa.array(np.concatenate([one.value for one in chunks])))
-    return pa.record_batch(arrays, schema=schema)
 
 
 def _written(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[bytes]:

@@ -93,8 +93,9 @@ def _of_any_device(session: Session, request: SweepRequest, now: datetime) -> tu
 
 
 def _basis(plan: SweepPlan, known: int, count: int) -> str:
+    most = "at most, since a search leaves out what cannot be best: " if plan.search_percent else ""
     runs = (
-        f"the plan's own times for every run ({plan.warm_up_s:g} s of warm-up, {plan.duration_s:g} s timed, idle "
+        f"{most}the plan's own times for every run ({plan.warm_up_s:g} s of warm-up, {plan.duration_s:g} s timed, idle "
         f"baselines of {plan.idle_s:g} s)"
     )
     if known == count:

@@ -6,6 +6,7 @@ The Alembic migrations must agree with them; a test compares both.
 from powerlab.store.tables.access import ServerKeyRow, TokenRow
 from powerlab.store.tables.backlogs import DeviceBacklogRow
 from powerlab.store.tables.base import Base
+from powerlab.store.tables.baselines import BaselineSweepRow
 from powerlab.store.tables.bookings import BookingRow
 from powerlab.store.tables.devices import (
     AuditEventRow,
@@ -28,6 +29,7 @@ from powerlab.store.tables.tallies import DeviceTallyRow
 __all__ = [
     "AuditEventRow",
     "Base",
+    "BaselineSweepRow",
     "BookingRow",
     "CampaignRow",
     "DeviceBacklogRow",

@@ -76,9 +76,10 @@ def demonstrate(args: argparse.Namespace) -> int:
             console.print(f"{record.planned_run_count} runs on {name}", highlight=False)
             record = follow(api, record.id, lambda: check_alive(agent, "agent", agent_log))
         with phases.phase("table"):
-            print_sweep(api, record, as_json=False)
+            print_sweep(record, api.summaries(record.id), as_json=False)
             runs = list(api.runs(sweep_id=record.id))
-            for line in (*answer(runs), *notes(runs, device.capabilities.total, plan)):
+            options = f" --database {database}" + (f" --board {args.board}" if args.board else "")
+            for line in (*answer(runs, options), *notes(runs, device.capabilities.total, plan)):
                 console.print(line, highlight=False, soft_wrap=True)
         console.print(f"\nphases: {phases}", highlight=False)
         for line in _next_steps(record.id, runs[0].id if runs else None, database):
@@ -95,10 +96,10 @@ def demonstrate(args: argparse.Namespace) -> int:
 def _next_steps(sweep_id: str, run_id: str | None, database: str) -> Iterator[str]:
     """Yield commands that work as printed, from the folder in which the demo was started."""
     yield "next:"
-    yield f"  {_PROGRAM} compare {sweep_id} --database {database}"
+    yield f"  {_PROGRAM} compare {sweep_id} --from {database}"
     if run_id is not None:
-        yield f"  {_PROGRAM} runs show {run_id} --database {database}"
-        yield f"  {_PROGRAM} audit {run_id} --database {database}"
+        yield f"  {_PROGRAM} runs show {run_id} --from {database}"
+        yield f"  {_PROGRAM} audit {run_id} --from {database}"
 
 
 def _interrupt(*_: object) -> None:

@@ -84,7 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     unbook = actions.add_parser("unbook", help="cancel a booking", description="Cancel a booking.")
     unbook.add_argument("booking", metavar="BOOKING", type=int, help="booking number")
     for action in (listed, label, unlabel, groups, group, ungroup, reserve, maintain, bookings, unbook):
-        add_server_argument(action)
+        add_server_argument(action, reads=action in {listed, groups, bookings})
         action.add_argument("--json", action="store_true", help="print JSON")
 
 

@@ -11,6 +11,8 @@ from powerlab.cli.arguments.devices import selector_from
 from powerlab.cli.arguments.server import connect
 from powerlab.cli.commands.sweep.requests import find_device
 from powerlab.cli.output.console import plain_table, print_neatly, table_console
+from powerlab.cli.stored.server_source import ServerSource
+from powerlab.cli.stored.source import counted
 from powerlab.client.labs import Labs
 from powerlab.domain.selector import Selector, parse_label
 from powerlab.protocol.records import BacklogRecord, DeviceRecord
@@ -19,7 +21,9 @@ from powerlab.protocol.wire import encode
 
 def list_all(args: argparse.Namespace) -> int:
     """List devices."""
-    found = list(connect(args.server).devices(selector=selector_from(args)))
+    api = connect(args.server)
+    found = list(api.devices(selector=selector_from(args)))
+    ServerSource(api).say(counted(len(found), "device"))
     if args.json:
         print(encode(found).decode())
         return EXIT_OK
@@ -71,7 +75,9 @@ def _say(args: argparse.Namespace, device: DeviceRecord) -> int:
 
 def list_groups(args: argparse.Namespace) -> int:
     """List groups."""
-    found = list(Labs(connect(args.server).transport).groups())
+    api = connect(args.server)
+    found = list(Labs(api.transport).groups())
+    ServerSource(api).say(counted(len(found), "group"))
     if args.json:
         print(encode(found).decode())
         return EXIT_OK

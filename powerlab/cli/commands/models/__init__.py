@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "model", metavar="MODEL", help="model name, first digits of its SHA-256, or NAME@sha256:DIGEST"
         )
     for action in (upload, listed, show, download):
-        add_server_argument(action)
+        add_server_argument(action, reads=action is not upload)
     for action in (upload, listed, show):
         action.add_argument("--json", action="store_true", help="print JSON")
 

@@ -16,6 +16,8 @@ from powerlab.cli import EXIT_OK
 from powerlab.cli.arguments.server import connect
 from powerlab.cli.commands.models.file_check import check_model_file, default_name
 from powerlab.cli.output.console import plain_table, print_neatly, table_console
+from powerlab.cli.stored.server_source import ServerSource
+from powerlab.cli.stored.source import counted
 from powerlab.client.models import ModelApi, Moved
 from powerlab.protocol.model_records import ModelRecord
 from powerlab.protocol.wire import encode
@@ -34,7 +36,9 @@ def upload(args: argparse.Namespace) -> int:
 
 def list_all(args: argparse.Namespace) -> int:
     """List the models of a server."""
-    found = list(ModelApi(connect(args.server).transport).all(name=args.name))
+    client = connect(args.server)
+    found = list(ModelApi(client.transport).all(name=args.name))
+    ServerSource(client).say(counted(len(found), "model"))
     if args.json:
         print(encode(found).decode())
         return EXIT_OK
@@ -47,7 +51,10 @@ def list_all(args: argparse.Namespace) -> int:
 
 def show(args: argparse.Namespace) -> int:
     """Show one model."""
-    return _print(ModelApi(connect(args.server).transport).find(args.model), args)
+    client = connect(args.server)
+    record = ModelApi(client.transport).find(args.model)
+    ServerSource(client).say(f"model {record.reference}")
+    return _print(record, args)
 
 
 def download(args: argparse.Namespace) -> int:

@@ -5,19 +5,21 @@ from __future__ import annotations
 import argparse
 import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import msgspec
 from rich.text import Text
 
 from powerlab.analysis.carbon import Factors
+from powerlab.analysis.searched import runs_in_contest
 from powerlab.analysis.summary import summarise
 from powerlab.backends.registry import BACKENDS
 from powerlab.cli import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK
 from powerlab.cli.arguments.carbon_and_cost import factors_from, points_document, points_in_words
-from powerlab.cli.arguments.host import open_host
+from powerlab.cli.arguments.host import host_options, open_host
 from powerlab.cli.arguments.output_file import writable
 from powerlab.cli.arguments.plan import named_modes, plan_from
 from powerlab.cli.commands.profile.engines import ALL_ENGINES, refuses_here, with_engines_here
@@ -30,13 +32,12 @@ from powerlab.cli.stored.local_database import StoredSweep, begin, open_local
 from powerlab.cli.stored.results_file import ResultsFile
 from powerlab.domain.device import Capabilities, Device
 from powerlab.domain.errors import PowerlabError
-from powerlab.domain.power import TotalFormula
 from powerlab.domain.preflight import check_plan
 from powerlab.domain.run import Run
 from powerlab.domain.sweep import Point, SweepPlan
 from powerlab.state_dir import state_dir
 from powerlab.sweep.cooling import TELL_PERIOD_S
-from powerlab.sweep.events import CoolingDown, RunFinished, RunStarted, SweepExtended, SweepStarted
+from powerlab.sweep.events import CoolingDown, RunFinished, RunStarted, SearchEnded, SweepExtended, SweepStarted
 from powerlab.sweep.host import Host
 from powerlab.sweep.meter import choose_meter
 from powerlab.sweep.runner import run_sweep
@@ -49,24 +50,49 @@ def profile(args: argparse.Namespace) -> int:
     with orderly_ends(), open_host(args) as host:
         device, capabilities = host.device(), host.capabilities(named_modes(args))
         plan = plan_from(args, device, capabilities)
+        if plan.proposed_modes:
+            capabilities = host.capabilities(plan.modes)
         check_plan(plan, device, capabilities, (*BACKENDS, ALL_ENGINES))
         if plan.until_percent:
             check_until(plan, choose_meter(host.sysroot, capabilities, plan.sample_period_s))
         plan = with_engines_here(plan, refuses_here(plan, str(host.sysroot.base)))
         output = writable("--output", args.output)
         made = measure_and_keep(plan, host, device, capabilities, args.database)
-        said = document(made.sweep_id, device, plan, made.runs)
-        if factors != Factors():
-            said["costs"] = points_document(summarise(made.runs), factors)
-        whole = msgspec.json.format(msgspec.json.encode(said), indent=2)
-        if output is not None:
-            output.write_bytes(whole + b"\n")
-        if args.json:
-            print(whole.decode())
-        else:
-            _print(made.runs, capabilities.total, plan, factors)
+        show(made, device, capabilities, plan, args, factors=factors, output=output)
     print(f"powerlab: {made.words}", file=sys.stderr)
     return made.exit_status
+
+
+def show(
+    made: Made,
+    device: Device,
+    capabilities: Capabilities,
+    plan: SweepPlan,
+    args: argparse.Namespace,
+    *,
+    factors: Factors | None = None,
+    output: Path | None = None,
+) -> None:
+    """Print a sweep as a table with its answer, or as JSON, and write that JSON into a file that is named."""
+    factors = factors or Factors()
+    said = document(made.sweep_id, device, plan, made.runs)
+    if factors != Factors():
+        said["costs"] = points_document(summarise(made.runs), factors)
+    whole = msgspec.json.format(msgspec.json.encode(said), indent=2)
+    if output is not None:
+        output.write_bytes(whole + b"\n")
+    if args.json:
+        print(whole.decode())
+        return
+    console, summaries = table_console(), summarise(made.runs)
+    if made.runs:
+        print_neatly(console, sweep_table(summaries))
+    sentences = (
+        *notes(made.runs, capabilities.total, plan),
+        *answer(runs_in_contest(made.runs, plan), host_options(args)),
+        *points_in_words(summaries, factors),
+    )
+    print_neatly(console, *map(Text, sentences))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,12 +144,33 @@ def measure_and_keep(
     """
     store = open_local(address)
     stored = None if store is None else begin(store, device, capabilities, plan)
-    sweep_id = str(uuid.uuid4()) if stored is None else stored.sweep_id
-    runs: list[Run] = []
+    return measure_into(plan, host, device, str(uuid.uuid4()) if stored is None else stored.sweep_id, stored)
+
+
+def measure_into(
+    plan: SweepPlan,
+    host: Host,
+    device: Device,
+    sweep_id: str,
+    stored: StoredSweep | None,
+    *,
+    earlier: Sequence[Run] = (),
+) -> Made:
+    """Do as :func:`measure_and_keep` for a sweep that has its identifier, and may have runs.
+
+    Args:
+        plan: what to run, earlier runs included.
+        host: where.
+        device: what that is.
+        sweep_id: the sweep.
+        stored: the sweep in the database, held by this process; None where it is not in one.
+        earlier: the runs that it has, which are not made again.
+    """
+    runs = list(earlier)
     wanted = _Wanted(run_count=len(plan.points()) * plan.repeats)
     interrupted = False
     try:
-        with _ended(stored), closing(ResultsFile(state_dir() / "sweeps", sweep_id, device, plan)) as results:
+        with _ended(stored), closing(ResultsFile(state_dir() / "sweeps", sweep_id, device, plan, earlier)) as results:
             _measure(plan, sweep_id, host, _Keeper(results, stored, runs), wanted)
     except KeyboardInterrupt:
         interrupted = True
@@ -186,17 +233,19 @@ def _ended(stored: StoredSweep | None) -> Iterator[None]:
 
 def _measure(plan: SweepPlan, sweep_id: str, host: Host, keeper: _Keeper, wanted: _Wanted) -> None:
     """Carry out the plan with a progress bar on standard error."""
-    with measuring() as progress, closing(run_sweep(plan, sweep_id, host)) as events:
+    done = frozenset((run.point.id, run.repeat) for run in keeper.runs)
+    with measuring() as progress, closing(run_sweep(plan, sweep_id, host, done)) as events:
         task = progress.add_task("checking the models", total=None)
         for event in events:
             if isinstance(event, SweepStarted):
                 progress.update(task, total=event.run_count)
+                most = "at most " if plan.search_percent else ""
                 more = f", and more until img/s/W is known to ±{plan.until_percent:g} %" if plan.until_percent else ""
-                progress.print(f"{event.run_count} runs, {_span(event.expected_s, event.longest_s)}{more}")
+                progress.print(f"{most}{event.run_count} runs, {_span(event.expected_s, event.longest_s)}{more}")
                 if event.advice:
                     progress.print(Text(event.advice))
-            elif isinstance(event, SweepExtended):
-                wanted.run_count = event.run_count
+            elif isinstance(event, SweepExtended | SearchEnded):
+                wanted.run_count = len(done) + event.run_count
                 progress.update(task, total=event.run_count)
                 progress.print(Text(event.detail))
             elif isinstance(event, CoolingDown):
@@ -226,11 +275,3 @@ def _duration(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.1f} min" if seconds < 90 * 60 else f"{seconds / 3600:.1f} h"
-
-
-def _print(runs: list[Run], total: TotalFormula | None, plan: SweepPlan, factors: Factors) -> None:
-    console, summaries = table_console(), summarise(runs)
-    if runs:
-        print_neatly(console, sweep_table(summaries))
-    sentences = (*notes(runs, total, plan), *answer(runs), *points_in_words(summaries, factors))
-    print_neatly(console, *map(Text, sentences))

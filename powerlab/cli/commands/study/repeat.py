@@ -14,10 +14,10 @@ import msgspec
 from powerlab.backends.registry import BACKENDS
 from powerlab.cli import EXIT_OK
 from powerlab.cli.arguments.host import open_host
-from powerlab.cli.commands.compare import match_document, show_matches
 from powerlab.cli.commands.profile.measure import Made, measure_and_keep
 from powerlab.cli.commands.study.requirements import Trials, here
 from powerlab.cli.output.console import plain_table, print_neatly, table_console
+from powerlab.cli.output.match_tables import match_document, show_matches
 from powerlab.cli.output.sweep_table import format_figure
 from powerlab.cli.process.interrupts import orderly_ends
 from powerlab.domain.device import Device
@@ -29,12 +29,13 @@ from powerlab.domain.quantity import Metric, Provenance
 from powerlab.domain.rigour import Rigour
 from powerlab.domain.sweep import SweepPlan
 from powerlab.measure.duration import expected_s
+from powerlab.reports.text import figure_text
 from powerlab.studies.latex import latex_document
 from powerlab.studies.page import html_document
 from powerlab.studies.planning import Planned, plan_study
 from powerlab.studies.registry import STUDIES, find_study
 from powerlab.studies.study import NotRepeated, Study
-from powerlab.studies.table import NOTHING, Repeated, Row, column_title, compared, figure_text, rows
+from powerlab.studies.table import NOTHING, Repeated, Row, column_title, compared, rows
 from powerlab.sweep.host import Host
 from powerlab.sweep.meter import choose_meter
 

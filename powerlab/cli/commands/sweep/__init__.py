@@ -7,6 +7,7 @@ import argparse
 from powerlab.cli.arguments.devices import add_selector_arguments
 from powerlab.cli.arguments.plan import add_plan_arguments
 from powerlab.cli.arguments.server import add_server_argument
+from powerlab.cli.arguments.stored_runs import add_source_arguments
 
 DESCRIPTION = "Create a sweep for a device or preview it; list, show, watch and change sweeps."
 
@@ -28,7 +29,7 @@ _STATES = ("queued", "running", "paused", "cancelled", "finished", "failed")
 _MODEL = "a zoo name, a model of the server (see powerlab models), or the path of an ONNX file on the device"
 _PREVIEW = "Show a sweep before creating it: its runs, how long they take, and every problem. Nothing is stored."
 _ONE = {
-    "show": ("show a sweep's state and table", "Show a sweep's state and table."),
+    "show": ("show a sweep's state and table", "Show the state and table of a sweep, or of each sweep of a campaign."),
     "watch": (
         "follow a sweep to its end, then show it",
         "Follow a sweep to its end, then show its state and table.",
@@ -66,10 +67,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         )
         add_selector_arguments(several)
     listed = actions.add_parser("list", help="list sweeps, newest first", description="List sweeps, newest first.")
-    listed.add_argument("--device", metavar="NAME", help="only sweeps of this device")
+    listed.add_argument("--device", metavar="NAME", help="only sweeps of this device, by name or id")
     listed.add_argument("--state", choices=_STATES, help="only sweeps in this state")
     listed.add_argument("--model", help="only sweeps of this model")
-    listed.add_argument("--campaign", metavar="ID", help="only sweeps of this campaign")
+    listed.add_argument("--campaign", metavar="ID", help="only sweeps of this campaign; first digits of its id suffice")
     one = {name: actions.add_parser(name, help=words[0], description=words[1]) for name, words in _ONE.items()}
     for action in one.values():
         action.add_argument("sweep", metavar="SWEEP", help="sweep id, or its first digits")
@@ -81,8 +82,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action.add_argument(
             "--priority", type=int, metavar="N", help=f"priority from -1000 to 1000, highest first (default: {default})"
         )
+    reading = (listed, one["show"])
     for action in (create, preview, listed, *one.values()):
-        add_server_argument(action)
+        (add_source_arguments if action in reading else add_server_argument)(action)
         action.add_argument("--json", action="store_true", help="print JSON")
 
 

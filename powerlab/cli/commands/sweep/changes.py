@@ -56,19 +56,19 @@ def _duration(seconds: float) -> str:
 def pause(args: argparse.Namespace) -> int:
     """Stop a sweep after its run in progress."""
     api = connect(args.server)
-    return _say(args, api.pause(find_sweep(api, args.sweep).id))
+    return say(args, api.pause(find_sweep(api, args.sweep).id))
 
 
 def resume(args: argparse.Namespace) -> int:
     """Let a paused sweep go on."""
     api = connect(args.server)
-    return _say(args, api.resume(find_sweep(api, args.sweep).id))
+    return say(args, api.resume(find_sweep(api, args.sweep).id))
 
 
 def cancel(args: argparse.Namespace) -> int:
     """End a sweep for good."""
     api = connect(args.server)
-    return _say(args, api.cancel(find_sweep(api, args.sweep).id))
+    return say(args, api.cancel(find_sweep(api, args.sweep).id))
 
 
 def clone(args: argparse.Namespace) -> int:
@@ -79,7 +79,7 @@ def clone(args: argparse.Namespace) -> int:
         changes=dict(_change(word) for word in args.set or ()),
         priority=args.priority,
     )
-    return _say(args, api.clone(find_sweep(api, args.sweep).id, request))
+    return say(args, api.clone(find_sweep(api, args.sweep).id, request))
 
 
 def _change(word: str) -> tuple[str, Any]:
@@ -93,7 +93,8 @@ def _change(word: str) -> tuple[str, Any]:
         return name, value
 
 
-def _say(args: argparse.Namespace, record: SweepRecord) -> int:
+def say(args: argparse.Namespace, record: SweepRecord) -> int:
+    """Print where a changed sweep stands."""
     if args.json:
         print(encode(record).decode())
         return EXIT_OK

@@ -10,12 +10,17 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from powerlab.analysis.summary import PointSummary
 from powerlab.cli import EXIT_INCOMPLETE, EXIT_OK
 from powerlab.cli.arguments.devices import found_devices, in_common, several_from
 from powerlab.cli.arguments.plan import plan_from
 from powerlab.cli.arguments.server import connect
 from powerlab.cli.output.console import identified, plain_table, print_neatly, table_console
 from powerlab.cli.output.sweep_table import sweep_table
+from powerlab.cli.stored.identifiers import campaign_id, device_id, sweep_id, sweep_ids
+from powerlab.cli.stored.open_source import open_source
+from powerlab.cli.stored.server_source import ServerSource
+from powerlab.cli.stored.source import SweepChoice, counted
 from powerlab.client import Client
 from powerlab.client.labs import Labs
 from powerlab.client.models import full_names
@@ -72,10 +77,15 @@ def request_from(args: argparse.Namespace, api: Client) -> SweepRequest | Campai
 
 def list_all(args: argparse.Namespace) -> int:
     """List sweeps."""
-    api = connect(args.server)
-    device_id = None if args.device is None else find_device(api, args.device).id
-    state = next((one for one in SweepState if one.label == args.state), None)
-    found = list(api.sweeps(device_id=device_id, state=state, model=args.model, campaign_id=args.campaign))
+    with open_source(args) as source:
+        choice = SweepChoice(
+            device_id=None if args.device is None else device_id(source, args.device),
+            state=next((one for one in SweepState if one.label == args.state), None),
+            model=args.model,
+            campaign_id=None if args.campaign is None else campaign_id(source, args.campaign),
+        )
+        found = list(source.sweeps(choice))
+        source.say(counted(len(found), "sweep"))
     if args.json:
         print(encode(found).decode())
         return EXIT_OK
@@ -90,48 +100,39 @@ def list_all(args: argparse.Namespace) -> int:
 
 
 def show(args: argparse.Namespace) -> int:
-    """Show a sweep's state and table."""
-    api = connect(args.server)
-    return print_sweep(api, find_sweep(api, args.sweep), as_json=args.json)
+    """Show a sweep's state and table; of a campaign those of all its sweeps."""
+    with open_source(args) as source:
+        found = [(source.sweep(one), source.summaries(one)) for one in sweep_ids(source, args.sweep)]
+        source.say(", ".join(f"sweep {record.id}" for record, _ in found))
+    for record, summaries in found:
+        print_sweep(record, summaries, as_json=args.json)
+    return EXIT_OK
 
 
 def watch(args: argparse.Namespace) -> int:
     """Follow a sweep until it is over."""
     api = connect(args.server)
     record = follow(api, find_sweep(api, args.sweep).id)
-    print_sweep(api, record, as_json=args.json)
+    print_sweep(record, api.summaries(record.id), as_json=args.json)
     return EXIT_OK if record.state is SweepState.DONE else EXIT_INCOMPLETE
 
 
 def find_device(api: Client, wanted: str | None) -> DeviceRecord:
-    """Return the device of that name or id; without one, the only device there is."""
+    """Return the device of that name, or the only one whose id begins so; without a word, the only device there is."""
+    if wanted is not None:
+        return api.device(device_id(ServerSource(api), wanted))
     devices = list(api.devices())
     if not devices:
         raise PowerlabError("the server knows no device; enrol one with `powerlab agent enrol`.")
-    names = ", ".join(device.device.name for device in devices)
-    if wanted is None:
-        if len(devices) > 1:
-            raise PowerlabError(f"the server knows several devices ({names}); choose one with --device.")
-        return devices[0]
-    for device in devices:
-        if wanted in (device.id, device.device.name):
-            return device
-    raise PowerlabError(f"the server knows no device {wanted!r}; it knows: {names}.")
+    if len(devices) > 1:
+        names = ", ".join(device.device.name for device in devices)
+        raise PowerlabError(f"the server knows several devices ({names}); choose one with --device.")
+    return devices[0]
 
 
 def find_sweep(api: Client, wanted: str) -> SweepRecord:
-    """Return the sweep whose id begins with these digits."""
-    return only_sweep(list(api.sweeps()), wanted)
-
-
-def only_sweep(sweeps: Sequence[SweepRecord], wanted: str) -> SweepRecord:
-    """Return the only one of these sweeps whose id begins with these digits."""
-    found = [record for record in sweeps if record.id.startswith(wanted)]
-    if len(found) != 1:
-        raise PowerlabError(
-            f"{len(found)} sweeps begin with {wanted!r}; `powerlab sweep list` shows them with their whole ids."
-        )
-    return found[0]
+    """Return the sweep with this id, or the only one whose id begins so."""
+    return api.sweep(sweep_id(ServerSource(api), wanted))
 
 
 def follow(api: Client, sweep_id: str, still_going: Callable[[], None] = lambda: None) -> SweepRecord:
@@ -150,14 +151,12 @@ def follow(api: Client, sweep_id: str, still_going: Callable[[], None] = lambda:
             record = api.sweep(sweep_id)
 
 
-def print_sweep(api: Client, record: SweepRecord, *, as_json: bool) -> int:
+def print_sweep(record: SweepRecord, summaries: Sequence[PointSummary], *, as_json: bool) -> None:
     """Print a sweep's state and the table of its points."""
-    summaries = api.summaries(record.id)
     if as_json:
         print(encode({"sweep": record, "summaries": summaries}).decode())
-        return EXIT_OK
+        return
     state = f"{record.state.label}: {record.detail}" if record.detail else record.state.label
     print(f"{record.id} on {record.place}, {state}, {record.stored_run_count}/{record.planned_run_count} runs")
     if summaries:
         print_neatly(table_console(), sweep_table(summaries))
-    return EXIT_OK

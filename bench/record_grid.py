@@ -1,0 +1,140 @@
+"""Record one full grid of real runs on this machine, for bench/search.py.
+
+    python bench/record_grid.py squeezenet            # one of GRIDS; writes bench/grids/squeezenet.json
+    python bench/record_grid.py --list
+
+Every point (threads x batch x engine x slices x spin time) gets three repeats, in three blocks that are each shuffled.
+To be done in two minutes, a point keeps one worker for its repeats, and a window is half a second: far shorter than a
+sweep's, so the scatter is larger than a sweep's. The power is powerlab's estimate for machines without a sensor, and
+the file says so. Wants a quiet machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import random
+import sys
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import fmean, median
+from time import monotonic
+
+from powerlab.analysis.dimensions import in_words
+from powerlab.backends.registry import backend_module
+from powerlab.boards.processor import cpu_model
+from powerlab.domain.errors import PowerlabError
+from powerlab.domain.sweep import Point, SweepPlan
+from powerlab.measure.run import worker_cores
+from powerlab.measure.worker.messages import Load, Measure
+from powerlab.measure.worker.process import Worker, WorkerError
+from powerlab.power.sources.estimate import Estimate
+from powerlab.sysroot import Sysroot
+
+FOLDER = Path(__file__).parent / "grids"
+REPEATS = 3
+WARM_UP_S, WINDOW_S, LEAST = 0.15, 0.5, 3
+THREE = ("builtin", "onnxruntime", "openvino")
+FOUR = (*THREE, "ncnn")
+BATCHES = (1, 2, 4, 6, 8, 12)
+SPINS = (0, 20, 50, 100, 200, 500, 1000)
+
+
+def _plan(model: str, **changes: object) -> SweepPlan:
+    return SweepPlan(**{"models": (model,), "threads": (1, 2), "engines": THREE, "batch_sizes": BATCHES, **changes})  # type: ignore[arg-type]
+
+
+GRIDS: dict[str, SweepPlan] = {
+    "squeezenet": _plan("squeezenet"),
+    "mobilenetv2": _plan("mobilenetv2"),
+    "mobilenetv3": _plan("mobilenetv3", engines=FOUR, batch_sizes=(1, 2, 4, 6, 8, 12)),
+    "efficientnet_b0": _plan("efficientnet_b0", batch_sizes=(1, 2, 3, 4, 6, 8)),
+    "resnet18": _plan("resnet18", engines=FOUR, batch_sizes=(1, 2, 4, 6, 8)),
+    "lstm2": _plan("lstm2", batch_sizes=(1, 2, 4, 8, 16, 32)),
+    "vit_tiny": _plan("vit_tiny", batch_sizes=(1, 2, 3, 4, 6, 8)),
+    "densenet121": _plan("densenet121", batch_sizes=(1, 2, 3, 4)),
+    "squeezenet-spin": _plan("squeezenet", engines=("builtin",), spin_us=SPINS, batch_sizes=(1, 2, 4, 8)),
+    "resnet18-slices": _plan(
+        "resnet18", engines=("builtin",), threads=(2,), slices=(1, 2), spin_us=SPINS, batch_sizes=(2, 4, 6, 8)
+    ),
+}
+
+
+def record(plan: SweepPlan) -> list[dict[str, object]]:
+    """Return a row for each run, in the order in which they were made."""
+    sysroot, shuffler = Sysroot(), random.Random(plan.seed)
+    (energy,) = Estimate().channels(sysroot)
+    rows: list[dict[str, object]] = []
+    with ExitStack() as stack:
+        workers: dict[Point, Worker] = {}
+        for point in plan.points():
+            worker = stack.enter_context(Worker(worker_cores(point)))
+            load = Load(
+                backend_module=backend_module(point.workload.engine),
+                workload=point.workload,
+                threads=point.threads,
+                sysroot="/",
+                seed=plan.seed,
+                spin_us=point.spin_us,
+            )
+            try:
+                worker.load(load)
+                worker.warm_up(WARM_UP_S)
+            except (PowerlabError, WorkerError) as error:
+                print(f"left out {in_words(point)}: {error}", file=sys.stderr)
+                continue
+            workers[point] = worker
+        for repeat in range(REPEATS):
+            for point in shuffler.sample(list(workers), len(workers)):
+                workers[point].warm_up(WARM_UP_S)
+                begin_s, begin_j = monotonic(), energy.read()
+                timed = workers[point].measure(Measure(duration_s=WINDOW_S, min_inferences=LEAST, margin_s=0.0))
+                power_w = (energy.read() - begin_j) / (monotonic() - begin_s)
+                rows.append(_row(point, repeat, (timed.end_ns - timed.start_ns).tolist(), power_w))
+    return rows
+
+
+def _row(point: Point, repeat: int, latencies_ns: list[int], power_w: float) -> dict[str, object]:
+    load = point.workload
+    return {
+        "engine": load.engine,
+        "batch": load.batch_size,
+        "slices": load.slices,
+        "threads": point.threads,
+        "spin_us": point.spin_us,
+        "repeat": repeat,
+        "latency_p50_ms": round(median(latencies_ns) / 1e6, 5),
+        "throughput_img_per_s": round(load.batch_size / (fmean(latencies_ns) / 1e9), 4),
+        "power_w": round(power_w, 4),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("grid", nargs="?", choices=list(GRIDS))
+    parser.add_argument("--list", action="store_true")
+    args = parser.parse_args()
+    if args.list or args.grid is None:
+        print(*GRIDS, sep="\n")
+        return
+    plan = GRIDS[args.grid]
+    rows = record(plan)
+    document = {
+        "title": args.grid,
+        "model": plan.models[0],
+        "machine": f"{platform.node()}: {cpu_model(Sysroot())}, {platform.release()}",
+        "recorded": datetime.now(UTC).date().isoformat(),
+        "window_s": WINDOW_S,
+        "power": "estimated (estimate:host)",
+        "columns": list(rows[0]),
+    }
+    head = json.dumps(document, indent=1).removesuffix("\n}")
+    lines = ",\n  ".join(json.dumps(list(row.values())) for row in rows)
+    (FOLDER / f"{args.grid}.json").write_text(f'{head},\n "rows": [\n  {lines}\n ]\n}}\n')
+    print(f"{args.grid}: {len(rows)} runs")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,194 @@
+"""How many runs a search takes until it has found the true best: powerlab's own beside four others, on known grids.
+
+    make bench-search                                        # everything; SEEDS=3 for a first look
+    python bench/search.py --grids laptop,squeezenet --goals efficiency --strategies powerlab,random
+
+A strategy has found the best of a goal when the point that it would recommend is truly within 1 % of it. What it took
+counts in per cent of the runs of the full grid, which repeats every point three times. A strategy that has not found it
+when LIMIT of the grid's runs are spent counts as that limit. Successive halving begins with a run of every point, a
+third of the grid. The first table has the median over seeds, goals and grids with the quartiles; the second has
+powerlab's own search by grid, for all three goals at once as `--search` does it, with what it took until it stopped by
+itself and how far its answer then was from the truth.
+
+The others optimise one goal at a time, as their interfaces do; so the first table has powerlab's search do that too.
+Grids marked * were not looked at while the search was written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass
+from itertools import groupby, product
+from multiprocessing import get_context
+from pathlib import Path
+
+os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"  # read when numpy is loaded
+
+from search_grids import HELD_BACK, Bench, Grid, grid_names, grid_of
+from search_strategies import EPSILON, STRATEGIES
+
+from powerlab.boards.processor import cpu_model
+from powerlab.domain.sweep import Point
+from powerlab.sysroot import Sysroot
+
+GOALS = ("latency", "throughput", "efficiency")
+ALL = "all"
+LIMIT = 0.4
+OURS = "powerlab"
+_GRIDS: dict[str, Grid] = {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """What one search took.
+
+    Attributes:
+        found: runs until the recommended point was the true best within 1 %, in % of the grid's.
+        stopped: runs until the search ended by itself; None where it was not asked to.
+        regret: how far the answer is from the best at the end, in %.
+    """
+
+    grid: str
+    kind: str
+    run_count: int
+    strategy: str
+    goal: str
+    found: float
+    stopped: float | None
+    regret: float
+
+
+def search(name: str, strategy: str, goal: str, seed: int) -> Result:
+    """Let one strategy search one grid."""
+    warnings.simplefilter("ignore")
+    grid = _GRIDS[name]
+    made, bench = STRATEGIES[strategy](grid, goal, seed), Bench(grid, seed)
+    found, count = None, 0
+    while count < grid.run_count and (goal == ALL or (found is None and count < LIMIT * grid.run_count)):
+        point = made.next()
+        if point is None:
+            break
+        made.note(point, bench.run(point))
+        count += 1
+        if found is None and not _regret(grid, made.answers(), goal) > 100 * EPSILON:
+            found = count
+    return Result(
+        grid=name,
+        kind=grid.kind,
+        run_count=grid.run_count,
+        strategy=strategy,
+        goal=goal,
+        found=100 * (LIMIT if found is None else found / grid.run_count),
+        stopped=100 * count / grid.run_count if goal == ALL else None,
+        regret=_regret(grid, made.answers(), goal),
+    )
+
+
+def _regret(grid: Grid, answers: Mapping[str, Point], goal: str) -> float:
+    """Return how far the worst of the answers is from the best of its goal, in %; all of it where one is missing."""
+    wanted = GOALS if goal == ALL else (goal,)
+    if any(one not in answers for one in wanted):
+        return 100.0
+    return max(100 * (1 - grid.goal(answers[one], one) / grid.best(one)) for one in wanted)
+
+
+def quartiles(values: Sequence[float]) -> str:
+    if len(values) < 2:
+        return f"{values[0]:.1f}" if values else "–"
+    low, middle, high = statistics.quantiles(values, n=4, method="inclusive")
+    return f"{middle:.1f} ({low:.1f}–{high:.1f})"
+
+
+def table(results: Sequence[Result]) -> Iterator[str]:
+    """Yield the lines of both tables."""
+    single = [one for one in results if one.goal != ALL]
+    strategies = list(dict.fromkeys(one.strategy for one in single))
+    if single:
+        yield "Runs until the best of one goal is found, % of the full grid's: median (quartiles)"
+        yield f"| grids | goal | {' | '.join(strategies)} |"
+        yield f"|---|---|{'---:|' * len(strategies)}"
+    for kind, held, goal in product(("simulated", "recorded"), (False, True), (*GOALS, "any")):
+        here = [
+            one
+            for one in single
+            if one.kind == kind and (one.grid in HELD_BACK) is held and (goal in {"any", one.goal})
+        ]
+        if here:
+            cells = [quartiles([one.found for one in here if one.strategy == name]) for name in strategies]
+            yield f"| {kind}{', held back' if held else ''} | {goal} | {' | '.join(cells)} |"
+    together = sorted((one for one in results if one.goal == ALL), key=lambda one: (one.kind != "simulated", one.grid))
+    if together:
+        yield ""
+        yield "powerlab's search for all goals at once: median (quartiles)"
+        yield "| grid | runs of the grid | found, % | stopped, % | answer off by, % | answers within 1 % |"
+        yield "|---|---:|---:|---:|---:|---:|"
+    for name, rows in groupby(together, key=lambda one: one.grid):
+        here = list(rows)
+        held = "*" if name in HELD_BACK else ""
+        right = sum(one.regret <= 100 * EPSILON for one in here)
+        yield (
+            f"| {name}{held} | {here[0].run_count} | {quartiles([one.found for one in here])} "
+            f"| {quartiles([one.stopped or 0.0 for one in here])} | {quartiles([one.regret for one in here])} "
+            f"| {right} of {len(here)} |"
+        )
+    for kind in ("simulated", "recorded"):
+        here = [one for one in together if one.kind == kind]
+        if here:
+            yield (
+                f"{kind}: found after {quartiles([one.found for one in here])} %, stopped after "
+                f"{quartiles([one.stopped or 0.0 for one in here])} %; {sum(one.regret <= 1 for one in here)} of "
+                f"{len(here)} answers are within 1 % of the truth."
+            )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--grids", default="", help="names, separated by commas (default: all)")
+    parser.add_argument("--goals", default=",".join((*GOALS, ALL)))
+    parser.add_argument("--strategies", default=",".join(STRATEGIES))
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--gp-seeds", type=int, default=3, help="seeds of Optuna's GP sampler, which is slow")
+    parser.add_argument("--results", metavar="FOLDER", help="write each grid's results there, and skip what is there")
+    parser.add_argument("--table", action="store_true", help="only print the tables of what is in that folder")
+    args = parser.parse_args()
+    folder = None if args.results is None else Path(args.results)
+    results: list[Result] = []
+    names = () if args.table else tuple(filter(None, args.grids.split(","))) or grid_names()
+    for name, strategy in product(names, args.strategies.split(",")):
+        kept = None if folder is None else folder / f"{name} {strategy}.json"
+        if kept is not None and kept.exists():
+            continue
+        if name not in _GRIDS:
+            _GRIDS[name] = grid_of(name)
+        made = _search_all(name, strategy, args)
+        results += made
+        if kept is not None:
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            kept.write_text(json.dumps([asdict(one) for one in made]))
+    if folder is not None:
+        results = [Result(**one) for path in sorted(folder.glob("*.json")) for one in json.loads(path.read_text())]
+        results.sort(key=lambda one: list(STRATEGIES).index(one.strategy))
+    print(f"{platform.node()}: {cpu_model(Sysroot())}; {args.seeds} seeds ({args.gp_seeds} of Optuna's GP)")
+    print(*table(results), sep="\n")
+
+
+def _search_all(name: str, strategy: str, args: argparse.Namespace) -> list[Result]:
+    todo = [
+        (name, strategy, goal, seed)
+        for goal in args.goals.split(",")
+        if goal != ALL or strategy == OURS
+        for seed in range(min(args.seeds, args.gp_seeds) if strategy == "GP" else args.seeds)
+    ]
+    with ProcessPoolExecutor(mp_context=get_context("fork")) as pool:  # the workers inherit the grid
+        return list(pool.map(search, *zip(*todo, strict=True)))
+
+
+if __name__ == "__main__":
+    main()

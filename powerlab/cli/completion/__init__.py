@@ -1,0 +1,1 @@
+"""Shell completion: what may follow which words (``table``), written for each shell."""

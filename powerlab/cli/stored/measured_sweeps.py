@@ -1,0 +1,63 @@
+"""The stored sweeps that a word of the command line means: one sweep, those of a campaign, or all of a model."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from powerlab.analysis.operating_point.devices import MeasuredSweep, check_run_count
+from powerlab.cli.stored.identifiers import device_id
+from powerlab.cli.stored.open_source import open_source
+from powerlab.cli.stored.source import RunChoice, SweepChoice, counted
+from powerlab.cli.stored.sweeps import find_sweeps
+from powerlab.domain.errors import PowerlabError
+
+
+def find_measured(word: str, args: argparse.Namespace) -> tuple[MeasuredSweep, ...]:
+    """Return the sweeps that a word means; of a model those of ``--device``, or of every device.
+
+    Raises:
+        PowerlabError: there are none, or they have too many runs.
+    """
+    if not _may_be_model(word) or not (found := _of_model(word, args)):
+        if args.device is not None:
+            raise PowerlabError(
+                f"--device chooses among the runs of a model, and no run of a model {word!r} is stored."
+            )
+        found = tuple(
+            MeasuredSweep(
+                sweep_id=sweep.id,
+                device_id=sweep.device,
+                device_name=sweep.device,
+                simulated=sweep.simulated,
+                runs=sweep.runs,
+            )
+            for sweep in find_sweeps(word, args)
+        )
+    return found
+
+
+def _may_be_model(word: str) -> bool:
+    """Whether a word is not the path of a results file."""
+    return not Path(word).is_file() or word.endswith(".onnx")
+
+
+def _of_model(word: str, args: argparse.Namespace) -> tuple[MeasuredSweep, ...]:
+    with open_source(args) as source:
+        device = None if args.device is None else device_id(source, args.device)
+        records = [one for one in source.sweeps(SweepChoice(model=word, device_id=device)) if one.stored_run_count]
+        check_run_count(sum(record.stored_run_count for record in records), word)
+        found = tuple(
+            MeasuredSweep(
+                sweep_id=record.id,
+                device_id=record.device_id,
+                device_name=record.device_name,
+                simulated=record.simulated,
+                runs=tuple(source.runs(RunChoice(sweep_id=record.id, model=word))),
+            )
+            for record in records
+        )
+        if found:
+            runs = counted(sum(len(sweep.runs) for sweep in found), "run")
+            source.say(f"{counted(len(found), 'sweep')} of {word}, {runs}")
+    return found

@@ -1,0 +1,1 @@
+"""The figures of reports, drawn as SVG: points in, a picture out."""

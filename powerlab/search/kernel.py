@@ -1,0 +1,78 @@
+"""The covariance of a quantity's logarithm between points, for one choice of hyperparameters.
+
+A sum of what may differ (Rasmussen & Williams, Gaussian Processes for Machine Learning, 2006, sections 2.7 and 4.2.4):
+
+- a level that nobody knows (a wide constant),
+- the linear model of :mod:`.prior` (``B S B'``),
+- an offset for every label (engine, governor): ``label_sd**2`` where two points share it,
+- a smooth remainder over the numbers, alike for all labels in part: ``remainder_sd**2 exp(-d**2 / (2 octaves**2))``,
+  times :data:`SHARED` for each label in which two points differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powerlab.search.prior import Prior, basis
+from powerlab.search.space import Space
+
+Matrix = NDArray[np.float64]
+
+LEVEL_SD = 10.0
+SHARED = 0.5
+"""How much of the smooth remainder two engines, or two governors, have in common."""
+_REMAINDER_SD = (0.03, 0.1, 0.3)
+_OCTAVES = (1.5, 4.0)
+_LABEL_SD = (0.1, 0.4)
+_NOISE_SD = (0.002, 0.005, 0.015, 0.05, 0.15)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hyperparameters:
+    """One choice: natural logarithms but for ``octaves``, the distance over which the remainder is alike."""
+
+    remainder_sd: float
+    octaves: float
+    label_sd: float
+    noise_sd: float
+
+
+def choices(labelled: bool) -> Iterator[Hyperparameters]:
+    """Yield every choice that is weighed against the others; without labels their offsets need no choice."""
+    for remainder, octaves, label, noise in product(
+        _REMAINDER_SD, _OCTAVES, _LABEL_SD if labelled else _LABEL_SD[:1], _NOISE_SD
+    ):
+        yield Hyperparameters(remainder_sd=remainder, octaves=octaves, label_sd=label, noise_sd=noise)
+
+
+class Kernel:
+    """The parts of the covariance between two sets of points of a space that need no hyperparameters."""
+
+    def __init__(self, space: Space, prior: Prior, ones: NDArray[np.int64], others: NDArray[np.int64]) -> None:
+        columns = basis(space.numbers)
+        scaled = columns * prior.deviation
+        self._linear = LEVEL_SD**2 + scaled[ones] @ scaled[others].T
+        self.mean = columns[others] @ prior.mean
+        squares = (space.numbers**2).sum(axis=1)
+        inner = space.numbers[ones] @ space.numbers[others].T
+        self._distance = np.maximum(squares[ones][:, None] + squares[others][None, :] - 2 * inner, 0.0)
+        alike = space.labels[ones][:, None, :] == space.labels[others][None, :, :]
+        self._same = alike.sum(axis=2, dtype=np.float64)
+        self._share = SHARED ** (space.labels.shape[1] - self._same)
+
+    def between(self, choice: Hyperparameters) -> Matrix:
+        """Return ones x others."""
+        smooth = np.exp(-self._distance / (2 * choice.octaves**2)) * self._share
+        return np.asarray(self._linear + choice.label_sd**2 * self._same + choice.remainder_sd**2 * smooth)
+
+
+def variances(space: Space, prior: Prior, choice: Hyperparameters) -> Matrix:
+    """Return every point's own variance."""
+    scaled = basis(space.numbers) * prior.deviation
+    own = LEVEL_SD**2 + choice.label_sd**2 * space.labels.shape[1] + choice.remainder_sd**2
+    return np.asarray(own + (scaled**2).sum(axis=1))

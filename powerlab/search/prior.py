@@ -1,0 +1,81 @@
+"""What is expected of time and power before anything is measured.
+
+Slopes on logarithmic scales, each with how far it may be off (one standard deviation): a query takes about as many
+times longer as it has images, threads shorten it less than in proportion (Amdahl, 1967), clocks nearly in proportion;
+power grows with busy cores and with the clock. They are priors: a dozen runs outweigh them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+LATENCY, THROUGHPUT, POWER = "latency_p50_ms", "throughput_img_per_s", "power_w"
+QUANTITIES = (LATENCY, THROUGHPUT, POWER)
+
+_Slope = tuple[float, float]
+_TIME: dict[str, _Slope] = {
+    "capacity": (-0.6, 0.3),
+    "threads": (0.0, 0.15),
+    "batch": (0.95, 0.2),
+    "slices": (0.0, 0.2),
+    "spin": (0.0, 0.05),
+    "cpu-max": (-0.7, 0.3),
+    "cpu-min": (0.0, 0.1),
+    "emc-max": (-0.1, 0.15),
+    "gpu-max": (0.0, 0.05),
+    "gpu-lock": (0.0, 0.05),
+    "gpu-limit": (0.0, 0.05),
+    "cores": (0.0, 0.05),
+    "cpu-quota": (0.0, 0.2),
+    "package-limit": (-0.1, 0.2),
+}
+_POWER: dict[str, _Slope] = {
+    "capacity": (0.3, 0.25),
+    "threads": (0.0, 0.15),
+    "batch": (0.0, 0.05),
+    "slices": (0.0, 0.1),
+    "spin": (0.0, 0.05),
+    "cpu-max": (0.4, 0.4),
+    "cpu-min": (0.1, 0.2),
+    "emc-max": (0.05, 0.1),
+    "gpu-max": (0.03, 0.1),
+    "gpu-lock": (0.1, 0.2),
+    "gpu-limit": (0.03, 0.1),
+    "cores": (0.1, 0.15),
+    "cpu-quota": (0.0, 0.2),
+    "package-limit": (0.1, 0.2),
+}
+_UNKNOWN: _Slope = (0.0, 0.3)
+BEND = 0.1
+"""Standard deviation of the change of a slope over one octave, of the same number or of another: threads pay less at a
+high clock, where each costs more power."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Prior:
+    """A Gaussian prior of a linear model's coefficients: natural logarithm of the quantity per octave."""
+
+    mean: NDArray[np.float64]
+    deviation: NDArray[np.float64]
+
+
+def prior_of(quantity: str, names: Sequence[str]) -> Prior:
+    """Return the prior for the columns of :func:`basis`."""
+    table = _POWER if quantity == POWER else _TIME
+    slopes = [table.get(name, _UNKNOWN) for name in names]
+    if quantity == THROUGHPUT:
+        slopes = [(float(name == "batch") - mean, off) for name, (mean, off) in zip(names, slopes, strict=True)]
+    ln2 = np.log(2.0)
+    bends = [(0.0, BEND)] * (len(names) * (len(names) + 1) // 2)
+    both = np.array([*slopes, *bends], dtype=np.float64).reshape(-1, 2) * ln2
+    return Prior(mean=both[:, 0], deviation=both[:, 1])
+
+
+def basis(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return points x (numbers, their products): the columns of the linear model."""
+    first, second = np.triu_indices(numbers.shape[1])
+    return np.hstack([numbers, numbers[:, first] * numbers[:, second]])

@@ -1,0 +1,55 @@
+"""Trends over a database's sweeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from sqlalchemy import Select, or_, select
+from sqlalchemy.orm import Session
+
+from powerlab.analysis.trends.trends import Trend, trends
+from powerlab.domain.run import Run
+from powerlab.store.reads import queries
+from powerlab.store.reads.run_rows import read_runs, run_rows
+from powerlab.store.tables import DeviceRow, PointRow, RunRow, SweepRow, WorkloadRow
+
+MOST_SWEEPS = 200
+"""Sweeps that are looked at, unless fewer are asked for: the newest."""
+
+
+def read_trends(
+    session: Session, model: str, names: Sequence[str], *, device_id: str | None = None, most: int = MOST_SWEEPS
+) -> tuple[Trend, ...]:
+    """Return the trends of a model.
+
+    Args:
+        session: where to read.
+        model: its name, of whatever version: without a digest it means all of that name.
+        names: the metrics.
+        device_id: the device; None for all.
+        most: sweeps to look at, the newest.
+
+    Raises:
+        NotFoundError: there is no such device.
+    """
+    if device_id is not None:
+        queries.device(session, device_id)
+    versions = WorkloadRow.model.startswith(f"{model}@sha256:", autoescape=True)
+    loads = select(WorkloadRow.id).where(or_(WorkloadRow.model == model, versions))
+    having = select(PointRow.sweep_id).where(PointRow.workload_id.in_(loads))
+    wanted = (
+        select(SweepRow.id, DeviceRow.name)
+        .join(DeviceRow, DeviceRow.id == SweepRow.device_id)
+        .where(SweepRow.id.in_(having))
+        .order_by(SweepRow.created_at.desc(), SweepRow.id.desc())
+        .limit(most)
+    )
+    if device_id is not None:
+        wanted = wanted.where(SweepRow.device_id == device_id)
+    found = session.execute(wanted).all()
+    return trends(((name, list(_runs(session, sweep_id, loads))) for sweep_id, name in found), names)
+
+
+def _runs(session: Session, sweep_id: str, loads: Select[int]) -> Iterator[Run]:
+    wanted = run_rows().where(RunRow.sweep_id == sweep_id, RunRow.workload_id.in_(loads)).order_by(RunRow.received_at)
+    return (run for _, run in read_runs(session, wanted))
