@@ -25,7 +25,7 @@ from powerlab.cli.commands.top.layout import layout, sparkline
 from powerlab.cli.commands.top.once import document
 from powerlab.cli.commands.top.rails import Minute, Recent
 from powerlab.cli.commands.top.reading import RailReading, Reading, Temperature, Total
-from powerlab.cli.commands.top.screen import View, page
+from powerlab.cli.commands.top.screen import View, fitted, page
 from powerlab.domain.quantity import Provenance
 from powerlab.state_dir import VARIABLE
 
@@ -137,6 +137,17 @@ def test_the_help_takes_the_place_of_the_figures():
         console.print(page(READING, view, 80))
     assert "sort rails by watts, by name" in captured.get()
     assert "ina3221" not in captured.get()
+
+
+def test_a_low_terminal_says_how_much_it_hides():
+    console = Console(width=80, height=8, markup=False, emoji=False)
+    view = View(interval_s=1.0, shortest_s=0.1, longest_s=60.0)
+    with console.capture() as captured:
+        console.print(fitted(console, page(READING, view, 80)))
+    lines = captured.get().splitlines()
+    hidden = len(console.render_lines(page(READING, view, 80))) - 7
+    assert len(lines) == 8
+    assert lines[-1] == f"… and {hidden} more lines; a taller terminal shows them."
 
 
 def test_json_of_a_simulated_board(capsys, monkeypatch, tmp_path):

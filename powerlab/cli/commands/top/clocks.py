@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -35,24 +36,33 @@ def read_clocks(sysroot: Sysroot, cards: tuple[Library, range] | None) -> tuple[
 
 
 def _cpu(sysroot: Sysroot) -> Iterator[Clock]:
+    """Yield the clock of each cluster; cores that each have their own, and are set alike, are one with a mean clock."""
+    clusters: dict[tuple[object, ...], list[tuple[frozenset[int], int]]] = {}
     for path in sorted(sysroot.glob(_POLICIES), key=lambda path: int(re.sub(r"\D", "", path) or 0)):
-        processors = parse_processors(first_line(sysroot, f"{path}/affected_cpus"))
-        khz, limit_khz = actual_khz(sysroot, path), integer(sysroot, f"{path}/scaling_max_freq")
+        processors, khz = parse_processors(first_line(sysroot, f"{path}/affected_cpus")), actual_khz(sysroot, path)
         if khz and processors:
-            yield Clock(
-                name=f"CPU {_span(processors)}",
-                clock_mhz=khz / 1e3,
-                limit_mhz=limit_khz / 1e3 if limit_khz else None,
-                governor=first_line(sysroot, f"{path}/scaling_governor"),
-            )
+            limits = [integer(sysroot, f"{path}/{file}") for file in ("scaling_max_freq", "cpuinfo_max_freq")]
+            alone = "" if len(processors) == 1 else path
+            kind = (limits[0], limits[1], first_line(sysroot, f"{path}/scaling_governor"), alone)
+            clusters.setdefault(kind, []).append((processors, khz))
+    for (limit_khz, _, governor, _), policies in clusters.items():
+        yield Clock(
+            name=f"CPU {_span(frozenset().union(*(processors for processors, _ in policies)))}",
+            clock_mhz=statistics.fmean(khz for _, khz in policies) / 1e3,
+            limit_mhz=limit_khz / 1e3 if isinstance(limit_khz, int) else None,
+            governor=str(governor),
+        )
 
 
 def _span(numbers: frozenset[int]) -> str:
-    """Return ``0-3`` for neighbours, else all numbers."""
-    low, high = min(numbers), max(numbers)
-    if high - low + 1 == len(numbers):
-        return f"{low}-{high}" if high > low else f"{low}"
-    return ",".join(map(str, sorted(numbers)))
+    """Return numbers with neighbours joined: ``0,3-5``."""
+    found: list[list[int]] = []
+    for number in sorted(numbers):
+        if found and number == found[-1][-1] + 1:
+            found[-1].append(number)
+        else:
+            found.append([number])
+    return ",".join(f"{span[0]}-{span[-1]}" if len(span) > 1 else f"{span[0]}" for span in found)
 
 
 def _devfreq(sysroot: Sysroot) -> Iterator[Clock]:

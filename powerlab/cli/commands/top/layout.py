@@ -31,7 +31,6 @@ def layout(reading: Reading, width: int, *, by_name: bool = False) -> Renderable
         _clocks(reading),
         Text(),
         _temperatures(reading, width),
-        Text(),
         _load(reading, width),
     )
 

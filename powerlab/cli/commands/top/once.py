@@ -17,6 +17,8 @@ from powerlab.cli.commands.top.rails import Recent
 from powerlab.cli.commands.top.reading import Reader, Reading
 from powerlab.cli.output.console import print_neatly, table_console
 
+_WIDTH = 100
+
 
 def print_once(reader: Reader, interval_s: float, *, as_json: bool) -> None:
     """Wait for an interval, read, and print."""
@@ -26,6 +28,7 @@ def print_once(reader: Reader, interval_s: float, *, as_json: bool) -> None:
         print(json.dumps(document(reading), indent=2))
         return
     console = table_console()
+    console.width = min(console.width, _WIDTH)
     cost = Text(f"This reading took {reading.cost_s * 1e3:.1f} ms of processor time.", style="dim")
     print_neatly(console, layout(reading, console.width), Text(), cost)
 

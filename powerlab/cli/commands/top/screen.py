@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
+from rich.segment import SegmentLines
 from rich.text import Text
 
 from powerlab.cli.commands.top.layout import layout
@@ -60,13 +61,22 @@ class View:
 
 def page(reading: Reading, view: View, width: int) -> RenderableType:
     """Return the whole screen: a reading or the help, and a line about the keys."""
-    order = "by name" if view.by_name else "by watts"
     state = "paused" if view.paused else f"every {view.interval_s:g} s"
-    cost = f"{reading.cost_s * 1e3:.1f} ms of processor time a reading"
-    keys = Text(f"q quit  p pause  + - interval  s sort  h help   {state}, {order}, {cost}", style="reverse")
+    cost = f"costs {reading.cost_s * 1e3:.1f} ms"
+    keys = Text(f"q quit  p pause  +- interval  s sort  h help  {state}, {cost}", style="reverse")
     body = Text(_HELP) if view.help else layout(reading, width, by_name=view.by_name)
     keys.truncate(width, overflow="ellipsis")
     return Group(keys, Text(), body)
+
+
+def fitted(console: Console, whole: RenderableType) -> RenderableType:
+    """Return the lines there is room for, and how many are left out, where a screen is not tall enough."""
+    lines = console.render_lines(whole, pad=False)
+    if len(lines) <= console.height:
+        return whole
+    kept = lines[: console.height - 1]
+    note = Text(f"… and {len(lines) - len(kept)} more lines; a taller terminal shows them.", style="yellow")
+    return Group(SegmentLines(kept, new_lines=True), note)
 
 
 class Screen:
@@ -89,7 +99,7 @@ class Screen:
         view, reading = self._view, self._reader.read()
         due_s = time.monotonic() + view.interval_s
         while not view.quit:
-            live.update(page(reading, view, self._console.width), refresh=True)
+            live.update(fitted(self._console, page(reading, view, self._console.width)), refresh=True)
             for key in _pressed(sys.stdin.fileno(), max(0.0, due_s - time.monotonic())):
                 view.press(key)
                 due_s = min(due_s, time.monotonic() + view.interval_s)
