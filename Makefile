@@ -1,7 +1,7 @@
 # powerlab: "make demo" measures this machine, "make test" runs every test. Both make and reuse .venv by themselves.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all check fuzz bench bench-engine bench-contention bench-networks bench-sampler bench-service \
+.PHONY: help demo test test-all check fuzz bench bench-engine bench-contention bench-networks bench-sampler bench-search bench-service \
   bench-database lock openapi docs notebook site wheels mutation format clean
 
 # A Python to build .venv with, where the first one found is not the right one: make demo PYTHON=/path/to/python3
@@ -49,7 +49,7 @@ format: ## put Python and C++ into the house's layout
 
 bench: ## run every benchmark in bench/ but those of the database and the wheels, one after the other
 	@scripts/setup_venv dev
-	@for file in $(filter-out bench/big_database.py bench/export_networks.py bench/wheel_speed.py,$(wildcard bench/*.py)); do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done
+	@for file in $(filter-out bench/big_database.py bench/export_networks.py bench/record_grid.py bench/search.py bench/search_grids.py bench/search_strategies.py bench/wheel_speed.py,$(wildcard bench/*.py)); do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done
 
 bench-engine: ## the engine against every installed peer (15 minutes; QUICK=1: 2; wants a quiet machine)
 	@scripts/setup_venv dev
@@ -69,6 +69,12 @@ bench-networks: ## the engine on 64 networks nobody tuned it for (1 hour; instal
 bench-sampler: ## what sampling costs, beside the ways of other tools (about 3 minutes; wants a quiet machine)
 	@scripts/setup_venv dev
 	@$(BIN)/python bench/sampler_cost.py
+
+bench-search: ## runs until the best is found, beside other ways to search (hours, installs PyTorch into build/; SEEDS=3 GP_SEEDS=1: less)
+	@scripts/setup_venv dev
+	@test -d build/search-venv || $(BIN)/python -m venv build/search-venv
+	@build/search-venv/bin/pip install --quiet optuna scipy torch numpy msgspec platformdirs prometheus-client psutil rich urllib3
+	@PYTHONPATH=. build/search-venv/bin/python bench/search.py --seeds $(or $(SEEDS),20) --gp-seeds $(or $(GP_SEEDS),3) --results build/search
 
 bench-service: ## agents at one server, samples a second, beside Prometheus, query times (half an hour, 16 GB; QUICK=1: 4 minutes; wants both and PostgreSQL)
 	@scripts/setup_venv dev

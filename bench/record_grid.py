@@ -50,10 +50,10 @@ GRIDS: dict[str, SweepPlan] = {
     "squeezenet": _plan("squeezenet"),
     "mobilenetv2": _plan("mobilenetv2"),
     "mobilenetv3": _plan("mobilenetv3", engines=FOUR, batch_sizes=(1, 2, 4, 6, 8, 12)),
-    "efficientnet_b0": _plan("efficientnet_b0", batch_sizes=(1, 2, 3, 4, 6, 8)),
+    "efficientnet-b0": _plan("efficientnet-b0", batch_sizes=(1, 2, 3, 4, 6, 8)),
     "resnet18": _plan("resnet18", engines=FOUR, batch_sizes=(1, 2, 4, 6, 8)),
     "lstm2": _plan("lstm2", batch_sizes=(1, 2, 4, 8, 16, 32)),
-    "vit_tiny": _plan("vit_tiny", batch_sizes=(1, 2, 3, 4, 6, 8)),
+    "vit-tiny": _plan("vit-tiny", batch_sizes=(1, 2, 3, 4, 6, 8)),
     "densenet121": _plan("densenet121", batch_sizes=(1, 2, 3, 4)),
     "squeezenet-spin": _plan("squeezenet", engines=("builtin",), spin_us=SPINS, batch_sizes=(1, 2, 4, 8)),
     "resnet18-slices": _plan(
@@ -121,6 +121,8 @@ def main() -> None:
         return
     plan = GRIDS[args.grid]
     rows = record(plan)
+    if not rows:
+        raise SystemExit(f"{args.grid}: no point could be run.")
     document = {
         "title": args.grid,
         "model": plan.models[0],

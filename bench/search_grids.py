@@ -43,7 +43,7 @@ BOARDS = (
 )  # fmt: skip
 HELD_BACK = frozenset(
     {"jetson-agx-orin", "jetson-orin-nano", "jetson-xavier-nx", "gpu-workstation", "apm-xgene", "nvidia-grace"}
-    | {"mobilenetv3", "lstm2", "vit_tiny", "efficientnet_b0", "squeezenet-spin"}
+    | {"mobilenetv3", "lstm2", "vit-tiny", "efficientnet-b0", "squeezenet-spin"}
 )
 """Not looked at while the search was written."""
 

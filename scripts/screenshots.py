@@ -2,8 +2,8 @@
 
 Usage: scripts/screenshots.py URL OUTDIR
 
-Each page is taken whole, light and dark, 1600 px and 400 px wide: the list of sweeps, the newest finished sweep, its
-first run with a power trace, and the devices. Needs Chromium on the PATH and the ``playwright`` Python package.
+Each page is taken whole, light and dark, 1600 px and 400 px wide: home, the devices, one of them, the newest finished
+sweep, and its first run with a power trace. Needs Chromium on the PATH and the ``playwright`` Python package.
 """
 
 from __future__ import annotations
@@ -51,8 +51,11 @@ def main(url: str, folder: Path) -> int:
 def _addresses(browser: Browser, url: str) -> Iterator[tuple[str, str]]:
     """Yield each page's name and address, followed from link to link as a reader would."""
     page = browser.new_page()
-    yield "sweeps", f"{url}/"
+    yield "home", f"{url}/"
     yield "devices", f"{url}/devices"
+    page.goto(f"{url}/devices")
+    for device in _links(page, "/devices/")[:1]:
+        yield "device", device
     page.goto(f"{url}/")
     sweeps = _links(page, "/sweeps/")
     for sweep in sweeps:

@@ -10,6 +10,7 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from powerlab_dashboards import format as form
+from powerlab_dashboards import times
 from powerlab_dashboards.assets import plotly_name
 from powerlab_dashboards.visitor import visitor
 
@@ -50,6 +51,8 @@ def _environment() -> Environment:
         "model_label": form.model_label,
         "count": form.count,
         "significant": form.significant,
+        "when": times.when,
+        "span": times.span,
     }
     return environment
 

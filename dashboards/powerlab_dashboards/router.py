@@ -10,6 +10,7 @@ from powerlab.store import Store
 from powerlab_dashboards import assets
 from powerlab_dashboards.pages import (
     audit,
+    device,
     devices,
     home,
     layers,
@@ -23,14 +24,14 @@ from powerlab_dashboards.pages import (
 from powerlab_dashboards.render import not_found
 from powerlab_dashboards.visitor import guarded_route
 
-PAGES = (home, sweep, sweep_actions, sweep_runs, run, layers, audit, studies, devices)
+PAGES = (home, sweep, sweep_actions, sweep_runs, run, layers, audit, studies, devices, device)
 STATIC = "/static/{name}"
 OPEN = frozenset({login.LOGIN, login.LOGOUT, STATIC})
 """Routes that need no login, so that visitors can log in."""
 
 
 def create_router(store: Store, authority: Authority | None = None) -> APIRouter:
-    """Return the pages ``/``, ``/sweeps/{id}``, ``/runs/{id}``, ``/runs/{id}/audit`` and ``/devices``, and their files.
+    """Return the pages ``/``, ``/sweeps/{id}``, ``/runs/{id}``, ``/devices/{id}`` and so on, and their files.
 
     Include it last: its last route answers every other address outside ``/api`` with a "not found" page.
 

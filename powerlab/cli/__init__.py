@@ -40,6 +40,7 @@ GROUPS = {
     },
     "Device": {
         "doctor": "show what this machine can measure and set",
+        "top": "watch power, clocks, temperatures and load on one screen",
         "boards": "list known boards, simulate one",
         "modes": "list power modes, set one, restore the previous one",
         "calibrate": "measure sensor lag with a step load",

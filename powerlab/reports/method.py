@@ -111,8 +111,8 @@ def _power(subject: Subject, plan: SweepPlan) -> Iterator[str]:
 def _figures(subject: Subject) -> Iterator[str]:
     yield (
         f"A figure is the median of a point's valid runs (with fewer than {MIN_VALID}, flagged ones count too). Its "
-        "95 % interval combines, as the root of the sum of squares, the scatter between the repeats (Student's t) and what "
-        "one run cannot know of itself: the uncertainty budget after JCGM 100:2008 (GUM) of sensor gain, offset, "
+        "95 % interval combines, as the root of the sum of squares, the scatter between the repeats (Student's t) and "
+        "what one run cannot know of itself: the uncertainty budget after JCGM 100:2008 (GUM) of sensor gain, offset, "
         "quantisation, sampling, window edges, lag and idle drift."
     )
     yield (

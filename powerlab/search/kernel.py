@@ -6,7 +6,8 @@ A sum of what may differ (Rasmussen & Williams, Gaussian Processes for Machine L
 - the linear model of :mod:`.prior` (``B S B'``),
 - an offset for every label (engine, governor): ``label_sd**2`` where two points share it,
 - a smooth remainder over the numbers, alike for all labels in part: ``remainder_sd**2 exp(-d**2 / (2 octaves**2))``,
-  times :data:`SHARED` for each label in which two points differ.
+  times :data:`SHARED` for each label in which two points differ;
+- what a point has for itself (a batch that does not fill the vectors): ``own_sd**2``, which only repeats of it share.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ SHARED = 0.5
 _REMAINDER_SD = (0.03, 0.1, 0.3)
 _OCTAVES = (1.5, 4.0)
 _LABEL_SD = (0.1, 0.4)
+_OWN_SD = (0.002, 0.02)
 _NOISE_SD = (0.002, 0.005, 0.015, 0.05, 0.15)
 
 
@@ -39,15 +41,15 @@ class Hyperparameters:
     remainder_sd: float
     octaves: float
     label_sd: float
+    own_sd: float
     noise_sd: float
 
 
 def choices(labelled: bool) -> Iterator[Hyperparameters]:
     """Yield every choice that is weighed against the others; without labels their offsets need no choice."""
-    for remainder, octaves, label, noise in product(
-        _REMAINDER_SD, _OCTAVES, _LABEL_SD if labelled else _LABEL_SD[:1], _NOISE_SD
-    ):
-        yield Hyperparameters(remainder_sd=remainder, octaves=octaves, label_sd=label, noise_sd=noise)
+    labels = _LABEL_SD if labelled else _LABEL_SD[:1]
+    for remainder, octaves, label, own, noise in product(_REMAINDER_SD, _OCTAVES, labels, _OWN_SD, _NOISE_SD):
+        yield Hyperparameters(remainder_sd=remainder, octaves=octaves, label_sd=label, own_sd=own, noise_sd=noise)
 
 
 class Kernel:
@@ -61,6 +63,7 @@ class Kernel:
         squares = (space.numbers**2).sum(axis=1)
         inner = space.numbers[ones] @ space.numbers[others].T
         self._distance = np.maximum(squares[ones][:, None] + squares[others][None, :] - 2 * inner, 0.0)
+        self._itself = (ones[:, None] == others[None, :]).astype(np.float64)
         alike = space.labels[ones][:, None, :] == space.labels[others][None, :, :]
         self._same = alike.sum(axis=2, dtype=np.float64)
         self._share = SHARED ** (space.labels.shape[1] - self._same)
@@ -68,11 +71,12 @@ class Kernel:
     def between(self, choice: Hyperparameters) -> Matrix:
         """Return ones x others."""
         smooth = np.exp(-self._distance / (2 * choice.octaves**2)) * self._share
-        return np.asarray(self._linear + choice.label_sd**2 * self._same + choice.remainder_sd**2 * smooth)
+        own = choice.own_sd**2 * self._itself
+        return np.asarray(self._linear + choice.label_sd**2 * self._same + choice.remainder_sd**2 * smooth + own)
 
 
 def variances(space: Space, prior: Prior, choice: Hyperparameters) -> Matrix:
     """Return every point's own variance."""
     scaled = basis(space.numbers) * prior.deviation
-    own = LEVEL_SD**2 + choice.label_sd**2 * space.labels.shape[1] + choice.remainder_sd**2
+    own = LEVEL_SD**2 + choice.label_sd**2 * space.labels.shape[1] + choice.remainder_sd**2 + choice.own_sd**2
     return np.asarray(own + (scaled**2).sum(axis=1))

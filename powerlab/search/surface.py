@@ -18,7 +18,7 @@ from powerlab.search.kernel import Hyperparameters, Kernel, Matrix, choices, var
 from powerlab.search.prior import prior_of
 from powerlab.search.space import Space
 
-_KEPT = 0.01
+_KEPT = 0.03
 """Choices less likely than this share of the best are left out."""
 _DOUBT = 6.0
 """A run off by more than the square root of this, in standard deviations, is taken to be noisier than others."""
@@ -47,7 +47,7 @@ class Prediction:
 class _Fit:
     choice: Hyperparameters
     weight: float
-    lower: Matrix
+    root: Matrix
     inverse: Matrix
     solved: Matrix
     across: Matrix
@@ -105,7 +105,7 @@ class Surface:
         return _Fit(
             choice=choice,
             weight=weight,
-            lower=lower,
+            root=inverse_lower,
             inverse=inverse,
             solved=solved,
             across=across,
@@ -127,7 +127,7 @@ class Surface:
         here = Kernel(self._space, self._prior, np.array([place]), np.arange(count))
         second, joint, noise = np.zeros(count), np.zeros(count), 0.0
         for fit in self._fits:
-            half = np.linalg.solve(fit.lower, fit.across)
+            half = fit.root @ fit.across
             own = variances(self._space, self._prior, fit.choice) - (half**2).sum(axis=0)
             shared = here.between(fit.choice)[0] - half[:, place] @ half
             apart = fit.mean - self.mean

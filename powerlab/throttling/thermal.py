@@ -65,15 +65,19 @@ def _zones(sysroot: Sysroot) -> list[_Zone]:
     """
     found = []
     for path in sysroot.glob(f"{_ROOT}/thermal_zone*"):
-        name = first_line(sysroot, f"{path}/type")
-        trips = {kind: _lowest_trip_c(sysroot, path, kind) for kind in _TRIPS}
-        kind = next((kind for kind, celsius in trips.items() if celsius is not None), None)
-        celsius = trips[kind] if kind else None
-        if kind is None or celsius is None or name in _ONLY_THRESHOLDS or "pmic" in name.lower():
-            continue
-        if first_line(sysroot, f"{path}/policy") != "user_space":
-            found.append(_Zone(path, name, celsius, _TRIPS[kind]))
+        limit = lowest_limit(sysroot, path)
+        if limit is not None:
+            found.append(_Zone(path, first_line(sysroot, f"{path}/type"), *limit))
     return found
+
+
+def lowest_limit(sysroot: Sysroot, zone: str) -> tuple[float, str] | None:
+    """Return the trip of a zone in °C at which something happens to it, and what; None where it has none."""
+    name = first_line(sysroot, f"{zone}/type")
+    if name in _ONLY_THRESHOLDS or "pmic" in name.lower() or first_line(sysroot, f"{zone}/policy") == "user_space":
+        return None
+    trips = ((_lowest_trip_c(sysroot, zone, kind), meaning) for kind, meaning in _TRIPS.items())
+    return next(((celsius, meaning) for celsius, meaning in trips if celsius is not None), None)
 
 
 def _lowest_trip_c(sysroot: Sysroot, zone: str, kind: str) -> float | None:

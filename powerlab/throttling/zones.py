@@ -11,7 +11,7 @@ from collections import Counter
 
 from powerlab.sysroot import Sysroot
 from powerlab.throttling.reading import first_line
-from powerlab.throttling.thermal import parse_celsius
+from powerlab.throttling.thermal import lowest_limit, parse_celsius
 
 _ROOT = "/sys/class/thermal"
 _ELSEWHERE = re.compile(r"pmic|batt?ery|\bbat[0-9]*\b|charg|wifi|wlan|nvme|modem|int3400", re.I)
@@ -52,6 +52,11 @@ class Zones:
     def hottest_c(self) -> float | None:
         """Return the temperature of the hottest zone in °C; None without zones."""
         return max(self.read().values(), default=None)
+
+    def limits_c(self) -> dict[str, float]:
+        """Return from which temperature in °C on the kernel acts, by name; a zone without such a limit is left out."""
+        limits = {name: lowest_limit(self._sysroot, path) for name, path in self._paths.items()}
+        return {name: limit[0] for name, limit in limits.items() if limit is not None}
 
     def _celsius(self, path: str) -> float | None:
         return parse_celsius(first_line(self._sysroot, f"{path}/temp"))

@@ -18,7 +18,15 @@ from typing import Any
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.sweep import SweepPlan
-from powerlab.sweep.events import RunFinished, RunStarted, SweepEvent, SweepExtended, SweepFinished, SweepStarted
+from powerlab.sweep.events import (
+    RunFinished,
+    RunStarted,
+    SearchEnded,
+    SweepEvent,
+    SweepExtended,
+    SweepFinished,
+    SweepStarted,
+)
 from powerlab_agent.client import Client
 from powerlab_agent.daemon import Daemon
 from powerlab_agent.metrics import AgentCollector, served
@@ -62,6 +70,8 @@ def runner(
     wanted = [(point, repeat) for point in plan.points() for repeat in range(plan.repeats)]
     if plan.until_percent:  # this device never knows the first point before its fifth repeat
         wanted += [(plan.points()[0], repeat) for repeat in range(plan.repeats, 5)]
+    if plan.search_percent:  # this device always knows enough after the first runs of the first two points
+        wanted = wanted[: 2 * plan.repeats]
     missing = [(point, repeat) for point, repeat in wanted if (point.id, repeat) not in done]
     yield SweepStarted(sweep_id=sweep_id, run_count=len(missing), expected_s=1.0, advice="all too short.")
     for index, (point, repeat) in enumerate(missing, start=1):
@@ -76,6 +86,8 @@ def runner(
         sys.stdout.write(f"measured {index}\n")
         sys.stdout.flush()
         sys.stdin.readline()
+    if plan.search_percent:
+        yield SearchEnded(run_count=len(missing), detail="2 points measured; stopped because that is enough.")
     yield finished(sweep_id, stopped=False)
 
 

@@ -166,6 +166,18 @@ def test_a_sweep_that_goes_on_is_over_when_it_says_so(server: Any, identity: Ide
     assert len(server.runs(sweep_id)) == record.planned_run_count == record.stored_run_count == ALL + 2
 
 
+def test_a_search_is_done_with_the_runs_it_made(server: Any, identity: Identity, start_agent: Start) -> None:
+    sweep_id = server.create_sweep(identity, replace(PLAN, search_percent=1.0))
+    assert server.sweep(sweep_id).planned_run_count == ALL
+    agent = start_agent()
+    agent.measure(6)
+    more, log = agent.finish()
+    assert (more, "2 points measured; stopped because that is enough." in log) == (0, True)
+    record = server.sweep(sweep_id)
+    assert record.state is SweepState.DONE
+    assert record.planned_run_count == record.stored_run_count == 6 < ALL
+
+
 def test_a_job_given_to_somebody_else_is_left_alone(
     server: Any, identity: Identity, sweep_id: str, state: Path, start_agent: Start
 ) -> None:

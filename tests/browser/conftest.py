@@ -41,9 +41,13 @@ class Site:
         bare = shelf.add_sweep(plausible.bare(), plausible.plan(modes=("current",)))
         laptop = shelf.add_sweep(plausible.laptop(), plausible.plan(modes=("current",), threads=(2, 10, 1)))
         shelf.add_layers(simulated.device_id, layer_profile(), layer_profile(MEASURED_ID, roof=ROOF))
+        self.device_id = simulated.device_id
         self.addresses = {
             "home": f"{url}/",
             "devices": f"{url}/devices",
+            "device": f"{url}/devices/{simulated.device_id}",
+            "device history": f"{url}/devices/{simulated.device_id}/history",
+            "device sensors": f"{url}/devices/{bare.device_id}/sensors",
             "simulated": f"{url}/sweeps/{simulated.id}",
             "bare": f"{url}/sweeps/{bare.id}",
             "laptop": f"{url}/sweeps/{laptop.id}",

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import OpenPage, Site
 from tests.dashboards import plausible
+from tests.dashboards.conftest import START
 
-PAGES = ("home", "devices", "simulated", "bare", "laptop", "run", "counter run", "study", "layers", "layer profile")
+DEVICE_PAGES = ("device", "device history", "device sensors")
+RESULT_PAGES = ("simulated", "bare", "laptop", "run", "counter run", "study", "layers", "layer profile")
+PAGES = ("home", "devices", *DEVICE_PAGES, *RESULT_PAGES)
 CHARTS = {"simulated": 3, "bare": 1, "laptop": 3, "run": 1, "counter run": 1, "layer profile": 2}
 
 
@@ -33,6 +37,19 @@ def test_every_page_opens_without_an_error_and_fits(
     assert overflow == 0
     expect(page.locator("h1")).to_have_count(1)
     expect(page.locator(".plot[data-drawn]")).to_have_count(CHARTS.get(name, 0))
+
+
+def test_times_are_relative_and_say_the_moment_where_the_viewer_is(site: Site, browser: Browser) -> None:
+    context = browser.new_context(timezone_id="Asia/Kolkata")
+    page = context.new_page()
+    page.clock.install(time=START + timedelta(minutes=7))
+    page.goto(site.addresses["devices"])
+    seen = page.locator(f"#device-{site.device_id} time").last
+    expect(seen).to_have_text("6 min. ago")
+    expect(seen).to_have_attribute("title", re.compile(r"21 Nov 2026, 15:01:00"))
+    page.clock.run_for(120_000)
+    expect(seen).to_have_text("8 min. ago")
+    context.close()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

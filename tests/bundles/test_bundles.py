@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import json
 import shutil
+import subprocess
+import sys
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -90,6 +92,16 @@ def test_every_figure_of_runs_and_points_is_reproduced(made):
     assert [one.kind for one in found].count("run") == 6
     assert [one.kind for one in found].count("point") == 2
     assert all(one.reproduced and len(one.compared) > 10 for one in found)
+
+
+def test_no_database_toolkit_is_needed(made):
+    program = (
+        "import sys; sys.modules['sqlalchemy'] = None; sys.modules['fastapi'] = None\n"
+        f"from powerlab import cli; sys.exit(cli.main(['bundle', 'verify', {str(made)!r}]))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == cli.EXIT_OK, done.stderr
+    assert "figures reproduced from the raw records" in done.stdout
 
 
 @given(st.data())

@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from powerlab.analysis.best import GOALS
 from powerlab.cli.arguments.plan import plan_from
 from powerlab.domain.device import Capabilities, Device
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import CURRENT_MODE, PowerMode
+from powerlab.domain.sweep import SEARCH_GOALS
 
 BLANK = st.sampled_from(["", " ", "  ", "\t"])
 
@@ -192,3 +194,37 @@ def test_a_temperature_that_is_none_is_refused_in_a_sentence(option):
     with pytest.raises(PowerlabError, match="give a temperature in °C, such as 85") as caught:
         plan_from(words(**{option: "hot"}), device(), CAPABILITIES)
     assert str(caught.value).startswith(f"invalid --{option.replace('_', '-')} 'hot'")
+
+
+def test_a_search_has_an_advantage_that_counts_and_goals():
+    assert plan_from(words(), device(), CAPABILITIES).search_percent == 0
+    plan = plan_from(words(search=True, search_epsilon=" 2.5 %", goal="efficiency, latency"), device(), CAPABILITIES)
+    assert (plan.search_percent, plan.search_goals) == (2.5, ("efficiency", "latency"))
+    assert plan_from(words(search=True), device(), CAPABILITIES).goals_to_search == SEARCH_GOALS == tuple(GOALS)
+
+
+def test_proposed_modes_are_part_of_the_plan_and_marked():
+    knobs = tuple(PowerMode(name=name) for name in ("cpu-max=1000000kHz", "gpu-max=500000000Hz"))
+    capabilities = Capabilities(sources=(), total=None, modes=(*CAPABILITIES.modes, *knobs))
+    plan = plan_from(words(search=True, propose_modes=True, modes="MAXN,cpu-max=1000000kHz"), device(), capabilities)
+    assert plan.proposed_modes == ("gpu-max=500000000Hz", "cpu-max=1000000kHz+gpu-max=500000000Hz")
+    assert plan.modes == ("MAXN", "cpu-max=1000000kHz", *plan.proposed_modes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"goal": "latency"}, "--goal says what to search for; add --search, or leave it out."),
+        ({"propose_modes": True}, "--propose-modes adds many power modes, which takes a search; add --search."),
+        ({"search": True, "search_epsilon": "0"}, "invalid --search-epsilon '0': give a percentage above 0."),
+        ({"search": True, "search_epsilon": "much"}, "invalid --search-epsilon 'much': give a percentage, such as 1%."),
+        (
+            {"search": True, "propose_modes": True},
+            "no power mode can be proposed: this device offers neither cores nor",
+        ),
+    ],
+)
+def test_words_of_a_search_that_make_no_sense_are_refused(changes, sentence):
+    with pytest.raises(PowerlabError) as caught:
+        plan_from(words(**changes), device(), CAPABILITIES)
+    assert str(caught.value).startswith(sentence)

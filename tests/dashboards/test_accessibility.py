@@ -12,6 +12,7 @@ import pytest
 from layer_profiles import layer_profile
 from powerlab.domain.quantity import Provenance
 from powerlab.domain.run import Verdict
+from powerlab_dashboards.pages.device import TABS
 from tests.dashboards import plausible
 from tests.dashboards.conftest import add_recorded_run, client_of, open_shelf
 from tests.dashboards.page_tree import Element, parse
@@ -19,6 +20,11 @@ from tests.dashboards.page_tree import Element, parse
 PAGES = (
     "home",
     "devices",
+    "device",
+    "device history",
+    "device modes",
+    "device sensors",
+    "device bookings",
     "simulated",
     "bare",
     "running",
@@ -49,6 +55,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Elemen
     addresses = {
         "home": "/",
         "devices": "/devices",
+        "device": f"/devices/{simulated.device_id}",
+        **{f"device {part}": f"/devices/{bare.device_id}/{part}" for part in filter(None, TABS)},
         "simulated": f"/sweeps/{simulated.id}",
         "bare": f"/sweeps/{bare.id}",
         "running": f"/sweeps/{running.id}",
@@ -113,7 +121,9 @@ def test_there_is_one_main_part_and_a_first_link_that_skips_to_it(page: Element)
     main = page.one("main")
     first = next(page.all("a", "button"))
     assert first.attributes["href"] == f"#{main.attributes['id']}"
-    assert page.one("nav").attributes["aria-label"]
+    names = [nav.attributes["aria-label"] for nav in page.all("nav")]
+    assert all(names)
+    assert len(set(names)) == len(names)
     assert len(list(page.all("header"))) == len(list(page.all("footer"))) == 1
 
 
@@ -124,12 +134,15 @@ def test_every_link_button_and_control_has_a_name(page: Element) -> None:
         assert field.attributes["type"] == "hidden" or name_of(field, page), field
 
 
-def test_every_form_is_posted_to_this_server_with_the_word_of_its_page(page: Element) -> None:
+def test_every_form_is_a_search_or_posted_with_the_word_of_its_page(page: Element) -> None:
     for form in page.all("form"):
+        assert len(list(form.all("button"))) == 1
+        if form.attributes["method"] == "get":  # a search: it changes nothing, and its words stand in the address
+            assert form.attributes["role"] == "search"
+            continue
         assert form.attributes["method"] == "post"
         assert form.attributes["action"].startswith("/sweeps/")
         assert "form_token" in {field.attributes["name"] for field in form.all("input")}
-        assert len(list(form.all("button"))) == 1
 
 
 def test_every_region_has_a_name_of_its_own_heading_or_label(page: Element) -> None:
@@ -210,10 +223,12 @@ def test_a_page_that_changes_by_itself_says_so_to_a_screen_reader(pages: dict[st
 
 def test_the_page_one_is_on_is_marked_in_the_navigation(pages: dict[str, Element]) -> None:
     def current(name: str) -> list[str]:
-        return [link.text for link in pages[name].one("nav").all("a") if "aria-current" in link.attributes]
+        return [
+            link.text for link in pages[name].one("header").one("nav").all("a") if "aria-current" in link.attributes
+        ]
 
-    assert current("home") == current("simulated") == current("run") == ["Sweeps"]
-    assert current("devices") == ["Devices"]
+    assert current("home") == current("simulated") == current("run") == ["Home"]
+    assert current("devices") == current("device") == ["Devices"]
     assert current("studies") == current("study") == ["Studies"]
     assert current("nowhere") == []
 

@@ -83,6 +83,12 @@ class Filled:
         self._addresses = {
             "home": "/",
             "devices": "/devices",
+            "device": f"/devices/{simulated.device_id}",
+            "device history": f"/devices/{simulated.device_id}/history",
+            "device modes": f"/devices/{simulated.device_id}/modes",
+            "bare device": f"/devices/{bare.device_id}",
+            "bare sensors": f"/devices/{bare.device_id}/sensors",
+            "bare bookings": f"/devices/{bare.device_id}/bookings",
             "simulated": f"/sweeps/{simulated.id}",
             "bare": f"/sweeps/{bare.id}",
             "running": f"/sweeps/{running.id}",
@@ -104,7 +110,8 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Filled]:
     shelf.store.close()
 
 
-PAGES = ("home", "devices", "simulated", "bare", "running", "run", "bare run", "nowhere")
+DEVICE_PAGES = ("device", "device history", "device modes", "bare device", "bare sensors", "bare bookings")
+PAGES = ("home", "devices", *DEVICE_PAGES, "simulated", "bare", "running", "run", "bare run", "nowhere")
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -161,16 +168,6 @@ class TestHome:
         assert "4 / 12" in words(html)
         assert re.search(r'<progress max="12" value="4"', html)
         assert '<main id="main" data-unfinished>' in html
-
-    def test_devices_say_whether_and_how_power_is_known(self, filled: Filled) -> None:
-        text = words(filled.client.get("/").text)
-        assert "no-sensors generic" in text
-        assert "no rail can be read" in text
-        assert "jetson-agx-xavier simulated" in text
-
-    def test_a_page_of_finished_sweeps_does_not_ask_again(self, shelf: Shelf, client: TestClient) -> None:
-        shelf.add_sweep(plausible.laptop(), plausible.plan(modes=("current",)))
-        assert "data-unfinished" not in client.get("/").text
 
 
 class TestSweep:
@@ -255,21 +252,22 @@ class TestSweep:
             )
             said = Description(device=record.device, capabilities=record.capabilities, checks=checks)
             describe(session, sweep.device_id, said, shelf.store.clock())
-        page = words(client.get("/devices").text)
+        page = words(client.get(f"/devices/{sweep.device_id}").text)
         assert "failed: disk: there is little room." in page
-        assert " passed: clock: the clocks agree." in page
+        assert "1 of 2 self-checks passed at its last start" in page
+        assert " passed clock: the clocks agree." in page
 
     @pytest.mark.parametrize(
         ("zones", "limits", "said"),
         [
-            (("CPU-therm", "GPU0"), NO_LIMITS, "Monitored when a sweep sets limits: CPU-therm, GPU0."),
+            (("CPU-therm", "GPU0"), NO_LIMITS, "Temperature monitored when a sweep sets limits: CPU-therm, GPU0"),
             (
                 ("CPU-therm",),
                 TemperatureLimits(max_c=85.0),
-                "CPU-therm. Limits in every sweep: a run begins below 75 °C and is ended above 85 °C.",
+                "CPU-therm; limits in every sweep: a run begins below 75 °C and is ended above 85 °C",
             ),
-            ((), NO_LIMITS, "No temperature sensor can be read, so temperature limits cannot be enforced."),
-            (None, NO_LIMITS, "Its agent runs an older powerlab that does not report its sensors."),
+            ((), NO_LIMITS, "no temperature sensor can be read, so temperature limits cannot be enforced"),
+            (None, NO_LIMITS, "its agent runs an older powerlab that does not report its sensors"),
         ],
     )
     def test_a_device_says_what_the_guard_can_watch(self, shelf: Shelf, client: TestClient, zones, limits, said):
@@ -280,7 +278,7 @@ class TestSweep:
             describe(
                 session, sweep.device_id, Description(device=record.device, capabilities=able), shelf.store.clock()
             )
-        assert said in words(client.get("/devices").text)
+        assert said in words(client.get(f"/devices/{sweep.device_id}").text)
 
     def test_a_device_says_what_waits_on_its_disk(self, shelf: Shelf, client: TestClient) -> None:
         sweep = shelf.add_sweep(plausible.laptop(), plausible.plan(modes=("current",)))
@@ -288,10 +286,10 @@ class TestSweep:
         def said(backlog: Backlog) -> str:
             with shelf.store.write() as session:
                 backlogs.note(session, sweep.device_id, backlog, shelf.store.clock())
-            return words(client.get("/devices").text)
+            return words(client.get(f"/devices/{sweep.device_id}").text)
 
         unknown = "Upload backlog unknown: the agent has not reported its disk yet."
-        assert unknown in words(client.get("/devices").text)
+        assert unknown in words(client.get(f"/devices/{sweep.device_id}").text)
         nothing = Backlog(runs=0, refused_runs=0, chunks=0, size_bytes=0, oldest_age_s=None, shed_runs=0)
         assert not {unknown, "wait to be uploaded", "traces on this device"} & set(re.split(r"[.:]", said(nothing)))
         much = Backlog(runs=12, refused_runs=1, chunks=34, size_bytes=5 << 20, oldest_age_s=3600.0, shed_runs=2)
@@ -428,19 +426,6 @@ class TestRun:
         assert "Hottest zone" not in text
 
 
-class TestDevices:
-    def test_sources_say_what_was_found_and_what_to_do(self, filled: Filled) -> None:
-        text = words(filled.client.get("/devices").text)
-        assert "rapl denied energy_uj may be read by root only run: sudo chmod a+r" in text
-        assert "rapl absent no powercap folder none needed" in text
-        assert "No power rail can be read" in text
-
-    def test_modes_and_rails_are_listed(self, filled: Filled) -> None:
-        text = words(filled.client.get("/devices").text)
-        assert "MODE_15W the vendor 4 four cores, capped clocks" in text
-        assert "package-0 J measured" in text
-
-
 def test_hostile_names_are_shown_as_text(shelf: Shelf, client: TestClient) -> None:
     plan = plausible.plan(models=(EVIL,), modes=(EVIL,), batch_sizes=(1,))
     bench = plausible.xavier(name=EVIL)
@@ -450,7 +435,15 @@ def test_hostile_names_are_shown_as_text(shelf: Shelf, client: TestClient) -> No
     evil = Finding(rule=EVIL, verdict=Verdict.FLAGGED, detail=EVIL)
     runs[0] = dataclasses.replace(runs[0], verdict=Verdict.FLAGGED, findings=(evil,))
     sweep = shelf.add_sweep(bench, plan, made=runs)
-    for address in ("/", "/devices", f"/sweeps/{sweep.id}", f"/runs/{sweep.runs[0].id}", "/<script>x</script>"):
+    device = [f"/devices/{sweep.device_id}{part}" for part in ("", "/history", "/modes", "/sensors")]
+    for address in (
+        "/",
+        "/devices",
+        *device,
+        f"/sweeps/{sweep.id}",
+        f"/runs/{sweep.runs[0].id}",
+        "/<script>x</script>",
+    ):
         html = client.get(address).text
         assert "<script>" not in html
         assert "<img" not in html

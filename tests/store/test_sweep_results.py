@@ -23,6 +23,7 @@ from powerlab.store.errors import NotFoundError
 from powerlab.store.maintenance import summary_worker
 from powerlab.store.maintenance.summary_worker import kept_summed, sum_up
 from powerlab.store.reads import queries
+from powerlab.store.reads.answers import stored_answers
 from powerlab.store.reads.sweep_results import (
     packed,
     runs_of_points,
@@ -85,6 +86,25 @@ def test_one_that_is_over_is_summarised_once(store: Store, device_id: str, held:
     with statements(store) as asked:
         assert read(store, held.sweep_id) == summarise(runs[:-1])
     assert not any("run_metric" in one for one in asked)
+
+
+def test_its_answers_are_kept_with_them(store: Store, device_id: str, held: Lease, runs: list[Run]) -> None:
+    def kept_answers() -> list[tuple[str, Metric, str]]:
+        with store.session() as session:
+            found = stored_answers(session, [held.sweep_id]).get(held.sweep_id, ())
+        return [(one.goal, one.metric, one.statement) for one in found]
+
+    assert kept_answers() == []
+    end(store, device_id, held)
+    sum_up(store)
+    best = best_points(summarise(runs[:-1]), runs[:-1])
+    assert best
+    assert kept_answers() == [(one.goal, one.metric, one.statement) for one in best]
+    with store.write() as session:  # as an earlier powerlab left it
+        session.execute(update(SweepSummaryRow).values(answers=None))
+    assert kept_answers() == []
+    assert (sum_up(store), sum_up(store)) == (1, 0)
+    assert len(kept_answers()) == len(best)
 
 
 def test_a_run_that_comes_late_is_seen_at_once_and_summarised_again(

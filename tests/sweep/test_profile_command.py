@@ -135,6 +135,30 @@ def test_json_is_one_document_and_output_holds_the_same(machine, numpy_engine, t
     assert {best["goal"] for best in document["best"]} >= {"latency", "throughput"}
 
 
+@pytest.mark.campaign(minutes=1)
+def test_a_search_of_a_simulated_board_finds_its_most_efficient_point_and_stops(tmp_path, capsys):
+    output = tmp_path / "sweep.json"
+    words = ["profile", "squeezenet", "--board", "jetson-orin-nano", "--threads", "1,2,4", "--batch", "1,2"]
+    modes = ["--modes", "15W,cores=4", "--search", "--goal", "efficiency", "--propose-modes", "--search-epsilon", "5%"]
+    times = ["--duration", "0.4", "--warm-up", "0.1", "--idle", "0.3", "--min-inferences", "3", "--database", "none"]
+    main([*words, *modes, *times, "--output", str(output)])
+    told = capsys.readouterr()
+    assert "stopped because no other point is likely to be more than 5 % better in efficiency" in " ".join(
+        told.err.split()
+    )
+    document = json.loads(output.read_text())
+    plan = document["plan"]
+    assert plan["search_percent"] == 5.0
+    assert "cpu-max=883200kHz+gpu-max=306000000Hz" in plan["proposed_modes"]
+    assert len(document["runs"]) < 0.4 * 3 * len(plan["modes"]) * 6
+    (best,) = [one for one in document["best"] if one["goal"] == "efficiency"]
+    points = {run["point"]["threads"] for run in document["runs"] if run["sweep_id"] == document["sweep_id"]}
+    assert 4 in points
+    assert best["metric"]["value"] > 9.0  # 10.8 img/s/W with four threads; 4.5 with one
+    assert "points measured" in told.out
+    assert "(proposed)" in told.out
+
+
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda end: end.name)
 def test_ctrl_c_and_its_like_keep_what_was_measured(machine, numpy_engine, state, end):
     words = ["profile", "good", "--sysroot", machine, "--engine", numpy_engine, "--database", "none", *QUICK]

@@ -1,54 +1,47 @@
-"""The home page: all sweeps with their progress, and all devices."""
+"""The home page: the fleet at a glance, what is measured now, and the answers of the last sweeps."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
-from powerlab.domain.device import Capabilities
 from powerlab.protocol.records import OVER, SweepState
 from powerlab.store import Store
 from powerlab.store.reads import queries
-from powerlab.store.reads.filters import DeviceFilter
+from powerlab.store.reads.filters import SweepFilter
+from powerlab.store.reads.fleet_status import fleet_status
+from powerlab_dashboards.pages.fleet_tiles import tiles_of
+from powerlab_dashboards.pages.sweep_list import listed
 from powerlab_dashboards.render import page
 
-SWEEP_LIMIT = 100
-DEVICE_LIMIT = 50
+SWEEP_LIMIT = 50
 UNFINISHED = tuple(state for state in SweepState if state not in OVER)
-STATE_WORDS = {
-    SweepState.QUEUED: "queued",
-    SweepState.RUNNING: "running",
-    SweepState.PAUSED: "paused",
-    SweepState.CANCELLED: "cancelled",
-    SweepState.DONE: "finished",
-    SweepState.FAILED: "failed",
-}
+STATE_WORDS = {state: state.label for state in SweepState}
+_LONGEST_SEARCH = 200
 
 
 def add_routes(router: APIRouter, store: Store) -> None:
     """Add ``/``."""
 
     @router.get("/")
-    def home() -> Response:
+    def home(q: str = "", state: str = "") -> Response:
+        """Show the fleet and the newest sweeps: those that name ``q`` and are in a state, where these are given."""
+        text = q.strip()[:_LONGEST_SEARCH]
+        wanted = next((one for one in SweepState if one.value == state), None)
         with store.session() as session:
-            sweeps = queries.list_sweeps(session, limit=SWEEP_LIMIT)
-            devices = queries.list_devices(session, DeviceFilter(limit=DEVICE_LIMIT))
+            members = fleet_status(session, store.clock())
+            records = queries.list_sweeps(session, SweepFilter(text=text or None, state=wanted), limit=SWEEP_LIMIT)
+            sweeps = listed(session, records)
         return page(
             "home.html",
-            section="sweeps",
+            section="home",
+            members=members,
+            tiles=tiles_of(members),
+            running=[one for one in members if one.running is not None],
             sweeps=sweeps,
             sweep_limit=SWEEP_LIMIT,
-            device_limit=DEVICE_LIMIT,
-            unfinished_states=UNFINISHED,
+            text=text,
+            chosen_state=wanted,
+            states=tuple(SweepState),
             state_words=STATE_WORDS,
-            unfinished=any(sweep.state in UNFINISHED for sweep in sweeps),
-            devices=[(record, power_words(record.capabilities)) for record in devices],
+            unfinished_states=UNFINISHED,
         )
-
-
-def power_words(capabilities: Capabilities) -> str:
-    """Return the provenance of a device's board power, such as ``measured``; empty if no rail can be read."""
-    if capabilities.total is None:
-        return ""
-    rails = {rail.key: rail for probe in capabilities.sources for rail in probe.rails}
-    found = {rails[key].provenance.value for key in capabilities.total.rails if key in rails}
-    return " and ".join(sorted(found))

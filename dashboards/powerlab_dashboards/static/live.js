@@ -1,9 +1,10 @@
-// Live update of a sweep in progress: refetch the page and replace its [data-live] parts until the server no longer marks
-// it as unfinished. The event stream triggers refetches; without it, the page polls every few seconds. Unchanged parts are
-// left alone; focus and sort order are restored.
+// Live update of a page: refetch it and replace its [data-live] parts until the server no longer marks it as unfinished.
+// The event stream triggers refetches; without it, the page polls every few seconds. Unchanged parts are left alone; focus
+// and sort order are restored.
 
 import { drawAll } from "./charts.js";
 import { makeSortable, restoreSort, sortState } from "./tables.js";
+import { showTimes } from "./times.js";
 
 const PERIOD_MS = 3000; // polling period without the event stream
 const CALM_MS = 30000; // and with it
@@ -19,6 +20,7 @@ const exchange = (part, incoming) => {
   const focused = buttons.indexOf(document.activeElement);
   part.innerHTML = html;
   makeSortable(part);
+  showTimes(part);
   restoreSort(part, order);
   if (focused >= 0) part.querySelectorAll("a, button")[focused]?.focus();
 };
@@ -54,8 +56,8 @@ const close = () => {
 
 const open = () => {
   if (document.hidden || source !== null) return;
-  const sweep = /^\/sweeps\/([^/]+)/.exec(window.location.pathname);
-  source = new EventSource(`/api/v1/events${sweep ? `?sweep_id=${sweep[1]}` : ""}`);
+  const [, kind, id] = /^\/(sweep|device)s\/([^/]+)/.exec(window.location.pathname) ?? [];
+  source = new EventSource(`/api/v1/events${kind ? `?${kind}_id=${id}` : ""}`);
   source.onopen = () => plan(SETTLE_MS, true);
   source.onmessage = () => plan(SETTLE_MS, true);
   source.onerror = () => {

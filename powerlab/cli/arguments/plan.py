@@ -121,9 +121,7 @@ def plan_from(args: argparse.Namespace, device: Device, capabilities: Capabiliti
         PowerlabError: an option has an invalid value.
     """
     named = _modes(args.modes, capabilities)
-    threads = (
-        counts("--threads", args.threads) if args.threads else _default_threads(named, device, capabilities)
-    )
+    threads = counts("--threads", args.threads) if args.threads else _default_threads(named, device, capabilities)
     proposed = _proposed(args, named, threads, capabilities)
     modes = (*named, *proposed)
     level = LEVELS[Rigour(args.rigour)]

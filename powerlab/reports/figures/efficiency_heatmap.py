@@ -74,8 +74,8 @@ DRAWING = Drawing(
     name="efficiency-heatmap",
     title="Efficiency by threads",
     caption=(
-        "Images per second per watt, which equals images per joule, with its 95 % interval. Darker is better, and the "
-        "best cell of each provenance is outlined."
+        "Images per second per watt, which equals images per joule, with its 95 % interval. A stronger colour is "
+        "better; the best cell of each provenance is outlined."
     ),
     needs=_NEEDS,
     draw=draw,

@@ -79,7 +79,7 @@ DRAWING = Drawing(
     name="energy-bars",
     title="Energy per image",
     caption=(
-        "Lower is better. The dark part is the energy above idle, the light part what the device takes anyway; lines "
+        "Lower is better. The strong part is the energy above idle, the pale part what the device takes anyway; lines "
         "are 95 % intervals of the whole."
     ),
     needs=_NEEDS,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 
-from sqlalchemy import exists, select
+from sqlalchemy import and_, exists, or_, select
 from sqlalchemy.exc import DBAPIError
 
 from powerlab.analysis.summary import METHOD
@@ -48,7 +48,13 @@ def sum_up(store: Store, *, rest: float = 0.0) -> int:
     Raises:
         OperationalError: the database cannot be reached.
     """
-    done = exists().where(SweepSummaryRow.sweep_id == JobRow.sweep_id, SweepSummaryRow.method >= METHOD)
+    done = exists().where(
+        SweepSummaryRow.sweep_id == JobRow.sweep_id,
+        or_(
+            SweepSummaryRow.method > METHOD,
+            and_(SweepSummaryRow.method == METHOD, SweepSummaryRow.answers.is_not(None)),
+        ),
+    )
     with store.session() as session:
         due = session.scalars(select(JobRow.sweep_id).where(JobRow.state.in_(OVER), ~done)).all()
     count = 0

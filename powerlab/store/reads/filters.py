@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVarTuple
 
-from sqlalchemy import ColumnElement, Select, false, func, select, tuple_
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, Select, false, func, or_, select, tuple_
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from powerlab.domain.quantity import Provenance
 from powerlab.domain.run import Verdict
@@ -29,6 +29,11 @@ from powerlab.store.tables import (
 _Rows = TypeVarTuple("_Rows")
 
 
+def _contains(column: InstrumentedAttribute[str], text: str) -> ColumnElement[bool]:
+    """Whether a text is in a column, in capitals or not."""
+    return func.lower(column).contains(text.lower(), autoescape=True)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceFilter:
     """Which devices; ``name`` is a part of the name, in capitals or not; ``after`` is a (name, id).
@@ -47,7 +52,7 @@ class DeviceFilter:
     def narrow(self, wanted: Select[*_Rows]) -> Select[*_Rows]:
         """Narrow a query of devices with their newest snapshots."""
         if self.name is not None:
-            wanted = wanted.where(func.lower(DeviceRow.name).contains(self.name.lower(), autoescape=True))
+            wanted = wanted.where(_contains(DeviceRow.name, self.name))
         if self.board is not None:
             wanted = wanted.where(DeviceSnapshotRow.document["device"]["board"].as_string() == self.board)
         if self.simulated is not None:
@@ -63,8 +68,12 @@ class DeviceFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepFilter:
-    """Which sweeps; times are those of their creation, the first included and the second not."""
+    """Which sweeps; times are those of their creation, the first included and the second not.
 
+    ``text`` is a part of a model's, a device's or the submitter's name, in capitals or not.
+    """
+
+    text: str | None = None
     device_id: str | None = None
     state: SweepState | None = None
     model: str | None = None
@@ -75,6 +84,8 @@ class SweepFilter:
 
     def narrow(self, session: Session, wanted: Select[*_Rows]) -> Select[*_Rows]:
         """Narrow a query of sweeps; which workloads a model has is looked up first, as for runs."""
+        if self.text is not None:
+            wanted = wanted.where(self._names(session, self.text))
         if self.device_id is not None:
             wanted = wanted.where(SweepRow.device_id == self.device_id)
         if self.state is not None:
@@ -87,6 +98,15 @@ class SweepFilter:
         if self.campaign_id is not None:
             wanted = wanted.where(SweepRow.campaign_id == self.campaign_id)
         return wanted.where(*between(SweepRow.created_at, self.created_from, self.created_to))
+
+    @staticmethod
+    def _names(session: Session, text: str) -> ColumnElement[bool]:
+        loads = session.scalars(select(WorkloadRow.id).where(_contains(WorkloadRow.model, text))).all()
+        return or_(
+            _contains(DeviceRow.name, text),
+            _contains(SweepRow.submitter, text),
+            SweepRow.id.in_(select(PointRow.sweep_id).where(PointRow.workload_id.in_(loads))),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

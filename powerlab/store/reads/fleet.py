@@ -129,7 +129,7 @@ def _devices(session: Session, jobs: Mapping[tuple[str, SweepState], int]) -> li
     counted = (DeviceTallyRow.device_id, DeviceTallyRow.verdict, DeviceTallyRow.run_count, DeviceTallyRow.sample_count)
     for tally in session.execute(select(*counted)):
         tallies[tally.device_id].append(tally)
-    newest = _newest(session)
+    newest = newest_runs(session)
     said_backlogs = session.execute(select(DeviceBacklogRow.__table__))
     backlogs = {row.device_id: to_backlog(row) for row in said_backlogs}
     last = select(func.max(DeviceSnapshotRow.id)).group_by(DeviceSnapshotRow.device_id)
@@ -160,8 +160,8 @@ def _devices(session: Session, jobs: Mapping[tuple[str, SweepState], int]) -> li
     ]
 
 
-def _newest(session: Session) -> dict[str, NewestRun]:
-    """Return by device the accepted run that arrived last."""
+def newest_runs(session: Session) -> dict[str, NewestRun]:
+    """Return by device the accepted run that arrived last; a device without one is left out."""
     accepted = DeviceTallyRow.verdict.in_([verdict.value for verdict in ACCEPTED])
     found = (DeviceTallyRow.device_id, DeviceTallyRow.verdict, RunRow.id, RunRow.received_at, RunRow.mode)
     rows = session.execute(

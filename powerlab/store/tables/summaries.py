@@ -12,7 +12,8 @@ class SweepSummaryRow(Base):
     """The summaries of a sweep that is over.
 
     They hold as long as the sweep has ``run_count`` runs and :data:`powerlab.analysis.summary.METHOD` is ``method``;
-    else readers work them out themselves. ``document`` is what :mod:`powerlab.store.reads.sweep_results` packs.
+    else readers work them out themselves. ``document`` is what :mod:`powerlab.store.reads.sweep_results` packs, and
+    ``answers`` what :mod:`powerlab.store.reads.answers` packs; NULL where an earlier powerlab made the row.
     """
 
     __tablename__ = "sweep_summary"
@@ -22,3 +23,4 @@ class SweepSummaryRow(Base):
     method: Mapped[int]
     run_count: Mapped[int]
     document: Mapped[bytes] = mapped_column(LargeBinary)
+    answers: Mapped[bytes | None] = mapped_column(LargeBinary)

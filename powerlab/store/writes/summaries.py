@@ -7,13 +7,14 @@ from sqlalchemy.orm import Session
 
 from powerlab.analysis.summary import METHOD, summarise
 from powerlab.protocol.records import OVER
+from powerlab.store.reads.answers import answers_of, packed_answers
 from powerlab.store.reads.queries import runs_of_sweep
 from powerlab.store.reads.sweep_results import packed
 from powerlab.store.tables import JobRow, SweepSummaryRow
 
 
 def keep_summaries(session: Session, sweep_id: str) -> bool:
-    """Work out a sweep's summaries and keep them; False where it is not over, or somebody adds to it just now.
+    """Work out a sweep's summaries and answers and keep them; False where it is not over, or somebody adds to it now.
 
     Whoever stores a run holds the sweep's job, and so does this: no run comes between reading and keeping.
     """
@@ -21,8 +22,10 @@ def keep_summaries(session: Session, sweep_id: str) -> bool:
     if session.scalar(over.with_for_update(skip_locked=True)) is None:
         return False
     runs = runs_of_sweep(session, sweep_id)
-    document = packed(summarise(runs))
-    session.merge(SweepSummaryRow(sweep_id=sweep_id, method=METHOD, run_count=len(runs), document=document))
+    summaries = summarise(runs)
+    row = SweepSummaryRow(sweep_id=sweep_id, method=METHOD, run_count=len(runs), document=packed(summaries))
+    row.answers = packed_answers(answers_of(summaries, runs))
+    session.merge(row)
     return True
 
 

@@ -1,0 +1,76 @@
+"""A device: what it does now, its sweeps, its power modes, its sensors, and who has booked it."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+
+from powerlab.domain.device import Capabilities
+from powerlab.domain.power import Availability
+from powerlab.store import Store
+from powerlab.store.errors import NotFoundError
+from powerlab.store.reads import queries
+from powerlab.store.reads.bookings import BookingFilter, list_bookings
+from powerlab.store.reads.filters import SweepFilter
+from powerlab.store.reads.fleet_status import fleet_status
+from powerlab_dashboards.pages.home import STATE_WORDS, UNFINISHED
+from powerlab_dashboards.pages.sweep_list import listed
+from powerlab_dashboards.render import not_found, page
+
+TABS = {"": "Now", "history": "History", "modes": "Modes", "sensors": "Sensors", "bookings": "Bookings"}
+"""The parts of a device's page, by the last word of their addresses."""
+HISTORY_LIMIT = 50
+
+
+def add_routes(router: APIRouter, store: Store) -> None:
+    """Add ``/devices/{id}`` and its parts."""
+
+    @router.get("/devices/{device_id}")
+    def device_now(device_id: str) -> Response:
+        return _part(store, device_id, "")
+
+    @router.get("/devices/{device_id}/{tab}")
+    def device_part(device_id: str, tab: str) -> Response:
+        if tab not in TABS:
+            return not_found(f"A device's page has no part named {tab}; there are {', '.join(filter(None, TABS))}.")
+        return _part(store, device_id, tab)
+
+
+def _part(store: Store, device_id: str, tab: str) -> Response:
+    now = store.clock()
+    try:
+        with store.session() as session:
+            record = queries.device(session, device_id)
+            (member,) = fleet_status(session, now, device_id=device_id)
+            bookings = list_bookings(session, BookingFilter(device_id=device_id, ends_after=now))
+            found = queries.list_sweeps(session, SweepFilter(device_id=device_id), limit=HISTORY_LIMIT)
+            sweeps = listed(session, found if tab == "history" else found[:1])
+    except NotFoundError as error:
+        return not_found(str(error))
+    sources = record.capabilities.sources
+    return page(
+        "device.html",
+        section="devices",
+        tabs=TABS,
+        tab=tab,
+        entry=record,
+        member=member,
+        now=now,
+        bookings=bookings,
+        sweeps=sweeps,
+        history_limit=HISTORY_LIMIT,
+        state_words=STATE_WORDS,
+        unfinished_states=UNFINISHED,
+        present=[probe for probe in sources if probe.availability is not Availability.ABSENT],
+        absent=[probe for probe in sources if probe.availability is Availability.ABSENT],
+        power_words=power_words(record.capabilities),
+        failed_checks=[check for check in record.checks if not check.passed],
+    )
+
+
+def power_words(capabilities: Capabilities) -> str:
+    """Return the provenance of a device's board power, such as ``measured``; empty if no rail can be read."""
+    if capabilities.total is None:
+        return ""
+    rails = {rail.key: rail for probe in capabilities.sources for rail in probe.rails}
+    found = {rails[key].provenance.value for key in capabilities.total.rails if key in rails}
+    return " and ".join(sorted(found))

@@ -1,0 +1,74 @@
+"""The fleet at a glance: a few counts, each of which leads to what it counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from powerlab.store.reads.fleet_status import Activity, FleetMember
+from powerlab_dashboards.format import count
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tile:
+    """A count.
+
+    Attributes:
+        title: of what.
+        figure: how many.
+        detail: a few words below it.
+        address: the page that lists them.
+        alarming: whether somebody should have a look.
+    """
+
+    title: str
+    figure: str
+    detail: str
+    address: str
+    alarming: bool = False
+
+
+def tiles_of(members: Sequence[FleetMember]) -> list[Tile]:
+    """Return the tiles of a fleet; none of an empty one."""
+    if not members:
+        return []
+    by_activity = {one: [member for member in members if member.activity is one] for one in Activity}
+    offline, busy = by_activity[Activity.OFFLINE], by_activity[Activity.BUSY]
+    throttled = [member for member in members if member.throttled_runs]
+    failed_runs = sum(member.failed_runs for member in members)
+    failed_sweeps = sum(member.failed_sweeps for member in members)
+    return [
+        Tile(
+            title="Online",
+            figure=f"{len(members) - len(offline)}",
+            detail=f"of {count(len(members), 'device')}",
+            address="/devices",
+        ),
+        Tile(title="Busy", figure=f"{len(busy)}", detail="measuring now", address="/devices?show=busy"),
+        Tile(
+            title="Offline",
+            figure=f"{len(offline)}",
+            detail=_names(offline) or "every agent answers",
+            address="/devices?show=offline",
+            alarming=bool(offline),
+        ),
+        Tile(
+            title="Throttled, 24 h",
+            figure=f"{sum(member.throttled_runs for member in members)}",
+            detail=f"runs on {_names(throttled)}" if throttled else "no run was slowed down",
+            address="/devices?show=throttled",
+            alarming=bool(throttled),
+        ),
+        Tile(
+            title="Failures, 24 h",
+            figure=f"{failed_runs + failed_sweeps}",
+            detail=f"{count(failed_runs, 'run')}, {count(failed_sweeps, 'sweep')}",
+            address="/devices?show=failing",
+            alarming=bool(failed_runs + failed_sweeps),
+        ),
+    ]
+
+
+def _names(members: Sequence[FleetMember]) -> str:
+    """Return the name of one device, or how many there are."""
+    return members[0].device.name if len(members) == 1 else count(len(members), "device") if members else ""

@@ -1,0 +1,240 @@
+"""What home, the devices and a device say: who is there, what is measured, what came out of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import update
+from starlette.testclient import TestClient
+
+from powerlab.domain.run import Finding, Verdict
+from powerlab.protocol.bookings import BookingKind, BookingRequest
+from powerlab.store.maintenance.summary_worker import sum_up
+from powerlab.store.reads.fleet_status import OFFLINE_AFTER_S
+from powerlab.store.tables import DeviceRow, JobRow
+from powerlab.store.writes import bookings
+from powerlab_dashboards.times import span, when
+from tests.dashboards import plausible
+from tests.dashboards.conftest import START, Shelf, Shelved, client_of, open_shelf
+from tests.dashboards.page_tree import Element, parse
+from tests.dashboards.test_pages import words
+
+THROTTLED = Finding(rule="throttled", verdict=Verdict.FLAGGED, detail="cpu-thermal reached 71 °C")
+
+
+class World:
+    """A fleet: a board that is done, one in the middle of a sweep, a host that fell silent, one without sensors."""
+
+    def __init__(self, shelf: Shelf, client: TestClient) -> None:
+        self.shelf, self.client = shelf, client
+        one_mode = plausible.plan(modes=("current",), models=("alexnet",))
+        self.done = shelf.add_sweep(plausible.xavier("done-1"), plausible.plan())
+        made = plausible.runs(plausible.laptop("silent-1"), one_mode, "to be set")
+        made[0] = plausible.failed(made[0].point, "to be set")
+        made[1] = dataclasses.replace(made[1], verdict=Verdict.FLAGGED, findings=(THROTTLED,))
+        self.silent = shelf.add_sweep(plausible.laptop("silent-1"), one_mode, made=made)
+        self.bare = shelf.add_sweep(plausible.bare("bare-1"), plausible.plan(modes=("current",)))
+        self.running = shelf.add_sweep(plausible.xavier("busy-1"), plausible.plan(models=("mobilenetv2",)), stored=9)
+        long_ago = START - timedelta(seconds=OFFLINE_AFTER_S + 1)
+        with shelf.store.write() as session:
+            session.execute(update(DeviceRow).where(DeviceRow.id == self.silent.device_id).values(seen_at=long_ago))
+            job = update(JobRow).where(JobRow.sweep_id == self.running.id)
+            session.execute(job.values(detail="cools down: CPU-therm is at 61.5 °C", expected_s=1200.0))
+        sum_up(shelf.store)
+
+    def text(self, address: str) -> str:
+        """Return a page's words."""
+        answer = self.client.get(address)
+        assert answer.status_code == 200
+        return words(answer.text)
+
+    def tree(self, address: str) -> Element:
+        """Return a page as a tree."""
+        return parse(self.client.get(address).text)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """Fill one store for all the tests that only read."""
+    shelf = open_shelf(tmp_path_factory.mktemp("fleet") / "powerlab.db")
+    with client_of(shelf) as client:
+        yield World(shelf, client)
+    shelf.store.close()
+
+
+class TestHome:
+    def test_the_fleet_is_counted_and_what_needs_a_look_is_marked(self, world: World) -> None:
+        (tiles,) = [one for one in world.tree("/").all("ul") if one.attributes.get("class") == "tiles"]
+        said = {tuple(tile.text.split()[:2]): tile for tile in tiles.all("li")}
+        assert [re.sub(r"\s+", " ", tile.text).strip() for tile in said.values()] == [
+            "Online 3 of 4 devices",
+            "Busy 1 measuring now",
+            "Offline 1 silent-1",
+            "Throttled, 24 h 1 runs on silent-1",
+            "Failures, 24 h 1 1 run, 0 sweeps",
+        ]
+        assert [tile.attributes.get("class") for tile in said.values()] == [None, None, *["alarming"] * 3]
+
+    def test_a_sweep_in_progress_says_what_it_does_and_how_long_it_takes(self, world: World) -> None:
+        text = world.text("/")
+        assert "busy-1 mobilenetv2 9 / 36 about 15 min cools down: CPU-therm is at 61.5 °C" in text
+
+    def test_finished_sweeps_say_their_answer_with_its_verdict(self, world: World) -> None:
+        text = world.text("/")
+        assert re.search(
+            r"resnet50 [\d.]+ ±[\d.]+ J/img simulated \d threads, batch \d, mode MODE_\w+ winner done-1 finished", text
+        )
+        assert re.search(r"resnet50 [\d.]+ ±[\d.]+ img/s measured [^±]+ bare-1 finished", text)
+        assert re.search(r"alexnet [^±]+±[\d.]+ J/img measured [^±]+ not enough data silent-1 finished", text)
+
+    @pytest.mark.parametrize(
+        ("query", "found"),
+        [
+            ("q=MOBILE", {"running"}),
+            ("q=silent", {"silent"}),
+            ("q=resnet", {"done", "bare"}),
+            ("state=running", {"running"}),
+            ("q=resnet&state=running", set()),
+            ("state=nonsense", {"done", "silent", "bare", "running"}),
+            ("q=%25", set()),
+        ],
+    )
+    def test_the_search_stands_in_the_address(self, world: World, query: str, found: set[str]) -> None:
+        html = world.client.get(f"/?{query}").text
+        table = html[html.index('id="sweeps-heading"') :]
+        assert {name for name in ("done", "silent", "bare", "running") if sweep_of(world, name).id in table} == found
+        assert found or "No sweep matches." in words(html)
+
+    def test_what_is_searched_for_stays_in_the_form(self, world: World) -> None:
+        tree = world.tree("/?q=alexnet&state=done")
+        fields = {field.attributes.get("name"): field for field in tree.all("input")}
+        assert fields["q"].attributes["value"] == "alexnet"
+        assert [one.text for one in tree.all("option") if "selected" in one.attributes] == ["finished"]
+
+
+def sweep_of(world: World, name: str) -> Shelved:
+    """Return a sweep of the world by its name."""
+    found: Shelved = getattr(world, name)
+    return found
+
+
+class TestDevices:
+    def test_every_device_is_a_line(self, world: World) -> None:
+        text = world.text("/devices")
+        assert re.search(r"busy-1 busy mobilenetv2 , cools down: CPU-therm is at 61.5 °C", text)
+        assert re.search(
+            r"done-1 idle none jetson-agx-xavier simulated [\d.]+ ±[\d.]+ simulated unknown MODE_\w+", text
+        )
+        assert re.search(r"bare-1 idle none generic no power unknown current 0 0", text)
+        assert re.search(r"silent-1 offline none generic [\d.]+ ±[\d.]+ measured unknown current 1 1", text)
+
+    def test_a_provenance_that_all_powers_share_is_said_once(self, world: World) -> None:
+        (table,) = world.tree("/devices?name=-1&show=idle").all("table")
+        marks = [one.text for one in table.all("span") if "prov" in one.attributes.get("class", "").split()]
+        assert marks == ["simulated", "simulated"]  # the column of powers, and the board
+
+    @pytest.mark.parametrize(
+        ("query", "names"),
+        [
+            ("show=offline", ["silent-1"]),
+            ("show=busy", ["busy-1"]),
+            ("show=idle", ["bare-1", "done-1"]),
+            ("show=throttled", ["silent-1"]),
+            ("show=failing", ["silent-1"]),
+            ("show=nonsense", ["bare-1", "busy-1", "done-1", "silent-1"]),
+            ("name=ON", ["done-1"]),
+            ("after=busy-1", ["done-1", "silent-1"]),
+            ("name=nobody", []),
+        ],
+    )
+    def test_some_can_be_asked_for(self, world: World, query: str, names: list[str]) -> None:
+        html = world.client.get(f"/devices?{query}").text
+        assert re.findall(r'<th scope="row"><a href="/devices/[^"]+">([^<]+)</a>', html) == names
+        assert names or "No device matches." in words(html)
+
+
+class TestDevice:
+    def test_an_offline_device_says_since_when_and_what_to_check(self, world: World) -> None:
+        text = world.text(f"/devices/{world.silent.device_id}")
+        assert "offline , last contact 2026-11-21 09:26 UTC" in text
+        assert "check that the device has power and network" in text
+        assert "In the last 24 h: 1 throttled run, 1 failed run, 0 failed sweeps." in text
+
+    def test_one_at_work_says_at_what(self, world: World) -> None:
+        text = world.text(f"/devices/{world.running.device_id}")
+        assert "mobilenetv2 : cools down: CPU-therm is at 61.5 °C, about 15 min left" in text
+        assert "9 / 36" in text
+
+    def test_its_history_has_its_sweeps_alone(self, world: World) -> None:
+        html = world.client.get(f"/devices/{world.done.device_id}/history").text
+        assert world.done.id in html
+        assert not [one.id for one in (world.silent, world.bare, world.running) if one.id in html]
+        assert "winner" in html
+
+    def test_its_modes_are_listed(self, world: World) -> None:
+        text = world.text(f"/devices/{world.done.device_id}/modes")
+        assert "MODE_15W the vendor 4 four cores, capped clocks" in text
+
+    def test_its_sensors_say_what_was_found_and_what_to_do(self, world: World) -> None:
+        text = world.text(f"/devices/{world.bare.device_id}/sensors")
+        assert "rapl denied energy_uj may be read by root only run: sudo chmod a+r" in text
+        assert "No power rail can be read" in world.text(f"/devices/{world.bare.device_id}")
+        assert "package-0 J measured" in world.text(f"/devices/{world.silent.device_id}/sensors")
+
+    def test_sensors_that_are_not_there_are_folded(self, world: World) -> None:
+        (folded,) = world.tree(f"/devices/{world.done.device_id}/sensors").one("main").all("details")
+        assert "1 source is not on this device" in folded.text
+        assert "rapl absent no powercap folder none needed" in re.sub(r"\s+", " ", folded.text)
+        assert "ina3221" not in folded.text
+
+    def test_bookings_are_listed(self, shelf: Shelf, client: TestClient) -> None:
+        sweep = shelf.add_sweep(plausible.laptop(), plausible.plan(modes=("current",), batch_sizes=(1,), threads=(1,)))
+        address = f"/devices/{sweep.device_id}/bookings"
+        assert "Not booked." in words(client.get(address).text)
+        window = BookingRequest(
+            device_id=sweep.device_id,
+            kind=BookingKind.MAINTENANCE,
+            starts_at=START,
+            ends_at=START + timedelta(hours=2),
+            reason="new fan",
+        )
+        with shelf.store.write() as session:
+            bookings.book(session, window, by="ann", now=START)
+        text = words(client.get(address).text)
+        assert "maintenance (now) nobody 2026-11-21 09:30 UTC 2026-11-21 11:30 UTC new fan" in text
+        assert "idle maintenance" in words(client.get("/devices").text)
+
+    @pytest.mark.parametrize("address", ["/devices/none", "/devices/none/modes", "/devices/{device}/charts"])
+    def test_what_is_not_there_is_a_page_that_says_so(self, world: World, address: str) -> None:
+        answer = world.client.get(address.format(device=world.done.device_id))
+        assert answer.status_code == 404
+        assert "Page not found" in answer.text
+
+
+def test_a_fleet_without_devices_says_what_to_do(client: TestClient) -> None:
+    assert "No devices yet. Run powerlab demo" in words(client.get("/").text)
+
+
+def test_a_time_is_marked_up_for_the_script_and_readable_without_it() -> None:
+    text = "2026-11-21 09:30 UTC"
+    expected = f'<time datetime="2026-11-21T09:30:00+00:00" title="{text}" data-relative>{text}</time>'
+    assert when(START) == when(START.replace(tzinfo=None)) == expected
+    assert when(None) == ""
+
+
+@given(st.floats(0, 1e7))
+def test_a_span_is_off_by_half_its_smallest_unit_at_most(duration_s: float) -> None:
+    units = {"min": 60, "h": 3600, "d": 86400}
+    parts = [(int(number), units[unit]) for number, unit in re.findall(r"(\d+) (min|h|d)", span(duration_s))]
+    if not parts:
+        assert span(duration_s) == "less than a minute"
+        assert duration_s < 60
+    else:
+        smallest = 60 if duration_s < 86400 else 3600
+        assert abs(sum(number * unit for number, unit in parts) - duration_s) <= smallest / 2 + 1e-6
