@@ -118,12 +118,5 @@ class RebootNeeded:
 
 
 SweepEvent = (
-    SweepStarted
-    | SweepExtended
-    | SearchEnded
-    | CoolingDown
-    | RunStarted
-    | RunFinished
-    | RebootNeeded
-    | SweepFinished
+    SweepStarted | SweepExtended | SearchEnded | CoolingDown | RunStarted | RunFinished | RebootNeeded | SweepFinished
 )

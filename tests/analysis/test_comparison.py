@@ -26,6 +26,7 @@ def ratio(runs, name=POWER, **changes):
 def half_width(found):
     return math.log(found.high / found.low) / 2
 
+
 T_975 = {2: 6.205347, 4: 3.495406}
 """Two-sided 97.5 % quantiles of Student's t by degrees of freedom (Abramowitz and Stegun, table 26.10)."""
 
