@@ -24,8 +24,9 @@ from rich.console import Console
 from powerlab.cli import main
 from powerlab.cli.commands.top.clocks import Clock
 from powerlab.cli.commands.top.layout import layout, sparkline
+from powerlab.cli.commands.top.minute import Minute, Recent
 from powerlab.cli.commands.top.once import document
-from powerlab.cli.commands.top.rails import LiveRail, Minute, Recent
+from powerlab.cli.commands.top.rails import LiveRail
 from powerlab.cli.commands.top.reading import RailReading, Reading, Temperature, Total
 from powerlab.cli.commands.top.screen import View, fitted, page
 from powerlab.domain.power import Rail, RailQuantity
