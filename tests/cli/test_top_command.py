@@ -11,8 +11,10 @@ import subprocess
 import sys
 import termios
 import time
+from contextlib import ExitStack
 from dataclasses import replace
 from io import StringIO
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -22,12 +24,16 @@ from rich.console import Console
 from powerlab.cli import main
 from powerlab.cli.commands.top.clocks import Clock
 from powerlab.cli.commands.top.layout import layout, sparkline
+from powerlab.cli.commands.top.minute import Minute, Recent
 from powerlab.cli.commands.top.once import document
-from powerlab.cli.commands.top.rails import Minute, Recent
+from powerlab.cli.commands.top.rails import LiveRail
 from powerlab.cli.commands.top.reading import RailReading, Reading, Temperature, Total
 from powerlab.cli.commands.top.screen import View, fitted, page
+from powerlab.domain.power import Rail, RailQuantity
 from powerlab.domain.quantity import Provenance
+from powerlab.power.base import FileChannel
 from powerlab.state_dir import VARIABLE
+from powerlab.sysroot import Sysroot
 
 BOARD = "jetson-agx-xavier"
 SECOND_NS = 1_000_000_000
@@ -115,6 +121,48 @@ def test_a_minute_forgets_what_is_older():
     minute.add(30 * SECOND_NS, 1.0)
     recent = minute.add(61 * SECOND_NS, None)
     assert (recent.power_w, recent.mean_w, recent.peak_w) == (None, 1.0, 1.0)
+
+
+def _live(tmp_path: Path, quantity: RailQuantity, stack: ExitStack) -> LiveRail:
+    rail = Rail(
+        source="test",
+        name="rail",
+        quantity=quantity,
+        resolution=0.0,
+        relative_error=0.0,
+        update_period_s=0.0,
+        provenance=Provenance.MEASURED,
+    )
+    channel = FileChannel(rail=rail, paths=("/value",), scale=1e-3, wraps_at=1_000_000, invalid=-1)
+    return LiveRail(Sysroot(tmp_path), channel, stack)
+
+
+@pytest.mark.parametrize("text", ["-1", "", "no number"])
+def test_a_reading_that_is_none_is_no_power_until_the_next_one(tmp_path, text):
+    file = tmp_path / "value"
+    file.write_text("2500")
+    with ExitStack() as stack:
+        live = _live(tmp_path, RailQuantity.POWER, stack)
+        assert live.power_w() == pytest.approx(2.5)
+        file.write_text(text)
+        assert live.power_w() is None
+        file.write_text("0")
+        assert live.power_w() == 0.0
+
+
+def test_a_counter_gives_power_across_its_end_and_none_at_first(tmp_path):
+    file = tmp_path / "value"
+    file.write_text("999900")
+    with ExitStack() as stack:
+        live = _live(tmp_path, RailQuantity.ENERGY, stack)
+        began_s = time.monotonic()
+        assert live.power_w() is None
+        time.sleep(0.05)
+        file.write_text("100")
+        power_w = live.power_w()
+        assert power_w is not None
+        assert 0 < power_w <= 0.2 / 0.05
+        assert power_w >= 0.2 / (time.monotonic() - began_s)
 
 
 def test_keys_do_what_the_help_says():

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from powerlab.cli.commands.top.rails import Recent
+from powerlab.cli.commands.top.minute import Recent
 from powerlab.cli.commands.top.reading import RailReading, Reading, Temperature
 
 _BARS = "▁▂▃▄▅▆▇█"

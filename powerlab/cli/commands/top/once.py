@@ -13,8 +13,9 @@ import msgspec
 from rich.text import Text
 
 from powerlab.cli.commands.top.layout import layout
-from powerlab.cli.commands.top.rails import Recent
-from powerlab.cli.commands.top.reading import Reader, Reading
+from powerlab.cli.commands.top.minute import Recent
+from powerlab.cli.commands.top.reader import Reader
+from powerlab.cli.commands.top.reading import Reading
 from powerlab.cli.output.console import print_neatly, table_console
 
 _WIDTH = 100

@@ -1,4 +1,4 @@
-"""Rails read one by one for people to watch, each with its last minute.
+"""Rails read one by one for people to watch.
 
 A rail that counts energy shows the mean power between two readings, any other one what it says at that moment.
 """
@@ -7,12 +7,9 @@ from __future__ import annotations
 
 import math
 import os
-import statistics
 import time
-from collections import deque
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
 
 from powerlab.domain.power import Rail, RailQuantity
 from powerlab.power.base import Channel, FileChannel, PolledChannel, Stamped
@@ -21,48 +18,11 @@ from powerlab.privileged.client import is_there
 from powerlab.privileged.reading import is_denied, open_denied
 from powerlab.sysroot import Sysroot
 
-MINUTE_NS = 60_000_000_000
 _EARLY = 0.9
 """A sensor is asked again once this share of its update period is over: the readings do not come evenly."""
 _STALE_PERIODS, _STALE_NS = 5, 5_000_000_000
 """A sensor that sends by itself and has sent nothing for so long says nothing of the power now."""
 _TEXT_BYTES = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Recent:
-    """Power now and in the last minute, in W; ``power_w`` is None where it cannot be read now.
-
-    Mean and peak are over the readings of the last minute, and so is ``history_w``, the oldest one first.
-    """
-
-    power_w: float | None
-    history_w: tuple[float, ...] = ()
-
-    @property
-    def mean_w(self) -> float | None:
-        """The mean of the readings; None without any."""
-        return statistics.fmean(self.history_w) if self.history_w else None
-
-    @property
-    def peak_w(self) -> float | None:
-        """The highest reading; None without any."""
-        return max(self.history_w, default=None)
-
-
-class Minute:
-    """The readings of the last minute."""
-
-    def __init__(self) -> None:
-        self._readings: deque[tuple[int, float]] = deque()
-
-    def add(self, time_ns: int, power_w: float | None) -> Recent:
-        """Note a reading, forget those older than a minute, and return what there is."""
-        if power_w is not None:
-            self._readings.append((time_ns, power_w))
-        while self._readings and self._readings[0][0] < time_ns - MINUTE_NS:
-            self._readings.popleft()
-        return Recent(power_w, tuple(watts for _, watts in self._readings))
 
 
 class LiveRail:

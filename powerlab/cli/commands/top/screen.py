@@ -18,7 +18,8 @@ from rich.segment import SegmentLines
 from rich.text import Text
 
 from powerlab.cli.commands.top.layout import layout
-from powerlab.cli.commands.top.reading import Reader, Reading
+from powerlab.cli.commands.top.reader import Reader
+from powerlab.cli.commands.top.reading import Reading
 
 _STEP = 2.0
 _HELP = """\
