@@ -94,8 +94,8 @@ class SweepRecord:
             otherwise.
         created_at: UTC.
         finished_at: UTC; None while it is not over.
-        planned_run_count: points x repeats; as many as have arrived where a plan goes on until it knows enough, or where
-            a search is done.
+        planned_run_count: points x repeats; as many as have arrived where a plan goes on until it knows enough, or
+            where a search is done.
         stored_run_count: runs that have arrived, whatever their verdict.
         priority: of those that wait for a device, the highest comes first.
         submitter: who asked for it.
