@@ -376,9 +376,13 @@ class Builder:
         return Program(tuple(self._steps), tuple(self._hidden_inputs))
 
     def _pack(self) -> None:
-        """Make the weights of which steps have a recipe so far: reading and packing them needs no interpreter lock."""
+        """Make the weights of which steps have a recipe so far: reading and packing them needs no interpreter lock.
+
+        The largest come first: what is read for the last ones, when most is there, is little.
+        """
+        unpacked = dict(sorted(self._unpacked.items(), key=lambda item: -item[1].size))
         with ThreadPoolExecutor(self.threads) as pool:
-            for index, weights in zip(self._unpacked, pool.map(value_of, self._unpacked.values()), strict=True):
+            for index, weights in zip(unpacked, pool.map(value_of, unpacked.values()), strict=True):
                 self._steps[index] = replace(self._steps[index], weights=weights)
 
 
