@@ -30,7 +30,7 @@ examples:
   powerlab top --json | jq .total.power_w          one reading for machines
 
 exit status:
-  0  the screen was left with q, or one reading was printed
+  0  the screen was left with q or Ctrl-C, or one reading was printed
   2  invalid request, for example an unknown board
 """
 
