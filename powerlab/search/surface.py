@@ -98,7 +98,7 @@ class Surface:
         return [self._fit(weight / total, choice, lower, centred) for weight, choice, lower in kept]
 
     def _fit(self, weight: float, choice: Hyperparameters, lower: Matrix, centred: Matrix) -> _Fit:
-        inverse_lower = np.linalg.inv(lower)
+        inverse_lower: Matrix = np.linalg.inv(lower).astype(np.float64, copy=False)
         inverse = inverse_lower.T @ inverse_lower
         solved = inverse @ centred
         across = self._everywhere.between(choice)

@@ -52,7 +52,7 @@ def test_any_other_text_gives_counts_or_one_sentence(text: str) -> None:
     ("words", "sentence"),
     [
         (["--threads", "4-1"], "invalid --threads value '4-1': a range counts up; write 1-4."),
-        (["--threads", "0-2"], "invalid --threads value '0-2': counts begin with 1."),
+        (["--threads", "0-2"], "invalid --threads value '0-2': give at least 1."),
         (["--threads", "1,two"], "invalid --threads value 'two': give an integer from 1 on"),
         (["--threads", "-3"], "invalid --threads value '-3'"),
         (["--threads", "1-"], "invalid --threads value '1-'"),

@@ -102,7 +102,7 @@ def test_an_open_size_is_named_with_the_way_to_give_it(bench):
         (["--repeats", "2"], ["2 repeats", "at least 3"]),
         (["--duration=-1"], ["duration", "-1", "above 0 s"]),
         (["--duration", "nan"], ["duration", "above 0 s"]),
-        (["--batch", "0"], ["batch size", "at least 1"]),
+        (["--batch", "0"], ["--batch", "at least 1"]),
         (["--modes", "MODE_15W"], ["'MODE_15W'", "choose from: current"]),
         ([*XAVIER, "--modes", "TURBO"], ["'TURBO'", "choose from", "MAXN"]),
         ([*XAVIER, "--modes", "MODE_10W"], ["'MODE_10W'", "reboot", "'current'"]),

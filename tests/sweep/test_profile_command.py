@@ -44,7 +44,7 @@ def machine(tmp_path: Path) -> str:
         (["--duration", "long"], "invalid --duration value 'long': give a number."),
         (["--modes", "turbo"], "no power mode 'turbo' that can be set now; choose from: current"),
         (["--repeats", "1"], "1 repeats cannot show the scatter between runs; ask for at least 3."),
-        (["--batch", "0"], "the batch size is 0; give at least 1."),
+        (["--batch", "0"], "invalid --batch value '0': give at least 1."),
         (["--until", "1%"], "--until 1% is about img/s/W, and no power source can be read here; leave it out"),
         (["--until", "-1"], "the width that --until asks for is -1; give a percentage above 0."),
         (["--rigour", "publishable"], "the plan calls itself publishable, but the duration is 0.05 s, not 600 s;"),

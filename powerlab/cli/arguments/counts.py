@@ -38,7 +38,7 @@ def _range(option: str, part: str) -> range:
         raise PowerlabError(f"invalid {option} value {part!r}: give an integer from 1 on, or a range such as 4-8.")
     first, last = int(match[1]), int(match[2] or match[1])
     if first == 0:
-        raise PowerlabError(f"invalid {option} value {part!r}: counts begin with 1.")
+        raise PowerlabError(f"invalid {option} value {part!r}: give at least 1.")
     if last < first:
         raise PowerlabError(f"invalid {option} value {part!r}: a range counts up; write {last}-{first}.")
     return range(first, last + 1)

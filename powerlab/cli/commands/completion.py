@@ -16,7 +16,7 @@ exit status: 0 success; 2 invalid request
 
 examples:
   powerlab completion bash > ~/.local/share/bash-completion/completions/powerlab
-  powerlab completion zsh > ~/.zfunc/_powerlab    after `fpath+=~/.zfunc`, before compinit, in ~/.zshrc
+  powerlab completion zsh > ~/.zfunc/_powerlab    with `fpath+=~/.zfunc` before compinit in ~/.zshrc
   powerlab completion fish > ~/.config/fish/completions/powerlab.fish
 """
 _SHELLS = ("bash", "zsh", "fish")

@@ -100,5 +100,5 @@ def test_the_name_of_a_zoo_model_is_no_path_and_a_path_no_name(tmp_path, monkeyp
     assert load_graph("resnet50", {"x": SHAPE}).name == "resnet50"
     with pytest.raises(PowerlabError, match="resnet50"):
         load_graph(tmp_path / "resnet50")
-    with pytest.raises(PowerlabError, match="there is no model 'resnet17'; known are"):
+    with pytest.raises(PowerlabError, match=r"there is no model 'resnet17' \(did you mean resnet18\?\); known are"):
         load_graph("resnet17")

@@ -154,7 +154,7 @@ def test_alexnet_has_groups_norms_and_the_published_image_sizes(zoo_graph):
             "resnet51",
             None,
             None,
-            "there is no model 'resnet51'; known are alexnet, .*, yolov3, yolov3-tiny, or",
+            "there is no model 'resnet51' .did you mean resnet50..; known are alexnet, .*, yolov3, yolov3-tiny, or",
         ),
         ("resnet50", {"data": (1, 3, 224, 224)}, None, "resnet50 has no input 'data'; its input is 'x'"),
         ("resnet50", {"x": (1, 1, 224, 224)}, None, r"images of shape \(batch, 3, height, width\), but \(1, 1, 224"),

@@ -19,7 +19,7 @@ exit status: 0 success; 2 no point keeps all bounds, several points are meant, a
 cannot be set
 
 examples:
-  sudo powerlab apply SWEEP --rate 25 --p99 40ms   what `powerlab best` with these options recommends
+  sudo powerlab apply SWEEP --rate 25 --p99 40ms   what `powerlab best` recommends for these
   sudo powerlab apply POINT                        a point's id, as `powerlab best --json` shows it
   sudo powerlab modes restore                      go back
   powerlab apply SWEEP --sysroot /tmp/xavier       on a board of `powerlab boards simulate`
