@@ -33,7 +33,7 @@ def test_bookings_are_made_listed_shown_and_removed(client: TestClient, clock: C
     late = {"ends_after": (clock() + timedelta(hours=3)).isoformat(), "device_id": agent.device_id}
     assert [one["id"] for one in client.get("/api/v1/bookings", params=late).json()["items"]] == [ids[0]]
     client.app.include_router(create_router(store))
-    assert client.get("/devices").text.count("reservation for local user from") == 3
+    assert client.get(f"/devices/{agent.device_id}/bookings").text.count("local user") == 3
     assert client.delete(f"/api/v1/bookings/{ids[0]}").status_code == 204
     assert client.delete(f"/api/v1/bookings/{ids[0]}").status_code == 404
 

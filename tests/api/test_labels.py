@@ -55,9 +55,9 @@ def test_what_is_no_label_is_told(client: TestClient, agent: Any) -> None:
         assert (reply.status_code, reply.json()["type"]) == (422, "tag:powerlab,2026:problem/cannot-be-done")
 
 
-def test_a_label_is_on_the_devices_page(client: TestClient, agent: Any, store: Any) -> None:
+def test_a_label_is_on_the_page_of_the_device(client: TestClient, agent: Any, store: Any) -> None:
     from powerlab_dashboards.router import create_router
 
     client.app.include_router(create_router(store))
     client.put(f"/api/v1/devices/{agent.device_id}/labels/rack", json={"value": "3"})
-    assert "<code>rack=3</code>" in client.get("/devices").text
+    assert "<code>rack=3</code>" in client.get(f"/devices/{agent.device_id}").text

@@ -200,7 +200,7 @@ def test_a_low_terminal_says_how_much_it_hides():
 
 def test_json_of_a_simulated_board(capsys, monkeypatch, tmp_path):
     monkeypatch.setenv(VARIABLE, str(tmp_path))
-    assert main(["top", "--board", BOARD, "--json", "--interval", "200ms"]) == 0
+    assert main(["top", "--board", BOARD, "--json", "--interval", "1s"]) == 0
     found = json.loads(capsys.readouterr().out)
     parts = [rail["power_w"] for rail in found["rails"]]
     assert found["mode"] == "MAXN"

@@ -29,7 +29,8 @@ def runs(shared_powerlab, demo) -> list[dict]:
 
 def answer(powerlab, *words: str) -> str:
     done = powerlab(*words)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0, done.stderr
+    assert [line for line in done.stderr.splitlines() if not line.startswith("source: ")] == []
     return done.stdout
 
 

@@ -69,7 +69,7 @@ def test_one_slice_alone_is_not_worth_a_column_nor_a_word():
     [
         ("--batch 4 --threads 3 --slices 2", "threads of 3 cannot be shared evenly by 2 slices"),
         ("--batch 3 --threads 2 --slices 2", "a batch of 3 cannot be shared evenly by 2 slices"),
-        ("--batch 4 --threads 2 --slices 0", "the count of slices is 0; give at least 1."),
+        ("--batch 4 --threads 2 --slices 0", "invalid --slices value '0': give at least 1."),
     ],
 )
 def test_what_cannot_be_shared_evenly_is_refused_before_anything_runs(shared_powerlab, words, sentence):

@@ -102,7 +102,8 @@ void check(const KernelTable& table, const char* family, const ConvCase& c, int 
 void check_winograd(const KernelTable& table, const std::string& family, int m, const ConvCase& c, Report& report) {
   const Problem problem(c);
   const int v = table.vector_width, chunk_tiles = 5, size = m + c.kernel - 1;
-  Placed x(c.n, c.in, c.h, c.w, v, c.pad + m - 1), residual(c.n, c.out, problem.expected.h, problem.expected.w, v, 0);
+  Placed x(c.n, c.in, c.h, c.w, v, c.pad + (m + 1) * c.dilation),
+      residual(c.n, c.out, problem.expected.h, problem.expected.w, v, 0);
   x.put(problem.x);
   residual.put(problem.residual);
   for (const int threads : {1, 2, 3, 4}) {
@@ -148,7 +149,8 @@ void check_winograd(const KernelTable& table, Report& report) {
   const ConvCase cases[] = {
       {1, v, v, 8, 8, 3, 1, 1, 1, 1, false, false},         {2, 2 * v + 3, 5 * v + 1, 7, 9, 3, 1, 1, 1, 1, true, true},
       {1, 3 * v, 2 * v, 13, 6, 3, 1, 0, 1, 1, false, true}, {1, 1, 1, 3, 3, 3, 1, 0, 1, 1, false, false},
-      {1, 6 * v, 9 * v, 6, 7, 3, 1, 1, 1, 3, true, true},
+      {1, 6 * v, 9 * v, 6, 7, 3, 1, 1, 1, 3, true, true},   {2, v + 3, 2 * v, 13, 10, 3, 1, 2, 2, 1, true, true},
+      {1, 2 * v, 4 * v, 9, 17, 3, 1, 3, 3, 2, false, true}, {1, v, v, 12, 11, 3, 1, 1, 4, 1, false, false},
   };
   for (const ConvCase& c : cases) {
     for (const int m : {2, 4, 6}) check_winograd(table, "conv_winograd" + std::to_string(m), m, c, report);
