@@ -1,36 +1,26 @@
-"""Colours of the charts, for light and dark pages.
+"""Colours of the charts, for light and dark pages: those of pictures in reports, and what only charts need.
 
-The categorical colours are Okabe and Ito's set ("Color Universal Design", 2008), darkened on light pages and lightened
-on dark ones until every colour has a contrast of at least 3:1 against its page; each series has a marker of its own
-too. The sequential scale is of one hue with monotone lightness, so it survives every kind of colour blindness and
-print in grey; it ends where the page's ink can still be read on it.
+The sequential scale is of one hue with monotone lightness, so it survives every kind of colour blindness and print in
+grey; it ends where the page's ink can still be read on it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+
+from powerlab.reports.figures import palette
 
 _FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "DejaVu Sans", sans-serif'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Theme:
+class Theme(palette.Palette):
     """The colours of one page theme, as ``#rrggbb``."""
 
     name: str
-    surface: str
-    ink: str
-    muted: str
-    line: str
-    grid: str
     shade: str
-    series: tuple[str, ...]
     sequential: tuple[str, ...]
     font: str = _FONT
-
-    def colour(self, index: int) -> str:
-        """Return the colour of series ``index``; colours repeat if there are more series than colours."""
-        return self.series[index % len(self.series)]
 
     def colour_scale(self) -> list[list[float | str]]:
         """Return the sequential scale in Plotly's format, from the lowest to the highest value."""
@@ -39,27 +29,11 @@ class Theme:
 
 
 LIGHT = Theme(
-    name="light",
-    surface="#ffffff",
-    ink="#1b1f24",
-    muted="#59636e",
-    line="#b9c1ca",
-    grid="#e4e8ec",
-    shade="#0072b2",
-    series=("#0072b2", "#d55e00", "#00805d", "#b0558a", "#8a6d00", "#3b4bb5", "#5c636b", "#a3331f"),
-    sequential=("#f6f9fc", "#d5e5f2", "#a9cdea", "#6fb0de"),
+    name="light", shade="#0072b2", sequential=("#f6f9fc", "#d5e5f2", "#a9cdea", "#6fb0de"), **asdict(palette.LIGHT)
 )
 
 DARK = Theme(
-    name="dark",
-    surface="#1a1e24",
-    ink="#e6e9ed",
-    muted="#9aa5b1",
-    line="#4a535d",
-    grid="#2a3038",
-    shade="#56b4e9",
-    series=("#56b4e9", "#f08c3a", "#2fc594", "#e39ac4", "#e3cf52", "#98a3f5", "#b3bbc4", "#f08a76"),
-    sequential=("#181d24", "#1d364d", "#205177", "#246da0"),
+    name="dark", shade="#56b4e9", sequential=("#181d24", "#1d364d", "#205177", "#246da0"), **asdict(palette.DARK)
 )
 
 THEMES = {theme.name: theme for theme in (LIGHT, DARK)}

@@ -17,7 +17,7 @@ def add_host_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the two options, which exclude each other."""
     which = parser.add_argument_group("device").add_mutually_exclusive_group()
     which.add_argument(
-        "--board", metavar="NAME", help="use use a simulated board instead of this machine (see powerlab boards)"
+        "--board", metavar="NAME", help="use a simulated board instead of this machine (see powerlab boards)"
     )
     which.add_argument(
         "--sysroot", metavar="DIR", type=Path, help="use DIR instead of / as the root of sensors and power modes"

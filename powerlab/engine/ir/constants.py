@@ -48,9 +48,7 @@ def value_of(value: Value) -> NDArray[Any]:
 
 def derived(value: Value, shape: tuple[int, ...], function: Callable[[NDArray[Any]], NDArray[Any]]) -> Value:
     """Return ``function`` of a value, of the given shape: a recipe becomes a recipe, and nothing is computed now."""
-    if not isinstance(value, Recipe):
-        return function(value)
-    return Recipe(shape=shape, dtype=value.dtype, make=lambda: function(value.make()))
+    return combined((value,), shape, function)
 
 
 def combined(values: tuple[Value, ...], shape: tuple[int, ...], function: Callable[..., NDArray[Any]]) -> Value:

@@ -111,8 +111,7 @@ def _chains(graph: Graph) -> list[_Chain]:
 def _turns(graph: Graph, node: Node, *, to_last: bool) -> bool:
     """Say whether a node brings the channels of images to the last axis, or from there to the second."""
     rank = len(graph.shape(node.outputs[0]))
-    wanted = (0, *range(2, rank), 1) if to_last else (0, rank - 1, *range(1, rank - 1))
-    return node.op_type == "Transpose" and rank in _RANKS and node.attributes.get("perm") == wanted
+    return node.op_type == "Transpose" and rank in _RANKS and node.attributes.get("perm") == _order(rank, to_last)
 
 
 def _operand(graph: Graph, node: Node) -> int:
@@ -179,8 +178,11 @@ def _first(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _turned(source: str, output: str, rank: int, *, to_last: bool) -> Node:
-    order = (0, *range(2, rank), 1) if to_last else (0, rank - 1, *range(1, rank - 1))
-    return Node("Transpose", output, (source,), (output,), {"perm": order})
+    return Node("Transpose", output, (source,), (output,), {"perm": _order(rank, to_last)})
+
+
+def _order(rank: int, to_last: bool) -> tuple[int, ...]:
+    return (0, *range(2, rank), 1) if to_last else (0, rank - 1, *range(1, rank - 1))
 
 
 def _link(node: Node, x: str, output: str, rewriter: Rewriter) -> Node:

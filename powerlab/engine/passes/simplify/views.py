@@ -18,8 +18,9 @@ from powerlab.engine.passes.simplify.dead_nodes import drop_dead
 
 def simplify_views(graph: Graph) -> Graph:
     """Return the graph with the fewest Reshape nodes that keep the names of its outputs."""
-    lifted = _lifted(_named(drop_dead(_merged(graph))))
-    return _named(drop_dead(_merged(lifted)))
+    simple = _named(drop_dead(_merged(graph)))
+    lifted = _lifted(simple)
+    return simple if lifted is simple else _named(drop_dead(_merged(lifted)))
 
 
 def _merged(graph: Graph) -> Graph:
@@ -57,7 +58,7 @@ def _lifted(graph: Graph) -> Graph:
         made[image] = view_node(f"{node.name}.image", source, image)
         del made[conv.outputs[0]]
         made[output] = replace(conv, inputs=(image, *conv.inputs[1:]), outputs=(output,))
-    return rewriter.finish(tuple(made.values()))
+    return rewriter.finish(tuple(made.values())) if rewriter.tensors else graph
 
 
 def _is_point_of_row(graph: Graph, node: Node) -> bool:
