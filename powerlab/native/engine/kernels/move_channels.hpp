@@ -10,11 +10,6 @@
 
 namespace powerlab::engine::POWERLAB_TIER {
 
-static inline IntVec lane_numbers() {
-  static constexpr LaneNumbers kLane = lane_numbers(typename MakeIndices<kWidth>::type{});
-  return reinterpret_cast<const IntVec&>(kLane);
-}
-
 // What a block of out takes from x: lanes [begin, end) from channel `from` on.
 struct MovedLanes {
   int begin, end;

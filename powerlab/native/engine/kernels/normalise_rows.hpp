@@ -41,11 +41,14 @@ constexpr LaneNumbers lane_numbers(Indices<Lane...>) {
   return {{Lane...}};
 }
 
-// The first lanes of a vector, the others being 0.
-static inline Vec first_lanes(Vec v, int lanes) {
+// 0, 1, 2, ...
+static inline IntVec lane_numbers() {
   static constexpr LaneNumbers kLane = lane_numbers(typename MakeIndices<kWidth>::type{});
-  return reinterpret_cast<const IntVec&>(kLane) < lanes ? v : Vec{};
+  return reinterpret_cast<const IntVec&>(kLane);
 }
+
+// The first lanes of a vector, the others being 0.
+static inline Vec first_lanes(Vec v, int lanes) { return lane_numbers() < lanes ? v : Vec{}; }
 
 // Calls row(out, x) for each row of this thread.
 template <typename Row>
