@@ -10,6 +10,9 @@ from powerlab.analysis.rounding import interval_decimals, lopsided, significant_
 from powerlab.domain.layers import LAYER_METRICS
 from powerlab.domain.model_name import short
 from powerlab.domain.quantity import METRICS, Metric
+from powerlab_dashboards.language import gettext as _
+from powerlab_dashboards.language import ngettext
+from powerlab_dashboards.terms import NOUNS
 
 _DIGITS_WITHOUT_INTERVAL = 3
 _MINUS = "−"
@@ -24,7 +27,7 @@ class Shown:
         spread: ``±0.05``, or ``+0.09 −0.05`` for an asymmetric interval, or empty without an interval.
         interval: ``95 % interval 12.29 to 12.39``, or ``no interval``.
         unit: ``ms``.
-        provenance: such as ``measured``.
+        provenance: such as ``measured``, in English: pages translate it where they show it.
     """
 
     value: str
@@ -46,7 +49,7 @@ def shown(metric: Metric) -> Shown:
         return Shown(
             value=significant(metric.value),
             spread="",
-            interval="no interval",
+            interval=_("no interval"),
             unit=kind.unit,
             provenance=metric.provenance.value,
         )
@@ -55,7 +58,9 @@ def shown(metric: Metric) -> Shown:
     return Shown(
         value=fixed(metric.value, decimals),
         spread=_spread(below, above, decimals),
-        interval=f"95 % interval {fixed(metric.low, decimals)} to {fixed(metric.high, decimals)}",
+        interval=_(
+            "95 %% interval %(low)s to %(high)s", low=fixed(metric.low, decimals), high=fixed(metric.high, decimals)
+        ),
         unit=kind.unit,
         provenance=metric.provenance.value,
     )
@@ -96,8 +101,8 @@ def model_label(model: str) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """Return ``1 run``, ``3 runs``."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    """Return ``1 run``, ``3 runs``, in the visitor's language; ``noun`` is a key of :data:`.terms.NOUNS`."""
+    return ngettext(*NOUNS[noun], number, count=number)
 
 
 def _spread(below: float, above: float, decimals: int) -> str:

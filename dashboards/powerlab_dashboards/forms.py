@@ -1,8 +1,8 @@
-"""Parse submitted forms."""
+"""Parse submitted forms, and the address they lead to."""
 
 from __future__ import annotations
 
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlsplit
 
 
 def fields_of(body: bytes) -> dict[str, str]:
@@ -11,3 +11,13 @@ def fields_of(body: bytes) -> dict[str, str]:
         return {name: values[0] for name, values in parse_qs(body.decode(), max_num_fields=10).items()}
     except ValueError:
         return {}
+
+
+def own_address(wanted: str) -> str:
+    """Return the address to redirect to; the home page if a browser might take ``wanted`` to another server."""
+    try:
+        parts = urlsplit(wanted)
+    except ValueError:
+        return "/"
+    own = wanted.startswith("/") and not parts.scheme and not parts.netloc and not wanted.startswith(("//", "/\\"))
+    return wanted if own and wanted.isprintable() and wanted.isascii() else "/"

@@ -8,11 +8,13 @@ from typing import Any
 from fastapi import Response
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from powerlab_dashboards import format as form
 from powerlab_dashboards import times
 from powerlab_dashboards.assets import plotly_name
-from powerlab_dashboards.visitor import visitor
+from powerlab_dashboards.language import ENGLISH, LANGUAGES, gettext, language, ngettext, script_words
+from powerlab_dashboards.visitor import address, visitor
 
 # Plotly sets style attributes on what it draws, which only 'unsafe-inline' allows; scripts stay strict.
 _POLICY = "; ".join(
@@ -32,6 +34,7 @@ HEADERS = {
     "x-content-type-options": "nosniff",
     "referrer-policy": "same-origin",
     "cache-control": "no-cache",
+    "vary": "accept-language, cookie",
 }
 
 
@@ -43,7 +46,10 @@ def _environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        extensions=["jinja2.ext.i18n"],
     )
+    environment.policies["ext.i18n.trimmed"] = True
+    environment.globals |= {"_": gettext, "gettext": gettext, "ngettext": ngettext, "script_words": script_words}
     environment.filters |= {
         "shown": form.shown,
         "moment": form.moment,
@@ -53,14 +59,33 @@ def _environment() -> Environment:
         "significant": form.significant,
         "when": times.when,
         "span": times.span,
+        "english": english,
     }
     return environment
 
 
 def page(template: str, *, status: int = 200, **context: Any) -> HTMLResponse:
     """Return a page; every value in ``context`` is escaped where the template prints it."""
-    html = _environment().get_template(template).render(plotly_name=plotly_name(), visitor=visitor.get(), **context)
-    return HTMLResponse(html, status_code=status, headers=HEADERS)
+    html = (
+        _environment()
+        .get_template(template)
+        .render(
+            plotly_name=plotly_name(),
+            visitor=visitor.get(),
+            language=language.get(),
+            languages=LANGUAGES,
+            address=address.get(),
+            **context,
+        )
+    )
+    return HTMLResponse(html, status_code=status, headers=HEADERS | {"content-language": language.get()})
+
+
+def english(sentence: object) -> Markup:
+    """Return a sentence that there is in English only, marked as such on a page in another language."""
+    if language.get() == ENGLISH:
+        return Markup("{}").format(sentence)
+    return Markup('<span lang="en">{}</span>').format(sentence)
 
 
 def not_found(sentence: str) -> Response:

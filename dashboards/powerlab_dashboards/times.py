@@ -7,6 +7,7 @@ from datetime import datetime
 from markupsafe import Markup
 
 from powerlab_dashboards.format import moment
+from powerlab_dashboards.language import gettext as _
 
 _MINUTE_S, _HOUR_S, _DAY_S = 60.0, 3600.0, 86400.0
 
@@ -25,18 +26,18 @@ def when(at: datetime | None) -> Markup:
 def span(duration_s: float) -> str:
     """Return about how long something takes: ``less than a minute``, ``12 min``, ``3 h 20 min``, ``2 d 4 h``."""
     if duration_s < _MINUTE_S:
-        return "less than a minute"
+        return _("less than a minute")
     if duration_s < _HOUR_S:
-        return f"{round(duration_s / _MINUTE_S)} min"
+        return _("%(minutes)s min", minutes=round(duration_s / _MINUTE_S))
     if duration_s < _DAY_S:
-        return _two(duration_s, _HOUR_S, "h", _MINUTE_S, "min")
-    return _two(duration_s, _DAY_S, "d", _HOUR_S, "h")
+        hours, minutes = divmod(round(duration_s / _MINUTE_S), 60)
+        return _("%(hours)s h %(minutes)s min", hours=hours, minutes=minutes) if minutes else _hours(hours)
+    days, hours = divmod(round(duration_s / _HOUR_S), 24)
+    return _("%(days)s d %(hours)s h", days=days, hours=hours) if hours else _("%(days)s d", days=days)
 
 
-def _two(duration_s: float, large_s: float, large: str, small_s: float, small: str) -> str:
-    """Return a duration in two units, the smaller one only where there is some of it."""
-    whole, rest = divmod(round(duration_s / small_s), round(large_s / small_s))
-    return f"{whole} {large}" + (f" {rest} {small}" if rest else "")
+def _hours(hours: int) -> str:
+    return _("%(hours)s h", hours=hours)
 
 
 def _iso(at: datetime) -> str:

@@ -17,9 +17,12 @@ from powerlab.access.authority import Asking, Authority
 from powerlab.access.principal import Principal
 from powerlab.protocol.access import Role
 from powerlab.store.errors import ForbiddenError, UnauthorisedError
+from powerlab_dashboards.language import COOKIE, chosen, language
 
 visitor: ContextVar[Principal | None] = ContextVar("visitor", default=None)
 """The logged-in visitor; None if no login is needed, and on the login page."""
+address: ContextVar[str] = ContextVar("address", default="/")
+"""The path and query of the page that is being made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +58,14 @@ def guarded_route(authority: Authority, open_paths: frozenset[str]) -> type[APIR
     class _GuardedRoute(APIRoute):
         def get_route_handler(self) -> _Handler:
             handler = super().get_route_handler()
+
+            async def opened(request: Request) -> Response:
+                language.set(chosen(request.cookies.get(COOKIE), request.headers.get("accept-language", "")))
+                address.set(_address(request))
+                return await handler(request)
+
             if self.path in open_paths:
-                return handler
+                return opened
 
             async def guarded(request: Request) -> Response:
                 try:
@@ -69,7 +78,7 @@ def guarded_route(authority: Authority, open_paths: frozenset[str]) -> type[APIR
                     raise ForbiddenError("agent tokens cannot open pages.")
                 request.state.visit = visit
                 visitor.set(visit.principal if authority.login_needed else None)
-                return await handler(request)
+                return await opened(request)
 
             return guarded
 
@@ -81,6 +90,10 @@ def _visit(authority: Authority, asking: Asking) -> Visit:
     return Visit(principal, authority.form_token(principal, asking))
 
 
+def _address(request: Request) -> str:
+    return request.url.path + (f"?{request.url.query}" if request.url.query else "")
+
+
 def _login_for(request: Request) -> str:
-    wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    wanted = _address(request)
     return "/login" if wanted == "/" else f"/login?next={quote(wanted, safe='')}"

@@ -10,9 +10,11 @@ from powerlab.domain.quantity import Metric
 from powerlab_dashboards.charts.base import Chart, Figure, NoChart, axis, layout, plain
 from powerlab_dashboards.charts.theme import View
 from powerlab_dashboards.format import shown
+from powerlab_dashboards.language import gettext as _
+from powerlab_dashboards.language import mark
 
 _HEIGHT_PX = 340
-_BOUND_WORDS = {Bound.MEMORY: "memory-bound", Bound.COMPUTE: "compute-bound"}
+_BOUND_WORDS = {Bound.MEMORY: mark("memory-bound"), Bound.COMPUTE: mark("compute-bound")}
 
 
 def build(profile: LayerProfile, view: View) -> Figure | NoChart:
@@ -20,7 +22,7 @@ def build(profile: LayerProfile, view: View) -> Figure | NoChart:
     with_energy = [layer for layer in profile.layers if layer.energy is not None]
     chosen = with_energy or list(profile.layers)
     if not chosen:
-        return NoChart("This model has no layers that compute anything.")
+        return NoChart(_("This model has no layers that compute anything."))
     theme, points = view.theme, roofline(profile)
     figures = [layer.energy or layer.time for layer in chosen]
     scale = 1e3 if with_energy else 1.0
@@ -36,7 +38,7 @@ def build(profile: LayerProfile, view: View) -> Figure | NoChart:
         data.append(
             {
                 "type": "bar",
-                "name": _BOUND_WORDS.get(bound, "layers") if bound else "layers",
+                "name": _(_BOUND_WORDS[bound]) if bound else _("layers"),
                 "x": [chosen[place].index for place in places],
                 "y": [scale * figures[place].value for place in places],
                 "error_y": _bars([figures[place] for place in places], scale, theme.muted),
@@ -56,8 +58,10 @@ def build(profile: LayerProfile, view: View) -> Figure | NoChart:
             bargap=0.15,
             showlegend=len(data) > 1,
             hovermode="closest",
-            xaxis=axis(theme, "layer, in execution order", showgrid=False),
-            yaxis=axis(theme, f"{unit} per inference ({word})", rangemode="tozero"),
+            xaxis=axis(theme, _("layer, in execution order"), showgrid=False),
+            yaxis=axis(
+                theme, _("%(unit)s per inference (%(provenance)s)", unit=unit, provenance=_(word)), rangemode="tozero"
+            ),
         ),
     }
 
@@ -78,21 +82,23 @@ def _words(layer: Layer, point: RooflinePoint) -> str:
     lines = [
         f"{layer.index}: {plain(layer.name)}",
         plain(layer.kernel),
-        f"{shown(layer.time).sentence} per inference",
+        _("%(figure)s per inference", figure=shown(layer.time).sentence),
     ]
     if layer.energy is not None and layer.power is not None:
         lines += [
-            f"{shown(layer.energy).sentence} ({layer.energy.provenance.value})",
-            f"{shown(layer.power).sentence} while repeated alone",
+            f"{shown(layer.energy).sentence} ({_(layer.energy.provenance.value)})",
+            _("%(figure)s while repeated alone", figure=shown(layer.power).sentence),
         ]
-    lines.append(f"{layer.share_percent:.1f} % of the inference, {point.gflops:.3g} GFLOP/s")
+    lines.append(
+        _("%(share)s %% of the inference", share=f"{layer.share_percent:.1f}") + f", {point.gflops:.3g} GFLOP/s"
+    )
     return "<br>".join(lines)
 
 
 CHART = Chart(
     name="layer-energy",
-    title="Energy by layer",
-    caption=(
+    title=mark("Energy by layer"),
+    caption=mark(
         "Energy of each layer in one inference, or time if there is no power. Error bars are 95 % intervals; they "
         "include the sensor's gain error, which all layers share."
     ),

@@ -11,6 +11,8 @@ from powerlab.domain.layers import Layer, LayerProfile, Roof
 from powerlab_dashboards.charts.base import Chart, Figure, NoChart, axis, layout, legend_above, plain
 from powerlab_dashboards.charts.theme import SYMBOLS, Theme, View
 from powerlab_dashboards.format import shown
+from powerlab_dashboards.language import gettext as _
+from powerlab_dashboards.language import mark
 
 _HEIGHT_PX = 420
 _LEAST_PX, _MOST_PX = 6.0, 26.0
@@ -24,7 +26,7 @@ def build(profile: LayerProfile, view: View) -> Figure | NoChart:
         if point.flop_per_byte > 0 and point.gflops > 0
     ]
     if not placed:
-        return NoChart("No layer of this model performs floating-point operations.")
+        return NoChart(_("No layer of this model performs floating-point operations."))
     theme = view.theme
     operators = list(dict.fromkeys(layer.operator for layer, _ in placed))
     data = [
@@ -44,8 +46,8 @@ def build(profile: LayerProfile, view: View) -> Figure | NoChart:
             showlegend=True,
             legend=legend,
             hovermode="closest",
-            xaxis=axis(theme, "arithmetic intensity, FLOP/B", type="log", dtick=1),
-            yaxis=axis(theme, f"GFLOP/s ({word})", type="log", dtick=1),
+            xaxis=axis(theme, _("arithmetic intensity, FLOP/B"), type="log", dtick=1),
+            yaxis=axis(theme, f"GFLOP/s ({_(word)})", type="log", dtick=1),
         ),
     }
 
@@ -80,7 +82,11 @@ def _roof(theme: Theme, roof: Roof, points: Sequence[RooflinePoint]) -> dict[str
     return {
         "type": "scatter",
         "mode": "lines",
-        "name": f"roofline: {roof.peak_gflops:.0f} GFLOP/s, {roof.memory_gb_per_s:.1f} GB/s (measured)",
+        "name": _(
+            "roofline: %(peak)s GFLOP/s, %(memory)s GB/s (measured)",
+            peak=f"{roof.peak_gflops:.0f}",
+            memory=f"{roof.memory_gb_per_s:.1f}",
+        ),
         "x": [left, ridge, right],
         "y": [left * roof.memory_gb_per_s, roof.peak_gflops, roof.peak_gflops],
         "line": {"color": theme.muted, "width": 1.5},
@@ -89,21 +95,25 @@ def _roof(theme: Theme, roof: Roof, points: Sequence[RooflinePoint]) -> dict[str
 
 
 def _words(layer: Layer, point: RooflinePoint) -> str:
-    reached = "" if point.percent_of_roof is None else f", {point.percent_of_roof:.0f} % of the roofline"
+    reached = (
+        ""
+        if point.percent_of_roof is None
+        else _(", %(share)s %% of the roofline", share=f"{point.percent_of_roof:.0f}")
+    )
     return "<br>".join(
         (
             f"{layer.index}: {plain(layer.name)}",
             plain(layer.kernel),
             f"{point.gflops:.3g} GFLOP/s at {point.flop_per_byte:.3g} FLOP/B{reached}",
-            f"{shown(layer.time).sentence} per inference",
+            _("%(figure)s per inference", figure=shown(layer.time).sentence),
         )
     )
 
 
 CHART = Chart(
     name="layer-roofline",
-    title="Roofline",
-    caption=(
+    title=mark("Roofline"),
+    caption=mark(
         "Compute speed against arithmetic intensity; larger markers take a larger share of the inference. Layers above "
         "the roofline find their data in caches or save multiplications (Winograd). Layers that only move data are "
         "omitted; simulated boards have no roofline."

@@ -13,13 +13,14 @@ from powerlab.store import Store
 from powerlab.store.errors import NotFoundError
 from powerlab.store.reads import queries
 from powerlab.store.reads.run_audit import audit_run
+from powerlab_dashboards.language import mark
 from powerlab_dashboards.pages.sweep import sweep_title
 from powerlab_dashboards.render import not_found, page
 
 RULING_WORDS = {
-    Ruling.ACCEPTED: "would accept this run",
-    Ruling.REJECTED: "would reject this run",
-    Ruling.UNKNOWN: "might accept this run; some rules cannot be checked here",
+    Ruling.ACCEPTED: mark("MLPerf Power would accept this run"),
+    Ruling.REJECTED: mark("MLPerf Power would reject this run"),
+    Ruling.UNKNOWN: mark("MLPerf Power might accept this run; some rules cannot be checked here"),
 }
 
 

@@ -13,15 +13,16 @@ from powerlab.store import Store
 from powerlab.store.reads.bookings import BookingFilter, list_bookings
 from powerlab.store.reads.fleet import NewestRun, newest_runs
 from powerlab.store.reads.fleet_status import Activity, FleetMember, fleet_status
+from powerlab_dashboards.language import mark
 from powerlab_dashboards.render import page
 
 LIMIT = 100
 SHOWN: Mapping[str, tuple[str, Callable[[FleetMember], bool]]] = {
-    "busy": ("busy", lambda member: member.activity is Activity.BUSY),
-    "idle": ("idle", lambda member: member.activity is Activity.IDLE),
-    "offline": ("offline", lambda member: member.activity is Activity.OFFLINE),
-    "throttled": ("throttled in 24 h", lambda member: member.throttled_runs > 0),
-    "failing": ("with failures in 24 h", lambda member: member.failed_runs + member.failed_sweeps > 0),
+    "busy": (mark("busy"), lambda member: member.activity is Activity.BUSY),
+    "idle": (mark("idle"), lambda member: member.activity is Activity.IDLE),
+    "offline": (mark("offline"), lambda member: member.activity is Activity.OFFLINE),
+    "throttled": (mark("throttled in 24 h"), lambda member: member.throttled_runs > 0),
+    "failing": (mark("with failures in 24 h"), lambda member: member.failed_runs + member.failed_sweeps > 0),
 }
 """Which devices can be asked for, by the word in the address: what it means to people, and to a program."""
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from powerlab.store.reads.fleet_status import Activity, FleetMember
 from powerlab_dashboards.format import count
+from powerlab_dashboards.language import gettext as _
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,28 +40,28 @@ def tiles_of(members: Sequence[FleetMember]) -> list[Tile]:
     failed_sweeps = sum(member.failed_sweeps for member in members)
     return [
         Tile(
-            title="Online",
+            title=_("Online"),
             figure=f"{len(members) - len(offline)}",
-            detail=f"of {count(len(members), 'device')}",
+            detail=_("of %(devices)s", devices=count(len(members), "device")),
             address="/devices",
         ),
-        Tile(title="Busy", figure=f"{len(busy)}", detail="measuring now", address="/devices?show=busy"),
+        Tile(title=_("Busy"), figure=f"{len(busy)}", detail=_("measuring now"), address="/devices?show=busy"),
         Tile(
-            title="Offline",
+            title=_("Offline"),
             figure=f"{len(offline)}",
-            detail=_names(offline) or "every agent answers",
+            detail=_names(offline) or _("every agent answers"),
             address="/devices?show=offline",
             alarming=bool(offline),
         ),
         Tile(
-            title="Throttled, 24 h",
+            title=_("Throttled, 24 h"),
             figure=f"{sum(member.throttled_runs for member in members)}",
-            detail=f"runs on {_names(throttled)}" if throttled else "no run was slowed down",
+            detail=_("runs on %(devices)s", devices=_names(throttled)) if throttled else _("no run was slowed down"),
             address="/devices?show=throttled",
             alarming=bool(throttled),
         ),
         Tile(
-            title="Failures, 24 h",
+            title=_("Failures, 24 h"),
             figure=f"{failed_runs + failed_sweeps}",
             detail=f"{count(failed_runs, 'run')}, {count(failed_sweeps, 'sweep')}",
             address="/devices?show=failing",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
-
 from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse
@@ -13,7 +11,7 @@ from powerlab.access.limits import TooManyRequestsError
 from powerlab.access.origin import check_origin
 from powerlab.access.session_cookie import COOKIE, VALID_S
 from powerlab.store.errors import ForbiddenError, UnauthorisedError
-from powerlab_dashboards.forms import fields_of
+from powerlab_dashboards.forms import fields_of, own_address
 from powerlab_dashboards.render import HEADERS, page
 
 LOGIN = "/login"
@@ -25,12 +23,12 @@ def add_routes(router: APIRouter, authority: Authority) -> None:
 
     @router.get(LOGIN)
     def login_page(request: Request) -> Response:
-        return _form(_own_address(request.query_params.get("next", "/")))
+        return _form(own_address(request.query_params.get("next", "/")))
 
     @router.post(LOGIN)
     async def log_in(request: Request) -> Response:
         given = fields_of(await request.body())
-        wanted = _own_address(given.get("next", "/"))
+        wanted = own_address(given.get("next", "/"))
         try:
             check_origin(request.method, request.headers, browser=True)
             cookie = await run_in_threadpool(
@@ -59,13 +57,3 @@ def _form(wanted: str, *, status: int = 200, refusal: str = "", retry_after_s: i
     if retry_after_s is not None:
         answer.headers["Retry-After"] = str(retry_after_s)
     return answer
-
-
-def _own_address(wanted: str) -> str:
-    """Return the address to redirect to; the home page if a browser might take ``wanted`` to another server."""
-    try:
-        parts = urlsplit(wanted)
-    except ValueError:
-        return "/"
-    own = wanted.startswith("/") and not parts.scheme and not parts.netloc and not wanted.startswith(("//", "/\\"))
-    return wanted if own and wanted.isprintable() and wanted.isascii() else "/"

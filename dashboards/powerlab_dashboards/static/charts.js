@@ -1,5 +1,7 @@
 // Charts: each .plot has the URL of its figure, which the server builds for the page's theme and width.
 
+import { _ } from "./language.js";
+
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 const narrow = window.matchMedia("(max-width: 700px)");
 const options = {
@@ -22,7 +24,7 @@ const draw = async (plot) => {
   const query = new URLSearchParams({ theme: dark.matches ? "dark" : "light", narrow: narrow.matches ? "1" : "0" });
   try {
     const response = await fetch(`${plot.dataset.figure}?${query}`);
-    if (!response.ok) throw new Error(`the server returned status ${response.status}`);
+    if (!response.ok) throw new Error(_("the server returned status %(status)s", { status: response.status }));
     const text = await response.text();
     if (plot.shown === text) return;
     plot.shown = text;
@@ -33,7 +35,7 @@ const draw = async (plot) => {
     await window.Plotly.react(plot, figure.data, figure.layout, options);
     plot.dataset.drawn = query.get("theme");
   } catch (error) {
-    say(plot, `Could not draw this chart: ${error.message}.`);
+    say(plot, _("Could not draw this chart: %(reason)s.", { reason: error.message }));
   }
 };
 
