@@ -95,11 +95,9 @@ def _roof(theme: Theme, roof: Roof, points: Sequence[RooflinePoint]) -> dict[str
 
 
 def _words(layer: Layer, point: RooflinePoint) -> str:
-    reached = (
-        ""
-        if point.percent_of_roof is None
-        else _(", %(share)s %% of the roofline", share=f"{point.percent_of_roof:.0f}")
-    )
+    reached = ""
+    if point.percent_of_roof is not None:
+        reached = ", " + _("%(share)s %% of the roofline", share=f"{point.percent_of_roof:.0f}")
     return "<br>".join(
         (
             f"{layer.index}: {plain(layer.name)}",
