@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all check fuzz bench bench-engine bench-contention bench-networks bench-sampler bench-search bench-service \
-  bench-database lock openapi docs messages notebook site wheels mutation format clean
+  bench-database lock openapi docs messages plotly notebook site wheels mutation format clean
 
 # A Python to build .venv with, where the first one found is not the right one: make demo PYTHON=/path/to/python3
 PYTHON ?=
@@ -102,6 +102,9 @@ docs: ## write docs/cli.md from the command line's own help and docs/operators.m
 	@scripts/setup_venv dev
 	$(BIN)/python scripts/write_cli_page.py
 	$(BIN)/python scripts/write_operators_page.py
+
+plotly: ## build the part of Plotly that the charts use, from npm (dashboards/plotly; needs node and npm)
+	@cd dashboards/plotly && npm ci --ignore-scripts --no-audit --no-fund && npm run build
 
 messages: ## bring the dashboards' Chinese catalogue up to date with the words in the code
 	@scripts/setup_venv dev

@@ -1,21 +1,18 @@
-"""Static files: the dashboard's own, and Plotly's script from the installed ``plotly`` package."""
+"""Static files: the dashboard's own, and the part of Plotly that its charts use (``dashboards/plotly``)."""
 
 from __future__ import annotations
 
 import functools
 import gzip
 import hashlib
-import importlib.metadata
-import importlib.util
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from fastapi import Request, Response
 
-from powerlab.domain.errors import PowerlabError
-
 _FOLDER = Path(__file__).parent / "static"
+PLOTLY = Path(__file__).parent / "vendor" / "plotly.min.js"
 _TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 _A_YEAR = "public, max-age=31536000, immutable"
 _ASK_AGAIN = "no-cache"
@@ -35,24 +32,15 @@ class StaticFile:
 
 @functools.cache
 def plotly_name() -> str:
-    """Return the file name of Plotly's script; it contains the version, so browsers can cache it forever.
-
-    Raises:
-        PowerlabError: the ``plotly`` package is not installed.
-    """
-    try:
-        return f"plotly-{importlib.metadata.version('plotly')}.min.js"
-    except importlib.metadata.PackageNotFoundError as error:
-        raise PowerlabError(
-            "the dashboard needs the plotly package, which is not installed; install powerlab[server]."
-        ) from error
+    """Return the name that Plotly's script is served by; it contains a hash, so browsers can cache it forever."""
+    return f"plotly-{hashlib.sha256(PLOTLY.read_bytes()).hexdigest()[:12]}.min.js"
 
 
 @functools.cache
 def files() -> dict[str, StaticFile]:
-    """Return every static file under the name it is served by; read once and kept (about 6 MB)."""
+    """Return every static file under the name it is served by; read once and kept (about 2 MB)."""
     own = {path.name: _load(path, _ASK_AGAIN) for path in sorted(_FOLDER.iterdir()) if path.suffix in _TYPES}
-    return own | {plotly_name(): _load(_plotly_script(), _A_YEAR)}
+    return own | {plotly_name(): _load(PLOTLY, _A_YEAR)}
 
 
 def respond(request: Request, name: str) -> Response | None:
@@ -87,19 +75,8 @@ def _load(path: Path, cache_control: str) -> StaticFile:
     content = path.read_bytes()
     return StaticFile(
         content=content,
-        compressed=gzip.compress(content, compresslevel=6, mtime=0),
+        compressed=gzip.compress(content, compresslevel=9, mtime=0),
         media_type=_TYPES[path.suffix],
         tag=f'"{hashlib.sha256(content).hexdigest()[:16]}"',
         cache_control=cache_control,
     )
-
-
-def _plotly_script() -> Path:
-    """Return the path of the script in the installed package, without importing the package."""
-    found = importlib.util.find_spec("plotly")
-    folders = list(found.submodule_search_locations or ()) if found else []
-    for folder in folders:
-        script = Path(folder) / "package_data" / "plotly.min.js"
-        if script.is_file():
-            return script
-    raise PowerlabError("the installed plotly package has no package_data/plotly.min.js; reinstall powerlab[server].")

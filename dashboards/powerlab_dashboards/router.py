@@ -39,11 +39,7 @@ def create_router(store: Store, authority: Authority | None = None) -> APIRouter
     Args:
         store: the pages read from it; only the buttons of a sweep write to it.
         authority: identifies visitors; without one no login is needed.
-
-    Raises:
-        PowerlabError: the ``plotly`` package, whose script the pages serve, is not installed.
     """
-    assets.plotly_name()
     asked = authority or Authority(store=store)
     router = APIRouter(include_in_schema=False, route_class=guarded_route(asked, OPEN))
     login.add_routes(router, asked)
