@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import shlex
 from typing import Any
 
 from fastapi import Response
@@ -60,6 +61,7 @@ def _environment() -> Environment:
         "when": times.when,
         "span": times.span,
         "english": english,
+        "shell": shlex.quote,
     }
     return environment
 

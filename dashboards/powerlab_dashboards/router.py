@@ -10,6 +10,8 @@ from powerlab.store import Store
 from powerlab_dashboards import assets
 from powerlab_dashboards.pages import (
     audit,
+    campaign,
+    compare,
     device,
     devices,
     home,
@@ -25,7 +27,7 @@ from powerlab_dashboards.pages import (
 from powerlab_dashboards.render import not_found
 from powerlab_dashboards.visitor import guarded_route
 
-PAGES = (home, sweep, sweep_actions, sweep_runs, run, layers, audit, studies, devices, device)
+PAGES = (home, sweep, sweep_actions, sweep_runs, run, layers, audit, studies, devices, device, compare, campaign)
 STATIC = "/static/{name}"
 OPEN = frozenset({login.LOGIN, login.LOGOUT, language.LANGUAGE, STATIC})
 """Routes that need no login, so that visitors can log in."""

@@ -16,6 +16,7 @@ NOUNS: Mapping[str, tuple[str, str]] = {
     "failed sweep": mark_plural("%(count)s failed sweep", "%(count)s failed sweeps"),
     "inference": mark_plural("%(count)s inference", "%(count)s inferences"),
     "layer": mark_plural("%(count)s layer", "%(count)s layers"),
+    "point": mark_plural("%(count)s point", "%(count)s points"),
     "repeat": mark_plural("%(count)s repeat", "%(count)s repeats"),
     "run": mark_plural("%(count)s run", "%(count)s runs"),
     "sample": mark_plural("%(count)s sample", "%(count)s samples"),
@@ -65,6 +66,9 @@ TERMS = (
     # bounds of the roofline
     mark("memory"),
     mark("compute"),
+    # of what a campaign has a sweep each
+    mark("board"),
+    mark("device"),
     # dimensions
     mark("model"),
     mark("engine"),

@@ -56,6 +56,8 @@ class Site:
             "study": f"{url}/studies/xavier-resnet50",
             "layers": f"{url}/layers",
             "layer profile": f"{url}/layers/{MEASURED_ID}",
+            "compare": f"{url}/compare",
+            "comparison": f"{url}/compare?a={simulated.id}:mode=MAXN&b={simulated.id}:mode=MODE_15W",
         }
 
 

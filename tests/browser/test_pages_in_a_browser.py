@@ -14,8 +14,9 @@ from tests.dashboards.conftest import START
 
 DEVICE_PAGES = ("device", "device history", "device sensors")
 RESULT_PAGES = ("simulated", "bare", "laptop", "run", "counter run", "study", "layers", "layer profile")
-PAGES = ("home", "devices", *DEVICE_PAGES, *RESULT_PAGES)
-CHARTS = {"simulated": 3, "bare": 1, "laptop": 3, "run": 1, "counter run": 1, "layer profile": 2}
+COMPARE_PAGES = ("compare", "comparison")
+PAGES = ("home", "devices", *DEVICE_PAGES, *RESULT_PAGES, *COMPARE_PAGES)
+CHARTS = {"simulated": 3, "bare": 1, "laptop": 3, "run": 1, "counter run": 1, "layer profile": 2, "comparison": 2}
 
 
 def column(page: Page, section: str, index: int) -> list[str]:

@@ -6,8 +6,9 @@ import argparse
 
 import pytest
 
+from powerlab.analysis.run_selection import key_names
 from powerlab.cli.stored.results_file import ResultsFile
-from powerlab.cli.stored.run_sets import find_set, key_names
+from powerlab.cli.stored.run_sets import find_set
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.sweep import SweepPlan
 from server_examples import device

@@ -37,6 +37,9 @@ PAGES = (
     "study",
     "layers",
     "layer profile",
+    "compare",
+    "comparison",
+    "comparison of nothing",
 )
 STYLES = Path(__file__).parents[2] / "dashboards/powerlab_dashboards/static/powerlab.css"
 
@@ -69,6 +72,9 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Elemen
         "study": "/studies/xavier-resnet50",
         "layers": "/layers",
         "layer profile": f"/layers/{layer_profile().id}",
+        "compare": f"/compare?a={simulated.id}",
+        "comparison": f"/compare?a={simulated.id}:mode=MAXN&b={simulated.id}:mode=MODE_15W",
+        "comparison of nothing": f"/compare?a={simulated.id}&b={bare.id}",
     }
     with client_of(shelf) as client:
         yield {name: parse(client.get(address).text) for name, address in addresses.items()}
@@ -230,6 +236,7 @@ def test_the_page_one_is_on_is_marked_in_the_navigation(pages: dict[str, Element
     assert current("home") == current("simulated") == current("run") == ["Home"]
     assert current("devices") == current("device") == ["Devices"]
     assert current("studies") == current("study") == ["Studies"]
+    assert current("compare") == current("comparison") == ["Compare"]
     assert current("nowhere") == []
 
 

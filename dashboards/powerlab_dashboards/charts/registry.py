@@ -13,6 +13,8 @@ from powerlab_dashboards.charts import (
     layer_energy,
     layer_roofline,
     power_trace,
+    set_fronts,
+    set_ratios,
     throughput_power,
     throughput_threads,
 )
@@ -35,4 +37,8 @@ LAYER_CHARTS: dict[str, Chart[LayerProfile]] = _by_name(
 )
 RUN_CHARTS: dict[str, Chart[RunTraces]] = _by_name(
     power_trace,
+)
+SET_CHARTS: dict[str, Chart[Any]] = _by_name(
+    set_fronts,
+    set_ratios,
 )

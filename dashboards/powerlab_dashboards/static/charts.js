@@ -21,9 +21,12 @@ const say = (plot, text) => {
 };
 
 const draw = async (plot) => {
-  const query = new URLSearchParams({ theme: dark.matches ? "dark" : "light", narrow: narrow.matches ? "1" : "0" });
+  const theme = dark.matches ? "dark" : "light";
+  const address = new URL(plot.dataset.figure, window.location.href);
+  address.searchParams.set("theme", theme);
+  address.searchParams.set("narrow", narrow.matches ? "1" : "0");
   try {
-    const response = await fetch(`${plot.dataset.figure}?${query}`);
+    const response = await fetch(address);
     if (!response.ok) throw new Error(_("the server returned status %(status)s", { status: response.status }));
     const text = await response.text();
     if (plot.shown === text) return;
@@ -33,7 +36,7 @@ const draw = async (plot) => {
     if (plot.classList.contains("said")) plot.replaceChildren();
     plot.classList.remove("said");
     await window.Plotly.react(plot, figure.data, figure.layout, options);
-    plot.dataset.drawn = query.get("theme");
+    plot.dataset.drawn = theme;
   } catch (error) {
     say(plot, _("Could not draw this chart: %(reason)s.", { reason: error.message }));
   }

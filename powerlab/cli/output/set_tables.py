@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -10,18 +10,17 @@ from rich.console import Console
 from rich.text import Text
 
 from powerlab.analysis.comparison import Ratio
-from powerlab.analysis.covariates import CovariateDifference, corrected_ratio, covariate_differences
+from powerlab.analysis.covariates import corrected_ratio
 from powerlab.analysis.dimensions import varying
-from powerlab.analysis.sets import AgainstBaseline, RunSet, SetComparison, common_places, compare_sets
+from powerlab.analysis.set_wording import corrections, covariates, headline, surroundings
+from powerlab.analysis.sets import RunSet, SetComparison, common_places, compare_sets
 from powerlab.analysis.verdict import Decision
-from powerlab.analysis.wording import counted, lead_words, ratio_words, verdict_words
+from powerlab.analysis.wording import ratio_words, verdict_words
 from powerlab.cli import EXIT_OK
 from powerlab.cli.output.console import plain_table, print_neatly, table_console
 from powerlab.cli.output.match_tables import CORRECTED, UNPAIRED, figure_words, match_document
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.quantity import METRICS
-
-_TEMPERATURE = "°C"
 
 
 def compare_named(sets: Sequence[RunSet], names: Sequence[str], ignored: Sequence[str], *, as_json: bool) -> int:
@@ -54,9 +53,10 @@ def _show(sets: Sequence[RunSet], compared: Sequence[SetComparison]) -> None:
     console.print()
     for one in compared:
         _show_metric(console, one)
-    print_neatly(console, *map(Text, _covariate_lines(sets, compared[0])))
-    for line in _corrections(compared):
-        console.print(line)
+    for about in surroundings(sets, compared[0]):
+        print_neatly(console, Text(about.statement), *([Text(f"  {about.caution}")] if about.caution else []))
+    for line in corrections(compared):
+        console.print(f"  {line}")
     console.print(CORRECTED)
     if any(_unpaired(match.ratio) for one in compared for beside in one.against for match in beside.matches):
         console.print(UNPAIRED)
@@ -86,69 +86,8 @@ def _cells(ratio: Ratio, *, claimed: bool) -> tuple[str, str]:
     return ratio_words(ratio), verdict_words(ratio, claimed=claimed)
 
 
-def headline(one: SetComparison) -> str:
-    """Return which set is best by a metric, and whether that is a winner, a tie, or not enough data."""
-    title = METRICS[one.metric].title.partition(" (")[0].lower()
-    stands = one.standing
-    if stands is None:
-        return f"Best {title}: not enough data: the sets have no point with this figure in common."
-    best, *rivals = one.labels
-    over = "" if one.place_count == 1 else f" over the {one.place_count} points in common"
-    if stands.missing_repeats:
-        words = f"not enough data: a claim takes 3 valid runs; add {counted(stands.missing_repeats, 'repeat')}"
-        return f"Best {title}{over}: {best}; {words} (`powerlab repeat SWEEP --add {stands.missing_repeats}`)."
-    place = stands.unbeaten[0] if stands.unbeaten else 0
-    if stands.decision is Decision.NOT_ENOUGH_DATA:
-        place = next(place for place, ratio in enumerate(stands.ratios) if ratio is None or ratio.level is None)
-    words = lead_words(
-        stands.ratios[place],
-        title,
-        rivals[place],
-        claimed=stands.beaten[place],
-        rivals=len(rivals),
-        unbeaten=len(stands.unbeaten),
-    )
-    return f"Best {title}{over}: {best}; {words}."
-
-
 def _unpaired(ratio: Ratio | None) -> bool:
     return ratio is not None and not ratio.paired
-
-
-def _covariates(beside: AgainstBaseline) -> tuple[CovariateDifference, ...]:
-    return covariate_differences([(match.one.runs, match.other.runs) for match in beside.matches])
-
-
-def _covariate_lines(sets: Sequence[RunSet], one: SetComparison) -> Iterator[str]:
-    """Say of each set what else was different, and what that means for its ratios.
-
-    Another device has other clocks by nature: there they are shown and no more.
-    """
-    for other, beside in zip(sets[1:], one.against, strict=True):
-        found = _covariates(beside)
-        if not found:
-            continue
-        said = [f"{each.title} {each.one:.4g} {each.unit} (baseline {each.other:.4g})" for each in found]
-        yield f"{beside.label}: {', '.join(said)}."
-        same = other.devices == sets[0].devices
-        apart = [each.title for each in found if each.differs and (same or each.unit == _TEMPERATURE)]
-        if apart:
-            differ = "differs" if len(apart) == 1 else "differ"
-            yield f"  The {' and the '.join(apart)} {differ} beyond chance: part of a difference may come from that."
-
-
-def _corrections(compared: Sequence[SetComparison]) -> Iterator[str]:
-    """Return the ratios at equal temperature of the sets that did not begin equally warm."""
-    for one in compared:
-        for beside in one.against:
-            warmer = any(each.differs and each.unit == _TEMPERATURE for each in _covariates(beside))
-            found = corrected_ratio(*beside.blocks, one.metric) if warmer else None
-            if found is not None:
-                yield (
-                    f"  {METRICS[one.metric].title} of {beside.label} at equal temperature, by a straight line of "
-                    f"{found.percent_per_c:+.2g} % per °C: ratio {found.value:.3f}, 95 % CI "
-                    f"{found.low:.3f}–{found.high:.3f}."
-                )
 
 
 def _document(sets: Sequence[RunSet], compared: Sequence[SetComparison]) -> dict[str, Any]:
@@ -185,7 +124,7 @@ def _document(sets: Sequence[RunSet], compared: Sequence[SetComparison]) -> dict
                 }
                 for one in compared
             ],
-            "covariates": [{"set": beside.label, "differences": _covariates(beside)} for beside in compared[0].against],
+            "covariates": [{"set": beside.label, "differences": covariates(beside)} for beside in compared[0].against],
         }
     )
     return found
