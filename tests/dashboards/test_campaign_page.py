@@ -44,7 +44,7 @@ def started(shelf: Shelf, *, done: int) -> str:
 def test_the_devices_of_a_campaign_are_compared(shelf: Shelf, client: TestClient) -> None:
     campaign_id = started(shelf, done=2)
     main = parse(client.get(f"/campaigns/{campaign_id}").text).one("main")
-    assert main.one("h1").text == "resnet50 on each device of board jetson-agx-xavier"
+    assert main.one("h1").text == "resnet50: Each device of board jetson-agx-xavier"
     assert "2 of 2 sweeps over" in main.text
     assert "12 of 12 runs done" in main.text
     assert "Best efficiency over the 2 points in common:" in main.text

@@ -38,6 +38,8 @@ def build(sets: Sequence[ComparedSet], view: View) -> Figure | NoChart:
     if not any(placed.values()):
         return NoChart(missing_power(everything))
     theme, words = view.theme, provenance_words(everything, "power_w")
+    power_title = _("power, W (%(provenance)s)", provenance=words)
+    rate_title = _("throughput, img/s")
     models = list(dict.fromkeys(entry[0].point.workload.model for found in placed.values() for entry in found))
     names = varying(entry[0].point for found in placed.values() for entry in found)
     grid = Grid.of(len(models), narrow=view.narrow, row_px=_PANEL_PX, gap_px=104)
@@ -63,14 +65,14 @@ def build(sets: Sequence[ComparedSet], view: View) -> Figure | NoChart:
         figure_layout["annotations"].append(panel_title(theme, model_label(model), x=x_domain[0], y=y_domain[1]))
         figure_layout[f"xaxis{suffix}"] = axis(
             theme,
-            _("power, W (%(provenance)s)", provenance=words),
+            power_title,
             domain=x_domain,
             anchor=f"y{suffix}",
             range=[0, _end(e[1] for e in shown_now)],
         )
         figure_layout[f"yaxis{suffix}"] = axis(
             theme,
-            _("throughput, img/s"),
+            rate_title,
             domain=y_domain,
             anchor=f"x{suffix}",
             range=[0, _end(e[2] for e in shown_now)],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from powerlab.analysis.comparison import Ratio
@@ -11,7 +12,7 @@ from powerlab.analysis.sets import SetComparison
 from powerlab.analysis.wording import ratio_words, verdict_words
 from powerlab.domain.quantity import METRICS
 from powerlab_dashboards.charts.base import Chart, Figure, NoChart, axis, layout, legend_above, plain
-from powerlab_dashboards.charts.theme import SYMBOLS, View
+from powerlab_dashboards.charts.theme import SYMBOLS, Theme, View
 from powerlab_dashboards.language import gettext as _
 from powerlab_dashboards.language import mark
 
@@ -23,11 +24,28 @@ _NEAR_1 = (0.98, 1.02)
 """The axis reaches at least so far."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Row:
+    """A ratio, and the place of its metric from the top."""
+
+    place: int
+    metric: str
+    label: str
+    ratio: Ratio
+    claimed: bool
+
+    def words(self) -> str:
+        """Return what is said of it on hovering."""
+        said = verdict_words(self.ratio, claimed=self.claimed)
+        title, provenance = _(METRICS[self.metric].title), _(self.ratio.provenance.value)
+        return f"<b>{plain(self.label)}</b><br>{title}<br>{ratio_words(self.ratio)}<br>{said}, {provenance}"
+
+
 def build(compared: Sequence[SetComparison], view: View) -> Figure | NoChart:
     """Return a row for each metric and set; to the right of the line in the middle the set has more."""
     labels = list(dict.fromkeys(beside.label for one in compared for beside in one.against))
     rows = [
-        (place, one.metric, beside.label, beside.whole, beside.claimed)
+        _Row(place=place, metric=one.metric, label=beside.label, ratio=beside.whole, claimed=beside.claimed)
         for place, one in enumerate(compared)
         for beside in one.against
         if beside.whole is not None and beside.whole.value > 0
@@ -35,37 +53,14 @@ def build(compared: Sequence[SetComparison], view: View) -> Figure | NoChart:
     if not rows:
         return NoChart(_("The sets have no ratio: no point in common with figures above 0 of one provenance."))
     theme = view.theme
-    step = 1 / (len(labels) + 1)
     legend, legend_px = legend_above([plain(label) for label in labels], narrow=view.narrow)
-    data: list[dict[str, Any]] = []
-    for number, label in enumerate(labels):
-        found = [row for row in rows if row[2] == label]
-        colour, symbol = theme.colour(number + 1), SYMBOLS[(number + 1) % len(SYMBOLS)]
-        data.append(
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "name": plain(label),
-                "x": [ratio.value for _, _, _, ratio, _ in found],
-                "y": [place + (number + 1) * step - 0.5 for place, _, _, _, _ in found],
-                "error_x": _bars([ratio for _, _, _, ratio, _ in found], colour),
-                "marker": {
-                    "size": 9,
-                    "color": colour,
-                    "symbol": [symbol if claimed else f"{symbol}-open" for *_, claimed in found],
-                    "line": {"width": 1.5, "color": colour},
-                },
-                "customdata": [
-                    f"<b>{plain(label)}</b><br>{_(METRICS[metric].title)}<br>{ratio_words(ratio)}<br>"
-                    f"{verdict_words(ratio, claimed=claimed)}, {_(ratio.provenance.value)}"
-                    for _, metric, _, ratio, claimed in found
-                ],
-                "hovertemplate": "%{customdata}<extra></extra>",
-            }
-        )
+    data = [
+        _trace([row for row in rows if row.label == label], label, theme, number + 1, 1 / (len(labels) + 1))
+        for number, label in enumerate(labels)
+    ]
     margin = {"l": 16, "r": 20, "t": legend_px + 8, "b": 56}
     count = len(compared)
-    ends = [end for _, _, _, ratio, _ in rows for end in (ratio.low, ratio.high, ratio.value) if end]
+    ends = [end for row in rows for end in (row.ratio.low, row.ratio.high, row.ratio.value) if end]
     low, high = min([*ends, _NEAR_1[0]]), max([*ends, _NEAR_1[1]])
     pad = 0.08 * math.log10(high / low)
     return {
@@ -92,6 +87,27 @@ def build(compared: Sequence[SetComparison], view: View) -> Figure | NoChart:
             ),
         ),
     }  # fmt: skip
+
+
+def _trace(rows: Sequence[_Row], label: str, theme: Theme, number: int, step: float) -> dict[str, Any]:
+    """Return the ratios of one set, the ``number``-th after the baseline, each in its line of the metric's row."""
+    colour, symbol = theme.colour(number), SYMBOLS[number % len(SYMBOLS)]
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": plain(label),
+        "x": [row.ratio.value for row in rows],
+        "y": [row.place + number * step - 0.5 for row in rows],
+        "error_x": _bars([row.ratio for row in rows], colour),
+        "marker": {
+            "size": 9,
+            "color": colour,
+            "symbol": [symbol if row.claimed else f"{symbol}-open" for row in rows],
+            "line": {"width": 1.5, "color": colour},
+        },
+        "customdata": [row.words() for row in rows],
+        "hovertemplate": "%{customdata}<extra></extra>",
+    }
 
 
 def _title(metric: str, *, narrow: bool) -> str:
