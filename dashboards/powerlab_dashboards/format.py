@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import PurePath
@@ -83,6 +84,12 @@ def fixed(value: float, decimals: int) -> str:
     if text.startswith("-"):
         return text[1:] if float(text) == 0 else _MINUS + text[1:]
     return text
+
+
+def uniform_provenance(metrics: Iterable[Metric | None]) -> str:
+    """Return the provenance that all figures share, to be said once, above their column; empty where they differ."""
+    found = {metric.provenance.value for metric in metrics if metric is not None}
+    return found.pop() if len(found) == 1 else ""
 
 
 def moment(when: datetime | str) -> str:

@@ -15,6 +15,7 @@ from powerlab_dashboards import format as form
 from powerlab_dashboards import times
 from powerlab_dashboards.assets import plotly_name
 from powerlab_dashboards.language import ENGLISH, LANGUAGES, gettext, language, ngettext, script_words
+from powerlab_dashboards.theme import THEMES, theme
 from powerlab_dashboards.visitor import address, visitor
 
 # Plotly sets style attributes on what it draws, which only 'unsafe-inline' allows; scripts stay strict.
@@ -58,6 +59,7 @@ def _environment() -> Environment:
         "model_label": form.model_label,
         "count": form.count,
         "significant": form.significant,
+        "uniform_provenance": form.uniform_provenance,
         "when": times.when,
         "span": times.span,
         "english": english,
@@ -76,6 +78,8 @@ def page(template: str, *, status: int = 200, **context: Any) -> HTMLResponse:
             visitor=visitor.get(),
             language=language.get(),
             languages=LANGUAGES,
+            theme=theme.get(),
+            themes=THEMES,
             address=address.get(),
             **context,
         )

@@ -15,9 +15,9 @@ from powerlab_dashboards.pages import (
     device,
     devices,
     home,
-    language,
     layers,
     login,
+    preferences,
     run,
     studies,
     sweep,
@@ -29,7 +29,7 @@ from powerlab_dashboards.visitor import guarded_route
 
 PAGES = (home, sweep, sweep_actions, sweep_runs, run, layers, audit, studies, devices, device, compare, campaign)
 STATIC = "/static/{name}"
-OPEN = frozenset({login.LOGIN, login.LOGOUT, language.LANGUAGE, STATIC})
+OPEN = frozenset({login.LOGIN, login.LOGOUT, preferences.LANGUAGE, preferences.THEME, STATIC})
 """Routes that need no login, so that visitors can log in."""
 
 
@@ -45,7 +45,7 @@ def create_router(store: Store, authority: Authority | None = None) -> APIRouter
     asked = authority or Authority(store=store)
     router = APIRouter(include_in_schema=False, route_class=guarded_route(asked, OPEN))
     login.add_routes(router, asked)
-    language.add_routes(router)
+    preferences.add_routes(router)
     for page in PAGES:
         page.add_routes(router, store)
 

@@ -17,7 +17,7 @@ from powerlab.access.authority import Asking, Authority
 from powerlab.access.principal import Principal
 from powerlab.protocol.access import Role
 from powerlab.store.errors import ForbiddenError, UnauthorisedError
-from powerlab_dashboards.language import COOKIE, chosen, language
+from powerlab_dashboards import language, theme
 
 visitor: ContextVar[Principal | None] = ContextVar("visitor", default=None)
 """The logged-in visitor; None if no login is needed, and on the login page."""
@@ -60,8 +60,7 @@ def guarded_route(authority: Authority, open_paths: frozenset[str]) -> type[APIR
             handler = super().get_route_handler()
 
             async def opened(request: Request) -> Response:
-                language.set(chosen(request.cookies.get(COOKIE), request.headers.get("accept-language", "")))
-                address.set(_address(request))
+                prefer(request)
                 return await handler(request)
 
             if self.path in open_paths:
@@ -88,6 +87,14 @@ def guarded_route(authority: Authority, open_paths: frozenset[str]) -> type[APIR
 def _visit(authority: Authority, asking: Asking) -> Visit:
     principal = authority.identify(asking)
     return Visit(principal, authority.form_token(principal, asking))
+
+
+def prefer(request: Request) -> None:
+    """Make the pages of this request in the visitor's language and theme."""
+    asked = request.headers.get("accept-language", "")
+    language.language.set(language.chosen(request.cookies.get(language.COOKIE), asked))
+    theme.theme.set(theme.chosen(request.cookies.get(theme.COOKIE)))
+    address.set(_address(request))
 
 
 def _address(request: Request) -> str:

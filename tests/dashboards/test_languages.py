@@ -107,10 +107,10 @@ def test_a_page_in_chinese(client: TestClient) -> None:
     page = client.get("/devices", headers={"accept-language": "zh-CN"})
     assert page.headers["content-language"] == "zh-CN"
     assert "accept-language" in page.headers["vary"]
-    assert '<html lang="zh-CN">' in page.text
+    assert '<html lang="zh-CN"' in page.text
     assert "<h1" in page.text
     assert "设备" in page.text
-    assert '<html lang="en">' in client.get("/devices").text
+    assert '<html lang="en"' in client.get("/devices").text
 
 
 def test_the_switch_is_remembered_and_leads_back(client: TestClient) -> None:
@@ -118,9 +118,9 @@ def test_the_switch_is_remembered_and_leads_back(client: TestClient) -> None:
     (switch,) = re.findall(r'href="(/language/[^"]+)"', page.text)
     answer = client.get(switch, follow_redirects=False)
     assert answer.headers["location"] == "/devices?show=busy"
-    assert '<html lang="zh-CN">' in client.get("/").text
+    assert '<html lang="zh-CN"' in client.get("/").text
     client.get("/language/en")
-    assert '<html lang="en">' in client.get("/", headers={"accept-language": "zh-CN"}).text
+    assert '<html lang="en"' in client.get("/", headers={"accept-language": "zh-CN"}).text
 
 
 @pytest.mark.parametrize("elsewhere", ["https://elsewhere.example", "//elsewhere.example", "/\\elsewhere.example"])

@@ -2,7 +2,10 @@
 
 import { _ } from "./language.js";
 
-const dark = window.matchMedia("(prefers-color-scheme: dark)");
+const RETRY_MS = 5000;
+const chosen = document.documentElement.dataset.theme; // "light", "dark", or as the system is
+const system = window.matchMedia("(prefers-color-scheme: dark)");
+const isDark = () => (chosen === "dark" || chosen === "light" ? chosen === "dark" : system.matches);
 const narrow = window.matchMedia("(max-width: 700px)");
 const options = {
   responsive: true,
@@ -20,13 +23,20 @@ const say = (plot, text) => {
   plot.classList.add("said");
 };
 
+// While the server does not answer, a chart that is there stays, and is asked for again.
+const wait = (plot) => {
+  if (!plot.dataset.drawn) say(plot, _("The server does not answer. Trying again every few seconds."));
+  setTimeout(() => draw(plot), RETRY_MS);
+};
+
 const draw = async (plot) => {
-  const theme = dark.matches ? "dark" : "light";
+  const theme = isDark() ? "dark" : "light";
   const address = new URL(plot.dataset.figure, window.location.href);
   address.searchParams.set("theme", theme);
   address.searchParams.set("narrow", narrow.matches ? "1" : "0");
+  const response = await fetch(address).catch(() => null);
+  if (response === null) return wait(plot);
   try {
-    const response = await fetch(address);
     if (!response.ok) throw new Error(_("the server returned status %(status)s", { status: response.status }));
     const text = await response.text();
     if (plot.shown === text) return;
@@ -38,11 +48,12 @@ const draw = async (plot) => {
     await window.Plotly.react(plot, figure.data, figure.layout, options);
     plot.dataset.drawn = theme;
   } catch (error) {
+    plot.shown = null;
     say(plot, _("Could not draw this chart: %(reason)s.", { reason: error.message }));
   }
 };
 
 export const drawAll = (root = document) => Promise.all([...root.querySelectorAll(".plot[data-figure]")].map(draw));
 
-dark.addEventListener("change", () => drawAll());
+system.addEventListener("change", () => drawAll());
 narrow.addEventListener("change", () => drawAll());

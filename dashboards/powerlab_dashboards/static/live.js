@@ -3,6 +3,7 @@
 // and sort order are restored.
 
 import { drawAll } from "./charts.js";
+import { _, language } from "./language.js";
 import { makeSortable, restoreSort, sortState } from "./tables.js";
 import { showTimes } from "./times.js";
 
@@ -28,6 +29,7 @@ const exchange = (part, incoming) => {
 const refresh = async () => {
   const response = await fetch(window.location.href, { headers: { accept: "text/html" } });
   if (response.redirected) window.location.reload(); // the login has expired; the login page redirects back here
+  sayOffline(response.status >= 500);
   if (!response.ok) return true;
   const page = new DOMParser().parseFromString(await response.text(), "text/html");
   for (const part of document.querySelectorAll("[data-live]")) {
@@ -36,6 +38,23 @@ const refresh = async () => {
   }
   await drawAll();
   return page.querySelector("main[data-unfinished]") !== null;
+};
+
+let answered = new Date();
+
+// A page that is out of date says so, above what it shows, until the server answers again.
+const sayOffline = (offline) => {
+  if (!offline) answered = new Date();
+  const said = document.getElementById("offline");
+  if (offline === (said !== null)) return;
+  if (!offline) return said.remove();
+  const line = document.createElement("p");
+  line.id = "offline";
+  line.className = "state warn";
+  line.setAttribute("role", "status");
+  const time = answered.toLocaleTimeString(language);
+  line.textContent = _("The server does not answer. This page shows what was there at %(time)s.", { time });
+  document.querySelector("main").prepend(line);
 };
 
 let source = null;
@@ -81,7 +100,7 @@ const loop = async () => {
   try {
     if (!document.hidden) unfinished = await refresh();
   } catch {
-    unfinished = true; // the server may be restarting: try again
+    sayOffline(true); // it may be restarting: try again
   }
   if (unfinished) {
     plan(source?.readyState === EventSource.OPEN ? CALM_MS : PERIOD_MS);
