@@ -23,8 +23,8 @@ from powerlab.frames.frame import needed
 from powerlab.frames.opening import Source, opened
 from powerlab.frames.records import Records, chosen_profiles
 from powerlab_dashboards.charts.base import Chart, NoChart
-from powerlab_dashboards.charts.power_trace import RunTraces
 from powerlab_dashboards.charts.registry import LAYER_CHARTS, RUN_CHARTS, SWEEP_CHARTS
+from powerlab_dashboards.charts.run_traces import RunTraces
 from powerlab_dashboards.charts.theme import THEMES, View
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def _profile(records: Records, profile_id: str | None) -> LayerProfile:
 def _traces(records: Records, run_id: str | None) -> RunTraces:
     if run_id is None:
         raise PowerlabError("the chart shows one run; give its identifier as the third argument.")
-    return RunTraces(run=records.run(run_id), traces=records.power_traces(run_id))
+    return RunTraces(run=records.run(run_id), traces=records.recorded(run_id))
 
 
 def _only(found: Sequence[T], what: str) -> T:

@@ -17,6 +17,7 @@ NOUNS: Mapping[str, tuple[str, str]] = {
     "inference": mark_plural("%(count)s inference", "%(count)s inferences"),
     "layer": mark_plural("%(count)s layer", "%(count)s layers"),
     "point": mark_plural("%(count)s point", "%(count)s points"),
+    "query": mark_plural("%(count)s query", "%(count)s queries"),
     "repeat": mark_plural("%(count)s repeat", "%(count)s repeats"),
     "run": mark_plural("%(count)s run", "%(count)s runs"),
     "sample": mark_plural("%(count)s sample", "%(count)s samples"),

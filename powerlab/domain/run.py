@@ -90,6 +90,8 @@ class Conditions:
         traces_shed: in a sentence, why the run's traces were thrown away on the device; empty where they were not.
         peak_memory_bytes: the most memory that the worker process had resident since it started, with the model; None
             where it was not read.
+        warm_up_ns: when the warm-up began and ended, on CLOCK_MONOTONIC; None where there was none, and in runs of an
+            older powerlab.
     """
 
     sample_period_s: float
@@ -118,6 +120,7 @@ class Conditions:
     temperature_guard: str = ""
     traces_shed: str = ""
     peak_memory_bytes: int | None = None
+    warm_up_ns: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -65,12 +65,12 @@ class DatabaseRecords:
             chunks = list(stream_chunks(session, None, chosen_run(session, None, run_id)))
         return pa.Table.from_batches([batch_of_samples(schema, chunks)] if chunks else [], schema)
 
-    def power_traces(self, run_id: str) -> tuple[Trace, ...]:
+    def recorded(self, run_id: str) -> tuple[Trace, ...]:
         """Return them whole."""
         with self._store.session() as session:
             found = queries.run_id_from(session, run_id)
             check_traces_kept(session, found)
-            return tuple(queries.power_traces(session, found))
+            return tuple(queries.recorded(session, found))
 
     def layer_profiles(self) -> Iterator[LayerProfile]:
         """Yield profiles, newest first."""

@@ -51,8 +51,8 @@ class Records(Protocol):
     def samples(self, run_id: str) -> pa.Table:
         """Return all that was recorded with a run, a row a sample, not decimated."""
 
-    def power_traces(self, run_id: str) -> tuple[Trace, ...]:
-        """Return the traces of a run's rails around its timed part, detailed enough to draw."""
+    def recorded(self, run_id: str) -> tuple[Trace, ...]:
+        """Return all that was recorded with a run in every part, detailed enough to draw."""
 
     def layer_profiles(self) -> Iterator[LayerProfile]:
         """Yield layer profiles, newest first."""

@@ -57,7 +57,7 @@ class FileRecords:
         """Refuse: there are none."""
         raise self._without(f"traces of run {run_id}")
 
-    def power_traces(self, run_id: str) -> tuple[Trace, ...]:
+    def recorded(self, run_id: str) -> tuple[Trace, ...]:
         """Refuse: there are none."""
         raise self._without(f"traces of run {run_id}")
 

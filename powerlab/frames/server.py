@@ -11,7 +11,7 @@ import numpy as np
 from powerlab.analysis.summary import PointSummary
 from powerlab.client import Client
 from powerlab.domain.layers import LayerProfile
-from powerlab.domain.power import POWER_QUANTITIES, Part, Trace
+from powerlab.domain.power import Trace
 from powerlab.domain.run import Run
 from powerlab.frames.records import RunChoice, StoredSweep
 from powerlab.protocol.trace_export import TRACE_COLUMNS
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped]
 
 _BLOCK_BYTES = 1 << 16
-_DRAWN_SAMPLES = 2000
+_MOST_SAMPLES = 100_000
 
 
 class ServerRecords:
@@ -60,8 +60,8 @@ class ServerRecords:
         table = parquet.read_table(pa.BufferReader(b"".join(blocks)))
         return pa.Table.from_arrays(table.columns, schema=schema_of(TRACE_COLUMNS))
 
-    def power_traces(self, run_id: str) -> tuple[Trace, ...]:
-        """Ask for traces of at most as many samples as a chart draws, which keep the extremes of their neighbours."""
+    def recorded(self, run_id: str) -> tuple[Trace, ...]:
+        """Ask for as many samples of a trace as a server sends; of a longer one its neighbours' extremes are kept."""
         return tuple(
             Trace(
                 rail=view.rail,
@@ -70,8 +70,7 @@ class ServerRecords:
                 read_cost_ns=view.read_cost_ns,
                 part=view.part,
             )
-            for view in self._client.traces(self._client.run(run_id).id, points=_DRAWN_SAMPLES)
-            if view.part is Part.RUN and view.rail.quantity in POWER_QUANTITIES
+            for view in self._client.traces(self._client.run(run_id).id, points=_MOST_SAMPLES)
         )
 
     def layer_profiles(self) -> Iterator[LayerProfile]:

@@ -59,6 +59,7 @@ class Evidence:
         traces_shed: why the traces were thrown away on the device; there is no evidence then, beside this sentence.
         peak_memory_bytes: the most memory that the worker process had resident since it started; None where it was not
             read.
+        warm_up_ns: when the warm-up began and ended; None where there was none.
     """
 
     window_ns: tuple[int, int]
@@ -97,6 +98,7 @@ class Evidence:
     temperature_guard: str = ""
     traces_shed: str = ""
     peak_memory_bytes: int | None = None
+    warm_up_ns: tuple[int, int] | None = None
 
     @property
     def window_s(self) -> float:

@@ -264,6 +264,7 @@ def _record(request: RunRequest) -> _Recorded:
         device_state=state,
         temperature_guard=watched,
         peak_memory_bytes=peak_memory,
+        warm_up_ns=warmed.window_ns,
     )
     return _Recorded(timed=timed, evidence=evidence, idle_after=idle_after, start_c=start.celsius)
 

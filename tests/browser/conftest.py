@@ -16,7 +16,7 @@ from powerlab.domain.layers import Roof
 from powerlab_api.settings import Settings
 from requires import require_program
 from tests.dashboards import plausible
-from tests.dashboards.conftest import Shelf, open_shelf
+from tests.dashboards.conftest import Shelf, add_recorded_run, open_shelf
 
 MEASURED_ID = "00000000-0000-4000-8000-000000000007"
 ROOF = Roof(peak_gflops=200.0, memory_gb_per_s=20.0)
@@ -41,6 +41,7 @@ class Site:
         bare = shelf.add_sweep(plausible.bare(), plausible.plan(modes=("current",)))
         laptop = shelf.add_sweep(plausible.laptop(), plausible.plan(modes=("current",), threads=(2, 10, 1)))
         shelf.add_layers(simulated.device_id, layer_profile(), layer_profile(MEASURED_ID, roof=ROOF))
+        self.recorded = add_recorded_run(shelf)
         self.device_id = simulated.device_id
         self.addresses = {
             "home": f"{url}/",
@@ -52,6 +53,7 @@ class Site:
             "bare": f"{url}/sweeps/{bare.id}",
             "laptop": f"{url}/sweeps/{laptop.id}",
             "run": f"{url}/runs/{simulated.runs[0].id}",
+            "recorded run": f"{url}/runs/{self.recorded.id}",
             "counter run": f"{url}/runs/{laptop.runs[0].id}",
             "study": f"{url}/studies/xavier-resnet50",
             "layers": f"{url}/layers",

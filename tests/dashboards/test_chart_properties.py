@@ -22,8 +22,8 @@ from powerlab.domain.sweep import Point
 from powerlab.domain.workload import Workload
 from powerlab_dashboards.charts.base import Figure, NoChart
 from powerlab_dashboards.charts.grid import Grid
-from powerlab_dashboards.charts.power_trace import RunTraces
 from powerlab_dashboards.charts.registry import RUN_CHARTS, SWEEP_CHARTS
+from powerlab_dashboards.charts.run_traces import RunTraces
 from powerlab_dashboards.charts.theme import THEMES, View
 from tests.dashboards import plausible
 

@@ -12,12 +12,14 @@ import plotly.graph_objects as go
 import pytest
 
 from powerlab.analysis.summary import PointSummary, summarise
+from powerlab.domain.power import Rail, RailQuantity, Trace
 from powerlab.domain.quantity import Provenance
 from powerlab.domain.run import Run
 from powerlab_dashboards.charts.base import Chart, Figure, NoChart, plain
-from powerlab_dashboards.charts.power_trace import RunTraces
 from powerlab_dashboards.charts.registry import RUN_CHARTS, SWEEP_CHARTS
+from powerlab_dashboards.charts.run_traces import RunTraces
 from powerlab_dashboards.charts.theme import DARK, LIGHT, SYMBOLS, View
+from recorded_run import Recorded, recorded_run
 from tests.dashboards import plausible
 
 VIEWS = [View(theme=theme, narrow=narrow) for theme in (LIGHT, DARK) for narrow in (False, True)]
@@ -266,28 +268,80 @@ class TestPowerTrace:
         json.dumps(made, allow_nan=False)
         return made
 
+    def power(self, bench: plausible.Bench) -> list[dict[str, Any]]:
+        return [line for line in self.build(bench)["data"] if line["yaxis"] == "y"]
+
+    def recorded(self, **changes: Any) -> Figure:
+        run, traces = (found := recorded_run(warm_up_ns=(5_000_000_000, 9_000_000_000))).run, found.traces
+        made = self.chart.build(RunTraces(run=run, traces=traces, **changes), View())
+        assert not isinstance(made, NoChart)
+        go.Figure(made)
+        return made
+
+    def test_phases_are_shaded_and_named(self) -> None:
+        layout = self.recorded()["layout"]
+        assert [(one["x0"], one["x1"]) for one in layout["shapes"]] == [
+            (-9.0, -7.0),
+            (-6.0, -2.0),
+            (0.0, pytest.approx(5.0, rel=0.05)),
+            (pytest.approx(7.0, rel=0.05), pytest.approx(9.0, rel=0.05)),
+        ]
+        assert [one["text"].split()[0] for one in layout["annotations"]] == ["idle", "warm-up", "timed", "idle"]
+
+    def test_idle_baselines_and_the_timed_part_are_one_line_with_gaps(self) -> None:
+        rail, *_ = self.recorded()["data"]
+        assert rail["x"].count(None) == rail["y"].count(None) == 2
+        stamps = [x for x in rail["x"] if x is not None]
+        assert stamps == sorted(stamps)
+        assert stamps[0] < -9
+        assert stamps[-1] > 9
+
+    def test_every_query_has_a_dot_at_its_start(self) -> None:
+        found = recorded_run()
+        dots = next(line for line in self.recorded()["data"] if line["mode"] == "markers")
+        assert len(dots["x"]) == found.run.inference_count
+        median = found.run.metric("latency_p50_ms")
+        assert median is not None
+        assert np.median(dots["y"]) == pytest.approx(median.value, rel=0.01)
+
+    def test_temperatures_have_an_axis_of_their_own(self) -> None:
+        found = recorded_run()
+        zone = Rail(
+            source="thermal", name="CPU-therm", quantity=RailQuantity.TEMPERATURE, resolution=0.0, relative_error=0.0,
+            update_period_s=0.0, provenance=Provenance.MEASURED,
+        )  # fmt: skip
+        warm = Trace(rail=zone, time_ns=np.array([11, 12, 13]) * 10**9, value=np.array([40.0, 41.0, 42.5]))
+        made = self.chart.build(RunTraces(run=found.run, traces=(*found.traces, warm)), View())
+        assert not isinstance(made, NoChart)
+        line = next(one for one in made["data"] if one["name"] == "CPU-therm")
+        assert line["y"] == [40.0, 41.0, 42.5]
+        assert made["layout"]["yaxis2"]["title"]["text"] == "temperature, °C (measured)"
+
+    def test_a_part_of_the_time_is_shown_as_asked(self) -> None:
+        assert self.recorded(span_s=(1.0, 2.0))["layout"]["xaxis"]["range"] == [1.0, 2.0]
+
     def test_rails_and_their_total_with_provenance(self) -> None:
-        names = [trace["name"] for trace in self.build(plausible.xavier())["data"]]
+        names = [trace["name"] for trace in self.power(plausible.xavier())]
         assert names == [f"ina3221:{rail} (simulated)" for rail in ("CPU", "GPU", "SOC")] + ["total (simulated)"]
 
     def test_the_total_is_the_sum_of_the_rails(self) -> None:
-        *rails, total = self.build(plausible.xavier())["data"]
+        *rails, total = self.power(plausible.xavier())
         assert np.mean(total["y"]) == pytest.approx(sum(np.mean(rail["y"]) for rail in rails), rel=0.01)
 
     def test_a_counter_is_said_to_be_differenced(self) -> None:
-        (line,) = self.build(plausible.laptop())["data"]
+        (line,) = self.power(plausible.laptop())
         assert line["name"] == "rapl:package-0 (measured, slope of its energy counter; this rail is the total)"
         assert line["line"]["shape"] == "vh"
 
     def test_the_timed_window_is_shaded(self) -> None:
         layout = self.build(plausible.xavier())["layout"]
         assert (layout["shapes"][0]["x0"], layout["shapes"][0]["x1"]) == (0, 3.0)
-        assert layout["annotations"][0]["text"] == "measurement window, 3 s"
+        assert layout["annotations"][0]["text"] == "timed 3 s"
 
     def test_axes_name_quantity_unit_and_provenance(self) -> None:
         layout = self.build(plausible.laptop(), View(theme=DARK))["layout"]
         assert layout["yaxis"]["title"]["text"] == "power, W (measured)"
-        assert layout["xaxis"]["title"]["text"] == "time since the start of the measurement window, s"
+        assert layout["xaxis"]["title"]["text"] == "time since the start of the timed part, s"
 
     def test_rails_of_different_provenance_are_not_added_up(self) -> None:
         bench = plausible.xavier()
@@ -310,6 +364,48 @@ class TestPowerTrace:
         made = self.chart.build(data, View())
         assert not isinstance(made, NoChart)
         assert len(made["data"][0]["x"]) <= 2000
+
+
+class TestLatencyDistribution:
+    chart = RUN_CHARTS["latency-distribution"]
+
+    def build(self, found: Recorded) -> Figure | NoChart:
+        return self.chart.build(RunTraces(run=found.run, traces=found.traces), View())
+
+    def test_every_query_is_counted_and_the_percentiles_are_marked(self) -> None:
+        found = recorded_run()
+        made = self.build(found)
+        assert not isinstance(made, NoChart)
+        go.Figure(made)
+        (bars,) = made["data"]
+        assert sum(bars["y"]) == found.run.inference_count
+        words = [one["text"].split()[0] for one in made["layout"]["annotations"]]
+        assert words == ["p50", "p90", "p99", "p99.9", "slowest"]
+        p99 = found.run.metric("latency_p99_ms")
+        assert p99 is not None
+        assert made["layout"]["shapes"][2]["x0"] == p99.value
+
+    def test_queries_alike_are_one_bar(self) -> None:
+        found = recorded_run()
+        traces = tuple(
+            dataclasses.replace(one, value=np.full(len(one.value), 0.02))
+            if one.rail.quantity is RailQuantity.LATENCY
+            else one
+            for one in found.traces
+        )
+        made = self.build(dataclasses.replace(found, traces=traces))
+        assert not isinstance(made, NoChart)
+        assert made["data"][0]["y"] == [found.run.inference_count]
+
+    def test_latencies_that_are_not_all_there_are_no_distribution(self) -> None:
+        found = recorded_run()
+        made = self.build(found.but(inference_count=found.run.inference_count + 1))
+        assert isinstance(made, NoChart)
+        assert "Only some" in made.reason
+
+    def test_without_latencies_it_says_so(self) -> None:
+        found = recorded_run()
+        assert isinstance(self.build(dataclasses.replace(found, traces=())), NoChart)
 
 
 def test_plain_text_is_shown_as_it_is() -> None:

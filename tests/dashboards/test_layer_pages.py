@@ -32,8 +32,11 @@ def figure(name, profile, view=None):
     return made
 
 
-def bars(made):
-    return {x: y for trace in made["data"] for x, y in zip(trace["x"], trace["y"], strict=True)}
+def bars(made, axis):
+    """Return the length of every bar on an axis by its place."""
+    return {
+        y: x for trace in made["data"] if trace["xaxis"] == axis for x, y in zip(trace["x"], trace["y"], strict=True)
+    }
 
 
 @pytest.fixture
@@ -52,24 +55,36 @@ def test_every_chart_is_a_valid_figure_in_every_view(name, view, profile):
     assert made["layout"]["font"]["color"] == view.theme.ink
 
 
-def test_bars_are_the_layers_joules_with_their_intervals_and_provenance():
+def test_bars_are_the_layers_time_and_joules_beside_their_names():
     made = figure("layer-energy", MEASURED)
-    assert bars(made) == pytest.approx({0: 1.8, 1: 28.0, 2: 5.0, 3: 8.8})
-    assert made["layout"]["yaxis"]["title"]["text"] == "mJ per inference (measured)"
-    conv = next(trace for trace in made["data"] if 1 in trace["x"])
-    assert conv["error_y"]["array"] == pytest.approx([1.4])
+    assert bars(made, "x") == pytest.approx({0: 0.2, 1: 2.0, 2: 0.5, 3: 0.8})
+    assert bars(made, "x2") == pytest.approx({0: 1.8, 1: 28.0, 2: 5.0, 3: 8.8})
+    layout = made["layout"]
+    assert layout["xaxis"]["title"]["text"] == "time, ms (measured)"
+    assert layout["xaxis2"]["title"]["text"] == "energy, mJ (measured)"
+    assert layout["yaxis"]["ticktext"] == [layer.name for layer in MEASURED.layers]
+    conv = next(trace for trace in made["data"] if 1 in trace["y"] and trace["xaxis"] == "x2")
+    assert conv["error_x"]["array"] == pytest.approx([1.4])
 
 
 def test_without_power_bars_are_milliseconds_and_never_zero_joules():
     made = figure("layer-energy", NONE)
-    assert bars(made) == pytest.approx({0: 0.2, 1: 2.0, 2: 0.5, 3: 0.8})
-    assert made["layout"]["yaxis"]["title"]["text"] == "ms per inference (simulated)"
+    assert bars(made, "x") == pytest.approx({0: 0.2, 1: 2.0, 2: 0.5, 3: 0.8})
+    assert made["layout"]["xaxis"]["title"]["text"] == "time, ms (simulated)"
     assert "mJ" not in json.dumps(made)
 
 
-def test_a_layer_without_usable_power_has_no_bar():
+def test_a_layer_without_usable_power_has_no_bar_for_it():
     layers = tuple(replace(layer, energy=None) if layer.index == 2 else layer for layer in MEASURED.layers)
-    assert sorted(bars(figure("layer-energy", replace(MEASURED, layers=layers)))) == [0, 1, 3]
+    assert sorted(bars(figure("layer-energy", replace(MEASURED, layers=layers)), "x2")) == [0, 1, 3]
+
+
+def test_of_many_layers_the_costliest_have_a_bar_and_the_others_one_together():
+    first = MEASURED.layers[1]
+    layers = tuple(replace(first, index=index, share_percent=float(index)) for index in range(100))
+    made = figure("layer-energy", replace(MEASURED, layers=layers))
+    assert made["layout"]["yaxis"]["ticktext"][-1] == "60 other layers"
+    assert sum(bars(made, "x").values()) == pytest.approx(100 * first.time.value)
 
 
 def test_layers_stand_under_their_roof():

@@ -26,7 +26,7 @@ MOST = {
     "/devices/{device}/history": 12,
     "/sweeps/{sweep}": 10,
     "/sweeps/{sweep}/runs": 4,
-    "/runs/{run}": 7,
+    "/runs/{run}": 11,
     "/studies/tegra-x1-alexnet": 5,
     "/compare": 4,
     "/compare?a={sweep}&b=model=alexnet": 12,

@@ -9,7 +9,7 @@ from powerlab.analysis.best import best_points
 from powerlab.analysis.matches import best_against_rest
 from powerlab.analysis.summary import summarise
 from powerlab.domain.errors import PowerlabError
-from powerlab_dashboards.charts.registry import LAYER_CHARTS, RUN_CHARTS, SWEEP_CHARTS
+from powerlab_dashboards.charts.registry import LAYER_CHARTS, SWEEP_CHARTS
 from powerlab_dashboards.charts.theme import View
 from powerlab_dashboards.notebook import figure
 from tests.frames.conftest import World
@@ -67,8 +67,7 @@ def test_charts_of_a_sweep(world: World, kind: str, name: str) -> None:
 @pytest.mark.parametrize("kind", ["store", "client"])
 def test_charts_of_a_run_and_of_layers(world: World, kind: str) -> None:
     source = world.source(kind)
-    (name,) = RUN_CHARTS
-    drawn = figure(name, source, world.sweep.runs[0].id[:13])
+    drawn = figure("power-trace", source, world.sweep.runs[0].id[:13])
     assert [trace.name.partition(" ")[0] for trace in drawn.data] == [
         "ina3221:CPU",
         "ina3221:GPU",
@@ -77,7 +76,7 @@ def test_charts_of_a_run_and_of_layers(world: World, kind: str) -> None:
     ]
     profile = next(one for one in world.client.layer_profiles() if one.idle_power is not None)
     energy = figure(next(iter(LAYER_CHARTS)), source, profile.id, theme="dark")
-    assert sum(len(trace.x) for trace in energy.data) == len(profile.layers)
+    assert sum(len(trace.x) for trace in energy.data) == 2 * len(profile.layers)
 
 
 def test_a_figure_that_cannot_be_drawn_says_why(world: World) -> None:

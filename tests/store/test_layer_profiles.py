@@ -10,9 +10,11 @@ from sqlalchemy.exc import IntegrityError
 from layer_profiles import layer_profile as a_profile
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.layers import Roof
+from powerlab.domain.sweep import Point
+from powerlab.domain.workload import Workload
 from powerlab.store import Store
 from powerlab.store.errors import ConflictError, NotFoundError
-from powerlab.store.reads.layers import layer_profile, list_layer_profiles
+from powerlab.store.reads.layers import layer_profile, list_layer_profiles, newest_profile_of, profile_beside
 from powerlab.store.writes.layers import store_layer_profile
 
 
@@ -73,3 +75,17 @@ def test_the_newest_comes_first_and_pages_follow_on_each_other(store, clock, dev
         own = list_layer_profiles(session, device_id=other_id)
     assert [profile.id for _, profile in (*first, *rest)] == [identifier(number) for number in (4, 3, 2, 1, 0)]
     assert [profile.id for _, profile in own] == [identifier(2)]
+
+
+def test_a_run_is_shown_the_newest_profile_that_is_most_like_it(store, device_id):
+    def like(number, **changes):
+        return replace(a_profile(), id=identifier(number), **changes)
+
+    other = like(4, model="alexnet")
+    keep(store, device_id, like(1, batch_size=4, mode="MODE_15W"), like(2, batch_size=4, mode="MAXN"), like(3), other)
+    point = Point(workload=Workload(model=a_profile().model, batch_size=4), threads=1, mode="MAXN")
+    with store.session() as session:
+        assert profile_beside(session, device_id, point).id == identifier(2)
+        assert profile_beside(session, "another device", point) is None
+        assert newest_profile_of(session, "alexnet") == other
+        assert newest_profile_of(session, "vgg16") is None

@@ -1,111 +1,109 @@
-"""Power over time of a run: every rail and the total, with the measurement window shaded."""
+"""A run over time: power, temperatures and latencies on one axis, with its phases shaded."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
-from powerlab.domain.power import Trace
-from powerlab.domain.run import Run
-from powerlab_dashboards.charts.base import Chart, Figure, NoChart, axis, layout, legend_above, plain
-from powerlab_dashboards.charts.series import Curve, rail_curve, thin, total_curve
+from powerlab_dashboards.charts.base import Chart, Figure, NoChart, axis, layout, legend_above
+from powerlab_dashboards.charts.run_traces import Phase, RunTraces, phases
 from powerlab_dashboards.charts.theme import Theme, View
+from powerlab_dashboards.charts.trace_panels import Panel, panels
 
-_SAMPLE_LIMIT = 2000
-_DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class RunTraces:
-    """A run with the traces that were sampled during it; ``retired`` says why they were deleted."""
-
-    run: Run
-    traces: tuple[Trace, ...]
-    retired: str = ""
+SAMPLE_LIMIT = 1200
+"""Samples of a line: more than twice as many as a wide page has pixels to draw their extremes."""
+_GAP_PX, _TOP_PX, _BOTTOM_PX = 22, 24, 56
+_NARROWEST_LABEL = 0.045
+"""A phase that takes less of the axis has no room for its name."""
 
 
 def build(data: RunTraces, view: View) -> Figure | NoChart:
-    """Return the figure; time 0 is the start of the measurement window, and counters are shown as their slope."""
-    run, theme = data.run, view.theme
+    """Return the figure; time 0 is the start of the timed window, and counters are shown as their slope."""
+    theme = view.theme
     if data.retired:
         return NoChart(data.retired[:1].upper() + data.retired[1:])
-    if not data.traces:
+    if not data.traces and data.span_s is None:
         return NoChart("No power was sampled during this run. The devices page lists the missing sensors and why.")
-    start_ns, end_ns = run.window_ns
-    origin_ns = start_ns or min((int(trace.time_ns[0]) for trace in data.traces if len(trace.time_ns)), default=0)
-    words = {trace.rail.key: trace.rail.provenance.value for trace in data.traces}
-    curves = [curve for trace in data.traces if (curve := rail_curve(trace, origin_ns)) is not None]
-    if not curves:
+    found = list(panels(theme, data, SAMPLE_LIMIT // 2 if view.narrow else SAMPLE_LIMIT))
+    if not found:
         return NoChart("All traces of this run are too short to plot.")
-    formula = run.total.rails if run.total else ()
-    lines = [
-        _line(theme, thin(curve, _SAMPLE_LIMIT), index, words[curve.name], whole=formula == (curve.name,))
-        for index, curve in enumerate(curves)
-    ]
-    if len(formula) > 1 and (total := total_curve(formula, curves)) and len({words[key] for key in formula}) == 1:
-        lines.append(_total_line(theme, thin(total, _SAMPLE_LIMIT), words[formula[0]]))
-    legend, legend_px = legend_above([line["name"] for line in lines], narrow=view.narrow)
+    names = [line["name"] for panel in found for line in panel.lines if line["mode"] == "lines"]
+    legend, legend_px = legend_above(names, narrow=view.narrow)
+    top_px = legend_px + _TOP_PX
+    plot_px = sum(panel.height_px for panel in found) + _GAP_PX * (len(found) - 1)
+    known = list(phases(data.run))
+    span_s = data.span_s or _whole(found, known)
     figure_layout = layout(
         theme,
-        height=340 + legend_px,
-        margin={"l": 64, "r": 16, "t": legend_px + 8, "b": 56},
+        height=plot_px + top_px + _BOTTOM_PX,
+        margin={"l": 64, "r": 16, "t": top_px, "b": _BOTTOM_PX},
         showlegend=True,
         hovermode="x unified",
+        hoversubplots="axis",
+        dragmode=False if view.narrow else "zoom",
         legend=legend,
-        xaxis=axis(theme, "time since the start of the measurement window, s", hoverformat=".3f"),
-        yaxis=axis(theme, "power, W (" + " and ".join(sorted(set(words.values()))) + ")", rangemode="tozero"),
-    )
-    if end_ns > start_ns:
-        figure_layout |= _window(theme, (end_ns - start_ns) / 1e9)
-    return {"data": lines, "layout": figure_layout}
+        xaxis=axis(
+            theme, "time since the start of the timed part, s", hoverformat=".4~f", range=list(span_s),
+            anchor=f"y{_suffix(len(found) - 1)}",
+        ),
+    )  # fmt: skip
+    figure_layout |= _bands(theme, known, span_s)
+    data_lines: list[dict[str, Any]] = []
+    above_px = 0
+    for index, panel in enumerate(found):
+        domain = [1 - (above_px + panel.height_px) / plot_px, 1 - above_px / plot_px]
+        more = {"rangemode": "tozero"} if panel.from_zero else {}
+        figure_layout[f"yaxis{_suffix(index)}"] = axis(
+            theme, panel.title, domain=[max(0.0, domain[0]), domain[1]], anchor="x", fixedrange=True, nticks=5, **more
+        )
+        data_lines += [
+            line | {"xaxis": "x", "yaxis": f"y{_suffix(index)}", "showlegend": line["mode"] == "lines"}
+            for line in panel.lines
+        ]
+        above_px += panel.height_px + _GAP_PX
+    return {"data": data_lines, "layout": figure_layout}
 
 
-def _line(theme: Theme, curve: Curve, index: int, word: str, *, whole: bool = False) -> dict[str, Any]:
-    how = ", slope of its energy counter" if curve.differenced else ""
-    how += "; this rail is the total" if whole else ""
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": f"{plain(curve.name)} ({word}{how})",
-        "x": [round(float(value), 6) for value in curve.time_s],
-        "y": [round(float(value), 4) for value in curve.power_w],
-        "line": {
-            "color": theme.colour(index),
-            "width": 1.3,
-            "dash": _DASHES[index % len(_DASHES)],
-            "shape": "vh" if curve.differenced else "linear",
-        },
-        "hovertemplate": "%{y:.3~f} W",
-    }
+def _suffix(index: int) -> str:
+    return "" if index == 0 else str(index + 1)
 
 
-def _total_line(theme: Theme, curve: Curve, word: str) -> dict[str, Any]:
-    line = _line(theme, curve, 0, word)
-    line["name"] = f"total ({word})"
-    line["line"] |= {"color": theme.ink, "width": 1.8, "dash": "solid"}
-    return line
+def _whole(found: Sequence[Panel], known: Sequence[Phase]) -> tuple[float, float]:
+    """Return the span that holds every phase and every sample, with a little room beside them."""
+    stamps = [x for panel in found for line in panel.lines for x in (line["x"][0], line["x"][-1])]
+    first = min([*stamps, *(one.start_s for one in known)])
+    last = max([*stamps, *(one.end_s for one in known)])
+    room = 0.01 * (last - first) or 0.5
+    return round(first - room, 6), round(last + room, 6)
 
 
-def _window(theme: Theme, length_s: float) -> dict[str, Any]:
-    return {
-        "shapes": [
-            {"type": "rect", "xref": "x", "yref": "paper", "x0": 0, "x1": length_s, "y0": 0, "y1": 1, "layer": "below",
-             "fillcolor": theme.shade, "opacity": 0.1, "line": {"width": 0}}
-        ],
-        "annotations": [
-            {"text": f"measurement window, {length_s:.3g} s", "x": 0, "y": 1,
-             "xref": "x", "yref": "paper", "xanchor": "left",
-             "yanchor": "top", "xshift": 6, "showarrow": False, "font": {"size": 11, "color": theme.muted}}
-        ],
-    }  # fmt: skip
+def _bands(theme: Theme, known: Sequence[Phase], span_s: tuple[float, float]) -> dict[str, Any]:
+    """Return shapes and names of the phases; a name stands at the middle of what is seen of its phase."""
+    shapes, names = [], []
+    for one in known:
+        timed = one.name == "timed"
+        shapes.append(
+            {"type": "rect", "xref": "x", "yref": "paper", "x0": one.start_s, "x1": one.end_s, "y0": 0, "y1": 1,
+             "layer": "below", "fillcolor": theme.shade if timed else theme.muted,
+             "opacity": 0.12 if timed else 0.16 if one.name == "warm-up" else 0.07, "line": {"width": 0}}
+        )  # fmt: skip
+        start_s, end_s = max(one.start_s, span_s[0]), min(one.end_s, span_s[1])
+        if end_s - start_s > _NARROWEST_LABEL * (span_s[1] - span_s[0]):
+            names.append(
+                {"text": f"{one.name} {one.length_s:.3g} s", "x": (start_s + end_s) / 2, "y": 1, "xref": "x",
+                 "yref": "paper", "xanchor": "center", "yanchor": "bottom", "yshift": 2, "showarrow": False,
+                 "font": {"size": 12, "color": theme.ink if timed else theme.muted}}
+            )  # fmt: skip
+    return {"shapes": shapes, "annotations": names}
 
 
 CHART = Chart(
     name="power-trace",
-    title="Power over time",
+    title="Run over time",
     caption=(
-        "One line per rail, as sampled. The figures are computed from the shaded window. For energy counters, the line "
-        "is the slope between two counter updates."
+        "Power, temperatures and the latency of every query on one time axis. The figures are computed from the timed "
+        "part; idle baselines may be shared with the runs beside this one. Where samples are more than pixels, the "
+        "extremes of neighbours are drawn."
     ),
     build=build,
 )

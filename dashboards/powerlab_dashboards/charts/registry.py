@@ -10,6 +10,7 @@ from powerlab.analysis.summary import PointSummary
 from powerlab.domain.layers import LayerProfile
 from powerlab_dashboards.charts import (
     efficiency_heatmap,
+    latency_distribution,
     layer_energy,
     layer_roofline,
     power_trace,
@@ -19,7 +20,7 @@ from powerlab_dashboards.charts import (
     throughput_threads,
 )
 from powerlab_dashboards.charts.base import Chart
-from powerlab_dashboards.charts.power_trace import RunTraces
+from powerlab_dashboards.charts.run_traces import RunTraces
 
 
 def _by_name(*modules: ModuleType) -> dict[str, Chart[Any]]:
@@ -37,6 +38,7 @@ LAYER_CHARTS: dict[str, Chart[LayerProfile]] = _by_name(
 )
 RUN_CHARTS: dict[str, Chart[RunTraces]] = _by_name(
     power_trace,
+    latency_distribution,
 )
 SET_CHARTS: dict[str, Chart[Any]] = _by_name(
     set_fronts,

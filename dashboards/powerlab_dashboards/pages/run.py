@@ -1,12 +1,14 @@
-"""The run page: figures, validity findings and power over time."""
+"""The run page: what was found, the run over time, its latencies and layers; how it was measured is folded."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Query, Response
+from sqlalchemy.orm import Session
 
 from powerlab.analysis.budget import RULE, SHOWN, Row, limit, rows_by_rail, rows_by_source
 from powerlab.analysis.surroundings import surroundings
@@ -18,8 +20,11 @@ from powerlab.store import Store
 from powerlab.store.errors import NotFoundError
 from powerlab.store.maintenance.retired import why_no_traces
 from powerlab.store.reads import queries
-from powerlab_dashboards.charts.power_trace import RunTraces
-from powerlab_dashboards.charts.registry import RUN_CHARTS
+from powerlab.store.reads.layers import profile_beside
+from powerlab.store.reads.neighbours import neighbours
+from powerlab.store.traces.base import FOREVER_NS, trace_store
+from powerlab_dashboards.charts.registry import LAYER_CHARTS, RUN_CHARTS
+from powerlab_dashboards.charts.run_traces import RunTraces
 from powerlab_dashboards.charts.series import mean_power_w
 from powerlab_dashboards.format import decimals_for, fixed, significant
 from powerlab_dashboards.pages.figures import figure_response, view_of
@@ -28,6 +33,13 @@ from powerlab_dashboards.render import not_found, page
 
 _GIVES = {RailQuantity.POWER: "power", RailQuantity.ENERGY: "energy counter (shown as its slope)"}
 _UNITS = {RailQuantity.POWER: "W", RailQuantity.ENERGY: "J"}
+HEADLINES = ("latency_p50_ms", "latency_p99_ms", "throughput_img_per_s", "power_w", "efficiency_img_per_s_per_w")
+"""The figures at the top of the page; the table below has all of them."""
+ZOOMED = "power-trace"
+"""The chart that can be zoomed: the part that is looked at is fetched anew, with as many samples as the whole."""
+_BESIDE = 0.25
+"""How much is fetched beside that part, as a share of it, so that lines go on to its edges."""
+Seconds = Annotated[float | None, Query(ge=-1e9, le=1e9, allow_inf_nan=False)]
 
 
 def add_routes(router: APIRouter, store: Store) -> None:
@@ -40,6 +52,8 @@ def add_routes(router: APIRouter, store: Store) -> None:
                 run, retired = queries.run(session, run_id), why_no_traces(session, run_id)
                 traces = [] if retired else queries.power_traces(session, run_id)
                 record = queries.sweep(session, run.sweep_id)
+                beside = neighbours(session, run_id)
+                profile = profile_beside(session, record.device_id, run.point)
         except NotFoundError as error:
             return not_found(str(error))
         return page(
@@ -49,6 +63,11 @@ def add_routes(router: APIRouter, store: Store) -> None:
             sweep_title=sweep_title(record),
             window_s=(run.window_ns[1] - run.window_ns[0]) / 1e9,
             figures=_figures(run),
+            headlines=[(METRICS[name], run.metric(name)) for name in HEADLINES],
+            beside=beside,
+            profile=profile,
+            layer_charts=LAYER_CHARTS.values(),
+            zoomed=ZOOMED,
             rails=rail_rows(run, traces),
             retired=retired,
             charts=RUN_CHARTS.values(),
@@ -57,18 +76,44 @@ def add_routes(router: APIRouter, store: Store) -> None:
         )
 
     @router.get("/runs/{run_id}/charts/{name}")
-    def run_figure(run_id: str, name: str, theme: str = "light", narrow: bool = False) -> Response:
+    def run_figure(
+        run_id: str,
+        name: str,
+        *,
+        theme: str = "light",
+        narrow: bool = False,
+        from_s: Seconds = None,
+        to_s: Seconds = None,
+    ) -> Response:
+        """Return a chart, of a part of its time where ``from_s`` and ``to_s`` name one."""
+        span_s = (from_s, to_s) if from_s is not None and to_s is not None and from_s < to_s else None
         try:
             chart = RUN_CHARTS[name]
             with store.session() as session:
-                run, retired = queries.run(session, run_id), why_no_traces(session, run_id)
-                traces = () if retired else tuple(queries.power_traces(session, run_id))
-                data = RunTraces(run=run, traces=traces, retired=retired)
+                data = run_traces(session, run_id, span_s if name == ZOOMED else None)
         except KeyError:
             return not_found(f"There is no chart named {name}; there are {', '.join(RUN_CHARTS)}.")
         except NotFoundError as error:
             return not_found(str(error))
         return figure_response(chart.build(data, view_of(theme, narrow=narrow)))
+
+
+def run_traces(session: Session, run_id: str, span_s: tuple[float, float] | None = None) -> RunTraces:
+    """Return a run with what was recorded with it, or with what lies around a part of its time.
+
+    Raises:
+        NotFoundError: there is no such run.
+    """
+    run, retired = queries.run(session, run_id), why_no_traces(session, run_id)
+    if retired:
+        return RunTraces(run=run, traces=(), retired=retired)
+    if span_s is None:
+        return RunTraces(run=run, traces=tuple(queries.recorded(session, run_id)))
+    room_s = _BESIDE * (span_s[1] - span_s[0])
+    first_ns = run.window_ns[0] + round(1e9 * (span_s[0] - room_s))
+    last_ns = run.window_ns[0] + round(1e9 * (span_s[1] + room_s))
+    around = trace_store(session).window(session, run_id, max(0, first_ns), min(FOREVER_NS, max(0, last_ns)))
+    return RunTraces(run=run, traces=tuple(around), span_s=span_s)
 
 
 def _figures(run: Run) -> list[tuple[MetricKind, Metric | None]]:

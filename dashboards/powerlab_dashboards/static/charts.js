@@ -1,4 +1,5 @@
 // Charts: each .plot has the URL of its figure, which the server builds for the page's theme and width.
+// A plot with a span shows that part of its time only, which the server is asked for.
 
 import { _ } from "./language.js";
 
@@ -12,6 +13,7 @@ const options = {
   displaylogo: false,
   displayModeBar: false,
   showTips: false,
+  doubleClick: false,
 };
 
 const say = (plot, text) => {
@@ -29,12 +31,18 @@ const wait = (plot) => {
   setTimeout(() => draw(plot), RETRY_MS);
 };
 
-const draw = async (plot) => {
+export const draw = async (plot) => {
   const theme = isDark() ? "dark" : "light";
   const address = new URL(plot.dataset.figure, window.location.href);
   address.searchParams.set("theme", theme);
   address.searchParams.set("narrow", narrow.matches ? "1" : "0");
+  if (plot.span) {
+    address.searchParams.set("from_s", plot.span[0]);
+    address.searchParams.set("to_s", plot.span[1]);
+  }
+  const turn = (plot.turn = (plot.turn ?? 0) + 1);
   const response = await fetch(address).catch(() => null);
+  if (plot.turn !== turn) return; // the answer to an older question would be drawn over a newer one
   if (response === null) return wait(plot);
   try {
     if (!response.ok) throw new Error(_("the server returned status %(status)s", { status: response.status }));

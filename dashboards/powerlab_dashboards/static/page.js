@@ -1,11 +1,14 @@
 // Entry point of every page.
 
 import { drawAll } from "./charts.js";
+import { followKeys } from "./keys.js";
 import { follow } from "./live.js";
 import { makeSortable } from "./tables.js";
 import { keepTimes } from "./times.js";
+import { zoomAll } from "./zoom.js";
 
 makeSortable();
-drawAll();
+drawAll().then(() => zoomAll());
+followKeys();
 follow(); // compares the parts as the server sent them, so before any is changed
 keepTimes();

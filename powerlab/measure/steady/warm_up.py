@@ -52,10 +52,12 @@ class WarmUp:
     Attributes:
         duration_s: how long it took.
         unsteady: in sentences, what had not become steady.
+        window_ns: when it began and ended, on CLOCK_MONOTONIC; None where there was none.
     """
 
     duration_s: float = 0.0
     unsteady: tuple[str, ...] = ()
+    window_ns: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,8 @@ def warm_up(worker: Warming, meter: Meter, plan: SweepPlan, workload: Workload) 
     with Thermometer(meter.sysroot, piece_s) as thermometer:
         while True:
             _go_on(worker, meter, pieces, piece_s, begin_ns + round(until_s * 1e9))
-            passed_s = _since_s(begin_ns, time.monotonic_ns())
+            now_ns = time.monotonic_ns()
+            passed_s = _since_s(begin_ns, now_ns)
             ahead_s = max(plan.duration_s, inferences * pieces.latency_s[-1])
             series = _series(pieces, thermometer.traces())
             answers = [(one, *_judge(one, passed_s, ahead_s)) for one in series]
@@ -107,7 +110,7 @@ def warm_up(worker: Warming, meter: Meter, plan: SweepPlan, workload: Workload) 
                 break
             until_s = min(longest_s, _GROWTH * passed_s)
     unsteady = (_sentence(one, by, ahead_s, passed_s) for one, by, answer in answers if answer is Answer.DRIFTING)
-    return WarmUp(duration_s=passed_s, unsteady=tuple(unsteady))
+    return WarmUp(duration_s=passed_s, unsteady=tuple(unsteady), window_ns=(begin_ns, now_ns))
 
 
 def _go_on(worker: Warming, meter: Meter, pieces: _Pieces, piece_s: float, until_ns: int) -> None:

@@ -8,12 +8,15 @@ from sqlalchemy import Text, cast, select, tuple_
 from sqlalchemy.orm import Session
 
 from powerlab.domain.layers import LayerProfile
+from powerlab.domain.sweep import Point
 from powerlab.protocol.wire import reader
 from powerlab.store.errors import NotFoundError
 from powerlab.store.tables import LayerProfileRow
 
 _DOCUMENT = cast(LayerProfileRow.document, Text)
 _profile = reader(LayerProfile)
+_BESIDE = 8
+"""Profiles that are looked through for one like a run."""
 
 
 def list_layer_profiles(
@@ -39,3 +42,37 @@ def layer_profile(session: Session, profile_id: str) -> LayerProfile:
     if document is None:
         raise NotFoundError(f"there is no layer profile {profile_id!r}; GET /api/v1/layers lists them.")
     return _profile(document)
+
+
+def newest_profile_of(session: Session, model: str) -> LayerProfile | None:
+    """Return the newest profile of a model on any device; None where there is none."""
+    wanted = select(_DOCUMENT).where(LayerProfileRow.document["model"].as_string() == model)
+    document = session.scalar(wanted.order_by(LayerProfileRow.created_at.desc(), LayerProfileRow.id.desc()).limit(1))
+    return None if document is None else _profile(document)
+
+
+def profile_beside(session: Session, device_id: str, point: Point) -> LayerProfile | None:
+    """Return the profile of a point's model on a device that is most like the point; None where there is none.
+
+    Of the newest ones it is that of the same batch, mode and threads, in this order of importance.
+    """
+    wanted = (
+        select(_DOCUMENT)
+        .where(
+            LayerProfileRow.device_id == device_id,
+            LayerProfileRow.document["model"].as_string() == point.workload.model,
+        )
+        .order_by(LayerProfileRow.created_at.desc(), LayerProfileRow.id.desc())
+        .limit(_BESIDE)
+    )
+    found = [_profile(document) for document in session.scalars(wanted)]
+    return max(found, key=lambda one: _likeness(one, point), default=None)
+
+
+def _likeness(profile: LayerProfile, point: Point) -> tuple[bool, bool, bool]:
+    """Say in which dimensions a profile was made as a point is; of equals the newest is the first."""
+    return (
+        profile.batch_size == point.workload.batch_size,
+        profile.mode == point.mode,
+        profile.threads == point.threads,
+    )
