@@ -58,8 +58,8 @@ def test_buttons_zoom_with_the_keyboard_alone(zoomed: tuple[Page, list[Request]]
         before = page.locator(CHART).get_attribute("data-span")
         page.get_by_role("button", name=name, exact=True).focus()
         page.keyboard.press("Enter")
-        page.wait_for_function("([chart, before]) => document.querySelector(chart).dataset.span !== before",
-                               arg=[CHART, before])  # fmt: skip
+        changed = "([chart, before]) => document.querySelector(chart).getAttribute('data-span') !== before"
+        page.wait_for_function(changed, arg=[CHART, before])
         first, last = range_of(page)
         assert last - first == pytest.approx(expected * (whole[1] - whole[0]), rel=0.01)
     page.get_by_role("button", name="Timed part").click()

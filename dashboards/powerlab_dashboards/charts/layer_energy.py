@@ -91,14 +91,14 @@ def build(profile: LayerProfile, view: View) -> Figure | NoChart:
 
 def _columns(profile: LayerProfile, *, with_energy: bool) -> list[Any]:
     """Return what each panel shows: how to read it, its scale, its axis and where it stands."""
-    time_word = profile.whole.time.provenance.value
+    time_title = _("time, ms (%(provenance)s)", provenance=_(profile.whole.time.provenance.value))
     if not with_energy:
-        return [(lambda layer: layer.time, 1.0, _("time, ms (%(provenance)s)", provenance=_(time_word)), [0.0, 1.0])]
+        return [(lambda layer: layer.time, 1.0, time_title, [0.0, 1.0])]
     energy_word = next(layer.energy.provenance.value for layer in profile.layers if layer.energy is not None)
-    gap = 0.03
+    energy_title = _("energy, mJ (%(provenance)s)", provenance=_(energy_word))
     return [
-        (lambda layer: layer.time, 1.0, _("time, ms (%(provenance)s)", provenance=_(time_word)), [0.0, 0.5 - gap]),
-        (lambda layer: layer.energy, 1e3, _("energy, mJ (%(provenance)s)", provenance=_(energy_word)), [0.5 + gap, 1.0]),
+        (lambda layer: layer.time, 1.0, time_title, [0.0, 0.47]),
+        (lambda layer: layer.energy, 1e3, energy_title, [0.53, 1.0]),
     ]
 
 
