@@ -29,6 +29,7 @@ from powerlab_api.app import create_app
 from powerlab_api.event_stream import Streams
 from powerlab_api.metrics.pushing import pushed
 from powerlab_api.settings import LOOPBACK_NAMES, Settings
+from powerlab_dashboards.compression import CompressedPages
 from powerlab_dashboards.problem_pages import ProblemPages
 from powerlab_dashboards.router import create_router
 
@@ -122,6 +123,7 @@ def compose(store: Store, settings: Settings) -> FastAPI:
     app = create_app(store, settings)
     app.include_router(create_router(store, app.state.authority))
     app.add_middleware(ProblemPages)
+    app.add_middleware(CompressedPages)
     return app
 
 

@@ -1,0 +1,91 @@
+"""Pages travel compressed, but for those that a stranger could look into by that; and no page is too heavy."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Iterator
+
+import pytest
+from starlette.testclient import TestClient
+
+from layer_profiles import layer_profile
+from powerlab.cli.commands.serve.server import compose
+from powerlab_api.settings import Settings
+from powerlab_dashboards import assets
+from powerlab_dashboards.language import LANGUAGES
+from tests.dashboards import plausible
+from tests.dashboards.conftest import Shelf, open_shelf
+
+BEFORE_CHARTS_BYTES = 150_000
+WITH_CHARTS_BYTES = 600_000
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    shelf: Shelf = open_shelf(tmp_path_factory.mktemp("weight") / "powerlab.db")
+    plan = plausible.plan(models=("resnet50", "alexnet"), threads=(1, 2), repeats=10)
+    sweep = shelf.add_sweep(plausible.xavier(), plan)
+    shelf.add_layers(sweep.device_id, layer_profile())
+    with TestClient(compose(shelf.store, Settings())) as client:
+        client.pages = {  # type: ignore[attr-defined]
+            "home": "/",
+            "devices": "/devices",
+            "device": f"/devices/{sweep.device_id}",
+            "sweep": f"/sweeps/{sweep.id}",
+            "run": f"/runs/{sweep.runs[0].id}",
+            "audit": f"/runs/{sweep.runs[0].id}/audit",
+            "layers": "/layers",
+            "layer profile": f"/layers/{layer_profile().id}",
+            "studies": "/studies",
+            "study": "/studies/xavier-resnet50",
+        }
+        yield client
+    shelf.store.close()
+
+
+def weight(client: TestClient, address: str, language: str) -> tuple[int, int]:
+    """Return how many bytes a browser gets for a page: without its charts, and with them."""
+    headers = {"accept-encoding": "gzip", "accept": "text/html", "accept-language": language}
+
+    def transferred(path: str) -> int:
+        with client.stream("GET", path, headers=headers) as answer:
+            assert answer.status_code == 200, path
+            return sum(map(len, answer.iter_raw()))
+
+    page = client.get(address, headers=headers).text
+    links = set(re.findall(r'(?:href|src)="(/static/[^"]+)"', page))
+    scripts = {"/static/page.js"} & links
+    while scripts:  # a module brings others along
+        texts = [client.get(script).text for script in scripts]
+        scripts = {f"/static/{name}" for text in texts for name in re.findall(r'from "\./([\w.]+)"', text)} - links
+        links |= scripts
+    charts = {link for link in links if assets.plotly_name() in link}
+    figures = {f"{figure}?theme=light&narrow=0" for figure in re.findall(r'data-figure="([^"?]+)"', page)}
+    before = transferred(address) + sum(map(transferred, links - charts))
+    return before, before + sum(map(transferred, charts | figures))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(
+    "name", ["home", "devices", "device", "sweep", "run", "audit", "layers", "layer profile", "studies", "study"]
+)
+def test_no_page_is_heavy(name: str, language: str, served: TestClient) -> None:
+    before, with_charts = weight(served, served.pages[name], language)  # type: ignore[attr-defined]
+    assert before <= BEFORE_CHARTS_BYTES
+    assert with_charts <= WITH_CHARTS_BYTES
+
+
+def test_pages_and_figures_are_compressed(served: TestClient) -> None:
+    sweep = served.pages["sweep"]  # type: ignore[attr-defined]
+    for address in (sweep, f"{sweep}/charts/efficiency-heatmap?theme=dark"):
+        answer = served.get(address, headers={"accept-encoding": "gzip"})
+        assert answer.headers["content-encoding"] == "gzip", address
+        with served.stream("GET", address, headers={"accept-encoding": "gzip"}) as raw:
+            assert gzip.decompress(b"".join(raw.iter_raw())) == answer.content
+        assert "content-encoding" not in served.get(address, headers={"accept-encoding": "identity"}).headers
+
+
+@pytest.mark.parametrize("address", ["/devices?name=secret", "/?q=secret", "/api/v1/devices"])
+def test_what_repeats_its_address_and_the_api_are_not(address: str, served: TestClient) -> None:
+    assert "content-encoding" not in served.get(address, headers={"accept-encoding": "gzip"}).headers
