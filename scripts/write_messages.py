@@ -17,6 +17,8 @@ from babel.messages.pofile import read_po, write_po
 
 PACKAGE = Path(__file__).parent.parent / "dashboards" / "powerlab_dashboards"
 LOCALE = PACKAGE / "locale"
+_IDLE = (b'"POT-Creation', b'"PO-Revision', b'"Report-', b'"Last-Translator', b'"Language-Team', b'"Generated-By')
+"""Headers that nobody needs; the dates among them would change with every run."""
 KEYWORDS = DEFAULT_KEYWORDS | {"mark": None, "mark_plural": (1, 2)}
 
 
@@ -40,8 +42,8 @@ def updated(path: Path) -> bytes:
     kept.obsolete.clear()
     kept.fuzzy = False
     written = io.BytesIO()
-    write_po(written, kept, width=120, sort_output=True, omit_header=False, include_lineno=False)
-    return written.getvalue()
+    write_po(written, kept, width=120, sort_output=True, include_lineno=False)
+    return b"".join(line for line in written.getvalue().splitlines(keepends=True) if not line.startswith(_IDLE))
 
 
 def main() -> int:
