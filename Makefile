@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all check fuzz bench bench-engine bench-contention bench-networks bench-sampler bench-search bench-service \
-  bench-database lock openapi docs messages plotly notebook site wheels mutation format clean
+  bench-database bench-pages lock openapi docs messages plotly notebook site wheels mutation format clean
 
 # A Python to build .venv with, where the first one found is not the right one: make demo PYTHON=/path/to/python3
 PYTHON ?=
@@ -49,7 +49,7 @@ format: ## put Python and C++ into the house's layout
 
 bench: ## run every benchmark in bench/ but those of the database and the wheels, one after the other
 	@scripts/setup_venv dev
-	@for file in $(filter-out bench/big_database.py bench/export_networks.py bench/record_grid.py bench/search.py bench/search_grids.py bench/search_strategies.py bench/wheel_speed.py,$(wildcard bench/*.py)); do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done
+	@for file in $(filter-out bench/big_database.py bench/export_networks.py bench/pages.py bench/record_grid.py bench/search.py bench/search_grids.py bench/search_strategies.py bench/wheel_speed.py,$(wildcard bench/*.py)); do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done
 
 bench-engine: ## the engine against every installed peer (15 minutes; QUICK=1: 2; wants a quiet machine)
 	@scripts/setup_venv dev
@@ -83,6 +83,10 @@ bench-service: ## agents at one server, samples a second, beside Prometheus, que
 	@PYTHONPATH=tests:tests/support:bench $(BIN)/python -m service.ingest $(if $(QUICK),--seconds 3)
 	@PYTHONPATH=tests:tests/support:bench $(BIN)/python -m service.beside_prometheus $(if $(QUICK),--scale 0.05 --times 10)
 	@$(MAKE) --no-print-directory bench-database $(if $(QUICK),RUNS=20000)
+
+bench-pages: ## bytes, first paint, click and zoom of every page over 1 M runs and a trace of 1 M samples (8 minutes, 7 GB, PostgreSQL, Chromium)
+	@scripts/setup_venv dev
+	@$(BIN)/python bench/pages.py $(if $(RUNS),--runs $(RUNS))
 
 bench-database: ## query times over 1 M runs and 1 G samples (16 GB of disk, PostgreSQL; RUNS=50000: fewer)
 	@scripts/setup_venv dev

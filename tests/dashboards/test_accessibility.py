@@ -164,7 +164,7 @@ def test_what_scrolls_sideways_can_be_reached_and_is_named(page: Element) -> Non
         assert box is not None
         assert "scroll" in box.attributes["class"].split()
         assert box.attributes["tabindex"] == "0"
-        assert box.attributes["role"] == "region"
+        assert box.attributes["role"] == "group"
         assert name_of(box, page) != box.text, "the region is named, not read out whole"
 
 
