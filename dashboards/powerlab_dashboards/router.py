@@ -17,6 +17,7 @@ from powerlab_dashboards.pages import (
     home,
     layers,
     login,
+    new_sweep,
     preferences,
     run,
     studies,
@@ -27,7 +28,21 @@ from powerlab_dashboards.pages import (
 from powerlab_dashboards.render import not_found
 from powerlab_dashboards.visitor import guarded_route
 
-PAGES = (home, sweep, sweep_actions, sweep_runs, run, layers, audit, studies, devices, device, compare, campaign)
+PAGES = (
+    home,
+    new_sweep,
+    sweep,
+    sweep_actions,
+    sweep_runs,
+    run,
+    layers,
+    audit,
+    studies,
+    devices,
+    device,
+    compare,
+    campaign,
+)
 STATIC = "/static/{name}"
 OPEN = frozenset({login.LOGIN, login.LOGOUT, preferences.LANGUAGE, preferences.THEME, STATIC})
 """Routes that need no login, so that visitors can log in."""
@@ -39,7 +54,7 @@ def create_router(store: Store, authority: Authority | None = None) -> APIRouter
     Include it last: its last route answers every other address outside ``/api`` with a "not found" page.
 
     Args:
-        store: the pages read from it; only the buttons of a sweep write to it.
+        store: the pages read from it; only the buttons of a sweep and the form for a new one write to it.
         authority: identifies visitors; without one no login is needed.
     """
     asked = authority or Authority(store=store)

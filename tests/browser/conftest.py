@@ -55,6 +55,7 @@ class Site:
             "run": f"{url}/runs/{simulated.runs[0].id}",
             "recorded run": f"{url}/runs/{self.recorded.id}",
             "counter run": f"{url}/runs/{laptop.runs[0].id}",
+            "new sweep": f"{url}/sweeps/new?device={simulated.device_id}",
             "study": f"{url}/studies/xavier-resnet50",
             "layers": f"{url}/layers",
             "layer profile": f"{url}/layers/{MEASURED_ID}",

@@ -13,10 +13,19 @@ from tests.dashboards import plausible
 from tests.dashboards.conftest import START
 
 DEVICE_PAGES = ("device", "device history", "device sensors")
-RESULT_PAGES = ("simulated", "bare", "laptop", "run", "counter run", "study", "layers", "layer profile")
+RESULT_PAGES = ("simulated", "bare", "laptop", "run", "counter run", "recorded run", "study", "layers", "layer profile")
 COMPARE_PAGES = ("compare", "comparison")
-PAGES = ("home", "devices", *DEVICE_PAGES, *RESULT_PAGES, *COMPARE_PAGES)
-CHARTS = {"simulated": 3, "bare": 1, "laptop": 3, "run": 1, "counter run": 1, "layer profile": 2, "comparison": 2}
+PAGES = ("home", "devices", "new sweep", *DEVICE_PAGES, *RESULT_PAGES, *COMPARE_PAGES)
+CHARTS = {
+    "simulated": 3,
+    "bare": 1,
+    "laptop": 3,
+    "run": 3,
+    "recorded run": 2,
+    "counter run": 1,
+    "layer profile": 2,
+    "comparison": 2,
+}
 
 
 def column(page: Page, section: str, index: int) -> list[str]:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from powerlab.cli import main
-from powerlab.cli.arguments.counts import MOST, counts
+from powerlab.domain.counts import MOST, counts
 from powerlab.domain.errors import PowerlabError
 
 ENDS = st.tuples(st.integers(1, 10**6), st.integers(0, 90))

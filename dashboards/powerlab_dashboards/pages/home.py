@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 
 from powerlab.protocol.records import OVER, SweepState
 from powerlab.store import Store
@@ -12,6 +12,7 @@ from powerlab.store.reads.fleet_status import fleet_status
 from powerlab_dashboards.pages.fleet_tiles import tiles_of
 from powerlab_dashboards.pages.sweep_list import listed
 from powerlab_dashboards.render import page
+from powerlab_dashboards.visitor import visit_of
 
 SWEEP_LIMIT = 50
 UNFINISHED = tuple(state for state in SweepState if state not in OVER)
@@ -23,7 +24,7 @@ def add_routes(router: APIRouter, store: Store) -> None:
     """Add ``/``."""
 
     @router.get("/")
-    def home(q: str = "", state: str = "") -> Response:
+    def home(request: Request, q: str = "", state: str = "") -> Response:
         """Show the fleet and the newest sweeps: those that name ``q`` and are in a state, where these are given."""
         text = q.strip()[:_LONGEST_SEARCH]
         wanted = next((one for one in SweepState if one.value == state), None)
@@ -35,6 +36,7 @@ def add_routes(router: APIRouter, store: Store) -> None:
             "home.html",
             section="home",
             members=members,
+            may_operate=visit_of(request).may_operate,
             tiles=tiles_of(members),
             running=[one for one in members if one.running is not None],
             sweeps=sweeps,

@@ -73,7 +73,7 @@ def add_routes(router: APIRouter, store: Store) -> None:
             return not_found(f"There is no sweep action named {action}.")
         given = fields_of(await request.body())
         try:
-            _check_may(visit_of(request), given.get("form_token", ""))
+            check_may(visit_of(request), given.get("form_token", ""))
             shown = await run_in_threadpool(_do, store, visit_of(request).principal.name, sweep_id, action, given)
         except PowerlabError as error:
             status = next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 422)
@@ -81,7 +81,8 @@ def add_routes(router: APIRouter, store: Store) -> None:
         return RedirectResponse(f"/sweeps/{shown}", status_code=303, headers=HEADERS)
 
 
-def _check_may(visit: Visit, form_token: str) -> None:
+def check_may(visit: Visit, form_token: str) -> None:
+    """Raise ForbiddenError unless the visitor may act on sweeps and the form comes from a page made for them."""
     if not visit.may_operate:
         raise ForbiddenError(
             f"this needs the role {Role.OPERATOR}; {visit.principal.name!r} is {visit.principal.role}."

@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Callable
 from typing import TypeVar
 
-from powerlab.cli.arguments.counts import counts
 from powerlab.domain.choices import meant
+from powerlab.domain.counts import counts
 from powerlab.domain.device import Capabilities, Device
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.rigour import LEVELS, Level, Rigour
