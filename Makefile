@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all check fuzz bench bench-engine bench-contention bench-networks bench-sampler bench-search bench-service \
-  bench-database bench-pages lock openapi docs messages plotly notebook site wheels mutation format clean
+  bench-database bench-pages lock openapi docs messages networks plotly notebook site wheels mutation format clean
 
 # A Python to build .venv with, where the first one found is not the right one: make demo PYTHON=/path/to/python3
 PYTHON ?=
@@ -109,6 +109,10 @@ docs: ## write docs/cli.md from the command line's own help and docs/operators.m
 
 plotly: ## build the part of Plotly that the charts use, from npm (dashboards/plotly; needs node and npm)
 	@cd dashboards/plotly && npm ci --ignore-scripts --no-audit --no-fund && npm run build
+
+networks: ## write the outlines of the zoo's networks, which the dashboards show
+	@scripts/setup_venv dev
+	$(BIN)/python scripts/write_networks.py
 
 messages: ## bring the dashboards' Chinese catalogue up to date with the words in the code
 	@scripts/setup_venv dev

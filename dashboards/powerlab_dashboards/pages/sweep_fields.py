@@ -15,7 +15,7 @@ from powerlab.domain.mode import CURRENT_MODE_NAME
 from powerlab.domain.preflight import ENGINES
 from powerlab.domain.rigour import LEVELS, Rigour
 from powerlab.domain.workload import Preparation, Scenario
-from powerlab.engine.frontend.zoo import ZOO
+from powerlab.networks.outline import network_names
 from powerlab.protocol.records import DeviceRecord
 from powerlab_dashboards.language import gettext as _
 from powerlab_dashboards.language import mark
@@ -115,7 +115,7 @@ def _fixed(*values: str) -> Callable[[Offer], Sequence[str]]:
 FIELDS: tuple[Field, ...] = (
     Field(
         name="models", title=mark("Models"), dimension="model", parse=tuple, harmless=("resnet18",),
-        choices=lambda offer: (*ZOO, *offer.uploaded), default=_fixed("resnet50"),
+        choices=lambda offer: (*network_names(), *offer.uploaded), default=_fixed("resnet50"),
     ),
     Field(
         name="modes", title=mark("Power modes"), dimension="mode", parse=tuple, harmless=(CURRENT_MODE_NAME,),
