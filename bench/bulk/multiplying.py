@@ -14,9 +14,9 @@ _CHANGED = {
     ("sweep", "request_key"): "NULL",
     ("job", "id"): _OWN_ID,
     ("run", "id"): _OWN_ID,
-    ("point", "id"): "t.id + copy * (SELECT max(id) FROM point)",
-    ("audit_event", "id"): "t.id + copy * (SELECT max(id) FROM audit_event)",
-    ("run", "point_id"): "t.point_id + copy * (SELECT max(id) FROM point)",
+    ("point", "id"): "t.id + copy * :points",
+    ("audit_event", "id"): "t.id + copy * :events",
+    ("run", "point_id"): "t.point_id + copy * :points",
 }
 _LATER = ("created_at", "received_at", "at")
 """Copies of a moment lie a little after it: nothing that lists by time meets thousands of the same moment."""
@@ -29,9 +29,13 @@ def multiply(engine: Engine, times: int) -> None:
         connection.execute(text("SET work_mem = '256MB'"))
         connection.execute(text("SET maintenance_work_mem = '512MB'"))
         dropped = _drop_indexes(connection)
-        # The copied rows are read before any is written, so no copy is copied.
-        for table in _COPIED:
-            connection.execute(text(_copy(connection, table)), {"last": times - 1})
+        counts = {
+            "last": times - 1,
+            "points": connection.scalar(text("SELECT max(id) FROM point")),
+            "events": connection.scalar(text("SELECT max(id) FROM audit_event")),
+        }
+        for table in _COPIED:  # a statement reads the rows that were there before it, so no copy is copied
+            connection.execute(text(_copy(connection, table)), counts)
         for table, column in (("device_tally", "run_count"), ("device_tally", "sample_count")):
             connection.execute(text(f"UPDATE {table} SET {column} = {column} * :times"), {"times": times})  # noqa: S608
         for definition in dropped:

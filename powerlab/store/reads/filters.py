@@ -102,11 +102,9 @@ class SweepFilter:
     @staticmethod
     def _names(session: Session, text: str) -> ColumnElement[bool]:
         loads = session.scalars(select(WorkloadRow.id).where(_contains(WorkloadRow.model, text))).all()
-        return or_(
-            _contains(DeviceRow.name, text),
-            _contains(SweepRow.submitter, text),
-            SweepRow.id.in_(select(PointRow.sweep_id).where(PointRow.workload_id.in_(loads))),
-        )
+        # Asked of each sweep by itself: the sweeps of a common model, as one list, would be searched for every sweep.
+        has_one = select(PointRow.id).where(PointRow.sweep_id == SweepRow.id, PointRow.workload_id.in_(loads)).exists()
+        return or_(_contains(DeviceRow.name, text), _contains(SweepRow.submitter, text), has_one)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
