@@ -118,6 +118,10 @@ messages: ## bring the dashboards' Chinese catalogue up to date with the words i
 	@scripts/setup_venv dev
 	$(BIN)/python scripts/write_messages.py
 
+pictures: ## take docs/images/pages: every dashboard page, desk and phone, light and dark (2 minutes, Chromium)
+	@scripts/setup_venv dev
+	@PYTHONPATH=.:tests:tests/support $(BIN)/python -m tests.browser.pictures $(PAGES)
+
 notebook: ## execute docs/notebooks/tutorial.ipynb and keep its outputs (half a minute)
 	@scripts/setup_venv dev
 	$(BIN)/python scripts/write_notebook.py

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -101,25 +100,3 @@ def test_a_command_that_fails_is_told_by_its_status(root: Path) -> None:
     script = load(root, "check_native")
     assert script.run(sys.executable, "-c", "pass")
     assert not script.run(sys.executable, "-c", "raise SystemExit(3)")
-
-
-def test_screenshots_without_arguments_says_how_to_use_it(root: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, root / "scripts/screenshots.py"], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 1
-    assert "Usage: scripts/screenshots.py URL OUTDIR" in done.stderr
-    assert "Traceback" not in done.stderr
-
-
-def test_screenshots_without_chromium_says_what_to_install(root: Path, tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, root / "scripts/screenshots.py", "http://127.0.0.1:1", tmp_path / "out"],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PATH": str(tmp_path)},
-    )
-    assert done.returncode == 2
-    assert "apt install chromium" in done.stderr
-    assert not (tmp_path / "out").exists()
