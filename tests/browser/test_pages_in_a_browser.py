@@ -15,7 +15,7 @@ from tests.dashboards.conftest import START
 DEVICE_PAGES = ("device", "device history", "device sensors")
 RESULT_PAGES = ("simulated", "bare", "laptop", "run", "counter run", "recorded run", "study", "layers", "layer profile")
 COMPARE_PAGES = ("compare", "comparison")
-PAGES = ("home", "devices", "new sweep", *DEVICE_PAGES, *RESULT_PAGES, *COMPARE_PAGES)
+PAGES = ("home", "devices", "new sweep", "models", "model", "model table", *DEVICE_PAGES, *RESULT_PAGES, *COMPARE_PAGES)
 CHARTS = {
     "simulated": 3,
     "bare": 1,
