@@ -31,6 +31,7 @@ from powerlab.protocol.messages import (
     Stored,
 )
 from powerlab.protocol.model_records import ModelRecord
+from powerlab.protocol.readings import ReadingsReply, ReadingsUpload
 from powerlab.protocol.records import DeviceRecord, SweepState
 from powerlab.protocol.wire import decode, encode
 from powerlab_agent.contact import Contact, WatchedPool
@@ -127,6 +128,10 @@ class Client:
         """
         beat = Beat(fencing_token=fencing_token, waits=waits, backlog=backlog)
         return self._ask("POST", f"/jobs/{job_id}/heartbeat", beat, JobStanding).state
+
+    def send_readings(self, message: ReadingsUpload) -> ReadingsReply:
+        """Send what the device reads now and what its sweep does; returns how often that is wanted."""
+        return self._ask("POST", "/agents/me/readings", message, ReadingsReply)
 
     def announce_reboot(self, job_id: str, notice: RebootNotice) -> SweepState:
         """Say that the device reboots for a job; returns where that stands, as :meth:`heartbeat` does."""

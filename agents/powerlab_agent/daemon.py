@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Generator
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal, Protocol, TypeVar
@@ -38,6 +38,7 @@ from powerlab_agent.retry import Backoff
 from powerlab_agent.room import SpoolUnwritableError
 from powerlab_agent.spool import Spool
 from powerlab_agent.status import Status
+from powerlab_agent.telemetry import Telemetry
 from powerlab_agent.uploader import LeaseLostError, Uploader
 
 _log = logging.getLogger("powerlab.agent")
@@ -106,6 +107,7 @@ class Daemon:
         backoff: how long to wait for a server that is away.
         status: what it does now, for whoever shows it.
         backlog: says what waits to be uploaded; may be called by another thread.
+        telemetry: shows the device to people who watch; None for nobody.
         checks: says what the agent needs and whether it is there; asked once, for the description.
     """
 
@@ -119,6 +121,7 @@ class Daemon:
     status: Status = field(default_factory=Status)
     checks: Callable[[], tuple[SelfCheck, ...]] = tuple
     backlog: Callable[[], Backlog | None] = lambda: None
+    telemetry: Telemetry | None = None
     _described: bool = False
     _heartbeat: Heartbeat | None = None
     _stop: threading.Event = field(default_factory=threading.Event)
@@ -255,7 +258,8 @@ class Daemon:
     def _fetched_and_measured(self, lease: Lease) -> _Ended:
         ended = self._fetch_models(lease)
         if ended is None:
-            with self.status.job():
+            watched = nullcontext() if self.telemetry is None else self.telemetry.job(lease.sweep_id)
+            with self.status.job(), watched:
                 ended = self._measure(lease)
         return ended
 
@@ -352,6 +356,8 @@ class Daemon:
         """Keep up with a sweep; that it waits, or goes on, is told to the server at once."""
         waited = self.status.waits
         self.status.note(event)
+        if self.telemetry is not None:
+            self.telemetry.note(event)
         if self.status.waits != waited and self._heartbeat is not None:
             self._heartbeat.beat_now()
         if isinstance(event, CoolingDown):

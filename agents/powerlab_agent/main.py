@@ -21,12 +21,17 @@ from powerlab.sweep.opened import opened_host
 from powerlab_agent.arguments import add_arguments
 from powerlab_agent.client import Client, ServerUnreachableError
 from powerlab_agent.daemon import Daemon
+from powerlab_agent.device_reader import opened_reader
 from powerlab_agent.models import ModelCache
 from powerlab_agent.room import MIB, Limits
 from powerlab_agent.self_check import CHECKS, Checked, check_self
 from powerlab_agent.spool import Spool
 from powerlab_agent.spool_size import SpoolSize
 from powerlab_agent.state import Identity, load_identity, only_agent, save_identity
+from powerlab_agent.telemetry import Telemetry
+
+_READINGS_S = 5.0
+"""How long a server may take for readings; the next ones are more recent."""
 
 
 def run(args: argparse.Namespace) -> int:
@@ -71,6 +76,11 @@ def _run(args: argparse.Namespace) -> int:
     ):
         host.may_reboot, host.temperature_limits = args.allow_reboot, temperatures
         client = Client(identity.server, identity.token)
+        telemetry = Telemetry(
+            Client(identity.server, identity.token, read_s=_READINGS_S),
+            lambda streaming: opened_reader(host, streaming=streaming),
+        )
+        host.announce = telemetry.announce
         checked = Checked(state=state, limits=limits, client=client, host=host)
         daemon = Daemon(
             client=client,
@@ -80,9 +90,10 @@ def _run(args: argparse.Namespace) -> int:
             once=args.once,
             checks=lambda: tuple(check_self(checked)),
             backlog=SpoolSize(state / "spool.db").backlog,
+            telemetry=telemetry,
         )
         heed_signals(daemon.request_stop)
-        with _metrics_shown(args, daemon, state / "spool.db"):
+        with _metrics_shown(args, daemon, state / "spool.db"), telemetry:
             while daemon.run():
                 logging.getLogger("powerlab.agent").info("the simulated board has rebooted: the agent starts again")
         for run_id, refused in spool.refused().items():

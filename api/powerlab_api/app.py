@@ -18,6 +18,7 @@ from powerlab_api.guard import Guard
 from powerlab_api.job_watch import JobWatch
 from powerlab_api.metrics import Metrics
 from powerlab_api.metrics.requests import RequestMeter
+from powerlab_api.reading_hub import ReadingHub
 from powerlab_api.roles import check_roles
 from powerlab_api.routes import (
     agents,
@@ -39,6 +40,7 @@ from powerlab_api.routes import (
     model_uploads,
     models,
     points,
+    readings,
     runs,
     sweep_actions,
     sweeps,
@@ -52,7 +54,7 @@ PREFIX = "/api/v1"
 _ROUTES = (
     *(health, clock, devices, labels, agents, sweep_actions, sweeps, campaigns, jobs, runs, traces, exports, layers),
     *(points, best, identifiers, models, model_uploads, events, tokens, audit_events, bookings),
-    *(baselines, trends),
+    *(baselines, trends, readings),
 )
 
 
@@ -76,6 +78,7 @@ def create_app(store: Store, settings: Settings | None = None) -> FastAPI:
     app.state.settings = chosen
     app.state.event_streams = Streams(most=chosen.max_event_streams, lasting_s=chosen.max_event_stream_s)
     app.state.job_watch = JobWatch(store)
+    app.state.reading_hub = ReadingHub(store)
     app.state.metrics = Metrics(store)
     app.state.authority = Authority(
         store=store,

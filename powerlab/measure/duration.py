@@ -28,7 +28,8 @@ def expected_s(
     """
     idle_s = _idle_s(plan, margin_s)
     per_run_s = LOAD_S + plan.warm_up_s + 3 * margin_s + idle_s
-    windows_s = sum(_window_s(plan, point, inference_s or {}) for visit in order for point in visit.points)
+    query_s = inference_s or {}
+    windows_s = sum(window_s(plan, point, query_s.get(point.id, 0.0)) for visit in order for point in visit.points)
     return _run_count(order) * per_run_s + windows_s + len(order) * idle_s
 
 
@@ -56,9 +57,9 @@ def _idle_s(plan: SweepPlan, margin_s: float) -> float:
     return plan.idle_s + 2 * margin_s if plan.idle_s > 0 else 0.0
 
 
-def _window_s(plan: SweepPlan, point: Point, inference_s: Mapping[str, float]) -> float:
+def window_s(plan: SweepPlan, point: Point, query_s: float) -> float:
+    """Return how long the timed part of a run takes, in s, where a query takes ``query_s``."""
     count = least_inferences(plan.rigour, plan.min_inferences, point.workload)
-    query_s = inference_s.get(point.id, 0.0)
     if point.workload.scenario is Scenario.SERVER:
         return expected_search_s(plan.duration_s, query_s) + max(plan.duration_s, count * query_s / USUAL_LOAD)
     return max(plan.duration_s, count * query_s)

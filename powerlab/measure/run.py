@@ -13,12 +13,14 @@ from powerlab.backends.packages import installed_version
 from powerlab.backends.registry import backend_module
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.model_name import stored_model
+from powerlab.domain.phase import RunPhase
 from powerlab.domain.power import Part, Trace
 from powerlab.domain.preflight import core_list
 from powerlab.domain.quantity import Provenance
 from powerlab.domain.rigour import least_inferences
 from powerlab.domain.run import Finding, Run, Verdict
 from powerlab.domain.sweep import Point, SweepPlan
+from powerlab.measure.duration import window_s
 from powerlab.measure.evidence import Evidence
 from powerlab.measure.figures import figures_of
 from powerlab.measure.heat.guard import HeatGuard
@@ -55,6 +57,7 @@ class RunRequest:
         like_c: how warm the first run in the same power mode began, in °C; None for that run itself.
         output_difference: how far the engine's outputs were from the built-in engine's; None where none were compared.
         model_files: where the models lie that the plan names by their SHA-256, by the plan's word for them.
+        announce: is told of each phase before it begins, and how long it takes, about, in s.
     """
 
     sweep_id: str
@@ -67,6 +70,7 @@ class RunRequest:
     like_c: float | None = None
     output_difference: float | None = None
     model_files: Mapping[str, str] = field(default_factory=dict)
+    announce: Callable[[RunPhase, float | None], None] = lambda _phase, _left_s: None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,16 +204,26 @@ def _record(request: RunRequest) -> _Recorded:
     workload = request.point.workload
     scenario = SCENARIOS[workload.scenario]
     check_usable(request.point, meter.sysroot)
+    idle_s = plan.idle_s + 2 * meter.margin_s if plan.idle_s > 0 else 0.0
+    request.announce(RunPhase.LOADING, None)
     with (
         Worker(worker_cores(request.point)) as worker,
         HeatGuard(meter.sysroot, plan.temperature_limits, worker.kill) as heat_guard,
     ):
         join(meter.sysroot, worker.pid)
         worker.load(load_request(request.point, meter, plan.seed, request.model_files))
+        if request.like_c is not None and plan.cool_down_s > 0:
+            request.announce(RunPhase.COOLING, None)
         start = cool_down(meter.sysroot, request.like_c, plan.cool_down_s)
         # What was recorded before the device cooled down is no baseline of what comes now.
-        idle_before = (None if start.waited_s else request.idle) or idle_baseline(meter, plan.idle_s)
+        idle_before = None if start.waited_s else request.idle
+        if idle_before is None:
+            request.announce(RunPhase.IDLE, idle_s)
+            idle_before = idle_baseline(meter, plan.idle_s)
+        request.announce(RunPhase.WARM_UP, plan.warm_up_s)
         warmed = warm_up(worker, meter, plan, workload)
+        query_s = warmed.inference_s * workload.inferences_per_query
+        request.announce(RunPhase.TIMED, window_s(plan, request.point, query_s) + 2 * meter.margin_s)
         window = scenario.ready(worker.measure, workload, _window(request))
         state = read_device_state(meter.sysroot)
         background = None if meter.sysroot.simulated else BackgroundLoad(worker.pid)
@@ -226,6 +240,7 @@ def _record(request: RunRequest) -> _Recorded:
             throttled = guard.finish()
             zones = thermometer.finish()
             peak_memory = peak_memory_bytes(worker.pid)
+        request.announce(RunPhase.IDLE, idle_s)
         idle_after = idle_baseline(meter, plan.idle_s)
         watched = heat_guard.words()
     clocks_after = read_clocks()

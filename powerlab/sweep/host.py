@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from powerlab.boards.processor import cpu_model
 from powerlab.boards.registry import detect
 from powerlab.domain.device import Capabilities, Device
 from powerlab.domain.order import Stage
+from powerlab.domain.phase import RunPhase
 from powerlab.domain.temperature import NO_LIMITS, TemperatureLimits
 from powerlab.modes.controller import ModeController
 from powerlab.power.registry import probe_all
@@ -18,6 +19,10 @@ from powerlab.power.total import choose_total
 from powerlab.sweep.facts import kernel_release, memory_bytes, online_cores, usable_cores
 from powerlab.sysroot import Sysroot
 from powerlab.throttling.temperatures import watched_zones
+
+
+def unheard(_phase: RunPhase, _left_s: float | None) -> None:
+    """Announce a phase to nobody."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -33,6 +38,8 @@ class Host:
         temperature_limits: what the device is held to in every sweep, beside what a plan asks for.
         stages: what is left of a sweep that an earlier boot has begun; None where none has.
         refused: power modes that cannot be had in that sweep, and why.
+        announce: is told of each phase before it begins, and how long it takes, about, in s (None where nobody can
+            say); the phase waits until it returns.
     """
 
     state_dir: Path
@@ -43,6 +50,7 @@ class Host:
     temperature_limits: TemperatureLimits = NO_LIMITS
     stages: tuple[Stage, ...] | None = None
     refused: Mapping[str, str] = field(default_factory=dict)
+    announce: Callable[[RunPhase, float | None], None] = unheard
     controller: ModeController = field(init=False)
 
     def __post_init__(self) -> None:

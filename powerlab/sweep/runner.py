@@ -301,6 +301,7 @@ class _Sweep:
             like_c=self.start_c.get(point.mode),
             output_difference=self.outputs.of(point),
             model_files=self.host.model_files,
+            announce=self.host.announce,
         )
 
 

@@ -22,16 +22,16 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from powerlab.cli import main
-from powerlab.cli.commands.top.clocks import Clock
 from powerlab.cli.commands.top.layout import layout, sparkline
-from powerlab.cli.commands.top.minute import Minute, Recent
 from powerlab.cli.commands.top.once import document
-from powerlab.cli.commands.top.rails import LiveRail
-from powerlab.cli.commands.top.reading import RailReading, Reading, Temperature, Total
 from powerlab.cli.commands.top.screen import View, fitted, page
 from powerlab.domain.power import Rail, RailQuantity
 from powerlab.domain.quantity import Provenance
 from powerlab.power.base import FileChannel
+from powerlab.readings.clocks import Clock
+from powerlab.readings.minute import Minute, Recent
+from powerlab.readings.rails import LiveRail
+from powerlab.readings.reading import RailReading, Reading, Temperature, Total
 from powerlab.state_dir import VARIABLE
 from powerlab.sysroot import Sysroot
 

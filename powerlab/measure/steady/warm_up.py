@@ -53,11 +53,13 @@ class WarmUp:
         duration_s: how long it took.
         unsteady: in sentences, what had not become steady.
         window_ns: when it began and ended, on CLOCK_MONOTONIC; None where there was none.
+        inference_s: how long an inference took at the end.
     """
 
     duration_s: float = 0.0
     unsteady: tuple[str, ...] = ()
     window_ns: tuple[int, int] | None = None
+    inference_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +93,7 @@ def warm_up(worker: Warming, meter: Meter, plan: SweepPlan, workload: Workload) 
         WorkerError: the worker died, hung or answered with garbage.
     """
     if plan.warm_up_s <= 0:
-        worker.warm_up(0.0)
-        return WarmUp()
+        return WarmUp(inference_s=worker.warm_up(0.0))
     piece_s = min(plan.warm_up_s, max(_SHORTEST_PIECE_S, min(_LONGEST_PIECE_S, plan.warm_up_s / _PIECES)))
     longest_s = max(plan.warm_up_s, plan.longest_warm_up_s)
     inferences = least_inferences(plan.rigour, plan.min_inferences, workload) * workload.inferences_per_query
@@ -110,7 +111,12 @@ def warm_up(worker: Warming, meter: Meter, plan: SweepPlan, workload: Workload) 
                 break
             until_s = min(longest_s, _GROWTH * passed_s)
     unsteady = (_sentence(one, by, ahead_s, passed_s) for one, by, answer in answers if answer is Answer.DRIFTING)
-    return WarmUp(duration_s=passed_s, unsteady=tuple(unsteady), window_ns=(begin_ns, now_ns))
+    return WarmUp(
+        duration_s=passed_s,
+        unsteady=tuple(unsteady),
+        window_ns=(begin_ns, now_ns),
+        inference_s=pieces.latency_s[-1],
+    )
 
 
 def _go_on(worker: Warming, meter: Meter, pieces: _Pieces, piece_s: float, until_ns: int) -> None:

@@ -17,6 +17,7 @@ from powerlab.store.maintenance.partitions import make_ahead, month_of
 from powerlab.store.maintenance.retention import retire
 from powerlab.store.tables import RetirementRow
 from powerlab.store.tables.retirement import Kind
+from powerlab.store.writes.readings import forget_old
 
 _log = logging.getLogger("powerlab.store")
 PERIOD_S = 3600.0
@@ -39,6 +40,11 @@ def look_after(store: Store, keep: Mapping[Kind, int]) -> None:
         make_ahead(store.engine, store.clock())
     except DBAPIError as error:
         _log.warning("months were not made ahead; what comes then lies in none: %s", error)
+    try:
+        with store.write() as session:
+            forget_old(session, store.clock())
+    except DBAPIError as error:
+        _log.warning("old readings were not removed, which is tried again: %s", error)
     for kind, months in keep.items():
         try:
             _check_clock(store, kind, months)

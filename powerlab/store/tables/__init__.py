@@ -20,6 +20,7 @@ from powerlab.store.tables.events import EventRow
 from powerlab.store.tables.labs import DeviceGroupRow, DeviceLabelRow
 from powerlab.store.tables.layers import LayerProfileRow
 from powerlab.store.tables.networks import ModelPieceRow, ModelRow
+from powerlab.store.tables.readings import DevicePhaseRow, DeviceReadingRow, DeviceWatchRow
 from powerlab.store.tables.retirement import RetirementRow
 from powerlab.store.tables.runs import RunMetricRow, RunRow, TraceChunkRow
 from powerlab.store.tables.summaries import SweepSummaryRow
@@ -35,9 +36,12 @@ __all__ = [
     "DeviceBacklogRow",
     "DeviceGroupRow",
     "DeviceLabelRow",
+    "DevicePhaseRow",
+    "DeviceReadingRow",
     "DeviceRow",
     "DeviceSnapshotRow",
     "DeviceTallyRow",
+    "DeviceWatchRow",
     "EnrolmentCodeRow",
     "EventRow",
     "JobRow",

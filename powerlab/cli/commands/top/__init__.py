@@ -63,7 +63,7 @@ def _interval_s(text: str) -> float:
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
     from powerlab.cli.commands.top.once import print_once
-    from powerlab.cli.commands.top.reader import Reader
+    from powerlab.readings.reader import Reader
 
     with open_host(args) as host, Reader(host) as reader:
         if args.once or args.json or not (sys.stdout.isatty() and sys.stdin.isatty()):

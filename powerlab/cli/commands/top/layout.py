@@ -9,8 +9,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from powerlab.cli.commands.top.minute import Recent
-from powerlab.cli.commands.top.reading import RailReading, Reading, Temperature
+from powerlab.readings.minute import Recent
+from powerlab.readings.reading import RailReading, Reading, Temperature
 
 _BARS = "▁▂▃▄▅▆▇█"
 _SPARK_WIDTH = 16

@@ -13,10 +13,10 @@ import msgspec
 from rich.text import Text
 
 from powerlab.cli.commands.top.layout import layout
-from powerlab.cli.commands.top.minute import Recent
-from powerlab.cli.commands.top.reader import Reader
-from powerlab.cli.commands.top.reading import Reading
 from powerlab.cli.output.console import print_neatly, table_console
+from powerlab.readings.minute import Recent
+from powerlab.readings.reader import Reader
+from powerlab.readings.reading import Reading
 
 _WIDTH = 100
 

@@ -18,8 +18,8 @@ from rich.segment import SegmentLines
 from rich.text import Text
 
 from powerlab.cli.commands.top.layout import layout
-from powerlab.cli.commands.top.reader import Reader
-from powerlab.cli.commands.top.reading import Reading
+from powerlab.readings.reader import Reader
+from powerlab.readings.reading import Reading
 
 _STEP = 2.0
 _HELP = """\

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from powerlab.cli.commands.top.clocks import Clock
-from powerlab.cli.commands.top.minute import Recent
 from powerlab.domain.quantity import Provenance
+from powerlab.readings.clocks import Clock
+from powerlab.readings.minute import Recent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

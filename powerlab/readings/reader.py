@@ -1,4 +1,4 @@
-"""Reads a device for ``powerlab top``. It only reads, and tells what that costs."""
+"""Reads a device again and again. It only reads, and tells what that costs."""
 
 from __future__ import annotations
 
@@ -8,30 +8,37 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import Self
 
-from powerlab.cli.commands.top.clocks import read_clocks
-from powerlab.cli.commands.top.minute import Minute, Recent
-from powerlab.cli.commands.top.rails import LiveRail
-from powerlab.cli.commands.top.reading import RailReading, Reading, Temperature, Total
-from powerlab.cli.commands.top.state import current_mode, job, uptime_s
 from powerlab.domain.power import Availability, Rail, TotalFormula
 from powerlab.nvml_library import Library, NvmlError, NvmlUnavailableError, session
 from powerlab.power.base import PolledChannel
 from powerlab.power.registry import channels_of
+from powerlab.readings.clocks import read_clocks
+from powerlab.readings.minute import Minute, Recent
+from powerlab.readings.rails import LiveRail
+from powerlab.readings.reading import RailReading, Reading, Temperature, Total
+from powerlab.readings.state import current_mode, job, uptime_s
 from powerlab.sweep.host import Host
 from powerlab.throttling.busy_cores import read_ticks
 from powerlab.throttling.temperatures import Temperatures
 from powerlab.throttling.zones import Zones
 
-_MODE_EVERY_NS = 5_000_000_000
-"""Modes seldom change, and asking for one may start the vendor's program."""
+MODE_EVERY_S = 5.0
+"""Modes seldom change."""
 
 
 class Reader:
-    """Reads a device again and again, as long as the context is open."""
+    """Reads a device again and again, as long as the context is open.
 
-    def __init__(self, host: Host) -> None:
+    Args:
+        host: the device.
+        streaming: whether sources are read that send by themselves, which may serve one reader alone.
+        mode_every_s: how often the power mode is asked for; that may start the vendor's program.
+    """
+
+    def __init__(self, host: Host, *, streaming: bool = True, mode_every_s: float = MODE_EVERY_S) -> None:
         self._host, self._sysroot = host, host.sysroot
-        self._stack = ExitStack()
+        self._stack, self._streaming = ExitStack(), streaming
+        self._mode_every_ns = round(mode_every_s * 1e9)
         self._device = host.device()
         self._live: dict[str, LiveRail] = {}
         self._unread: dict[str, tuple[Rail, str]] = {}
@@ -73,8 +80,11 @@ class Reader:
                 continue
             for channel in channels_of(self._sysroot, [rail.key for rail in source.rails]):
                 key = channel.rail.key
+                opens = channel.session if isinstance(channel, PolledChannel) else None
+                if opens is not None and not self._streaming:
+                    self._unread[key] = (channel.rail, "is left to the runs of the sweep")
+                    continue
                 try:
-                    opens = channel.session if isinstance(channel, PolledChannel) else None
                     if opens is not None and opens not in sessions:
                         self._stack.enter_context(opens())
                         sessions[opens] = key
@@ -131,7 +141,7 @@ class Reader:
         )
 
     def _read_mode(self, now_ns: int) -> tuple[str, str]:
-        if self._mode is None or now_ns - self._mode[0] >= _MODE_EVERY_NS:
+        if self._mode is None or now_ns - self._mode[0] >= self._mode_every_ns:
             self._mode = now_ns, current_mode(self._host), job(self._host)
         return self._mode[1:]
 
