@@ -15,6 +15,7 @@ from powerlab_dashboards import format as form
 from powerlab_dashboards import times
 from powerlab_dashboards.assets import plotly_name
 from powerlab_dashboards.language import ENGLISH, LANGUAGES, gettext, language, ngettext, script_words
+from powerlab_dashboards.sparkline import sparkline
 from powerlab_dashboards.theme import THEMES, theme
 from powerlab_dashboards.visitor import address, visitor
 
@@ -62,6 +63,7 @@ def _environment() -> Environment:
         "uniform_provenance": form.uniform_provenance,
         "when": times.when,
         "span": times.span,
+        "sparkline": sparkline,
         "english": english,
         "shell": shlex.quote,
     }

@@ -1,4 +1,4 @@
-"""A device: what it does now, its sweeps, its power modes, its sensors, and who has booked it."""
+"""A device: what it reads and does now, its sweeps, its power modes, its sensors, and who has booked it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from powerlab.store.reads import queries
 from powerlab.store.reads.bookings import BookingFilter, list_bookings
 from powerlab.store.reads.filters import SweepFilter
 from powerlab.store.reads.fleet_status import fleet_status
+from powerlab.store.reads.readings import SHOWN, last_readings, live
 from powerlab_dashboards.pages.home import STATE_WORDS, UNFINISHED
+from powerlab_dashboards.pages.live_curves import curves_of
+from powerlab_dashboards.pages.phases import PHASE_WORDS
 from powerlab_dashboards.pages.sweep_list import listed
 from powerlab_dashboards.render import not_found, page
 
-TABS = {"": "Now", "history": "History", "modes": "Modes", "sensors": "Sensors", "bookings": "Bookings"}
+TABS = {"": "Live", "history": "History", "modes": "Modes", "sensors": "Sensors", "bookings": "Bookings"}
 """The parts of a device's page, by the last word of their addresses."""
 HISTORY_LIMIT = 50
 
@@ -43,10 +46,13 @@ def _part(store: Store, device_id: str, tab: str) -> Response:
             (member,) = fleet_status(session, now, device_id=device_id)
             bookings = list_bookings(session, BookingFilter(device_id=device_id, ends_after=now))
             found = queries.list_sweeps(session, SweepFilter(device_id=device_id), limit=HISTORY_LIMIT)
+            readings, _ = live(session, device_id, now - SHOWN)
+            reading = last_readings(session, now, [device_id]).get(device_id)
             sweeps = listed(session, found if tab == "history" else found[:1])
     except NotFoundError as error:
         return not_found(str(error))
     sources = record.capabilities.sources
+    seen = readings.readings[-1].seen if readings.readings else None
     return page(
         "device.html",
         section="devices",
@@ -63,6 +69,11 @@ def _part(store: Store, device_id: str, tab: str) -> Response:
         present=[probe for probe in sources if probe.availability is not Availability.ABSENT],
         absent=[probe for probe in sources if probe.availability is Availability.ABSENT],
         power_words=power_words(record.capabilities),
+        reading=reading,
+        seen=seen,
+        mean_load=100 * sum(seen.load) / len(seen.load) if seen and seen.load else None,
+        curves=curves_of(readings.readings, now),
+        phase_words=PHASE_WORDS,
         failed_checks=[check for check in record.checks if not check.passed],
     )
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 
 from fastapi import APIRouter, Response
 
-from powerlab.domain.quantity import Metric
 from powerlab.store import Store
 from powerlab.store.reads.bookings import BookingFilter, list_bookings
-from powerlab.store.reads.fleet import NewestRun, newest_runs
 from powerlab.store.reads.fleet_status import Activity, FleetMember, fleet_status
+from powerlab.store.reads.readings import LastReading, last_readings
 from powerlab_dashboards.language import mark
+from powerlab_dashboards.pages.phases import PHASE_WORDS
 from powerlab_dashboards.render import page
 
 LIMIT = 100
@@ -27,29 +25,9 @@ SHOWN: Mapping[str, tuple[str, Callable[[FleetMember], bool]]] = {
 """Which devices can be asked for, by the word in the address: what it means to people, and to a program."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LastRun:
-    """What a device's newest usable run says of it: the mode it ran in, its power, how hot it was afterwards."""
-
-    mode: str
-    received_at: datetime
-    power: Metric | None
-    end_temperature: Metric | None
-
-
-def _last_run(run: NewestRun) -> LastRun:
-    metrics = {metric.name: metric for metric in run.metrics}
-    return LastRun(
-        mode=run.point.mode,
-        received_at=run.received_at,
-        power=metrics.get("power_w"),
-        end_temperature=metrics.get("end_temperature_c"),
-    )
-
-
-def _common_provenance(runs: Sequence[LastRun]) -> str:
+def _common_provenance(readings: Sequence[LastReading]) -> str:
     """Return the provenance that all powers share, to be said once; empty where they differ."""
-    found = {run.power.provenance.value for run in runs if run.power is not None}
+    found = {one.provenance.value for one in readings if one.provenance is not None and one.power_w is not None}
     return found.pop() if len(found) == 1 else ""
 
 
@@ -63,8 +41,7 @@ def add_routes(router: APIRouter, store: Store) -> None:
         with store.session() as session:
             members = fleet_status(session, now)
             bookings = list_bookings(session, BookingFilter(ends_after=now))
-            newest = newest_runs(session)
-        last_runs = {device_id: _last_run(run) for device_id, run in newest.items()}
+            readings = last_readings(session, now)
         _, wanted = SHOWN.get(show, ("", lambda _: True))
         found = [
             one
@@ -76,8 +53,10 @@ def add_routes(router: APIRouter, store: Store) -> None:
             section="devices",
             devices=found[:LIMIT],
             device_count=len(members),
-            last_runs=last_runs,
-            power_note=_common_provenance([last_runs[one.id] for one in found[:LIMIT] if one.id in last_runs]),
+            readings=readings,
+            now=now,
+            phase_words=PHASE_WORDS,
+            power_note=_common_provenance([readings[one.id] for one in found[:LIMIT] if one.id in readings]),
             booked={one.device_id: one for one in reversed(bookings) if one.starts_at <= now},
             name=name,
             show=show if show in SHOWN else "",

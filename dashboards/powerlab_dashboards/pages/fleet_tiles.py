@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from powerlab.domain.quantity import Provenance
 from powerlab.store.reads.fleet_status import Activity, FleetMember
-from powerlab_dashboards.format import count
+from powerlab.store.reads.readings import LastReading
+from powerlab_dashboards.format import count, significant
 from powerlab_dashboards.language import gettext as _
 
 
@@ -68,6 +70,28 @@ def tiles_of(members: Sequence[FleetMember]) -> list[Tile]:
             alarming=bool(failed_runs + failed_sweeps),
         ),
     ]
+
+
+def power_tiles(members: Sequence[FleetMember], readings: Mapping[str, LastReading]) -> list[Tile]:
+    """Return the power of the fleet now, a tile for each provenance: what was measured is not added to an estimate."""
+    tiles = []
+    for provenance in Provenance:
+        watts = [
+            reading.power_w
+            for member in members
+            if (reading := readings.get(member.id)) is not None and reading.fresh and reading.power_w is not None
+            if reading.provenance is provenance
+        ]
+        if watts:
+            tiles.append(
+                Tile(
+                    title=_("Power now, %(provenance)s", provenance=_(provenance.value)),
+                    figure=f"{significant(sum(watts))} W",
+                    detail=_("of %(devices)s", devices=count(len(watts), "device")),
+                    address="/devices",
+                )
+            )
+    return tiles
 
 
 def _names(members: Sequence[FleetMember]) -> str:

@@ -9,7 +9,9 @@ from powerlab.store import Store
 from powerlab.store.reads import queries
 from powerlab.store.reads.filters import SweepFilter
 from powerlab.store.reads.fleet_status import fleet_status
-from powerlab_dashboards.pages.fleet_tiles import tiles_of
+from powerlab.store.reads.readings import last_readings
+from powerlab_dashboards.pages.fleet_tiles import power_tiles, tiles_of
+from powerlab_dashboards.pages.phases import PHASE_WORDS
 from powerlab_dashboards.pages.sweep_list import listed
 from powerlab_dashboards.render import page
 from powerlab_dashboards.visitor import visit_of
@@ -28,8 +30,10 @@ def add_routes(router: APIRouter, store: Store) -> None:
         """Show the fleet and the newest sweeps: those that name ``q`` and are in a state, where these are given."""
         text = q.strip()[:_LONGEST_SEARCH]
         wanted = next((one for one in SweepState if one.value == state), None)
+        now = store.clock()
         with store.session() as session:
-            members = fleet_status(session, store.clock())
+            members = fleet_status(session, now)
+            readings = last_readings(session, now)
             records = queries.list_sweeps(session, SweepFilter(text=text or None, state=wanted), limit=SWEEP_LIMIT)
             sweeps = listed(session, records)
         return page(
@@ -37,7 +41,10 @@ def add_routes(router: APIRouter, store: Store) -> None:
             section="home",
             members=members,
             may_operate=visit_of(request).may_operate,
-            tiles=tiles_of(members),
+            tiles=[*tiles_of(members), *power_tiles(members, readings)],
+            now=now,
+            readings=readings,
+            phase_words=PHASE_WORDS,
             running=[one for one in members if one.running is not None],
             sweeps=sweeps,
             sweep_limit=SWEEP_LIMIT,

@@ -8,7 +8,7 @@ import { makeSortable, restoreSort, sortState } from "./tables.js";
 import { showTimes } from "./times.js";
 
 const PERIOD_MS = 3000; // polling period without the event stream
-const CALM_MS = 30000; // and with it
+const CALM_MS = 30000; // and with it, unless the page wants it otherwise: <main data-calm-ms>
 const SETTLE_MS = 300; // coalesce events that arrive together
 const seen = new Map();
 
@@ -22,6 +22,7 @@ const exchange = (part, incoming) => {
   part.innerHTML = html;
   makeSortable(part);
   showTimes(part);
+  part.dispatchEvent(new CustomEvent("exchanged", { bubbles: true }));
   restoreSort(part, order);
   if (focused >= 0) part.querySelectorAll("a, button")[focused]?.focus();
 };
@@ -103,13 +104,16 @@ const loop = async () => {
     sayOffline(true); // it may be restarting: try again
   }
   if (unfinished) {
-    plan(source?.readyState === EventSource.OPEN ? CALM_MS : PERIOD_MS);
+    plan(source?.readyState === EventSource.OPEN ? Number(document.querySelector("main").dataset.calmMs ?? CALM_MS) : PERIOD_MS);
     return;
   }
   close();
   document.removeEventListener("visibilitychange", turn);
   document.querySelector("main").removeAttribute("data-unfinished");
 };
+
+// Fetch the page anew in a moment; for what another stream tells.
+export const refreshSoon = () => plan(SETTLE_MS, true);
 
 export const follow = () => {
   if (!document.querySelector("main[data-unfinished]")) return;

@@ -3,6 +3,7 @@
 import { drawAll } from "./charts.js";
 import { followKeys } from "./keys.js";
 import { follow } from "./live.js";
+import { followReadings, keepCounting } from "./readings.js";
 import { makeSortable } from "./tables.js";
 import { keepTimes } from "./times.js";
 import { zoomAll } from "./zoom.js";
@@ -12,3 +13,5 @@ drawAll().then(() => zoomAll());
 followKeys();
 follow(); // compares the parts as the server sent them, so before any is changed
 keepTimes();
+keepCounting();
+followReadings();

@@ -16,10 +16,12 @@ from sqlalchemy.orm import Session
 
 from powerlab.domain.device import Device
 from powerlab.domain.run import Verdict
+from powerlab.protocol.readings import PhaseRecord
 from powerlab.protocol.records import SweepRecord, SweepState
 from powerlab.protocol.wire import reader
 from powerlab.store.reads.filters import SweepFilter
 from powerlab.store.reads.queries import list_sweeps
+from powerlab.store.reads.readings import phases
 from powerlab.store.tables import DeviceRow, DeviceSnapshotRow, JobRow, RunRow
 
 OFFLINE_AFTER_S = 180.0
@@ -46,11 +48,13 @@ class RunningSweep:
         left_s: how much longer its runs take, about, in s: the share of the time expected for all; None where that is
             unknown.
         silent: whether its agent has said nothing for longer than its lease.
+        phase: what it does; None where its agent has not said.
     """
 
     record: SweepRecord
     left_s: float | None
     silent: bool
+    phase: PhaseRecord | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,11 +131,13 @@ def _running(session: Session, now: datetime, device_id: str | None) -> list[Run
     records = list_sweeps(session, SweepFilter(state=SweepState.RUNNING, device_id=device_id))
     expected = select(JobRow.sweep_id, JobRow.expected_s).where(JobRow.state == SweepState.RUNNING.value)
     expected_s = {row.sweep_id: row.expected_s for row in session.execute(expected)}
+    doing = phases(session, {record.device_id for record in records}) if records else {}
     return [
         RunningSweep(
             record=record,
             left_s=_left_s(record, expected_s.get(record.id)),
             silent=record.held_until is not None and record.held_until < now,
+            phase=said if (said := doing.get(record.device_id)) and said.sweep_id == record.id else None,
         )
         for record in records
     ]
