@@ -24,6 +24,7 @@ from powerlab_dashboards.format import model_label
 from powerlab_dashboards.pages.figures import figure_response, view_of
 from powerlab_dashboards.pages.home import STATE_WORDS, UNFINISHED
 from powerlab_dashboards.pages.sweep_actions import actions_of
+from powerlab_dashboards.pages.sweep_now import sweep_now
 from powerlab_dashboards.render import not_found, page
 from powerlab_dashboards.visitor import visit_of
 
@@ -46,11 +47,13 @@ def add_routes(router: APIRouter, store: Store) -> None:
                 compared = runs if all_shown else runs_of_points(session, sweep_id, contenders(summaries))
                 verdicts = verdicts_of_sweep(session, sweep_id)
                 newest = newest_clone(session, sweep_id)
+                doing = sweep_now(session, record, store.clock())
         except NotFoundError as error:
             return not_found(str(error))
         answers = answers_by_work(in_contest(summaries, record.plan), compared)
         return page(
             "sweep.html",
+            **doing,
             section="sweeps",
             sweep=record,
             title=sweep_title(record),
