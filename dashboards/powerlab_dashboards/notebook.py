@@ -4,7 +4,7 @@
 
     from powerlab_dashboards.notebook import figure
 
-    figure("efficiency-heatmap", "sweep.json")
+    figure("heatmap", "sweep.json")
     figure("power-trace", "http://server:8765", "4f0c2a")
 
 A source is what :mod:`powerlab.frames` reads; it needs the same extra, ``frames``.
@@ -39,7 +39,7 @@ def figure(
     """Return a chart as a Plotly figure.
 
     Args:
-        name: the chart, as its address on the dashboard has it, such as ``throughput-power`` or ``power-trace``.
+        name: the chart, as its address on the dashboard has it, such as ``pareto-front`` or ``power-trace``.
         source: where to read.
         of: the identifier of the sweep, run or layer profile that the chart shows; of a sweep or profile it may be
             left out where the source has one only.

@@ -11,6 +11,7 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from powerlab.analysis.findings import causes
 from powerlab_dashboards import format as form
 from powerlab_dashboards import times
 from powerlab_dashboards.assets import plotly_name
@@ -66,6 +67,7 @@ def _environment() -> Environment:
         "sparkline": sparkline,
         "english": english,
         "shell": shlex.quote,
+        "causes": causes,
     }
     return environment
 

@@ -24,6 +24,7 @@ from powerlab_dashboards.pages import (
     studies,
     sweep,
     sweep_actions,
+    sweep_points,
     sweep_runs,
 )
 from powerlab_dashboards.render import not_found
@@ -34,6 +35,7 @@ PAGES = (
     new_sweep,
     sweep,
     sweep_actions,
+    sweep_points,
     sweep_runs,
     run,
     models,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -100,19 +101,31 @@ def work_of(point: Point) -> str:
     return ", ".join(parts)
 
 
-def pareto_front(summaries: Sequence[PointSummary]) -> tuple[PointSummary, ...]:
-    """Return the points that no other point beats in both img/s and W, by rising power.
+def pareto_front(
+    summaries: Sequence[PointSummary], cost: str = "power_w", gain: str = "throughput_img_per_s"
+) -> tuple[PointSummary, ...]:
+    """Return the points that no other point beats in both figures, by rising cost.
 
-    Points without power are left out; points are compared only with points of their own provenance.
+    Points without both are left out; points are compared only with points of their own provenance.
+
+    Args:
+        summaries: the points, all of one device and of the same work.
+        cost: a metric of which less is better, such as W.
+        gain: another one, such as img/s; whether more or less of it is better is up to the metric.
     """
     front = []
+    sign = 1.0 if METRICS[gain].higher_is_better else -1.0
     for provenance in Provenance:
-        fastest = 0.0
-        for summary, power in _ranked(summaries, "power_w", provenance):
-            throughput = summary.metric("throughput_img_per_s")
-            if throughput is not None and throughput.value > fastest:
-                fastest = throughput.value
-                front.append((power.value, summary))
+        best = 0.0 if sign > 0 else -math.inf
+        found = [
+            (figure.value, -sign * other.value, summary)
+            for summary, figure in _ranked(summaries, cost, provenance)
+            if (other := summary.metric(gain)) is not None
+        ]
+        for value, loss, summary in sorted(found, key=lambda entry: entry[:2]):
+            if -loss > best:
+                best = -loss
+                front.append((value, summary))
     return tuple(summary for _, summary in sorted(front, key=lambda entry: entry[0]))
 
 

@@ -19,12 +19,19 @@ class Dimension:
         read: a point's value in words.
         usual: the value that goes without saying; None where every table says it.
         words: a phrase for sentences, with ``{}`` for the value.
+        numeric: whether its values are numbers, so that distances between them mean something.
     """
 
     title: str
     read: Callable[[Point], str]
     usual: str | None = None
     words: str = "{}"
+    numeric: bool = False
+
+    def value_words(self, point: Point) -> str:
+        """Return a point's value in the words of sentences: ``2 threads``."""
+        said = self.words.format(self.read(point) or "default")
+        return "1 thread" if said == "1 threads" else said
 
 
 DIMENSIONS: tuple[Dimension, ...] = (
@@ -37,6 +44,7 @@ DIMENSIONS: tuple[Dimension, ...] = (
         read=lambda point: f"{point.workload.latency_bound_ms:g}",
         usual="0",
         words="within {} ms",
+        numeric=True,
     ),
     Dimension(
         title="preparation",
@@ -44,14 +52,17 @@ DIMENSIONS: tuple[Dimension, ...] = (
         usual=Preparation.OUTSIDE.value,
         words="preparation {}",
     ),
-    Dimension(title="batch", read=lambda point: str(point.workload.batch_size), words="batch {}"),
-    Dimension(title="slices", read=lambda point: str(point.workload.slices), usual="1", words="{} slices"),
-    Dimension(title="threads", read=lambda point: str(point.threads), words="{} threads"),
+    Dimension(title="batch", read=lambda point: str(point.workload.batch_size), words="batch {}", numeric=True),
+    Dimension(
+        title="slices", read=lambda point: str(point.workload.slices), usual="1", words="{} slices", numeric=True
+    ),
+    Dimension(title="threads", read=lambda point: str(point.threads), words="{} threads", numeric=True),
     Dimension(
         title="spin us",
         read=lambda point: "" if point.spin_us is None else str(point.spin_us),
         usual="",
         words="spin {} us",
+        numeric=True,
     ),
     Dimension(title="cores", read=lambda point: point.cores, usual="", words="cores {}"),
     Dimension(title="mode", read=lambda point: point.mode, words="mode {}"),
@@ -75,13 +86,23 @@ def in_words(point: Point) -> str:
     return ", ".join(said).replace(", 1 threads", ", 1 thread")
 
 
+def varied(points: Iterable[Point]) -> tuple[Dimension, ...]:
+    """Return the dimensions in which these points differ, in reading order."""
+    found = list(points)
+    return tuple(one for one in DIMENSIONS if len({one.read(point) for point in found}) > 1)
+
+
+def values_of(dimension: Dimension, points: Iterable[Point]) -> list[str]:
+    """Return the values that points have in a dimension: numbers by size, words in the order of the points."""
+    found = list(dict.fromkeys(dimension.read(point) for point in points))
+    return sorted(found, key=lambda value: float(value or 0)) if dimension.numeric else found
+
+
 def varying(points: Iterable[Point]) -> Callable[[Point], str]:
     """Return what says a point in the words in which these points differ; all of its words where none differ."""
-    found = list(points)
-    dimensions = [one for one in DIMENSIONS if len({one.read(point) for point in found}) > 1]
+    dimensions = varied(points)
 
     def words(point: Point) -> str:
-        said = [one.words.format(one.read(point) or "default") for one in dimensions]
-        return ", ".join("1 thread" if words == "1 threads" else words for words in said) or point.workload.model
+        return ", ".join(one.value_words(point) for one in dimensions) or point.workload.model
 
     return words

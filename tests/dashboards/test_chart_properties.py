@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from powerlab.analysis.dimensions import varied
 from powerlab.analysis.summary import PointSummary, summarise
 from powerlab.domain.power import POWER_QUANTITIES, Rail, RailQuantity, TotalFormula, Trace
 from powerlab.domain.quantity import METRICS, Metric, Provenance
@@ -21,6 +22,7 @@ from powerlab.domain.run import Finding, Run, Verdict
 from powerlab.domain.sweep import Point
 from powerlab.domain.workload import Workload
 from powerlab_dashboards.charts.base import Figure, NoChart
+from powerlab_dashboards.charts.choice import Choice
 from powerlab_dashboards.charts.grid import Grid
 from powerlab_dashboards.charts.registry import RUN_CHARTS, SWEEP_CHARTS
 from powerlab_dashboards.charts.run_traces import RunTraces
@@ -129,7 +131,8 @@ def test_any_runs_give_a_valid_figure_or_a_sentence(name: str, made: list[Run], 
 @given(made=runs())
 def test_every_efficiency_drawn_says_where_it_comes_from(made: list[Run]) -> None:
     summaries = summarise(made)
-    figure = check(SWEEP_CHARTS["efficiency-heatmap"].build(summaries, View()))
+    choice = Choice(metric="efficiency_img_per_s_per_w")
+    figure = check(SWEEP_CHARTS["heatmap"].build(summaries, View(choice=choice)))
     if figure is None:
         return
     legend = figure["layout"]["annotations"][0]["text"]
@@ -139,14 +142,14 @@ def test_every_efficiency_drawn_says_where_it_comes_from(made: list[Run]) -> Non
     for panel in figure["data"]:
         for values, hovers in zip(panel["z"], panel["customdata"], strict=True):
             for value, hover in zip(values, hovers, strict=True):
-                assert (value is None) == (hover == "")
-                assert value is None or any(f"</b> {word}<br>" in hover for word in found)
+                assert (value is None) == (hover[0] == "")
+                assert value is None or any(f"</b> {word}<br>" in hover[0] for word in found)
 
 
 @settings(max_examples=60, deadline=None)
 @given(made=runs())
 def test_every_cell_of_the_heatmap_has_a_figure_or_a_reason(made: list[Run]) -> None:
-    figure = check(SWEEP_CHARTS["efficiency-heatmap"].build(summarise(made), View()))
+    figure = check(SWEEP_CHARTS["heatmap"].build(summarise(made), View()))
     if figure is None:
         return
     reasons = {
@@ -158,14 +161,14 @@ def test_every_cell_of_the_heatmap_has_a_figure_or_a_reason(made: list[Run]) -> 
         for row, values in enumerate(panel["z"]):
             for column, value in enumerate(values):
                 reason = reasons.get((panel["xaxis"], column, row))
-                assert (value is None) == (reason in {"not run", "no usable<br>runs", "no power"})
+                assert (value is None) == (reason in {"not run", "no usable<br>runs", "no power", "no figure"})
 
 
 @settings(max_examples=60, deadline=None)
 @given(made=runs())
 def test_every_point_of_the_scatter_is_there_once_and_hollow_unless_measured(made: list[Run]) -> None:
     summaries = summarise(made)
-    figure = check(SWEEP_CHARTS["throughput-power"].build(summaries, View()))
+    figure = check(SWEEP_CHARTS["pareto-front"].build(summaries, View()))
     both = [
         (power, throughput)
         for summary in summaries
@@ -179,18 +182,19 @@ def test_every_point_of_the_scatter_is_there_once_and_hollow_unless_measured(mad
     assert sorted(drawn) == sorted((power.value, throughput.value) for power, throughput in both)
     for trace in points:
         for symbol, hover in zip(trace["marker"]["symbol"], trace["customdata"], strict=True):
-            (word,) = {line.split()[-1] for line in hover.split("<br>")[2:3]}
+            (word,) = {line.split()[-1] for line in hover[0].split("<br>")[2:3]}
             assert symbol.endswith("-open") == (word != "measured")
             assert word in WORDS
 
 
 @settings(max_examples=60, deadline=None)
 @given(made=runs())
-def test_a_line_over_threads_has_each_thread_count_once_in_order(made: list[Run]) -> None:
+def test_a_line_has_each_number_once_in_order(made: list[Run]) -> None:
     summaries = summarise(made)
-    figure = check(SWEEP_CHARTS["throughput-threads"].build(summaries, View()))
+    figure = check(SWEEP_CHARTS["throughput"].build(summaries, View()))
     if figure is None:
-        assert not provenances(summaries, "throughput_img_per_s")
+        drawn = [summary.point for summary in summaries if summary.metric("throughput_img_per_s")]
+        assert not any(dimension.numeric for dimension in varied(drawn))
         return
     lines = [trace for trace in figure["data"] if "error_y" in trace]
     assert all(line["x"] == sorted(set(line["x"])) for line in lines)

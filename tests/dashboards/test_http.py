@@ -185,13 +185,11 @@ def test_a_refreshed_page_holds_every_part_that_the_open_one_exchanges(shelf: Sh
     empty = parts()
     assert {"progress", "answer", "points", "runs", "verdicts"} <= set(empty)
     assert "data-unfinished" in client.get(f"/sweeps/{sweep.id}").text
-    assert client.get(f"/sweeps/{sweep.id}/charts/efficiency-heatmap").json() == {
-        "reason": "No runs have finished yet."
-    }
+    assert client.get(f"/sweeps/{sweep.id}/charts/heatmap").json() == {"reason": "No runs have finished yet."}
     shelf.finish(sweep)
     assert parts() == empty
     assert "data-unfinished" not in client.get(f"/sweeps/{sweep.id}").text
-    assert set(client.get(f"/sweeps/{sweep.id}/charts/efficiency-heatmap").json()) == {"data", "layout"}
+    assert set(client.get(f"/sweeps/{sweep.id}/charts/heatmap").json()) == {"data", "layout"}
 
 
 def test_the_same_store_gives_the_same_bytes(served: tuple[TestClient, Shelved]) -> None:

@@ -67,7 +67,7 @@ def test_nothing_is_shown_before_the_login(world: World, browser: TestClient) ->
         sent = browser.get(address, headers=HTML)
         assert (sent.status_code, sent.content) == (303, b"")
         assert sent.headers["location"] == ("/login" if address == "/" else f"/login?next={quote(address, safe='')}")
-    for address in (*pages(world), f"/sweeps/{world.ids['sweep_id']}/charts/efficiency-heatmap"):
+    for address in (*pages(world), f"/sweeps/{world.ids['sweep_id']}/charts/heatmap"):
         assert browser.get(address).status_code == 401  # a script, that could do nothing with a login page
     assert len(PAGES) >= 7
 

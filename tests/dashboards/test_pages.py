@@ -197,12 +197,13 @@ class TestSweep:
         sweep = shelf.add_sweep(plausible.xavier(), plausible.plan())
         html = client.get(f"/sweeps/{sweep.id}").text
         table = html[html.index('id="points"') : html.index('id="runs-heading"')]
-        rows = re.findall(r"<tr>.*?</tr>", table, flags=re.DOTALL)[1:]
+        head, *rows = re.findall(r"<tr>.*?</tr>", table, flags=re.DOTALL)
         assert len(rows) == 12
+        for title in ("Power", "Energy", "Efficiency"):
+            heading = next(one for one in re.findall(r"<th.*?</th>", head, flags=re.DOTALL) if f">{title}<" in one)
+            assert '<span class="prov prov-simulated">simulated</span>' in heading
         for row in rows:
-            cells = re.findall(r"<td.*?</td>", row, flags=re.DOTALL)
-            for cell in cells[-3:-1]:
-                assert '<span class="prov prov-simulated">simulated</span>' in cell
+            assert row.count(', simulated">') == 7, "the tooltip of every figure says it, too"
 
     def test_units_stand_in_the_headings(self, filled: Filled) -> None:
         head = re.search(r"<thead>.*?</thead>", filled.client.get(filled["simulated"]).text, flags=re.DOTALL)
@@ -404,13 +405,13 @@ class TestFigures:
         assert client.get(address, params=span).json() == client.get(address).json()
 
     def test_without_power_a_reason_is_sent(self, filled: Filled) -> None:
-        assert set(filled.client.get(f"{filled['bare']}/charts/efficiency-heatmap").json()) == {"reason"}
+        assert set(filled.client.get(f"{filled['bare']}/charts/pareto-front").json()) == {"reason"}
         assert set(filled.client.get(f"{filled['bare run']}/charts/power-trace").json()) == {"reason"}
 
     def test_unknown_charts_are_not_found(self, filled: Filled) -> None:
         for page in ("simulated", "run"):
             assert filled.client.get(f"{filled[page]}/charts/pie").status_code == 404
-        assert filled.client.get("/sweeps/none/charts/efficiency-heatmap").status_code == 404
+        assert filled.client.get("/sweeps/none/charts/heatmap").status_code == 404
         assert filled.client.get("/runs/none/charts/power-trace").status_code == 404
 
 

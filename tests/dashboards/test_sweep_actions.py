@@ -63,6 +63,7 @@ def forms(client: TestClient, sweep_id: str) -> dict[str, Element]:
     answer = client.get(f"/sweeps/{sweep_id}")
     assert answer.status_code == 200
     found = [form for form in parse(answer.text).all("form") if form.attributes["action"].startswith("/sweeps/")]
+    found = [form for form in found if form.attributes["method"] == "post"]
     return {form.attributes["action"].rpartition("/")[2]: form for form in found}
 
 

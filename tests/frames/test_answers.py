@@ -60,7 +60,7 @@ def test_charts_of_a_sweep(world: World, kind: str, name: str) -> None:
     wanted = SWEEP_CHARTS[name].build(summarise(world.sweep.runs), View())
     assert [trace.type for trace in drawn.data] == [trace["type"] for trace in wanted["data"]]
     assert drawn.layout.height == wanted["layout"]["height"]
-    if name == "throughput-power":
+    if name == "pareto-front":
         assert [tuple(trace.x) for trace in drawn.data] == [tuple(trace["x"]) for trace in wanted["data"]]
 
 
@@ -81,8 +81,8 @@ def test_charts_of_a_run_and_of_layers(world: World, kind: str) -> None:
 
 def test_a_figure_that_cannot_be_drawn_says_why(world: World) -> None:
     for words, sentence in (
-        (("efficiency-heatmap", world.client, world.without_power.id), "Power was not measured on this device"),
-        (("efficiency-heatmap", world.client), "the source has 2 sweeps"),
+        (("heatmap", world.client, world.without_power.id), "Power was not measured on this device"),
+        (("heatmap", world.client), "the source has 2 sweeps"),
         (("efficiency-heat", world.client), "did you mean"),
         (("power-trace", world.client), "shows one run"),
         (("power-trace", world.file, world.sweep.runs[0].id), "holds no traces"),
@@ -91,4 +91,4 @@ def test_a_figure_that_cannot_be_drawn_says_why(world: World) -> None:
         with pytest.raises(PowerlabError, match=sentence):
             figure(*words)
     with pytest.raises(PowerlabError, match="there is no theme 'blue'"):
-        figure("throughput-power", world.file, theme="blue")
+        figure("pareto-front", world.file, theme="blue")

@@ -113,7 +113,7 @@ def test_a_figure_without_plotly_says_so(world: World, monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "plotly", None)
     monkeypatch.delitem(sys.modules, "plotly.graph_objects", raising=False)
     with pytest.raises(PowerlabError, match=r"plotly; .*pip install 'powerlab\[frames\]'"):
-        figure("throughput-power", world.file)
+        figure("pareto-front", world.file)
 
 
 def test_the_local_database_is_read_where_no_source_is_named(

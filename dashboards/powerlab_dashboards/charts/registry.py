@@ -9,15 +9,16 @@ from typing import Any
 from powerlab.analysis.summary import PointSummary
 from powerlab.domain.layers import LayerProfile
 from powerlab_dashboards.charts import (
-    efficiency_heatmap,
+    heatmap,
+    latency,
     latency_distribution,
     layer_energy,
     layer_roofline,
+    pareto_front,
     power_trace,
     set_fronts,
     set_ratios,
-    throughput_power,
-    throughput_threads,
+    throughput,
 )
 from powerlab_dashboards.charts.base import Chart
 from powerlab_dashboards.charts.run_traces import RunTraces
@@ -28,9 +29,10 @@ def _by_name(*modules: ModuleType) -> dict[str, Chart[Any]]:
 
 
 SWEEP_CHARTS: dict[str, Chart[Sequence[PointSummary]]] = _by_name(
-    efficiency_heatmap,
-    throughput_power,
-    throughput_threads,
+    heatmap,
+    pareto_front,
+    latency,
+    throughput,
 )
 LAYER_CHARTS: dict[str, Chart[LayerProfile]] = _by_name(
     layer_energy,

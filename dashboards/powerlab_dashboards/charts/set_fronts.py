@@ -11,9 +11,9 @@ from powerlab.analysis.dimensions import varying
 from powerlab.analysis.summary import PointSummary
 from powerlab.domain.quantity import Metric, Provenance
 from powerlab_dashboards.charts.base import Chart, Figure, NoChart, axis, layout, legend_above, panel_title, plain
+from powerlab_dashboards.charts.front_points import Placed
 from powerlab_dashboards.charts.grid import Grid
 from powerlab_dashboards.charts.look import error_bars
-from powerlab_dashboards.charts.points import Placed
 from powerlab_dashboards.charts.theme import SYMBOLS, View
 from powerlab_dashboards.charts.words import missing_power, provenance_words
 from powerlab_dashboards.format import count, model_label, shown

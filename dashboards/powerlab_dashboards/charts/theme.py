@@ -6,9 +6,10 @@ grey; it ends where the page's ink can still be read on it.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 from powerlab.reports.figures import palette
+from powerlab_dashboards.charts.choice import Choice
 
 _FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "DejaVu Sans", sans-serif'
 
@@ -49,7 +50,9 @@ class View:
     Attributes:
         theme: the page's colours.
         narrow: True on a screen too narrow for charts side by side; small multiples are then stacked.
+        choice: what the reader chose to see, which charts of a sweep follow.
     """
 
     theme: Theme = LIGHT
     narrow: bool = False
+    choice: Choice = field(default_factory=Choice)

@@ -7,13 +7,14 @@ import json
 from fastapi import Response
 
 from powerlab_dashboards.charts.base import Figure, NoChart
+from powerlab_dashboards.charts.choice import Choice
 from powerlab_dashboards.charts.theme import LIGHT, THEMES, View
 from powerlab_dashboards.render import HEADERS
 
 
-def view_of(theme: str, *, narrow: bool) -> View:
+def view_of(theme: str, *, narrow: bool, choice: Choice | None = None) -> View:
     """Return the requested view; an unknown theme falls back to light."""
-    return View(theme=THEMES.get(theme, LIGHT), narrow=narrow)
+    return View(theme=THEMES.get(theme, LIGHT), narrow=narrow, choice=choice or Choice())
 
 
 def figure_response(figure: Figure | NoChart) -> Response:

@@ -12,7 +12,6 @@ from fastapi.responses import RedirectResponse
 from sqlalchemy.orm import Session
 
 from powerlab.access.form_token import is_form_token
-from powerlab.analysis.summary import MIN_VALID
 from powerlab.domain.errors import PowerlabError
 from powerlab.protocol.access import Role
 from powerlab.protocol.messages import CloneRequest
@@ -24,6 +23,7 @@ from powerlab.store.writes.clones import cloned
 from powerlab.store.writes.repeats import add_repeats
 from powerlab.store.writes.sweeps import submit_sweep
 from powerlab_dashboards.forms import fields_of
+from powerlab_dashboards.language import mark
 from powerlab_dashboards.render import HEADERS, not_found, page
 from powerlab_dashboards.visitor import Visit, visit_of
 
@@ -48,12 +48,15 @@ class Action:
 
 
 ACTIONS = {
-    "pause": Action("Pause", (SweepState.QUEUED, SweepState.RUNNING), control.pause),
-    "resume": Action("Resume", (SweepState.PAUSED,), control.resume),
+    "pause": Action(mark("Pause"), (SweepState.QUEUED, SweepState.RUNNING), control.pause),
+    "resume": Action(mark("Resume"), (SweepState.PAUSED,), control.resume),
     "cancel": Action(
-        "Cancel", _OPEN, control.cancel, "This cannot be undone. Completed runs and the run in progress are kept."
+        mark("Cancel"),
+        _OPEN,
+        control.cancel,
+        mark("This cannot be undone. Completed runs and the run in progress are kept."),
     ),
-    "repeat": Action(f"Add {MIN_VALID} repeats", (SweepState.DONE, SweepState.FAILED), add_repeats),
+    "repeat": Action(mark("Add 3 repeats"), (SweepState.DONE, SweepState.FAILED), add_repeats),
 }
 CLONE = "clone"
 _STATUS = {NotFoundError: 404, ConflictError: 409, ForbiddenError: 403}

@@ -1,6 +1,7 @@
 // Charts: each .plot has the URL of its figure, which the server builds for the page's theme and width.
 // A plot with a span shows that part of its time only, which the server is asked for.
 
+import { openOnClick } from "./chart_points.js";
 import { _ } from "./language.js";
 
 const RETRY_MS = 5000;
@@ -34,6 +35,7 @@ const wait = (plot) => {
 export const draw = async (plot) => {
   const theme = isDark() ? "dark" : "light";
   const address = new URL(plot.dataset.figure, window.location.href);
+  if (plot.dataset.choices !== undefined) address.search = window.location.search;
   address.searchParams.set("theme", theme);
   address.searchParams.set("narrow", narrow.matches ? "1" : "0");
   if (plot.span) {
@@ -54,6 +56,7 @@ export const draw = async (plot) => {
     if (plot.classList.contains("said")) plot.replaceChildren();
     plot.classList.remove("said");
     await window.Plotly.react(plot, figure.data, figure.layout, options);
+    openOnClick(plot);
     plot.dataset.drawn = theme;
   } catch (error) {
     plot.shown = null;

@@ -27,8 +27,10 @@ const exchange = (part, incoming) => {
   if (focused >= 0) part.querySelectorAll("a, button")[focused]?.focus();
 };
 
-const refresh = async () => {
-  const response = await fetch(window.location.href, { headers: { accept: "text/html" } });
+export const refresh = async () => {
+  const address = window.location.href;
+  const response = await fetch(address, { headers: { accept: "text/html" } });
+  if (address !== window.location.href) return true; // the reader has chosen something else meanwhile
   if (response.redirected) window.location.reload(); // the login has expired; the login page redirects back here
   sayOffline(response.status >= 500);
   if (!response.ok) return true;

@@ -1,9 +1,12 @@
 // Entry point of every page.
 
+import { watchPngs } from "./chart_points.js";
 import { drawAll } from "./charts.js";
+import { watchCopies } from "./copy.js";
 import { followKeys } from "./keys.js";
 import { follow } from "./live.js";
 import { followReadings, keepCounting } from "./readings.js";
+import { watchChoices } from "./sweep.js";
 import { makeSortable } from "./tables.js";
 import { keepTimes } from "./times.js";
 import { zoomAll } from "./zoom.js";
@@ -15,3 +18,6 @@ follow(); // compares the parts as the server sent them, so before any is change
 keepTimes();
 keepCounting();
 followReadings();
+watchChoices();
+watchCopies();
+watchPngs();

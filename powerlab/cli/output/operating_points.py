@@ -13,7 +13,8 @@ from powerlab.analysis.operating_point.candidates import Held
 from powerlab.analysis.operating_point.devices import DeviceAnswer
 from powerlab.analysis.operating_point.question import Question
 from powerlab.analysis.operating_point.records import Answer, AtRate, BoundCost, OpenPoint
-from powerlab.analysis.wording import counted, ratio_words, verdict_words
+from powerlab.analysis.operating_point.words import cost_words
+from powerlab.analysis.wording import counted, ratio_words
 from powerlab.cli.output.console import plain_table, print_neatly, table_console
 from powerlab.cli.output.operating_changes import change_words
 from powerlab.cli.output.sweep_table import format_figure, format_number
@@ -136,17 +137,8 @@ def _open_rows(one: OpenPoint, named: Callable[[Point], str]) -> Iterator[tuple[
 
 
 def _cost(cost: BoundCost, named: Callable[[Point], str]) -> str:
-    """Return what a bound costs: how the best point compares with the best one without it."""
-    said = f"The bound {cost.bound.words} costs"
-    if cost.without is None:
-        return f"{said} nothing: without it the best point is the same."
-    other = f"without it the best is {named(cost.without.point)}, {_figure(cost.without.figure)}"
-    ratio = cost.without.ratio
-    if ratio is None or ratio.differs is None:
-        return f"{said} something: {other}."
-    if not ratio.differs:
-        return f"{said} nothing significant: {other} (ratio {ratio_words(ratio)})."
-    return f"{said}: {other}; with it the figure is {verdict_words(ratio, claimed=True)}."
+    other = cost.without
+    return cost_words(cost, "" if other is None else f"{named(other.point)}, {_figure(other.figure)}")
 
 
 def _rates(rows: Sequence[AtRate], question: Question, named: Callable[[Point], str]) -> Iterator[RenderableType]:
