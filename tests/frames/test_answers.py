@@ -81,9 +81,9 @@ def test_charts_of_a_run_and_of_layers(world: World, kind: str) -> None:
 
 def test_a_figure_that_cannot_be_drawn_says_why(world: World) -> None:
     for words, sentence in (
-        (("heatmap", world.client, world.without_power.id), "Power was not measured on this device"),
+        (("pareto-front", world.client, world.without_power.id), "Power was not measured on this device"),
         (("heatmap", world.client), "the source has 2 sweeps"),
-        (("efficiency-heat", world.client), "did you mean"),
+        (("heatmaps", world.client), "did you mean"),
         (("power-trace", world.client), "shows one run"),
         (("power-trace", world.file, world.sweep.runs[0].id), "holds no traces"),
         (("layer-energy", world.client), "the source has 2 layer profiles"),

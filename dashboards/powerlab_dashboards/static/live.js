@@ -17,14 +17,14 @@ const exchange = (part, incoming) => {
   if (seen.get(part.id) === html) return;
   seen.set(part.id, html);
   const order = sortState(part);
-  const buttons = [...part.querySelectorAll("a, button")];
+  const buttons = [...part.querySelectorAll("a, button, select")];
   const focused = buttons.indexOf(document.activeElement);
   part.innerHTML = html;
   makeSortable(part);
   showTimes(part);
   part.dispatchEvent(new CustomEvent("exchanged", { bubbles: true }));
   restoreSort(part, order);
-  if (focused >= 0) part.querySelectorAll("a, button")[focused]?.focus();
+  if (focused >= 0) part.querySelectorAll("a, button, select")[focused]?.focus();
 };
 
 export const refresh = async () => {

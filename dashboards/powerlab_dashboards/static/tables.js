@@ -35,7 +35,7 @@ export const makeSortable = (root = document) => {
 // The user's sort order, to restore it after a refresh.
 export const sortState = (root) =>
   [...root.querySelectorAll("table")].map((table) => {
-    const heading = table.tHead?.querySelector("th[aria-sort]");
+    const heading = table.tHead?.querySelector("th[aria-sort]:has(> button.sort)");
     return heading ? [heading.cellIndex, heading.getAttribute("aria-sort")] : null;
   });
 
