@@ -20,9 +20,9 @@ SET_PAGES = {f"/compare/charts/{chart}?a={{sweep}}&b=device=bench-0": 12 for cha
 SWEEP_PAGES = {f"/sweeps/{{sweep}}/charts/{chart}": 4 for chart in SWEEP_CHARTS}
 RUN_PAGES = {f"/runs/{{run}}/charts/{chart}": 6 for chart in RUN_CHARTS}
 MOST = {
-    "/": 7,
+    "/": 8,
     "/devices": 8,
-    "/devices/{device}": 12,
+    "/devices/{device}": 15,
     "/devices/{device}/history": 12,
     "/sweeps/{sweep}": 11,
     "/sweeps/{sweep}?p99=1h&goal=energy&words=batch&sort=-power_w": 15,

@@ -46,13 +46,13 @@ def _part(store: Store, device_id: str, tab: str) -> Response:
             (member,) = fleet_status(session, now, device_id=device_id)
             bookings = list_bookings(session, BookingFilter(device_id=device_id, ends_after=now))
             found = queries.list_sweeps(session, SweepFilter(device_id=device_id), limit=HISTORY_LIMIT)
-            readings, _ = live(session, device_id, now - SHOWN)
-            reading = last_readings(session, now, [device_id]).get(device_id)
+            shown = live(session, device_id, now - SHOWN)[0].readings if not tab else ()
+            reading = last_readings(session, now, [device_id]).get(device_id) if not tab else None
             sweeps = listed(session, found if tab == "history" else found[:1])
     except NotFoundError as error:
         return not_found(str(error))
     sources = record.capabilities.sources
-    seen = readings.readings[-1].seen if readings.readings else None
+    seen = shown[-1].seen if shown else None
     return page(
         "device.html",
         section="devices",
@@ -72,7 +72,7 @@ def _part(store: Store, device_id: str, tab: str) -> Response:
         reading=reading,
         seen=seen,
         mean_load=100 * sum(seen.load) / len(seen.load) if seen and seen.load else None,
-        curves=curves_of(readings.readings, now),
+        curves=curves_of(shown, now),
         phase_words=PHASE_WORDS,
         failed_checks=[check for check in record.checks if not check.passed],
     )

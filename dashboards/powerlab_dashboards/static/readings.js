@@ -111,7 +111,8 @@ const countDown = () => {
     place.endsAt ??= performance.now() + 1000 * Number(place.dataset.leftS);
     const left = Math.max(0, Math.round((place.endsAt - performance.now()) / 1000));
     const minutes = Math.floor(left / 60);
-    place.textContent = minutes ? _("%(minutes)s min %(seconds)s s", { minutes, seconds: left % 60 }) : _("%(seconds)s s", { seconds: left });
+    const counted = minutes ? _("about %(minutes)s min %(seconds)s s left", { minutes, seconds: left % 60 }) : _("about %(seconds)s s left", { seconds: left });
+    place.textContent = left ? counted : _("over at any moment");
   }
 };
 
