@@ -36,6 +36,8 @@ _BUILTIN = """
 import sys, time
 import powerlab.engine.frontend.onnx_reader, powerlab.engine.passes, powerlab.engine.prepared.key
 from powerlab.engine import Session
+from powerlab.engine.target.tiers import native_engine
+native_engine()
 begin = time.perf_counter()
 Session(sys.argv[1], threads=int(sys.argv[2]))
 print(time.perf_counter() - begin)

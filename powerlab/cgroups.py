@@ -114,8 +114,9 @@ def memory_left_bytes(sysroot: Sysroot) -> int | None:
 
 
 def _memory_left(sysroot: Sysroot, group: str, limit: str, usage: str, file_pages: str) -> int | None:
-    most, used = _read(sysroot, f"{group}/{limit}"), _read(sysroot, f"{group}/{usage}")
-    if not most.isdigit() or not used.isdigit():
+    if not (most := _read(sysroot, f"{group}/{limit}")).isdigit():
+        return None  # as in most groups, which saves reading the rest
+    if not (used := _read(sysroot, f"{group}/{usage}")).isdigit():
         return None
     found = re.search(rf"^{file_pages} (\d+)$", _read(sysroot, f"{group}/memory.stat"), re.MULTILINE)
     return max(0, int(most) - int(used) + (int(found[1]) if found else 0))

@@ -36,7 +36,8 @@ class Sysroot:
         """
         if "\0" in path:  # a name that was put together from what a damaged file holds
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
-        return self.path(path).read_text(encoding="utf-8", errors="replace").strip()
+        with open(f"{self.base}/{path.lstrip('/')}", encoding="utf-8", errors="replace") as file:
+            return file.read().strip()
 
     def glob(self, pattern: str) -> list[str]:
         """Return the paths that match, in natural order, as seen from inside the root."""

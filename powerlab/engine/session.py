@@ -17,6 +17,7 @@ from powerlab.engine.planned import PlannedGraph, Planning
 from powerlab.engine.prepared.cache import Cache, configured_cache, through_cache
 from powerlab.engine.prepared.prepared import Prepared, prepare
 from powerlab.engine.program.choice import Choice
+from powerlab.engine.runtime.collection import uncollected
 from powerlab.engine.runtime.plan import thread_pool
 from powerlab.engine.runtime.slices import check_slices, doubled_shapes, slice_shapes
 from powerlab.engine.staged.model import StagedModel
@@ -214,9 +215,10 @@ def _prepared(
     """Return the model, lowered for this machine: by the process that did so first, where there is a cache."""
 
     def make() -> Prepared:
-        graph = _optimised(model, shapes, batch_size)
-        part = None if planning.slices == 1 else _part(model, graph, planning.slices)
-        return prepare(graph, planning.tier, planning.slice_threads, planning.chooser, part)
+        with uncollected():
+            graph = _optimised(model, shapes, batch_size)
+            part = None if planning.slices == 1 else _part(model, graph, planning.slices)
+            return prepare(graph, planning.tier, planning.slice_threads, planning.chooser, part)
 
     if cache is None or isinstance(model, Graph):
         return make()

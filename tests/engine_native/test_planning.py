@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from powerlab.engine.codegen.convolutions.algorithms.preactivated import pack_pieces
 from powerlab.engine.codegen.convolutions.algorithms.winograd import tiles_together
 from powerlab.engine.codegen.convolutions.choosing import by_cost
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
@@ -176,6 +177,13 @@ def test_floats_for_weights_are_as_many_as_asked_for_and_aligned(count):
     assert floats.shape == (count,)
     assert floats.ctypes.data % ALIGNMENT_BYTES == 0
     assert floats.flags.writeable
+
+
+@pytest.mark.parametrize(("outputs", "inputs", "lanes"), [(128, 512, 64), (33, 70, 32), (16, 10, 16)])
+def test_weights_of_preactivated_convolutions_are_packed_piece_by_piece(outputs, inputs, lanes):
+    weights = np.random.default_rng(0).standard_normal((outputs, inputs, 1, 1), dtype=np.float32)
+    pieces = [pack_direct(weights[:, first : first + lanes], 1, 16, 4, 16) for first in range(0, inputs, lanes)]
+    np.testing.assert_array_equal(pack_pieces(weights, lanes, 16, 4), np.concatenate(pieces))
 
 
 def test_absent_biases_are_zero():

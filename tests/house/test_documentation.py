@@ -15,6 +15,9 @@ from powerlab import cli
 from powerlab.domain.errors import PowerlabError
 
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+_UNFINISHED = re.compile(r"^\W*[A-Z]+(?:_[A-Z]+)+\W*$|\b(?:TODO|FIXME|TBD|XXX)\b")
+"""A line that is nothing but a name in capitals, as scripts put one where a table goes; or a word for what is left."""
+
 _HEADING = re.compile(r"^#+\s+(.*)$", re.MULTILINE)
 
 
@@ -52,6 +55,13 @@ def _options(parser: argparse.ArgumentParser) -> Iterator[tuple[str, str]]:
             yield from (
                 (parser.prog, option) for option in action.option_strings or [str(action.metavar or action.dest)]
             )
+
+
+def test_nothing_in_the_pages_waits_to_be_filled_in(root: Path, pages: list[Path]) -> None:
+    for page in pages:
+        prose = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+        found = [line for line in prose.splitlines() if _UNFINISHED.search(re.sub(r"`[^`]*`", "", line))]
+        assert not found, f"{page.relative_to(root)}: {found}"
 
 
 def test_every_command_and_option_is_documented(root: Path) -> None:

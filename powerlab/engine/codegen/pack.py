@@ -85,7 +85,9 @@ def packed_direct_floats(shape: tuple[int, ...], groups: int, width: int) -> int
     return groups * divide_up(outputs // groups, width) * width * math.prod(summed)
 
 
-def pack_direct(weights: Floats, groups: int, width: int, tile_blocks: int, lanes: int) -> Floats:
+def pack_direct(
+    weights: Floats, groups: int, width: int, tile_blocks: int, lanes: int, *, packed: Floats | None = None
+) -> Floats:
     """Pack a convolution for ``conv_direct``: [unit][input block][kh][kw][lane][block of the unit][width].
 
     Args:
@@ -94,16 +96,18 @@ def pack_direct(weights: Floats, groups: int, width: int, tile_blocks: int, lane
         width: channels of an output block.
         tile_blocks: output blocks of a unit at most.
         lanes: channels of an input block.
+        packed: what to pack into, of :func:`packed_direct_floats`; None: new memory.
     """
     outputs, inputs, *kernel = weights.shape
     per_group, whole = outputs // groups, inputs // lanes * lanes
     blocks = divide_up(per_group, width)
-    packed = aligned_floats(packed_direct_floats(weights.shape, groups, width))
+    if packed is None:
+        packed = aligned_floats(packed_direct_floats(weights.shape, groups, width))
     at = 0
     for group in range(groups):
         own = weights[group * per_group : (group + 1) * per_group]
         for begin, end in itertools.pairwise(unit_bounds(blocks, tile_blocks)):
-            rows = _filled(own[begin * width : end * width], (end - begin) * width)
+            rows = filled_rows(own[begin * width : end * width], (end - begin) * width)
             for channels, some_lanes in ((rows[:, :whole], lanes), (rows[:, whole:], inputs - whole)):
                 if channels.size:
                     unit = channels.reshape(end - begin, width, -1, some_lanes, *kernel).transpose(2, 4, 5, 3, 0, 1)
@@ -112,7 +116,7 @@ def pack_direct(weights: Floats, groups: int, width: int, tile_blocks: int, lane
     return packed
 
 
-def _filled(rows: Floats, count: int) -> Floats:
+def filled_rows(rows: Floats, count: int) -> Floats:
     """Return the rows with zeros behind them, ``count`` altogether."""
     if len(rows) == count:
         return rows

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +15,14 @@ from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.convolutions.algorithms.direct import direct_cycles, direct_works
 from powerlab.engine.codegen.convolutions.algorithms.fields import result, window_fields
 from powerlab.engine.codegen.convolutions.conv_shape import FLOAT_BYTES, ConvShape
-from powerlab.engine.codegen.pack import aligned_floats, fill_channels, pack_direct, packed_direct_floats
+from powerlab.engine.codegen.pack import (
+    aligned_floats,
+    fill_channels,
+    filled_rows,
+    pack_direct,
+    packed_direct_floats,
+    unit_bounds,
+)
 from powerlab.engine.ir.constants import derived
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.choice import Choice
@@ -87,7 +96,7 @@ class PreactivatedConvolution:
         pixels = choice.chunk_tiles * tier.tile_pixels
         floats = (choice.chunk_blocks + out_blocks) * (pixels + 1) * width
         weights, lanes = builder.kept(node.inputs[1]), choice.chunk_blocks * width
-        pack = partial(_packed, lanes=lanes, width=width, tile_blocks=tier.tile_blocks)
+        pack = partial(pack_pieces, lanes=lanes, width=width, tile_blocks=tier.tile_blocks)
         channels = [
             fill_channels(builder.optional_constant(node.input(2)), shape.outputs, out_blocks, width),
             fill_channels(builder.constant(before.inputs[1]), shape.inputs, in_blocks, width),
@@ -113,10 +122,38 @@ class PreactivatedConvolution:
         )
 
 
-def _packed(weights: Floats, lanes: int, width: int, tile_blocks: int) -> Floats:
+def pack_pieces(weights: Floats, lanes: int, width: int, tile_blocks: int) -> Floats:
     """Return the weights as they are taken up: of so many input channels at a time, packed as for ``conv_direct``."""
-    packed = [
-        pack_direct(weights[:, first : first + lanes], 1, width, tile_blocks, width)
-        for first in range(0, weights.shape[1], lanes)
-    ]
-    return np.concatenate(packed, out=aligned_floats(sum(part.size for part in packed)))
+    outputs, inputs, *kernel = weights.shape
+    packed = aligned_floats(packed_direct_floats(weights.shape, 1, width))
+    pieces = inputs // lanes
+    whole = pieces * lanes
+    if whole:
+        _pack_whole(packed, weights[:, :whole].reshape(outputs, pieces, lanes, *kernel), width, tile_blocks)
+    if whole < inputs:
+        last = weights[:, whole:]
+        behind = packed[packed.size - packed_direct_floats(last.shape, 1, width) :]
+        pack_direct(last, 1, width, tile_blocks, width, packed=behind)
+    return packed
+
+
+def _pack_whole(packed: Floats, weights: Floats, width: int, tile_blocks: int) -> None:
+    """Pack all pieces of as many channels at once, unit by unit: one by one they are too many small copies.
+
+    Args:
+        packed: what to pack into, from its beginning on.
+        weights: shape (O, pieces, channels of a piece, kh, kw).
+        width: channels of a block.
+        tile_blocks: output blocks of a unit at most.
+    """
+    outputs, pieces, lanes, *kernel = weights.shape
+    blocks = divide_up(outputs, width)
+    piece_floats = blocks * width * lanes * math.prod(kernel)
+    of_pieces = packed[: pieces * piece_floats].reshape(pieces, piece_floats)
+    at = 0
+    for begin, end in itertools.pairwise(unit_bounds(blocks, tile_blocks)):
+        rows = filled_rows(weights[begin * width : end * width], (end - begin) * width)
+        unit = rows.reshape(end - begin, width, pieces, lanes // width, width, *kernel).transpose(2, 3, 5, 6, 4, 0, 1)
+        size = unit.size // pieces
+        of_pieces[:, at : at + size].reshape(unit.shape)[...] = unit
+        at += size

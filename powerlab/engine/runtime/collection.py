@@ -1,0 +1,24 @@
+"""Python's cyclic garbage collector, kept from running while many objects are made of which all are needed."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Keep the collector from running: it would look again and again at everything that has been made so far.
+
+    It belongs to the whole process. Where it is off already, by a caller or by another thread in here, it is left to
+    those who switched it off; it runs again when the first thread leaves, which costs the others time and nothing else.
+    """
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
