@@ -89,7 +89,7 @@ class Shelf:
         )
         self._upload(sweep, sweep.runs[:stored])
         if stored is None:
-            self._finish(sweep)
+            self.end(sweep)
         return sweep
 
     def add_layers(self, device_id: str, *profiles: LayerProfile) -> None:
@@ -105,9 +105,10 @@ class Shelf:
     def finish(self, sweep: Shelved) -> None:
         """Store the runs that a sweep lacks, and finish it."""
         self._upload(sweep, sweep.runs)
-        self._finish(sweep)
+        self.end(sweep)
 
-    def _finish(self, sweep: Shelved) -> None:
+    def end(self, sweep: Shelved) -> None:
+        """Say that a sweep is done, whatever is stored of it."""
         message = Finish(fencing_token=sweep.lease.fencing_token, state="done")
         with self.store.write() as session:
             jobs.finish(session, sweep.device_id, sweep.lease.job_id, message, START)
@@ -144,6 +145,7 @@ def add_recorded_run(shelf: Shelf, **changes: object) -> Run:
     upload(shelf.store, sweep.device_id, sweep.lease, run)
     for trace in recorded.traces:
         upload_trace(shelf.store, sweep.device_id, sweep.lease, run.id, trace)
+    shelf.end(sweep)  # or the next sweep of this device finds it still running
     return run
 
 
