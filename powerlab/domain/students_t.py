@@ -29,7 +29,8 @@ def two_sided_level(t: float, degrees: float) -> float:
         return 0.0
     ratio = t / math.sqrt(degrees)  # squared here, t² of a large t would overflow
     x = 1.0 / (1.0 + ratio * ratio)
-    return min(1.0, _incomplete_beta(x, degrees / 2, 0.5))
+    rest = x * ratio * ratio if abs(ratio) < 1 else 1.0 - x  # 1 - x would lose the digits of a small t
+    return min(1.0, _incomplete_beta(x, rest, degrees / 2, 0.5))
 
 
 @cache
@@ -50,16 +51,17 @@ def two_sided_quantile(level: float, degrees: int) -> float:
     return above
 
 
-def _incomplete_beta(x: float, a: float, b: float) -> float:
-    """Return the regularised incomplete beta function for 0 <= x <= 1."""
+def _incomplete_beta(x: float, rest: float, a: float, b: float) -> float:
+    """Return the regularised incomplete beta function for 0 <= x <= 1; ``rest`` is 1 - x in full precision."""
     if x <= 0:
         return 0.0
-    if x >= 1:
+    if rest <= 0:
         return 1.0
-    factor = math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x))
+    log_x, log_rest = (math.log1p(-rest), math.log(rest)) if rest < x else (math.log(x), math.log1p(-x))
+    factor = math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * log_x + b * log_rest)
     if x < (a + 1) / (a + b + 2):
         return factor * _continued_fraction(x, a, b) / a
-    return 1 - factor * _continued_fraction(1 - x, b, a) / b
+    return 1 - factor * _continued_fraction(rest, b, a) / b
 
 
 def _continued_fraction(x: float, a: float, b: float) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from powerlab.domain.statistics import student_95
@@ -18,6 +18,7 @@ def test_it_agrees_with_the_table_of_the_gum(degrees):
 
 
 @given(st.floats(0, 1e6))
+@example(9.8e-9)
 def test_with_one_and_two_degrees_it_has_a_closed_form(t):
     assert two_sided_level(t, 1) == pytest.approx(2 * math.atan2(1, t) / math.pi, rel=1e-9)
     # Written so that nothing cancels: 1 - t / sqrt(2 + t²).

@@ -97,8 +97,8 @@ class FakeWorker:
     def load(self, _: object) -> None:
         pass
 
-    def warm_up(self, _: float) -> None:
-        pass
+    def warm_up(self, _: float) -> float:
+        return 0.001
 
     def kill(self) -> None:
         pytest.fail("a run without limits of temperature was ended for its heat")
