@@ -45,7 +45,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_device_reading")),
     )
     op.create_index(op.f("ix_device_reading_at"), "device_reading", ["at"])
-    op.create_index(op.f("ix_device_reading_device_id_at"), "device_reading", ["device_id", "at"])
+    op.create_index(op.f("ix_device_reading_device_id_device_reading_at"), "device_reading", ["device_id", "at"])
     op.create_table(
         "device_phase",
         sa.Column("device_id", sa.String(length=36), nullable=False),

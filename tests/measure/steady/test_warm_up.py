@@ -188,7 +188,9 @@ def test_a_device_without_power_and_zones_is_judged_by_its_latency_alone(warmed)
 
 def test_a_plan_without_warm_up_has_none(warmed):
     world = World(lambda second: 0.02 * (1 + second))
-    assert warmed(world, replace(PLAN, warm_up_s=0.0)) == WarmUp(duration_s=0.0, unsteady=())
+    assert warmed(world, replace(PLAN, warm_up_s=0.0)) == WarmUp(
+        duration_s=0.0, unsteady=(), inference_s=pytest.approx(0.02)
+    )
     assert world.asked_s == [0.0]
 
 
