@@ -31,6 +31,9 @@ TIERS = st.sampled_from([AVX2, AVX512, NEON])
 HERE = available_tiers()
 
 
+AVX2_TALL = Tier("avx2", 8, 2, 6, 3, 4)
+
+
 def relu_graph():
     maker = GraphMaker()
     return maker.graph(maker.node("Clamp", (maker.input("x", 1, 20, 3, 3),), (1, 20, 3, 3), clamp=(0.0, np.inf)))
@@ -248,6 +251,17 @@ def test_no_thread_is_left_without_work_where_there_is_enough(work, tier, thread
     if units >= threads and tiles >= threads:
         assert cut.channel_split <= units
         assert threads // cut.channel_split <= tiles
+
+
+def test_short_rows_are_cut_into_tall_tiles():
+    """Seven pixels are 6 + 1, or 4 + 3 of more blocks; one long row of pixels fills either."""
+    machine = Machine(tier=AVX2_TALL, threads=1)
+    short = ConvShape(
+        images=1, inputs=512, outputs=512, kernel=(3, 3), strides=(2, 2), pads=(1, 1), in_size=(14, 14), size=(7, 7)
+    )
+    long = ConvShape(images=1, inputs=64, outputs=64, kernel=(1, 1), in_size=(56, 56), size=(56, 56), flat=True)
+    assert [by_cost(machine)(shape).tile_blocks for shape in (short, long)] == [3, 2]
+    assert by_cost(Machine(tier=AVX2, threads=1))(short).tile_blocks == 2
 
 
 @given(works, TIERS, st.integers(1, 16))

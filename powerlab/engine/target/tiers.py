@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +23,26 @@ class Tier:
         vector_width: float32 lanes of a vector, and channels of a block.
         tile_blocks: channel blocks the convolution's register tile holds at most.
         tile_pixels: pixels it holds at most.
+        tall_blocks: channel blocks of its other register tile, for rows that the first cuts badly; 0: there is none.
+        tall_pixels: pixels of that one.
     """
 
     name: str
     vector_width: int
     tile_blocks: int
     tile_pixels: int
+    tall_blocks: int = 0
+    tall_pixels: int = 0
+
+    def tiles(self) -> tuple[Tier, ...]:
+        """Return this tier with each of its register tiles as the one that is used."""
+        if not self.tall_blocks:
+            return (self,)
+        return self, replace(self, tile_blocks=self.tall_blocks, tile_pixels=self.tall_pixels)
+
+    def with_tile(self, blocks: int) -> Tier:
+        """Return this tier with its register tile of so many blocks; any other number means the usual one."""
+        return next((tier for tier in self.tiles() if tier.tile_blocks == blocks), self)
 
 
 def native_engine() -> Any:

@@ -101,6 +101,8 @@ nb::dict tier_dict(const engine::KernelTable& table) {
   tier["vector_width"] = table.vector_width;
   tier["tile_blocks"] = table.tile_blocks;
   tier["tile_pixels"] = table.tile_pixels;
+  tier["tall_blocks"] = table.tall_blocks;
+  tier["tall_pixels"] = table.tall_pixels;
   return tier;
 }
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 
 from powerlab.engine.codegen.builder import Builder
+from powerlab.engine.codegen.convolutions.algorithms.direct import best_tile
 from powerlab.engine.codegen.convolutions.algorithms.fields import window_fields
 from powerlab.engine.codegen.convolutions.conv_shape import FLOAT_BYTES, ConvShape, conv_shape, halo_of
+from powerlab.engine.codegen.convolutions.partition import Work
 from powerlab.engine.codegen.pack import fill_channels, fold_row, pack_depthwise, pack_direct
 from powerlab.engine.ir.graph import Graph, Node, convolutions_of
 from powerlab.engine.program.layout import NO_HALO, Halo, Layout, blocked, divide_up, shape4
@@ -29,13 +31,14 @@ def lower_chain(builder: Builder, node: Node) -> None:
     residual = builder.blocked(node.inputs[1]) if node.inputs[1] else None
     out = builder.new_blocked(node.outputs[0])
     width = builder.tier.vector_width
-    blocks = divide_up(second.inputs, width) if tail else builder.tier.tile_blocks
+    head_tier = _tile(builder.machine, first, first.size)
+    blocks = divide_up(second.inputs, width) if tail else head_tier.tile_blocks
     rows = _band_rows(second, blocks, builder.machine) if tail else second.size[0]
     ring, band = _ring(second, blocks, rows, width), _band(second, rows, width)
     parts = [
-        _dense(builder, head, first, x.layout, _as_result(ring, second, width)),
+        _dense(builder, head, first, x.layout, _as_result(ring, second, width), tier=head_tier),
         _depthwise(builder, depthwise, second, ring, band if tail else out.layout),
-        *(_dense(builder, conv, conv_shape(builder.graph, conv, ()), band, out.layout) for conv in tail),
+        *(_tail(builder, conv, band, out.layout) for conv in tail),
     ]
     floats = ring.size + (band.size if tail else 0)
     builder.emit(
@@ -46,7 +49,7 @@ def lower_chain(builder: Builder, node: Node) -> None:
         residual,
         scratch=builder.in_arena(Layout(builder.threads, floats, 1, 1, 1, 1, floats, floats, floats)),
         parts=tuple(parts),
-        channel_split=1 if tail else _channel_split(second, builder.tier, builder.threads),
+        channel_split=1 if tail else _channel_split(second, head_tier, builder.threads),
         chunk_tiles=rows,
     )
 
@@ -61,9 +64,32 @@ def _source(builder: Builder, head: Node, shape: ConvShape) -> Tensor:
     return x
 
 
-def _dense(builder: Builder, conv: Node, shape: ConvShape, x: Layout, out: Layout) -> Part:
-    """Return a part for the register tile of ``conv_direct``."""
-    tier = builder.tier
+def _tail(builder: Builder, conv: Node, band: Layout, out: Layout) -> Part:
+    """Return the part that reads a band, whose rows are one long row where nothing lies between those of ``out``."""
+    shape = conv_shape(builder.graph, conv, ())
+    lies_flat = out.row == out.w * out.pixel
+    size = (1, band.h * band.w) if lies_flat else (band.h, band.w)
+    return _dense(builder, conv, shape, band, out, tier=_tile(builder.machine, shape, size))
+
+
+def _tile(machine: Machine, shape: ConvShape, size: tuple[int, int]) -> Tier:
+    """Return the tier with the register tile that suits a dense part which makes so many rows and columns at a time."""
+    width = machine.tier.vector_width
+    work = Work(
+        groups=1,
+        in_blocks=divide_up(shape.inputs, width),
+        lanes=width,
+        taps=shape.taps,
+        out_blocks=divide_up(shape.outputs, width),
+        rows=size[0],
+        columns=size[1],
+        x_bytes=shape.bytes_read,
+    )
+    return best_tile(work, shape.inputs, machine)
+
+
+def _dense(builder: Builder, conv: Node, shape: ConvShape, x: Layout, out: Layout, *, tier: Tier) -> Part:
+    """Return a part for a register tile of ``conv_direct``."""
     weights, lanes, fields = builder.constant(conv.inputs[1]), tier.vector_width, window_fields(shape, conv)
     if shape.from_outside:
         weights, fields = fold_row(weights), {**fields, "kernel_w": 1}
@@ -77,6 +103,7 @@ def _dense(builder: Builder, conv: Node, shape: ConvShape, x: Layout, out: Layou
         "lanes": lanes,
         "last_lanes": weights.shape[1] - (blocks - 1) * lanes,
         "chunk_blocks": divide_up(blocks, chunks),
+        "unit_blocks": tier.tile_blocks,
     }
     return Part(x, out, packed, _bias(builder, conv, out), {**fields, **dense})
 

@@ -32,7 +32,7 @@ class Direct:
 
 def emit_direct(builder: Builder, node: Node, conv: Direct, choice: Choice) -> None:
     """Append the step that computes ``conv``: packed weights, and the work cut for threads and caches as chosen."""
-    tier, layout, kernels = builder.tier, conv.out.layout, conv.weights.shape
+    tier, layout, kernels = builder.tier.with_tile(choice.tile_blocks), conv.out.layout, conv.weights.shape
     inputs = kernels[1]
     in_blocks = divide_up(inputs, conv.lanes)
     builder.emit(
@@ -57,6 +57,7 @@ def emit_direct(builder: Builder, node: Node, conv: Direct, choice: Choice) -> N
         groups=conv.groups,
         lanes=conv.lanes,
         last_lanes=inputs - (in_blocks - 1) * conv.lanes,
+        unit_blocks=tier.tile_blocks,
         channel_split=choice.channel_split,
         chunk_blocks=choice.chunk_blocks,
         chunk_tiles=choice.chunk_tiles,

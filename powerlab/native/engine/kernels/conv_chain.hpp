@@ -29,7 +29,7 @@ struct ChainImage {
 };
 
 static void chain_convolve(const Step& s, const ConvUnit& unit) {
-  const std::int64_t row_tiles = (s.out.w + kTilePixels - 1) / kTilePixels;
+  const std::int64_t row_tiles = conv_row_tiles(s);
   for (int chunk = 0; chunk < s.x.blocks; chunk += s.chunk_blocks) {
     const int chunk_end = chunk + s.chunk_blocks < s.x.blocks ? chunk + s.chunk_blocks : s.x.blocks;
     conv_pass(s, unit, chunk, chunk_end, {0, s.out.h * row_tiles}, false);
@@ -105,7 +105,7 @@ static void chain_tail(const ChainImage& image, Range rows) {
     s.out.h = 1;
     s.out.w *= count;
   }
-  const std::int64_t units = (s.out.blocks + kTileBlocks - 1) / kTileBlocks;
+  const std::int64_t units = conv_group_units(s);
   for (std::int64_t unit = 0; unit < units; ++unit) chain_convolve(s, conv_unit(s, unit));
 }
 
@@ -120,7 +120,7 @@ static void chain_with_tail(const ChainImage& image) {
   const Step& step = *image.step;
   View band = step.parts[1].out;
   band.data = image.band;
-  const std::int64_t units = (step.parts[0].out.blocks + kTileBlocks - 1) / kTileBlocks;
+  const std::int64_t units = conv_group_units(step.parts[0]);
   std::int64_t known = chain_needs(step.parts[1], image.rows).begin;
   std::int64_t y = image.rows.begin;
   for (int i = 0; y < image.rows.end; ++i) {
@@ -167,8 +167,7 @@ static void conv_chain(const Step& s, int thread, int threads) {
   if (channel_part >= s.channel_split) return;  // threads that do not divide evenly
   const View& ring = s.parts[1].x;
   const bool tail = s.part_count == 3;
-  const std::int64_t head_units = (s.parts[0].out.blocks + kTileBlocks - 1) / kTileBlocks;
-  const Range units = share(head_units, channel_part, s.channel_split);
+  const Range units = share(conv_group_units(s.parts[0]), channel_part, s.channel_split);
   const Range rows = share(static_cast<std::int64_t>(s.out.n) * s.out.h, row_part, row_parts);
   float* scratch = s.scratch.data + thread * s.scratch.image;
   ChainImage image{&s, 0, {0, 0}, scratch + ring.left * ring.pixel, scratch + ring.image};

@@ -10,12 +10,14 @@
 
 namespace powerlab::engine::POWERLAB_TIER {
 
+// A tile that keeps pixels in registers, and one that reads them for every tap and so has room for more sums.
 #if defined(__AVX512F__) || defined(__aarch64__)
-constexpr int kDepthwisePixels = 7;  // 32 registers
+constexpr int kDepthwisePixels = 7, kDepthwiseAnyPixels = 7;  // 32 registers
+constexpr bool kDepthwiseHolds5x5 = true;
 #else
-constexpr int kDepthwisePixels = 3;
+constexpr int kDepthwisePixels = 3, kDepthwiseAnyPixels = 8;
+constexpr bool kDepthwiseHolds5x5 = false;  // three sums wait for themselves
 #endif
-constexpr int kDepthwiseRows = 2;
 
 // The rows of x that the first row of the output reads: row i of them is row (first + i) modulo `slots` of `data`.
 struct RowRing {
@@ -147,39 +149,41 @@ using DepthwiseFunction = void (*)(const DepthwiseTile&);
 
 // The functions for one kind of kernel: for one row and for two, by width.
 struct DepthwiseKind {
-  int rows;  // of the output, at most
-  DepthwiseFunction one[kDepthwisePixels], two[kDepthwisePixels];
+  int rows, pixels;  // of the output, at most
+  DepthwiseFunction one[kDepthwiseAnyPixels], two[kDepthwiseAnyPixels];
 };
 
 template <int... P>
 struct DepthwiseWidths {};
 #if defined(__AVX512F__) || defined(__aarch64__)
 using AllDepthwiseWidths = DepthwiseWidths<1, 2, 3, 4, 5, 6, 7>;
+using AnyDepthwiseWidths = AllDepthwiseWidths;
 #else
 using AllDepthwiseWidths = DepthwiseWidths<1, 2, 3>;
+using AnyDepthwiseWidths = DepthwiseWidths<1, 2, 3, 4, 5, 6, 7, 8>;
 #endif
 
 template <int S, int... P>
 constexpr DepthwiseKind make_3x3(DepthwiseWidths<P...>) {
-  return {2, {depthwise_3x3<S, 1, P>...}, {depthwise_3x3<S, 2, P>...}};
+  return {2, kDepthwisePixels, {depthwise_3x3<S, 1, P>...}, {depthwise_3x3<S, 2, P>...}};
 }
 template <int S, int... P>
 constexpr DepthwiseKind make_5x5(DepthwiseWidths<P...>) {
-  return {1, {depthwise_5x5<S, P>...}, {}};
+  return {1, kDepthwisePixels, {depthwise_5x5<S, P>...}, {}};
 }
 template <int... P>
 constexpr DepthwiseKind make_any(DepthwiseWidths<P...>) {
-  return {1, {depthwise_any<P>...}, {}};
+  return {1, kDepthwiseAnyPixels, {depthwise_any<P>...}, {}};
 }
 static constexpr DepthwiseKind kDepthwise3x3[] = {make_3x3<1>(AllDepthwiseWidths{}), make_3x3<2>(AllDepthwiseWidths{})};
 static constexpr DepthwiseKind kDepthwise5x5[] = {make_5x5<1>(AllDepthwiseWidths{}), make_5x5<2>(AllDepthwiseWidths{})};
-static constexpr DepthwiseKind kDepthwiseAny = make_any(AllDepthwiseWidths{});
+static constexpr DepthwiseKind kDepthwiseAny = make_any(AnyDepthwiseWidths{});
 
 static const DepthwiseKind& depthwise_kind(const Step& s) {
   const bool square = s.kernel_h == s.kernel_w && s.stride_h == s.stride_w && s.stride_h <= 2;
   const bool dense = s.dilation_h == 1 && s.dilation_w == 1;
   if (square && dense && s.kernel_h == 3) return kDepthwise3x3[s.stride_h - 1];
-  if (square && dense && s.kernel_h == 5) return kDepthwise5x5[s.stride_h - 1];
+  if (kDepthwiseHolds5x5 && square && dense && s.kernel_h == 5) return kDepthwise5x5[s.stride_h - 1];
   return kDepthwiseAny;
 }
 
@@ -187,7 +191,7 @@ static const DepthwiseKind& depthwise_kind(const Step& s) {
 static void depthwise_rows(const Step& s, const RowRing& ring, std::int64_t block, std::int64_t count, float* out,
                            const float* residual) {
   const DepthwiseKind& kind = depthwise_kind(s);
-  const std::int64_t tiles = (s.out.w + kDepthwisePixels - 1) / kDepthwisePixels;
+  const std::int64_t tiles = (s.out.w + kind.pixels - 1) / kind.pixels;
   RowRing from = ring;
   DepthwiseTile t;
   t.step = &s;

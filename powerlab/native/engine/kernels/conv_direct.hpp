@@ -9,6 +9,9 @@
 // Weights: [output unit][input block][kernel_h][kernel_w][lane][block of the unit][v], in the order they are read. The
 // output blocks of a group are dealt to ceil(blocks / kTileBlocks) units of nearly equal size. The next chunk of
 // weights is prefetched evenly over all tiles of the current one; bursts of prefetches were slower.
+//
+// Where there are few registers, a row of 7 pixels in tiles of 4 and 3 leaves too few sums to hide their latency. Tall
+// tiles have more blocks and fewer pixels; a step whose units have more blocks than kTileBlocks is computed in them.
 #pragma once
 
 #include "kernels/epilogue.hpp"
@@ -17,6 +20,9 @@ namespace powerlab::engine::POWERLAB_TIER {
 
 constexpr int kTileBlocks = POWERLAB_TILE_BLOCKS;
 constexpr int kTilePixels = POWERLAB_TILE_PIXELS;
+constexpr int kTallBlocks = POWERLAB_TALL_BLOCKS;
+constexpr int kTallPixels = POWERLAB_TALL_PIXELS;
+constexpr int kMostBlocks = kTallBlocks > kTileBlocks ? kTallBlocks : kTileBlocks;
 
 // Which taps of a kernel are computed.
 struct ConvTaps {
@@ -225,18 +231,29 @@ static __attribute__((noinline)) void conv_point(const ConvTile& t) {
 
 using ConvTileFunction = void (*)(const ConvTile&);
 
-using AllTiles = typename MakeIndices<kTileBlocks * kTilePixels>::type;
+using AllTiles = typename MakeIndices<kMostBlocks * kTilePixels>::type;
 
 struct ConvTileTable {
-  ConvTileFunction at[kTileBlocks * kTilePixels];
+  ConvTileFunction at[kMostBlocks * kTilePixels];  // null for tiles of more sums than there are registers
 };
+constexpr bool fits_registers(int blocks, int pixels) { return blocks <= kTileBlocks || pixels <= kTallPixels; }
+template <int B, int P, int S>
+constexpr ConvTileFunction conv_tile_function() {
+  if constexpr (fits_registers(B, P)) return &conv_tile<B, P, S>;
+  return nullptr;
+}
+template <int B, int P, int S>
+constexpr ConvTileFunction conv_point_function() {
+  if constexpr (fits_registers(B, P)) return &conv_point<B, P, S>;
+  return nullptr;
+}
 template <int S, int... I>
 constexpr ConvTileTable make_conv_tiles(Indices<I...>) {
-  return {{&conv_tile<I / kTilePixels + 1, I % kTilePixels + 1, S>...}};
+  return {{conv_tile_function<I / kTilePixels + 1, I % kTilePixels + 1, S>()...}};
 }
 template <int S, int... I>
 constexpr ConvTileTable make_conv_points(Indices<I...>) {
-  return {{&conv_point<I / kTilePixels + 1, I % kTilePixels + 1, S>...}};
+  return {{conv_point_function<I / kTilePixels + 1, I % kTilePixels + 1, S>()...}};
 }
 // By how many vectors the pixels lie apart; x86's addresses have room for any number.
 #if defined(__aarch64__)
@@ -269,6 +286,10 @@ static inline ConvTaps taps_inside(int taps, std::int64_t dilation, std::int64_t
 struct ConvUnit {
   std::int64_t group, first_block, blocks;
 };
+static inline std::int64_t conv_row_tiles(const Step& s) {
+  const int most = s.unit_blocks > kTileBlocks ? kTallPixels : kTilePixels;
+  return (s.out.w + most - 1) / most;
+}
 static inline std::int64_t conv_group_units(const Step& s) {
   const std::int64_t most = s.unit_blocks > 0 ? s.unit_blocks : kTileBlocks;
   return (s.out.blocks / s.groups + most - 1) / most;
@@ -318,7 +339,7 @@ static void conv_pass(const Step& s, const ConvUnit& unit, int chunk_begin, int 
   t.low = s.low;
   t.high = s.high;
   const char* next_weights = reinterpret_cast<const char*>(t.weights) + chunk_steps * unit.blocks * kWidth * 4;
-  const std::int64_t row_tiles = (s.out.w + kTilePixels - 1) / kTilePixels;
+  const std::int64_t row_tiles = conv_row_tiles(s);
   const float* x_base =
       s.x.data + (unit.group * in_blocks + chunk_begin) * s.x.plane - s.pad_top * s.x.row - s.pad_left * s.x.pixel;
   const ConvTileTable& functions = conv_functions(taps, t.x_pixel);
@@ -354,7 +375,7 @@ static void conv_direct(const Step& s, int thread, int threads) {
   const int channel_part = thread / row_parts, row_part = thread % row_parts;
   if (channel_part >= s.channel_split) return;  // threads that do not divide evenly
   const Range units = share(s.groups * conv_group_units(s), channel_part, s.channel_split);
-  const std::int64_t row_tiles = (s.out.w + kTilePixels - 1) / kTilePixels;
+  const std::int64_t row_tiles = conv_row_tiles(s);
   const Range tiles = share(s.out.n * s.out.h * row_tiles, row_part, row_parts);
   const int in_blocks = s.x.blocks / s.groups;
   for (std::int64_t begin = tiles.begin; begin < tiles.end; begin += s.chunk_tiles) {

@@ -123,6 +123,8 @@ struct KernelTable {
   std::int32_t vector_width;  // floats
   std::int32_t tile_blocks;   // conv_direct's register tile: at most so many channel blocks
   std::int32_t tile_pixels;   //   and so many pixels
+  std::int32_t tall_blocks;   // its other register tile, of more blocks and fewer pixels; 0: there is none
+  std::int32_t tall_pixels;
   const Kernel* kernels;
   std::int32_t kernel_count;
   void (*pack_winograd)(const WinogradWeights& sizes, const float* weights, const double* g, float* buffer,

@@ -1,10 +1,12 @@
-// A tier no processor asks for: four lanes and a register tile of 3 x 7, so that kernels cannot count on the even tiles
-// the real tiers have. With it come the Winograd transforms, which are checked as identities: exactly, in whole
-// numbers.
+// A tier no processor asks for: four lanes and register tiles of 3 x 7 and 5 x 2, so that kernels cannot count on the
+// even tiles the real tiers have. With it come the Winograd transforms, which are checked as identities: exactly, in
+// whole numbers.
 #define POWERLAB_TIER odd
 #define POWERLAB_VECTOR_WIDTH 4
 #define POWERLAB_TILE_BLOCKS 3
 #define POWERLAB_TILE_PIXELS 7
+#define POWERLAB_TALL_BLOCKS 5
+#define POWERLAB_TALL_PIXELS 2
 #include <cmath>
 #include <string>
 

@@ -3,9 +3,9 @@
 namespace powerlab::engine::test {
 
 // [unit][input block][kernel_h][kernel_w][lane][block of the unit][v], as kernels/conv_direct.hpp says.
-Floats pack_direct(const KernelTable& table, const reference::Tensor& weights, int groups, int lanes) {
+Floats pack_direct(const KernelTable& table, const reference::Tensor& weights, int groups, int lanes, int unit_blocks) {
   const int v = table.vector_width, outputs = weights.n / groups, blocks = (outputs + v - 1) / v;
-  const int units = (blocks + table.tile_blocks - 1) / table.tile_blocks;
+  const int units = (blocks + unit_blocks - 1) / unit_blocks;
   std::vector<float> packed;
   for (int group = 0; group < groups; ++group) {
     for (int unit = 0; unit < units; ++unit) {

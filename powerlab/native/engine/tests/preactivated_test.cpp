@@ -75,7 +75,7 @@ Floats pack(const KernelTable& table, const reference::Tensor& weights, int chun
     for (int o = 0; o < part.n; ++o) {
       for (int i = 0; i < part.c; ++i) part.at(o, i, 0, 0) = weights.at(o, first + i, 0, 0, 0.0);
     }
-    Floats chunk = pack_direct(table, part, 1, v);
+    Floats chunk = pack_direct(table, part, 1, v, table.tile_blocks);
     for (std::size_t i = 0; i < chunk.size(); ++i) packed[at++] = chunk[i];
   }
   return packed;

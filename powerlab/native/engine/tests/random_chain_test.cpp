@@ -80,6 +80,7 @@ struct Layer {
   reference::Tensor weights;
   std::vector<double> bias;
   reference::Clamp clamp;
+  int unit_blocks;
   Floats packed, packed_bias;
 
   Layer(const KernelTable& table, Random& random, int outputs, int inputs, const reference::Window& window,
@@ -87,6 +88,7 @@ struct Layer {
       : weights(outputs, depthwise ? 1 : inputs, window.kernel_h, window.kernel_w),
         bias(static_cast<std::size_t>(outputs)),
         clamp{-0.5, random.coin() ? 1.0 : std::numeric_limits<double>::infinity()},
+        unit_blocks(table.tall_blocks > 0 && random.coin() ? table.tall_blocks : table.tile_blocks),
         packed(0),
         packed_bias(static_cast<std::size_t>((outputs + table.vector_width - 1) / table.vector_width) *
                     static_cast<std::size_t>(table.vector_width)) {
@@ -94,12 +96,14 @@ struct Layer {
     for (double& value : weights.values) value /= weights.c;
     random.fill(bias);
     clamp.slope = random.coin() ? 1 : 0.25;
-    packed = depthwise ? pack_depthwise(table, weights) : pack_direct(table, weights, 1, table.vector_width);
+    packed =
+        depthwise ? pack_depthwise(table, weights) : pack_direct(table, weights, 1, table.vector_width, unit_blocks);
     for (std::size_t i = 0; i < bias.size(); ++i) packed_bias[i] = static_cast<float>(bias[i]);
   }
 
   Step step(const reference::Window& window) {
     Step step{};
+    step.unit_blocks = unit_blocks;
     step.kernel_h = window.kernel_h;
     step.kernel_w = window.kernel_w;
     step.stride_h = window.stride_h;
@@ -170,7 +174,7 @@ struct Problem {
   std::array<Step, 3> parts(const Cut& cut, const Placed& in) {
     const int v = table.vector_width, right = c.depthwise.left + c.reach_h() + 16;
     const int slots = (cut.rows - 1) * c.depthwise.stride_h + c.reach_h();
-    const int stored = c.tail ? c.hidden : table.tile_blocks * v;
+    const int stored = c.tail ? c.hidden : head.unit_blocks * v;
     std::array<Step, 3> parts{head.step(c.head), depthwise.step(c.depthwise), tail.step({})};
     parts[1].x = view_of(1, stored, slots, c.hidden_w(), v, c.depthwise.left, right);
     parts[0].out = view_of(1, c.hidden, c.hidden_h(), c.hidden_w(), v, c.depthwise.left, right);

@@ -22,6 +22,7 @@ struct Convolution {
   int halo;           // enough for every tap of every output
   reference::Clamp clamp;
   bool residual;
+  int unit_blocks = 0;
 
   int out_h() const { return (h + window.top + bottom - reach_h()) / window.stride_h + 1; }
   int out_w() const { return (w + window.left + right - reach_w()) / window.stride_w + 1; }
@@ -94,6 +95,7 @@ Step step_of(const Convolution& c) {
   step.high = static_cast<float>(c.clamp.high);
   step.slope = static_cast<float>(c.clamp.slope);
   step.groups = c.groups;
+  step.unit_blocks = c.unit_blocks;
   return step;
 }
 
@@ -165,7 +167,8 @@ void check_direct(const KernelTable& table, Random& random, Report& report) {
     lanes = c.in = random.whole(1, 5);
   }
   const Operands operands(c, random);
-  Floats weights = pack_direct(table, operands.weights, c.groups, lanes);
+  c.unit_blocks = table.tall_blocks > 0 && random.coin() ? table.tall_blocks : table.tile_blocks;
+  Floats weights = pack_direct(table, operands.weights, c.groups, lanes, c.unit_blocks);
   check(table, "conv_direct", c, lanes, 0, weights, operands, 2e-5, random, report);
 }
 

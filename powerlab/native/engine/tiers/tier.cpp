@@ -215,7 +215,8 @@ static const Kernel kKernels[] = {
 };
 
 extern const KernelTable kTable;
-const KernelTable kTable = {POWERLAB_TEXT(POWERLAB_TIER),           kWidth,       kTileBlocks, kTilePixels, kKernels,
-                            sizeof(kKernels) / sizeof(kKernels[0]), pack_winograd};
+const KernelTable kTable = {
+    POWERLAB_TEXT(POWERLAB_TIER),           kWidth,       kTileBlocks, kTilePixels, kTallBlocks, kTallPixels, kKernels,
+    sizeof(kKernels) / sizeof(kKernels[0]), pack_winograd};
 
 }  // namespace powerlab::engine::POWERLAB_TIER

@@ -141,7 +141,8 @@ def _work(shape: ConvShape, part: GroupPart, width: int) -> Work:
 
 def _cut(choice: Choice, work: Work, machine: Machine) -> Choice:
     """Return the choice with a cut of its own for a part of the groups."""
-    return replace(choice, **asdict(partition(work, machine.tier, machine.threads, machine.caches)))
+    tier = machine.tier.with_tile(choice.tile_blocks)
+    return replace(choice, **asdict(partition(work, tier, machine.threads, machine.caches)))
 
 
 def _planes(tensor: Tensor, channels: range, width: int) -> Tensor:
@@ -152,9 +153,13 @@ def _planes(tensor: Tensor, channels: range, width: int) -> Tensor:
 
 
 def direct_candidates(algorithm: str, work: Work, machine: Machine) -> tuple[Choice, ...]:
-    """Return how ``conv_direct`` may go through ``work``: as the cache model says, and its neighbours."""
-    tier, threads = machine.tier, machine.threads
-    tiles = tiles_of(work, tier)
+    """Return how ``conv_direct`` may go through ``work``, in each of the tier's register tiles."""
+    return tuple(one for tier in machine.tier.tiles() for one in _tile_candidates(algorithm, work, machine, tier))
+
+
+def _tile_candidates(algorithm: str, work: Work, machine: Machine, tier: Tier) -> tuple[Choice, ...]:
+    """Return how to go through ``work`` in one register tile: as the cache model says, and its neighbours."""
+    threads, tiles = machine.threads, tiles_of(work, tier)
     cuts: list[Partition] = []
     for split in (parts for parts in range(1, threads + 1) if threads % parts == 0):
         cut = partition(work, tier, threads, machine.caches, split)
@@ -187,7 +192,7 @@ def direct_cycles(work: Work, channels: int, choice: Choice, machine: Machine) -
         choice: how it is cut.
         machine: what it runs on.
     """
-    tier, row_parts = machine.tier, max(1, machine.threads // choice.channel_split)
+    tier, row_parts = machine.tier.with_tile(choice.tile_blocks), max(1, machine.threads // choice.channel_split)
     units = work.groups * divide_up(work.out_blocks, tier.tile_blocks)
     blocks = work.groups * work.out_blocks / units
     tiles = tiles_of(work, tier)
@@ -198,6 +203,16 @@ def direct_cycles(work: Work, channels: int, choice: Choice, machine: Machine) -
     weight_bytes = FLOAT_BYTES * work.groups * work.out_blocks * tier.vector_width * steps / choice.channel_split
     fetched = fetch_cycles(machine, work.x_bytes, choice.channel_split)
     return overlapped(compute, weight_bytes / machine.memory_bytes_per_cycle) + fetched
+
+
+def best_tile(work: Work, channels: int, machine: Machine) -> Tier:
+    """Return the tier with the register tile that one thread is expected to do ``work`` fastest in."""
+    alone = replace(machine, threads=1)
+
+    def cycles(tier: Tier) -> float:
+        return direct_cycles(work, channels, Choice(algorithm="direct", tile_blocks=tier.tile_blocks), alone)
+
+    return min(machine.tier.tiles(), key=cycles)
 
 
 def _filling(channels: int, width: int) -> int:
