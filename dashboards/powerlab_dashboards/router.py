@@ -26,6 +26,7 @@ from powerlab_dashboards.pages import (
     sweep_actions,
     sweep_points,
     sweep_runs,
+    trends,
 )
 from powerlab_dashboards.render import not_found
 from powerlab_dashboards.visitor import guarded_route
@@ -46,6 +47,7 @@ PAGES = (
     device,
     compare,
     campaign,
+    trends,
 )
 STATIC = "/static/{name}"
 OPEN = frozenset({login.LOGIN, login.LOGOUT, preferences.LANGUAGE, preferences.THEME, STATIC})

@@ -25,6 +25,7 @@ def parse_study(name: str, document: Mapping[str, Any]) -> Study:
         metrics=tuple(fields.pop("metrics")),
         plans=tuple(_plan(table) for table in fields.pop("plans")),
         cases=tuple(_case(table) for table in fields.pop("cases")),
+        boards=tuple(fields.pop("boards", ())),
         not_repeated=tuple(NotRepeated(**table) for table in fields.pop("not_repeated", ())),
         **fields,
     )

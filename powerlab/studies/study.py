@@ -117,6 +117,7 @@ class Study:
         cases: its table.
         not_repeated: what powerlab does not repeat anywhere.
         compared: a dimension along which our own points are compared; empty for none.
+        boards: the boards that the published experiment ran on; none where it is about no board in particular.
     """
 
     name: str
@@ -128,6 +129,11 @@ class Study:
     cases: tuple[Case, ...]
     not_repeated: tuple[NotRepeated, ...] = ()
     compared: str = ""
+    boards: tuple[str, ...] = ()
+
+    def is_about(self, board: str) -> bool:
+        """Whether figures of a board stand beside the published ones, and not apart from them."""
+        return not self.boards or board in self.boards
 
     def holds(self, point: Point) -> bool:
         """Whether a point stands in one of the cases."""

@@ -28,11 +28,13 @@ class Repeated:
         sweep_id: its identifier.
         device: the device's name.
         runs: its runs.
+        board: which board the device is; empty where nobody asks.
     """
 
     sweep_id: str
     device: str
     runs: tuple[Run, ...]
+    board: str = ""
 
     @cached_property
     def summaries(self) -> tuple[PointSummary, ...]:
@@ -53,6 +55,7 @@ class Row:
         provenance: where its figures come from, in words.
         figures: one for each of the study's metrics; None where there is none.
         sweep_id: the sweep behind it; empty for a published row.
+        board: the device's board; empty for a published row.
     """
 
     case: str
@@ -63,6 +66,7 @@ class Row:
     provenance: str
     figures: tuple[Metric | None, ...]
     sweep_id: str = ""
+    board: str = ""
 
 
 def rows(study: Study, repeated: Sequence[Repeated], models: Mapping[str, str] | None = None) -> tuple[Row, ...]:
@@ -129,6 +133,7 @@ def _ours(study: Study, case: Case, sweep: Repeated, summary: PointSummary) -> R
         provenance=_provenance(figures) or "no figure",
         figures=figures,
         sweep_id=sweep.sweep_id,
+        board=sweep.board,
     )
 
 

@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import Any
 
 from powerlab.analysis.summary import PointSummary
+from powerlab.analysis.trends.trends import Trend
 from powerlab.domain.layers import LayerProfile
 from powerlab_dashboards.charts import (
     heatmap,
@@ -18,10 +19,13 @@ from powerlab_dashboards.charts import (
     power_trace,
     set_fronts,
     set_ratios,
+    study_figures,
     throughput,
+    trend,
 )
 from powerlab_dashboards.charts.base import Chart
 from powerlab_dashboards.charts.run_traces import RunTraces
+from powerlab_dashboards.charts.study_figures import StudyCase
 
 
 def _by_name(*modules: ModuleType) -> dict[str, Chart[Any]]:
@@ -45,4 +49,10 @@ RUN_CHARTS: dict[str, Chart[RunTraces]] = _by_name(
 SET_CHARTS: dict[str, Chart[Any]] = _by_name(
     set_fronts,
     set_ratios,
+)
+STUDY_CHARTS: dict[str, Chart[StudyCase]] = _by_name(
+    study_figures,
+)
+TREND_CHARTS: dict[str, Chart[Trend | None]] = _by_name(
+    trend,
 )

@@ -28,6 +28,8 @@ class TrendValue:
         started_at: when its first run of the point began: UTC, ISO 8601.
         value: geometric mean of the valid repeats, in the metric's unit.
         repeats: how many those are.
+        low: lower end of the 95 % interval of the repeats' scatter, by Student's t; None with a single one.
+        high: upper end of the interval; None together with ``low``.
         versions: what it was measured with.
     """
 
@@ -35,6 +37,8 @@ class TrendValue:
     started_at: str
     value: float
     repeats: int
+    low: float | None = None
+    high: float | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -122,11 +126,17 @@ def trends(sweeps: Iterable[tuple[str, Sequence[Run]]], names: Sequence[str]) ->
 
 
 def _value(made: Sample, repeats: Sequence[Run], conditions: Mapping[str, str]) -> TrendValue:
+    low = high = None
+    if made.variance is not None:
+        reach = upper_quantile(_TAIL, made.count - 1) * math.sqrt(made.variance / made.count)
+        low, high = math.exp(made.logarithm - reach), math.exp(made.logarithm + reach)
     return TrendValue(
         sweep_id=made.sweep_id,
         started_at=min(run.started_at for run in repeats),
         value=made.value,
         repeats=made.count,
+        low=low,
+        high=high,
         versions=conditions,
     )
 

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from powerlab.domain.run import Run
 from powerlab.store.reads.run_rows import read_runs, run_rows
-from powerlab.store.tables import PointRow, RunRow
+from powerlab.store.tables import DeviceSnapshotRow, PointRow, RunRow, SweepRow
 
 
 def points_with_runs(session: Session, sweep_ids: Collection[str]) -> set[tuple[str, str]]:
@@ -27,3 +27,11 @@ def runs_of_sweeps(session: Session, sweep_ids: Collection[str]) -> Mapping[str,
     for _, run in read_runs(session, wanted.order_by(RunRow.sweep_id, PointRow.position, RunRow.repeat)):
         runs[run.sweep_id].append(run)
     return runs
+
+
+def boards_of_sweeps(session: Session, sweep_ids: Collection[str]) -> Mapping[str, str]:
+    """Return by sweep which board its device was when the sweep was made."""
+    board = DeviceSnapshotRow.document["device"]["board"].as_string()
+    wanted = select(SweepRow.id, board).join(DeviceSnapshotRow, DeviceSnapshotRow.id == SweepRow.snapshot_id)
+    rows = session.execute(wanted.where(SweepRow.id.in_(sweep_ids)))
+    return {row[0]: row[1] for row in rows}
