@@ -18,7 +18,7 @@ from powerlab_dashboards.assets import plotly_name
 from powerlab_dashboards.language import ENGLISH, LANGUAGES, gettext, language, ngettext, script_words
 from powerlab_dashboards.sparkline import sparkline
 from powerlab_dashboards.theme import THEMES, theme
-from powerlab_dashboards.visitor import address, visitor
+from powerlab_dashboards.visitor import address, administers, visitor
 
 # Plotly sets style attributes on what it draws, which only 'unsafe-inline' allows; scripts stay strict.
 _POLICY = "; ".join(
@@ -80,6 +80,7 @@ def page(template: str, *, status: int = 200, **context: Any) -> HTMLResponse:
         .render(
             plotly_name=plotly_name(),
             visitor=visitor.get(),
+            administers=administers.get(),
             language=language.get(),
             languages=LANGUAGES,
             theme=theme.get(),

@@ -9,12 +9,14 @@ from powerlab.access.authority import Authority
 from powerlab.store import Store
 from powerlab_dashboards import assets
 from powerlab_dashboards.pages import (
+    admin,
     audit,
     campaign,
     compare,
     device,
     devices,
     home,
+    jobs,
     layers,
     login,
     models,
@@ -40,14 +42,16 @@ PAGES = (
     sweep_runs,
     run,
     models,
+    compare,
+    campaign,
+    trends,
     layers,
     audit,
     studies,
     devices,
     device,
-    compare,
-    campaign,
-    trends,
+    jobs,
+    admin,
 )
 STATIC = "/static/{name}"
 OPEN = frozenset({login.LOGIN, login.LOGOUT, preferences.LANGUAGE, preferences.THEME, STATIC})

@@ -51,6 +51,12 @@ TERMS = (
     mark("paused"),
     mark("cancelled"),
     mark("finished"),
+    mark("revoked"),
+    mark("expired"),
+    # kinds of what is kept for some months only
+    mark("traces"),
+    mark("events"),
+    mark("audit"),
     mark("busy"),
     mark("idle"),
     mark("offline"),

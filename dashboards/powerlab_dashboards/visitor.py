@@ -21,6 +21,8 @@ from powerlab_dashboards import language, theme
 
 visitor: ContextVar[Principal | None] = ContextVar("visitor", default=None)
 """The logged-in visitor; None if no login is needed, and on the login page."""
+administers: ContextVar[bool] = ContextVar("administers", default=False)
+"""Whether the visitor is an admin, so that pages show the way to what only admins see."""
 address: ContextVar[str] = ContextVar("address", default="/")
 """The path and query of the page that is being made."""
 
@@ -36,6 +38,11 @@ class Visit:
     def may_operate(self) -> bool:
         """Whether they may act on sweeps."""
         return self.principal.may_act_as(Role.OPERATOR)
+
+    @property
+    def may_administer(self) -> bool:
+        """Whether they may see tokens and the log of who did what."""
+        return self.principal.may_act_as(Role.ADMIN)
 
 
 def visit_of(request: Request) -> Visit:
@@ -77,6 +84,7 @@ def guarded_route(authority: Authority, open_paths: frozenset[str]) -> type[APIR
                     raise ForbiddenError("agent tokens cannot open pages.")
                 request.state.visit = visit
                 visitor.set(visit.principal if authority.login_needed else None)
+                administers.set(visit.may_administer)
                 return await opened(request)
 
             return guarded

@@ -63,6 +63,10 @@ class Site:
             "layers": f"{url}/layers",
             "layer profile": f"{url}/layers/{MEASURED_ID}",
             "compare": f"{url}/compare",
+            "trends": f"{url}/trends",
+            "jobs": f"{url}/jobs",
+            "admin": f"{url}/admin",
+            "admin log": f"{url}/admin/log",
             "comparison": f"{url}/compare?a={simulated.id}:mode=MAXN&b={simulated.id}:mode=MODE_15W",
         }
 

@@ -14,7 +14,7 @@ from tests.dashboards.conftest import START
 
 DEVICE_PAGES = ("device", "device history", "device sensors")
 RESULT_PAGES = ("simulated", "bare", "laptop", "run", "counter run", "recorded run", "study", "layers", "layer profile")
-COMPARE_PAGES = ("compare", "comparison")
+COMPARE_PAGES = ("compare", "comparison", "trends", "jobs", "admin", "admin log")
 PAGES = ("home", "devices", "new sweep", "models", "model", "model table", *DEVICE_PAGES, *RESULT_PAGES, *COMPARE_PAGES)
 CHARTS = {
     "simulated": 4,
@@ -25,6 +25,8 @@ CHARTS = {
     "counter run": 1,
     "layer profile": 2,
     "comparison": 2,
+    "trends": 1,
+    "study": 1,
 }
 
 

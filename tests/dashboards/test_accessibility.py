@@ -44,6 +44,10 @@ PAGES = (
     "compare",
     "comparison",
     "comparison of nothing",
+    "trends",
+    "jobs",
+    "admin",
+    "admin log",
 )
 STYLES = Path(__file__).parents[2] / "dashboards/powerlab_dashboards/static/powerlab.css"
 
@@ -80,6 +84,10 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Elemen
         "study": "/studies/xavier-resnet50",
         "layers": "/layers",
         "layer profile": f"/layers/{layer_profile().id}",
+        "trends": "/trends",
+        "jobs": "/jobs",
+        "admin": "/admin",
+        "admin log": "/admin/log",
         "compare": f"/compare?a={simulated.id}",
         "comparison": f"/compare?a={simulated.id}:mode=MAXN&b={simulated.id}:mode=MODE_15W",
         "comparison of nothing": f"/compare?a={simulated.id}&b={bare.id}",
@@ -163,7 +171,7 @@ def test_every_form_is_a_search_or_posted_with_the_word_of_its_page(page: Elemen
             assert form.attributes["role"] == "search"
             continue
         assert form.attributes["method"] == "post"
-        assert form.attributes["action"].startswith("/sweeps/")
+        assert form.attributes["action"].startswith(("/sweeps/", "/admin/"))
         assert "form_token" in {field.attributes["name"] for field in form.all("input")}
 
 
@@ -252,6 +260,9 @@ def test_the_page_one_is_on_is_marked_in_the_navigation(pages: dict[str, Element
     assert current("home") == current("simulated") == current("run") == ["Home"]
     assert current("devices") == current("device") == ["Devices"]
     assert current("studies") == current("study") == ["Studies"]
+    assert current("trends") == ["Trends"]
+    assert current("jobs") == ["Jobs"]
+    assert current("admin") == current("admin log") == ["Admin"]
     assert current("compare") == current("comparison") == ["Compare"]
     assert current("nowhere") == []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 import pytest
@@ -13,6 +14,7 @@ from powerlab.studies.registry import STUDIES
 from tests.analysis.paired_runs import sweep
 from tests.dashboards import plausible
 from tests.dashboards.conftest import Shelf, Shelved
+from tests.dashboards.page_tree import parse
 
 
 def plan(**changes: object) -> SweepPlan:
@@ -87,3 +89,45 @@ def test_the_way_to_the_studies_is_on_every_page(client: TestClient) -> None:
     for address in ("/", "/devices", "/studies"):
         assert 'href="/studies"' in client.get(address).text
     assert 'href="/studies" aria-current="page"' in client.get("/studies/aa").text
+
+
+def test_only_boards_of_the_study_stand_beside_its_published_rows(shelf: Shelf, client: TestClient) -> None:
+    wanted = plan(models=("resnet50",))
+    elsewhere = add(shelf, wanted, name="bench-1")
+    board = shelf.add_sweep(plausible.xavier("xavier-1"), wanted, made=runs_of(wanted))
+    main = parse(client.get("/studies/xavier-resnet50").text).one("main")
+    own, others = (next(part for part in main.all("section") if part.attributes["aria-labelledby"] == name)
+                   for name in ("table-heading", "others-heading"))  # fmt: skip
+    assert "xavier-1" in own.text
+    assert "bench-1" not in own.text
+    assert "bench-1" in others.text
+    assert "prov-published" not in str([part.attributes for part in others.all()])
+    assert {elsewhere.id, board.id} == {
+        link.attributes["href"].rpartition("/")[2] for link in main.all("a") if "/sweeps/" in link.attributes["href"]
+    }
+
+
+def test_the_chart_of_a_study_names_its_bars_and_keeps_published_ones_apart(shelf: Shelf, client: TestClient) -> None:
+    wanted = plan(models=("resnet50",))
+    shelf.add_sweep(plausible.xavier("xavier-1"), wanted, made=runs_of(wanted))
+    figure = json.loads(client.get("/studies/xavier-resnet50/charts/study-figures?case=0").text)
+    names = figure["layout"]["yaxis"]["ticktext"]
+    assert [name.partition("<br>")[0] for name in names] == [
+        "Jetson AGX Xavier, processor, ArmNN 21.02",
+        "Jetson AGX Xavier, processor, TFLite 2.4.1",
+        "xavier-1, builtin",
+    ]
+    drawn = {(trace["name"], trace["marker"]["color"]) for trace in figure["data"]}
+    assert len({colour for _, colour in drawn}) == len({name for name, _ in drawn}) == 2
+    for trace in figure["data"]:
+        if trace["name"] == "published" and "y" in trace and trace["x"] != [None]:
+            assert set(trace["y"]) <= {0, 1}
+            assert set(trace["error_x"]["array"]) == {0.0}
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["/studies/nosuch/charts/study-figures", "/studies/aa/charts/nosuch", "/studies/aa/charts/study-figures?case=9"],
+)
+def test_an_unknown_chart_of_a_study_is_not_found(client: TestClient, address: str) -> None:
+    assert client.get(address).status_code == 404

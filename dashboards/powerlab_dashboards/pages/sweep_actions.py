@@ -22,7 +22,7 @@ from powerlab.store.writes import control
 from powerlab.store.writes.clones import cloned
 from powerlab.store.writes.repeats import add_repeats
 from powerlab.store.writes.sweeps import submit_sweep
-from powerlab_dashboards.forms import fields_of
+from powerlab_dashboards.forms import fields_of, own_address
 from powerlab_dashboards.language import mark
 from powerlab_dashboards.render import HEADERS, not_found, page
 from powerlab_dashboards.visitor import Visit, visit_of
@@ -81,7 +81,8 @@ def add_routes(router: APIRouter, store: Store) -> None:
         except PowerlabError as error:
             status = next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 422)
             return page("not_done.html", status=status, section="sweeps", sweep_id=sweep_id, sentence=str(error))
-        return RedirectResponse(f"/sweeps/{shown}", status_code=303, headers=HEADERS)
+        back = given.get("back")
+        return RedirectResponse(own_address(back) if back else f"/sweeps/{shown}", status_code=303, headers=HEADERS)
 
 
 def check_may(visit: Visit, form_token: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 from urllib.parse import urlencode
 
@@ -26,7 +27,7 @@ from powerlab_dashboards.pages.trend_series import (
 )
 from powerlab_dashboards.render import not_found, page
 
-SERIES_SHOWN = 50
+SERIES_SHOWN = 25
 """Series per page."""
 _MOST = 1_000_000
 
@@ -70,6 +71,7 @@ def add_routes(router: APIRouter, store: Store) -> None:
             sparkline=sparkline,
             significant=significant,
             metric_kinds=METRICS,
+            provenance_note=_common_provenance(found),
             sweep_limit=SWEEPS,
             charts=TREND_CHARTS.values(),
         )
@@ -87,6 +89,12 @@ def add_routes(router: APIRouter, store: Store) -> None:
             return not_found(str(error))
         one = next((trend for trend in found if name_of(trend) == series), None)
         return figure_response(TREND_CHARTS[name].build(one, view_of(theme, narrow=narrow)))
+
+
+def _common_provenance(found: Sequence[Trend]) -> str:
+    """Return the provenance that all series share, to be said once in the heading; empty where they differ."""
+    words = {trend.provenance.value for trend in found}
+    return words.pop() if len(words) == 1 else ""
 
 
 def sparkline(trend: Trend, width: int = 96, height: int = 20) -> str:

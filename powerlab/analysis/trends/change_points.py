@@ -22,6 +22,7 @@ LEVEL = 0.01
 _SHORTEST = 2
 """Values on either side of a change: one alone may be an outlier."""
 _ORDERS = 9999
+"""Random orders at least; more where the level is so small that it takes more to tell."""
 _FIRST = 250
 _AT_A_TIME = 500_000
 _ROUNDING = 1e-9
@@ -73,14 +74,15 @@ def _cut(series: NDArray[np.float64], level: float, random: np.random.Generator)
     if deepest <= 0:
         return None
     as_deep, done = 1, 0
-    while done < _ORDERS:
-        rows = min(max(_FIRST, done), _ORDERS - done, max(1, _AT_A_TIME // len(series)))
+    orders = max(_ORDERS, math.ceil(2 / level))
+    while done < orders:
+        rows = min(max(_FIRST, done), orders - done, max(1, _AT_A_TIME // len(series)))
         shuffled = random.permuted(np.tile(series, (rows, 1)), axis=1)
         as_deep += int(np.count_nonzero(_depths(shuffled).max(axis=1) >= deepest))
         done += rows
-        if as_deep > level * (_ORDERS + 1):  # whatever the others are
+        if as_deep > level * (orders + 1):  # whatever the others are
             return None
-    return ChangePoint(place + _SHORTEST, as_deep / (_ORDERS + 1))
+    return ChangePoint(place + _SHORTEST, as_deep / (orders + 1))
 
 
 def _depths(rows: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -119,7 +119,9 @@ def trends(sweeps: Iterable[tuple[str, Sequence[Run]]], names: Sequence[str]) ->
                 series = found.setdefault((device, place, name, made.provenance), _Series(repeats[0].point))
                 series.point = repeats[0].point
                 series.samples.append((made, _value(made, repeats, conditions)))
-    level = LEVEL / max(1, len(found))
+    # A series too short for a change at any level cannot raise a false alarm, and so takes no part of the probability.
+    long_enough = sum(len(series.samples) >= fewest_values(LEVEL) for series in found.values())
+    level = LEVEL / max(1, long_enough)
     return tuple(
         _trend(device, name, provenance, series, level) for (device, _, name, provenance), series in found.items()
     )

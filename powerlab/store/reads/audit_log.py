@@ -12,6 +12,9 @@ from sqlalchemy.orm import Session
 from powerlab.protocol.access import AuditEvent
 from powerlab.store.tables import AuditEventRow
 
+_NEWEST = 2000
+"""Events that are looked through for what can be asked for."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventFilter:
@@ -34,6 +37,13 @@ class EventFilter:
     before: datetime | None = None
     limit: int | None = None
     after: tuple[datetime, int] | None = None
+
+
+def actions_and_actors(session: Session) -> tuple[Sequence[str], Sequence[str]]:
+    """Return which actions and which actors the newest events have, in the order of their names."""
+    newest = select(AuditEventRow.action, AuditEventRow.actor).order_by(AuditEventRow.at.desc()).limit(_NEWEST)
+    rows = session.execute(newest).all()
+    return sorted({row.action for row in rows}), sorted({row.actor for row in rows})
 
 
 def list_events(session: Session, filters: EventFilter) -> Sequence[AuditEvent]:

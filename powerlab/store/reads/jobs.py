@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -29,6 +30,7 @@ class JobFilter:
     """Which jobs are wanted; None asks for all. ``after`` is the (created_at, id) of the last one seen."""
 
     state: SweepState | None = None
+    states: Sequence[SweepState] | None = None
     device_id: str | None = None
     sweep_id: str | None = None
     submitter: str | None = None
@@ -41,6 +43,8 @@ def list_jobs(session: Session, filters: JobFilter) -> list[JobRecord]:
     wanted = _JOBS.order_by(JobRow.created_at.desc(), JobRow.id.desc()).limit(filters.limit)
     if filters.state is not None:
         wanted = wanted.where(JobRow.state == filters.state.value)
+    if filters.states is not None:
+        wanted = wanted.where(JobRow.state.in_([state.value for state in filters.states]))
     if filters.device_id is not None:
         wanted = wanted.where(of_device(filters.device_id))
     if filters.sweep_id is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -94,6 +94,11 @@ def sweep(session: Session, sweep_id: str) -> SweepRecord:
     for found in _records(session, _sweeps().where(SweepRow.id == sweep_id)):
         return found
     raise NotFoundError(f"there is no sweep {sweep_id!r}; `powerlab sweep list` (GET /api/v1/sweeps) lists them.")
+
+
+def sweeps_by_id(session: Session, sweep_ids: Sequence[str]) -> dict[str, SweepRecord]:
+    """Return some sweeps by their ids; one that is not there is left out."""
+    return {found.id: found for found in _records(session, _sweeps().where(SweepRow.id.in_(sweep_ids)))}
 
 
 def runs_of_sweep(session: Session, sweep_id: str, *, start: int = 0, most: int | None = None) -> list[Run]:

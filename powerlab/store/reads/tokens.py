@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from sqlalchemy import or_, select, tuple_
@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from powerlab.protocol.access import Role, TokenRecord
 from powerlab.store.errors import UnauthorisedError
-from powerlab.store.tables import ServerKeyRow, TokenRow
+from powerlab.store.tables import DeviceRow, ServerKeyRow, TokenRow
 
 
 def to_token(row: TokenRow) -> TokenRecord:
@@ -56,6 +56,17 @@ def list_tokens(
     if after is not None:
         wanted = wanted.where(tuple_(TokenRow.created_at, TokenRow.id) < after)
     return [to_token(row) for row in session.scalars(wanted)]
+
+
+def agent_name(device_id: str) -> str:
+    """Return the name of a device's agent; people's tokens have no blank in theirs."""
+    return f"device {device_id}"
+
+
+def agent_names(session: Session) -> Mapping[str, str]:
+    """Return the names of devices by what tokens and the log call their agents."""
+    rows = session.execute(select(DeviceRow.id, DeviceRow.name))
+    return {agent_name(device_id): name for device_id, name in rows}
 
 
 def has_admin(session: Session, now: datetime) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 
 from sqlalchemy import Select, or_, select
 from sqlalchemy.orm import Session
@@ -47,9 +48,14 @@ def read_trends(
     if device_id is not None:
         wanted = wanted.where(SweepRow.device_id == device_id)
     found = session.execute(wanted).all()
-    return trends(((name, list(_runs(session, sweep_id, loads))) for sweep_id, name in found), names)
+    runs = _runs(session, [sweep_id for sweep_id, _ in found], loads)
+    return trends(((name, runs[sweep_id]) for sweep_id, name in found), names)
 
 
-def _runs(session: Session, sweep_id: str, loads: Select[int]) -> Iterator[Run]:
-    wanted = run_rows().where(RunRow.sweep_id == sweep_id, RunRow.workload_id.in_(loads)).order_by(RunRow.received_at)
-    return (run for _, run in read_runs(session, wanted))
+def _runs(session: Session, sweep_ids: Sequence[str], loads: Select[int]) -> Mapping[str, Sequence[Run]]:
+    """Return the runs of a model by sweep, in the order in which they arrived."""
+    wanted = run_rows().where(RunRow.sweep_id.in_(sweep_ids), RunRow.workload_id.in_(loads))
+    runs: defaultdict[str, list[Run]] = defaultdict(list)
+    for _, run in read_runs(session, wanted.order_by(RunRow.received_at)):
+        runs[run.sweep_id].append(run)
+    return runs

@@ -20,10 +20,11 @@ from powerlab.protocol.messages import (
 from powerlab.protocol.wire import check_survives, to_document
 from powerlab.store.errors import ConflictError, NotFoundError, UnauthorisedError
 from powerlab.store.events import note_device_seen
+from powerlab.store.reads.tokens import agent_name
 from powerlab.store.secrets import new_code, sha256
 from powerlab.store.tables import DeviceRow, DeviceSnapshotRow, EnrolmentCodeRow, PowerModeRow
 from powerlab.store.writes.audit import COMMAND_LINE, record
-from powerlab.store.writes.tokens import agent_name, issue_agent_token
+from powerlab.store.writes.tokens import issue_agent_token
 
 _MAX_VALID_S = 7 * 24 * 3600
 

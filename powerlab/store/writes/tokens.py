@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from powerlab.domain.errors import PowerlabError
 from powerlab.protocol.access import NewToken, Role, TokenRecord, TokenRequest
 from powerlab.store.errors import ConflictError, NotFoundError
-from powerlab.store.reads.tokens import to_token
+from powerlab.store.reads.tokens import agent_name, to_token
 from powerlab.store.secrets import new_token, sha256
 from powerlab.store.tables import DeviceRow, TokenRow
 from powerlab.store.writes.audit import record
@@ -70,11 +70,6 @@ def issue_agent_token(session: Session, device_id: str, now: datetime) -> str:
         )
     )
     return token
-
-
-def agent_name(device_id: str) -> str:
-    """Return the name of a device's agent; people's tokens have no blank in theirs."""
-    return f"device {device_id}"
 
 
 def revoke_token(session: Session, token_id: int, now: datetime, *, actor: str) -> TokenRecord:

@@ -72,3 +72,24 @@ def test_versions_that_nobody_tells_are_unknown():
         versions(unknown), versions(known)
     )
     assert differences(versions(known), versions(known)) == ()
+
+
+def test_series_too_short_for_a_change_do_not_hide_one():
+    long = [*series(12, name="old"), *series(12, name="new", loss=0.1, seed=1)]
+    dated = [
+        [replace(run, started_at=f"2027-01-{day:02}T00:00:00+00:00") for run in sweep]
+        for day, sweep in enumerate(long, start=1)
+    ]
+    many = series(2, points=[point(threads) for threads in range(2, 200)], name="short")
+    found = trends([*(("board", sweep) for sweep in dated), *(("other", sweep) for sweep in many)], [RATE])
+    assert len(found) > 150
+    assert [len(trend.changes) for trend in found if trend.device == "board"] == [1]
+
+
+def test_values_have_the_interval_of_their_repeats():
+    (trend,) = trends([("board", sweep) for sweep in series(3)], [RATE])
+    for one in trend.values:
+        assert one.low < one.value < one.high
+    lonely = [[sweep[0]] for sweep in series(3)]
+    (trend,) = trends([("board", sweep) for sweep in lonely], [RATE])
+    assert {(one.low, one.high) for one in trend.values} == {(None, None)}
