@@ -65,7 +65,7 @@ def test_a_sweep_of_another_network_is_no_repetition():
 
 
 def test_a_sweep_of_many_networks_repeats_every_study_that_has_one():
-    plan = SweepPlan(models=("vgg16", "resnet50"), threads=(1,), batch_sizes=(4,))
+    plan = SweepPlan(models=("vgg16", "resnet50"), threads=(1,), batch_sizes=(1, 4))
     asked = {name for name, study in STUDIES.items() if study.asked_by(plan.points())}
     assert asked == {"dlbench", "xavier-resnet50"}
 
