@@ -21,17 +21,19 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import fmean, median, stdev
+from statistics import fmean, median, stdev, variance
 from typing import Any
 
 import msgspec
 
+from powerlab.analysis import comparison
 from powerlab.analysis.comparison import LEVEL
 from powerlab.analysis.verdict import Decision, standing
 from powerlab.boards.processor import cpu_model
 from powerlab.domain.quantity import METRICS, Metric, Provenance
 from powerlab.domain.run import Contribution, EffectKind, Run, Verdict
 from powerlab.domain.statistics import NORMAL_95
+from powerlab.domain.students_t import two_sided_quantile
 from powerlab.domain.sweep import Point
 from powerlab.domain.workload import Workload
 from powerlab.sysroot import Sysroot
@@ -86,10 +88,19 @@ DESIGNS = (
 
 
 def runs_of(repeats: Repeats) -> list[Run]:
-    """Return the repeats as valid runs: the study is about the rule, so other findings are set aside."""
+    """Return the repeats as valid runs: the study is about the rule, so other findings are set aside.
+
+    Lines of one effect are put together: relative to its figure each is the same in every run, so that in a ratio those
+    of a sensor cancel one by one, and the others add as the root of the sum of their squares.
+    """
     count = min(map(len, repeats.values.values()))
-    lines = [(name, Contribution(metric=name, origin=origin, effect=effect, kind=EffectKind.B, standard_uncertainty=u))
-             for name, origin, effect, u in repeats.budget]  # fmt: skip
+    squares: dict[tuple[str, str], float] = {}
+    for name, _, effect, relative in repeats.budget:
+        squares[name, effect] = squares.get((name, effect), 0.0) + relative**2
+    lines = [
+        Contribution(metric=name, origin="", effect=effect, kind=EffectKind.B, standard_uncertainty=math.sqrt(square))
+        for (name, effect), square in squares.items()
+    ]
     return [
         Run(
             id=str(place),
@@ -107,42 +118,58 @@ def runs_of(repeats: Repeats) -> list[Run]:
             ),
             total=None,
             budget=tuple(
-                replace(line, standard_uncertainty=line.standard_uncertainty * repeats.values[name][place])
-                for name, line in lines
+                replace(line, standard_uncertainty=line.standard_uncertainty * repeats.values[line.metric][place])
+                for line in lines
             ),
         )
         for place in range(count)
     ]
 
 
-def labelled(runs: Sequence[Run], design: Design, chance: random.Random) -> list[list[Run]]:
-    """Return the runs of every label in one draw."""
+def labelled(count: int, design: Design, chance: random.Random) -> list[list[int]]:
+    """Return which of the repeats each label gets in one draw, in the order of the blocks."""
     wanted = design.labels * design.repeats
-    start = chance.randrange(len(runs) - wanted + 1)
-    window = list(runs[start : start + wanted])
+    start = chance.randrange(count - wanted + 1)
+    window = list(range(start, start + wanted))
     if not design.one_sweep:
         chance.shuffle(window)
-        return [
-            [
-                replace(run, sweep_id=str(label), repeat=place)
-                for place, run in enumerate(window[label :: design.labels])
-            ]
-            for label in range(design.labels)
+        return [window[label :: design.labels] for label in range(design.labels)]
+    blocks = [window[at : at + design.labels] for at in range(0, wanted, design.labels)]
+    return [list(places) for places in zip(*(chance.sample(one, len(one)) for one in blocks), strict=True)]
+
+
+def as_measured(runs: Sequence[Run], labels: Sequence[Sequence[int]], design: Design) -> list[list[Run]]:
+    """Return the runs of every label as the repeats of one sweep, or of one sweep each."""
+    return [
+        [
+            replace(runs[place], sweep_id="sweep" if design.one_sweep else str(label), repeat=block)
+            for block, place in enumerate(places)
         ]
-    found: list[list[Run]] = [[] for _ in range(design.labels)]
-    for block in range(design.repeats):
-        those = window[block * design.labels : (block + 1) * design.labels]
-        for label, run in zip(found, chance.sample(those, len(those)), strict=True):
-            label.append(replace(run, repeat=block))
-    return found
+        for label, places in enumerate(labels)
+    ]
+
+
+def may_claim(labels: Sequence[Sequence[float]], *, higher: bool, paired: bool) -> bool:
+    """Say whether a winner is possible: whether the scatter alone tells the best label from the next.
+
+    What a claim takes besides (the budget, the other rivals) makes it rarer, and degrees of freedom are taken as the
+    most that they can be. Nearly all draws end here, and need not be asked of the rule.
+    """
+    best, rival, *_ = sorted(labels, key=median, reverse=higher)
+    if paired:
+        differences = [math.log(one / other) for one, other in zip(best, rival, strict=True)]
+        mean, error, degrees = fmean(differences), stdev(differences) / math.sqrt(len(best)), len(best) - 1
+    else:
+        ones, others = ([math.log(one) for one in values] for values in (best, rival))
+        mean, degrees = fmean(ones) - fmean(others), len(ones) + len(others) - 2
+        error = math.sqrt(variance(ones) / len(ones) + variance(others) / len(others))
+    return abs(mean) >= two_sided_quantile(LEVEL / comparison.CARE, degrees) * error
 
 
 def claims_a_winner(labels: Sequence[Sequence[Run]], name: str, level: float = LEVEL) -> bool:
     """Say whether the rule calls the best of the labels the winner by one metric."""
     sign = -1 if METRICS[name].higher_is_better else 1
     best, *rivals = sorted(labels, key=lambda runs: sign * median(run.metric(name).value for run in runs))  # type: ignore[union-attr]
-    if len(rivals) > 1 and standing(best, rivals[:1], name, level=level).decision is not Decision.WINNER:
-        return False  # who does not beat the next best is no winner, whatever the others are: most draws end here
     return standing(best, rivals, name, level=level).decision is Decision.WINNER
 
 
@@ -151,11 +178,14 @@ def false_claims(repeats: Repeats, design: Design, *, draws: int = DRAWS, seed: 
     chance = random.Random(f"{repeats.name} {design.title} {seed}")  # noqa: S311  draws to repeat, not a secret
     runs, found = runs_of(repeats), dict.fromkeys(repeats.values, (0, 0))
     for _ in range(draws):
-        labels = labelled(runs, design, chance)
+        places = labelled(len(runs), design, chance)
         for name, (usual, strict) in found.items():
-            claimed = claims_a_winner(labels, name)
-            surely = claimed and claims_a_winner(labels, name, STRICT)
-            found[name] = (usual + claimed, strict + surely)
+            values = [[repeats.values[name][place] for place in label] for label in places]
+            if may_claim(values, higher=METRICS[name].higher_is_better, paired=design.one_sweep):
+                labels = as_measured(runs, places, design)
+                claimed = claims_a_winner(labels, name)
+                surely = claimed and claims_a_winner(labels, name, STRICT)
+                found[name] = (usual + claimed, strict + surely)
     return found
 
 

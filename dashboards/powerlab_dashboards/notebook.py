@@ -20,8 +20,9 @@ from powerlab.domain.choices import meant
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.layers import LayerProfile
 from powerlab.frames.frame import needed
-from powerlab.frames.opening import Source, opened
-from powerlab.frames.records import Records, chosen_profiles
+from powerlab.frames.opening import Source, chosen_profiles, chosen_sweeps, opened
+from powerlab.sources import source as stored
+from powerlab.sources.identifiers import run_id as whole_run_id
 from powerlab_dashboards.charts.base import Chart, NoChart
 from powerlab_dashboards.charts.registry import LAYER_CHARTS, RUN_CHARTS, SWEEP_CHARTS
 from powerlab_dashboards.charts.run_traces import RunTraces
@@ -54,15 +55,15 @@ def figure(
     if theme not in THEMES:
         raise PowerlabError(f"there is no theme {theme!r}; choose from: {', '.join(THEMES)}.")
     plotly = needed("plotly.graph_objects")
-    with opened(source) as records:
-        drawn = chart.build(load(records, of), View(theme=THEMES[theme], narrow=narrow))
+    with opened(source) as stored_results:
+        drawn = chart.build(load(stored_results, of), View(theme=THEMES[theme], narrow=narrow))
     if isinstance(drawn, NoChart):
         raise PowerlabError(f"there is no chart {name} to draw: {drawn.reason}")
     found: Figure = plotly.Figure(drawn)
     return found.update_layout(template="none")
 
 
-def _chart(name: str) -> tuple[Chart[Any], Callable[[Records, str | None], object]]:
+def _chart(name: str) -> tuple[Chart[Any], Callable[[stored.Source, str | None], object]]:
     """Return a chart, and what loads the data that it shows."""
     for charts, load in ((SWEEP_CHARTS, _summaries), (RUN_CHARTS, _traces), (LAYER_CHARTS, _profile)):
         if name in charts:
@@ -71,19 +72,20 @@ def _chart(name: str) -> tuple[Chart[Any], Callable[[Records, str | None], objec
     raise PowerlabError(f"there is no chart {name!r}{meant(name, known)}; choose from: {', '.join(known)}.")
 
 
-def _summaries(records: Records, sweep_id: str | None) -> Sequence[PointSummary]:
-    found = _only(records.sweeps(sweep_id), "sweeps")
-    return records.summaries(found.id)
+def _summaries(source: stored.Source, sweep_id: str | None) -> Sequence[PointSummary]:
+    found = _only(chosen_sweeps(source, sweep_id), "sweeps")
+    return source.summaries(found.id)
 
 
-def _profile(records: Records, profile_id: str | None) -> LayerProfile:
-    return _only(chosen_profiles(records, profile_id), "layer profiles")
+def _profile(source: stored.Source, profile_id: str | None) -> LayerProfile:
+    return _only(chosen_profiles(source, profile_id), "layer profiles")
 
 
-def _traces(records: Records, run_id: str | None) -> RunTraces:
+def _traces(source: stored.Source, run_id: str | None) -> RunTraces:
     if run_id is None:
         raise PowerlabError("the chart shows one run; give its identifier as the third argument.")
-    return RunTraces(run=records.run(run_id), traces=records.recorded(run_id))
+    found = whole_run_id(source, run_id)
+    return RunTraces(run=source.run(found), traces=tuple(source.recorded(found)))
 
 
 def _only(found: Sequence[T], what: str) -> T:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from powerlab.domain.mode import Setting
+from powerlab.domain.run import Run
 from powerlab.domain.sweep import Point, SweepPlan
 
 
@@ -51,6 +52,12 @@ def visits(plan: SweepPlan, done: frozenset[tuple[str, int]] = frozenset()) -> t
     points = plan.points()
     blocks = (_block(plan, shuffler, points, repeat, done) for repeat in range(plan.repeats))
     return tuple(visit for block in blocks for visit in block)
+
+
+def in_plan_order(runs: list[Run], plan: SweepPlan) -> None:
+    """Sort runs, which were measured in shuffled order, as the plan lists them."""
+    place = {point.id: index for index, point in enumerate(plan.points())}
+    runs.sort(key=lambda run: (place[run.point.id], run.repeat))
 
 
 def _block(

@@ -9,8 +9,9 @@
     print(frames.best("sweep.json").pandas()["statement"])
 
 A source is a :class:`~powerlab.client.Client` or a server's address, a database (its path or address, or an open
-:class:`~powerlab.store.Store`), a results file of ``powerlab profile``, or None for the local database. It needs the
-extra ``frames``, and for a database ``server``.
+:class:`~powerlab.store.Store`), a results file of ``powerlab profile``, or None for what commands read by default: the
+server of POWERLAB_SERVER, else what this machine has measured. It needs the extra ``frames``, and for a database
+``server``.
 """
 
 from powerlab.frames.answers import best, comparisons

@@ -11,9 +11,9 @@ from powerlab.domain.quantity import METRICS
 from powerlab.domain.sweep import Point
 from powerlab.frames.figure_columns import metric_cells
 from powerlab.frames.frame import Frame, frame_of
-from powerlab.frames.opening import Source, opened
-from powerlab.frames.records import RunChoice
+from powerlab.frames.opening import Source, chosen_sweeps, opened
 from powerlab.protocol.export import Cell, Column
+from powerlab.sources.source import RunChoice
 
 _FIGURE = (
     Column("value", "double", "its figure, in the unit of the column unit", nullable=True),
@@ -66,16 +66,16 @@ def best(source: Source = None, sweep_id: str | None = None) -> Frame:
 
     Args:
         source: where to read.
-        sweep_id: which sweep; None for all, the newest first.
+        sweep_id: which sweep, whose beginning suffices; None for all, the newest first.
 
     Raises:
         PowerlabError: the source cannot be read, or has no such sweep.
     """
-    with opened(source) as records:
+    with opened(source) as stored:
         rows = [
-            (sweep.id, sweep.device, *_best_cells(found))
-            for sweep in records.sweeps(sweep_id)
-            for found in best_points(records.summaries(sweep.id), list(records.runs(RunChoice(sweep_id=sweep.id))))
+            (sweep.id, sweep.device_name, *_best_cells(found))
+            for sweep in chosen_sweeps(stored, sweep_id)
+            for found in best_points(stored.summaries(sweep.id), list(stored.runs(RunChoice(sweep_id=sweep.id))))
         ]
         return frame_of(BEST_FRAME, rows)
 
@@ -88,18 +88,18 @@ def comparisons(source: Source = None, sweep_id: str | None = None, *, metric: s
 
     Args:
         source: where to read.
-        sweep_id: which sweep; None for all, the newest first.
+        sweep_id: which sweep, whose beginning suffices; None for all, the newest first.
         metric: the figure, by its name or what people call it, such as ``img/s``.
 
     Raises:
         PowerlabError: the source cannot be read, has no such sweep, or there is no such metric.
     """
     name = metric_name(metric)
-    with opened(source) as records:
+    with opened(source) as stored:
         rows = [
             (sweep.id, *_match_cells(match))
-            for sweep in records.sweeps(sweep_id)
-            for match in best_against_rest(list(records.runs(RunChoice(sweep_id=sweep.id))), name)
+            for sweep in chosen_sweeps(stored, sweep_id)
+            for match in best_against_rest(list(stored.runs(RunChoice(sweep_id=sweep.id))), name)
         ]
         return frame_of(COMPARISON_FRAME, rows)
 

@@ -1,32 +1,32 @@
-"""Which records a source means."""
+"""What the readers of frames take as a source, and what of it they read."""
 
 from __future__ import annotations
 
-import importlib.util
-import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, Union
 
 from powerlab.client import Client
 from powerlab.domain.errors import PowerlabError
+from powerlab.domain.layers import LayerProfile
 from powerlab.frames.frame import needed
-from powerlab.frames.records import Records
-from powerlab.frames.results_file import FileRecords
-from powerlab.frames.server import ServerRecords
-from powerlab.state_dir import state_dir
+from powerlab.protocol.records import SweepRecord
+from powerlab.sources import source as stored
+from powerlab.sources.identifiers import sweep_id as whole_sweep_id
+from powerlab.sources.opening import open_address
+from powerlab.sources.server import ServerSource
 
 if TYPE_CHECKING:
     from powerlab.store import Store
 
 Source: TypeAlias = Union[Client, "Store", str, Path, None]
-"""A client or a server's address, an open database, its path or address, a results file; None: the local database."""
-_SERVERS = ("http://", "https://")
+"""A client or a server's address, an open database, its path or address, a results file; None: as for commands, the
+server of POWERLAB_SERVER, else what this machine has measured."""
 
 
 @contextmanager
-def opened(source: Source) -> Iterator[Records]:
+def opened(source: Source) -> Iterator[stored.Source]:
     """Open a source, and close at the end what was opened here.
 
     Raises:
@@ -34,46 +34,34 @@ def opened(source: Source) -> Iterator[Records]:
     """
     needed("pyarrow")
     if isinstance(source, Client):
-        yield ServerRecords(source)
-    elif isinstance(source, str) and source.startswith(_SERVERS):
-        yield ServerRecords(Client(source, os.environ.get("POWERLAB_TOKEN")))
-    elif isinstance(source, str) and "://" in source:
-        with _database(source) as records:
-            yield records
+        yield ServerSource(source)
     elif source is None or isinstance(source, str | Path):
-        with _file(state_dir() / "powerlab.db" if source is None else Path(source)) as records:
-            yield records
+        with closing(open_address(None if source is None else str(source))) as found:
+            yield found
     else:
-        from powerlab.frames.database import DatabaseRecords
+        from powerlab.sources.database import DatabaseSource
 
-        yield DatabaseRecords(source)
-
-
-@contextmanager
-def _file(path: Path) -> Iterator[Records]:
-    """Open a database or a results file: the latter is JSON."""
-    try:
-        with path.open("rb") as file:
-            is_json = file.read(1) == b"{"
-    except OSError as error:
-        raise PowerlabError(
-            f"{path} cannot be read ({error.strerror}); give a database, a results file, or a server's http:// address."
-        ) from error
-    if is_json:
-        yield FileRecords(path)
-    else:
-        with _database(str(path)) as records:
-            yield records
+        yield DatabaseSource(source)
 
 
-@contextmanager
-def _database(address: str) -> Iterator[Records]:
-    if importlib.util.find_spec("sqlalchemy") is None:
-        raise PowerlabError("a database needs the server extra; pip install 'powerlab[server]', or read a server.")
-    from powerlab.frames.database import DatabaseRecords
-    from powerlab.store import open_store
-    from powerlab.store.traces.registry import open_traces
+def chosen_sweeps(source: stored.Source, word: str | None) -> Sequence[SweepRecord]:
+    """Return the sweep that a word means, whose beginning suffices; without one all sweeps, newest first.
 
-    traces = open_traces(os.environ.get("POWERLAB_TRACES"), os.environ.get("POWERLAB_TRACES_QUERY"))
-    with closing(open_store(address, traces=traces)) as store:
-        yield DatabaseRecords(store)
+    Raises:
+        PowerlabError: there is no such sweep, or there are several.
+    """
+    if word is None:
+        return list(source.sweeps(stored.SweepChoice()))
+    return [source.sweep(whole_sweep_id(source, word))]
+
+
+def chosen_profiles(source: stored.Source, profile_id: str | None) -> list[LayerProfile]:
+    """Return the layer profile of that identifier, or all, newest first.
+
+    Raises:
+        PowerlabError: there is no such profile.
+    """
+    found = [profile for profile in source.layer_profiles() if profile_id in {None, profile.id}]
+    if profile_id is not None and not found:
+        raise PowerlabError(f"there is no layer profile {profile_id!r}; frames.layers() lists them.")
+    return found

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from powerlab.domain.layers import LayerProfile
 from powerlab.domain.quantity import METRICS
-from powerlab.domain.run import Verdict
+from powerlab.domain.run import Run, Verdict
 from powerlab.frames.figure_columns import (
     FINDINGS_COLUMN,
     LAYER_FIGURES,
@@ -13,9 +15,8 @@ from powerlab.frames.figure_columns import (
     columns_of,
     findings_cell,
 )
-from powerlab.frames.frame import Frame, frame_of
-from powerlab.frames.opening import Source, opened
-from powerlab.frames.records import RunChoice, chosen_profiles
+from powerlab.frames.frame import Frame, frame_of, needed
+from powerlab.frames.opening import Source, chosen_profiles, chosen_sweeps, opened
 from powerlab.protocol.export import (
     FIGURE_COLUMNS,
     POINT_COLUMNS,
@@ -28,6 +29,10 @@ from powerlab.protocol.export import (
     run_cells,
     scope_of,
 )
+from powerlab.protocol.trace_export import TRACE_COLUMNS
+from powerlab.sources import source as stored_results
+from powerlab.sources.identifiers import run_id as whole_run_id
+from powerlab.sources.identifiers import sweep_ids
 
 RUN_FRAME = (*RUN_COLUMNS, SCOPE_COLUMN, *RUN_FIGURES, FINDINGS_COLUMN)
 POINT_FRAME = (
@@ -74,8 +79,8 @@ def runs(
     Raises:
         PowerlabError: the source cannot be read, or has no such sweep.
     """
-    with opened(source) as records:
-        found = records.runs(RunChoice(sweep_id=sweep_id, model=model, verdict=verdict))
+    with opened(source) as stored:
+        found = _chosen_runs(stored, sweep_id, model, verdict)
         rows = (
             (*run_cells(run), scope_of(run), *cells_of(METRICS, run.metrics), findings_cell(run.findings))
             for run in found
@@ -91,9 +96,17 @@ def figures(
     Raises:
         PowerlabError: as of :func:`runs`.
     """
-    with opened(source) as records:
-        found = records.runs(RunChoice(sweep_id=sweep_id, model=model, verdict=verdict))
+    with opened(source) as stored:
+        found = _chosen_runs(stored, sweep_id, model, verdict)
         return frame_of(FIGURE_COLUMNS, figure_rows(found))
+
+
+def _chosen_runs(
+    source: stored_results.Source, sweep_id: str | None, model: str | None, verdict: Verdict | None
+) -> Iterator[Run]:
+    sweeps = (None,) if sweep_id is None else sweep_ids(source, sweep_id)
+    for one in sweeps:
+        yield from source.runs(stored_results.RunChoice(sweep_id=one, model=model, verdict=verdict))
 
 
 def points(source: Source = None, sweep_id: str | None = None) -> Frame:
@@ -106,15 +119,15 @@ def points(source: Source = None, sweep_id: str | None = None) -> Frame:
     Raises:
         PowerlabError: the source cannot be read, or has no such sweep.
     """
-    with opened(source) as records:
+    with opened(source) as stored:
         rows: list[tuple[Cell, ...]] = [
             (
-                *(sweep.id, sweep.device, summary.point.id, *point_cells(summary.point)),
+                *(sweep.id, sweep.device_name, summary.point.id, *point_cells(summary.point)),
                 *(summary.run_count, summary.valid_count, *cells_of(METRICS, summary.metrics)),
                 findings_cell(summary.findings),
             )
-            for sweep in records.sweeps(sweep_id)
-            for summary in records.summaries(sweep.id)
+            for sweep in chosen_sweeps(stored, sweep_id)
+            for summary in stored.summaries(sweep.id)
         ]
         return frame_of(POINT_FRAME, rows)
 
@@ -129,8 +142,12 @@ def trace(source: Source, run_id: str) -> Frame:
     Raises:
         PowerlabError: the source cannot be read, has no such run, or does not have its traces.
     """
-    with opened(source) as records:
-        return Frame(records.samples(run_id))
+    from powerlab.protocol.arrow import schema_of
+
+    with opened(source) as stored:
+        pieces = stored.traces("parquet", None, whole_run_id(stored, run_id))
+        table = needed("pyarrow.parquet").read_table(needed("pyarrow").BufferReader(b"".join(pieces)))
+        return Frame(table.from_arrays(table.columns, schema=schema_of(TRACE_COLUMNS)))
 
 
 def layers(source: Source = None, profile_id: str | None = None) -> Frame:
@@ -139,8 +156,8 @@ def layers(source: Source = None, profile_id: str | None = None) -> Frame:
     Raises:
         PowerlabError: the source cannot be read, or has no such profile.
     """
-    with opened(source) as records:
-        rows = [row for profile in chosen_profiles(records, profile_id) for row in _layer_rows(profile)]
+    with opened(source) as stored:
+        rows = [row for profile in chosen_profiles(stored, profile_id) for row in _layer_rows(profile)]
         return frame_of(LAYER_FRAME, rows)
 
 

@@ -7,7 +7,21 @@ import random
 
 import msgspec
 import pytest
-from false_claims import COMPARED, FOLDER, Design, Repeats, condensed, false_claims, labelled, runs_of, wilson
+from false_claims import (
+    COMPARED,
+    DESIGNS,
+    FOLDER,
+    Design,
+    Repeats,
+    as_measured,
+    claims_a_winner,
+    condensed,
+    false_claims,
+    labelled,
+    may_claim,
+    runs_of,
+    wilson,
+)
 
 from powerlab.analysis.comparison import CARE
 from powerlab.domain.quantity import METRICS
@@ -64,11 +78,26 @@ def test_the_care_is_needed_and_two_clusters_are_its_limit(monkeypatch):
 
 def test_every_label_of_a_draw_has_every_block_once():
     runs, chance = runs_of(clusters(1)), random.Random(1)
-    labels = labelled(runs, Design(labels=3, repeats=4), chance)
+    three = Design(labels=3, repeats=4)
+    labels = as_measured(runs, labelled(len(runs), three, chance), three)
     assert [[run.repeat for run in label] for label in labels] == [[0, 1, 2, 3]] * 3
     assert len({run.id for label in labels for run in label}) == 12
-    apart = labelled(runs, Design(labels=2, repeats=4, one_sweep=False), chance)
+    two = Design(labels=2, repeats=4, one_sweep=False)
+    apart = as_measured(runs, labelled(len(runs), two, chance), two)
     assert len({(run.sweep_id, run.repeat) for label in apart for run in label}) == 8
+
+
+@pytest.mark.parametrize("design", DESIGNS, ids=lambda design: design.title)
+def test_no_draw_is_set_aside_that_the_rule_would_call_a_winner(design):
+    repeats, chance, name = clusters(2), random.Random(3), "latency_p50_ms"
+    runs, claims = runs_of(repeats), 0
+    for _ in range(DRAWS):
+        places = labelled(len(runs), design, chance)
+        claimed = claims_a_winner(as_measured(runs, places, design), name)
+        values = [[repeats.values[name][place] for place in label] for label in places]
+        assert not claimed or may_claim(values, higher=False, paired=design.one_sweep)
+        claims += claimed
+    assert claims or design.labels > 2
 
 
 def test_a_rates_interval_holds_it_and_has_no_impossible_end():

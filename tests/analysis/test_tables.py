@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from powerlab.analysis.summary import summarise
-from powerlab.cli.output.sweep_report import answer, complete, in_plan_order, notes
+from powerlab.cli.output.sweep_report import answer, complete, notes
 from powerlab.cli.output.sweep_table import format_figure, format_number, sweep_table
+from powerlab.domain.order import in_plan_order
 from powerlab.domain.quantity import Metric, Provenance
 from powerlab.domain.run import Finding, Verdict
 from powerlab.domain.sweep import SweepPlan

@@ -85,7 +85,7 @@ def test_a_figure_that_cannot_be_drawn_says_why(world: World) -> None:
         (("heatmap", world.client), "the source has 2 sweeps"),
         (("heatmaps", world.client), "did you mean"),
         (("power-trace", world.client), "shows one run"),
-        (("power-trace", world.file, world.sweep.runs[0].id), "holds no traces"),
+        (("power-trace", world.file, world.sweep.runs[0].id), "hold no samples"),
         (("layer-energy", world.client), "the source has 2 layer profiles"),
     ):
         with pytest.raises(PowerlabError, match=sentence):

@@ -120,8 +120,13 @@ def test_the_local_database_is_read_where_no_source_is_named(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("POWERLAB_STATE_DIR", str(tmp_path))
-    with pytest.raises(PowerlabError, match=r"powerlab.db cannot be read"):
+    with pytest.raises(
+        PowerlabError, match=r"this machine has measured nothing yet \(there is no database .*powerlab.db\)"
+    ):
         frames.runs()
     (tmp_path / "powerlab.db").symlink_to(world.store.address)
     mine: Frame = frames.points()
     assert mine.arrow.equals(frames.points(world.store).arrow)
+    monkeypatch.setenv("POWERLAB_SERVER", world.client.server)
+    (tmp_path / "powerlab.db").unlink()
+    assert len(frames.points(None, world.sweep.id[:13])) == 4

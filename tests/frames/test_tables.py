@@ -164,11 +164,11 @@ def test_what_a_source_has_not_got_is_said_in_a_sentence(world: World, tmp_path:
     other = tmp_path / "other.txt"
     other.write_text("{}", encoding="utf-8")
     wrong = [
-        (lambda: frames.runs(tmp_path / "none.db"), "none.db cannot be read"),
+        (lambda: frames.runs(tmp_path / "none.db"), "there is no database .*none.db"),
         (lambda: frames.runs(other), "holds no sweep"),
-        (lambda: frames.trace(world.file, "x"), "holds no traces of run x"),
-        (lambda: frames.layers(world.file), "holds no layer profiles"),
-        (lambda: frames.points(world.file, "x"), "there is no sweep 'x' in"),
+        (lambda: frames.trace(world.file, world.sweep.runs[0].id), "hold no traces"),
+        (lambda: frames.layers(world.file), "hold no layer profiles"),
+        (lambda: frames.points(world.file, "q"), "there is no sweep 'q' in"),
         (lambda: frames.layers(world.client, "x"), "there is no layer profile 'x'"),
         (lambda: frames.comparisons(world.client, metric="colour"), "unknown metric 'colour'"),
     ]
@@ -182,10 +182,11 @@ def test_what_a_source_has_not_got_is_said_in_a_sentence(world: World, tmp_path:
 def test_identifiers_that_nothing_has_are_said_in_a_sentence(world: World, kind: str) -> None:
     source = world.source(kind)
     for ask, sentence in (
-        (lambda: frames.points(source, "x"), "there is no sweep 'x'"),
-        (lambda: frames.runs(source, sweep_id="x"), "there is no sweep 'x'"),
-        (lambda: frames.best(source, "x"), "there is no sweep 'x'"),
-        (lambda: frames.trace(source, "x"), "there is no run 'x'"),
+        (lambda: frames.points(source, "q"), "there is no sweep 'q'"),
+        (lambda: frames.runs(source, sweep_id="q"), "there is no sweep 'q'"),
+        (lambda: frames.best(source, "q"), "there is no sweep 'q'"),
+        (lambda: frames.trace(source, "q"), "there is no run 'q'"),
+        (lambda: frames.points(source, world.sweep.device_id), "is no sweep, but the device"),
     ):
         with pytest.raises(PowerlabError, match=sentence):
             ask()

@@ -17,13 +17,14 @@ from powerlab.analysis.dimensions import in_words
 from powerlab.cli import EXIT_INCOMPLETE, EXIT_OK
 from powerlab.cli.arguments.stored_runs import add_source_arguments
 from powerlab.cli.output.console import plain_table, print_neatly, table_console
-from powerlab.cli.stored.identifiers import run_id
 from powerlab.cli.stored.open_source import open_source
+from powerlab.cli.stored.said import say
 from powerlab.domain.errors import PowerlabError
 from powerlab.measure.audit.audit import Audit
 from powerlab.measure.audit.compare import Compared
 from powerlab.measure.audit.mlperf import Ruled, Ruling
 from powerlab.protocol.wire import encode
+from powerlab.sources.identifiers import run_id
 
 DESCRIPTION = """\
 Recompute everything that is stored for a run from its samples and timings: percentiles, throughput, power, energy, idle
@@ -84,7 +85,7 @@ def audit(args: argparse.Namespace) -> int:
 def _found(args: argparse.Namespace) -> Audit:
     with open_source(args) as source:
         found = source.audit(run_id(source, args.run_id))
-        source.say(f"run {found.run.id}")
+        say(source, f"run {found.run.id}")
         return found
 
 

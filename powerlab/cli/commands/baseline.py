@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import argparse
 
+from powerlab.analysis.wording import counted
 from powerlab.cli import EXIT_OK
 from powerlab.cli.arguments.stored_runs import add_source_arguments
 from powerlab.cli.output.console import identified, plain_table, print_neatly, table_console
 from powerlab.cli.stored.baselines import BaselineStore, open_baselines
-from powerlab.cli.stored.identifiers import sweep_ids
 from powerlab.cli.stored.open_source import open_source
+from powerlab.cli.stored.said import say
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.model_name import short
 from powerlab.protocol.baselines import Baseline, BaselineRequest
 from powerlab.protocol.wire import encode
+from powerlab.sources.identifiers import sweep_ids
 
 DESCRIPTION = """\
 Name sweeps a baseline, which `powerlab gate` judges others against. A baseline holds sweeps of any number of devices
@@ -86,6 +88,7 @@ def run(args: argparse.Namespace) -> int:
 def _put(args: argparse.Namespace, store: BaselineStore) -> Baseline:
     with open_source(args) as source:
         found = dict.fromkeys(sweep_id for word in args.sweeps for sweep_id in sweep_ids(source, word))
+        say(source, f"{counted(len(found), 'sweep')} for the baseline {args.name}")
     return store.put(args.name, BaselineRequest(sweep_ids=tuple(found), keep=args.action == "add"))
 
 

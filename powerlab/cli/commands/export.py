@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import BinaryIO, TypeVar
 
 from powerlab.cli.arguments.stored_runs import add_filter_arguments, add_source_arguments
-from powerlab.cli.stored.identifiers import run_id, sweep_id
 from powerlab.cli.stored.open_source import open_source
 from powerlab.cli.stored.runs import chosen
-from powerlab.cli.stored.source import written_runs
+from powerlab.cli.stored.said import say
 from powerlab.domain.errors import PowerlabError
+from powerlab.sources.identifiers import run_id, sweep_id
+from powerlab.sources.source import written_runs
 
 DESCRIPTION = "Write stored runs, or the traces of a sweep or run, to a file or to standard output."
 
@@ -100,4 +101,4 @@ def _parts(args: argparse.Namespace) -> Iterator[bytes]:
                 if len(choices) == 1
                 else written_runs(args.format, chain.from_iterable(map(source.runs, choices)))
             )
-        source.say(f"{'traces' if args.traces else 'runs'} as {args.format}")
+        say(source, f"{'traces' if args.traces else 'runs'} as {args.format}")

@@ -12,9 +12,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from powerlab.cli import EXIT_INCOMPLETE, EXIT_OK
-from powerlab.cli.arguments.trace_store import open_trace_store
-from powerlab.cli.stored.open_source import open_existing
 from powerlab.domain.errors import PowerlabError
+from powerlab.sources.opening import open_existing
+from powerlab.sources.trace_store import open_trace_store
 
 if TYPE_CHECKING:
     from powerlab.store import Store

@@ -11,18 +11,20 @@ from powerlab.analysis.best import GOALS
 from powerlab.analysis.dimensions import in_words
 from powerlab.analysis.gate.samples import model_name
 from powerlab.analysis.trends.trends import Change, Trend, trends
+from powerlab.analysis.wording import counted
 from powerlab.cli import EXIT_OK
 from powerlab.cli.arguments.stored_runs import add_source_arguments
 from powerlab.cli.output.console import plain_table, print_neatly, table_console
 from powerlab.cli.output.sweep_table import format_number
 from powerlab.cli.stored.open_source import open_source
-from powerlab.cli.stored.source import RunChoice, Source, SweepChoice, counted
+from powerlab.cli.stored.said import say
 from powerlab.domain.choices import meant
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.metric_names import metric_name
 from powerlab.domain.quantity import METRICS
 from powerlab.domain.run import Run
 from powerlab.protocol.records import SweepRecord
+from powerlab.sources.source import RunChoice, Source, SweepChoice
 
 DESCRIPTION = """\
 Show the figures of a model over the sweeps of each device, point by point, and where they changed: the change points,
@@ -67,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
     with open_source(args) as source:
         sweeps = _sweeps(source, args)
         found = trends([(sweep.device_name, _runs(source, sweep, args.model)) for sweep in sweeps], names)
-        source.say(counted(len(sweeps), "sweep"))
+        say(source, counted(len(sweeps), "sweep"))
     if not found:
         raise PowerlabError(
             f"no sweep has a valid run of {args.model} with such a metric; `powerlab runs list` shows what there is."

@@ -83,12 +83,6 @@ def _engines(runs: Sequence[Run]) -> list[str]:
     return [f"Engines: {', '.join(names)}{compared}."]
 
 
-def in_plan_order(runs: list[Run], plan: SweepPlan) -> None:
-    """Sort runs, which were measured in shuffled order, as the plan lists them."""
-    place = {point.id: index for index, point in enumerate(plan.points())}
-    runs.sort(key=lambda run: (place[run.point.id], run.repeat))
-
-
 def complete(runs: Sequence[Run], run_count: int) -> bool:
     """Whether every run was measured, extra repeats included, and none failed or is void."""
     return len(runs) == run_count and all(run.verdict in {Verdict.VALID, Verdict.FLAGGED} for run in runs)

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from powerlab.cli.arguments.server import connect
-from powerlab.cli.stored.local_database import default_store
-from powerlab.cli.stored.open_source import address_from, has_database_reader, open_existing
+from powerlab.cli.stored.open_source import address_from
 from powerlab.protocol.baselines import Baseline, BaselineRequest
+from powerlab.sources.opening import SERVERS, default_store, has_database_reader, is_results_file, open_existing
 
 if TYPE_CHECKING:
     from powerlab.store import Store
@@ -42,12 +42,12 @@ def open_baselines(args: argparse.Namespace) -> Iterator[BaselineStore | None]:
         PowerlabError: it cannot be used.
     """
     address = address_from(args)
-    if address is not None and address.startswith(("http://", "https://")):
+    if address is not None and address.startswith(SERVERS):
         from powerlab.client.baselines import Baselines
 
         yield Baselines(connect(address).transport)
         return
-    is_file = address is not None and Path(address).suffix in {".json", ".ndjson"}
+    is_file = address is not None and "://" not in address and is_results_file(Path(address))
     nothing = address is None and not (default_store().is_file() and has_database_reader())
     if is_file or nothing:
         yield None

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from powerlab.cli.arguments.trace_store import open_trace_store
 from powerlab.domain.device import Capabilities, Device
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.layers import LayerProfile
 from powerlab.domain.power import Trace
 from powerlab.domain.run import Run
 from powerlab.domain.sweep import SweepPlan
-from powerlab.state_dir import state_dir
+from powerlab.sources.opening import default_store
+from powerlab.sources.trace_store import open_trace_store
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -25,11 +25,6 @@ if TYPE_CHECKING:
 NO_STORE = "none"
 _LEASE_S = 24 * 3600.0
 """Nobody else is given the sweep meanwhile; after a crash an agent of the same device may finish it."""
-
-
-def default_store() -> Path:
-    """Return where the local database lies."""
-    return state_dir() / "powerlab.db"
 
 
 def new_default_store() -> Path:

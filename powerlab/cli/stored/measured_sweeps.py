@@ -6,11 +6,13 @@ import argparse
 from pathlib import Path
 
 from powerlab.analysis.operating_point.devices import MeasuredSweep, check_run_count
-from powerlab.cli.stored.identifiers import device_id
+from powerlab.analysis.wording import counted
 from powerlab.cli.stored.open_source import open_source
-from powerlab.cli.stored.source import RunChoice, SweepChoice, counted
+from powerlab.cli.stored.said import say
 from powerlab.cli.stored.sweeps import find_sweeps
 from powerlab.domain.errors import PowerlabError
+from powerlab.sources.identifiers import device_id
+from powerlab.sources.source import RunChoice, SweepChoice
 
 
 def find_measured(word: str, args: argparse.Namespace) -> tuple[MeasuredSweep, ...]:
@@ -59,5 +61,5 @@ def _of_model(word: str, args: argparse.Namespace) -> tuple[MeasuredSweep, ...]:
         )
         if found:
             runs = counted(sum(len(sweep.runs) for sweep in found), "run")
-            source.say(f"{counted(len(found), 'sweep')} of {word}, {runs}")
+            say(source, f"{counted(len(found), 'sweep')} of {word}, {runs}")
     return found

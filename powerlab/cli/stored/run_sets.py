@@ -8,10 +8,12 @@ from pathlib import Path
 
 from powerlab.analysis.run_selection import DEVICE, Selection, selection
 from powerlab.analysis.sets import RunSet
+from powerlab.analysis.wording import counted
 from powerlab.cli.stored.open_source import open_source
-from powerlab.cli.stored.source import RunChoice, SweepChoice, counted
+from powerlab.cli.stored.said import say
 from powerlab.cli.stored.sweeps import SweepRuns, find_sweeps
 from powerlab.domain.errors import PowerlabError
+from powerlab.sources.source import RunChoice, SweepChoice
 
 GRAMMAR = """\
 A SET is a sweep, or some runs of it (SWEEP:KEY=VALUE,KEY=VALUE), or all stored runs that fit (KEY=VALUE,...). A SWEEP
@@ -54,7 +56,7 @@ def _all_sweeps(args: argparse.Namespace, device: str | None) -> tuple[SweepRuns
     """Return every stored sweep, of one device or of all, the oldest first."""
     with open_source(args) as source:
         records = [one for one in source.sweeps(SweepChoice()) if device in {None, one.device_name}]
-        source.say(counted(len(records), "sweep"))
+        say(source, counted(len(records), "sweep"))
         return tuple(
             SweepRuns(
                 id=record.id,

@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
-from powerlab.cli.stored.identifiers import run_id, sweep_ids
+from powerlab.analysis.wording import counted
 from powerlab.cli.stored.open_source import open_source
-from powerlab.cli.stored.source import RunChoice, Source, counted
+from powerlab.cli.stored.said import say
 from powerlab.domain.run import Run, Verdict
+from powerlab.sources.identifiers import run_id, sweep_ids
+from powerlab.sources.source import RunChoice, Source
 
 
 def stored_runs(args: argparse.Namespace) -> Iterator[Run]:
@@ -19,7 +21,7 @@ def stored_runs(args: argparse.Namespace) -> Iterator[Run]:
             for run in source.runs(choice):
                 count += 1
                 yield run
-        source.say(counted(count, "run"))
+        say(source, counted(count, "run"))
 
 
 def chosen(source: Source, args: argparse.Namespace) -> list[RunChoice]:
@@ -33,5 +35,5 @@ def stored_run(args: argparse.Namespace) -> Run:
     """Return the run ``args.run_id``; raises PowerlabError where there is none."""
     with open_source(args) as source:
         run = source.run(run_id(source, args.run_id))
-        source.say(f"run {run.id}")
+        say(source, f"run {run.id}")
         return run

@@ -8,13 +8,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from powerlab.cli.output.sweep_report import in_plan_order
-from powerlab.cli.stored.file_source import FileSource
-from powerlab.cli.stored.identifiers import sweep_id, sweep_ids
-from powerlab.cli.stored.open_source import address_from, kept_files, open_source
-from powerlab.cli.stored.source import RunChoice, Source, SweepChoice, counted
+from powerlab.analysis.wording import counted
+from powerlab.cli.stored.open_source import address_from, open_source
+from powerlab.cli.stored.said import say
+from powerlab.domain.order import in_plan_order
 from powerlab.domain.run import Run
 from powerlab.domain.sweep import SweepPlan
+from powerlab.sources.identifiers import sweep_id, sweep_ids
+from powerlab.sources.opening import kept_files
+from powerlab.sources.results_file import FileSource
+from powerlab.sources.source import RunChoice, Source, SweepChoice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +88,7 @@ def _identifier(word: str, source: Source) -> str:
 def _runs_of(source: Source, found: str) -> SweepRuns:
     record = source.sweep(found)
     runs = list(source.runs(RunChoice(sweep_id=found)))
-    source.say(f"sweep {found}, {counted(len(runs), 'run')}")
+    say(source, f"sweep {found}, {counted(len(runs), 'run')}")
     in_plan_order(runs, record.plan)
     return SweepRuns(
         id=found, device=record.device_name, simulated=record.simulated, plan=record.plan, runs=tuple(runs)

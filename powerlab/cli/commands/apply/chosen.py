@@ -11,11 +11,11 @@ from powerlab.analysis.operating_point.devices import MeasuredSweep, of_devices
 from powerlab.analysis.operating_point.question import Question
 from powerlab.cli.stored.measured_sweeps import find_measured
 from powerlab.cli.stored.open_source import open_source
-from powerlab.cli.stored.source import SweepChoice
 from powerlab.domain.device import Device
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.sweep import Point
 from powerlab.protocol.identifiers import Kind
+from powerlab.sources.source import SweepChoice
 
 
 def chosen_point(args: argparse.Namespace, question: Question, here: Device) -> Point:

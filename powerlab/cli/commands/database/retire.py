@@ -11,9 +11,9 @@ from sqlalchemy.exc import DBAPIError
 
 from powerlab.cli import EXIT_OK
 from powerlab.cli.arguments.retention import months_to_keep
-from powerlab.cli.arguments.trace_store import open_trace_store
-from powerlab.cli.stored.open_source import open_existing
 from powerlab.domain.errors import PowerlabError
+from powerlab.sources.opening import open_existing
+from powerlab.sources.trace_store import open_trace_store
 from powerlab.store.maintenance.retention import retire
 from powerlab.store.tables.retirement import Kind
 

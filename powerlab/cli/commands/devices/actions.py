@@ -6,24 +6,25 @@ import argparse
 
 from rich.text import Text
 
+from powerlab.analysis.wording import counted
 from powerlab.cli import EXIT_OK
 from powerlab.cli.arguments.devices import selector_from
 from powerlab.cli.arguments.server import connect
 from powerlab.cli.commands.sweep.requests import find_device
 from powerlab.cli.output.console import plain_table, print_neatly, table_console
-from powerlab.cli.stored.server_source import ServerSource
-from powerlab.cli.stored.source import counted
+from powerlab.cli.stored.said import say
 from powerlab.client.labs import Labs
 from powerlab.domain.selector import Selector, parse_label
 from powerlab.protocol.records import BacklogRecord, DeviceRecord
 from powerlab.protocol.wire import encode
+from powerlab.sources.server import ServerSource
 
 
 def list_all(args: argparse.Namespace) -> int:
     """List devices."""
     api = connect(args.server)
     found = list(api.devices(selector=selector_from(args)))
-    ServerSource(api).say(counted(len(found), "device"))
+    say(ServerSource(api), counted(len(found), "device"))
     if args.json:
         print(encode(found).decode())
         return EXIT_OK
@@ -77,7 +78,7 @@ def list_groups(args: argparse.Namespace) -> int:
     """List groups."""
     api = connect(args.server)
     found = list(Labs(api.transport).groups())
-    ServerSource(api).say(counted(len(found), "group"))
+    say(ServerSource(api), counted(len(found), "group"))
     if args.json:
         print(encode(found).decode())
         return EXIT_OK

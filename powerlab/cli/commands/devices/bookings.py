@@ -7,16 +7,17 @@ from datetime import UTC, datetime
 
 from rich.text import Text
 
+from powerlab.analysis.wording import counted
 from powerlab.cli import EXIT_OK
 from powerlab.cli.arguments.server import connect
 from powerlab.cli.commands.sweep.requests import find_device
 from powerlab.cli.output.console import plain_table, print_neatly, table_console
-from powerlab.cli.stored.server_source import ServerSource
-from powerlab.cli.stored.source import counted
+from powerlab.cli.stored.said import say
 from powerlab.client.labs import Labs
 from powerlab.domain.errors import PowerlabError
 from powerlab.protocol.bookings import BookingKind, BookingRecord, BookingRequest
 from powerlab.protocol.wire import encode
+from powerlab.sources.server import ServerSource
 
 
 def reserve(args: argparse.Namespace) -> int:
@@ -49,7 +50,7 @@ def list_bookings(args: argparse.Namespace) -> int:
     api = connect(args.server)
     device_id = None if args.device is None else find_device(api, args.device).id
     found = list(Labs(api.transport).bookings(device_id=device_id, ends_after=datetime.now(UTC)))
-    ServerSource(api).say(counted(len(found), "booking"))
+    say(ServerSource(api), counted(len(found), "booking"))
     if args.json:
         print(encode(found).decode())
         return EXIT_OK

@@ -12,15 +12,16 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 from rich.text import Text
 
+from powerlab.analysis.wording import counted
 from powerlab.cli import EXIT_OK
 from powerlab.cli.arguments.server import connect
 from powerlab.cli.commands.models.file_check import check_model_file, default_name
 from powerlab.cli.output.console import plain_table, print_neatly, table_console
-from powerlab.cli.stored.server_source import ServerSource
-from powerlab.cli.stored.source import counted
+from powerlab.cli.stored.said import say
 from powerlab.client.models import ModelApi, Moved
 from powerlab.protocol.model_records import ModelRecord
 from powerlab.protocol.wire import encode
+from powerlab.sources.server import ServerSource
 
 
 def upload(args: argparse.Namespace) -> int:
@@ -38,7 +39,7 @@ def list_all(args: argparse.Namespace) -> int:
     """List the models of a server."""
     client = connect(args.server)
     found = list(ModelApi(client.transport).all(name=args.name))
-    ServerSource(client).say(counted(len(found), "model"))
+    say(ServerSource(client), counted(len(found), "model"))
     if args.json:
         print(encode(found).decode())
         return EXIT_OK
@@ -53,7 +54,7 @@ def show(args: argparse.Namespace) -> int:
     """Show one model."""
     client = connect(args.server)
     record = ModelApi(client.transport).find(args.model)
-    ServerSource(client).say(f"model {record.reference}")
+    say(ServerSource(client), f"model {record.reference}")
     return _print(record, args)
 
 

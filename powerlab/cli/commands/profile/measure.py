@@ -25,13 +25,14 @@ from powerlab.cli.arguments.plan import named_modes, plan_from
 from powerlab.cli.commands.profile.engines import ALL_ENGINES, refuses_here, with_engines_here
 from powerlab.cli.output.console import print_neatly, table_console
 from powerlab.cli.output.progress import measuring
-from powerlab.cli.output.sweep_report import answer, complete, document, in_plan_order, notes
+from powerlab.cli.output.sweep_report import answer, complete, document, notes
 from powerlab.cli.output.sweep_table import sweep_table
 from powerlab.cli.process.interrupts import orderly_ends, uninterrupted
 from powerlab.cli.stored.local_database import StoredSweep, begin, open_local
 from powerlab.cli.stored.results_file import ResultsFile
 from powerlab.domain.device import Capabilities, Device
 from powerlab.domain.errors import PowerlabError
+from powerlab.domain.order import in_plan_order
 from powerlab.domain.preflight import check_plan
 from powerlab.domain.run import Run
 from powerlab.domain.sweep import Point, SweepPlan

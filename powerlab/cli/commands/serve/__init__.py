@@ -79,10 +79,10 @@ def run(args: argparse.Namespace) -> int:
 
     if importlib.util.find_spec("fastapi") is None:
         raise PowerlabError("a server needs the server extra; install it with `pip install 'powerlab[server]'`.")
-    from powerlab.cli.arguments.trace_store import open_trace_store
     from powerlab.cli.commands.serve.listen_policy import ListenPolicy
     from powerlab.cli.commands.serve.server import serve
     from powerlab.cli.stored.local_database import new_default_store
+    from powerlab.sources.trace_store import open_trace_store
     from powerlab.store import open_store
 
     if not 1 <= args.lease_s <= _LONGEST_LEASE_S:

@@ -11,16 +11,15 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from powerlab.analysis.summary import PointSummary
+from powerlab.analysis.wording import counted
 from powerlab.cli import EXIT_INCOMPLETE, EXIT_OK
 from powerlab.cli.arguments.devices import found_devices, in_common, several_from
 from powerlab.cli.arguments.plan import plan_from
 from powerlab.cli.arguments.server import connect
 from powerlab.cli.output.console import identified, plain_table, print_neatly, table_console
 from powerlab.cli.output.sweep_table import sweep_table
-from powerlab.cli.stored.identifiers import campaign_id, device_id, sweep_id, sweep_ids
 from powerlab.cli.stored.open_source import open_source
-from powerlab.cli.stored.server_source import ServerSource
-from powerlab.cli.stored.source import SweepChoice, counted
+from powerlab.cli.stored.said import say
 from powerlab.client import Client
 from powerlab.client.labs import Labs
 from powerlab.client.models import full_names
@@ -30,6 +29,9 @@ from powerlab.protocol.labs import CampaignRecord, CampaignRequest, Each
 from powerlab.protocol.messages import SweepRequest
 from powerlab.protocol.records import OVER, DeviceRecord, SweepRecord, SweepState
 from powerlab.protocol.wire import encode
+from powerlab.sources.identifiers import campaign_id, device_id, sweep_id, sweep_ids
+from powerlab.sources.server import ServerSource
+from powerlab.sources.source import SweepChoice
 
 _POLL_S = 1.0
 
@@ -85,7 +87,7 @@ def list_all(args: argparse.Namespace) -> int:
             campaign_id=None if args.campaign is None else campaign_id(source, args.campaign),
         )
         found = list(source.sweeps(choice))
-        source.say(counted(len(found), "sweep"))
+        say(source, counted(len(found), "sweep"))
     if args.json:
         print(encode(found).decode())
         return EXIT_OK
@@ -103,7 +105,7 @@ def show(args: argparse.Namespace) -> int:
     """Show a sweep's state and table; of a campaign those of all its sweeps."""
     with open_source(args) as source:
         found = [(source.sweep(one), source.summaries(one)) for one in sweep_ids(source, args.sweep)]
-        source.say(", ".join(f"sweep {record.id}" for record, _ in found))
+        say(source, ", ".join(f"sweep {record.id}" for record, _ in found))
     for record, summaries in found:
         print_sweep(record, summaries, as_json=args.json)
     return EXIT_OK

@@ -7,15 +7,16 @@ from dataclasses import asdict
 from urllib.parse import urlencode
 
 from powerlab.analysis.summary import PointSummary
-from powerlab.cli.stored.source import Format, RunChoice, Source, SweepChoice
 from powerlab.client import Client
 from powerlab.client.whole_traces import whole_traces
 from powerlab.domain.device import Device
+from powerlab.domain.layers import LayerProfile
 from powerlab.domain.power import Trace
 from powerlab.domain.run import Run
 from powerlab.measure.audit.audit import Audit
 from powerlab.protocol.identifiers import Identifier
 from powerlab.protocol.records import SweepRecord
+from powerlab.sources.source import Format, RunChoice, Source, SweepChoice
 
 _BLOCK_BYTES = 1 << 16
 
@@ -70,6 +71,10 @@ class ServerSource(Source):
     def traces(self, format_: Format, sweep_id: str | None, run_id: str | None) -> Iterator[bytes]:
         """Pass on what the server exports."""
         return self._exported("traces", format=format_, sweep_id=sweep_id, run_id=run_id)
+
+    def layer_profiles(self) -> Iterator[LayerProfile]:
+        """Turn the server's pages."""
+        return self._client.layer_profiles()
 
     def _exported(self, what: str, **wish: str | None) -> Iterator[bytes]:
         fields = urlencode({name: value for name, value in wish.items() if value is not None})

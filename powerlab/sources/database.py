@@ -6,18 +6,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from powerlab.analysis.summary import PointSummary
-from powerlab.cli.stored.source import Format, RunChoice, Source, SweepChoice, encoded
 from powerlab.domain.device import Device
+from powerlab.domain.layers import LayerProfile
 from powerlab.domain.power import Trace
 from powerlab.domain.run import Run
 from powerlab.measure.audit.audit import Audit
 from powerlab.protocol.identifiers import Identifier
 from powerlab.protocol.records import SweepRecord
+from powerlab.sources.source import Format, RunChoice, Source, SweepChoice, encoded
 from powerlab.store import Store
 from powerlab.store.maintenance.retired import check_traces_kept
 from powerlab.store.reads import queries
 from powerlab.store.reads.filters import RunFilter, SweepFilter
 from powerlab.store.reads.identifiers import identifiers
+from powerlab.store.reads.layers import list_layer_profiles
 from powerlab.store.reads.run_audit import audit_run
 from powerlab.store.reads.sweep_results import summaries_of_sweep
 from powerlab.store.reads.trace_stream import chosen_run, stream_chunks
@@ -93,3 +95,9 @@ class DatabaseSource(Source):
                 yield from traces_as_parquet(chunks)
             else:
                 yield from encoded(trace_csv_lines(chunks) if format_ == "csv" else trace_ndjson_lines(chunks))
+
+    def layer_profiles(self) -> Iterator[LayerProfile]:
+        """Yield profiles, newest first."""
+        with self._store.session() as session:
+            for _, profile in list_layer_profiles(session):
+                yield profile

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from powerlab.cli.stored.source import Source, SweepChoice
 from powerlab.domain.choices import meant
 from powerlab.domain.errors import PowerlabError
 from powerlab.protocol.identifiers import Identifier, Kind
+from powerlab.sources.source import Source, SweepChoice
 
 _LISTS = {
     Kind.RUN: "`powerlab runs list` lists runs",

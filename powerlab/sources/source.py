@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from powerlab.protocol.records import SweepRecord, SweepState
 
 if TYPE_CHECKING:
     from powerlab.analysis.summary import PointSummary
+    from powerlab.domain.layers import LayerProfile
     from powerlab.domain.power import Trace
     from powerlab.measure.audit.audit import Audit
 
@@ -90,21 +90,16 @@ class Source(ABC):
     def recorded(self, run_id: str) -> Sequence[Trace]:
         """Return all that was recorded with a run, every sample of it."""
 
+    @abstractmethod
+    def layer_profiles(self) -> Iterator[LayerProfile]:
+        """Yield layer profiles, newest first."""
+
     def table_of_runs(self, format_: Format, choice: RunChoice) -> Iterator[bytes]:
         """Yield runs as a table, in pieces."""
         return written_runs(format_, self.runs(choice))
 
     def close(self) -> None:  # noqa: B027 - most sources have nothing to close
         """Let go of what is open."""
-
-    def say(self, words: str) -> None:
-        """Say on standard error what was read from here."""
-        print(f"source: {self.name}, {words}", file=sys.stderr)
-
-
-def counted(number: int, one: str) -> str:
-    """Return a number of things in words: ``1 run``, ``2 runs``."""
-    return f"{number} {one}" if number == 1 else f"{number} {one}s"
 
 
 def written_runs(format_: Format, runs: Iterable[Run]) -> Iterator[bytes]:
@@ -125,4 +120,4 @@ def encoded(lines: Iterable[str]) -> Iterator[bytes]:
 
 def not_in_a_file(what: str) -> PowerlabError:
     """Return what to raise where a results file was asked for what only a database holds."""
-    return PowerlabError(f"results files hold no {what}; read a database or a server with --from.")
+    return PowerlabError(f"results files hold no {what}; read a database or a server instead.")

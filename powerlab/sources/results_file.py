@@ -6,16 +6,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from powerlab.analysis.summary import PointSummary, summarise
-from powerlab.cli.output.sweep_report import in_plan_order
-from powerlab.cli.stored.source import Format, RunChoice, Source, SweepChoice, not_in_a_file
 from powerlab.domain.device import Device
 from powerlab.domain.errors import PowerlabError
+from powerlab.domain.layers import LayerProfile
+from powerlab.domain.order import in_plan_order
 from powerlab.domain.power import Trace
 from powerlab.domain.run import Run
 from powerlab.measure.audit.audit import Audit
 from powerlab.protocol.identifiers import Identifier, Kind
 from powerlab.protocol.records import SweepRecord
 from powerlab.protocol.sweep_file import SweepFile, read_sweep_file
+from powerlab.sources.source import Format, RunChoice, Source, SweepChoice, not_in_a_file
 
 
 class FileSource(Source):
@@ -98,3 +99,7 @@ class FileSource(Source):
     def traces(self, format_: Format, sweep_id: str | None, run_id: str | None) -> Iterator[bytes]:  # noqa: ARG002
         """Refuse: there are none."""
         raise not_in_a_file("traces")
+
+    def layer_profiles(self) -> Iterator[LayerProfile]:
+        """Refuse: there are none."""
+        raise not_in_a_file("layer profiles")
