@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import html
 import re
 from collections.abc import Iterator
 
@@ -19,6 +20,10 @@ from tests.dashboards.conftest import Shelf, open_shelf
 
 BEFORE_CHARTS_BYTES = 150_000
 WITH_CHARTS_BYTES = 600_000
+PAGES = (
+    "home", "devices", "device", "sweep", "run", "audit", "layers", "layer profile", "studies", "study", "models",
+    "model", "new sweep", "comparison",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +44,10 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
             "layer profile": f"/layers/{layer_profile().id}",
             "studies": "/studies",
             "study": "/studies/xavier-resnet50",
+            "models": "/models",
+            "model": "/models/densenet121",
+            "new sweep": "/sweeps/new",
+            "comparison": f"/compare?a={sweep.id}:mode=MAXN&b={sweep.id}:mode=MODE_15W",
         }
         yield client
     shelf.store.close()
@@ -61,15 +70,13 @@ def weight(client: TestClient, address: str, language: str) -> tuple[int, int]:
         scripts = {f"/static/{name}" for text in texts for name in re.findall(r'from "\./([\w.]+)"', text)} - links
         links |= scripts
     charts = {link for link in links if assets.plotly_name() in link}
-    figures = {f"{figure}?theme=light&narrow=0" for figure in re.findall(r'data-figure="([^"?]+)"', page)}
+    figures = {html.unescape(figure) for figure in re.findall(r'data-figure="([^"]+)"', page)}
     before = transferred(address) + sum(map(transferred, links - charts))
     return before, before + sum(map(transferred, charts | figures))
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize(
-    "name", ["home", "devices", "device", "sweep", "run", "audit", "layers", "layer profile", "studies", "study"]
-)
+@pytest.mark.parametrize("name", PAGES)
 def test_no_page_is_heavy(name: str, language: str, served: TestClient) -> None:
     before, with_charts = weight(served, served.pages[name], language)  # type: ignore[attr-defined]
     assert before <= BEFORE_CHARTS_BYTES

@@ -10,7 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from powerlab.domain.quantity import Metric, Provenance
-from powerlab_dashboards.format import clock, count, decimals_for, fixed, model_label, moment, shown, significant
+from powerlab_dashboards.format import (
+    clock,
+    count,
+    decimals_for,
+    fixed,
+    model_label,
+    moment,
+    shown,
+    significant,
+    uniform_provenance,
+)
 
 
 def metric(value: float, low: float | None = None, high: float | None = None) -> Metric:
@@ -115,3 +125,13 @@ def test_the_time_of_day_is_the_moments(when: datetime) -> None:
     if moment(text) != text:
         assert moment(text).startswith(when.astimezone(UTC).strftime("%Y-%m-%d %H:%M"))
         assert clock(text) == when.astimezone(UTC).strftime("%H:%M:%S")
+
+
+def test_the_provenance_of_a_column_is_said_once_where_it_is_uniform() -> None:
+    def metric(provenance: Provenance) -> Metric:
+        return Metric(name="power_w", value=1.0, low=None, high=None, provenance=provenance)
+
+    measured, estimated = metric(Provenance.MEASURED), metric(Provenance.ESTIMATED)
+    assert uniform_provenance([measured, None, measured]) == "measured"
+    assert uniform_provenance([measured, estimated]) == ""
+    assert uniform_provenance([None]) == ""
