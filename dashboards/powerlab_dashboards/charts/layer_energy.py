@@ -8,7 +8,7 @@ from typing import Any
 from powerlab.analysis.roofline import Bound, RooflinePoint, roofline
 from powerlab.domain.layers import Layer, LayerProfile
 from powerlab.domain.quantity import Metric
-from powerlab_dashboards.charts.base import Chart, Figure, NoChart, axis, layout, plain
+from powerlab_dashboards.charts.base import Chart, Figure, NoChart, axis, layout, legend_above, plain
 from powerlab_dashboards.charts.theme import View
 from powerlab_dashboards.format import shown
 from powerlab_dashboards.language import gettext as _
@@ -68,16 +68,21 @@ def build(profile: LayerProfile, view: View) -> Figure | NoChart:
                     "yaxis": "y",
                 }
             )
-    height_px = (_NARROW_ROW_PX if narrow else _ROW_PX) * len(rows) + _MARGIN_PX["t"] + _MARGIN_PX["b"]
+    names = list(dict.fromkeys(one["name"] for one in data))
+    with_legend = len(names) > 1
+    legend, legend_px = legend_above(names, narrow=view.narrow)
+    margin_px = _MARGIN_PX | {"t": (legend_px if with_legend else 0) + _MARGIN_PX["t"]}
+    height_px = (_NARROW_ROW_PX if narrow else _ROW_PX) * len(rows) + margin_px["t"] + margin_px["b"]
     return {
         "data": data,
         "layout": layout(
             theme,
             height=height_px,
-            margin=_MARGIN_PX,
+            margin=margin_px,
             barmode="overlay",
             bargap=0.2,
-            showlegend=len({one["name"] for one in data}) > 1,
+            showlegend=with_legend,
+            legend=legend,
             hovermode="closest",
             dragmode=False,
             yaxis=axis(
