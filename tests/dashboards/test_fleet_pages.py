@@ -32,6 +32,7 @@ from powerlab.store.reads.fleet_status import OFFLINE_AFTER_S
 from powerlab.store.tables import DeviceRow, JobRow
 from powerlab.store.writes import bookings
 from powerlab.store.writes.readings import store_readings
+from powerlab_dashboards.pages.device import TABS
 from powerlab_dashboards.times import span, when
 from tests.dashboards import plausible
 from tests.dashboards.conftest import START, Shelf, Shelved, client_of, open_shelf
@@ -264,6 +265,18 @@ class TestDevice:
         text = words(client.get(address).text)
         assert "maintenance (now) nobody 2026-11-21 09:30 UTC 2026-11-21 11:30 UTC new fan" in text
         assert "idle maintenance" in words(client.get("/devices").text)
+
+    @pytest.mark.parametrize("part", TABS)
+    def test_in_chinese_its_pages_have_no_english_titles(
+        self, world: World, monkeypatch: pytest.MonkeyPatch, part: str
+    ) -> None:
+        monkeypatch.setitem(world.client.headers, "accept-language", "zh-CN")
+        for one in (world.done, world.silent, world.bare, world.running):
+            main = world.tree(f"/devices/{one.device_id}/{part}".rstrip("/")).one("main")
+            titles = [found.text for found in main.all("h2", "dt", "button", "nav")]
+            titles += [found.text for found in main.all("th") if found.attributes.get("scope") == "col"]
+            assert titles
+            assert [title for title in titles if re.search("[a-z]{2}", title)] == []
 
     @pytest.mark.parametrize("address", ["/devices/none", "/devices/none/modes", "/devices/{device}/charts"])
     def test_what_is_not_there_is_a_page_that_says_so(self, world: World, address: str) -> None:

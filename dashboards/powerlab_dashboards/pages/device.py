@@ -13,13 +13,20 @@ from powerlab.store.reads.bookings import BookingFilter, list_bookings
 from powerlab.store.reads.filters import SweepFilter
 from powerlab.store.reads.fleet_status import fleet_status
 from powerlab.store.reads.readings import SHOWN, last_readings, live
+from powerlab_dashboards.language import mark
 from powerlab_dashboards.pages.home import STATE_WORDS, UNFINISHED
 from powerlab_dashboards.pages.live_curves import curves_of
 from powerlab_dashboards.pages.phases import PHASE_WORDS
 from powerlab_dashboards.pages.sweep_list import listed
 from powerlab_dashboards.render import not_found, page
 
-TABS = {"": "Live", "history": "History", "modes": "Modes", "sensors": "Sensors", "bookings": "Bookings"}
+TABS = {
+    "": mark("Live"),
+    "history": mark("History"),
+    "modes": mark("Modes"),
+    "sensors": mark("Sensors"),
+    "bookings": mark("Bookings"),
+}
 """The parts of a device's page, by the last word of their addresses."""
 HISTORY_LIMIT = 50
 
@@ -68,7 +75,7 @@ def _part(store: Store, device_id: str, tab: str) -> Response:
         unfinished_states=UNFINISHED,
         present=[probe for probe in sources if probe.availability is not Availability.ABSENT],
         absent=[probe for probe in sources if probe.availability is Availability.ABSENT],
-        power_words=power_words(record.capabilities),
+        power_provenances=power_provenances(record.capabilities),
         reading=reading,
         seen=seen,
         mean_load=100 * sum(seen.load) / len(seen.load) if seen and seen.load else None,
@@ -78,10 +85,9 @@ def _part(store: Store, device_id: str, tab: str) -> Response:
     )
 
 
-def power_words(capabilities: Capabilities) -> str:
-    """Return the provenance of a device's board power, such as ``measured``; empty if no rail can be read."""
+def power_provenances(capabilities: Capabilities) -> list[str]:
+    """Return the provenances of a device's board power, such as ``measured``; empty if no rail can be read."""
     if capabilities.total is None:
-        return ""
+        return []
     rails = {rail.key: rail for probe in capabilities.sources for rail in probe.rails}
-    found = {rails[key].provenance.value for key in capabilities.total.rails if key in rails}
-    return " and ".join(sorted(found))
+    return sorted({rails[key].provenance.value for key in capabilities.total.rails if key in rails})
