@@ -15,7 +15,7 @@ from powerlab.analysis.summary import PointSummary, summarise
 from powerlab.domain.power import Rail, RailQuantity, Trace
 from powerlab.domain.quantity import Provenance
 from powerlab.domain.run import Run
-from powerlab_dashboards.charts.base import Chart, Figure, NoChart, plain
+from powerlab_dashboards.charts.base import Chart, Figure, NoChart, legend_above, plain
 from powerlab_dashboards.charts.choice import Choice
 from powerlab_dashboards.charts.registry import RUN_CHARTS, SWEEP_CHARTS
 from powerlab_dashboards.charts.run_traces import RunTraces
@@ -407,6 +407,11 @@ class TestLatencyDistribution:
     def test_without_latencies_it_says_so(self) -> None:
         found = recorded_run()
         assert isinstance(self.build(dataclasses.replace(found, traces=())), NoChart)
+
+
+def test_a_legend_leaves_chinese_its_width() -> None:
+    latin, chinese = (legend_above([name], narrow=False)[0]["entrywidth"] for name in ("power", "功率功率功"))
+    assert chinese > 1.5 * latin
 
 
 def test_plain_text_is_shown_as_it_is() -> None:

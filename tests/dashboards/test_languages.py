@@ -23,7 +23,10 @@ from powerlab.protocol.bookings import BookingKind
 from powerlab.protocol.records import SweepState
 from powerlab.store.reads.fleet_status import Activity
 from powerlab_dashboards import language
+from powerlab_dashboards.charts.registry import RUN_CHARTS
 from powerlab_dashboards.terms import NOUNS, TERMS
+from tests.dashboards import plausible
+from tests.dashboards.conftest import Shelf, add_recorded_run
 
 PLACE = re.compile(r"%\(\w+\)s|%%|<[^>]+>")
 CATALOGUES = sorted(language.FOLDER.glob("*.po"))
@@ -111,6 +114,29 @@ def test_a_page_in_chinese(client: TestClient) -> None:
     assert "<h1" in page.text
     assert "设备" in page.text
     assert '<html lang="en"' in client.get("/devices").text
+
+
+def test_the_page_of_a_run_has_no_english_heading_in_chinese(client: TestClient, shelf: Shelf) -> None:
+    runs = shelf.add_sweep(plausible.xavier(), plausible.plan(batch_sizes=(1,))).runs
+    bare = shelf.add_sweep(plausible.bare(), plausible.plan(modes=("current",))).runs
+    for run in (runs[0], bare[0], add_recorded_run(shelf)):
+        page = client.get(f"/runs/{run.id}", headers={"accept-language": "zh-CN"}).text
+        page = re.sub(r'<span lang="en">.*?</span>|<code>.*?</code>|<span class="unit">.*?</span>', "", page)
+        said = re.findall(r"<(?:h2|summary|dt|th scope=\"(?:col|row)\")[^>]*>(.*?)</(?:h2|summary|dt|th)>", page)
+        assert len(said) > 10
+        assert [
+            text for text in said if re.search(r"[A-Za-z]{2}", text) and not re.search(r"[\u4e00-\u9fff]", text)
+        ] == []
+
+
+def test_the_charts_of_a_run_in_chinese(client: TestClient, shelf: Shelf) -> None:
+    run = add_recorded_run(shelf)
+    for name in RUN_CHARTS:
+        layout = client.get(f"/runs/{run.id}/charts/{name}", headers={"accept-language": "zh-CN"}).json()["layout"]
+        titles = [value["title"]["text"] for key, value in layout.items() if re.fullmatch(r"[xy]axis\d*", key)]
+        assert len(titles) >= 2
+        assert all(re.search(r"[\u4e00-\u9fff]", title) for title in titles)
+        assert not re.search(r"timed|slowest|warm-up|idle", " ".join(one["text"] for one in layout["annotations"]))
 
 
 def test_the_switch_is_remembered_and_leads_back(client: TestClient) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -99,7 +100,7 @@ def panel_title(theme: Theme, text: str, *, x: float, y: float) -> dict[str, Any
 
 def legend_above(names: Sequence[str], *, narrow: bool) -> tuple[dict[str, Any], int]:
     """Return a legend in columns above the plot, and the height in px to reserve for it in the top margin."""
-    entry_px = 7 * max((len(html.unescape(name)) for name in names), default=0) + 8
+    entry_px = 7 * max((_characters_wide(html.unescape(name)) for name in names), default=0) + 8
     columns = max(1, (330 if narrow else 480) // (entry_px + 40))
     legend = {
         "orientation": "h",
@@ -113,3 +114,8 @@ def legend_above(names: Sequence[str], *, narrow: bool) -> tuple[dict[str, Any],
         "font": {"size": 12},
     }
     return legend, 20 * math.ceil(len(names) / columns) + 8
+
+
+def _characters_wide(text: str) -> int:
+    """Return the width of a text in characters; a Chinese one is as wide as two."""
+    return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)

@@ -14,6 +14,8 @@ from powerlab_dashboards.charts.base import Chart, Figure, NoChart, axis, layout
 from powerlab_dashboards.charts.run_traces import RunTraces
 from powerlab_dashboards.charts.theme import Theme, View
 from powerlab_dashboards.format import count, significant
+from powerlab_dashboards.language import gettext as _
+from powerlab_dashboards.language import mark
 
 _PLOT_PX, _BOTTOM_PX = 280, 56
 _FEWEST_BINS, _MOST_BINS = 24, 80
@@ -28,9 +30,9 @@ def build(data: RunTraces, view: View) -> Figure | NoChart:
     found = [trace for trace in data.traces if trace.rail.quantity is RailQuantity.LATENCY]
     latency_ms = np.concatenate([1e3 * trace.value for trace in found]) if found else np.array([])
     if latency_ms.size == 0:
-        return NoChart("The latencies of this run's queries are not stored.")
+        return NoChart(_("The latencies of this run's queries are not stored."))
     if latency_ms.size < data.run.inference_count:
-        return NoChart("Only some of this run's latencies were read, which say nothing about their distribution.")
+        return NoChart(_("Only some of this run's latencies were read, which say nothing about their distribution."))
     theme, word = view.theme, found[0].rail.provenance.value
     counts, edges = np.histogram(latency_ms, bins=bin_count(latency_ms))
     shown = counts > 0
@@ -47,7 +49,10 @@ def build(data: RunTraces, view: View) -> Figure | NoChart:
                 "width": float(edges[1] - edges[0]),
                 "marker": {"color": theme.colour(0)},
                 "customdata": [
-                    f"{significant(low, 4)} to {significant(high, 4)} ms: {count(int(number), 'query')}"
+                    _(
+                        "%(low)s to %(high)s ms: %(queries)s",
+                        low=significant(low, 4), high=significant(high, 4), queries=count(int(number), "query"),
+                    )
                     for low, high, number in zip(edges[:-1][shown], edges[1:][shown], counts[shown], strict=True)
                 ],
                 "hovertemplate": "%{customdata}<extra></extra>",
@@ -60,9 +65,9 @@ def build(data: RunTraces, view: View) -> Figure | NoChart:
             bargap=0,
             hovermode="closest",
             dragmode=False,
-            xaxis=axis(theme, f"latency, ms ({word})", showgrid=False),
+            xaxis=axis(theme, _("latency, ms (%(provenance)s)", provenance=_(word)), showgrid=False),
             yaxis=axis(
-                theme, "queries (logarithmic)", type="log", dtick=1, fixedrange=True,
+                theme, _("queries (logarithmic)"), type="log", dtick=1, fixedrange=True,
                 range=[math.log10(0.5), math.log10(2 * int(counts.max()))],
             ),
             **marks,
@@ -86,7 +91,7 @@ def _marks(theme: Theme, run: Run, tail_ms: float) -> dict[str, Any]:
     Their names stand to the left of their lines, each in a row above the one before, so that no line crosses a name.
     """
     found = [(name, metric.value) for key, name in _PERCENTILES.items() if (metric := run.metric(key)) is not None]
-    marks = [*found, ("slowest", tail_ms)]
+    marks = [*found, (_("slowest"), tail_ms)]
     shapes, names = [], []
     for row, (name, value) in enumerate(marks):
         middle_px = _ROW_PX * row + _ROW_PX // 2
@@ -104,8 +109,8 @@ def _marks(theme: Theme, run: Run, tail_ms: float) -> dict[str, Any]:
 
 CHART = Chart(
     name="latency-distribution",
-    title="Latency distribution",
-    caption=(
+    title=mark("Latency distribution"),
+    caption=mark(
         "How many queries took how long. The scale is logarithmic, so that a single slow query can be seen; the lines "
         "mark the percentiles of this run."
     ),

@@ -9,6 +9,8 @@ from powerlab_dashboards.charts.base import Chart, Figure, NoChart, axis, layout
 from powerlab_dashboards.charts.run_traces import Phase, RunTraces, phases
 from powerlab_dashboards.charts.theme import Theme, View
 from powerlab_dashboards.charts.trace_panels import Panel, panels
+from powerlab_dashboards.language import gettext as _
+from powerlab_dashboards.language import mark
 
 SAMPLE_LIMIT = 1200
 """Samples of a line: more than twice as many as a wide page has pixels to draw their extremes."""
@@ -23,10 +25,10 @@ def build(data: RunTraces, view: View) -> Figure | NoChart:
     if data.retired:
         return NoChart(data.retired[:1].upper() + data.retired[1:])
     if not data.traces and data.span_s is None:
-        return NoChart("No power was sampled during this run. The devices page lists the missing sensors and why.")
+        return NoChart(_("No power was sampled during this run. The devices page lists the missing sensors and why."))
     found = list(panels(theme, data, SAMPLE_LIMIT // 2 if view.narrow else SAMPLE_LIMIT))
     if not found:
-        return NoChart("All traces of this run are too short to plot.")
+        return NoChart(_("All traces of this run are too short to plot."))
     names = [line["name"] for panel in found for line in panel.lines if line["mode"] == "lines"]
     legend, legend_px = legend_above(names, narrow=view.narrow)
     top_px = legend_px + _TOP_PX
@@ -43,7 +45,7 @@ def build(data: RunTraces, view: View) -> Figure | NoChart:
         dragmode=False if view.narrow else "zoom",
         legend=legend,
         xaxis=axis(
-            theme, "time since the start of the timed part, s", hoverformat=".4~f", range=list(span_s),
+            theme, _("time since the start of the timed part, s"), hoverformat=".4~f", range=list(span_s),
             anchor=f"y{_suffix(len(found) - 1)}",
         ),
     )  # fmt: skip
@@ -90,7 +92,7 @@ def _bands(theme: Theme, known: Sequence[Phase], span_s: tuple[float, float]) ->
         start_s, end_s = max(one.start_s, span_s[0]), min(one.end_s, span_s[1])
         if end_s - start_s > _NARROWEST_LABEL * (span_s[1] - span_s[0]):
             names.append(
-                {"text": f"{one.name} {one.length_s:.3g} s", "x": (start_s + end_s) / 2, "y": 1, "xref": "x",
+                {"text": f"{_(one.name)} {one.length_s:.3g} s", "x": (start_s + end_s) / 2, "y": 1, "xref": "x",
                  "yref": "paper", "xanchor": "center", "yanchor": "bottom", "yshift": 2, "showarrow": False,
                  "font": {"size": 12, "color": theme.ink if timed else theme.muted}}
             )  # fmt: skip
@@ -99,8 +101,8 @@ def _bands(theme: Theme, known: Sequence[Phase], span_s: tuple[float, float]) ->
 
 CHART = Chart(
     name="power-trace",
-    title="Run over time",
-    caption=(
+    title=mark("Run over time"),
+    caption=mark(
         "Power, temperatures and the latency of every query on one time axis. The figures are computed from the timed "
         "part; idle baselines may be shared with the runs beside this one. Where samples are more than pixels, the "
         "extremes of neighbours are drawn."

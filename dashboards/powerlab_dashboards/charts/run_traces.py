@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from powerlab.domain.power import Trace
 from powerlab.domain.run import Run
+from powerlab_dashboards.language import mark
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -34,7 +35,7 @@ class RunTraces:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Phase:
-    """A part of a run's time, in s since the timed window began."""
+    """A part of a run's time, in s since the timed window began; its name is in English, and in the catalogue."""
 
     name: str
     start_s: float
@@ -50,10 +51,10 @@ def phases(run: Run) -> Iterator[Phase]:
     """Yield the phases of a run whose times are known, in order; an older run may not say when it warmed up."""
     conditions, (start_ns, end_ns) = run.conditions, run.window_ns
     known = (
-        ("idle", conditions.idle_before_ns if conditions else None),
-        ("warm-up", conditions.warm_up_ns if conditions else None),
-        ("timed", run.window_ns if end_ns > start_ns else None),
-        ("idle", conditions.idle_after_ns if conditions else None),
+        (mark("idle"), conditions.idle_before_ns if conditions else None),
+        (mark("warm-up"), conditions.warm_up_ns if conditions else None),
+        (mark("timed"), run.window_ns if end_ns > start_ns else None),
+        (mark("idle"), conditions.idle_after_ns if conditions else None),
     )
     for name, span_ns in known:
         if span_ns is not None:

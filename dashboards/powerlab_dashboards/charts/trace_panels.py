@@ -14,6 +14,8 @@ from powerlab_dashboards.charts.base import plain
 from powerlab_dashboards.charts.run_traces import RunTraces
 from powerlab_dashboards.charts.series import Curve, rail_curve, thin, total_curve
 from powerlab_dashboards.charts.theme import Theme
+from powerlab_dashboards.language import gettext as _
+from powerlab_dashboards.language import mark
 
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 
@@ -40,17 +42,19 @@ def panels(theme: Theme, data: RunTraces, sample_limit: int) -> Iterator[Panel]:
     power = list(_power_lines(theme, data, sample_limit))
     if power:
         rails = [trace for trace in data.traces if trace.rail.quantity in POWER_QUANTITIES]
-        yield Panel(title=f"power, W ({_words(rails)})", height_px=280, lines=power, from_zero=True)
+        yield Panel(
+            title=_("power, W (%(provenance)s)", provenance=_words(rails)), height_px=280, lines=power, from_zero=True
+        )
     for quantity, title, factor, height_px, unit in (
-        (RailQuantity.TEMPERATURE, "temperature, °C", 1.0, 120, "%{y:.1f} °C"),
-        (RailQuantity.LATENCY, "latency, ms", 1e3, 170, "%{y:.4~g} ms"),
+        (RailQuantity.TEMPERATURE, mark("temperature, °C (%(provenance)s)"), 1.0, 120, "%{y:.1f} °C"),
+        (RailQuantity.LATENCY, mark("latency, ms (%(provenance)s)"), 1e3, 170, "%{y:.4~g} ms"),
     ):
         traces = [trace for trace in data.traces if trace.rail.quantity is quantity]
         lines = list(_lines(theme, traces, data.origin_ns, factor, sample_limit))
         if lines:
             dots = quantity is RailQuantity.LATENCY
             yield Panel(
-                title=f"{title} ({_words(traces)})",
+                title=_(title, provenance=_words(traces)),
                 height_px=height_px,
                 lines=[line | {"hovertemplate": unit} | (_dots(theme) if dots else {}) for line in lines],
                 from_zero=dots,
@@ -58,7 +62,7 @@ def panels(theme: Theme, data: RunTraces, sample_limit: int) -> Iterator[Panel]:
 
 
 def _words(traces: Iterable[Trace]) -> str:
-    return " and ".join(sorted({trace.rail.provenance.value for trace in traces}))
+    return _(" and ").join(_(word) for word in sorted({trace.rail.provenance.value for trace in traces}))
 
 
 def _power_lines(theme: Theme, data: RunTraces, limit: int) -> Iterator[dict[str, Any]]:
@@ -80,7 +84,7 @@ def _power_lines(theme: Theme, data: RunTraces, limit: int) -> Iterator[dict[str
         if sums:
             line = _power_line(theme, sums, 0, words[formula[0]], limit)
             yield line | {
-                "name": f"total ({words[formula[0]]})",
+                "name": _("total (%(provenance)s)", provenance=_(words[formula[0]])),
                 "line": line["line"] | {"color": theme.ink, "width": 1.8, "dash": "solid"},
             }
 
@@ -89,12 +93,12 @@ def _power_line(
     theme: Theme, curves: Sequence[Curve], index: int, word: str, limit: int, *, whole: bool = False
 ) -> dict[str, Any]:
     first = curves[0]
-    how = ", slope of its energy counter" if first.differenced else ""
-    how += "; this rail is the total" if whole else ""
+    how = ", " + _("slope of its energy counter") if first.differenced else ""
+    how += "; " + _("this rail is the total") if whole else ""
     return {
         "type": "scatter",
         "mode": "lines",
-        "name": f"{plain(first.name)} ({word}{how})",
+        "name": f"{plain(first.name)} ({_(word)}{how})",
         **_samples(curves, limit, decimals=4),
         "line": {
             "color": theme.colour(index),

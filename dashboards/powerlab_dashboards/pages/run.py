@@ -27,11 +27,13 @@ from powerlab_dashboards.charts.registry import LAYER_CHARTS, RUN_CHARTS
 from powerlab_dashboards.charts.run_traces import RunTraces
 from powerlab_dashboards.charts.series import mean_power_w
 from powerlab_dashboards.format import decimals_for, fixed, significant
+from powerlab_dashboards.language import gettext as _
+from powerlab_dashboards.language import mark
 from powerlab_dashboards.pages.figures import figure_response, view_of
 from powerlab_dashboards.pages.sweep import sweep_title
 from powerlab_dashboards.render import not_found, page
 
-_GIVES = {RailQuantity.POWER: "power", RailQuantity.ENERGY: "energy counter (shown as its slope)"}
+_GIVES = {RailQuantity.POWER: mark("power"), RailQuantity.ENERGY: mark("energy counter (shown as its slope)")}
 _UNITS = {RailQuantity.POWER: "W", RailQuantity.ENERGY: "J"}
 HEADLINES = ("latency_p50_ms", "latency_p99_ms", "throughput_img_per_s", "power_w", "efficiency_img_per_s_per_w")
 """The figures at the top of the page; the table below has all of them."""
@@ -205,5 +207,5 @@ def _lag(rail: Rail) -> str:
 
 def _resolution(trace: Trace) -> str:
     if trace.rail.resolution == 0:
-        return "unknown"
+        return _("unknown")
     return f"{significant(trace.rail.resolution, 2)} {_UNITS[trace.rail.quantity]}"
