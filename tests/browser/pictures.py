@@ -3,7 +3,7 @@
 Usage: make pictures
 
 Each page is taken at a desk (1440 px) and on a phone (390 px), light and dark; long pages are cut. The pictures have a
-palette of 64 colours, which is a third of the bytes. Needs Chromium on the PATH and the development dependencies.
+palette, which is a third of the bytes. Needs Chromium on the PATH and the development dependencies.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FOLDER = Path(__file__).parents[2] / "docs" / "images" / "pages"
 READERS = {"desk": (1440, 1500), "phone": (390, 1400)}
 """Width of a window, and the height at which a page is cut, in px."""
 SCHEMES = ("light", "dark")
-_COLOURS = 64
+_COLOURS = 256
 
 
 @contextmanager
@@ -66,9 +66,9 @@ def _take(browser: Browser, address: str, reader: str, scheme: str, target: Path
     height = min(most, page.evaluate("() => document.documentElement.scrollHeight"))
     taken = page.screenshot(full_page=True, clip={"x": 0, "y": 0, "width": width, "height": height})
     page.close()
-    Image.open(io.BytesIO(taken)).convert("RGB").quantize(_COLOURS, dither=Image.Dither.NONE).save(
-        target, optimize=True
-    )
+    Image.open(io.BytesIO(taken)).convert("RGB").quantize(
+        _COLOURS, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE
+    ).save(target, optimize=True)
 
 
 def main(wanted: list[str]) -> int:
