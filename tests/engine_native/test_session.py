@@ -144,10 +144,10 @@ def test_it_starts_the_threads_it_was_given_and_ends_them(threads):
     new_threads = new_thread_counter()
     session = Session(small_graph(), threads=threads)
     session.run({"x": image()})
-    assert new_threads() == threads - 1
+    assert new_threads(threads - 1) == threads - 1
     del session
     gc.collect()
-    assert new_threads() == 0
+    assert new_threads(0) == 0
 
 
 def test_its_threads_keep_to_the_cores_they_were_given():

@@ -95,12 +95,12 @@ def test_each_slice_reads_and_writes_its_own_part():
 def test_it_has_the_threads_it_was_given_and_ends_them(slices, threads):
     new_threads = new_thread_counter()
     session = Session("squeezenet@64", threads, batch_of("squeezenet@64", 4), slices=slices)
-    assert new_threads() == threads - 1
+    assert new_threads(threads - 1) == threads - 1
     session.run(inputs_for(session))
     session.run(inputs_for(session))
-    assert new_threads() == threads - 1
+    assert new_threads(threads - 1) == threads - 1
     del session
-    assert new_threads() == 0
+    assert new_threads(0) == 0
 
 
 @pytest.mark.parametrize(
