@@ -108,6 +108,8 @@ TERMS = (
     mark("Efficiency (images per joule)"),
     mark("Hottest zone at the start"),
     mark("Hottest zone at the end"),
+    mark("Signal to quantisation noise of the outputs, beside fp32"),
+    mark("Top-1 agreement with fp32"),
     mark("Peak memory of the worker process"),
     mark("powerlab's own sampling, of one core"),
     mark("Power"),

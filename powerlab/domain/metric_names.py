@@ -29,6 +29,8 @@ _SAID: Mapping[str, tuple[str, ...]] = {
     ),
     "start_temperature_c": ("start temperature",),
     "end_temperature_c": ("temperature", "end temperature", "°C"),
+    "output_sqnr_db": ("sqnr", "dB", "accuracy"),
+    "top1_agreement_percent": ("top-1", "top1", "agreement"),
     "peak_memory_mb": ("memory", "peak memory", "MB", "RSS"),
     "sampling_core_percent": ("sampling", "sampling cost"),
 }

@@ -151,6 +151,7 @@ def _numbers(plan: SweepPlan) -> Iterator[str]:
         ("longest cooling", (plan.longest_cooling_s,), not_negative, "0 s or more"),
         ("count of slices", plan.slices, positive, "at least 1"),
         ("spin time", tuple(us for us in plan.spin_us if us is not None), not_negative, "0 us or more"),
+        ("least signal to quantisation noise", (plan.least_sqnr_db,), math.isfinite, "a number of dB"),
         ("latency bound", (plan.latency_bound_ms,), not_negative, "a time above 0 ms"),
         ("width that --until asks for", (plan.until_percent,), not_negative, "a percentage above 0"),
         ("advantage that --search-epsilon asks for", (plan.search_percent,), not_negative, "a percentage above 0"),

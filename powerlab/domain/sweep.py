@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass, replace
 from itertools import product
 
+from powerlab.domain.accuracy import DEFAULT_LEAST_SQNR_DB
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import CURRENT_MODE_NAME
 from powerlab.domain.rigour import Rigour
@@ -93,6 +94,8 @@ class SweepPlan:
         idle_s: length of the idle baseline before and after each run.
         cool_down_s: how long to wait, at most, until a run starts as warm as those before it.
         sample_period_s: time between two power samples.
+        least_sqnr_db: signal to quantisation noise in dB that a low precision's outputs have at least, beside fp32's;
+            runs of one with less are flagged.
         max_temperature_c: a run is ended when a thermal zone of what computes is above it, in °C; None for no limit.
         start_below_temperature_c: a run begins when every such zone is below it, in °C; None takes 10 °C below
             ``max_temperature_c``, where that is given.
@@ -122,6 +125,7 @@ class SweepPlan:
     idle_s: float = 2.0
     cool_down_s: float = 0.0
     sample_period_s: float = 0.01
+    least_sqnr_db: float = DEFAULT_LEAST_SQNR_DB
     max_temperature_c: float | None = None
     start_below_temperature_c: float | None = None
     longest_cooling_s: float = 900.0

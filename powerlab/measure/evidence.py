@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 from powerlab import __version__
+from powerlab.domain.accuracy import OutputAccuracy
 from powerlab.domain.device_state import ClockOffset, DeviceState
 from powerlab.domain.power import TotalFormula, Trace
 from powerlab.domain.run import Conditions
@@ -53,6 +54,7 @@ class Evidence:
         measured_with: the version of powerlab that measures.
         engine_version: the version of the engine that runs the model; empty where nobody knows.
         output_difference: how far its outputs were from the built-in engine's; None where nothing was compared.
+        output_accuracy: how exact the outputs of a low precision are; None in fp32, and where nothing was compared.
         device_state: the device's software, clocks and fans.
         clock_offset: how the device's wall clock stood to its server's; the agent adds it, who knows the server.
         temperature_guard: what the temperature guard watched and the peak; empty where the run had no limit.
@@ -93,6 +95,7 @@ class Evidence:
     measured_with: str = __version__
     engine_version: str = ""
     output_difference: float | None = None
+    output_accuracy: OutputAccuracy | None = None
     device_state: DeviceState | None = None
     clock_offset: ClockOffset | None = None
     temperature_guard: str = ""

@@ -12,6 +12,7 @@ from powerlab.domain.validity import worst_verdict
 from powerlab.measure.energy.idle import idle_around
 from powerlab.measure.energy.total import energy_budget, energy_metrics
 from powerlab.measure.evidence import Evidence
+from powerlab.measure.output_accuracy import accuracy_metrics
 from powerlab.measure.percentiles.latency import TimedInferences, percentile_ms
 from powerlab.measure.rules.stalled import stalled_s
 from powerlab.measure.scenarios.registry import latency_metrics_from
@@ -53,6 +54,7 @@ def figures_of(point: Point, timed: TimedInferences, evidence: Evidence, provena
             *(() if energy is None else energy_metrics(energy, idle, images)),
             *temperature_metrics(evidence.traces, timed.window_ns),
             *_worker_metrics(evidence, provenance),
+            *(() if evidence.output_accuracy is None else accuracy_metrics(evidence.output_accuracy, provenance)),
         ),
         budget=() if energy is None else energy_budget(energy, idle, images),
     )

@@ -6,21 +6,22 @@ precision shows its outputs once for every model and batch size.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from powerlab.backends.packages import PACKAGES
+from powerlab.domain.accuracy import OutputAccuracy
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.sweep import Point, SweepPlan
 from powerlab.domain.workload import Workload
+from powerlab.measure.output_accuracy import Outputs, accuracy_of
 from powerlab.measure.recording.rails import Meter
 from powerlab.measure.run import load_request, worker_cores
 from powerlab.measure.worker.process import Worker, WorkerError
-
-Outputs = Mapping[str, NDArray[np.float32]]
 
 REFERENCE_ENGINE, REFERENCE_PRECISION = "builtin", "fp32"
 
@@ -28,8 +29,15 @@ TOLERANCES = {"fp32": 1e-3, "fp16": 2e-2, "bf16": 5e-2}
 """Largest difference by precision, as a share of the largest output: float32 differs by the order of its sums alone,
 the others by their 11 and 8 bits of mantissa, layer after layer."""
 
-COARSEST = 1e-1
-"""The same for any other precision."""
+COARSEST = 1.0
+"""The same for any other precision: a difference as large as the largest output is another function. How much less is
+too much, its rule decides (``inaccurate``)."""
+
+IMAGES = 64
+"""How many images a low precision is compared on, if that takes the reference no longer than :data:`LONGEST_S` and its
+outputs no more memory than :data:`MOST_BYTES`; one batch at least."""
+LONGEST_S = 10.0
+MOST_BYTES = 64e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +47,13 @@ class OutputCheck:
     Attributes:
         differences: by engine, model, batch size and precision (as a workload with nothing else set), the largest
             difference from the reference as a share of the largest output.
+        accuracies: the same of a low precision: how exact its outputs are.
         unchecked: in sentences, what could not be compared.
     """
 
     differences: Mapping[Workload, float] = field(default_factory=dict)
     unchecked: tuple[str, ...] = ()
+    accuracies: Mapping[Workload, OutputAccuracy] = field(default_factory=dict)
 
     @property
     def words(self) -> str:
@@ -61,6 +71,10 @@ class OutputCheck:
         """Return the difference that was found for a point; None where nothing was compared."""
         return self.differences.get(compared(point))
 
+    def accuracy_of(self, point: Point) -> OutputAccuracy | None:
+        """Return how exact a point's outputs are; None in fp32, and where nothing was compared."""
+        return self.accuracies.get(compared(point))
+
 
 def compared(point: Point) -> Workload:
     """Return what of a point decides its outputs."""
@@ -77,27 +91,36 @@ def check_outputs(plan: SweepPlan, meter: Meter, model_files: Mapping[str, str] 
         PowerlabError: an engine's outputs differ by more than its precision explains.
     """
     differences: dict[Workload, float] = {}
+    accuracies: dict[Workload, OutputAccuracy] = {}
     unchecked: dict[str, None] = {}
-    references: dict[Workload, Outputs | None] = {}
+    references: dict[Workload, Sequence[Outputs]] = {}
     first = {compared(point): point for point in reversed(plan.points())}
+    low = {replace(workload, engine="", precision="") for workload in first if workload.precision != "fp32"}
     for workload, point in first.items():
         wanted = replace(workload, engine=REFERENCE_ENGINE, precision=REFERENCE_PRECISION)
         if workload == wanted or workload.engine not in PACKAGES:
             continue
         try:
             if wanted not in references:
-                references[wanted] = _reference(replace(point, workload=wanted), meter, plan.seed, model_files)
+                count = IMAGES if replace(workload, engine="", precision="") in low else 1
+                references[wanted] = _reference(
+                    replace(point, workload=wanted), meter, range(plan.seed, plan.seed + count), model_files
+                )
             reference = references[wanted]
-            if reference is None:
+            if not reference:
                 unchecked[
                     f"No outputs for {workload.model} are compared, because the built-in engine cannot run it."
                 ] = None
                 continue
-            found = _outputs(replace(point, workload=workload), meter, plan.seed, model_files)
-            differences[workload] = _checked(workload, found, reference)
+            count = 1 if workload.precision == "fp32" else len(reference)
+            seeds = range(plan.seed, plan.seed + count)
+            found = _outputs(replace(point, workload=workload), meter, seeds, model_files)
+            differences[workload] = _checked(workload, found[0], reference[0])
+            if workload.precision != "fp32":
+                accuracies[workload] = accuracy_of(reference, found, workload.batch_size, plan.least_sqnr_db)
         except WorkerError:
             continue
-    return OutputCheck(differences, tuple(unchecked))
+    return OutputCheck(differences, tuple(unchecked), accuracies)
 
 
 def largest_difference(found: Outputs, expected: Outputs) -> float:
@@ -129,17 +152,34 @@ def _checked(workload: Workload, found: Outputs, reference: Outputs) -> float:
     return difference
 
 
-def _reference(point: Point, meter: Meter, seed: int, model_files: Mapping[str, str] | None) -> Outputs | None:
-    """Return the built-in engine's outputs; None where it cannot run the model."""
+def _reference(
+    point: Point, meter: Meter, seeds: Sequence[int], model_files: Mapping[str, str] | None
+) -> Sequence[Outputs]:
+    """Return the built-in engine's outputs, of fewer seeds where they take too long; none where it cannot run it."""
     try:
-        return _outputs(point, meter, seed, model_files)
+        return _outputs(point, meter, seeds, model_files, LONGEST_S)
     except PowerlabError:
-        return None
+        return ()
 
 
-def _outputs(point: Point, meter: Meter, seed: int, model_files: Mapping[str, str] | None = None) -> Outputs:
+def _outputs(
+    point: Point,
+    meter: Meter,
+    seeds: Sequence[int],
+    model_files: Mapping[str, str] | None = None,
+    longest_s: float = math.inf,
+) -> list[Outputs]:
+    """Return the outputs for the inputs of each seed, until :data:`IMAGES` are reached, or the time or memory is up."""
     plain = replace(point, spin_us=None)
+    found: list[Outputs] = []
     with Worker(worker_cores(point)) as worker:
-        worker.load(load_request(plain, meter, seed, model_files))
-        (outputs,) = worker.show()
-        return outputs
+        worker.load(load_request(plain, meter, seeds[0], model_files))
+        end = time.monotonic() + longest_s
+        for seed in seeds:
+            (outputs,) = worker.show(seed)
+            found.append(outputs)
+            images = len(found) * point.workload.batch_size
+            size = len(found) * sum(value.nbytes for value in outputs.values())
+            if images >= IMAGES or time.monotonic() > end or (size > MOST_BYTES and math.isfinite(longest_s)):
+                break
+    return found

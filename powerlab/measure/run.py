@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 
 from powerlab.backends.packages import installed_version
 from powerlab.backends.registry import backend_module
+from powerlab.domain.accuracy import OutputAccuracy
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.model_name import stored_model
 from powerlab.domain.phase import RunPhase
@@ -56,6 +57,7 @@ class RunRequest:
         drifted: says what changed in the power mode since it was set; None where it held.
         like_c: how warm the first run in the same power mode began, in °C; None for that run itself.
         output_difference: how far the engine's outputs were from the built-in engine's; None where none were compared.
+        output_accuracy: how exact the outputs of a low precision were; None in fp32, and where none were compared.
         model_files: where the models lie that the plan names by their SHA-256, by the plan's word for them.
         announce: is told of each phase before it begins, and how long it takes, about, in s.
     """
@@ -69,6 +71,7 @@ class RunRequest:
     drifted: Callable[[], str | None]
     like_c: float | None = None
     output_difference: float | None = None
+    output_accuracy: OutputAccuracy | None = None
     model_files: Mapping[str, str] = field(default_factory=dict)
     announce: Callable[[RunPhase, float | None], None] = lambda _phase, _left_s: None
 
@@ -276,6 +279,7 @@ def _record(request: RunRequest) -> _Recorded:
         unsteady=(*start.sentences, *warmed.unsteady),
         engine_version=installed_version(workload.engine) or "",
         output_difference=request.output_difference,
+        output_accuracy=request.output_accuracy,
         device_state=state,
         temperature_guard=watched,
         peak_memory_bytes=peak_memory,

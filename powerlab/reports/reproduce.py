@@ -61,8 +61,9 @@ def _options(plan: SweepPlan) -> Iterator[str]:
     ):
         if limit is not None:
             yield from (option, _number(limit))
-    if plan.longest_cooling_s != SweepPlan.__dataclass_fields__["longest_cooling_s"].default:
-        yield from ("--longest-cooling", _number(plan.longest_cooling_s))
+    for option, name in (("--longest-cooling", "longest_cooling_s"), ("--min-sqnr", "least_sqnr_db")):
+        if getattr(plan, name) != SweepPlan.__dataclass_fields__[name].default:
+            yield from (option, _number(getattr(plan, name)))
 
 
 def _care(plan: SweepPlan) -> Iterator[str]:

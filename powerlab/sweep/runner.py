@@ -300,6 +300,7 @@ class _Sweep:
             drifted=partial(self.host.controller.drifted, point.mode),
             like_c=self.start_c.get(point.mode),
             output_difference=self.outputs.of(point),
+            output_accuracy=self.outputs.accuracy_of(point),
             model_files=self.host.model_files,
             announce=self.host.announce,
         )

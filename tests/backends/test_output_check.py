@@ -66,13 +66,13 @@ def answers(monkeypatch):
     asked = []
 
     def install(table):
-        def outputs(point, meter, seed, model_files):
+        def outputs(point, meter, seeds, model_files, longest_s=math.inf):
             load = point.workload
             asked.append(load)
             answer = table[load.engine, load.precision]
             if isinstance(answer, Exception):
                 raise answer
-            return {"y": np.array([1.0, 2.0 + answer], np.float32)}
+            return [{"y": np.array([[1.0, 2.0 + answer]], np.float32)} for _ in seeds]
 
         monkeypatch.setattr(output_check, "_outputs", outputs)
         return asked
@@ -122,6 +122,22 @@ def test_fewer_bits_may_be_further_apart(answers, precision):
     found = check_outputs(plan(engines=("torch",), precisions=(precision,)), METER)
     assert list(found.differences.values()) == [pytest.approx(0.015, rel=1e-3)]
     assert TOLERANCES.get(precision, 1) > TOLERANCES["fp32"]
+    (accuracy,) = found.accuracies.values()
+    assert (accuracy.images, accuracy.agreeing) == (64, 64)
+    assert accuracy.sqnr_db == pytest.approx(10 * math.log10(5 / 0.03**2), abs=0.01)
+
+
+def test_a_function_that_is_another_one_is_refused_at_any_precision(answers):
+    answers({("builtin", "fp32"): 0.0, ("torch", "int8"): 2.5})
+    with pytest.raises(PowerlabError, match=r"torch for resnet50 \(batch 1, int8\) differ"):
+        check_outputs(plan(engines=("torch",), precisions=("int8",)), METER)
+
+
+def test_fp32_is_compared_on_one_batch_and_has_no_accuracy(answers):
+    answers({("builtin", "fp32"): 0.0, ("torch", "fp32"): 1e-4})
+    found = check_outputs(plan(engines=("torch",)), METER)
+    assert found.accuracies == {}
+    assert all(found.accuracy_of(point) is None for point in plan(engines=("torch",)).points())
 
 
 def test_what_the_built_in_engine_cannot_run_is_measured_and_said_to_be_unchecked(answers):
@@ -139,7 +155,7 @@ def test_a_worker_that_crashes_says_nothing_yet(answers):
 
 def test_a_worker_shows_what_the_engine_puts_out():
     (only,) = SweepPlan(models=("mobilenetv2",), threads=(1,)).points()
-    outputs = output_check._outputs(only, METER, seed=3)
+    (outputs,) = output_check._outputs(only, METER, seeds=[3])
     assert {name: value.shape for name, value in outputs.items()} == {"y": (1, 1000)}
     session = Session("mobilenetv2", threads=1)
     x = np.random.default_rng(3).standard_normal((1, 3, 224, 224), dtype=np.float32)

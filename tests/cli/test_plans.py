@@ -57,6 +57,7 @@ def words(**changes: object) -> argparse.Namespace:
         "cores": None,
         "preparation": "outside",
         "latency_bound_ms": "0",
+        "min_sqnr": "20",
         "seed": "0",
         "rigour": "quick",
         "until": "0",

@@ -34,6 +34,10 @@ def read_best(
     throughput: Annotated[str | None, Query(description="least throughput, such as 25/s")] = None,
     memory: Annotated[str | None, Query(description="highest peak memory, such as 1GB")] = None,
     temperature: Annotated[str | None, Query(description="highest temperature, such as 70C")] = None,
+    sqnr: Annotated[
+        str | None, Query(description="least signal to quantisation noise of the outputs, such as 30dB")
+    ] = None,
+    agreement: Annotated[str | None, Query(description="least top-1 agreement with fp32, such as 99%")] = None,
     rate: Annotated[
         str | None, Query(description="images that arrive, such as 25/s; energy then includes idling")
     ] = None,
@@ -50,6 +54,8 @@ def read_best(
         "throughput": throughput,
         "memory": memory,
         "temperature": temperature,
+        "sqnr": sqnr,
+        "agreement": agreement,
     }
     question = parse_question(goal, bounds, rate, battery)
     if (sweep_id is None) == (model is None) or (sweep_id is not None and device_id is not None):

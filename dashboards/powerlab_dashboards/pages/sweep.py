@@ -63,6 +63,7 @@ def add_routes(router: APIRouter, store: Store) -> None:
         except NotFoundError as error:
             return not_found(str(error))
         points = [summary.point for summary in summaries]
+        low_precision = any(point.workload.precision != "fp32" for point in points)
         return page(
             "sweep.html",
             **doing,
@@ -80,7 +81,7 @@ def add_routes(router: APIRouter, store: Store) -> None:
             min_valid=MIN_VALID,
             asked=asked,
             goals=GOALS,
-            bound_kinds=BOUND_KINDS,
+            bound_kinds={name: kind for name, kind in BOUND_KINDS.items() if low_precision or not kind.fp32_keeps},
             bound_titles=BOUND_TITLES,
             metrics=METRICS,
             picked=found,

@@ -30,6 +30,8 @@ BOUND_TITLES = {
     "throughput": mark("throughput"),
     "memory": mark("memory"),
     "temperature": mark("temperature"),
+    "sqnr": mark("SQNR"),
+    "agreement": mark("top-1 agreement"),
 }
 """Bounds in a word, by their names."""
 GOALS = {

@@ -40,6 +40,8 @@ _HEADINGS: Mapping[str, str] = {
     "energy_per_image_j": mark("Energy"),
     "efficiency_img_per_s_per_w": mark("Efficiency"),
     "peak_memory_mb": mark("Memory"),
+    "output_sqnr_db": mark("SQNR"),
+    "top1_agreement_percent": mark("Top-1 agreement"),
 }
 
 

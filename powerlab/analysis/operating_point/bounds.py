@@ -8,9 +8,11 @@ from enum import StrEnum
 
 from powerlab.analysis.operating_point.quantities import (
     CELSIUS,
+    DECIBELS,
     IMAGES_PER_SECOND,
     MEGABYTES,
     MILLISECONDS,
+    PERCENT,
     WATTS,
     Units,
     parse_quantity,
@@ -28,6 +30,7 @@ class BoundKind:
         example: a bound as it may be typed.
         words: what is bounded, in a sentence.
         at_least: whether the bound is a least value; else it is a highest one.
+        fp32_keeps: whether points in fp32 keep it by definition, because the figure is a comparison with fp32.
     """
 
     metric: str
@@ -35,6 +38,7 @@ class BoundKind:
     example: str
     words: str
     at_least: bool = False
+    fp32_keeps: bool = False
 
 
 BOUND_KINDS: dict[str, BoundKind] = {
@@ -46,6 +50,22 @@ BOUND_KINDS: dict[str, BoundKind] = {
     "memory": BoundKind(metric="peak_memory_mb", units=MEGABYTES, example="1GB", words="peak memory"),
     "temperature": BoundKind(
         metric="end_temperature_c", units=CELSIUS, example="70C", words="temperature at the end of a run"
+    ),
+    "sqnr": BoundKind(
+        metric="output_sqnr_db",
+        units=DECIBELS,
+        example="30dB",
+        words="signal to quantisation noise of the outputs",
+        at_least=True,
+        fp32_keeps=True,
+    ),
+    "agreement": BoundKind(
+        metric="top1_agreement_percent",
+        units=PERCENT,
+        example="99%",
+        words="top-1 agreement with fp32",
+        at_least=True,
+        fp32_keeps=True,
     ),
 }
 """Everything that can be bounded, by the name of its option and its query parameter."""

@@ -75,7 +75,8 @@ def _held(summary: PointSummary, runs: Sequence[Run], bound: Bound, question: Qu
     if bound.name == "p99" and question.rate_img_per_s is not None:
         wait_ms = collecting_ms(summary.point, question.rate_img_per_s)
     figure = _later(summary.metric(bound.kind.metric), wait_ms)
-    fit = fit_of(figure, bound)
+    by_definition = bound.kind.fp32_keeps and summary.point.workload.precision == "fp32"
+    fit = Fit.KEPT if by_definition else fit_of(figure, bound)
     repeats = None
     if fit is Fit.OPEN:
         found = (_later(run.metric(bound.kind.metric), wait_ms) for run in usable_runs(runs))

@@ -18,6 +18,8 @@ WATTS: Units = {"W": 1.0, "mW": 1e-3, "kW": 1e3, "MW": 1e6}
 IMAGES_PER_SECOND: Units = {"img/s": 1.0, "/s": 1.0, "images/s": 1.0, "fps": 1.0, "/min": 1 / 60, "/h": 1 / 3600}
 MEGABYTES: Units = {"MB": 1.0, "GB": 1e3, "kB": 1e-3, "MiB": 1.048576, "GiB": 1073.741824, "M": 1.0, "G": 1e3}
 CELSIUS: Units = {"°C": 1.0, "C": 1.0}
+DECIBELS: Units = {"dB": 1.0}
+PERCENT: Units = {"%": 1.0}
 WATT_HOURS: Units = {"Wh": 1.0, "mWh": 1e-3, "kWh": 1e3, "kJ": 1 / 3.6}
 
 

@@ -15,6 +15,8 @@ _BOUNDS = {
     "throughput": ("25/s", "least img/s when always busy"),
     "memory": ("1GB", "highest peak memory of the worker process"),
     "temperature": ("70C", "highest temperature at the end of a run"),
+    "sqnr": ("30dB", "least signal to quantisation noise of the outputs; fp32 keeps it"),
+    "agreement": ("99%", "least top-1 agreement with fp32; fp32 keeps it"),
 }
 _GOALS = ("energy", "throughput", "latency", "battery")
 
@@ -31,7 +33,7 @@ def add_question_arguments(parser: argparse.ArgumentParser) -> None:
     )
     bounds = parser.add_argument_group("bounds (kept only if the whole 95 %% interval keeps them)")
     for name, (example, words) in _BOUNDS.items():
-        bounds.add_argument(f"--{name}", metavar=example, help=words)
+        bounds.add_argument(f"--{name}", metavar=example.replace("%", "%%"), help=words)
     arrivals = parser.add_argument_group("arrivals")
     arrivals.add_argument(
         "--rate", metavar="25/s", help="images that arrive in a second: energy includes the idle time between them"

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable
 from typing import TypeVar
 
+from powerlab.domain.accuracy import DEFAULT_LEAST_SQNR_DB
 from powerlab.domain.choices import meant
 from powerlab.domain.counts import counts
 from powerlab.domain.device import Capabilities, Device
@@ -61,6 +62,13 @@ def add_plan_arguments(parser: argparse.ArgumentParser, models_help: str) -> Non
         help="whether input preparation is inside the timed part (default: outside)",
     )
     plan.add_argument("--latency-bound-ms", metavar="MS", default="0", help="p99 latency bound of the server scenario")
+    plan.add_argument(
+        "--min-sqnr",
+        metavar="DB",
+        default=f"{DEFAULT_LEAST_SQNR_DB:g}",
+        help="flag a precision whose outputs have less signal to quantisation noise beside fp32 "
+        f"(default: {DEFAULT_LEAST_SQNR_DB:g} dB)",
+    )
     plan.add_argument("--seed", metavar="N", default="0", help="seed of the shuffled run order (default: 0)")
     care = parser.add_argument_group("rigour")
     care.add_argument("--rigour", choices=list(Rigour), default=Rigour.QUICK, help=_rigour_words())
@@ -153,6 +161,7 @@ def plan_from(args: argparse.Namespace, device: Device, capabilities: Capabiliti
         longest_warm_up_s=chosen("--longest-warm-up", args.longest_warm_up, float, _longest_s(level, warm_up_s)),
         idle_s=chosen("--idle", args.idle, float, level.idle_s),
         cool_down_s=chosen("--cool-down", args.cool_down, float, level.cool_down_s),
+        least_sqnr_db=_number("--min-sqnr", args.min_sqnr.strip().removesuffix("dB"), float),
         max_temperature_c=_celsius("--max-temperature-c", args.max_temperature_c),
         start_below_temperature_c=_celsius("--start-below-temperature-c", args.start_below_temperature_c),
         longest_cooling_s=_number("--longest-cooling", args.longest_cooling, float),

@@ -7,6 +7,7 @@ from powerlab.measure.rules.base import Rule
 from powerlab.measure.rules.clock_jump import clock_jump
 from powerlab.measure.rules.idle_drift import idle_drift
 from powerlab.measure.rules.implausible_power import implausible_power
+from powerlab.measure.rules.inaccurate import inaccurate
 from powerlab.measure.rules.incomplete_total import incomplete_total
 from powerlab.measure.rules.latency_bound import latency_bound
 from powerlab.measure.rules.missing_idle import missing_idle
@@ -45,4 +46,5 @@ RULES: tuple[Rule, ...] = (
     idle_drift,
     too_few_samples,
     latency_bound,
+    inaccurate,
 )

@@ -47,6 +47,11 @@ class Slices:
         others = [self._threads.submit(other.run) for other in self._others]
         return [self._first.run(), *(other.result() for other in others)]
 
+    def run_seeded(self, seed: int) -> list[Tensors]:
+        """Run every slice once, one after the other, on inputs made from a seed."""
+        slices = [self._first, *self._others]
+        return [one.backend.run(one.backend.inputs(seed + number)) for number, one in enumerate(slices)]
+
     def close(self) -> None:
         """End the threads when what they run has ended."""
         if self._threads is not None:

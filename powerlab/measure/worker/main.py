@@ -71,7 +71,7 @@ class Job:
             case Measure():
                 return self.measure(request)
             case Show():
-                return self.show()
+                return self.show(request.seed)
 
     def warm_up(self, request: WarmUp) -> Ready:
         """Answer untimed queries, at least one; a simulated board, which only waits, computes one first."""
@@ -87,12 +87,12 @@ class Job:
         starts, ends = timed_window(self.answer, request)
         return Timed(start_ns=_little_endian(starts), end_ns=_little_endian(ends))
 
-    def show(self) -> Shown:
+    def show(self, seed: int | None) -> Shown:
         """Run one inference, as fast as the host can, and return its outputs."""
         return Shown(
             outputs=[
                 {name: (value.shape, value.astype("<f4").tobytes()) for name, value in outputs.items()}
-                for outputs in self._slices.run()
+                for outputs in (self._slices.run() if seed is None else self._slices.run_seeded(seed))
             ]
         )
 

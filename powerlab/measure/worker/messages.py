@@ -47,7 +47,9 @@ class Measure(msgspec.Struct, tag=True, frozen=True, kw_only=True):
 
 
 class Show(msgspec.Struct, tag=True, frozen=True, kw_only=True):
-    """To the worker: run one inference and show its outputs."""
+    """To the worker: run one inference on the loaded inputs, or on those that ``seed`` makes, and show its outputs."""
+
+    seed: int | None = None
 
 
 Request = Load | WarmUp | Measure | Show | LayerRequest

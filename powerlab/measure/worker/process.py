@@ -127,9 +127,13 @@ class Worker:
             raise WorkerError("the worker answered with garbage: its times are not in order.")
         return TimedInferences(start_ns=start_ns, end_ns=end_ns)
 
-    def show(self) -> list[dict[str, NDArray[np.float32]]]:
-        """Run one inference and return every slice's outputs by name; raises as :meth:`load` does."""
-        shown = self._ask(Show(), LOAD_TIMEOUT_S, Shown)
+    def show(self, seed: int | None = None) -> list[dict[str, NDArray[np.float32]]]:
+        """Run one inference and return every slice's outputs by name; raises as :meth:`load` does.
+
+        Args:
+            seed: of the inputs; None takes those that were loaded.
+        """
+        shown = self._ask(Show(seed=seed), LOAD_TIMEOUT_S, Shown)
         try:
             return [
                 {name: np.frombuffer(data, "<f4").reshape(shape) for name, (shape, data) in outputs.items()}

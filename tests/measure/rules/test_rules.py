@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from powerlab.domain.accuracy import OutputAccuracy
 from powerlab.domain.power import TOO_LOW, Part, Rail, RailQuantity, TotalFormula, Trace
 from powerlab.domain.quantity import Provenance
 from powerlab.domain.run import Verdict
@@ -138,6 +139,20 @@ def test_a_scenario_wants_enough_queries_for_the_percentile_it_is_judged_by(good
     verdict, detail = found(replace(good, workload=workload, inference_count=wanted - 1))["too-few-samples"]
     assert verdict is Verdict.FLAGGED
     assert f"only {wanted - 1} queries were timed ({wanted} are wanted" in detail
+
+
+@pytest.mark.parametrize(
+    ("sqnr_db", "least_db", "flagged"), [(25.0, 20.0, False), (12.3, 20.0, True), (12.3, 10.0, False)]
+)
+def test_a_low_precision_below_what_the_plan_asks_for_is_flagged(good, sqnr_db, least_db, flagged):
+    accuracy = OutputAccuracy(images=64, sqnr_db=sqnr_db, least_sqnr_db=least_db)
+    judged = found(replace(good, output_accuracy=accuracy)).get("inaccurate")
+    if flagged:
+        assert judged is not None
+        assert judged[0] is Verdict.FLAGGED
+        assert "12.3 dB beside fp32, below the 20 dB" in judged[1]
+    else:
+        assert judged is None
 
 
 @pytest.mark.parametrize(("p99_ms", "fires"), [(14.9, False), (15.0, False), (15.1, True), (None, False)])

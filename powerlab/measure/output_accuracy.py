@@ -1,0 +1,103 @@
+"""How exact an engine's outputs are: signal to quantisation noise, and how often the first choice is the same.
+
+The reference are the outputs of the built-in engine in fp32 for the same inputs. With random weights, as in the zoo, no
+answer is right or wrong; how much of it a low precision loses can be told all the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powerlab.domain.accuracy import OutputAccuracy
+from powerlab.domain.quantity import Metric, Provenance
+from powerlab.domain.statistics import NORMAL_95, mean_half_width
+
+Outputs = Mapping[str, NDArray[np.float32]]
+
+HIGHEST_SQNR_DB = 20 * math.log10(2**24)
+"""144.5 dB: float32 has 24 bits, so outputs that are the same to the last one are told apart no further."""
+
+
+def sqnr_db(expected: NDArray[np.float32], found: NDArray[np.float32]) -> float:
+    """Return the signal to quantisation noise ratio of an array in dB, within :data:`HIGHEST_SQNR_DB` of 0.
+
+    The lowest value stands for errors in outputs that should be 0, and for outputs that are no numbers.
+    """
+    signal = expected.astype(np.float64)
+    noise = float(np.square(signal - found).sum())
+    power = float(np.square(signal).sum())
+    if noise == 0:
+        return HIGHEST_SQNR_DB
+    if not math.isfinite(noise) or power == 0:
+        return -HIGHEST_SQNR_DB
+    return min(HIGHEST_SQNR_DB, max(-HIGHEST_SQNR_DB, 10 * math.log10(power / noise)))
+
+
+def accuracy_of(
+    expected: Sequence[Outputs], found: Sequence[Outputs], batch_size: int, least_sqnr_db: float
+) -> OutputAccuracy:
+    """Compare the outputs of several batches, image by image.
+
+    Args:
+        expected: the reference's outputs, batch by batch.
+        found: the engine's, of the same names and shapes.
+        batch_size: images in a batch; an output whose first dimension is another number is compared as a whole.
+        least_sqnr_db: what the plan asks for at least.
+    """
+    pairs = [pair for batch in zip(expected, found, strict=True) for pair in _by_image(*batch, batch_size)]
+    ratios = [min(sqnr_db(right[name], seen[name]) for name in right) for right, seen in pairs]
+    classes = next((name for name, value in pairs[0][0].items() if value.ndim == 1 and value.size > 1), None)
+    return OutputAccuracy(
+        images=len(pairs),
+        sqnr_db=math.fsum(ratios) / len(ratios),
+        sqnr_half_width_db=mean_half_width(ratios),
+        agreeing=None if classes is None else sum(_agree(right[classes], seen[classes]) for right, seen in pairs),
+        least_sqnr_db=least_sqnr_db,
+    )
+
+
+def accuracy_metrics(accuracy: OutputAccuracy, provenance: Provenance) -> Iterator[Metric]:
+    """Yield the figures with their 95 % intervals: of the mean ratio by Student's t, of the share by Wilson's score."""
+    half = accuracy.sqnr_half_width_db
+    yield Metric(
+        name="output_sqnr_db",
+        value=accuracy.sqnr_db,
+        low=None if half is None else accuracy.sqnr_db - half,
+        high=None if half is None else accuracy.sqnr_db + half,
+        provenance=provenance,
+    )
+    if accuracy.agreeing is not None:
+        low, high = wilson_95(accuracy.agreeing, accuracy.images)
+        share = accuracy.agreeing / accuracy.images
+        yield Metric(
+            name="top1_agreement_percent",
+            value=100 * share,
+            low=100 * low,
+            high=100 * high,
+            provenance=provenance,
+        )
+
+
+def wilson_95(hits: int, count: int) -> tuple[float, float]:
+    """Return the 95 % interval of a share by Wilson's score (JASA 22, 1927; Brown, Cai and DasGupta, 2001)."""
+    share, spread = hits / count, NORMAL_95**2 / count
+    middle = (share + spread / 2) / (1 + spread)
+    half = math.sqrt(spread * share * (1 - share) + spread * spread / 4) / (1 + spread)
+    return max(0.0, middle - half) if hits else 0.0, min(1.0, middle + half) if hits < count else 1.0
+
+
+def _by_image(right: Outputs, seen: Outputs, batch_size: int) -> Iterator[tuple[Outputs, Outputs]]:
+    """Yield each image's outputs by name, as expected and as found."""
+    if any(not value.ndim or value.shape[0] != batch_size for value in right.values()):
+        yield right, seen
+        return
+    for image in range(batch_size):
+        yield {name: value[image] for name, value in right.items()}, {name: seen[name][image] for name in right}
+
+
+def _agree(right: NDArray[np.float32], seen: NDArray[np.float32]) -> bool:
+    return bool(np.argmax(right) == np.argmax(seen))
