@@ -23,12 +23,14 @@ def cluster() -> Iterator[str]:
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Return the address of a new database that has its tables."""
+def address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Yield the address of a new database that has its tables."""
     if request.param == "sqlite":
         fresh_store(tmp_path / "powerlab.db").close()
-        return str(tmp_path / "powerlab.db")
-    return fresh_database(request.getfixturevalue("cluster"))
+        yield str(tmp_path / "powerlab.db")
+        return
+    with fresh_database(request.getfixturevalue("cluster")) as database:
+        yield database
 
 
 @pytest.fixture

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from functools import cache
 from pathlib import Path
 
-from postgres_cluster import new_database
+from postgres_cluster import drop_database, new_database
 from powerlab.store import Store, open_store
 from powerlab.store.connection import utc_now
 from powerlab.store.traces.base import TraceStore
@@ -21,9 +22,12 @@ def fresh_store(path: Path, clock: Callable[[], datetime] = utc_now, *, traces: 
     return open_store(path, clock, traces=traces)
 
 
-def fresh_database(cluster: str) -> str:
-    """Make a PostgreSQL database that has its tables already, and return its address."""
-    return new_database(cluster, _template(cluster))
+@contextmanager
+def fresh_database(cluster: str) -> Iterator[str]:
+    """Yield the address of a PostgreSQL database that has its tables already, and drop it in the end."""
+    address = new_database(cluster, _template(cluster))
+    yield address
+    drop_database(cluster, address)
 
 
 @cache

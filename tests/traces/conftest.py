@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import quote
 
@@ -83,7 +84,10 @@ def remote(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Lab]:
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.campaign)])
 def on_both(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Lab]:
     """Traces in a folder, on both databases."""
-    database = fresh_database(request.getfixturevalue("cluster")) if request.param == "postgresql" else None
-    store = opened("folder", request, tmp_path, database)
-    yield lab_with(store)
-    store.close()
+    with ExitStack() as stack:
+        database = None
+        if request.param == "postgresql":
+            database = stack.enter_context(fresh_database(request.getfixturevalue("cluster")))
+        store = opened("folder", request, tmp_path, database)
+        yield lab_with(store)
+        store.close()
