@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import resources
 
 from alembic import command
@@ -26,6 +27,12 @@ def alembic_config(connection: Connection | None = None) -> Config:
     return config
 
 
+@cache
+def _installed() -> ScriptDirectory:
+    """Return the migrations of this powerlab; reading them takes 40 ms, and a process may open many databases."""
+    return ScriptDirectory.from_config(alembic_config())
+
+
 def bring_up_to_date(connection: Connection) -> None:
     """Run the migrations that are missing, inside the connection's transaction.
 
@@ -34,8 +41,7 @@ def bring_up_to_date(connection: Connection) -> None:
     """
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK_KEY})
-    config = alembic_config(connection)
-    scripts = ScriptDirectory.from_config(config)
+    scripts = _installed()
     current = MigrationContext.configure(connection).get_current_revision()
     known = {script.revision for script in scripts.walk_revisions()}
     if current is None:
@@ -51,4 +57,4 @@ def bring_up_to_date(connection: Connection) -> None:
             "update powerlab, or use another database."
         )
     if current != scripts.get_current_head():
-        command.upgrade(config, "head")
+        command.upgrade(alembic_config(connection), "head")
