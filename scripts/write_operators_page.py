@@ -15,6 +15,7 @@ import onnx
 from node_cases import Outcome, Verdict, load_cases, run_cases
 from powerlab.engine.frontend.onnx_reader.build import OLDEST_OPSET
 from powerlab.engine.ops import SUPPORTED
+from powerlab.engine.ops.quantized import OF_MICROSOFT
 
 _PAGE = Path(__file__).resolve().parent.parent / "docs" / "operators.md"
 
@@ -29,9 +30,9 @@ The engine reads opset {oldest} and newer; the column *opset* says for which ver
 - **float32**: cases in which every tensor that may be float32 is float32; indices, shapes and conditions are integers
   and booleans as the operator requires. **Other types** are the rest: float16, float64, 8-bit numbers, sums of
   integers, strings, sequences.
-- **passed**: the result is within the standard's tolerance (a thousandth of the value; in float16 two thousandths; of
-  DFT and STFT also half a unit in the last place of the largest value). All inputs are fed at run time, also axes,
-  sizes and other values that decide shapes.
+- **passed**: the result is within the standard's tolerance (a thousandth of the value; in float16 two thousandths, in
+  bfloat16 16; of DFT and STFT also half a unit in the last place of the largest value). All inputs are fed at run time,
+  also axes, sizes and other values that decide shapes. What numpy has no type for is float32, int8 or uint8 in and out.
 - **refused**: the engine says in a sentence what it lacks. **Wrong**: a different result from the published one.
 - Most cases exist twice: as they are, and *expanded* into the simpler operators that define the operator.
 
@@ -58,7 +59,7 @@ _REASONS = (
 
 def page(verdicts: Sequence[Verdict]) -> str:
     """Return the text of the page for what became of all cases."""
-    of_operator: dict[str, list[Verdict]] = {name: [] for name in sorted(SUPPORTED)}
+    of_operator: dict[str, list[Verdict]] = {name: [] for name in sorted(SUPPORTED - OF_MICROSOFT)}
     for verdict in verdicts:
         of_operator.setdefault(verdict.case.operator, []).append(verdict)
     head = _HEAD.format(version=onnx.__version__, oldest=OLDEST_OPSET)
@@ -75,7 +76,14 @@ def _unknown(of_operator: dict[str, list[Verdict]], verdicts: Sequence[Verdict])
     counted = ", ".join(f"{name} ({len(found)})" for name, found in sorted(missing.items()))
     yield textwrap.fill(f"{counted}.", 120, break_on_hyphens=False) + "\n"
     passed = sum(verdict.outcome == Outcome.PASSED for verdict in verdicts)
-    yield f"\nOf all {len(verdicts)} node cases of the standard, of all operators and types, {passed} pass.\n"
+    yield "\n## Operators of ONNX Runtime\n\n"
+    yield textwrap.fill(
+        f"For quantized models, the engine also has of the domain `com.microsoft`: {', '.join(sorted(OF_MICROSOFT))}; "
+        "their results are compared with ONNX Runtime's in the tests.",
+        120,
+        break_on_hyphens=False,
+    )
+    yield f"\n\nOf all {len(verdicts)} node cases of the standard, of all operators and types, {passed} pass.\n"
 
 
 def _row(name: str, verdicts: Sequence[Verdict]) -> str:

@@ -6,4 +6,5 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parent / "quantization"))
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))

@@ -12,6 +12,7 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.engine.ir.graph import Graph, quoted
 from powerlab.engine.passes.expand.attention import expand_attention
 from powerlab.engine.passes.expand.einsum import expand_einsum
+from powerlab.engine.passes.expand.quantized import expand_quantized
 from powerlab.engine.passes.expand.rotary import expand_rotary
 from powerlab.engine.passes.expand.running_products import expand_running_products
 from powerlab.engine.passes.expand.spectra import expand_spectra
@@ -20,6 +21,7 @@ from powerlab.engine.passes.expand.unfolding import expand_unfolding
 from powerlab.engine.passes.fold.batch_norms import fold_scales
 from powerlab.engine.passes.fold.constants import fold_constants
 from powerlab.engine.passes.fold.factors import fold_factors
+from powerlab.engine.passes.fold.quantized_constants import fold_quantized_constants
 from powerlab.engine.passes.fold.rows import fold_rows
 from powerlab.engine.passes.fuse.activations import fuse_clamps
 from powerlab.engine.passes.fuse.chains import fuse_chains
@@ -39,6 +41,7 @@ from powerlab.engine.passes.legalize.functions import lower_functions
 from powerlab.engine.passes.legalize.matrices import lower_matrices
 from powerlab.engine.passes.legalize.norms import lower_norms
 from powerlab.engine.passes.legalize.pools import lower_pools
+from powerlab.engine.passes.legalize.quantization import lower_quantization
 from powerlab.engine.passes.legalize.recurrent import lower_recurrences
 from powerlab.engine.passes.legalize.reductions import lower_reductions
 from powerlab.engine.passes.legalize.resizes import lower_resizes
@@ -50,15 +53,19 @@ from powerlab.engine.passes.simplify.dead_nodes import drop_dead
 from powerlab.engine.passes.simplify.nested_concats import nest_concats
 from powerlab.engine.passes.simplify.outside_taps import drop_outside_taps
 from powerlab.engine.passes.simplify.pool_before_conv import pool_first
+from powerlab.engine.passes.simplify.signed_weights import sign_weights
 from powerlab.engine.passes.simplify.view_sinking import sink_views
 from powerlab.engine.passes.simplify.views import simplify_views
 
 PASSES: tuple[Callable[[Graph], Graph], ...] = (
+    expand_quantized,
     expand_einsum,
     expand_attention,
     expand_rotary,
     expand_training,
     fold_constants,
+    sign_weights,
+    fold_quantized_constants,
     expand_running_products,
     expand_spectra,
     expand_unfolding,
@@ -75,6 +82,7 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
     lower_norms,
     lower_functions,
     lower_arithmetic,
+    lower_quantization,
     lower_elementwise,
     lower_convolutions,
     lower_matrices,

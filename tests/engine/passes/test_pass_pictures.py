@@ -40,6 +40,9 @@ CONSTANTS = {
     "blocks": np.array([1, 8, 4]),
     "three": np.array([3, 3]),
     "pair": np.array([2, 2]),
+    "byte": np.uint8(128),
+    "signed": np.ones((2, 2, 3, 3), np.int8),
+    "unsigned": np.ones((2, 2, 3, 3), np.uint8),
 }
 CONV = "Conv x,w -> c"
 
@@ -52,6 +55,17 @@ SAMPLED = [
 
 # Name of the pass → nodes of the model, outputs, nodes before the pass, nodes after it.
 PICTURES = {
+    "expand_quantized": (
+        ["QuantizeLinear x,two,byte -> k", "ConvInteger k,unsigned,byte -> y"],
+        "y",
+        [
+            "QuantizeLinear x,two,byte -> k",
+            "DequantizeLinear k,y.floats,byte -> y.dequantizelinear",
+            "DequantizeLinear unsigned,y.floats_1 -> y.dequantizelinear_1",
+            "Conv y.dequantizelinear,y.dequantizelinear_1 -> y.conv",
+            "Cast y.conv -> y",
+        ],
+    ),
     "expand_einsum": (
         ["Einsum x,x -> y"],
         "y",
@@ -101,6 +115,16 @@ PICTURES = {
         ["Identity kept.kept -> kept", "Mul x,y.floats -> y"],
     ),
     "fold_constants": (["Add two,two -> four", "Mul x,four -> y"], "y", ["Mul x,four -> y"]),
+    "sign_weights": (
+        ["DequantizeLinear unsigned,two,byte -> d", "Conv x,d -> y"],
+        "y",
+        ["DequantizeLinear unsigned.signed,two -> d", "Conv x,d -> y"],
+    ),
+    "fold_quantized_constants": (
+        ["DequantizeLinear signed,two -> d", "Conv x,d -> y"],
+        "y",
+        ["Conv x,d -> y"],
+    ),
     "expand_running_products": (
         ["CumProd x,last -> y"],
         "y",
@@ -200,6 +224,11 @@ PICTURES = {
         ["Sum x,x,x -> u", "Mul u,two -> y"],
         "y",
         ["Add x,x -> u.part", "Add u.part,x -> u", "ScaleShift u,y.scale,y.shift -> y"],
+    ),
+    "lower_quantization": (
+        ["QuantizeLinear x,two,byte -> k", "DequantizeLinear k,two,byte -> y"],
+        "y",
+        ["Elementwise x,k.scale,k.zero_point -> k", "Elementwise k,y.scale,y.zero_point -> y"],
     ),
     "lower_elementwise": (["Max x,two -> y"], "y", ["Elementwise x,two -> y"]),
     "lower_convolutions": ([CONV], "c", ["FusedConv x,w,, -> c"]),

@@ -15,7 +15,8 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.engine.frontend.onnx_reader import schema
 from powerlab.engine.frontend.onnx_reader.attributes import to_value
 from powerlab.engine.frontend.onnx_reader.file import DataFile
-from powerlab.engine.frontend.onnx_reader.signatures import check_signature
+from powerlab.engine.frontend.onnx_reader.narrow_outputs import NarrowOutputs
+from powerlab.engine.frontend.onnx_reader.signatures import MICROSOFT_SIGNATURES, SIGNATURES, check_signature
 from powerlab.engine.frontend.onnx_reader.tensors import element_type, to_constant
 from powerlab.engine.ir.constants import Value
 from powerlab.engine.ir.element_types import DTYPES, engine_dtype
@@ -25,6 +26,7 @@ from powerlab.engine.ir.shapes import sorted_nodes
 
 OLDEST_OPSET = 7
 _ONNX_DOMAINS = ("", "ai.onnx")
+_MICROSOFT = "com.microsoft"
 
 _GRAPH = 5
 """AttributeProto.AttributeType of a graph."""
@@ -56,7 +58,7 @@ def parse(
     opset = _opset(model)
     constants = _constants(model.graph.initializer, folder, file)
     inputs = _inputs(model.graph, constants, shapes, batch_size)
-    nodes = _Nodes(opset, folder, file).read(model.graph.node)
+    nodes = _Nodes(opset, folder, file, NarrowOutputs.of(model.graph)).read(model.graph.node)
     if not model.graph.output:
         raise PowerlabError("its graph has no outputs; export the model again.")
     return OpenModel(
@@ -101,6 +103,26 @@ def _constants(tensors: Iterable[schema.Tensor], folder: Path | None, file: Data
     return constants
 
 
+def _signatures(message: schema.NodeMessage, node: Node) -> Mapping[str, tuple[int, str]]:
+    """Return the signatures of a node's domain.
+
+    Raises:
+        PowerlabError: the engine has no operator of that name from there.
+    """
+    if message.domain == _MICROSOFT and node.op_type in MICROSOFT_SIGNATURES:
+        return MICROSOFT_SIGNATURES
+    if message.domain not in _ONNX_DOMAINS:
+        raise PowerlabError(
+            f"{node} comes from the domain {quoted(message.domain)}; the engine has ONNX's own operators and some of "
+            "ONNX Runtime's for quantized tensors."
+        )
+    if node.op_type not in SIGNATURES and node.op_type in MICROSOFT_SIGNATURES:
+        raise PowerlabError(
+            f"{node} is an operator of {_MICROSOFT}, but comes from ONNX's own; export the model again."
+        )
+    return SIGNATURES
+
+
 @dataclass(frozen=True, slots=True)
 class _Nodes:
     """Reads nodes of one file.
@@ -109,11 +131,13 @@ class _Nodes:
         opset: version of ONNX's operators.
         folder: where external data lie.
         file: as :func:`parse` got it.
+        narrow: what tells which nodes make elements of types that numpy lacks.
     """
 
     opset: int
     folder: Path | None
     file: DataFile | None
+    narrow: NarrowOutputs
 
     def read(self, messages: Iterable[schema.NodeMessage]) -> tuple[Node, ...]:
         return tuple(self._node(message, index) for index, message in enumerate(messages))
@@ -124,10 +148,7 @@ class _Nodes:
         while inputs and not inputs[-1]:
             inputs.pop()  # an optional input at the end may be left out or be called ""
         node = Node(message.op_type, name, tuple(inputs), tuple(message.output))
-        if message.domain not in _ONNX_DOMAINS:
-            raise PowerlabError(
-                f"{node} comes from the domain {quoted(message.domain)}; the engine has ONNX's own operators."
-            )
+        signatures = _signatures(message, node)
         if not any(message.output):
             raise PowerlabError(f"{node} has no output; export the model again.")
         attributes: dict[str, object] = {}
@@ -138,7 +159,8 @@ class _Nodes:
                 attributes[attribute.name] = self._value(attribute)
             except PowerlabError as error:
                 raise PowerlabError(f"{node}: {error}") from None
-        check_signature(replace(node, attributes=attributes))
+        check_signature(replace(node, attributes=attributes), signatures)
+        attributes = self.narrow.stated(message, attributes)
         if node.op_type in ("Hardmax", "LogSoftmax", "Softmax") and self.opset < 13:
             # Until opset 13 Softmax saw its input as a matrix, rows before ``axis``, columns from it on.
             attributes = {"axis": 1, **attributes, "flattens": 1}

@@ -237,6 +237,24 @@ SIGNATURES: Mapping[str, tuple[int, str]] = {
 }
 """Operator → the most inputs it takes, and the names of its attributes; of all operators."""
 
+MICROSOFT_SIGNATURES: Mapping[str, tuple[int, str]] = {
+    "DequantizeLinear": (3, "axis block_size"),
+    "DynamicQuantizeMatMul": (5, ""),
+    "MatMulIntegerToFloat": (7, ""),
+    "QGemm": (9, "alpha transA transB"),
+    "QLinearAdd": (8, ""),
+    "QLinearAveragePool": (5, "auto_pad ceil_mode channels_last count_include_pad kernel_shape pads strides"),
+    "QLinearConcat": (MANY, "axis"),
+    "QLinearGlobalAveragePool": (5, "channels_last"),
+    "QLinearLeakyRelu": (5, "alpha"),
+    "QLinearMul": (8, ""),
+    "QLinearReduceMean": (5, "axes keepdims"),
+    "QLinearSigmoid": (5, ""),
+    "QLinearSoftmax": (5, "axis opset"),
+    "QuantizeLinear": (3, "axis block_size"),
+}
+"""The same for operators of the domain com.microsoft, which ONNX Runtime's tools write."""
+
 FLAGS = frozenset(
     (
         *("align_corners", "allowzero", "antialias", "ceil_mode", "center_point_box", "count_include_pad"),
@@ -249,14 +267,14 @@ FLAGS = frozenset(
 """Whole-number attributes that say yes or no. Of other numbers than 0 and 1 engines make different things."""
 
 
-def check_signature(node: Node) -> None:
+def check_signature(node: Node, signatures: Mapping[str, tuple[int, str]] = SIGNATURES) -> None:
     """Raise PowerlabError where a node of a file has an input or attribute that its operator does not take.
 
     Names of no operator are refused elsewhere.
     """
-    if node.op_type not in SIGNATURES:
+    if node.op_type not in signatures:
         return
-    most, names = SIGNATURES[node.op_type]
+    most, names = signatures[node.op_type]
     if len(node.inputs) > most:
         raise PowerlabError(f"{node} has {len(node.inputs)} inputs, but {node.op_type} takes {most} at most.")
     for name, value in node.attributes.items():

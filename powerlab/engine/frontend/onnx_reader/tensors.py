@@ -1,9 +1,13 @@
-"""TensorProto to numpy: raw, typed and external data; half and double floats become float32, the engine's one float."""
+"""TensorProto to numpy: raw, typed and external data; every float becomes float32, the engine's one float.
+
+Types that numpy lacks are held as :mod:`powerlab.engine.ir.narrow_types` says.
+"""
 
 from __future__ import annotations
 
 import math
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +19,53 @@ from powerlab.engine.frontend.onnx_reader.schema import Tensor
 from powerlab.engine.ir.constants import LARGE_ELEMENTS, Recipe, Value, value_of
 from powerlab.engine.ir.element_types import DOUBLE, DTYPES, FLOAT, engine_dtype
 from powerlab.engine.ir.graph import Array, quoted
+from powerlab.engine.ir.narrow_types import NARROW, Narrow, held, storage, stored_count, unpacked
 from powerlab.engine.ir.shapes import checked_shape
 
 EXTERNAL = 1
 
 
+@dataclass(frozen=True, slots=True)
+class _Elements:
+    """The elements of a tensor in a file: ``count`` numbers of ``dtype``, of a type that numpy lacks as its codes."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    count: int
+    narrow: Narrow | None
+
+    @property
+    def held(self) -> np.dtype[Any]:
+        """Return the type in which the engine holds them."""
+        return engine_dtype(self.dtype) if self.narrow is None else held(self.narrow)
+
+    def shaped(self, flat: Array) -> Array:
+        """Return numbers of the file as the engine holds them."""
+        if self.narrow is not None:
+            flat = self.narrow.decoded(unpacked(flat, self.narrow, math.prod(self.shape)))
+        with np.errstate(over="ignore"):
+            return flat.astype(self.held, copy=False).reshape(self.shape)
+
+
 def element_type(number: int, owner: str) -> np.dtype[Any]:
-    """Return the numpy type of ONNX element type ``number``; ``owner`` names the tensor in the error."""
+    """Return the numpy type of ONNX element type ``number``; ``owner`` names the tensor in the error.
+
+    Of a type that numpy lacks, the one in which the engine holds it.
+    """
+    if number in NARROW:
+        return held(NARROW[number])
     if number not in DTYPES:
         raise PowerlabError(
             f"{owner} has the ONNX element type {number}, which the engine does not read; export the model in float32."
         )
     return DTYPES[number]
+
+
+def _elements(number: int, shape: tuple[int, ...], owner: str) -> _Elements:
+    narrow, count = NARROW.get(number), math.prod(shape)
+    if narrow is None:
+        return _Elements(shape, element_type(number, owner), count, None)
+    return _Elements(shape, storage(narrow), stored_count(narrow, count), narrow)
 
 
 def to_array(tensor: Tensor, folder: Path | None) -> Array:
@@ -46,40 +85,35 @@ def to_constant(tensor: Tensor, folder: Path | None, file: DataFile | None) -> V
         PowerlabError: type, shape and data do not fit together, or the external file is missing or outside ``folder``.
     """
     owner = f"the tensor {quoted(tensor.name)}"
-    dtype = element_type(tensor.data_type, owner)
     shape = tuple(tensor.dims)
     checked_shape(shape, owner)
-    count = math.prod(shape)
+    elements = _elements(tensor.data_type, shape, owner)
+    dtype = elements.dtype
     if tensor.data_location == EXTERNAL:
-        return _in_file(*_external(tensor, dtype, count, folder, owner), dtype, shape)
+        return _in_file(*_external(tensor, elements, folder, owner), elements)
     if tensor.raw_data is not None:
-        if len(tensor.raw_data) != count * dtype.itemsize:
+        if len(tensor.raw_data) != elements.count * dtype.itemsize:
             raise _size_error(owner, shape, len(tensor.raw_data) / dtype.itemsize)
-        if file is not None and count >= LARGE_ELEMENTS:
-            return _in_file(file, file.offset_of(tensor.raw_data), dtype, shape)
+        if file is not None and elements.count >= LARGE_ELEMENTS:
+            return _in_file(file, file.offset_of(tensor.raw_data), elements)
         flat = np.frombuffer(tensor.raw_data, dtype)
         flat = flat if file is None else flat.copy()  # else the whole file stays mapped
     else:
         flat = _typed(tensor, dtype)
-    if flat.size != count:
+    if flat.size != elements.count:
         raise _size_error(owner, shape, flat.size)
-    return _shaped(flat, shape)
+    return elements.shaped(flat)
 
 
-def _shaped(flat: Array, shape: tuple[int, ...]) -> Array:
-    with np.errstate(over="ignore"):
-        return flat.astype(engine_dtype(flat.dtype), copy=False).reshape(shape)
-
-
-def _in_file(file: DataFile, offset: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Value:
+def _in_file(file: DataFile, offset: int, elements: _Elements) -> Value:
     """Return values that lie in a file from ``offset`` bytes on: a small array, or the recipe of a large one."""
 
     def read() -> Array:
-        return _shaped(file.read(dtype, math.prod(shape), offset), shape)
+        return elements.shaped(file.read(elements.dtype, elements.count, offset))
 
-    if math.prod(shape) < LARGE_ELEMENTS:
+    if math.prod(elements.shape) < LARGE_ELEMENTS:
         return read()
-    return Recipe(shape=shape, dtype=engine_dtype(dtype), make=read)
+    return Recipe(shape=elements.shape, dtype=elements.held, make=read)
 
 
 def _size_error(owner: str, shape: tuple[int, ...], found: float) -> PowerlabError:
@@ -98,9 +132,7 @@ def _typed(tensor: Tensor, dtype: np.dtype[Any]) -> Array:
     return values.astype(dtype)
 
 
-def _external(
-    tensor: Tensor, dtype: np.dtype[Any], count: int, folder: Path | None, owner: str
-) -> tuple[DataFile, int]:
+def _external(tensor: Tensor, elements: _Elements, folder: Path | None, owner: str) -> tuple[DataFile, int]:
     """Return the file of external data, which must lie inside ``folder``, and where it begins there.
 
     Source: https://onnx.ai/onnx/repo-docs/ExternalData.html.
@@ -117,10 +149,11 @@ def _external(
         size = -1
     if size < 0:
         raise PowerlabError(f"{owner} keeps its data in {quoted(location)}, which is missing beside the model.")
-    if offset < 0 or offset + count * dtype.itemsize > size:
+    size_bytes, item = elements.count * elements.dtype.itemsize, elements.dtype.itemsize
+    if offset < 0 or offset + size_bytes > size:
         raise PowerlabError(f"{owner} reaches past the end of {quoted(location)}; export or download the model again.")
-    if "length" in entries and length != count * dtype.itemsize:
-        raise _size_error(owner, tuple(tensor.dims), length / dtype.itemsize)
+    if "length" in entries and length != size_bytes:
+        raise _size_error(owner, tuple(tensor.dims), length / item)
     return DataFile.at(path), offset
 
 

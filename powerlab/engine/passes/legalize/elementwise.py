@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from powerlab.engine.ir.graph import Graph, Node
+from powerlab.engine.ir.narrow_types import NarrowFloat, NarrowInteger
 from powerlab.engine.ops.broadcasting import broadcast_shapes
-from powerlab.engine.ops.casting import cast_dtype, to_half, whole_range
+from powerlab.engine.ops.casting import cast_dtype, narrow_target, saturates, to_half, whole_range
 from powerlab.engine.ops.elementwise import ELEMENTWISE, Function
-from powerlab.engine.ops.view import BOOL, FLOAT32, NodeView
+from powerlab.engine.ops.view import BOOL, FLOAT32, INT64, NodeView
 from powerlab.engine.passes.legalize.views import view_node
 from powerlab.engine.passes.rewriting import Rewriter, rewrite_nodes
 from powerlab.engine.program.operand import element_of
@@ -121,8 +122,34 @@ def cast(name: str, source: str, output: str, old: np.dtype[Any], new: np.dtype[
     return each(name, strided("cast", old, new), (source,), output, new, more=limits)
 
 
-def _cast(view: NodeView, _rewriter: Rewriter) -> Sequence[Node]:
+def _cast_to_few_bits(view: NodeView, rewriter: Rewriter, kind: NarrowInteger) -> Sequence[Node]:
+    """Cast to an integer type of fewer than 8 bits, which keeps the lowest."""
+    node, source, nodes = view.node, view.node.inputs[0], []
+    if view.dtype(0).kind == "f":
+        source = rewriter.tensor(f"{node.outputs[0]}.whole", view.shape(0), INT64)
+        nodes.append(cast(f"{node.name}.whole", node.inputs[0], source, FLOAT32, INT64))
+    numbers = (_BITS - kind.bits, _SIGNED if kind.signed else _UNSIGNED, 0, 0)
+    wrapped = {"kernel": strided("cast", INT64, INT64), "numbers": numbers}
+    return [*nodes, Node("Elementwise", node.name, (source,), node.outputs, wrapped)]
+
+
+def _cast_to_narrow(view: NodeView, rewriter: Rewriter, kind: NarrowFloat) -> Sequence[Node]:
+    """Round to a float type that numpy lacks; the result goes on as float32."""
+    node, source, nodes = view.node, view.node.inputs[0], []
+    if view.dtype(0) != FLOAT32:
+        source = rewriter.tensor(f"{node.outputs[0]}.floats", view.shape(0))
+        nodes.append(cast(f"{node.name}.floats", node.inputs[0], source, view.dtype(0), FLOAT32))
+    rounded = {"kernel": "narrow_strided_f32", "numbers": kind.rounding(saturates(view))}
+    return [*nodes, Node("Elementwise", node.name, (source,), node.outputs, rounded)]
+
+
+def _cast(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
     node, old, new = view.node, view.dtype(0), cast_dtype(view)
+    narrow = narrow_target(view)
+    if isinstance(narrow, NarrowInteger):
+        return _cast_to_few_bits(view, rewriter, narrow)
+    if narrow is not None:
+        return _cast_to_narrow(view, rewriter, narrow)
     if to_half(view):
         return [each(node.name, "half_strided_f32", node.inputs, node.outputs[0], new)]
     if old == new:

@@ -157,7 +157,43 @@ static inline float half_f(const Numbers&, float x) {
   __builtin_memcpy(&rounded, &bits, sizeof bits);
   return rounded;
 }
+// The nearest number of a narrower float type, as a float: even where two are as near. number[0]: bits of its fraction,
+// [1]: its smallest exponent, [2]: its largest number, as the bits of a float, [3]: what follows on that, likewise; bit
+// 32 there: it has no -0; bit 33: not-a-number becomes -0, as it has none.
+static inline float narrow_f(const Numbers& k, float x) {
+  if (x != x) return k.number[3] >> 33 != 0 ? -0.0f : x;
+  const auto of_bits = [](std::int64_t from) {
+    const std::uint32_t bits = static_cast<std::uint32_t>(from);
+    float value;
+    __builtin_memcpy(&value, &bits, sizeof value);
+    return value;
+  };
+  std::uint32_t bits;
+  __builtin_memcpy(&bits, &x, sizeof bits);
+  const Int own = static_cast<Int>(bits >> 23 & 255) - 127;
+  const Int exponent = (own > k.number[1] ? own : k.number[1]) - k.number[0];
+  const std::uint64_t step_bits = static_cast<std::uint64_t>(exponent + 1023) << 52;
+  double step;
+  __builtin_memcpy(&step, &step_bits, sizeof step);
+  const double size = __builtin_fabs(static_cast<double>(x));
+  const double near = size > 3e38 ? size : __builtin_rint(size / step) * step;  // infinity stays
+  const float rounded = near > of_bits(k.number[2]) ? of_bits(k.number[3]) : static_cast<float>(near);
+  const float made = __builtin_copysignf(rounded, x);
+  return (k.number[3] >> 32 & 1) != 0 ? made + 0.0f : made;
+}
 static inline Int cast_ii(const Numbers& k, Int x) { return wrapped(k, bits_of(x)); }
 static inline float cast_if(const Numbers&, Int x) { return static_cast<float>(x); }
+
+// QuantizeLinear: the nearest step of the scale, even where two are as near, between number[2] and number[3];
+// not-a-number becomes the zero point. DequantizeLinear is its inverse.
+static inline Int quantize_f(const Numbers& k, float x, float scale, Int zero_point) {
+  const float steps = __builtin_rintf(x / scale);
+  const float low = static_cast<float>(k.number[2] - zero_point), high = static_cast<float>(k.number[3] - zero_point);
+  const float inside = steps < low ? low : steps > high ? high : steps == steps ? steps : 0.0f;
+  return static_cast<Int>(inside) + zero_point;
+}
+static inline float dequantize_i(const Numbers&, Int x, float scale, Int zero_point) {
+  return static_cast<float>(x - zero_point) * scale;
+}
 
 }  // namespace powerlab::engine::POWERLAB_TIER
