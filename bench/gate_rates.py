@@ -2,7 +2,8 @@
 
     python bench/gate_rates.py collect host/ --count 25                     # sweeps of this machine, one after another
     python bench/gate_rates.py collect board/ --count 25 -- --board jetson-agx-orin
-    python bench/gate_rates.py rates host/ board/
+    python bench/gate_rates.py pack host/ board/                            # keeps their figures in bench/sweeps/
+    python bench/gate_rates.py rates                                        # of every series in bench/sweeps/
     python bench/gate_rates.py drawn                                        # sweeps drawn by chance, without measuring
 
 All sweeps of a folder are of one point and nothing changed between them: an A/A series. For each of many turns a pilot
@@ -25,9 +26,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
+import msgspec
+from recorded_sweeps import FOLDER, RecordedSweeps, packed, runs_of
+
 from powerlab.analysis.gate.gate import GateVerdict, judge
 from powerlab.analysis.gate.planning import plan
-from powerlab.analysis.gate.samples import sample
 from powerlab.analysis.trends.trends import trends
 from powerlab.boards.processor import cpu_model
 from powerlab.domain.run import Run
@@ -40,10 +43,13 @@ METRICS = ("latency_p50_ms", "throughput_img_per_s", "efficiency_img_per_s_per_w
 PLANTED = "throughput_img_per_s"
 MAX_LOSS, LOSS = 0.02, 0.03
 PILOT = 6
-MOST_SWEEPS = 60
+MOST_SWEEPS = 300
 SERIES = 24
 TITLES = ("false losses", "passes", "3 % found", "false changes")
-SHORT = ("--threads", "1", "--repeats", "3", "--duration", "0.5", "--warm-up", "0.2", "--longest-warm-up", "1")
+SHORT = (
+    *("--threads", "1", "--repeats", "3", "--idle", "0"),
+    *("--duration", "0.5", "--warm-up", "0.2", "--longest-warm-up", "0.5"),
+)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -61,19 +67,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     actions = parser.add_subparsers(dest="action", required=True)
-    collecting = actions.add_parser("collect")
+    collecting = actions.add_parser("collect", epilog="further options of powerlab profile may follow after --")
     collecting.add_argument("folder", type=Path)
     collecting.add_argument("--count", type=int, default=25)
     collecting.add_argument("--model", default="squeezenet")
-    collecting.add_argument("options", nargs="*", help="further options of powerlab profile, after --")
     rating = actions.add_parser("rates")
-    rating.add_argument("folders", type=Path, nargs="+")
+    rating.add_argument("names", nargs="*", metavar="NAME", help="series of bench/sweeps/ (default: all)")
+    packing = actions.add_parser("pack")
+    packing.add_argument("folders", type=Path, nargs="+", help="results files of one series, by its name")
     drawing = actions.add_parser("drawn")
     for action in (rating, drawing):
         action.add_argument("--turns", type=int, default=1000)
-    args = parser.parse_args(argv)
+    words = list(sys.argv[1:] if argv is None else argv)
+    end = words.index("--") if "--" in words else len(words)
+    args = parser.parse_args(words[:end])
     if args.action == "collect":
-        collect(args.folder, args.count, args.model, args.options)
+        collect(args.folder, args.count, args.model, words[end + 1 :])
+        return 0
+    if args.action == "pack":
+        for folder in args.folders:
+            pack(folder)
         return 0
     print(f"{cpu_model(Sysroot())}, Python {platform.python_version()}, {args.turns} turns")
     print(
@@ -93,15 +106,23 @@ def collect(folder: Path, count: int, model: str, options: Sequence[str]) -> Non
         subprocess.run([sys.executable, "-m", "powerlab.cli", *words], check=False, stdout=subprocess.DEVNULL)
 
 
+def pack(folder: Path) -> None:
+    """Keep the figures of a folder's sweeps under its name."""
+    sweeps = [read_sweep_file(path).runs for path in sorted(folder.glob("*.json"))]
+    series = packed(folder.name, cpu_model(Sysroot()), sweeps, METRICS)
+    FOLDER.mkdir(exist_ok=True)
+    (FOLDER / f"{folder.name}.json").write_bytes(msgspec.json.encode(series) + b"\n")
+
+
 def series_of(args: argparse.Namespace) -> Iterator[tuple[str, Callable[[random.Random], Sweep]]]:
     """Yield each series' name and what draws a sweep from it."""
     if args.action == "drawn":
         yield from drawn()
         return
-    for folder in args.folders:
-        found = [read_sweep_file(path).runs for path in sorted(folder.glob("*.json"))]
-        sweeps = [runs for runs in found if sample(runs, PLANTED) is not None]
-        yield f"{folder.name} ({len(sweeps)} sweeps)", lambda chance, sweeps=sweeps: chance.choice(sweeps)
+    for name in args.names or sorted(path.stem for path in FOLDER.glob("*.json")):
+        series = msgspec.json.decode((FOLDER / f"{name}.json").read_bytes(), type=RecordedSweeps)
+        sweeps = runs_of(series)
+        yield f"{name} ({len(sweeps)} sweeps)", lambda chance, sweeps=sweeps: chance.choice(sweeps)
 
 
 def drawn() -> Iterator[tuple[str, Callable[[random.Random], Sweep]]]:

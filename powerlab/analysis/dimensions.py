@@ -106,3 +106,14 @@ def varying(points: Iterable[Point]) -> Callable[[Point], str]:
         return ", ".join(one.value_words(point) for one in dimensions) or point.workload.model
 
     return words
+
+
+def pair_words(points: Iterable[Point]) -> Callable[[Point, Point], str]:
+    """Return what says two of these points as one: ``2 threads, mode MAXN against mode MODE_15W``."""
+    dimensions = varied(points)
+
+    def words(one: Point, other: Point) -> str:
+        pairs = (dict.fromkeys((each.value_words(one), each.value_words(other))) for each in dimensions)
+        return ", ".join(map(" against ".join, pairs)) or one.workload.model
+
+    return words

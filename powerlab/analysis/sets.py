@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from statistics import median
 
 from powerlab.analysis.blocks import Place, blocks_of
@@ -16,6 +17,7 @@ from powerlab.analysis.comparison import Ratio, compare, holm
 from powerlab.analysis.matches import Match, Side, all_but, claimed
 from powerlab.analysis.summary import summarise
 from powerlab.analysis.verdict import Standing, judged, missing_repeats
+from powerlab.analysis.wording import counted
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.quantity import METRICS
 from powerlab.domain.run import Run
@@ -86,10 +88,12 @@ def compare_sets(sets: Sequence[RunSet], name: str, ignored: Sequence[str] = ())
         ignored: dimensions in which points may differ and still match.
 
     Raises:
-        PowerlabError: a dimension is not known, or several points of a set match the same point of another.
+        PowerlabError: a dimension is not known, several points of a set match the same point of another, or two sets
+            have a run in common.
     """
     kept = all_but(ignored)
     by_place = [_by_place(one, kept, ignored) for one in sets]
+    _check_apart(sets)
     rest = [
         (one.label, places, one.devices == sets[0].devices and len(one.devices) == 1)
         for one, places in zip(sets[1:], by_place[1:], strict=True)
@@ -112,6 +116,23 @@ def compare_sets(sets: Sequence[RunSet], name: str, ignored: Sequence[str] = ())
         place_count=place_count,
         standing=standing,
     )
+
+
+def _check_apart(sets: Sequence[RunSet]) -> None:
+    """Refuse sets that share runs: a run says nothing of its difference from itself, and intervals would be too narrow.
+
+    Raises:
+        PowerlabError: two of them have a run in common.
+    """
+    for one, other in combinations(sets, 2):
+        theirs = {run.id: run for run in other.runs}
+        shared = sum(theirs.get(run.id) == run for run in one.runs)
+        if shared:
+            are = "is" if shared == 1 else "are"
+            raise PowerlabError(
+                f"{counted(shared, 'run')} of {one.label} {are} in {other.label}, too; compare sets that have no run "
+                "in common."
+            )
 
 
 def common_places(sets: Sequence[RunSet], ignored: Sequence[str] = ()) -> int:

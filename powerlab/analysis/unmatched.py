@@ -56,6 +56,22 @@ def differing(one: RunSet, other: RunSet) -> tuple[str, ...]:
     )
 
 
+def nothing_in_common(one: RunSet, others: Sequence[RunSet], ignored: Sequence[str] = ()) -> str:
+    """Return in a sentence why no point of a set is in any of the others, and how they may still be compared."""
+    ours = dict.fromkeys(run.point for run in one.runs)
+    theirs = dict.fromkeys(run.point for other in others for run in other.runs)
+    apart = [
+        dimension.title
+        for dimension in DIMENSIONS
+        if dimension.title not in ignored and not {*map(dimension.read, ours)} & {*map(dimension.read, theirs)}
+    ]
+    said = f"{one.label} has no point in common with {' or '.join(other.label for other in others)}"
+    if not apart:
+        return f"{said}, only values of each dimension; measure the same combinations, or use --ignore DIMENSION."
+    options = " ".join(f"--ignore {title!r}" if " " in title else f"--ignore {title}" for title in apart)
+    return f"{said}: they differ in {' and '.join(apart)}; {options} compares them all the same."
+
+
 def _reason(point: Point, theirs: Sequence[Point], dimensions: Sequence[Dimension], label: str) -> str:
     """Name the values that the other set does not have at all; else the values are there, but not together."""
     missing = [

@@ -46,7 +46,8 @@ def lead_words(
         lead = percent_words(value, low, high)
         if rivals == 1:
             return f"winner: beats {rival} by {lead}"
-        return f"winner: beats all {rivals} others, the next best ({rival}) by {lead}"
+        others = "both others" if rivals == 2 else f"all {rivals} others"
+        return f"winner: beats {others}, the next best ({rival}) by {lead}"
     more = "" if unbeaten < 2 else f" and {counted(unbeaten - 1, 'other')}"
     among = f"; not significant among {rivals} rivals" if low > 0 and rivals > 1 else ""
     return f"tied with {rival} ({goal} ratio {ratio_words(ratio)}{among}){more}"

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from powerlab import __version__
-from powerlab.analysis.dimensions import varying
+from powerlab.analysis.dimensions import pair_words
 from powerlab.analysis.matches import Match, between_sweeps
+from powerlab.analysis.set_wording import headline
+from powerlab.analysis.sets import RunSet, compare_sets
+from powerlab.analysis.unmatched import nothing_in_common
 from powerlab.analysis.wording import ratio_words, verdict_words
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.quantity import METRICS
@@ -56,6 +59,7 @@ def comparison_report(first: Subject, second: Subject, ignored: Sequence[str] = 
     for subject in (first, second):
         check_worth_a_report(subject)
     one_device = (first.device_name, first.simulated) == (second.device_name, second.simulated)
+    sets = [_as_set(one) for one in (first, second)]
     matches = [
         match
         for name in COMPARED
@@ -63,12 +67,9 @@ def comparison_report(first: Subject, second: Subject, ignored: Sequence[str] = 
         if match.one.metric is not None or match.other.metric is not None
     ]
     if not matches:
-        raise PowerlabError(
-            f"the sweeps {first.short_id} and {second.short_id} have no point in common; use --ignore to match points "
-            "that differ in a dimension, such as mode."
-        )
+        raise PowerlabError(nothing_in_common(sets[0], sets[1:], ignored))
     sections = (
-        Section(title="Answer", blocks=(Bullets(tuple(_answer(matches))),)),
+        Section(title="Answer", blocks=(Bullets(tuple(_answer(matches, sets, ignored))),)),
         Section(title="Ratios", blocks=(_table(matches), Paragraph(_rule(one_device=one_device)))),
         *(_sweep(title, subject) for title, subject in (("First sweep", first), ("Second sweep", second))),
         Section(title="Method", blocks=tuple(Paragraph(text) for text in paragraphs(second)), for_papers=True),
@@ -88,8 +89,16 @@ def comparison_report(first: Subject, second: Subject, ignored: Sequence[str] = 
     )
 
 
-def _answer(matches: Sequence[Match]) -> Iterator[str]:
-    """Yield one sentence a metric: how many points are better, worse, or not to be told apart."""
+def _as_set(subject: Subject) -> RunSet:
+    devices = frozenset({(subject.device_name, subject.simulated)})
+    return RunSet(label=f"sweep {subject.short_id}", runs=subject.runs, devices=devices)
+
+
+def _answer(matches: Sequence[Match], sets: Sequence[RunSet], ignored: Sequence[str]) -> Iterator[str]:
+    """Yield a sentence a metric: which sweep is best over all points, by the rule of every headline, and at how many.
+
+    Without a ratio there is nothing to decide.
+    """
     for name in dict.fromkeys(match.metric for match in matches):
         told = [
             verdict_words(match.ratio, claimed=match.claimed)
@@ -100,12 +109,14 @@ def _answer(matches: Sequence[Match]) -> Iterator[str]:
             yield f"{METRICS[name].title}: nothing can be compared."
             continue
         better, worse = (sum(words.endswith(word) for words in told) for word in ("better", "worse"))
-        parts = [f"better at {better}", f"worse at {worse}", f"no difference to claim at {len(told) - better - worse}"]
-        yield f"{METRICS[name].title}: {', '.join(parts)} of {counted(len(told), 'point')}."
+        counts = {"better": better, "worse": worse, "without a difference to claim": len(told) - better - worse}
+        parts = [f"{words} at {count}" for words, count in counts.items() if count]
+        said = headline(compare_sets(sets, name, ignored))
+        yield f"{said} Of {counted(len(told), 'point')} the second sweep is {', '.join(parts)}."
 
 
 def _table(matches: Sequence[Match]) -> Grid:
-    name_of = varying(match.one.point for match in matches)
+    name_of = pair_words(side.point for match in matches for side in (match.one, match.other))
     rows: list[tuple[Cell, ...]] = []
     for match in matches:
         ratio = match.ratio
@@ -116,7 +127,7 @@ def _table(matches: Sequence[Match]) -> Grid:
         rows.append(
             (
                 f"{METRICS[match.metric].title}, {METRICS[match.metric].unit}",
-                name_of(match.one.point),
+                name_of(match.one.point, match.other.point),
                 Figure(metric=match.other.metric),
                 Figure(metric=match.one.metric),
                 *said,

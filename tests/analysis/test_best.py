@@ -106,7 +106,7 @@ def test_the_winner_beats_every_rival_and_says_how_many():
     latency = best_points(summarise(runs), runs)[0]
     assert latency.decision is Decision.WINNER
     assert re.fullmatch(
-        r"winner: beats all 2 others, the next best \(4 threads\) by \d\d\.\d % ± \d\.\d %", latency.statement
+        r"winner: beats both others, the next best \(4 threads\) by \d\d\.\d % ± \d\.\d %", latency.statement
     )
 
 

@@ -153,3 +153,10 @@ def test_a_block_is_the_geometric_mean_of_its_runs():
     expected = math.prod(rate for rate, _ in truth.values()) ** (1 / 3)
     assert [block.metric(RATE).value for block in blocks_of(places, RATE)] == pytest.approx([expected] * 3)
     assert blocks_of({}, RATE) == []
+
+
+def test_sets_with_a_run_in_common_are_refused():
+    slow, _ = engines((1.0, 1.2))
+    part = of([run for run in slow.runs if run.point.threads == 2], "part")
+    with pytest.raises(PowerlabError, match=f"{len(part.runs)} runs of builtin are in part, too"):
+        compare_sets([slow, part], RATE)

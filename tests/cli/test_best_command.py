@@ -130,6 +130,21 @@ def test_a_sweep_that_does_not_exist_is_refused(database, capsys):
     assert "'0ff0ff'" in refused(capsys, "best", "0ff0ff", "--database", database[0])
 
 
+def test_a_model_that_nobody_measured_is_refused_with_those_that_were(database, capsys):
+    sentence = refused(capsys, "best", "detectr", "--database", database[0])
+    assert "there is no sweep or model 'detectr'" in sentence
+    assert sentence.endswith("(did you mean detector?); models measured there: detector.")
+
+
+def test_bounds_that_cost_nothing_share_a_sentence(database, capsys):
+    path, sweep_id = database
+    text = said(capsys, "best", sweep_id, "--power", "90W", "--p99", "9s", "--database", path)
+    assert text.count("None of the bounds costs anything") == 1
+    text = said(capsys, "best", sweep_id, "--power", "13W", "--p99", "9s", "--throughput", "1", "--database", path)
+    assert "The bound power while running of at most 13 W costs: without it the best is" in text
+    assert text.count("The other bounds cost nothing") == 1
+
+
 def test_apply_sets_the_mode_to_stay_and_modes_restore_goes_back(database, capsys, board):
     path, sweep_id = database
     state = board / "var/lib/nvpmodel/status"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from powerlab import cli
@@ -60,3 +62,12 @@ def test_a_misspelt_word_gets_a_suggestion_in_one_sentence(
     error = capsys.readouterr().err
     assert says in error
     assert error.count("\n") == 1
+
+
+def test_a_misspelt_model_leaves_no_empty_sweep(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("POWERLAB_STATE_DIR", str(tmp_path))
+    assert main(["profile", "resnet5o", "--board", "laptop"]) == cli.EXIT_USAGE
+    assert not [*tmp_path.glob("*.db"), *tmp_path.glob("sweeps/*")]
+    assert "(did you mean resnet50?)" in capsys.readouterr().err

@@ -188,8 +188,9 @@ def test_sweeps_without_a_common_point_are_told_how_to_meet(file, tmp_path, caps
     for run in runs_of("other", plan):
         other.add(run)
     other.close()
-    assert "--ignore" in refused(capsys, "compare", str(file), str(other.path))
-    assert "15W" in said(capsys, "compare", str(file), str(other.path), "--ignore", "mode")
+    sentence = refused(capsys, "compare", str(file), str(other.path))
+    assert "they differ in mode; --ignore mode compares them all the same." in sentence
+    assert "against" in said(capsys, "compare", str(file), str(other.path), "--ignore", "mode")
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff\xfe", b'{"kind": "sweep"}\n', b"{\n}"])

@@ -194,7 +194,7 @@ def test_a_sweep_without_usable_runs_is_no_report():
 def test_two_sweeps_are_compared():
     made = comparison_report(subject(), subject(1.5))
     words = Page(html_document(made)).words
-    assert "Throughput: better at 2, worse at 0" in words
+    assert "the second sweep is better at 2." in words
     assert "one device" in words
     names = [picture.name for picture in made.pictures]
     assert len(names) == len(set(names)) == 8

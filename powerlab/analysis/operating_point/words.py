@@ -5,6 +5,9 @@ from __future__ import annotations
 from powerlab.analysis.operating_point.records import BoundCost
 from powerlab.analysis.wording import ratio_words, verdict_words
 
+NO_BOUND_COSTS = "None of the bounds costs anything: without any one of them the best point is the same."
+NO_OTHER_COSTS = "The other bounds cost nothing: without any one of them the best point is the same."
+
 
 def cost_words(cost: BoundCost, other: str) -> str:
     """Return what a bound costs: how the best point compares with the best one without it.

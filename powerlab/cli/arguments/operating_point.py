@@ -31,7 +31,7 @@ def add_question_arguments(parser: argparse.ArgumentParser) -> None:
         help="least energy per image, highest throughput, lowest p99 latency, or longest battery life, which takes "
         f"--rate: {', '.join(_GOALS)} (default: energy, without power latency)",
     )
-    bounds = parser.add_argument_group("bounds (kept only if the whole 95 %% interval keeps them)")
+    bounds = parser.add_argument_group("bounds (kept only if the whole 95 % interval keeps them)")
     for name, (example, words) in _BOUNDS.items():
         bounds.add_argument(f"--{name}", metavar=example.replace("%", "%%"), help=words)
     arrivals = parser.add_argument_group("arrivals")

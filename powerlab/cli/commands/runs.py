@@ -18,7 +18,7 @@ from powerlab.cli.arguments.stored_runs import add_filter_arguments, add_source_
 from powerlab.cli.output.console import identified, plain_table, print_neatly, table_console
 from powerlab.cli.output.sweep_table import ABSENT, format_figure, format_number
 from powerlab.cli.stored.runs import stored_run, stored_runs
-from powerlab.domain.quantity import METRICS
+from powerlab.domain.quantity import METRICS, Metric
 from powerlab.domain.run import Contribution
 from powerlab.protocol.wire import encode
 
@@ -69,16 +69,18 @@ def list_all(args: argparse.Namespace) -> int:
         return EXIT_OK
     table = plain_table("run", "started", "verdict", "img/s", "img/s/W")
     for one in runs:
-        efficiency = one.metric("efficiency_img_per_s_per_w")
         table.add_row(
             identified(one.id, f"{in_words(one.point)}, repeat {one.repeat + 1}"),
             one.started_at[:19].replace("T", " "),
             one.verdict,
-            format_figure(one.metric("throughput_img_per_s"), interval=False),
-            format_figure(efficiency, interval=False) + (f" {efficiency.provenance}" if efficiency else ""),
+            *(_sourced(one.metric(name)) for name in ("throughput_img_per_s", "efficiency_img_per_s_per_w")),
         )
     print_neatly(table_console(), table)
     return EXIT_OK
+
+
+def _sourced(figure: Metric | None) -> str:
+    return format_figure(figure, interval=False) + (f" {figure.provenance}" if figure else "")
 
 
 def show(args: argparse.Namespace) -> int:

@@ -15,7 +15,7 @@ from powerlab.analysis.wording import counted
 from powerlab.cli import EXIT_OK
 from powerlab.cli.arguments.stored_runs import add_source_arguments
 from powerlab.cli.output.console import plain_table, print_neatly, table_console
-from powerlab.cli.output.sweep_table import format_number
+from powerlab.cli.output.sweep_table import format_figure
 from powerlab.cli.stored.open_source import open_source
 from powerlab.cli.stored.said import say
 from powerlab.domain.choices import meant
@@ -89,7 +89,10 @@ def _sweeps(source: Source, args: argparse.Namespace) -> list[SweepRecord]:
     ]
     devices = list(dict.fromkeys(sweep.device_name for sweep in everything))
     if not everything:
-        raise PowerlabError(f"no sweep of {args.model!r} is stored; `powerlab profile {args.model}` measures one.")
+        measured = [sweep for sweep in source.sweeps(SweepChoice()) if sweep.stored_run_count]
+        models = sorted({model_name(model) for sweep in measured for model in sweep.plan.models})
+        there = f"there are: {', '.join(models)}" if models else f"`powerlab profile {args.model}` measures one"
+        raise PowerlabError(f"no sweep of {args.model!r} is stored{meant(args.model, models)}; {there}.")
     if args.device is not None and args.device not in devices:
         raise PowerlabError(
             f"no sweep of {args.model} is of the device {args.device!r}{meant(args.device, devices)}; there are: "
@@ -114,8 +117,8 @@ def show(found: Sequence[Trend]) -> None:
             console,
             f"{trend.device}: {in_words(trend.point)}",
             f"{kind.title} ({kind.unit}, {trend.provenance}; {'higher' if kind.higher_is_better else 'lower'} is "
-            f"better), {counted(len(trend.values), 'sweep')} from {first.started_at[:10]} to {last.started_at[:10]}",
-            f"  {bars([value.value for value in trend.values])}  {format_number(last.value, 4)}",
+            f"better), {counted(len(trend.values), 'sweep')} {_days(first.started_at, last.started_at)}",
+            f"  {bars([value.value for value in trend.values])}  {format_figure(last)}",
         )
         if trend.changes:
             table = plain_table("change before", "sweep", "loss", "ratio (95 % CI)", "what else changed")
@@ -125,6 +128,10 @@ def show(found: Sequence[Trend]) -> None:
         else:
             print_neatly(console, f"  {_nothing(trend)}")
         console.print()
+
+
+def _days(first: str, last: str) -> str:
+    return f"on {first[:10]}" if first[:10] == last[:10] else f"from {first[:10]} to {last[:10]}"
 
 
 def bars(values: Sequence[float]) -> str:

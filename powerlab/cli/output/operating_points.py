@@ -13,7 +13,7 @@ from powerlab.analysis.operating_point.candidates import Held
 from powerlab.analysis.operating_point.devices import DeviceAnswer
 from powerlab.analysis.operating_point.question import Question
 from powerlab.analysis.operating_point.records import Answer, AtRate, BoundCost, OpenPoint
-from powerlab.analysis.operating_point.words import cost_words
+from powerlab.analysis.operating_point.words import NO_BOUND_COSTS, NO_OTHER_COSTS, cost_words
 from powerlab.analysis.wording import counted, ratio_words
 from powerlab.cli.output.console import plain_table, print_neatly, table_console
 from powerlab.cli.output.operating_changes import change_words
@@ -31,6 +31,8 @@ _MOST_OPEN = 5
 _ASSUMED = (
     "Between images the device idles in the same power mode. Images wait for no other ones: queueing is not predicted."
 )
+
+_AMONG_MANY = "An interval without 1 is no winner by itself: not significant among so many comparisons (Holm, 1979)."
 
 
 def show(found: Sequence[DeviceAnswer], question: Question, apply_command: str) -> None:
@@ -79,10 +81,12 @@ def _answer(answer: Answer, question: Question) -> Iterator[RenderableType]:
                 named(rated.point), _figure(rated.figure), "" if rated.ratio is None else ratio_words(rated.ratio)
             )
         yield from (Text(), table)
+        if any(rated.ratio is not None and rated.ratio.differs for rated in answer.tied):
+            yield Text(_AMONG_MANY)
     if answer.open_points:
         yield from _open_points(answer, named)
     if answer.costs:
-        yield from (Text(), *(Text(_cost(cost, named)) for cost in answer.costs))
+        yield from (Text(), *map(Text, _costs(answer.costs, named)))
     if answer.rates:
         yield from _rates(answer.rates, question, named)
         yield from (Text(sentence) for change in answer.changes if (sentence := change_words(change, named)))
@@ -136,9 +140,17 @@ def _open_rows(one: OpenPoint, named: Callable[[Point], str]) -> Iterator[tuple[
             )
 
 
-def _cost(cost: BoundCost, named: Callable[[Point], str]) -> str:
-    other = cost.without
-    return cost_words(cost, "" if other is None else f"{named(other.point)}, {_figure(other.figure)}")
+def _costs(costs: Sequence[BoundCost], named: Callable[[Point], str]) -> Iterator[str]:
+    """Yield what each bound costs; several that cost nothing share a sentence."""
+    free = [cost for cost in costs if cost.without is None]
+    for cost in costs:
+        other = cost.without
+        if other is not None:
+            yield cost_words(cost, f"{named(other.point)}, {_figure(other.figure)}")
+    if len(free) > 1:
+        yield NO_BOUND_COSTS if len(free) == len(costs) else NO_OTHER_COSTS
+    elif free:
+        yield cost_words(free[0], "")
 
 
 def _rates(rows: Sequence[AtRate], question: Question, named: Callable[[Point], str]) -> Iterator[RenderableType]:

@@ -11,9 +11,10 @@ from rich.text import Text
 
 from powerlab.analysis.comparison import Ratio
 from powerlab.analysis.covariates import corrected_ratio
-from powerlab.analysis.dimensions import varying
+from powerlab.analysis.dimensions import pair_words
 from powerlab.analysis.set_wording import corrections, covariates, headline, surroundings
 from powerlab.analysis.sets import RunSet, SetComparison, common_places, compare_sets
+from powerlab.analysis.unmatched import nothing_in_common
 from powerlab.analysis.verdict import Decision
 from powerlab.analysis.wording import ratio_words, verdict_words
 from powerlab.cli import EXIT_OK
@@ -30,10 +31,7 @@ def compare_named(sets: Sequence[RunSet], names: Sequence[str], ignored: Sequenc
         PowerlabError: no point of the first set is in another one, or none has a figure.
     """
     if not common_places(sets, ignored):
-        raise PowerlabError(
-            f"{sets[0].label} has no point in common with {' or '.join(one.label for one in sets[1:])}; use --ignore "
-            "to match points that differ in a dimension, such as mode."
-        )
+        raise PowerlabError(nothing_in_common(sets[0], sets[1:], ignored))
     compared = [compare_sets(sets, name, ignored) for name in names]
     if not any(side.metric for one in compared for beside in one.against for m in beside.matches for side in (m.one,)):
         raise PowerlabError(
@@ -56,7 +54,7 @@ def _show(sets: Sequence[RunSet], compared: Sequence[SetComparison]) -> None:
     for about in surroundings(sets, compared[0]):
         print_neatly(console, Text(about.statement), *([Text(f"  {about.caution}")] if about.caution else []))
     for line in corrections(compared):
-        console.print(f"  {line}")
+        print_neatly(console, Text(f"  {line}"))
     console.print(CORRECTED)
     if any(_unpaired(match.ratio) for one in compared for beside in one.against for match in beside.matches):
         console.print(UNPAIRED)
@@ -66,15 +64,13 @@ def _show_metric(console: Console, one: SetComparison) -> None:
     kind = METRICS[one.metric]
     console.print(f"{kind.title} ({kind.unit}, {'higher' if kind.higher_is_better else 'lower'} is better)")
     table = plain_table("set", "point", "figure", "baseline", "ratio (95 % CI)", "verdict")
-    named = varying(
-        side.point for beside in one.against for match in beside.matches for side in (match.one, match.other)
-    )
+    matches = [match for beside in one.against for match in beside.matches]
+    named = pair_words(side.point for match in matches for side in (match.one, match.other))
     for beside in one.against:
         for match in beside.matches:
             ratio = (match.reason, "") if match.ratio is None else _cells(match.ratio, claimed=match.claimed)
             figures = (figure_words(match.one), figure_words(match.other))
-            points = dict.fromkeys((named(match.one.point), named(match.other.point)))
-            table.add_row(beside.label, " against ".join(points), *figures, *ratio)
+            table.add_row(beside.label, named(match.one.point, match.other.point), *figures, *ratio)
         if len(beside.matches) > 1 and beside.whole is not None:
             all_points = f"all {len(beside.matches)} points"
             table.add_row(beside.label, all_points, "", "", *_cells(beside.whole, claimed=beside.claimed))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from itertools import islice
 from pathlib import Path
 
 from powerlab.analysis.operating_point.devices import MeasuredSweep, check_run_count
@@ -10,9 +11,14 @@ from powerlab.analysis.wording import counted
 from powerlab.cli.stored.open_source import open_source
 from powerlab.cli.stored.said import say
 from powerlab.cli.stored.sweeps import find_sweeps
+from powerlab.domain.choices import meant
 from powerlab.domain.errors import PowerlabError
 from powerlab.sources.identifiers import device_id
-from powerlab.sources.source import RunChoice, SweepChoice
+from powerlab.sources.opening import kept_files
+from powerlab.sources.source import RunChoice, Source, SweepChoice
+
+_LOOKED_AT = 200
+"""Sweeps whose models are named to someone who mistyped one: the newest."""
 
 
 def find_measured(word: str, args: argparse.Namespace) -> tuple[MeasuredSweep, ...]:
@@ -48,6 +54,8 @@ def _of_model(word: str, args: argparse.Namespace) -> tuple[MeasuredSweep, ...]:
     with open_source(args) as source:
         device = None if args.device is None else device_id(source, args.device)
         records = [one for one in source.sweeps(SweepChoice(model=word, device_id=device)) if one.stored_run_count]
+        if not records and args.device is None:
+            _check_known(source, word)
         check_run_count(sum(record.stored_run_count for record in records), word)
         found = tuple(
             MeasuredSweep(
@@ -63,3 +71,17 @@ def _of_model(word: str, args: argparse.Namespace) -> tuple[MeasuredSweep, ...]:
             runs = counted(sum(len(sweep.runs) for sweep in found), "run")
             say(source, f"{counted(len(found), 'sweep')} of {word}, {runs}")
     return found
+
+
+def _check_known(source: Source, word: str) -> None:
+    """Refuse a word that means neither a sweep nor a model.
+
+    Raises:
+        PowerlabError: that is so; names the models that there are.
+    """
+    if source.identifiers(word) or kept_files(word):
+        return
+    newest = islice(source.sweeps(SweepChoice()), _LOOKED_AT)
+    models = sorted({model for sweep in newest if sweep.stored_run_count for model in sweep.plan.models})
+    there = f"; models measured there: {', '.join(models)}" if models else ""
+    raise PowerlabError(f"there is no sweep or model {word!r} in {source.name}{meant(word, models)}{there}.")

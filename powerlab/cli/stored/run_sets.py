@@ -11,9 +11,9 @@ from powerlab.analysis.sets import RunSet
 from powerlab.analysis.wording import counted
 from powerlab.cli.stored.open_source import open_source
 from powerlab.cli.stored.said import say
-from powerlab.cli.stored.sweeps import SweepRuns, find_sweeps
+from powerlab.cli.stored.sweeps import SweepRuns, find_sweeps, runs_of
 from powerlab.domain.errors import PowerlabError
-from powerlab.sources.source import RunChoice, SweepChoice
+from powerlab.sources.source import SweepChoice
 
 GRAMMAR = """\
 A SET is a sweep, or some runs of it (SWEEP:KEY=VALUE,KEY=VALUE), or all stored runs that fit (KEY=VALUE,...). A SWEEP
@@ -57,13 +57,4 @@ def _all_sweeps(args: argparse.Namespace, device: str | None) -> tuple[SweepRuns
     with open_source(args) as source:
         records = [one for one in source.sweeps(SweepChoice()) if device in {None, one.device_name}]
         say(source, counted(len(records), "sweep"))
-        return tuple(
-            SweepRuns(
-                id=record.id,
-                device=record.device_name,
-                simulated=record.simulated,
-                plan=record.plan,
-                runs=tuple(source.runs(RunChoice(sweep_id=record.id))),
-            )
-            for record in reversed(records)
-        )
+        return tuple(runs_of(source, record) for record in reversed(records))

@@ -14,6 +14,7 @@ from powerlab.cli.stored.said import say
 from powerlab.domain.order import in_plan_order
 from powerlab.domain.run import Run
 from powerlab.domain.sweep import SweepPlan
+from powerlab.protocol.records import SweepRecord
 from powerlab.sources.identifiers import sweep_id, sweep_ids
 from powerlab.sources.opening import kept_files
 from powerlab.sources.results_file import FileSource
@@ -86,10 +87,15 @@ def _identifier(word: str, source: Source) -> str:
 
 
 def _runs_of(source: Source, found: str) -> SweepRuns:
-    record = source.sweep(found)
-    runs = list(source.runs(RunChoice(sweep_id=found)))
-    say(source, f"sweep {found}, {counted(len(runs), 'run')}")
+    sweep = runs_of(source, source.sweep(found))
+    say(source, f"sweep {found}, {counted(len(sweep.runs), 'run')}")
+    return sweep
+
+
+def runs_of(source: Source, record: SweepRecord) -> SweepRuns:
+    """Return a sweep of a source with its runs."""
+    runs = list(source.runs(RunChoice(sweep_id=record.id)))
     in_plan_order(runs, record.plan)
     return SweepRuns(
-        id=found, device=record.device_name, simulated=record.simulated, plan=record.plan, runs=tuple(runs)
+        id=record.id, device=record.device_name, simulated=record.simulated, plan=record.plan, runs=tuple(runs)
     )

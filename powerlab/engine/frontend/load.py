@@ -49,6 +49,16 @@ def load_open(
     return read_open(_file(model), _checked_shapes(shapes, batch_size), batch_size)
 
 
+def check_name(model: str | Path) -> None:
+    """Refuse a name that no model has; whether a file can be read shows when it is loaded.
+
+    Raises:
+        PowerlabError: there is no such model.
+    """
+    if not in_zoo(model):
+        _file(model)
+
+
 def in_zoo(model: str | Path) -> bool:
     """Tell whether a model is named, not a file: the zoo is not even imported for what must be a path."""
     if not _may_be_name(model):

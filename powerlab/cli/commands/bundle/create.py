@@ -37,7 +37,8 @@ def create(args: argparse.Namespace) -> int:
         )
         manifest = write_bundle(packed, path, with_model=args.with_model)
     print(path)
-    size = f"{path.stat().st_size / 1e6:.1f} MB"
+    kilobytes = path.stat().st_size / 1e3
+    size = f"{kilobytes:.0f} kB" if kilobytes < 1e3 else f"{kilobytes / 1e3:.1f} MB"
     print(f"powerlab: {counted(len(sweep.runs), 'run')} with their samples, {size}.", file=sys.stderr)
     for model in manifest.models:
         if model.kind == "file" and not model.member:

@@ -53,10 +53,9 @@ def cells(report: GateReport) -> Iterator[tuple[str, ...]]:
 def _cells(row: GateRow, point: str) -> tuple[str, ...]:
     kind, values = METRICS[row.metric], (row.baseline, row.candidate)
     figures = [ABSENT if value is None else f"{format_number(value, _DIGITS)} {kind.unit}" for value in values]
-    if row.candidate is not None:
-        figures[1] += f" {row.provenance}"
+    metric = f"{kind.title}, {row.provenance}" if row.provenance else kind.title
     verdict = f"{row.verdict}: {row.reason}" if row.reason else str(row.verdict)
-    return (point, kind.title, *figures, loss_words(row.loss), verdict)
+    return (point, metric, *figures, loss_words(row.loss), verdict)
 
 
 def remarks(report: GateReport, changed: Sequence[Difference]) -> Iterator[str]:

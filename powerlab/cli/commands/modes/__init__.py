@@ -116,6 +116,7 @@ def _run(args: argparse.Namespace) -> int:
 
 def _restore(args: argparse.Namespace, controller: ModeController, return_note: ReturnNote) -> None:
     """Undo what can be undone now, say what that was, and only then what takes a reboot."""
+    from powerlab.analysis.wording import counted
     from powerlab.domain.errors import PowerlabError
 
     pending = bool(controller.unrestored() or (not args.if_killed and controller.persistent()))
@@ -127,7 +128,7 @@ def _restore(args: argparse.Namespace, controller: ModeController, return_note: 
         except PowerlabError as error:
             refusal = error
     if refusal is None or written:
-        done = f"{len(written)} settings put back" if written else "what was set ended with an earlier boot"
+        done = f"{counted(len(written), 'setting')} put back" if written else "what was set ended with an earlier boot"
         _report(args, written, f"{done}." if pending else "there is nothing to put back.")
     if refusal is not None:
         raise refusal

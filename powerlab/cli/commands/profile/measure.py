@@ -36,6 +36,7 @@ from powerlab.domain.order import in_plan_order
 from powerlab.domain.preflight import check_plan
 from powerlab.domain.run import Run
 from powerlab.domain.sweep import Point, SweepPlan
+from powerlab.engine.frontend.load import check_name
 from powerlab.state_dir import state_dir
 from powerlab.sweep.cooling import TELL_PERIOD_S
 from powerlab.sweep.events import CoolingDown, RunFinished, RunStarted, SearchEnded, SweepExtended, SweepStarted
@@ -53,6 +54,8 @@ def profile(args: argparse.Namespace) -> int:
         plan = plan_from(args, device, capabilities)
         if plan.proposed_modes:
             capabilities = host.capabilities(plan.modes)
+        for model in plan.models:
+            check_name(model)
         check_plan(plan, device, capabilities, (*BACKENDS, ALL_ENGINES))
         if plan.until_percent:
             check_until(plan, choose_meter(host.sysroot, capabilities, plan.sample_period_s))
