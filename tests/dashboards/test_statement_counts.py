@@ -16,7 +16,7 @@ from powerlab_dashboards.charts.registry import RUN_CHARTS, SET_CHARTS, SWEEP_CH
 from tests.dashboards import plausible
 from tests.dashboards.conftest import Shelf, Shelved, open_shelf
 
-SET_PAGES = {f"/compare/charts/{chart}?a={{sweep}}&b=device=bench-0": 12 for chart in SET_CHARTS}
+SET_PAGES = {f"/compare/charts/{chart}?a={{sweep}}&b=device=other": 12 for chart in SET_CHARTS}
 SWEEP_PAGES = {f"/sweeps/{{sweep}}/charts/{chart}": 4 for chart in SWEEP_CHARTS}
 RUN_PAGES = {f"/runs/{{run}}/charts/{chart}": 6 for chart in RUN_CHARTS}
 MOST = {
@@ -36,8 +36,8 @@ MOST = {
     "/admin": 10,
     "/admin/log": 4,
     "/compare": 4,
-    "/compare?a={sweep}&b=model=alexnet": 12,
-    "/compare?a=device=bench-0&b={sweep}": 14,
+    "/compare?a={sweep}&b=model=alexnet,device=other": 12,
+    "/compare?a=device=other&b={sweep}": 14,
     "/models": 3,
     "/models/alexnet": 3,
     "/sweeps/new?device={device}": 12,
@@ -89,6 +89,7 @@ def _counted(path: Path, device_count: int, points: dict[str, tuple[int, ...]]) 
     shelf = open_shelf(path / "powerlab.db")
     plan = plausible.plan(models=("alexnet",), modes=("current",), **points)
     sweeps = [shelf.add_sweep(plausible.laptop(f"bench-{number}"), plan) for number in range(device_count)]
+    shelf.add_sweep(plausible.laptop("other"), plan)
     with TestClient(compose(shelf.store, Settings())) as client:
         yield Counted(shelf, sweeps[0], client)
     shelf.store.close()
@@ -96,13 +97,13 @@ def _counted(path: Path, device_count: int, points: dict[str, tuple[int, ...]]) 
 
 @pytest.fixture(scope="module")
 def little(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Counted]:
-    """A device with a sweep of a single point."""
+    """A device with a sweep of a single point, and another one with the same."""
     yield from _counted(tmp_path_factory.mktemp("little"), 1, {"threads": (1,), "batch_sizes": (1,)})
 
 
 @pytest.fixture(scope="module")
 def much(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Counted]:
-    """Three devices with sweeps of four points."""
+    """Four devices with sweeps of four points."""
     yield from _counted(tmp_path_factory.mktemp("much"), 3, {"threads": (1, 2), "batch_sizes": (1, 4)})
 
 
