@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,9 @@ class Session:
             ``threads`` / ``slices`` threads each, with the same weights. Results are the same bits as without.
         batch_size: size of the first axis of every input not in ``shapes``; None: as the model says.
         cached: whether to look in the cache of prepared models, where ``POWERLAB_CACHE`` asks for one.
+        precision: ``fp32``; ``int8``, quantized by the calibration that is kept of the model, or where there is none,
+            by one with seeded random inputs; ``int8w``, ``int4w``, ``fp16w``: weights rounded to that, and
+            computed with in float32.
 
     Where the model leaves a shape open, or a value that only a run gives decides one, it is planned in stages when it
     runs, once for each set of shapes and deciding values (:mod:`powerlab.engine.staged`).
@@ -81,6 +85,7 @@ class Session:
         slices: int = 1,
         batch_size: int | None = None,
         cached: bool = True,
+        precision: str = "fp32",
     ) -> None:
         usable = usable_cpus()
         threads = usable if threads is None else threads
@@ -97,7 +102,8 @@ class Session:
             slices=slices,
         )
         cache = configured_cache() if cached and not isinstance(model, Graph) else None
-        self._model = _planned(model, shapes, batch_size, planning, cache)
+        asked = _Asked(model, shapes, batch_size, precision)
+        self._model = _planned(asked, planning, cache)
 
     @property
     def inputs(self) -> dict[str, tuple[int, ...]]:
@@ -184,61 +190,68 @@ class Session:
         raise PowerlabError("only a run tells the shapes of this model, so there is no plan of it to look at.")
 
 
-def _planned(
-    model: str | Path | Graph,
-    shapes: Mapping[str, tuple[int, ...]] | None,
-    batch_size: int | None,
-    planning: Planning,
-    cache: Cache | None,
-) -> PlannedGraph | StagedModel:
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The model a session was asked for: the arguments of the same names."""
+
+    model: str | Path | Graph
+    shapes: Mapping[str, tuple[int, ...]] | None
+    batch_size: int | None
+    precision: str
+
+    def with_shapes(self, shapes: Mapping[str, tuple[int, ...]]) -> _Asked:
+        """Return the same model for inputs of other shapes."""
+        return _Asked(self.model, shapes, None, self.precision)
+
+
+def _planned(asked: _Asked, planning: Planning, cache: Cache | None) -> PlannedGraph | StagedModel:
     """Return the model, planned as a whole where its shapes can be told before a run."""
     pool = thread_pool(planning.threads, planning.spin_us) if planning.slices == 1 else None
+    model = asked.model
     try:
-        return PlannedGraph(_prepared(model, shapes, batch_size, planning, cache), planning, pool)
+        return PlannedGraph(_prepared(asked, planning, cache), planning, pool)
     except NeedsRunError as error:
         if isinstance(model, Graph):
             raise
         if planning.slices > 1:
             raise PowerlabError(f"{error} A batch is cut into slices before a run, so leave the slices out.") from None
+        if asked.precision != "fp32":
+            raise PowerlabError(f"{error} Only then can it be run in {asked.precision}.") from None
     from powerlab.engine.frontend.load import load_open
 
-    return StagedModel(load_open(model, shapes, batch_size), planning, pool)
+    return StagedModel(load_open(model, asked.shapes, asked.batch_size), planning, pool)
 
 
-def _prepared(
-    model: str | Path | Graph,
-    shapes: Mapping[str, tuple[int, ...]] | None,
-    batch_size: int | None,
-    planning: Planning,
-    cache: Cache | None,
-) -> Prepared:
+def _prepared(asked: _Asked, planning: Planning, cache: Cache | None) -> Prepared:
     """Return the model, lowered for this machine: by the process that did so first, where there is a cache."""
+    model = asked.model
 
     def make() -> Prepared:
         with uncollected():
-            graph = _optimised(model, shapes, batch_size)
-            part = None if planning.slices == 1 else _part(model, graph, planning.slices)
+            graph = _optimised(asked)
+            part = None if planning.slices == 1 else _part(asked, graph, planning.slices)
             return prepare(graph, planning.tier, planning.slice_threads, planning.chooser, part)
 
-    if cache is None or isinstance(model, Graph):
+    # What a calibration that may change decides is not looked for in a cache.
+    if cache is None or isinstance(model, Graph) or asked.precision != "fp32":
         return make()
     from powerlab.engine.prepared.key import is_whole, model_digest, prepared_key
 
     def key() -> str | None:
         digest = model_digest(model, cache.folder, planning.threads)
         machine = this_machine(planning.tier, planning.slice_threads)
-        asked = (shapes or {}, batch_size, planning.slices)
-        return None if digest is None else prepared_key(digest, asked, machine, planning.tunings)
+        wanted = (asked.shapes or {}, asked.batch_size, planning.slices)
+        return None if digest is None else prepared_key(digest, wanted, machine, planning.tunings)
 
     return through_cache(cache, key, planning.threads, make, lambda: is_whole(model))
 
 
-def _part(model: str | Path | Graph, whole: Graph, slices: int) -> Graph:
+def _part(asked: _Asked, whole: Graph, slices: int) -> Graph:
     """Return the optimised graph for one slice of the batch that ``whole`` takes."""
-    if isinstance(model, Graph):
+    if isinstance(asked.model, Graph):
         raise PowerlabError("a graph has its batch size already; give a model's name or path to cut it into slices.")
-    part = _optimised(model, slice_shapes(whole, slices))
-    check_images_apart(whole, _optimised(model, doubled_shapes(whole)))
+    part = _optimised(asked.with_shapes(slice_shapes(whole, slices)))
+    check_images_apart(whole, _optimised(asked.with_shapes(doubled_shapes(whole))))
     return part
 
 
@@ -247,15 +260,21 @@ def _tunings(tier: Tier) -> Tunings | None:
     return read_tunings(this_place(tier)) if has_tunings() else None
 
 
-def _optimised(
-    model: str | Path | Graph, shapes: Mapping[str, tuple[int, ...]] | None, batch_size: int | None = None
-) -> Graph:
+def _optimised(asked: _Asked) -> Graph:
     """Return the graph to lower; a graph given as such counts as optimised."""
+    model = asked.model
     if isinstance(model, Graph):
-        if shapes or batch_size is not None:
+        if asked.shapes or asked.batch_size is not None:
             raise PowerlabError("a graph has its shapes already; give shapes with a model's name or path only.")
+        if asked.precision != "fp32":
+            raise PowerlabError("a graph has its precision already; give one with a model's name or path only.")
         return model
     from powerlab.engine.frontend.load import load_graph
     from powerlab.engine.passes import optimise
 
-    return optimise(load_graph(model, shapes, batch_size))
+    graph = load_graph(model, asked.shapes, asked.batch_size)
+    if asked.precision != "fp32":
+        from powerlab.engine.quantization.precisions import in_precision
+
+        graph = in_precision(graph, model, asked.precision)
+    return optimise(graph)

@@ -134,7 +134,8 @@ class Graph:
 
     ``constants`` are the weights (treat them as read-only); no constant is also an input. Large ones may be recipes
     (:mod:`powerlab.engine.ir.constants`), which ``kept_constants`` returns. ``outside`` are the types of inputs
-    and outputs that the model has in float16 or float64: inside, every float is float32.
+    and outputs that the model has in float16 or float64: inside, every float is float32. ``opset`` is the version of
+    ONNX's operators whose form its nodes have, until passes rewrite them.
     """
 
     name: str
@@ -144,6 +145,7 @@ class Graph:
     constants: Mapping[str, Array]
     tensors: Mapping[str, TensorInfo]
     outside: Mapping[str, np.dtype[Any]] = field(default_factory=dict)
+    opset: int = 17
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "constants", Constants(self.constants))

@@ -30,6 +30,7 @@ class OpenModel:
         constants: name -> value.
         outside: types of inputs and outputs that the file declares as float16 or float64.
         hint: a sentence that says how to give the first open shape.
+        opset: the version of ONNX's operators.
     """
 
     name: str
@@ -40,6 +41,7 @@ class OpenModel:
     outside: Mapping[str, np.dtype[Any]] = field(default_factory=dict)
     open_ranks: frozenset[str] = frozenset()
     hint: str = ""
+    opset: int = 17
 
     def graph(self) -> Graph:
         """Return the graph, every shape static.
@@ -55,4 +57,4 @@ class OpenModel:
         outside = {
             name: dtype for name, dtype in self.outside.items() if graph.tensors[name].dtype == engine_dtype(dtype)
         }
-        return replace(graph, outside=outside)
+        return replace(graph, outside=outside, opset=self.opset)

@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING
 
 from powerlab.cli.commands.engine.cache import add_cache_parser, cache
 from powerlab.cli.commands.engine.plan import add_plan_parser, plan
+from powerlab.cli.commands.engine.quantize import add_quantize_parser, quantize
 from powerlab.cli.commands.engine.shapes import add_shape_argument, given_shapes, shape_text
 from powerlab.cli.commands.engine.tune import add_tune_parser, tune
 
 if TYPE_CHECKING:
     from powerlab.engine.ir.graph import TensorInfo
 
-DESCRIPTION = "Run, inspect, plan or tune a model on the built-in engine; list operators, engines and prepared models."
+DESCRIPTION = """\
+Run, inspect, plan, tune or quantize a model on the built-in engine; list operators, engines and prepared models.
+"""
 
 EPILOG = """\
 MODEL is a zoo name (such as resnet50, with random weights) or the path of an ONNX file.
@@ -33,6 +36,8 @@ examples:
                                          algorithm, tile and time of every layer
   powerlab engine tune resnet50 --threads 2
                                          find the fastest algorithms, and store them
+  powerlab engine quantize resnet50 --calibrate random --output int8.onnx
+                                         write a model that computes with 8-bit integers
   powerlab engine cache                  list the prepared models that are kept
 
 To measure a model, with warm-up, repeats and power, use `powerlab profile`.
@@ -79,6 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_plan_parser(actions)
     add_tune_parser(actions)
+    add_quantize_parser(actions)
     add_cache_parser(actions)
     for action in (run_parser, info_parser, operators, backends):
         action.add_argument("--json", action="store_true", help="print JSON")
@@ -93,6 +99,7 @@ def run(args: argparse.Namespace) -> int:
         "backends": _backends,
         "plan": plan,
         "tune": tune,
+        "quantize": quantize,
         "cache": cache,
     }
     return actions[args.action](args)

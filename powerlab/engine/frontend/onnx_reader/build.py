@@ -70,6 +70,7 @@ def parse(
         _other_floats(model.graph),
         frozenset(one.info.name for one in inputs if one.open_rank),
         next((one.hint for one in inputs if one.hint), ""),
+        opset,
     )
 
 

@@ -1,0 +1,98 @@
+"""Which operators of a network compute with integers, and which tensors that makes quantized."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from powerlab.engine.ir.graph import Graph, Node
+from powerlab.engine.ops.view import FLOAT32
+
+WEIGHTED = {"Conv", "Gemm", "MatMul"}
+"""Operators that may have weights, as their second input."""
+
+_OTHERS = {"Add", "AveragePool", "Concat", "GlobalAveragePool"}
+_FOLLOWERS = {"Clip", "Relu"}
+_MOVES = {"Flatten", "Identity", "MaxPool", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
+"""Operators whose result has the numbers of their input, so its scale too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """An operator that computes with integers.
+
+    Attributes:
+        node: the operator.
+        inputs: its computed inputs.
+        output: what is quantized behind it: its result, or that of an activation or a bias behind it.
+    """
+
+    node: Node
+    inputs: tuple[str, ...]
+    output: str
+
+    @property
+    def name(self) -> str:
+        """Return what the layer is called: its operator's result."""
+        return self.node.outputs[0]
+
+    def weight(self, graph: Graph) -> str:
+        """Return the name of its weights; empty where it has none."""
+        weighted = self.node.op_type in WEIGHTED and self.node.input(1) in graph.kept_constants
+        return self.node.inputs[1] if weighted else ""
+
+
+def layers_of(graph: Graph) -> tuple[Layer, ...]:
+    """Return the layers of a network, in order; constants are folded."""
+    readers, outputs = graph.consumers(), graph.output_names()
+
+    def sole_reader(tensor: str) -> Node | None:
+        return readers[tensor][0] if len(readers[tensor]) == 1 and tensor not in outputs else None
+
+    found = []
+    for node in graph.nodes:
+        inputs = tuple(name for name in node.inputs if name and name not in graph.kept_constants)
+        if not _computes(graph, node, inputs):
+            continue
+        output = node.outputs[0]
+        reader = sole_reader(output)
+        if reader is not None and node.op_type == "MatMul" and _adds_constant(graph, reader):
+            output, reader = reader.outputs[0], sole_reader(reader.outputs[0])
+        if reader is not None and reader.op_type in _FOLLOWERS and node.op_type != "GlobalAveragePool":
+            output = reader.outputs[0]
+        found.append(Layer(node, inputs, output))
+    return tuple(found)
+
+
+def _computes(graph: Graph, node: Node, inputs: tuple[str, ...]) -> bool:
+    if any(graph.tensors[name].dtype != FLOAT32 for name in inputs) or not inputs:
+        return False
+    if node.op_type == "Conv":
+        return len(inputs) == 1 and node.inputs[0] == inputs[0]
+    if node.op_type == "Gemm":
+        alike = all(node.attributes.get(name, 1.0) == 1.0 for name in ("alpha", "beta"))
+        return inputs == node.inputs[:1] and alike and not node.attributes.get("transA", 0)
+    if node.op_type == "MatMul":
+        weights = graph.shape(node.inputs[1])
+        return inputs[0] == node.inputs[0] and (len(inputs) == 2 or len(weights) == 2)
+    if node.op_type == "Add":
+        return len(inputs) == 2 and graph.shape(inputs[0]) == graph.shape(inputs[1])
+    return node.op_type in _OTHERS and len(inputs) == len(node.inputs)
+
+
+def _adds_constant(graph: Graph, node: Node) -> bool:
+    return node.op_type == "Add" and any(name in graph.kept_constants for name in node.inputs)
+
+
+def quantized_tensors(graph: Graph, layers: Collection[Layer]) -> Mapping[str, str]:
+    """Return each tensor that is quantized, and the tensor whose range it has: its own, or that of what it moves."""
+    wanted = {name for layer in layers for name in (*layer.inputs, layer.output)}
+    producers = graph.producers()
+    sources: dict[str, str] = {}
+    for info in (*graph.inputs, *(graph.tensors[name] for node in graph.nodes for name in node.outputs if name)):
+        if info.name not in wanted:
+            continue
+        maker = producers.get(info.name)
+        moved = maker.inputs[0] if maker is not None and maker.op_type in _MOVES else ""
+        sources[info.name] = sources.get(moved, info.name)
+    return sources

@@ -1,0 +1,216 @@
+"""Quantization: QuantizeLinear and DequantizeLinear around the layers that compute with integers.
+
+Activations are unsigned, of 8 bits, with one scale a tensor and a zero point; weights are signed, of 8 bits, with one
+scale an output channel and the zero point 0; biases are of 32 bits, in steps of the product of both scales.
+
+Sources: Jacob et al., https://arxiv.org/abs/1712.05877; M. Nagel et al., "Data-Free Quantization Through Weight
+Equalization and Bias Correction", https://arxiv.org/abs/1906.04721, section 4.2, for the correction of biases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine.ir.constants import value_of
+from powerlab.engine.ir.graph import Array, Graph, Node, quoted
+from powerlab.engine.passes.rewriting import Rewriter
+from powerlab.engine.passes.simplify.dead_nodes import drop_dead
+from powerlab.engine.quantization.calibrate import Calibration
+from powerlab.engine.quantization.layers import Layer, layers_of, quantized_tensors
+
+_STEPS = 255
+_LARGEST_WEIGHT = 127
+"""-128 is left out, so that weights and their negatives have the same steps."""
+
+_LARGEST_BIAS = 2**31 - 1
+_UINT8, _INT8 = np.dtype(np.uint8), np.dtype(np.int8)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How a network is quantized.
+
+    Attributes:
+        floats: names of the layers that stay in float32.
+        correct_biases: whether biases make up for what rounded weights shift on average.
+    """
+
+    floats: frozenset[str] = frozenset()
+    correct_biases: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Quantized:
+    """A quantized network.
+
+    Attributes:
+        graph: the network.
+        layers: those that compute with integers.
+        seen_as: their outputs -> what these are called in ``graph``.
+    """
+
+    graph: Graph
+    layers: tuple[Layer, ...]
+    seen_as: Mapping[str, str]
+
+
+@dataclass(slots=True)
+class _State:
+    """What there is of the new graph, while nodes are looked at in order."""
+
+    graph: Graph
+    rewriter: Rewriter
+    calibration: Calibration
+    options: Options
+    sources: Mapping[str, str]
+    nodes: list[Node] = field(default_factory=list)
+    read_as: dict[str, str] = field(default_factory=dict)
+    scales: dict[str, np.float32] = field(default_factory=dict)
+
+
+def scale_of(low: float, high: float) -> tuple[np.float32, np.uint8]:
+    """Return scale and zero point of unsigned 8-bit integers that span a range and 0, which they have exactly."""
+    low, high = min(low, 0.0), max(high, 0.0)
+    if high == low:
+        return np.float32(1), np.uint8(0)
+    scale = np.float32((high - low) / _STEPS)
+    scale = max(scale, np.finfo(np.float32).tiny)
+    return np.float32(scale), np.uint8(np.clip(np.rint(-low / scale), 0, _STEPS))
+
+
+def quantize_graph(graph: Graph, calibration: Calibration, options: Options | None = None) -> Quantized:
+    """Return a float network as a quantized one.
+
+    Args:
+        graph: from :func:`powerlab.engine.quantization.prepare.prepared_for_quantization`.
+        calibration: of this network.
+        options: how; None: as usual.
+
+    Raises:
+        PowerlabError: the calibration is that of another network.
+    """
+    options = options or Options()
+    layers = tuple(layer for layer in layers_of(graph) if layer.name not in options.floats)
+    sources = quantized_tensors(graph, layers)
+    missing = sorted(set(sources.values()) - calibration.ranges.keys())
+    if missing:
+        raise PowerlabError(
+            f"the calibration does not know the tensor {quoted(missing[0])}; calibrate this model anew."
+        )
+    state = _State(graph, Rewriter(graph), calibration, options, sources)
+    by_node = {layer.name: layer for layer in layers}
+    outputs = graph.output_names()
+    for info in graph.inputs:
+        if info.name in sources:
+            _quantize(state, info.name, info.name, state.rewriter.tensor(f"{info.name}.dequantized", info.shape))
+    for node in graph.nodes:
+        layer = by_node.get(node.outputs[0])
+        inputs = tuple(state.read_as.get(name, name) for name in node.inputs)
+        if layer is not None and layer.weight(graph):
+            inputs = _with_weights(state, layer, inputs)
+        made = node.outputs[0]
+        if made not in sources:
+            state.nodes.append(replace(node, inputs=inputs))
+            continue
+        shape = graph.shape(made)
+        exact = state.rewriter.tensor(f"{made}.exact", shape) if made in outputs else made
+        state.nodes.append(replace(node, inputs=inputs, outputs=(exact, *node.outputs[1:])))
+        dequantized = made if made in outputs else state.rewriter.tensor(f"{made}.dequantized", shape)
+        _quantize(state, made, exact, dequantized)
+    quantized = drop_dead(state.rewriter.finish(state.nodes))
+    return Quantized(quantized, layers, {layer.output: state.read_as[layer.output] for layer in layers})
+
+
+def _quantize(state: _State, tensor: str, exact: str, dequantized: str) -> None:
+    """Add the nodes that round a tensor to its integers and back; those after them read it so."""
+    scale, zero_point = scale_of(*state.calibration.ranges[state.sources[tensor]])
+    rewriter = state.rewriter
+    whole = rewriter.tensor(f"{tensor}.quantized", state.graph.shape(tensor), _UINT8)
+    parameters = (
+        rewriter.constant(f"{tensor}.scale", np.asarray(scale)),
+        rewriter.constant(f"{tensor}.zero_point", np.asarray(zero_point)),
+    )
+    state.nodes.append(Node("QuantizeLinear", whole, (exact, *parameters), (whole,)))
+    state.nodes.append(Node("DequantizeLinear", f"{whole}.back", (whole, *parameters), (dequantized,)))
+    state.read_as[tensor], state.scales[tensor] = dequantized, scale
+
+
+def quantized_weights(weights: Array, axis: int) -> tuple[Array, Array]:
+    """Return weights in int8 and their scales, one an index of ``axis``."""
+    others = tuple(at for at in range(weights.ndim) if at != axis)
+    largest = np.abs(weights).max(axis=others, keepdims=True).astype(np.float64)
+    scale = np.where(largest > 0, largest / _LARGEST_WEIGHT, 1.0).astype(np.float32)
+    scale = np.maximum(scale, np.finfo(np.float32).tiny)
+    whole = np.clip(np.rint(weights / scale), -_LARGEST_WEIGHT, _LARGEST_WEIGHT).astype(np.int8)
+    return whole, scale.reshape(-1)
+
+
+def channel_axis(node: Node) -> int:
+    """Return the axis of a layer's weights that counts its outputs."""
+    if node.op_type == "Gemm":
+        return 0 if node.attributes.get("transB", 0) else 1
+    return 0 if node.op_type == "Conv" else 1
+
+
+def _with_weights(state: _State, layer: Layer, inputs: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a layer's inputs with weights, and a bias where it has one, that are dequantized from integers."""
+    node, rewriter = layer.node, state.rewriter
+    weights, axis = value_of(state.graph.kept_constants[node.inputs[1]]), channel_axis(node)
+    whole, scale = quantized_weights(weights, axis)
+    name = f"{layer.name}.weight"
+    parameters = (rewriter.constant(f"{name}.quantized", whole), rewriter.constant(f"{name}.scale", scale))
+    dequantized = rewriter.tensor(name, weights.shape)
+    state.nodes.append(Node("DequantizeLinear", name, parameters, (dequantized,), {"axis": axis}))
+    if node.op_type == "MatMul":
+        return (inputs[0], dequantized)
+    shape = [1] * weights.ndim
+    shape[axis] = -1
+    error = whole.astype(np.float32) * scale.reshape(shape) - weights
+    bias = _bias(state, layer, error, axis)
+    return (inputs[0], dequantized, *_quantized_bias(state, layer, bias, scale))
+
+
+def _bias(state: _State, layer: Layer, error: Array, axis: int) -> Array | None:
+    """Return a layer's bias, less what the errors of its weights add on average; None where it has none."""
+    node = layer.node
+    bias = None
+    if node.input(2):
+        if node.inputs[2] not in state.graph.kept_constants:
+            return None
+        bias = state.graph.constants[node.inputs[2]].astype(np.float64).reshape(-1)
+    means = state.calibration.means.get(layer.inputs[0])
+    if not state.options.correct_biases or means is None:
+        return bias
+    outputs = error.shape[axis]
+    by_input = np.moveaxis(error, axis, 0).reshape(outputs, error.size // outputs // _taps(node, error), -1).sum(axis=2)
+    groups = len(means) // by_input.shape[1]
+    mean = np.repeat(np.reshape(means, (groups, -1)), outputs // groups, axis=0)
+    before: Array = np.zeros(outputs) if bias is None else np.broadcast_to(bias, (outputs,))
+    return np.asarray(before - (by_input * mean).sum(axis=1))
+
+
+def _taps(node: Node, weights: Array) -> int:
+    """Return how many weights multiply the same input channel."""
+    return int(np.prod(weights.shape[2:])) if node.op_type == "Conv" else 1
+
+
+def _quantized_bias(state: _State, layer: Layer, bias: Array | None, scale: Array) -> tuple[str, ...]:
+    """Return the input that adds a layer's bias, if any."""
+    if bias is None:
+        return layer.node.inputs[2:]
+    rewriter, name = state.rewriter, f"{layer.name}.bias"
+    step = (state.scales[layer.inputs[0]] * scale).astype(np.float32)
+    steps = np.rint(bias / step.astype(np.float64))
+    if not np.all(step > 0) or np.abs(steps).max(initial=0) > _LARGEST_BIAS:
+        return (rewriter.constant(name, bias.astype(np.float32)),)  # a channel of tiny weights: steps too fine for it
+    parameters = (
+        rewriter.constant(f"{name}.quantized", steps.astype(np.int32)),
+        rewriter.constant(f"{name}.scale", step),
+    )
+    made = rewriter.tensor(name, bias.shape)
+    state.nodes.append(Node("DequantizeLinear", name, parameters, (made,), {"axis": 0}))
+    return (made,)
