@@ -25,13 +25,15 @@ class Availability(StrEnum):
 class RailQuantity(StrEnum):
     """What values are: power in W, a cumulative energy counter in J, and what is recorded beside them.
 
-    ``latency`` holds a query's latency in s at the time it was issued, ``temperature`` a zone's in °C.
+    ``latency`` holds a query's latency in s at the time it was issued, ``temperature`` a zone's in °C, ``clock`` that
+    of a processor or memory in MHz.
     """
 
     POWER = "power"
     ENERGY = "energy"
     LATENCY = "latency"
     TEMPERATURE = "temperature"
+    CLOCK = "clock"
 
 
 POWER_QUANTITIES = (RailQuantity.POWER, RailQuantity.ENERGY)
@@ -44,6 +46,11 @@ class Part(StrEnum):
     RUN = "run"
     IDLE_BEFORE = "idle-before"
     IDLE_AFTER = "idle-after"
+    COOL_DOWN = "cool-down"
+    WARM_UP = "warm-up"
+
+
+IDLE_PARTS = (Part.IDLE_BEFORE, Part.IDLE_AFTER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import chain
 
 from powerlab.backends.packages import installed_version
 from powerlab.backends.registry import backend_module
@@ -27,12 +29,14 @@ from powerlab.measure.figures import figures_of
 from powerlab.measure.heat.guard import HeatGuard
 from powerlab.measure.percentiles.latency import TimedInferences, latency_trace
 from powerlab.measure.recording.background_load import BackgroundLoad, background_limit_cores
+from powerlab.measure.recording.clock_rates import ClockRates
 from powerlab.measure.recording.clocks import read_clocks
 from powerlab.measure.recording.device_state import read_device_state
+from powerlab.measure.recording.parts import cut, joined, span_of
 from powerlab.measure.recording.rails import IdleBaseline, Meter, Recording, idle_baseline
+from powerlab.measure.recording.temperature import Thermometer
 from powerlab.measure.scenarios.registry import SCENARIOS
-from powerlab.measure.steady.cool_down import cool_down
-from powerlab.measure.steady.temperature import Thermometer
+from powerlab.measure.steady.cool_down import Start, cool_down
 from powerlab.measure.steady.warm_up import warm_up
 from powerlab.measure.worker.cores import check_usable
 from powerlab.measure.worker.memory import peak_memory_bytes
@@ -88,12 +92,13 @@ class Measured:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Recorded:
-    """What the recording of a run gives: its times, and what the rules judge."""
+    """What the recording of a run gives: its times, what the rules judge, and what is only shown."""
 
     timed: TimedInferences
     evidence: Evidence
     idle_after: IdleBaseline | None
     start_c: float | None
+    shown: tuple[Trace, ...] = ()
 
 
 def worker_cores(point: Point) -> frozenset[int]:
@@ -178,7 +183,12 @@ def measure_run(request: RunRequest) -> Measured:
     )
     return Measured(
         run=run,
-        traces=(*evidence.traces, *evidence.idle_traces, latency_trace(timed, _provenance(request))),
+        traces=(
+            *evidence.traces,
+            *evidence.idle_traces,
+            latency_trace(timed, _provenance(request)),
+            *recorded.shown,
+        ),
         idle_after=recorded.idle_after,
         start_c=recorded.start_c,
     )
@@ -212,12 +222,11 @@ def _record(request: RunRequest) -> _Recorded:
     with (
         Worker(worker_cores(request.point)) as worker,
         HeatGuard(meter.sysroot, plan.temperature_limits, worker.kill) as heat_guard,
+        ClockRates(meter.sysroot) as clock_rates,
     ):
         join(meter.sysroot, worker.pid)
         worker.load(load_request(request.point, meter, plan.seed, request.model_files))
-        if request.like_c is not None and plan.cool_down_s > 0:
-            request.announce(RunPhase.COOLING, None)
-        start = cool_down(meter.sysroot, request.like_c, plan.cool_down_s)
+        start, cooled = _cool_down(request)
         # What was recorded before the device cooled down is no baseline of what comes now.
         idle_before = None if start.waited_s else request.idle
         if idle_before is None:
@@ -246,6 +255,7 @@ def _record(request: RunRequest) -> _Recorded:
         request.announce(RunPhase.IDLE, idle_s)
         idle_after = idle_baseline(meter, plan.idle_s)
         watched = heat_guard.words()
+        rates = clock_rates.finish()
     clocks_after = read_clocks()
     idles = [idle for idle in (idle_before, idle_after) if idle is not None]
     evidence = Evidence(
@@ -274,7 +284,11 @@ def _record(request: RunRequest) -> _Recorded:
         lively=meter.lively,
         throttled=throttled,
         idle_throttled=tuple(sentence for idle in idles for sentence in idle.throttled),
-        sampling_core_share=recording.core_share + guard.core_share + thermometer.core_share + heat_guard.core_share,
+        sampling_core_share=recording.core_share
+        + guard.core_share
+        + thermometer.core_share
+        + heat_guard.core_share
+        + clock_rates.core_share,
         warm_up_s=warmed.duration_s,
         unsteady=(*start.sentences, *warmed.unsteady),
         engine_version=installed_version(workload.engine) or "",
@@ -285,7 +299,39 @@ def _record(request: RunRequest) -> _Recorded:
         peak_memory_bytes=peak_memory,
         warm_up_ns=warmed.window_ns,
     )
-    return _Recorded(timed=timed, evidence=evidence, idle_after=idle_after, start_c=start.celsius)
+    idle_before, idle_after = (
+        idle and replace(idle, beside=(*idle.beside, *cut(rates, idle.window_ns))) for idle in (idle_before, idle_after)
+    )
+    recorded_ns = (timed.window_ns[0] - meter.margin_ns, timed.window_ns[1] + meter.margin_ns)
+    shown = (
+        *_part(Part.COOL_DOWN, cooled, cut(rates, span_of(cooled))),
+        *_part(Part.WARM_UP, warmed.traces, cut(rates, warmed.window_ns)),
+        *_part(Part.RUN, cut(rates, recorded_ns)),
+        *(_part(Part.IDLE_BEFORE, idle_before.beside) if idle_before else ()),
+        *(_part(Part.IDLE_AFTER, idle_after.beside) if idle_after else ()),
+    )
+    return _Recorded(timed=timed, evidence=evidence, shown=shown, idle_after=idle_after, start_c=start.celsius)
+
+
+def _cool_down(request: RunRequest) -> tuple[Start, tuple[Trace, ...]]:
+    """Wait until the device is cool enough; return how warm it is then, and what was recorded if it had to wait."""
+    meter = request.meter
+    with ExitStack() as stack:
+        recording, thermometer = Recording(meter), Thermometer(meter.sysroot)
+
+        def begins() -> None:
+            request.announce(RunPhase.COOLING, request.plan.cool_down_s)
+            stack.enter_context(recording)
+            stack.enter_context(thermometer)
+
+        start = cool_down(meter.sysroot, request.like_c, request.plan.cool_down_s, begins=begins)
+        if not start.waited_s:
+            return start, ()
+        return start, joined((recording.finish(), thermometer.finish()))
+
+
+def _part(part: Part, *traces: Iterable[Trace]) -> Iterator[Trace]:
+    return (replace(trace, part=part) for trace in chain(*traces))
 
 
 def _window(request: RunRequest) -> Measure:
@@ -307,4 +353,4 @@ def _idle_traces(before: IdleBaseline | None, after: IdleBaseline | None) -> Ite
     """Yield what was recorded around both idle baselines; a run keeps both, also the one it shares with another run."""
     for part, idle in ((Part.IDLE_BEFORE, before), (Part.IDLE_AFTER, after)):
         if idle is not None:
-            yield from (replace(trace, part=part) for trace in idle.traces)
+            yield from _part(part, idle.traces)

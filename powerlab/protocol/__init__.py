@@ -5,5 +5,5 @@
 travels and is stored, :mod:`~powerlab.protocol.wire` how all of it becomes JSON.
 """
 
-PROTOCOL_VERSION = 2
+PROTOCOL_VERSION = 3
 """Raised when an old agent would misunderstand a new server or the other way round; both refuse the other's number."""

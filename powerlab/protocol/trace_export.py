@@ -15,11 +15,11 @@ from powerlab.protocol.wire import encode
 TRACE_COLUMNS = (
     Column("run_id", "string", "the run's identifier"),
     Column("sweep_id", "string", "that of its sweep"),
-    Column("part", "string", "which part of the run: run, idle-before, idle-after"),
+    Column("part", "string", "which part of the run: run, idle-before, idle-after, cool-down, warm-up"),
     Column("source", "string", "what read the values, for example ina3221"),
     Column("rail", "string", "the rail's name, or what else was recorded"),
-    Column("quantity", "string", "power, energy (a counter), latency, temperature"),
-    Column("unit", "string", "W, J, s, °C"),
+    Column("quantity", "string", "power, energy (a counter), latency, temperature, clock"),
+    Column("unit", "string", "W, J, s, °C, MHz"),
     Column("provenance", "string", "measured, estimated, simulated"),
     Column("time_ns", "int64", "the device's CLOCK_MONOTONIC", unit="ns"),
     Column("value", "double", "the sample"),
@@ -29,6 +29,7 @@ UNITS = {
     RailQuantity.ENERGY: "J",
     RailQuantity.LATENCY: "s",
     RailQuantity.TEMPERATURE: "°C",
+    RailQuantity.CLOCK: "MHz",
 }
 _LINES = 4096
 """Samples that become one string at a time."""

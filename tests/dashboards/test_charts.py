@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 import pytest
 
 from powerlab.analysis.summary import PointSummary, summarise
-from powerlab.domain.power import Rail, RailQuantity, Trace
+from powerlab.domain.power import Part, Rail, RailQuantity, Trace
 from powerlab.domain.quantity import Provenance
 from powerlab.domain.run import Run
 from powerlab_dashboards.charts.base import Chart, Figure, NoChart, legend_above, plain
@@ -317,6 +317,25 @@ class TestPowerTrace:
         line = next(one for one in made["data"] if one["name"] == "CPU-therm")
         assert line["y"] == [40.0, 41.0, 42.5]
         assert made["layout"]["yaxis2"]["title"]["text"] == "temperature, °C (measured)"
+
+    def test_clocks_and_a_cool_down_have_a_panel_and_a_band(self) -> None:
+        found = recorded_run()
+        gpu = Rail(
+            source="clocks", name="GPU", quantity=RailQuantity.CLOCK, resolution=0.0, relative_error=0.0,
+            update_period_s=0.0, provenance=Provenance.SIMULATED,
+        )  # fmt: skip
+        begin_ns = found.run.window_ns[0] - 14 * 10**9
+        clock = Trace(
+            rail=gpu, time_ns=begin_ns + np.array([0, 1, 4]) * 10**9, value=np.array([114.75, 318.75, 114.75]),
+            part=Part.COOL_DOWN,
+        )  # fmt: skip
+        made = self.chart.build(RunTraces(run=found.run, traces=(*found.traces, clock)), View())
+        assert not isinstance(made, NoChart)
+        assert next(one for one in made["data"] if one["name"] == "GPU")["y"] == [114.75, 318.75, 114.75]
+        assert made["layout"]["yaxis2"]["title"]["text"] == "clock, MHz (simulated)"
+        band = made["layout"]["shapes"][0]
+        assert (band["x0"], band["x1"]) == (-14.0, -10.0)
+        assert made["layout"]["annotations"][0]["text"] == "cool-down 4 s"
 
     def test_a_part_of_the_time_is_shown_as_asked(self) -> None:
         assert self.recorded(span_s=(1.0, 2.0))["layout"]["xaxis"]["range"] == [1.0, 2.0]

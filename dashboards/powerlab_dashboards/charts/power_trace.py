@@ -1,4 +1,4 @@
-"""A run over time: power, temperatures and latencies on one axis, with its phases shaded."""
+"""A run over time: power, clocks, temperatures and latencies on one axis, with its phases shaded."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def build(data: RunTraces, view: View) -> Figure | NoChart:
     legend, legend_px = legend_above(names, narrow=view.narrow)
     top_px = legend_px + _TOP_PX
     plot_px = sum(panel.height_px for panel in found) + _GAP_PX * (len(found) - 1)
-    known = list(phases(data.run))
+    known = list(phases(data.run, data.traces))
     span_s = data.span_s or _whole(found, known)
     figure_layout = layout(
         theme,
@@ -103,9 +103,9 @@ CHART = Chart(
     name="power-trace",
     title=mark("Run over time"),
     caption=mark(
-        "Power, temperatures and the latency of every query on one time axis. The figures are computed from the timed "
-        "part; idle baselines may be shared with the runs beside this one. Where samples are more than pixels, the "
-        "extremes of neighbours are drawn."
+        "Power, clocks, temperatures and the latency of every query on one time axis. The figures are computed from "
+        "the timed part; of warm-up and cool-down ten samples a second are kept; idle baselines may be shared with the "
+        "runs beside this one. Where samples are more than pixels, the extremes of neighbours are drawn."
     ),
     build=build,
 )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from powerlab.domain.power import Trace
+from powerlab.domain.power import Part, Trace
 from powerlab.domain.run import Run
 from powerlab_dashboards.language import mark
 
@@ -47,10 +47,14 @@ class Phase:
         return self.end_s - self.start_s
 
 
-def phases(run: Run) -> Iterator[Phase]:
-    """Yield the phases of a run whose times are known, in order; an older run may not say when it warmed up."""
+def phases(run: Run, traces: Sequence[Trace] = ()) -> Iterator[Phase]:
+    """Yield the phases of a run whose times are known, in order; an older run may not say when it warmed up.
+
+    A cool-down is where one was recorded among ``traces``.
+    """
     conditions, (start_ns, end_ns) = run.conditions, run.window_ns
     known = (
+        (mark("cool-down"), _span_ns(traces, Part.COOL_DOWN)),
         (mark("idle"), conditions.idle_before_ns if conditions else None),
         (mark("warm-up"), conditions.warm_up_ns if conditions else None),
         (mark("timed"), run.window_ns if end_ns > start_ns else None),
@@ -59,3 +63,9 @@ def phases(run: Run) -> Iterator[Phase]:
     for name, span_ns in known:
         if span_ns is not None:
             yield Phase(name=name, start_s=(span_ns[0] - start_ns) / 1e9, end_s=(span_ns[1] - start_ns) / 1e9)
+
+
+def _span_ns(traces: Sequence[Trace], part: Part) -> tuple[int, int] | None:
+    """Return the first and last time that was recorded in a part; None where nothing was."""
+    times_ns = [trace.time_ns for trace in traces if trace.part is part and len(trace.time_ns)]
+    return (min(int(one[0]) for one in times_ns), max(int(one[-1]) for one in times_ns)) if times_ns else None

@@ -46,6 +46,7 @@ def panels(theme: Theme, data: RunTraces, sample_limit: int) -> Iterator[Panel]:
             title=_("power, W (%(provenance)s)", provenance=_words(rails)), height_px=280, lines=power, from_zero=True
         )
     for quantity, title, factor, height_px, unit in (
+        (RailQuantity.CLOCK, mark("clock, MHz (%(provenance)s)"), 1.0, 120, "%{y:.0f} MHz"),
         (RailQuantity.TEMPERATURE, mark("temperature, °C (%(provenance)s)"), 1.0, 120, "%{y:.1f} °C"),
         (RailQuantity.LATENCY, mark("latency, ms (%(provenance)s)"), 1e3, 170, "%{y:.4~g} ms"),
     ):

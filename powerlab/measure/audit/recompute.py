@@ -6,13 +6,16 @@ from collections.abc import Sequence
 from dataclasses import fields
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.domain.power import POWER_QUANTITIES, Part, RailQuantity, Trace
+from powerlab.domain.power import IDLE_PARTS, POWER_QUANTITIES, Part, RailQuantity, Trace
 from powerlab.domain.run import Conditions, Run, Verdict
 from powerlab.measure.energy.rail import covers
 from powerlab.measure.energy.total import TotalEnergy, total_energy
 from powerlab.measure.evidence import Evidence
 from powerlab.measure.figures import Figures, figures_of
 from powerlab.measure.percentiles.latency import TimedInferences, from_trace
+
+_NO_EVIDENCE = (RailQuantity.LATENCY, RailQuantity.CLOCK)
+"""Latencies come as a table of their own, and clocks are shown and not judged."""
 
 
 def recompute(run: Run, traces: Sequence[Trace]) -> tuple[TimedInferences, Evidence, Figures]:
@@ -50,12 +53,10 @@ def _evidence(run: Run, conditions: Conditions, timed: TimedInferences, traces: 
         window_ns=timed.window_ns,
         inference_count=timed.count,
         total=run.total,
-        traces=tuple(
-            trace for trace in traces if trace.part is Part.RUN and trace.rail.quantity is not RailQuantity.LATENCY
-        ),
+        traces=tuple(trace for trace in traces if trace.part is Part.RUN and trace.rail.quantity not in _NO_EVIDENCE),
         workload=run.point.workload,
         idle_traces=tuple(
-            trace for trace in traces if trace.part is not Part.RUN and trace.rail.quantity in POWER_QUANTITIES
+            trace for trace in traces if trace.part in IDLE_PARTS and trace.rail.quantity in POWER_QUANTITIES
         ),
         idle_before=_idle(run, conditions.idle_before_ns, Part.IDLE_BEFORE, traces),
         idle_after=_idle(run, conditions.idle_after_ns, Part.IDLE_AFTER, traces),

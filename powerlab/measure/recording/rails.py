@@ -15,6 +15,7 @@ from powerlab.measure.evidence import Evidence
 from powerlab.measure.recording.background_load import BackgroundLoad
 from powerlab.measure.recording.clocks import suspended_since_boot_s
 from powerlab.measure.recording.margins import margin_s
+from powerlab.measure.recording.temperature import Thermometer
 from powerlab.measure.validity import judge, usable_energy
 from powerlab.power.sampling.recorder import Recorder
 from powerlab.sysroot import Sysroot
@@ -44,6 +45,11 @@ class Meter:
     def margin_s(self) -> float:
         """How long to record before and after a window: enough updates of the slowest rail to find its edges."""
         return margin_s(self.rails, self.sample_period_s)
+
+    @property
+    def margin_ns(self) -> int:
+        """The same in ns."""
+        return round(self.margin_s * 1e9)
 
 
 class Recording:
@@ -101,6 +107,7 @@ class IdleBaseline:
         energy: its energy over the baseline.
         window_ns: when that was, on CLOCK_MONOTONIC.
         traces: what was recorded around it.
+        beside: temperatures and clocks meanwhile, which no rule looks at.
         background_cores: cores that other processes kept busy meanwhile; None on a simulated board, where they say
             nothing.
         throttled: in sentences, how the device was slowed down meanwhile.
@@ -109,6 +116,7 @@ class IdleBaseline:
     energy: TotalEnergy
     window_ns: tuple[int, int]
     traces: tuple[Trace, ...] = ()
+    beside: tuple[Trace, ...] = ()
     background_cores: float | None = None
     throttled: tuple[str, ...] = ()
 
@@ -123,7 +131,7 @@ def idle_baseline(meter: Meter, duration_s: float) -> IdleBaseline | None:
         return None
     slept_s = suspended_since_boot_s()
     background = None if meter.sysroot.simulated else BackgroundLoad()
-    with Guard(meter.sysroot) as guard, Recording(meter) as recording:
+    with Guard(meter.sysroot) as guard, Thermometer(meter.sysroot) as thermometer, Recording(meter) as recording:
         time.sleep(meter.margin_s)
         start_ns = time.monotonic_ns()
         time.sleep(duration_s)
@@ -131,6 +139,7 @@ def idle_baseline(meter: Meter, duration_s: float) -> IdleBaseline | None:
         time.sleep(meter.margin_s)
         traces = recording.finish()
         throttled = guard.finish()
+        zones = thermometer.finish()
     evidence = Evidence(
         window_ns=(start_ns, end_ns),
         inference_count=0,
@@ -149,6 +158,7 @@ def idle_baseline(meter: Meter, duration_s: float) -> IdleBaseline | None:
         energy=energy,
         window_ns=(start_ns, end_ns),
         traces=traces,
+        beside=zones,
         background_cores=background_cores,
         throttled=throttled,
     )

@@ -8,6 +8,7 @@ zone is back at what the first one began with.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,7 +37,14 @@ class Start:
     sentences: tuple[str, ...] = ()
 
 
-def cool_down(sysroot: Sysroot, like_c: float | None, longest_s: float, look_period_s: float = LOOK_PERIOD_S) -> Start:
+def cool_down(
+    sysroot: Sysroot,
+    like_c: float | None,
+    longest_s: float,
+    look_period_s: float = LOOK_PERIOD_S,
+    *,
+    begins: Callable[[], None] = lambda: None,
+) -> Start:
     """Wait until the hottest zone is no warmer than it should be, within 1 °C.
 
     A device that is cooler than that need not wait: its warm-up heats it.
@@ -46,20 +54,23 @@ def cool_down(sysroot: Sysroot, like_c: float | None, longest_s: float, look_per
         like_c: the temperature to come down to; None for the first run, which waits for one that lasts.
         longest_s: when to give up; 0 waits for nothing and says nothing.
         look_period_s: time between two looks.
+        begins: called once before it waits; not where the device is cool enough.
     """
     zones = Zones(sysroot)
     celsius = zones.hottest_c()
     if celsius is None or longest_s <= 0:
         return Start(celsius=celsius)
-    looks = _Looks(zones, celsius, longest_s, look_period_s)
+    looks = _Looks(zones, celsius, longest_s, look_period_s, begins)
     return _settled(looks) if like_c is None else _cooled(looks, like_c)
 
 
 class _Looks:
     """Looks at the hottest zone, until the longest time is over; one that cannot be read is as it was."""
 
-    def __init__(self, zones: Zones, celsius: float, longest_s: float, period_s: float) -> None:
-        self._zones, self._period_s = zones, period_s
+    def __init__(
+        self, zones: Zones, celsius: float, longest_s: float, period_s: float, begins: Callable[[], None]
+    ) -> None:
+        self._zones, self._period_s, self._begins = zones, period_s, begins
         self._begin_s = time.monotonic()
         self.longest_s = longest_s
         self.time_s, self.celsius = [0.0], [celsius]
@@ -77,6 +88,8 @@ class _Looks:
         left_s = self.longest_s - (time.monotonic() - self._begin_s)
         if left_s <= 0:
             return False
+        if len(self.time_s) == 1:
+            self._begins()
         time.sleep(min(self._period_s, left_s))
         found = self._zones.hottest_c()
         self.time_s.append(time.monotonic() - self._begin_s)

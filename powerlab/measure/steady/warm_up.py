@@ -21,9 +21,10 @@ from powerlab.domain.rigour import least_inferences
 from powerlab.domain.sweep import SweepPlan
 from powerlab.domain.workload import Workload
 from powerlab.measure.energy.rail import covers
+from powerlab.measure.recording.parts import joined
 from powerlab.measure.recording.rails import Meter, Recording
+from powerlab.measure.recording.temperature import Thermometer
 from powerlab.measure.steady.drift import Answer, drift
-from powerlab.measure.steady.temperature import Thermometer
 
 DRIFT_PERCENT = 1.0
 """Latency and power may drift by 1 % of their mean over a run, which moves the run's mean by half of that."""
@@ -54,12 +55,14 @@ class WarmUp:
         unsteady: in sentences, what had not become steady.
         window_ns: when it began and ended, on CLOCK_MONOTONIC; None where there was none.
         inference_s: how long an inference took at the end.
+        traces: power and temperatures meanwhile, ten samples a second at most; no figure is made of them.
     """
 
     duration_s: float = 0.0
     unsteady: tuple[str, ...] = ()
     window_ns: tuple[int, int] | None = None
     inference_s: float = 0.0
+    traces: tuple[Trace, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,7 @@ class _Pieces:
     latency_s: list[float] = field(default_factory=list)
     power_time_s: list[float] = field(default_factory=list)
     power_w: list[float] = field(default_factory=list)
+    recorded: list[tuple[Trace, ...]] = field(default_factory=list)
 
 
 def warm_up(worker: Warming, meter: Meter, plan: SweepPlan, workload: Workload) -> WarmUp:
@@ -116,6 +120,7 @@ def warm_up(worker: Warming, meter: Meter, plan: SweepPlan, workload: Workload) 
         unsteady=tuple(unsteady),
         window_ns=(begin_ns, now_ns),
         inference_s=pieces.latency_s[-1],
+        traces=joined((*pieces.recorded, thermometer.traces())),
     )
 
 
@@ -129,6 +134,7 @@ def _go_on(worker: Warming, meter: Meter, pieces: _Pieces, piece_s: float, until
             ends.append((start_ns, time.monotonic_ns()))
             pieces.time_s.append(_since_s(pieces.begin_ns, sum(ends[-1]) // 2))
         traces = recording.finish()
+    pieces.recorded.append(traces)
     for window_ns in ends:
         power_w = _power_w(meter.total, traces, window_ns)
         if power_w is not None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.domain.power import Part, RailQuantity, TotalFormula
+from powerlab.domain.power import IDLE_PARTS, Part, RailQuantity, TotalFormula
 from powerlab.domain.run import Finding, Verdict
 from powerlab.domain.workload import Scenario, Workload
 from powerlab.measure.audit.audit import Audit, audit
@@ -142,7 +142,7 @@ def test_another_formula_changes_the_power():
     assert "Power while running" in differing(RECORDED.but(total=total))
 
 
-@pytest.mark.parametrize("part", list(Part))
+@pytest.mark.parametrize("part", [Part.RUN, *IDLE_PARTS])
 def test_samples_that_were_changed_are_seen(part):
     traces = [
         replace(trace, value=trace.value * 1.001)
@@ -205,3 +205,20 @@ def test_mlperf_is_asked_about_what_was_recorded_and_not_about_what_is_said():
     (duration,) = (one for one in audited(boasting).mlperf if one.rule == "duration")
     assert duration.ruling is Ruling.REJECTED
     assert duration.figure.startswith("5.")
+
+
+@pytest.mark.parametrize("part", [Part.COOL_DOWN, Part.WARM_UP])
+def test_no_figure_is_made_of_a_warm_up_or_a_cool_down(part):
+    beside = tuple(
+        replace(trace, part=part, value=9 * trace.value)
+        for trace in RECORDED.traces
+        if trace.part is Part.RUN and trace.rail.quantity is RailQuantity.POWER
+    )
+    assert beside
+    assert not differing(replace(RECORDED, traces=(*RECORDED.traces, *beside)))
+
+
+def test_no_figure_is_made_of_clocks():
+    watts = next(trace for trace in RECORDED.traces if trace.part is Part.RUN)
+    rail = replace(watts.rail, source="clocks", name="GPU", quantity=RailQuantity.CLOCK)
+    assert not differing(replace(RECORDED, traces=(*RECORDED.traces, replace(watts, rail=rail))))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from powerlab.boards.simulator import simulated_board
 from powerlab.domain.power import Rail, RailQuantity, Trace
 from powerlab.domain.quantity import METRICS, Provenance
-from powerlab.measure.steady.temperature import SOURCE, Thermometer
+from powerlab.measure.recording.temperature import SOURCE, Thermometer
 from powerlab.measure.steady.temperature_metrics import temperature_metrics
 from powerlab.sysroot import Sysroot
 from powerlab.throttling.zones import Zones
