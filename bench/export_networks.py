@@ -110,12 +110,24 @@ class Recurrent(nn.Module):
         return self.last(self.body(x)[0])
 
 
+class LastHidden(nn.Module):
+    """What a transformer of transformers makes of its last layer: the other arguments it takes confuse the exporter."""
+
+    def __init__(self, body: nn.Module) -> None:
+        super().__init__()
+        self.body = body
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(N, tokens) or (N, samples) to (N, steps, features)."""
+        return self.body(x).last_hidden_state
+
+
 def _transformer(kind: str) -> nn.Module:
     import transformers as hf
 
     small = {"hidden_size": 256, "num_hidden_layers": 4, "num_attention_heads": 4, "intermediate_size": 1024}
     if kind == "bert":
-        return hf.BertModel(hf.BertConfig(vocab_size=1000, **small), add_pooling_layer=False)
+        return LastHidden(hf.BertModel(hf.BertConfig(vocab_size=1000, **small), add_pooling_layer=False))
     return hf.Wav2Vec2Model(hf.Wav2Vec2Config(**small, conv_dim=(64,) * 7, num_conv_pos_embeddings=16))
 
 

@@ -1,6 +1,7 @@
 """Packed weights hold every weight once, where the kernel reads it: unpacking gives them back, in any tier's sizes."""
 
 import itertools
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from engine_native import numpy_reference
 from engine_native.graphs import NO_CLAMP
+from powerlab.domain.errors import PowerlabError
 from powerlab.engine.codegen.pack import (
     WINOGRAD_G,
     fill_channels,
@@ -23,7 +25,11 @@ from powerlab.engine.codegen.pack import (
     unit_bounds,
     winograd_g,
 )
+from powerlab.engine.codegen.weights import PackedWeights
+from powerlab.engine.ir.constants import Recipe
+from powerlab.engine.passes.fold.batch_norms import scaled_by
 from powerlab.engine.program.layout import divide_up
+from powerlab.engine.program.program import Floats
 
 # Vector width and tile blocks of sse4 and neon, avx2, avx512, and of no tier.
 TILES = [(4, 2), (8, 2), (16, 4), (4, 3)]
@@ -228,3 +234,35 @@ def test_values_a_channel_keep_their_places(channels, width):
     np.testing.assert_array_equal(filled[:channels], values)
     assert not filled[channels:].any()
     np.testing.assert_array_equal(fill_channels(values.reshape(1, -1, 1, 1), channels, blocks, width), filled)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_weights_of_all_steps_are_made(threads: int) -> None:
+    packed = PackedWeights(threads)
+    for step in range(20):
+        packed.add(step, recipe(lambda step=step: np.full(100 - step, step, np.float32), 100 - step))
+    made = packed.finish()
+    assert {step: set(weights.tolist()) for step, weights in made.items()} == {step: {step} for step in range(20)}
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_weights_that_cannot_be_read_are_an_error(threads: int) -> None:
+    def fail() -> Floats:
+        raise PowerlabError("the file is gone.")
+
+    packed = PackedWeights(threads)
+    packed.add(0, recipe(lambda: np.zeros(8, np.float32), 8))
+    packed.add(1, recipe(fail, 8))
+    with pytest.raises(PowerlabError, match="the file is gone"):
+        packed.finish()
+
+
+def recipe(make: Callable[[], Floats], size: int) -> Recipe:
+    return Recipe(shape=(size,), dtype=np.dtype(np.float32), make=make)
+
+
+def test_scales_are_folded_into_own_weights_alone() -> None:
+    given, factors = np.ones((2, 3), np.float32), np.array([[2], [3]], np.float32)
+    scaled = scaled_by(factors, given, own=False)
+    assert np.all(given == 1)
+    assert np.array_equal(scaled_by(factors, given, own=True), scaled)

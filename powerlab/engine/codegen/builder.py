@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +15,8 @@ import numpy as np
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.codegen.concat_in_place import Place
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
-from powerlab.engine.ir.constants import Recipe, Value, value_of
+from powerlab.engine.codegen.weights import PackedWeights
+from powerlab.engine.ir.constants import Recipe, Value
 from powerlab.engine.ir.graph import Graph, Node, quoted
 from powerlab.engine.program.choice import Choice
 from powerlab.engine.program.layout import NO_HALO, Halo, Layout, blocked, divide_up, planar, shape4
@@ -70,7 +70,7 @@ class Builder:
         self._preactivations = preactivations
         self._wholes: dict[str, Tensor] = {}
         self._steps: list[Step] = []
-        self._unpacked: dict[int, Recipe] = {}
+        self._packed = PackedWeights(machine.threads)
         self._storages = 0
         self._hidden_inputs: list[Floats] = []
         self._weights_room = available_bytes()
@@ -162,20 +162,22 @@ class Builder:
     ) -> None:
         """Append a step; ``fields`` are its choice, weights, bias, scratch and parts, and fields of the native step.
 
-        Weights may be a recipe: those of all steps are made in the end, on as many threads as the plan will have.
+        Weights may be a recipe: they are there in the end.
         """
         label = node if isinstance(node, str) else node.name or node.outputs[0]
         known = ("choice", "weights", "bias", "scratch", "parts")
         extras = {name: fields.pop(name) for name in known if name in fields}
-        if isinstance(weights := extras.get("weights"), Recipe):
-            self._unpacked[len(self._steps)] = extras.pop("weights")
-            self._weights_room -= value_bytes(weights)
+        recipe = extras.pop("weights") if isinstance(extras.get("weights"), Recipe) else None
+        if recipe is not None:
+            self._weights_room -= value_bytes(recipe)
         step = Step(family, label, out, x, y, settings=fields, **extras)
         self._weights_room -= _weight_bytes(step)
         if self._weights_room < 0:
             raise PowerlabError(
                 f"the weights up to node {quoted(label)} are larger than the memory there is; use a smaller model."
             )
+        if recipe is not None:
+            self._packed.add(len(self._steps), recipe)
         self._steps.append(step)
 
     def new_blocked(self, name: str) -> Tensor:
@@ -372,18 +374,9 @@ class Builder:
                 source = self.planar(info.name) if held else self.external(info.name)
                 layout = source.layout
                 self.emit("copy", f"{info.name} out", out.seen_as(_images(out.layout)), source.seen_as(_images(layout)))
-        self._pack()
+        for index, weights in self._packed.finish().items():
+            self._steps[index] = replace(self._steps[index], weights=weights)
         return Program(tuple(self._steps), tuple(self._hidden_inputs))
-
-    def _pack(self) -> None:
-        """Make the weights of which steps have a recipe so far: reading and packing them needs no interpreter lock.
-
-        The largest come first: what is read for the last ones, when most is there, is little.
-        """
-        unpacked = dict(sorted(self._unpacked.items(), key=lambda item: -item[1].size))
-        with ThreadPoolExecutor(self.threads) as pool:
-            for index, weights in zip(unpacked, pool.map(value_of, unpacked.values()), strict=True):
-                self._steps[index] = replace(self._steps[index], weights=weights)
 
 
 def _strided(tensor: Tensor, shape: tuple[int, ...]) -> Operand:

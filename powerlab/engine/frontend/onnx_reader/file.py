@@ -16,8 +16,8 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.engine.ir.graph import Array, quoted
 from powerlab.engine.runtime.memory import check_memory
 
-_CHECKED_ELEMENTS = 2**20
-"""From so many elements on it is worth asking whether there is memory for them."""
+_CHECKED_ELEMENTS = 2**24
+"""From so many elements on it is worth asking whether there is memory for them; loading asks for all together."""
 
 Stamp = tuple[int, int, int]
 
