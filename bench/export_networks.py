@@ -119,7 +119,8 @@ class LastHidden(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(N, tokens) or (N, samples) to (N, steps, features)."""
-        return self.body(x).last_hidden_state
+        mask = None if x.is_floating_point() else torch.ones_like(x)  # else it looks for where sequences begin
+        return self.body(x, attention_mask=mask).last_hidden_state
 
 
 def _transformer(kind: str) -> nn.Module:
@@ -128,6 +129,9 @@ def _transformer(kind: str) -> nn.Module:
     small = {"hidden_size": 256, "num_hidden_layers": 4, "num_attention_heads": 4, "intermediate_size": 1024}
     if kind == "bert":
         return LastHidden(hf.BertModel(hf.BertConfig(vocab_size=1000, **small), add_pooling_layer=False))
+    if kind == "gpt2":
+        config = hf.GPT2Config(vocab_size=1000, n_embd=256, n_layer=4, n_head=4, use_cache=False)
+        return LastHidden(hf.GPT2Model(config))
     return hf.Wav2Vec2Model(hf.Wav2Vec2Config(**small, conv_dim=(64,) * 7, num_conv_pos_embeddings=16))
 
 
@@ -158,6 +162,7 @@ def networks() -> dict[str, Made]:
         "gru": (lambda: Recurrent(nn.GRU), (1, 50, 80)),
         "lstm": (lambda: Recurrent(nn.LSTM), (1, 50, 80)),
         "bert_small": (lambda: _transformer("bert"), (1, 64)),
+        "gpt2_small": (lambda: _transformer("gpt2"), (1, 64)),
         "wav2vec2_small": (lambda: _transformer("wav2vec2"), (1, 16000)),
     }
     return found

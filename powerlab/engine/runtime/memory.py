@@ -31,22 +31,28 @@ def available_bytes(sysroot: Sysroot | None = None) -> int:
     return min(bound for bound in (available, left, room) if bound is not None)
 
 
-def check_memory(needed_bytes: int, what: object, why: str) -> None:
+def check_memory(needed_bytes: int, what: object, why: str, left_bytes: int | None = None) -> int:
     """Refuse what needs more memory than there is.
 
     Args:
         needed_bytes: what it is going to take at least.
         what: a node or a model, as the sentence begins.
         why: what for, in two or three words.
+        left_bytes: what there is, where it was asked just now; None: ask, which takes a millisecond.
+
+    Returns:
+        What there is.
 
     Raises:
         PowerlabError: there is less.
     """
-    if needed_bytes > (left := available_bytes()):
+    left = available_bytes() if left_bytes is None else left_bytes
+    if needed_bytes > left:
         raise PowerlabError(
             f"{what} needs {needed_bytes / _GIB:.3g} GiB for {why}, and {left / _GIB:.3g} GiB are left to this "
             "process; use a smaller batch, smaller images or a smaller model."
         )
+    return left
 
 
 def value_bytes(value: Value) -> int:
