@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from powerlab.engine.ir.graph import TensorInfo
 from powerlab.engine.ops.base import Operator
 from powerlab.engine.ops.convolution import image_shape
 from powerlab.engine.ops.view import FLOAT32, INT64, NodeView, Spec
@@ -22,6 +23,18 @@ def pool_windows(view: NodeView) -> Windows:
 
 def _pool(view: NodeView) -> Spec:
     return (*view.shape(0)[:2], *pool_windows(view).size), FLOAT32
+
+
+def as_floats(view: NodeView) -> NodeView:
+    """Return the view of a pool of bytes as one of floats, which pools the same."""
+    info = view.infos[0]
+    if info is None or info.dtype.kind not in "iu" or info.dtype.itemsize > 1:
+        return view
+    return NodeView(view.node, (TensorInfo(info.name, info.shape), *view.infos[1:]), view.values)
+
+
+def _max_pool(view: NodeView) -> Spec:
+    return _pool(as_floats(view))[0], view.dtype(0)
 
 
 def _global_pool(view: NodeView) -> Spec:
@@ -49,7 +62,7 @@ def _global_lp_pool(view: NodeView) -> Spec:
 
 def _places(view: NodeView) -> tuple[Spec, ...]:
     """Return Indices of a MaxPool: where each maximum stood."""
-    return ((_pool(view)[0], INT64),)
+    return ((_pool(as_floats(view))[0], INT64),)
 
 
 def unpooled_size(view: NodeView) -> tuple[int, ...]:
@@ -86,7 +99,7 @@ def _max_unpool(view: NodeView) -> Spec:
 
 
 POOL = Operator(_pool)
-MAX_POOL = Operator(_pool, infer_more=_places)
+MAX_POOL = Operator(_max_pool, infer_more=_places)
 MAX_UNPOOL = Operator(_max_unpool)
 LP_POOL = Operator(_lp_pool)
 GLOBAL_POOL = Operator(_global_pool)

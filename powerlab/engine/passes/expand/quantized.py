@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from powerlab.engine.ir.graph import Graph, Node
 from powerlab.engine.ops.quantized import MICROSOFT, QUANTIZED, Operand, Quantized
 from powerlab.engine.ops.view import FLOAT32, NodeView
@@ -100,6 +102,35 @@ def _bias(view: NodeView, add: Expansion, how: Quantized) -> str:
     return add("DequantizeLinear", node.inputs[place], step, axis=len(view.shape(place)) - 1)
 
 
+def _pool_of_bytes(view: NodeView, rewriter: Rewriter) -> Sequence[Node] | None:
+    """Pool the floats that bytes express: the largest is the same."""
+    node = view.node
+    if view.dtype(0) == FLOAT32:
+        return None
+    if len(node.outputs) > 1 and node.outputs[1]:
+        view.fail("pools bytes and tells places; the engine does one of both")
+    add = Expansion(view, rewriter)
+    parameters = _expressed_by(rewriter, node.inputs[0]) or (
+        add.floats(1.0),
+        rewriter.constant(f"{node.outputs[0]}.zero", np.zeros((), view.dtype(0))),
+    )
+    floats = add("DequantizeLinear", node.inputs[0], *parameters)
+    made = add("MaxPool", floats, output="", **node.attributes)
+    return add.ending(add("QuantizeLinear", made, *parameters))
+
+
+def _expressed_by(rewriter: Rewriter, tensor: str) -> tuple[str, ...]:
+    """Return the scale and the zero point with which bytes were made; nothing where they are not told."""
+    maker = rewriter.producer(tensor)
+    known = {**QUANTIZED, **MICROSOFT}
+    while maker is not None and maker.op_type in ("MaxPool", "Reshape"):
+        maker = rewriter.producer(maker.inputs[0])
+    if maker is None or maker.op_type not in (*known, "QuantizeLinear"):
+        return ()
+    places = (1, 2) if maker.op_type == "QuantizeLinear" else known[maker.op_type].made
+    return tuple(filter(None, map(maker.input, places or ())))
+
+
 def _dynamic(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
     """Choose the scale by the values: the range from the smallest to the largest, with 0, in 255 steps."""
     node, add = view.node, Expansion(view, rewriter)
@@ -135,5 +166,6 @@ def expand_quantized(graph: Graph) -> Graph:
         **dict.fromkeys({**QUANTIZED, **MICROSOFT}, _quantized),
         "DynamicQuantizeLinear": _dynamic,
         "DynamicQuantizeMatMul": _dynamic_product,
+        "MaxPool": _pool_of_bytes,
     }
     return rewrite_nodes(graph, rules)
