@@ -8,6 +8,9 @@
 PYTHON ?=
 export PYTHON
 BIN := .venv/bin
+# Optuna's GP sampler needs PyTorch, on the processor alone: SEARCH_TORCH="torch --index-url
+# https://download.pytorch.org/whl/cpu" spares gigabytes of GPU libraries.
+SEARCH_TORCH ?= torch==2.13.0
 # Many tests wait for simulated boards rather than compute, so there are more workers than cores.
 TEST_WORKERS ?= $(shell expr $$(nproc) + 2)
 # Tests start powerlab hundreds of times: without cached bytecode, every start compiles it anew.
@@ -73,7 +76,8 @@ bench-sampler: ## what sampling costs, beside the ways of other tools (about 3 m
 bench-search: ## runs until the best is found, beside other ways to search (hours, installs PyTorch into build/; SEEDS=3 GP_SEEDS=1: less)
 	@scripts/setup_venv dev
 	@test -d build/search-venv || $(BIN)/python -m venv build/search-venv
-	@build/search-venv/bin/pip install --quiet optuna scipy torch numpy msgspec platformdirs prometheus-client psutil rich urllib3
+	@build/search-venv/bin/pip install --quiet $(SEARCH_TORCH)
+	@build/search-venv/bin/pip install --quiet optuna scipy numpy msgspec platformdirs prometheus-client psutil rich urllib3
 	@PYTHONPATH=. build/search-venv/bin/python bench/search.py --seeds $(or $(SEEDS),20) --gp-seeds $(or $(GP_SEEDS),3) --results build/search
 
 bench-service: ## agents at one server, samples a second, beside Prometheus, query times (half an hour, 16 GB; QUICK=1: 4 minutes; wants both and PostgreSQL)

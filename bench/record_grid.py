@@ -6,7 +6,11 @@
 Every point (threads x batch x engine x slices x spin time) gets three repeats, in three blocks that are each shuffled.
 To be done in two minutes, a point keeps one worker for its repeats, and a window is half a second: far shorter than a
 sweep's, so the scatter is larger than a sweep's. The power is powerlab's estimate for machines without a sensor, and
-the file says so. Wants a quiet machine.
+the file says so.
+
+Other processes must not use the machine: beside one that keeps a core busy, runs of one point differ by a factor of
+two, and which point is best is an accident. So a run begins when the machine is idle, and one during which others used
+more than OTHERS_CORES is made again, at the end of its block; the file says how many were.
 """
 
 from __future__ import annotations
@@ -16,17 +20,19 @@ import json
 import platform
 import random
 import sys
+from collections import deque
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import fmean, median
-from time import monotonic
+from time import monotonic, sleep
 
 from powerlab.analysis.dimensions import in_words
 from powerlab.backends.registry import backend_module
 from powerlab.boards.processor import cpu_model
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.sweep import Point, SweepPlan
+from powerlab.measure.recording.background_load import BackgroundLoad
 from powerlab.measure.run import worker_cores
 from powerlab.measure.worker.messages import Load, Measure
 from powerlab.measure.worker.process import Worker, WorkerError
@@ -36,6 +42,8 @@ from powerlab.sysroot import Sysroot
 FOLDER = Path(__file__).parent / "grids"
 REPEATS = 3
 WARM_UP_S, WINDOW_S, LEAST = 0.15, 0.5, 3
+OTHERS_CORES = 0.1
+IDLE_S, PATIENCE_S = 0.1, 900.0
 THREE = ("builtin", "onnxruntime", "openvino")
 FOUR = (*THREE, "ncnn")
 BATCHES = (1, 2, 4, 6, 8, 12)
@@ -62,38 +70,64 @@ GRIDS: dict[str, SweepPlan] = {
 }
 
 
-def record(plan: SweepPlan) -> list[dict[str, object]]:
-    """Return a row for each run, in the order in which they were made."""
-    sysroot, shuffler = Sysroot(), random.Random(plan.seed)
-    (energy,) = Estimate().channels(sysroot)
+def record(plan: SweepPlan) -> tuple[list[dict[str, object]], int]:
+    """Return a row for each run, in the order in which they were made, and how many were made again."""
+    shuffler, (energy,) = random.Random(plan.seed), Estimate().channels(Sysroot())
     rows: list[dict[str, object]] = []
+    again = 0
     with ExitStack() as stack:
-        workers: dict[Point, Worker] = {}
-        for point in plan.points():
-            worker = stack.enter_context(Worker(worker_cores(point)))
-            load = Load(
-                backend_module=backend_module(point.workload.engine),
-                workload=point.workload,
-                threads=point.threads,
-                sysroot="/",
-                seed=plan.seed,
-                spin_us=point.spin_us,
-            )
-            try:
-                worker.load(load)
-                worker.warm_up(WARM_UP_S)
-            except (PowerlabError, WorkerError) as error:
-                print(f"left out {in_words(point)}: {error}", file=sys.stderr)
-                continue
-            workers[point] = worker
+        workers = _loaded(plan, stack)
+        deadline_s = monotonic() + PATIENCE_S
         for repeat in range(REPEATS):
-            for point in shuffler.sample(list(workers), len(workers)):
+            left = deque(shuffler.sample(list(workers), len(workers)))
+            while left:
+                point = left.popleft()
+                _wait_until_idle(deadline_s)
                 workers[point].warm_up(WARM_UP_S)
+                others = BackgroundLoad(workers[point].pid)
                 begin_s, begin_j = monotonic(), energy.read()
                 timed = workers[point].measure(Measure(duration_s=WINDOW_S, min_inferences=LEAST, margin_s=0.0))
                 power_w = (energy.read() - begin_j) / (monotonic() - begin_s)
-                rows.append(_row(point, repeat, (timed.end_ns - timed.start_ns).tolist(), power_w))
-    return rows
+                if others.cores() > OTHERS_CORES:
+                    left.append(point)
+                    again += 1
+                else:
+                    rows.append(_row(point, repeat, (timed.end_ns - timed.start_ns).tolist(), power_w))
+    return rows, again
+
+
+def _loaded(plan: SweepPlan, stack: ExitStack) -> dict[Point, Worker]:
+    """Return a warm worker for every point that can be run here."""
+    workers: dict[Point, Worker] = {}
+    for point in plan.points():
+        worker = stack.enter_context(Worker(worker_cores(point)))
+        load = Load(
+            backend_module=backend_module(point.workload.engine),
+            workload=point.workload,
+            threads=point.threads,
+            sysroot="/",
+            seed=plan.seed,
+            spin_us=point.spin_us,
+        )
+        try:
+            worker.load(load)
+            worker.warm_up(WARM_UP_S)
+        except (PowerlabError, WorkerError) as error:
+            print(f"left out {in_words(point)}: {error}", file=sys.stderr)
+            continue
+        workers[point] = worker
+    return workers
+
+
+def _wait_until_idle(deadline_s: float) -> None:
+    """Wait until nobody uses the machine; gives up at a time of the monotonic clock."""
+    while True:
+        others = BackgroundLoad()
+        sleep(IDLE_S)
+        if others.cores() <= OTHERS_CORES:
+            return
+        if monotonic() > deadline_s:
+            raise SystemExit("Other processes keep this machine busy; end them, and record again.")
 
 
 def _row(point: Point, repeat: int, latencies_ns: list[int], power_w: float) -> dict[str, object]:
@@ -120,7 +154,7 @@ def main() -> None:
         print(*GRIDS, sep="\n")
         return
     plan = GRIDS[args.grid]
-    rows = record(plan)
+    rows, again = record(plan)
     if not rows:
         raise SystemExit(f"{args.grid}: no point could be run.")
     document = {
@@ -130,12 +164,14 @@ def main() -> None:
         "recorded": datetime.now(UTC).date().isoformat(),
         "window_s": WINDOW_S,
         "power": "estimated (estimate:host)",
+        "others_cores": OTHERS_CORES,
+        "made_again": again,
         "columns": list(rows[0]),
     }
     head = json.dumps(document, indent=1).removesuffix("\n}")
     lines = ",\n  ".join(json.dumps(list(row.values())) for row in rows)
     (FOLDER / f"{args.grid}.json").write_text(f'{head},\n "rows": [\n  {lines}\n ]\n}}\n')
-    print(f"{args.grid}: {len(rows)} runs")
+    print(f"{args.grid}: {len(rows)} runs, {again} more were disturbed")
 
 
 if __name__ == "__main__":

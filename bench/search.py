@@ -158,6 +158,7 @@ def main() -> None:
     parser.add_argument("--strategies", default=",".join(STRATEGIES))
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--gp-seeds", type=int, default=3, help="seeds of Optuna's GP sampler, which is slow")
+    parser.add_argument("--workers", type=int, help="processes (default: one a core)")
     parser.add_argument("--results", metavar="FOLDER", help="write each grid's results there, and skip what is there")
     parser.add_argument("--table", action="store_true", help="only print the tables of what is in that folder")
     args = parser.parse_args()
@@ -189,7 +190,7 @@ def _search_all(name: str, strategy: str, args: argparse.Namespace) -> list[Resu
         if goal != ALL or strategy == OURS
         for seed in range(min(args.seeds, args.gp_seeds) if strategy == "GP" else args.seeds)
     ]
-    with ProcessPoolExecutor(mp_context=get_context("fork")) as pool:  # the workers inherit the grid
+    with ProcessPoolExecutor(args.workers, mp_context=get_context("fork")) as pool:  # the workers inherit the grid
         return list(pool.map(search, *zip(*todo, strict=True)))
 
 

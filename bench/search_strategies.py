@@ -71,6 +71,7 @@ class Ours:
         self._mode: str | None = None
         self._repeat = 0
         self._ended = False
+        self._runs: list[Run] = []
 
     def next(self) -> Point | None:
         pick = self.searcher.next(self._mode)
@@ -90,7 +91,7 @@ class Ours:
             name="efficiency_img_per_s_per_w", value=throughput / power_w, provenance=Provenance.SIMULATED
         )
         run = Run(
-            id=str(uuid.UUID(int=len(self.searcher.known.runs))),
+            id=str(uuid.UUID(int=len(self._runs))),
             sweep_id="s",
             point=point,
             repeat=self._repeat,
@@ -103,11 +104,12 @@ class Ours:
             total=None,
         )
         self.searcher.note(run)
+        self._runs.append(run)
 
     def answers(self) -> dict[str, Point]:
         if not self._ended:
             return {goal: point for (_, goal), point in self.searcher.leaders().items()}
-        whole = [one for one in summarise(self.searcher.known.runs) if one.run_count == REPEATS]
+        whole = [one for one in summarise(self._runs) if one.run_count == REPEATS]
         return {best.goal: best.summary.point for best in best_points(whole)}
 
 

@@ -13,7 +13,7 @@ from typing import Literal, Protocol, TypeVar
 from powerlab.domain.device import SelfCheck
 from powerlab.domain.device_state import ClockOffset
 from powerlab.domain.errors import PowerlabError
-from powerlab.domain.order import Stage
+from powerlab.domain.order import Done, Stage
 from powerlab.domain.sweep import SweepPlan
 from powerlab.protocol.messages import Backlog, Description, Finish, Lease, RebootNotice
 from powerlab.protocol.records import OVER, SweepState
@@ -55,7 +55,7 @@ class SweepRunner(Protocol):
         plan: SweepPlan,
         sweep_id: str,
         host: Host,
-        done: frozenset[tuple[str, int]],
+        done: Done,
         stop: threading.Event | None,
         /,
     ) -> Generator[SweepEvent, None, None]:
@@ -64,7 +64,7 @@ class SweepRunner(Protocol):
 
 
 def _run_sweep(
-    plan: SweepPlan, sweep_id: str, host: Host, done: frozenset[tuple[str, int]], stop: threading.Event | None
+    plan: SweepPlan, sweep_id: str, host: Host, done: Done, stop: threading.Event | None
 ) -> Generator[SweepEvent, None, None]:
     """Load what measures when there is something to measure: an idle agent has no need of numpy and the engine."""
     from powerlab.sweep.runner import run_sweep
@@ -369,8 +369,9 @@ class Daemon:
         except SpoolUnwritableError as error:
             raise _NoRoomError(str(error), finished) from error
 
-    def _done(self, lease: Lease) -> frozenset[tuple[str, int]]:
-        return self.spool.done(lease.sweep_id) | {(run.point_id, run.repeat) for run in lease.done}
+    def _done(self, lease: Lease) -> Done:
+        stored = {(run.point_id, run.repeat): run.figures for run in lease.done}
+        return {**stored, **self.spool.done(lease.sweep_id)}
 
     def _close(self, lease: Lease, ended: _Ended) -> None:
         """Tell the server how it ended: done, failed, or broken off before the end and to be given out again."""
@@ -397,7 +398,7 @@ class Daemon:
         if lease.plan.search_percent:
             return False
         wanted = {(point.id, repeat) for point in lease.plan.points() for repeat in range(lease.plan.repeats)}
-        return not wanted <= self._done(lease)
+        return not wanted <= set(self._done(lease))
 
     def _not_taken(self, lease: Lease) -> str | None:
         """Say which runs of a sweep the server did not take; what it has already, from another agent, is none."""

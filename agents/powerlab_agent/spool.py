@@ -13,7 +13,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from powerlab.analysis.summary import searched_figures
 from powerlab.domain.errors import PowerlabError
+from powerlab.domain.order import Done
 from powerlab.domain.run import Run
 from powerlab.protocol.messages import Lease, TraceChunk
 from powerlab.protocol.wire import decode, encode
@@ -47,6 +49,7 @@ _SINCE_VERSION_2 = (
     "INSERT INTO shed VALUES (1, 0)",
     "PRAGMA user_version = 2",
 )
+_SINCE_VERSION_3 = ("ALTER TABLE done ADD COLUMN figures BLOB", "PRAGMA user_version = 3")
 _LOG_BYTES = 4 * 1024 * 1024
 
 
@@ -90,7 +93,7 @@ class Spool:
                 for statement in _TABLES:
                     self._db.execute(statement)
                 version = self._db.execute("PRAGMA user_version").fetchone()[0]
-                for number, statements in enumerate((_SINCE_VERSION_1, _SINCE_VERSION_2), start=1):
+                for number, statements in enumerate((_SINCE_VERSION_1, _SINCE_VERSION_2, _SINCE_VERSION_3), start=1):
                     for statement in statements if version < number else ():
                         self._db.execute(statement)
         except (sqlite3.Error, SpoolUnwritableError) as error:
@@ -186,7 +189,10 @@ class Spool:
             self._db.executemany(
                 "INSERT INTO chunk (run_id, document) VALUES (?, ?)", [(run.id, one) for one in chunks]
             )
-            self._db.execute("INSERT INTO done VALUES (?, ?, ?)", (run.sweep_id, run.point.id, run.repeat))
+            self._db.execute(
+                "INSERT INTO done (sweep_id, point_id, repeat, figures) VALUES (?, ?, ?, ?)",
+                (run.sweep_id, run.point.id, run.repeat, encode(searched_figures(run))),
+            )
 
     def next(self) -> Spooled | None:
         """Return the oldest run that waits for its upload."""
@@ -228,9 +234,13 @@ class Spool:
             for run_id, sweep_id, kind, reason in rows
         }
 
-    def done(self, sweep_id: str) -> frozenset[tuple[str, int]]:
-        """Return the (point id, repeat) of a sweep that were measured here, uploaded or not."""
-        return frozenset(self._db.execute("SELECT point_id, repeat FROM done WHERE sweep_id = ?", (sweep_id,)))
+    def done(self, sweep_id: str) -> Done:
+        """Return the runs of a sweep that were measured here, uploaded or not; those of an older agent lack figures."""
+        rows = self._db.execute("SELECT point_id, repeat, figures FROM done WHERE sweep_id = ?", (sweep_id,))
+        return {
+            (point_id, repeat): {} if figures is None else decode(figures, dict[str, float])
+            for point_id, repeat, figures in rows
+        }
 
     def forget_done(self, sweep_id: str) -> None:
         """Drop the ledger of a sweep that is over."""

@@ -17,7 +17,7 @@ from powerlab.domain.budget import INVERTED, MAY_BE_NEGATIVE, REPEATS, half_widt
 from powerlab.domain.quantity import METRICS, POWER_FIGURES, Metric
 from powerlab.domain.run import Contribution, EffectKind, Finding, Run, Verdict
 from powerlab.domain.statistics import NORMAL_95, mean_half_width
-from powerlab.domain.sweep import Point
+from powerlab.domain.sweep import SEARCHED, Point
 from powerlab.domain.validity import ENERGY_RULES
 
 MIXED_RULE = "mixed-provenance"
@@ -73,6 +73,13 @@ def usable_runs(runs: Sequence[Run]) -> list[Run]:
         return valid
     usable = [run for run in runs if run.verdict in {Verdict.VALID, Verdict.FLAGGED}]
     return usable or [run for run in runs if run.verdict is Verdict.VOID and _void_in_energy_alone(run)]
+
+
+def searched_figures(run: Run) -> dict[str, float]:
+    """Return what a search learns from a run: those of :data:`~powerlab.domain.sweep.SEARCHED` that count."""
+    return {
+        metric.name: metric.value for one in usable_runs([run]) for metric in one.metrics if metric.name in SEARCHED
+    }
 
 
 def sound_runs(runs: Sequence[Run], name: str) -> list[Run]:

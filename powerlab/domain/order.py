@@ -8,12 +8,18 @@ that modes are not switched needlessly; the modes' order and the points' order w
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from powerlab.domain.mode import Setting
 from powerlab.domain.run import Run
 from powerlab.domain.sweep import Point, SweepPlan
+
+Key = tuple[str, int]
+"""A run of a sweep: the point's id and the repeat's number."""
+Done = Mapping[Key, Mapping[str, float]]
+"""Runs of a sweep made before, with the figures that a search learns from (:data:`powerlab.domain.sweep.SEARCHED`);
+without figures where a run has none, or where they are not known here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,14 +45,14 @@ class Stage:
 
 
 def visits_again(
-    plan: SweepPlan, points: Sequence[Point], repeat: int, done: frozenset[tuple[str, int]] = frozenset()
+    plan: SweepPlan, points: Sequence[Point], repeat: int, done: Collection[Key] = ()
 ) -> tuple[ModeVisit, ...]:
     """Return one more block, of some of the plan's points, shuffled by the seed and the repeat's number."""
     shuffler = random.Random(f"{plan.seed} {repeat}")  # noqa: S311  an order to repeat, not a secret
     return tuple(_block(plan, shuffler, points, repeat, done))
 
 
-def visits(plan: SweepPlan, done: frozenset[tuple[str, int]] = frozenset()) -> tuple[ModeVisit, ...]:
+def visits(plan: SweepPlan, done: Collection[Key] = ()) -> tuple[ModeVisit, ...]:
     """Return the plan's runs in order; the same seed gives the same order, and runs in ``done`` are left out."""
     shuffler = random.Random(plan.seed)  # noqa: S311  an order to repeat, not a secret
     points = plan.points()
@@ -61,7 +67,7 @@ def in_plan_order(runs: list[Run], plan: SweepPlan) -> None:
 
 
 def _block(
-    plan: SweepPlan, shuffler: random.Random, points: Sequence[Point], repeat: int, done: frozenset[tuple[str, int]]
+    plan: SweepPlan, shuffler: random.Random, points: Sequence[Point], repeat: int, done: Collection[Key]
 ) -> Iterator[ModeVisit]:
     for mode in shuffler.sample(plan.modes, len(plan.modes)):
         in_mode = [point for point in points if point.mode == mode]

@@ -16,6 +16,8 @@ from powerlab.domain.workload import Preparation, Scenario, Workload
 
 SEARCH_GOALS = ("latency", "throughput", "efficiency")
 """What a search may look for the best of: the goals of every answer."""
+SEARCHED = ("latency_p50_ms", "throughput_img_per_s", "power_w")
+"""The figures that it learns from."""
 MOST_REPEATS_UNTIL = 30
 """Repeats of a point at most where they go on until an interval is narrow; half its width needs four times more."""
 

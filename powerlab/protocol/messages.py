@@ -26,6 +26,7 @@ paused job are taken until it is given out again, and those of a cancelled one a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
@@ -125,10 +126,11 @@ class LeaseRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoneRun:
-    """A repeat that the server already has."""
+    """A repeat that the server already has, with the figures that a search learns from; a grid has no need of them."""
 
     point_id: str
     repeat: int
+    figures: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from statistics import median
 
 import numpy as np
 from numpy.typing import NDArray
 
 from powerlab.analysis.best import work_of
-from powerlab.analysis.summary import usable_runs
-from powerlab.domain.run import Run
+from powerlab.domain.sweep import SEARCHED
 from powerlab.search.contest import SIGNS, Places
-from powerlab.search.prior import QUANTITIES
 from powerlab.search.space import Space
 from powerlab.search.surface import Surface
 
@@ -30,13 +29,11 @@ class Knowledge:
 
     Attributes:
         space: the points.
-        runs: all of them, as they came.
-        made: how many runs each point has, by its place.
+        made: the repeats that each point has, by its place.
     """
 
     space: Space
-    runs: list[Run] = field(default_factory=list)
-    made: Counter[int] = field(default_factory=Counter)
+    made: dict[int, set[int]] = field(default_factory=dict)
     works: list[Places] = field(init=False)
     _places: dict[str, int] = field(init=False)
     _failures: Counter[int] = field(default_factory=Counter)
@@ -46,7 +43,7 @@ class Knowledge:
 
     def __post_init__(self) -> None:
         self._places = self.space.index()
-        self._figures = {name: [] for name in QUANTITIES}
+        self._figures = {name: [] for name in SEARCHED}
         works: dict[str, list[int]] = {}
         for place, point in enumerate(self.space.points):
             works.setdefault(work_of(point), []).append(place)
@@ -56,17 +53,18 @@ class Knowledge:
         """Return where a point is in the space; None where it is not there."""
         return self._places.get(point_id)
 
-    def note(self, run: Run) -> None:
-        """Learn from a finished run of one of the points."""
-        place = self._places[run.point.id]
-        self.runs.append(run)
-        self.made[place] += 1
-        figures = {metric.name: metric.value for one in usable_runs([run]) for metric in one.metrics}
-        for name in QUANTITIES:
-            if figures.get(name, 0.0) > 0:
-                self._figures[name].append((place, math.log(figures[name])))
+    def note(self, place: int, repeat: int, figures: Mapping[str, float]) -> None:
+        """Learn from a run of a point that was made: its figures, and that it failed where it has none."""
+        self.recall(place, repeat, figures)
         if not figures:
             self._failed(place)
+
+    def recall(self, place: int, repeat: int, figures: Mapping[str, float]) -> None:
+        """Learn from a run that was made before; whether one without figures failed is not known."""
+        self.made.setdefault(place, set()).add(repeat)
+        for name in SEARCHED:
+            if figures.get(name, 0.0) > 0:
+                self._figures[name].append((place, math.log(figures[name])))
 
     def give_up(self, mode: str) -> None:
         """Leave out what is left of a power mode."""
@@ -77,16 +75,20 @@ class Knowledge:
         if self._failures[place] >= _TRIES:
             self._given_up.add(place)
 
+    def count(self, place: int) -> int:
+        """Return how many runs a point has."""
+        return len(self.made.get(place, ()))
+
     def open(self, repeats: int) -> NDArray[np.bool_]:
         """Return which points may be run once more: those that have fewer runs, and do not keep failing."""
         places = range(len(self.space.points))
-        return np.array([self.made[at] < repeats and at not in self._given_up for at in places], dtype=bool)
+        return np.array([self.count(at) < repeats and at not in self._given_up for at in places], dtype=bool)
 
     def pairs(self, goals: Iterable[str]) -> Iterator[tuple[Places, str]]:
         """Yield every work with every goal that its runs have figures for, as far as anybody can tell yet."""
         wanted = tuple(goals)
         for work in self.works:
-            tried = sum(self.made[int(place)] for place in work)
+            tried = sum(self.count(int(place)) for place in work)
             for goal in wanted:
                 if tried < _TRIES_OF_A_GOAL or self.measured(work, goal).size:
                     yield work, goal
@@ -96,6 +98,25 @@ class Knowledge:
         by_quantity = [{place for place, _ in self._figures[name]} for name in SIGNS[goal]]
         both = set.intersection(*by_quantity)
         return np.array([place for place in work if int(place) in both], dtype=np.int64)
+
+    def best_two(self, goal: str, modes: Collection[str] = ()) -> set[int]:
+        """Return each work's best point of a goal and the next best by the medians of their runs.
+
+        Args:
+            goal: a key of :data:`powerlab.search.contest.SIGNS`.
+            modes: only points of these power modes; empty is all.
+        """
+        found: set[int] = set()
+        for work in self.works:
+            there = [int(at) for at in self.measured(work, goal) if not modes or self.space.points[at].mode in modes]
+            found |= set(sorted(there, key=lambda at: -self._median(at, goal))[:2])
+        return found
+
+    def _median(self, place: int, goal: str) -> float:
+        return sum(
+            sign * median(value for at, value in self._figures[name] if at == place)
+            for name, sign in SIGNS[goal].items()
+        )
 
     def surfaces(self, goal: str) -> dict[str, Surface] | None:
         """Return the surfaces a goal needs, fitted to all runs so far; None where one has no run."""

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-LATENCY, THROUGHPUT, POWER = "latency_p50_ms", "throughput_img_per_s", "power_w"
-QUANTITIES = (LATENCY, THROUGHPUT, POWER)
+from powerlab.domain.sweep import SEARCHED
+
+LATENCY, THROUGHPUT, POWER = SEARCHED
 
 _Slope = tuple[float, float]
 _TIME: dict[str, _Slope] = {

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from powerlab.analysis.best import best_points, work_of
-from powerlab.analysis.summary import summarise
+from powerlab.analysis.best import work_of
+from powerlab.analysis.summary import searched_figures
+from powerlab.domain.order import Done
 from powerlab.domain.run import Run
 from powerlab.domain.sweep import Point
 from powerlab.search.contest import SIGNS, Places, contest, leader_of, promise
@@ -34,7 +35,7 @@ class Searcher:
         epsilon: what counts as better, as a share.
         visit_cost: what changing the power mode costs, in runs.
         seed: decides between equals.
-        done: (point id, repeat) of runs that were made before and whose figures are not known here.
+        done: runs that were made before, with the figures that are known of them.
         named: power modes whose best points are repeated like those that the answer compares, so that it can say what
             other modes gain on them.
         settled: whether :meth:`next` has found that no other point can be better.
@@ -46,7 +47,7 @@ class Searcher:
     epsilon: float
     visit_cost: float = 0.0
     seed: int = 0
-    done: frozenset[tuple[str, int]] = frozenset()
+    done: Done = field(default_factory=dict)
     named: frozenset[str] = frozenset()
     settled: bool = False
     known: Knowledge = field(init=False)
@@ -56,14 +57,16 @@ class Searcher:
         self.known = Knowledge(space=self.space)
         dice = random.Random(self.seed)  # noqa: S311  an order to repeat, not a secret
         self._ties = np.array([1 + 1e-6 * dice.random() for _ in self.space.points])
-        for key, _ in self.done:
+        for (key, repeat), figures in self.done.items():
             place = self.known.place(key)
             if place is not None:
-                self.known.made[place] += 1
+                self.known.recall(place, repeat, figures)
 
     def note(self, run: Run) -> None:
         """Learn from a finished run."""
-        self.known.note(run)
+        place = self.known.place(run.point.id)
+        if place is not None:
+            self.known.note(place, run.repeat, searched_figures(run))
 
     def next(self, mode: str | None = None) -> tuple[Point, int] | None:
         """Return the next run's point and repeat; None where no further run is worth making.
@@ -74,10 +77,8 @@ class Searcher:
         place = self._next(mode)
         if place is None:
             return None
-        point = self.space.points[place]
-        taken = {repeat for key, repeat in self.done if key == point.id}
-        taken |= {run.repeat for run in self.known.runs if run.point.id == point.id}
-        return point, next(repeat for repeat in range(self.repeats) if repeat not in taken)
+        taken = self.known.made.get(place, set())
+        return self.space.points[place], next(repeat for repeat in range(self.repeats) if repeat not in taken)
 
     def leaders(self) -> dict[tuple[str, str], Point]:
         """Return, by work and goal, the best of the measured points as the model sees it."""
@@ -128,16 +129,10 @@ class Searcher:
 
     def _to_confirm(self, can: NDArray[np.bool_], mode: str | None) -> int | None:
         """Return a point that the answer compares and that has fewer runs than it should; the most known first."""
-        compared = _best_two(self.known.runs)
+        compared = {place for goal in SIGNS for place in self.known.best_two(goal)}
         if self.named:
-            compared |= _best_two(run for run in self.known.runs if run.point.mode in self.named)
-        places = [place for point in compared if (place := self.known.place(point.id)) is not None and can[place]]
+            compared |= {place for goal in SIGNS for place in self.known.best_two(goal, self.named)}
+        places = [place for place in compared if can[place]]
         if not places:
             return None
-        return min(places, key=lambda at: (self.space.points[at].mode != mode, -self.known.made[at], at))
-
-
-def _best_two(runs: Iterable[Run]) -> set[Point]:
-    """Return the best point of each goal and the next best, by what was measured."""
-    pairs = ((best.summary, best.runner_up) for best in best_points(summarise(runs)))
-    return {summary.point for pair in pairs for summary in pair if summary is not None}
+        return min(places, key=lambda at: (self.space.points[at].mode != mode, -self.known.count(at), at))

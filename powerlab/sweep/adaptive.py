@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from powerlab.boards.registry import detect
-from powerlab.domain.order import Stage
+from powerlab.domain.order import Done, Stage
 from powerlab.domain.sweep import SweepPlan
 from powerlab.measure.duration import LOAD_S
 from powerlab.search.searcher import Searcher
@@ -15,20 +15,19 @@ _SETTING_S = 1.0
 """About what setting a power mode and putting the previous one back takes."""
 
 
-def searcher_for(plan: SweepPlan, stage: Stage, host: Host, done: frozenset[tuple[str, int]]) -> Searcher:
-    """Return the search of a plan's points in the modes of a stage.
+def searcher_for(plan: SweepPlan, stage: Stage, host: Host, done: Done) -> Searcher:
+    """Return the search of a plan's points, of which those in the modes of a stage can be run.
 
     Args:
         plan: with what is searched for.
         stage: modes that can be set within this boot.
         host: where.
-        done: (point id, repeat) of runs measured before: their figures are not known here, so they only count.
+        done: runs measured before, in any mode: the search learns from those whose figures are known.
     """
     vendor = {mode.name: caps_of(mode) for mode in detect(host.sysroot).vendor_modes}
-    points = [point for point in plan.points() if point.mode in stage.modes]
     proposed = set(plan.proposed_modes)
-    return Searcher(
-        space=space_of(points, vendor, host.device().core_count),
+    searcher = Searcher(
+        space=space_of(plan.points(), vendor, host.device().core_count),
         goals=plan.goals_to_search,
         repeats=plan.repeats,
         epsilon=plan.search_percent / 100,
@@ -37,6 +36,10 @@ def searcher_for(plan: SweepPlan, stage: Stage, host: Host, done: frozenset[tupl
         done=done,
         named=frozenset(mode for mode in plan.modes if mode not in proposed) if proposed else frozenset(),
     )
+    for mode in plan.modes:
+        if mode not in stage.modes:
+            searcher.known.give_up(mode)
+    return searcher
 
 
 def _visit_cost(plan: SweepPlan) -> float:
@@ -47,8 +50,8 @@ def _visit_cost(plan: SweepPlan) -> float:
 def ended_words(searcher: Searcher, plan: SweepPlan) -> str:
     """Return how much of a plan a search has measured, and why it ended, in a sentence."""
     points = len(searcher.space.points)
-    measured = sum(count > 0 for count in searcher.known.made.values())
-    runs = sum(searcher.known.made.values())
+    measured = len(searcher.known.made)
+    runs = sum(map(len, searcher.known.made.values()))
     goals = plan.goals_to_search
     named = goals[0] if len(goals) == 1 else f"{', '.join(goals[:-1])} or {goals[-1]}"
     why = (

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from powerlab.analysis.precision import percent_text
+from powerlab.analysis.summary import searched_figures
 from powerlab.backends.registry import BACKENDS
 from powerlab.domain.errors import PowerlabError
-from powerlab.domain.order import ModeVisit, Stage, visits, visits_again
+from powerlab.domain.order import Done, ModeVisit, Stage, visits, visits_again
 from powerlab.domain.preflight import check_plan
 from powerlab.domain.run import Run, Verdict
 from powerlab.domain.sweep import Point, SweepPlan
@@ -50,7 +51,7 @@ def run_sweep(
     plan: SweepPlan,
     sweep_id: str,
     host: Host,
-    done: frozenset[tuple[str, int]] = frozenset(),
+    done: Done | None = None,
     stop: threading.Event | None = None,
 ) -> Generator[SweepEvent, None, None]:
     """Carry out a plan; a run that fails is recorded and the sweep goes on.
@@ -64,7 +65,7 @@ def run_sweep(
         plan: what to run.
         sweep_id: stored with every run.
         host: where to run it.
-        done: (point id, repeat) of runs measured before; they are left out.
+        done: runs measured before; they are left out, and a search learns from their figures.
         stop: when set, the sweep ends after the run in progress.
 
     Yields:
@@ -73,6 +74,7 @@ def run_sweep(
     Raises:
         PowerlabError: the plan cannot be carried out here (raised before the first event).
     """
+    done = done or {}
     host.controller.recover()
     capabilities = host.capabilities(plan.modes)
     check_plan(plan, host.device(), capabilities, tuple(BACKENDS))
@@ -104,7 +106,7 @@ def run_sweep(
             yield RebootNeeded(stages=stages[number:])
             return
         if plan.search_percent:
-            yield from sweep.search(searcher_for(plan, stage, host, done), here)
+            yield from sweep.search(searcher_for(plan, stage, host, {**done, **sweep.figures()}), here)
         else:
             yield from sweep.carry_out(here)
             yield from sweep.go_on(stage)
@@ -154,7 +156,7 @@ class _Sweep:
     sweep_id: str
     host: Host
     meter: Meter
-    done: frozenset[tuple[str, int]]
+    done: Done
     stop: threading.Event | None
     outputs: OutputCheck
     run_count: int = 0
@@ -179,6 +181,10 @@ class _Sweep:
             failed_count=self.verdicts[Verdict.FAILED],
             stopped=self.made < self.run_count or (self.stopped() and bool(self._wide())),
         )
+
+    def figures(self) -> Done:
+        """Return what a search learns from the runs so far."""
+        return {(key, run.repeat): searched_figures(run) for key, runs in self.runs.items() for run in runs}
 
     def carry_out(self, order: Sequence[ModeVisit]) -> Iterator[CoolingDown | RunStarted | RunFinished]:
         """Make runs in an order, until told to stop."""

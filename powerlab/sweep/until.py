@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from powerlab.analysis.precision import precision
 from powerlab.domain.coverage import half_width_95
 from powerlab.domain.errors import PowerlabError
+from powerlab.domain.order import Key
 from powerlab.domain.power import Rail
 from powerlab.domain.preflight import MIN_REPEATS
 from powerlab.domain.run import Run
@@ -70,9 +71,7 @@ def _rounded_up(percent: float) -> float:
     return round(math.ceil(1.1 * percent / step) * step, 12)
 
 
-def still_wide(
-    plan: SweepPlan, runs: Mapping[str, Sequence[Run]], done: frozenset[tuple[str, int]]
-) -> tuple[Point, ...]:
+def still_wide(plan: SweepPlan, runs: Mapping[str, Sequence[Run]], done: Collection[Key]) -> tuple[Point, ...]:
     """Return the points that another repeat may bring closer to what ``--until`` asks for.
 
     Not those that are known well enough, whose sensors alone leave more unknown, or that give no figure. Runs of an
@@ -87,7 +86,7 @@ def still_wide(
     return tuple(point for point in plan.points() if _goes_on(plan, runs.get(point.id, ()), done, point))
 
 
-def _goes_on(plan: SweepPlan, runs: Sequence[Run], done: frozenset[tuple[str, int]], point: Point) -> bool:
+def _goes_on(plan: SweepPlan, runs: Sequence[Run], done: Collection[Key], point: Point) -> bool:
     if plan.until_percent == 0:
         return False
     if len(runs) < MIN_REPEATS and any(key == point.id for key, _ in done):

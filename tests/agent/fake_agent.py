@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from powerlab.domain.errors import PowerlabError
+from powerlab.domain.order import Done
 from powerlab.domain.sweep import SweepPlan
 from powerlab.sweep.events import (
     RunFinished,
@@ -61,7 +62,7 @@ class FakeHost:
 
 
 def runner(
-    plan: SweepPlan, sweep_id: str, host: Any, done: frozenset[tuple[str, int]], stop: threading.Event | None
+    plan: SweepPlan, sweep_id: str, host: Any, done: Done, stop: threading.Event | None
 ) -> Generator[SweepEvent, None, None]:
     if plan.seed == 13:
         raise PowerlabError("thirteen is not measured here; choose another seed.")

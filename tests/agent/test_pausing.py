@@ -129,7 +129,7 @@ def test_a_cancelled_sweep_keeps_its_runs_and_makes_room_for_the_next(
     assert (done.state, done.stored_run_count) == (SweepState.DONE, ALL)
     with closing(Spool(state / "spool.db")) as spool:
         assert spool.next() is None
-        assert spool.done(sweep_id) == frozenset()
+        assert spool.done(sweep_id) == {}
 
 
 @pytest.mark.parametrize(("how", "word"), [(control.pause, "paused"), (control.cancel, "cancelled")])

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paper_grid import PLAN, amdahl, figure, run_of
+from powerlab.domain.order import Done
 from powerlab.domain.run import Run, Verdict
 from powerlab.domain.sweep import SEARCH_GOALS, Point, SweepPlan
 from powerlab.search.searcher import Searcher
@@ -72,11 +73,11 @@ def test_the_same_seed_makes_the_same_search():
 def test_no_run_is_made_twice_and_the_search_ends(repeats, threads, batches, scatter, data):
     plan = replace(PLAN, threads=tuple(threads), batch_sizes=tuple(batches), modes=("current", "cpu-max=1000000kHz"))
     every = [(point.id, repeat) for point in plan.points() for repeat in range(repeats)]
-    done = frozenset(data.draw(st.sets(st.sampled_from(every), max_size=3)))
+    done: Done = {key: {} for key in data.draw(st.sets(st.sampled_from(every), max_size=3))}
     runs = carried_out(searcher(plan, repeats=repeats, done=done), scatter=scatter)
     made = [(run.point.id, run.repeat) for run in runs]
     assert len(made) == len(set(made))
-    assert not set(made) & done
+    assert not set(made) & set(done)
     assert set(made) <= set(every)
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import pytest
 from sqlalchemy import select
 
+from powerlab.analysis.summary import searched_figures
 from powerlab.domain.errors import PowerlabError
-from powerlab.protocol.messages import Finish, Lease, RebootNotice, RunUpload
+from powerlab.protocol.messages import Finish, Lease, RebootNotice, RunUpload, SweepRequest
 from powerlab.protocol.records import SweepState
 from powerlab.store import Store
 from powerlab.store.errors import ForbiddenError, NotFoundError, StaleLeaseError
@@ -16,6 +18,7 @@ from powerlab.store.reads import queries
 from powerlab.store.tables import AuditEventRow
 from powerlab.store.writes import control, jobs
 from powerlab.store.writes.runs import store_run
+from powerlab.store.writes.sweeps import create_sweep
 from server_examples import PLAN, Clock, runs_of
 from store_writing import upload
 
@@ -119,6 +122,19 @@ def test_a_released_job_is_given_out_at_once(store: Store, device_id: str, sweep
         jobs.release(session, device_id, held.job_id, held.fencing_token, store.clock())
     assert state(store, sweep_id) is SweepState.QUEUED
     assert take(store, device_id).fencing_token == 2
+
+
+def test_a_search_that_goes_on_is_told_what_its_runs_measured(store: Store, clock: Clock, device_id: str) -> None:
+    plan = replace(PLAN, search_percent=1.0)
+    with store.write() as session:
+        sweep_id = create_sweep(session, SweepRequest(device_id=device_id, plan=plan), store.clock())
+    held = take(store, device_id)
+    run = runs_of(sweep_id)[0]
+    upload(store, device_id, held, run)
+    clock.forward(jobs.LEASE_S + 1)
+    (known,) = take(store, device_id).done
+    assert (known.point_id, known.repeat, known.figures) == (run.point.id, run.repeat, searched_figures(run))
+    assert known.figures
 
 
 @pytest.mark.parametrize("outcome", ["done", "failed"])

@@ -11,6 +11,7 @@ import pytest
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import CURRENT_MODE, PowerMode, Setting
+from powerlab.domain.order import Done
 from powerlab.domain.quantity import Provenance
 from powerlab.domain.run import Verdict
 from powerlab.sweep.events import RunFinished, RunStarted, SweepFinished, SweepStarted
@@ -157,7 +158,7 @@ def test_a_model_that_kills_the_checking_worker_does_not_stop_the_sweep(host, qu
 
 def test_what_is_done_is_left_out(host, quick_plan):
     plan = quick_plan()
-    done = frozenset({(plan.points()[0].id, 0), (plan.points()[0].id, 2)})
+    done: Done = {(plan.points()[0].id, 0): {}, (plan.points()[0].id, 2): {}}
     events = list(run_sweep(plan, "s", host, done=done))
     assert events[0].run_count == 1
     assert [event.run.repeat for event in finished(events)] == [1]

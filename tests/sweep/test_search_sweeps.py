@@ -14,9 +14,10 @@ import pytest
 from paper_grid import PLAN, figure, run_of
 from paper_runs import meter_of, rail
 from powerlab.analysis.searched import in_contest, runs_in_contest, search_notes
-from powerlab.analysis.summary import summarise
+from powerlab.analysis.summary import searched_figures, summarise
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import CURRENT_MODE, PowerMode
+from powerlab.domain.order import Done
 from powerlab.domain.run import Run, Verdict
 from powerlab.domain.sweep import SEARCH_GOALS, SweepPlan
 from powerlab.measure.run import Measured, RunRequest
@@ -34,7 +35,9 @@ def carried_out(monkeypatch, tmp_path: Path) -> Callable[..., list[SweepEvent]]:
     host = Host(sysroot=Sysroot(tmp_path), state_dir=tmp_path / "state", name="bench")
     applied: list[str] = []
 
-    def run(plan: SweepPlan, *, stop_after: int | None = None, broken_mode: str = "") -> list[SweepEvent]:
+    def run(
+        plan: SweepPlan, *, stop_after: int | None = None, broken_mode: str = "", done: Done | None = None
+    ) -> list[SweepEvent]:
         @contextmanager
         def set_mode(name: str) -> Iterator[None]:
             if name == broken_mode:
@@ -63,7 +66,7 @@ def carried_out(monkeypatch, tmp_path: Path) -> Callable[..., list[SweepEvent]]:
         monkeypatch.setattr(runner, "watched_meter", lambda meter, _: meter)
         monkeypatch.setattr(runner, "calibrated_meter", lambda meter, rails, device: meter)
         events: list[SweepEvent] = []
-        for event in runner.run_sweep(plan, "s", host, frozenset(), stop):
+        for event in runner.run_sweep(plan, "s", host, done, stop):
             events.append(event)
             if isinstance(event, RunFinished) and event.index == stop_after:
                 stop.set()
@@ -115,6 +118,21 @@ def test_told_to_stop_it_is_not_at_its_end(carried_out):
     assert len(made(events)) == 4
     assert events[-1].stopped
     assert not any(isinstance(event, SearchEnded) for event in events)
+
+
+def test_continued_it_goes_on_as_if_it_had_not_been_broken_off(carried_out):
+    whole, first = made(carried_out(searched())), made(carried_out(searched(), stop_after=7))
+    known = {(run.point.id, run.repeat): searched_figures(run) for run in first}
+    events = carried_out(searched(), done=known)
+    assert first + made(events) == whole
+    ended = next(event.detail for event in events if isinstance(event, SearchEnded))
+    assert f"{len(whole)} runs of {MOST}" in ended
+
+
+def test_without_figures_of_what_was_done_it_searches_among_the_rest(carried_out):
+    first = made(carried_out(searched(), stop_after=7))
+    rest = made(carried_out(searched(), done={(run.point.id, run.repeat): {} for run in first}))
+    assert not {(run.point.id, run.repeat) for run in first} & {(run.point.id, run.repeat) for run in rest}
 
 
 def test_a_mode_that_cannot_be_set_fails_one_run_and_is_not_tried_again(carried_out):

@@ -15,6 +15,7 @@ import pytest
 from paper_runs import meter_of, rail, runs_of
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import CURRENT_MODE, PowerMode
+from powerlab.domain.order import Done
 from powerlab.domain.sweep import MOST_REPEATS_UNTIL, SweepPlan
 from powerlab.measure.run import Measured, RunRequest
 from powerlab.sweep import runner
@@ -57,7 +58,7 @@ def carried_out(monkeypatch, tmp_path: Path) -> Callable[..., list[SweepEvent]]:
     def run(
         bench: PaperBench,
         plan: SweepPlan,
-        done: frozenset[tuple[str, int]] = frozenset(),
+        done: Done | None = None,
         stop_after: int | None = None,
     ) -> list[SweepEvent]:
         stop = threading.Event()
@@ -151,11 +152,11 @@ def test_told_to_stop_after_its_last_run_it_is_at_its_end(carried_out):
 def test_a_restarted_sweep_makes_no_repeat_twice(carried_out):
     plan = plan_of(threads=(2,))
     (point,) = plan.points()
-    done = frozenset((point.id, repeat) for repeat in (0, 1, 2, 3, 5))
+    done: Done = {(point.id, repeat): {} for repeat in (0, 1, 2, 3, 5)}
     bench = PaperBench(noisy_at_two_threads)
     events = carried_out(bench, plan, done=done)
     repeats = [request.repeat for request in bench.requests]
-    assert not {(point.id, repeat) for repeat in repeats} & done
+    assert not {(point.id, repeat) for repeat in repeats} & set(done)
     assert repeats[:2] == [4, 6]
     assert not events[-1].stopped
 

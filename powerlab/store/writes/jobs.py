@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from powerlab.analysis.summary import searched_figures
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.sweep import SweepPlan
 from powerlab.protocol.messages import DoneRun, Finish, Lease, RebootNotice
@@ -14,6 +15,7 @@ from powerlab.protocol.records import OVER, SweepState
 from powerlab.protocol.wire import from_document
 from powerlab.store.errors import ForbiddenError, NotFoundError, StaleLeaseError
 from powerlab.store.reads.bookings import bookings_ahead, must_leave
+from powerlab.store.reads.queries import runs_of_sweep
 from powerlab.store.reads.queue import next_job, waiting
 from powerlab.store.tables import JobRow, PointRow, RunRow
 from powerlab.store.writes.audit import COMMAND_LINE, record
@@ -59,19 +61,34 @@ def _give_out(session: Session, job: JobRow, actor: str, now: datetime, lease_s:
     job.fencing_token += 1
     job.leased_at = now
     job.deadline = now + timedelta(seconds=lease_s)
-    done = session.execute(
-        select(PointRow.key, RunRow.repeat)
-        .join(RunRow, RunRow.point_id == PointRow.id)
-        .where(RunRow.sweep_id == job.sweep_id)
-    )
+    plan = from_document(job.sweep.plan, SweepPlan)
     record(session, now, actor, "lease", job.id, fencing_token=job.fencing_token)
+    done = _searched(session, job.sweep_id) if plan.search_percent else _counted(session, job.sweep_id)
     return Lease(
         job_id=job.id,
         sweep_id=job.sweep_id,
-        plan=from_document(job.sweep.plan, SweepPlan),
+        plan=plan,
         fencing_token=job.fencing_token,
         lease_s=lease_s,
-        done=tuple(DoneRun(point_id=key, repeat=repeat) for key, repeat in done),
+        done=done,
+    )
+
+
+def _counted(session: Session, sweep_id: str) -> tuple[DoneRun, ...]:
+    """Return the runs of a sweep."""
+    wanted = (
+        select(PointRow.key, RunRow.repeat)
+        .join(RunRow, RunRow.point_id == PointRow.id)
+        .where(RunRow.sweep_id == sweep_id)
+    )
+    return tuple(DoneRun(point_id=key, repeat=repeat) for key, repeat in session.execute(wanted))
+
+
+def _searched(session: Session, sweep_id: str) -> tuple[DoneRun, ...]:
+    """Return the runs of a sweep with what a search learns from them."""
+    return tuple(
+        DoneRun(point_id=run.point.id, repeat=run.repeat, figures=searched_figures(run))
+        for run in runs_of_sweep(session, sweep_id)
     )
 
 

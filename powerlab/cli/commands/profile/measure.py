@@ -15,7 +15,7 @@ from rich.text import Text
 
 from powerlab.analysis.carbon import Factors
 from powerlab.analysis.searched import runs_in_contest
-from powerlab.analysis.summary import summarise
+from powerlab.analysis.summary import searched_figures, summarise
 from powerlab.backends.registry import BACKENDS
 from powerlab.cli import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK
 from powerlab.cli.arguments.carbon_and_cost import factors_from, points_document, points_in_words
@@ -237,7 +237,7 @@ def _ended(stored: StoredSweep | None) -> Iterator[None]:
 
 def _measure(plan: SweepPlan, sweep_id: str, host: Host, keeper: _Keeper, wanted: _Wanted) -> None:
     """Carry out the plan with a progress bar on standard error."""
-    done = frozenset((run.point.id, run.repeat) for run in keeper.runs)
+    done = {(run.point.id, run.repeat): searched_figures(run) for run in keeper.runs}
     with measuring() as progress, closing(run_sweep(plan, sweep_id, host, done)) as events:
         task = progress.add_task("checking the models", total=None)
         for event in events:

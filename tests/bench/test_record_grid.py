@@ -1,0 +1,46 @@
+"""Recording a grid: a run that others disturbed is made again, and a busy machine is waited for, but not for ever."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import record_grid
+
+from powerlab.domain.sweep import SweepPlan
+
+PLAN = SweepPlan(models=("m",), threads=(1, 2), batch_sizes=(1, 2))
+
+
+def fake(monkeypatch: pytest.MonkeyPatch, *, idle: float, during: list[float]) -> None:
+    """Workers without work; others keep ``idle`` cores busy between runs, and in turn ``during`` ones (then none)."""
+    timed = SimpleNamespace(start_ns=np.array([0]), end_ns=np.array([2_000_000]))
+    worker = SimpleNamespace(pid=1, warm_up=lambda seconds: 0.0, measure=lambda message: timed)
+    found = iter(during)
+
+    def load(*pids: int) -> SimpleNamespace:
+        return SimpleNamespace(cores=lambda: next(found, 0.0) if pids else idle)
+
+    monkeypatch.setattr(record_grid, "BackgroundLoad", load)
+    monkeypatch.setattr(record_grid, "_loaded", lambda plan, stack: dict.fromkeys(plan.points(), worker))
+    monkeypatch.setattr(
+        record_grid, "Estimate", lambda: SimpleNamespace(channels=lambda _: [SimpleNamespace(read=float)])
+    )
+    monkeypatch.setattr(record_grid, "sleep", lambda seconds: None)
+
+
+def test_a_disturbed_run_is_made_again_within_its_repeat(monkeypatch):
+    fake(monkeypatch, idle=0.0, during=[0.0, 0.9, 0.0, 0.5])
+    rows, again = record_grid.record(PLAN)
+    assert (len(rows), again) == (3 * len(PLAN.points()), 2)
+    assert [row["repeat"] for row in rows] == [0] * 4 + [1] * 4 + [2] * 4
+    for repeat in range(3):
+        assert len({(row["batch"], row["threads"]) for row in rows if row["repeat"] == repeat}) == 4
+
+
+def test_a_machine_that_stays_busy_is_given_up(monkeypatch):
+    fake(monkeypatch, idle=1.0, during=[])
+    monkeypatch.setattr(record_grid, "PATIENCE_S", -1.0)
+    with pytest.raises(SystemExit, match="keep this machine busy"):
+        record_grid.record(PLAN)
