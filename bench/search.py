@@ -31,14 +31,13 @@ from pathlib import Path
 
 os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"  # read when numpy is loaded
 
-from search_grids import HELD_BACK, Bench, Grid, grid_names, grid_of
+from search_grids import GOALS, HELD_BACK, Bench, Grid, grid_names, grid_of
 from search_strategies import EPSILON, STRATEGIES
 
 from powerlab.boards.processor import cpu_model
 from powerlab.domain.sweep import Point
 from powerlab.sysroot import Sysroot
 
-GOALS = ("latency", "throughput", "efficiency")
 ALL = "all"
 LIMIT = 0.4
 OURS = "powerlab"
@@ -53,11 +52,13 @@ class Result:
         found: runs until the recommended point was the true best within 1 %, in % of the grid's.
         stopped: runs until the search ended by itself; None where it was not asked to.
         regret: how far the answer is from the best at the end, in %.
+        scatter: how far the repeats of the grid's best points are apart (:attr:`search_grids.Grid.scatter`).
     """
 
     grid: str
     kind: str
     run_count: int
+    scatter: float
     strategy: str
     goal: str
     found: float
@@ -86,6 +87,7 @@ def search(name: str, strategy: str, goal: str, seed: int) -> Result:
         grid=name,
         kind=grid.kind,
         run_count=grid.run_count,
+        scatter=grid.scatter,
         strategy=strategy,
         goal=goal,
         found=100 * (LIMIT if found is None else found / grid.run_count),
@@ -130,14 +132,16 @@ def table(results: Sequence[Result]) -> Iterator[str]:
     if together:
         yield ""
         yield "powerlab's search for all goals at once: median (quartiles)"
-        yield "| grid | runs of the grid | found, % | stopped, % | answer off by, % | answers within 1 % |"
-        yield "|---|---:|---:|---:|---:|---:|"
+        yield "| grid | runs | repeats apart, % | found, % | stopped, % | answer off by, % | within 1 % |"
+        yield "|---|---:|---:|---:|---:|---:|---:|"
     for name, rows in groupby(together, key=lambda one: one.grid):
         here = list(rows)
         held = "*" if name in HELD_BACK else ""
+        apart = f"{100 * here[0].scatter:.1f}" if here[0].kind == "recorded" else "–"
         right = sum(one.regret <= 100 * EPSILON for one in here)
         yield (
-            f"| {name}{held} | {here[0].run_count} | {quartiles([one.found for one in here])} "
+            f"| {name}{held} | {here[0].run_count} | {apart} "
+            f"| {quartiles([one.found for one in here])} "
             f"| {quartiles([one.stopped or 0.0 for one in here])} | {quartiles([one.regret for one in here])} "
             f"| {right} of {len(here)} |"
         )

@@ -5,7 +5,8 @@ mode is set with powerlab's own controller, and time and power follow from what 
 real time. A run scatters around the truth by SCATTER, chosen larger than the 0.2 % that the simulator itself has.
 
 A recorded grid's truth is the median of each point's repeats, and a run draws one of them: without putting it back,
-until all have been drawn.
+until all have been drawn. Where another process used the machine meanwhile, runs of one point differ by tens of per
+cent, and the best of these medians is an accident that no search can find early: :attr:`Grid.scatter` tells it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 
 from powerlab.boards.board import Board
 from powerlab.boards.registry import find_board
@@ -48,6 +49,7 @@ HELD_BACK = frozenset(
 """Not looked at while the search was written."""
 
 Figures = Mapping[str, float]
+GOALS = ("latency", "throughput", "efficiency")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -70,6 +72,16 @@ class Grid:
     vendor: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     core_count: int = 0
     _best: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def scatter(self) -> float:
+        """How far a point's repeats are apart, as a share of their median: mean of each goal's best three points."""
+        found = []
+        for goal in GOALS if self.repeats else ():
+            for point in sorted(self.truth, key=lambda one: -self.goal(one, goal))[:3]:
+                runs = [of_goal(figures, goal) for figures in self.repeats[point]]
+                found.append((max(runs) - min(runs)) / median(runs))
+        return fmean(found) if found else 0.0
 
     @property
     def points(self) -> tuple[Point, ...]:
