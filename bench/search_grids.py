@@ -6,7 +6,7 @@ real time. A run scatters around the truth by SCATTER, chosen larger than the 0.
 
 A recorded grid's truth is the median of each point's repeats, and a run draws one of them: without putting it back,
 until all have been drawn. Where another process used the machine meanwhile, runs of one point differ by tens of per
-cent, and the best of these medians is an accident that no search can find early: :attr:`Grid.scatter` tells it.
+cent, and the best of these medians is an accident: :attr:`Grid.scatter` tells it.
 """
 
 from __future__ import annotations
