@@ -59,9 +59,8 @@ def carried_out(monkeypatch, tmp_path: Path) -> Callable[..., list[SweepEvent]]:
 
         monkeypatch.setattr(runner, "measure_run", measure)
         monkeypatch.setattr(runner, "check_models", lambda plan, meter, files: {})
-        monkeypatch.setattr(
-            runner, "check_outputs", lambda plan, meter, files: SimpleNamespace(words="", of=lambda _: None)
-        )
+        outputs = SimpleNamespace(words="", of=lambda _: None, accuracy_of=lambda _: None)
+        monkeypatch.setattr(runner, "check_outputs", lambda plan, meter, files: outputs)
         monkeypatch.setattr(runner, "choose_meter", lambda *_: meter_of(rail("meter", "wall", 0.0)))
         monkeypatch.setattr(runner, "watched_meter", lambda meter, _: meter)
         monkeypatch.setattr(runner, "calibrated_meter", lambda meter, rails, device: meter)
