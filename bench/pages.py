@@ -1,6 +1,6 @@
 """How heavy and how quick every page is over a million runs and a trace of a million samples, in a real browser.
 
-    python bench/pages.py [--runs 1000000] [--samples 1000000] [--times 15] [--keep DATABASE]
+    python bench/pages.py [--runs 1000000] [--samples 1000000] [--times 15] [--only PATTERN] [--keep DATABASE]
 
 Fills a PostgreSQL of its own (which must be installed; 7 GB, about three minutes), starts a server over it, and opens
 each page in headless Chromium with an empty cache. Printed are the bytes as transferred (page, styles and scripts,
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import re
 import shutil
 import sys
 import time
@@ -74,21 +75,32 @@ def addresses(there: Known, long_run: str) -> dict[str, str]:
     """Return one page of every kind."""
     dice = random.Random(1)  # noqa: S311 - nothing secret
     device, sweep, other = dice.choice(there.devices), dice.choice(there.sweeps), dice.choice(there.sweeps)
+    large = dice.choice(there.large)
     return {
         "home": "/",
         "home, searched": "/?q=resnet50",
         "devices": "/devices",
         "device": f"/devices/{device}",
         "device, history": f"/devices/{device}/history",
+        "device, sensors": f"/devices/{device}/sensors",
         "sweep of 24 runs": f"/sweeps/{sweep}",
-        "sweep of 600 runs": f"/sweeps/{dice.choice(there.large)}",
+        "sweep of 600 runs": f"/sweeps/{large}",
+        "its runs": f"/sweeps/{large}/runs",
         "run, trace of 1 M samples": f"/runs/{long_run}",
         "audit of a run": f"/runs/{dice.choice(there.runs)}/audit",
+        "compare, to choose": "/compare",
+        "two sweeps compared": f"/compare?a={sweep}&b={other}",
+        "trends": "/trends?model=resnet50",
+        "models": "/models",
+        "model, graph": "/models/resnet50",
         "layers": "/layers",
         "layer profile": f"/layers/{dice.choice(there.layers)}",
-        "compare": f"/compare?of={sweep}&of={other}",
         "studies": "/studies",
         "study": "/studies/xavier-resnet50",
+        "jobs": "/jobs",
+        "admin": "/admin",
+        "admin, log": "/admin/log",
+        "new sweep": f"/sweeps/new?device={device}",
     }
 
 
@@ -156,6 +168,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--runs", type=int, default=1_000_000, help="runs to load (default: 1000000)")
     parser.add_argument("--samples", type=int, default=1_000_000, help="samples of the long trace (default: 1000000)")
     parser.add_argument("--times", type=int, default=15, help="visits, clicks and zooms of each page (default: 15)")
+    parser.add_argument("--only", default="", metavar="PATTERN", help="open only pages whose name matches")
     parser.add_argument(
         "--keep", metavar="DATABASE", help="a PostgreSQL of your own, which is filled where it is empty"
     )
@@ -180,6 +193,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print("|---|--:|--:|--:|--:|--:|")
             missed = 0
             for name, path in addresses(there, long_run).items():
+                if re.search(args.only, name) is None:
+                    continue
                 missed += told(name, visited(browser, f"http://{where}{path}", args.times))
             browser.close()
         print("\nTimes: median / 95th percentile.", f"{missed} goals missed." if missed else "Every goal is met.")

@@ -12,11 +12,13 @@ from powerlab_dashboards.language import gettext as _
 _MINUTE_S, _HOUR_S, _DAY_S = 60.0, 3600.0, 86400.0
 
 
-def when(at: datetime | None) -> Markup:
+def when(at: datetime | str | None) -> Markup:
     """Return a ``<time>``: in UTC as it stands, "4 min ago" with the viewer's own time in its title where scripts run.
 
     Empty without a time.
     """
+    if isinstance(at, str):
+        at = datetime.fromisoformat(at)
     if at is None:
         return Markup()
     text = moment(at)

@@ -12,8 +12,9 @@ from tests.browser.conftest import OpenPage, Site
 from tests.dashboards import plausible
 from tests.dashboards.conftest import START
 
-DEVICE_PAGES = ("device", "device history", "device sensors")
-RESULT_PAGES = ("simulated", "bare", "laptop", "run", "counter run", "recorded run", "study", "layers", "layer profile")
+DEVICE_PAGES = ("device", "device history", "device modes", "device sensors", "device bookings")
+RUN_PAGES = ("sweep runs", "run", "counter run", "recorded run", "audit")
+RESULT_PAGES = ("simulated", "bare", "laptop", "studies", "study", "layers", "layer profile", *RUN_PAGES)
 COMPARE_PAGES = ("compare", "comparison", "trends", "jobs", "admin", "admin log")
 PAGES = ("home", "devices", "new sweep", "models", "model", "model table", *DEVICE_PAGES, *RESULT_PAGES, *COMPARE_PAGES)
 CHARTS = {

@@ -126,6 +126,10 @@ class Shelf:
                         upload = ChunkUpload(fencing_token=token, chunk=chunk)
                         runs.store_chunk(session, sweep.device_id, run.id, upload)
 
+    def device_id(self, name: str) -> str:
+        """Return the identifier of a device that has a sweep."""
+        return self._devices[name]
+
     def _device(self, bench: plausible.Bench, now: datetime) -> str:
         name = bench.device.name
         if name not in self._devices:

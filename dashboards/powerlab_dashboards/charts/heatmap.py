@@ -107,7 +107,7 @@ def _suffix(index: int) -> str:
 
 
 def _colours(theme: Theme, alike: Sequence[PointSummary], metric: str, view: View) -> dict[str, Any]:
-    """Return a model's colour axis from its lowest to its highest figure; the better, the darker."""
+    """Return a model's colour axis from its lowest to its highest figure; the better, the stronger the colour."""
     values = _free(alike, metric, view) or [0.0]
     low, high = min(values), max(values)
     return {
@@ -142,7 +142,8 @@ def _words(summaries: Sequence[PointSummary], metric: str) -> str:
 
 def _legend(view: View, words: str, left_out: int, *, spread: bool) -> dict[str, Any]:
     gap = "<br>" if view.narrow else " "
-    text = words + (f",{gap}{_('± half-width of the 95 % interval')}" if spread else "")
+    halves = _("± half-width of the 95 % interval")  # not within the next line: words in an f-string are not found
+    text = words + (f",{gap}{halves}" if spread else "")
     if left_out > 0:
         text += f".{gap}" + _(
             "%(count)s more panels are not drawn; choose other dimensions to see them", count=left_out
@@ -159,8 +160,8 @@ CHART = Chart(
     name="heatmap",
     title=mark("Heatmap"),
     caption=mark(
-        "The darker, the better; colours span the range that each model has, and its best cell is outlined. A click on "
-        "a cell opens the runs of that point."
+        "The stronger the colour, the better; colours span the range that each model has, and its best cell is "
+        "outlined. A click on a cell opens the runs of that point."
     ),
     build=build,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -61,7 +62,7 @@ def build(summaries: Sequence[PointSummary], view: View) -> Figure | NoChart:
             legend=legend,
             xaxis=axis(
                 theme, f"{_('Latency')}, ms ({words}){most}",
-                **({"type": "log", "dtick": "D2"} if log else {"rangemode": "tozero"}),
+                **({"type": "log", **_log_ticks(min(values), max(values))} if log else {"rangemode": "tozero"}),
             ),
             yaxis=axis(
                 theme, "", tickvals=list(range(len(drawn))),
@@ -70,6 +71,13 @@ def build(summaries: Sequence[PointSummary], view: View) -> Figure | NoChart:
             ),
         ),
     }  # fmt: skip
+
+
+def _log_ticks(low: float, high: float) -> dict[str, Any]:
+    """Return ticks at 1, 2 and 5 of every decade in full figures: Plotly's own say "2" where 200 is meant."""
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    ticks = [step * 10.0**decade for decade in decades for step in (1, 2, 5)]
+    return {"tickvals": ticks, "ticktext": [f"{tick:g}" for tick in ticks]}
 
 
 def _percentile(

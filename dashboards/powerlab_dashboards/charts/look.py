@@ -98,12 +98,13 @@ class Look:
 
 
 def error_bars(metrics: Sequence[Metric], colour: str) -> dict[str, Any]:
-    """Return 95 % intervals as error bars; a figure without an interval has none."""
+    """Return 95 % intervals as error bars; a figure without an interval has none, nor an end of one."""
     return {
         "type": "data",
         "symmetric": False,
         "array": [0.0 if metric.high is None else metric.high - metric.value for metric in metrics],
         "arrayminus": [0.0 if metric.low is None else metric.value - metric.low for metric in metrics],
+        "visible": any(metric.low is not None or metric.high is not None for metric in metrics),
         "color": colour,
         "thickness": 1.2,
         "width": 3,

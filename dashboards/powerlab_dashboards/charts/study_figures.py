@@ -22,7 +22,7 @@ MOST_OWN = 16
 _ROW_PX, _NARROW_ROW_PX = 34, 46
 _GAP = 0.04
 _STACK_GAP_PX = 96
-_NAME_WIDTH, _NARROW_NAME_WIDTH = 44, 22
+_NAME_WIDTH, _NARROW_NAME_WIDTH = 44, 24
 _PROVENANCES = (Provenance.PUBLISHED, Provenance.MEASURED, Provenance.ESTIMATED, Provenance.SIMULATED)
 
 
@@ -136,9 +136,18 @@ def _name(row: Row, view: View) -> str:
     width = _NARROW_NAME_WIDTH if view.narrow else _NAME_WIDTH
     software = row.software.removeprefix("powerlab, ")
     conditions = row.conditions.partition(";")[0]
-    first = textwrap.shorten(f"{row.system}, {software}" if software != "–" else row.system, width, placeholder="…")
-    second = textwrap.shorten(conditions if conditions != "–" else "", width, placeholder="…")
+    whole = [software, row.system] if view.narrow else [row.system, software]
+    first = textwrap.shorten(", ".join(one for one in whole if one != "–"), width, placeholder="…")
+    second = _ending(conditions if conditions != "–" else "", width)
     return f"{plain(first)}<br><span style='font-size:11px'>{plain(second)}</span>" if second else plain(first)
+
+
+def _ending(conditions: str, width: int) -> str:
+    """Return as many of the last conditions as fit: rows differ in these."""
+    parts = conditions.split(", ")
+    while len(parts) > 1 and len(", ".join(parts)) > width:
+        parts = parts[1:]
+    return textwrap.shorten(", ".join(parts), width, placeholder="…")
 
 
 def _domains(number: int, count: int, inner_px: int, panel_px: int, *, narrow: bool) -> tuple[list[float], list[float]]:

@@ -19,7 +19,9 @@ const exchange = (part, incoming) => {
   const order = sortState(part);
   const buttons = [...part.querySelectorAll("a, button, select")];
   const focused = buttons.indexOf(document.activeElement);
+  const ticked = new Set([...part.querySelectorAll("[type=checkbox]:checked")].map((box) => box.name + box.value));
   part.innerHTML = html;
+  for (const box of part.querySelectorAll("[type=checkbox]")) if (ticked.has(box.name + box.value)) box.checked = true;
   makeSortable(part);
   showTimes(part);
   part.dispatchEvent(new CustomEvent("exchanged", { bubbles: true }));
