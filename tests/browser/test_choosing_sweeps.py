@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from powerlab.domain.quantity import Provenance
 from powerlab.protocol.readings import ClockNow, DeviceReading, ReadingsUpload, Snapshot, TemperatureNow, TotalPower
@@ -18,8 +18,9 @@ SEEN = Snapshot(
 )
 
 
-def test_sweeps_that_are_ticked_on_the_home_page_are_compared(site: Site, open_page: OpenPage) -> None:
-    page = open_page(f"{site.url}/?q=resnet50")
+def test_sweeps_that_are_ticked_on_the_home_page_are_compared(site: Site, browser_page: Page) -> None:
+    page = browser_page  # a page that is left may have asked for itself anew
+    page.goto(f"{site.url}/?q=resnet50")
     sweeps = page.locator("#sweeps tbody tr", has_text="72 / 72"), page.locator("#sweeps tbody tr", has_text="18 / 18")
     for row in sweeps:
         row.first.get_by_role("checkbox").check()
