@@ -11,9 +11,9 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
 from powerlab.engine.frontend.load import load_graph
 from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
+from powerlab.engine.quantization.precisions import PRECISIONS
 from powerlab.engine.session import SPIN_US
 
-PRECISION = "fp32"
 CUTS_BATCHES = True
 
 
@@ -37,12 +37,12 @@ def load(options: LoadOptions) -> BuiltinBackend:
 
     Raises:
         PowerlabError: the model cannot be read, holds an unsupported operator, has no batch dimension to set, or mixes
-            the images that slices would compute apart; or the precision is not fp32.
+            the images that slices would compute apart; or the engine has no such precision.
     """
-    if options.precision != PRECISION:
+    if options.precision not in PRECISIONS:
         raise PowerlabError(
-            f"the engine builtin computes in {PRECISION} alone, not in {options.precision!r}; leave the precision out, "
-            "or choose another engine."
+            f"the engine builtin computes in {', '.join(PRECISIONS)}, not in {options.precision!r}; ask for one of "
+            "these, or choose another engine."
         )
     session = Session(
         options.model,
@@ -50,6 +50,7 @@ def load(options: LoadOptions) -> BuiltinBackend:
         spin_us=SPIN_US if options.spin_us is None else options.spin_us,
         slices=options.slices,
         batch_size=options.batch_size,
+        precision=options.precision,
         cached=False,  # as other engines: mapped weights would be read in the first runs, and count as shared memory
     )
     if any(size < 0 for shape in session.inputs.values() for size in shape):

@@ -15,8 +15,10 @@ from powerlab.backends.onnx_export import export_onnx
 from powerlab.backends.packages import required
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.frontend.load import load_graph, split_size
+from powerlab.engine.frontend.onnx_writer import onnx_bytes
 from powerlab.engine.frontend.zoo import ZOO
 from powerlab.engine.ir.graph import Graph
+from powerlab.engine.quantization.precisions import in_precision
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,8 +31,10 @@ class OnnxModel:
     outputs: tuple[str, ...]
 
 
-def onnx_model(engine: str, model: str, batch_size: int) -> OnnxModel:
+def onnx_model(engine: str, model: str, batch_size: int, precision: str = "fp32") -> OnnxModel:
     """Return a model for an engine, the first dimension of each input being the batch size.
+
+    In int8 it is quantized by powerlab, as the built-in engine's is: the same integers from the same calibration.
 
     Raises:
         PowerlabError: the onnx package is missing, the built-in reader refuses the model (its answers are what the
@@ -39,11 +43,15 @@ def onnx_model(engine: str, model: str, batch_size: int) -> OnnxModel:
     onnx = required(engine, "onnx")
     graph = load_graph(model, batch_size=batch_size)
     return OnnxModel(
-        content=export_onnx(graph) if split_size(model)[0] in ZOO else _with_shapes(onnx, model, graph),
+        content=_content(onnx, model, graph) if precision != "int8" else onnx_bytes(in_precision(graph, model, "int8")),
         inputs={info.name: info.shape for info in graph.inputs},
         dtypes={info.name: info.dtype for info in graph.inputs},
         outputs=tuple(info.name for info in graph.outputs),
     )
+
+
+def _content(onnx: Any, model: str, graph: Graph) -> bytes:
+    return export_onnx(graph) if split_size(model)[0] in ZOO else _with_shapes(onnx, model, graph)
 
 
 def _with_shapes(onnx: Any, path: str, graph: Graph) -> bytes:

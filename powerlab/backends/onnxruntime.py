@@ -47,7 +47,7 @@ def load_with(engine: str, provider: str, options: LoadOptions) -> OnnxRuntimeBa
         PowerlabError: the engine is not installed, lacks the provider, does not offer what is asked for, or refuses the
             model.
     """
-    check_offers(engine, options, spins_us=(_NO_SPIN,))
+    check_offers(engine, options, ("fp32", "int8") if provider == PROCESSOR else ("fp32",), spins_us=(_NO_SPIN,))
     if provider != PROCESSOR:
         os.environ["NVIDIA_TF32_OVERRIDE"] = "0"  # fp32 is to mean float32 on a card too: its libraries read this
     onnxruntime = required(engine, "onnxruntime")
@@ -56,7 +56,7 @@ def load_with(engine: str, provider: str, options: LoadOptions) -> OnnxRuntimeBa
             f"ONNX Runtime {onnxruntime.__version__} has no {provider} here (it has: "
             f"{', '.join(onnxruntime.get_available_providers())}); install a build that has it."
         )
-    model = onnx_model(engine, options.model, options.batch_size)
+    model = onnx_model(engine, options.model, options.batch_size, options.precision)
     settings = onnxruntime.SessionOptions()
     settings.intra_op_num_threads, settings.inter_op_num_threads = options.threads, 1
     settings.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL

@@ -13,10 +13,10 @@ from powerlab.backends.packages import required
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
 
-_TYPES = {"fp32": "f32", "bf16": "bf16", "fp16": "f16"}
-"""powerlab's word for a precision and OpenVINO's."""
+_TYPES = {"fp32": "f32", "bf16": "bf16", "fp16": "f16", "int8": "f32"}
+"""powerlab's word for a precision and OpenVINO's; of a quantized model, the one of what is not quantized."""
 
-_CAPABILITIES = {"fp32": "FP32", "bf16": "BF16", "fp16": "FP16"}
+_CAPABILITIES = {"fp32": "FP32", "bf16": "BF16", "fp16": "FP16", "int8": "INT8"}
 """What ``OPTIMIZATION_CAPABILITIES`` says of a processor that computes in a precision."""
 
 
@@ -47,7 +47,7 @@ def load(options: LoadOptions) -> OpenvinoBackend:
     core = openvino.Core()
     capabilities = core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
     check_offers("openvino", options, [name for name, word in _CAPABILITIES.items() if word in capabilities])
-    model = onnx_model("openvino", options.model, options.batch_size)
+    model = onnx_model("openvino", options.model, options.batch_size, options.precision)
     settings = {
         "INFERENCE_NUM_THREADS": options.threads,
         "NUM_STREAMS": 1,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from backend_answers import HERE, PEERS, TOLERANCE, difference, loaded
 from engine_models import light_model
@@ -48,6 +49,19 @@ def test_a_shape_of_precision_that_is_not_offered_is_refused_with_those_that_are
 def test_bfloat16_is_near_and_is_not_float32(engine):
     apart = difference(engine, "mobilenetv2", precision="bf16")
     assert 1e-4 < apart < 5e-2
+
+
+@pytest.mark.parametrize("engine", sorted({"onnxruntime", "openvino"} & set(HERE)))
+def test_int8_is_the_same_quantized_model_everywhere(engine, tmp_path, monkeypatch):
+    """Of random weights and random images; in OpenVINO sums are rounded elsewhere, so they are further apart."""
+    monkeypatch.setenv("POWERLAB_STATE_DIR", str(tmp_path))
+    apart = difference(engine, "squeezenet", precision="int8")
+    assert 1e-4 < apart < 0.1
+    builtin, peer = (loaded(one, "squeezenet", precision="int8") for one in ("builtin", engine))
+    inputs = builtin.inputs(7)
+    found, expected = (one.run(inputs)["y"] for one in (peer, builtin))
+    assert np.square(found - expected).sum() < 10**-3 * np.square(expected).sum()
+    assert len(list((tmp_path / "calibrations").iterdir())) == 1, "calibrated once"
 
 
 @pytest.mark.parametrize("engine", HERE)
