@@ -15,6 +15,9 @@ from powerlab.measure.duration import expected_s, longest_s
 from powerlab.measure.recording.margins import margin_s
 from powerlab.store.tables import PointRow, RunMetricRow, RunRow, SweepRow, WorkloadRow
 
+_NEWEST_SWEEPS = 100
+"""Of a device with a long past only the newest sweeps tell how long a point takes."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
@@ -53,16 +56,21 @@ def _rails(capabilities: Capabilities) -> list[Rail]:
 
 
 def _inference_s(session: Session, device_id: str, plan: SweepPlan) -> dict[str, float]:
-    """Return by point id how long a query took, in s, in the stored runs of these points on that device."""
+    """Return by point id how long a query took, in s, in the runs of these points in the device's newest sweeps."""
+    newest = (
+        select(SweepRow.id)
+        .where(SweepRow.device_id == device_id)
+        .order_by(SweepRow.created_at.desc(), SweepRow.id.desc())
+        .limit(_NEWEST_SWEEPS)
+    )
     rows = session.execute(
         select(PointRow.key, func.avg(RunMetricRow.value))
         .join(RunRow, RunRow.id == RunMetricRow.run_id)
         .join(PointRow, PointRow.id == RunRow.point_id)
-        .join(SweepRow, SweepRow.id == RunRow.sweep_id)
         .join(WorkloadRow, WorkloadRow.id == PointRow.workload_id)
         .where(
             RunMetricRow.name == "latency_p50_ms",
-            SweepRow.device_id == device_id,
+            PointRow.sweep_id.in_(newest),
             WorkloadRow.model.in_(plan.models),
         )
         .group_by(PointRow.key)
