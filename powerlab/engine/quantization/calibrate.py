@@ -31,6 +31,7 @@ class Calibration:
         images: how many inputs were seen.
         random: whether those were random numbers, because nobody gave data.
         ranges: tensor -> the numbers that its integers span, at least.
+        equalized: whether that is of the network with its channels evened out.
         means: input of a layer with weights -> the mean of each channel: axis 1 of images, the last axis else.
     """
 
@@ -39,6 +40,7 @@ class Calibration:
     random: bool
     ranges: Mapping[str, tuple[float, float]]
     means: Mapping[str, tuple[float, ...]]
+    equalized: bool = False
 
 
 def random_batches(graph: Graph, images: int = RANDOM_IMAGES, seed: int = SEED) -> list[Arrays]:

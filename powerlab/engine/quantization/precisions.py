@@ -8,6 +8,7 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.engine.frontend.load import load_graph
 from powerlab.engine.ir.graph import Graph
 from powerlab.engine.quantization.calibrate import Calibration, calibrate
+from powerlab.engine.quantization.equalize import equalized
 from powerlab.engine.quantization.kept import keep_calibration, kept_calibration
 from powerlab.engine.quantization.prepare import prepared_for_quantization
 from powerlab.engine.quantization.quantize import quantize_graph
@@ -38,7 +39,8 @@ def in_precision(graph: Graph, model: str | Path, precision: str) -> Graph:
     prepared = prepared_for_quantization(graph)
     if precision in WEIGHT_ONLY:
         return with_rounded_weights(prepared, precision)
-    return quantize_graph(prepared, _calibration(graph, prepared, model)).graph
+    calibration = _calibration(graph, prepared, model)
+    return quantize_graph(equalized(prepared) if calibration.equalized else prepared, calibration).graph
 
 
 def _calibration(graph: Graph, prepared: Graph, model: str | Path) -> Calibration:

@@ -1,4 +1,4 @@
-"""Element types that numpy lacks, against ml_dtypes, which onnx brings along: codes, rounding, and the native kernel."""
+"""Element types that numpy lacks, against ml_dtypes, which onnx brings along: codes and rounding, also natively."""
 
 from __future__ import annotations
 

@@ -66,19 +66,20 @@ def quantize(args: argparse.Namespace) -> int:
     from powerlab.cli.commands.engine.npz import check_writable
     from powerlab.engine.frontend.load import load_graph
     from powerlab.engine.frontend.onnx_writer import write_onnx
-    from powerlab.engine.quantization.calibrate import SEED, calibrate, random_batches
+    from powerlab.engine.quantization.calibrate import SEED, batch_of, checked_batches, random_batches
     from powerlab.engine.quantization.kept import keep_calibration
     from powerlab.engine.quantization.layers import layers_of
     from powerlab.engine.quantization.prepare import prepared_for_quantization
-    from powerlab.engine.quantization.quantize import Options
-    from powerlab.engine.quantization.sensitivity import Search
+    from powerlab.engine.quantization.whole import quantize_network
 
     check_writable(args.output)
     graph = prepared_for_quantization(load_graph(args.model, given_shapes(args.input_shape)))
     given = None if args.calibrate == "random" else _batches(Path(args.calibrate), graph)
-    calibration = calibrate(graph, given, args.method)
-    compared = random_batches(graph, _MEASURED_IMAGES, SEED + 1000) if given is None else given[:_MEASURED_IMAGES]
-    result = Search(graph, calibration, compared, Options()).until(args.sqnr)
+    compared = random_batches(graph, _MEASURED_IMAGES, SEED + 1000)
+    if given is not None:
+        checked_batches(graph, given)
+        compared = given[: -(-_MEASURED_IMAGES // batch_of(graph))]
+    result, calibration = quantize_network(graph, given, args.method, compared=compared, least_sqnr_db=args.sqnr)
     write_onnx(result.quantized.graph, args.output)
     keep_calibration(args.model, calibration)
     names = [(layer.name, layer.node.op_type) for layer in layers_of(graph)]
@@ -126,6 +127,7 @@ def _document(
         "method": calibration.method,
         "images": calibration.images,
         "random": calibration.random,
+        "equalized": calibration.equalized,
         "sqnr_db": result.outputs_db,
         "layers": [
             {
@@ -150,7 +152,8 @@ def _print(
         table.add_row(name, operator, "fp32" if ratio is None else "int8", "" if ratio is None else f"{ratio:.1f}")
     print_neatly(table_console(), table)
     source = "random images" if calibration.random else "images"
-    print(f"\ncalibrated with {calibration.images} {source}, {calibration.method}")
+    even = ", channels equalised" if calibration.equalized else ""
+    print(f"\ncalibrated with {calibration.images} {source}, {calibration.method}{even}")
     for name, ratio in result.outputs_db.items():
         print(f"output {name}: {ratio:.1f} dB")
     kept = len(names) - len(result.layers_db)

@@ -176,7 +176,7 @@ static inline float narrow_f(const Numbers& k, float x) {
   double step;
   __builtin_memcpy(&step, &step_bits, sizeof step);
   const double size = __builtin_fabs(static_cast<double>(x));
-  const double near = size > 3e38 ? size : __builtin_rint(size / step) * step;  // infinity stays
+  const double near = size > 3.5e38 ? size : __builtin_rint(size / step) * step;  // infinity stays
   const float rounded = near > of_bits(k.number[2]) ? of_bits(k.number[3]) : static_cast<float>(near);
   const float made = __builtin_copysignf(rounded, x);
   return (k.number[3] >> 32 & 1) != 0 ? made + 0.0f : made;
