@@ -1,7 +1,7 @@
 # powerlab: "make demo" measures this machine, "make test" runs every test. Both make and reuse .venv by themselves.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all check fuzz bench bench-engine bench-contention bench-networks bench-sampler bench-search bench-service \
+.PHONY: help demo test test-all check fuzz bench bench-engine bench-contention bench-networks bench-precision bench-sampler bench-search bench-service \
   bench-database bench-pages lock openapi docs messages networks plotly notebook site wheels mutation format clean
 
 # A Python to build .venv with, where the first one found is not the right one: make demo PYTHON=/path/to/python3
@@ -58,11 +58,15 @@ bench-engine: ## the engine against every installed peer (15 minutes; QUICK=1: 2
 	@scripts/setup_venv dev
 	@$(BIN)/python bench/engine_vs_peers.py $(if $(QUICK),--quick) --json build/engine_vs_peers.json
 
+bench-precision: ## 8-bit integers against float32 and against peers (3 minutes; wants a quiet machine; MODELS="resnet50 ...")
+	@scripts/setup_venv dev
+	@$(BIN)/python bench/precision.py $(MODELS)
+
 bench-contention: ## what other work beside an engine costs it, and its peers (10 minutes a situation; wants a quiet machine; SITUATION=quota or unequal: as root)
 	@scripts/setup_venv dev
 	@$(BIN)/python bench/contention.py $(if $(SITUATION),--situation $(SITUATION))
 
-bench-networks: ## the engine on 66 networks nobody tuned it for (1 hour; installs PyTorch into build/; HELD_BACK=1: others)
+bench-networks: ## the engine on 64 networks nobody tuned it for (1 hour; installs PyTorch into build/; HELD_BACK=1: others)
 	@scripts/setup_venv dev
 	@test -d build/networks-venv || $(BIN)/python -m venv build/networks-venv
 	@build/networks-venv/bin/pip install --quiet torch torchvision timm transformers onnx

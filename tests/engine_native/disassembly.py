@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _FUNCTION = re.compile(r"^[0-9a-f]+ <(?P<name>.+)>:$")
-_INSTRUCTION = re.compile(r"^\s*(?P<address>[0-9a-f]+):\s+(?P<mnemonic>[a-z][\w.]*)\s*(?P<operands>[^#]*)")
+_INSTRUCTION = re.compile(r"^\s*(?P<address>[0-9a-f]+):\s+(?:\{vex\} )?(?P<mnemonic>[a-z][\w.]*)\s*(?P<operands>[^#]*)")
 _X86_JUMP = re.compile(r"^(j[a-z]+)$")
 _ARM_JUMP = re.compile(r"^(b|b\.[a-z]+|cbn?z|tbn?z)$")
 
@@ -114,6 +114,13 @@ def arm_loop(body: list[Instruction]) -> Loop:
         counts["stores"] += name.startswith("st") and bool(re.match(r"[qv{]", operands))
         counts["stack"] += "[sp" in operands
     return _loop(counts)
+
+
+def products(body: list[Instruction], mnemonic: str) -> tuple[int, int]:
+    """Return how many instructions of that name a loop has, and how often it touches the stack."""
+    named = sum(one.mnemonic == mnemonic for one in body)
+    stack = re.compile(r"\(%[re]sp|\(%rbp|\[sp")
+    return named, sum(bool(stack.search(one.operands)) for one in body)
 
 
 def _loop(counts: Counter[str]) -> Loop:

@@ -44,3 +44,9 @@ def tier_object(folder: Path, tier: str) -> Path:
     """Return the compiled kernels of a tier."""
     (found,) = (folder / "CMakeFiles" / f"powerlab_tier_{tier}.dir").rglob("tier.cpp.o")
     return found
+
+
+def byte_object(folder: Path, instructions: str) -> Path:
+    """Return the compiled kernels on bytes of an instruction set."""
+    (found,) = (folder / "CMakeFiles" / f"powerlab_bytes_{instructions}.dir").rglob("bytes.cpp.o")
+    return found

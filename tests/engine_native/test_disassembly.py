@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from engine_native.disassembly import Instruction, Loop, arm_loop, functions, innermost, x86_loop
-from engine_native.kernel_program import X86_TIERS, tier_object
+from engine_native.disassembly import Instruction, Loop, arm_loop, functions, innermost, products, x86_loop
+from engine_native.kernel_program import X86_TIERS, byte_object, tier_object
 from powerlab.engine.target.tiers import available_tiers
 from requires import require_program
 
@@ -88,6 +88,45 @@ def test_sums_of_an_lstm_stay_in_registers(x86_folder, tier):
 def test_register_tiles_of_64_bit_arm(arm_kernels):
     objdump = require_program("aarch64-linux-gnu-objdump", "binutils-aarch64-linux-gnu")
     check("neon", conv_tiles(objdump, tier_object(arm_kernels.parent, "neon")))
+
+
+BYTE_PRODUCTS = {
+    "avx512vnni": ("vpdpbusd", 1),
+    "avx512bytes": ("vpmaddwd", 2),
+    "avxvnni": ("vpdpbusd", 1),
+    "avx2bytes": ("vpmaddwd", 2),
+    "sse4bytes": ("pmaddwd", 2),
+}
+"""Instruction set of kernels on bytes → the instruction that multiplies, and how many of them a word takes."""
+
+
+def check_bytes(objdump, path, mnemonic, a_word):
+    """All words of a pixel's block are multiplied in one turn: nothing is spilled, nothing multiplied otherwise."""
+    tiles = {
+        (int(tile[1]), int(tile[2])): body
+        for name, body in functions(objdump, path).items()
+        if (tile := re.fullmatch(r"byte_tile<false, (\d+), (\d+)>", name))
+    }
+    assert tiles, f"{path} has no register tiles"
+    for (blocks, pixels), body in tiles.items():
+        loops = [counts for loop in innermost(body) if (counts := products(loop, mnemonic))[0]]
+        assert loops, f"{path} {blocks}x{pixels}"
+        assert (4 * a_word * blocks * pixels, 0) in loops, f"{path} {blocks}x{pixels}: {loops}"
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("instructions", BYTE_PRODUCTS)
+def test_register_tiles_of_bytes(x86_folder, instructions):
+    check_bytes(
+        require_program("objdump", "binutils"), byte_object(x86_folder, instructions), *BYTE_PRODUCTS[instructions]
+    )
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize(("instructions", "mnemonic"), [("neonbytes", "sadalp"), ("neon_dotprod", "sdot")])
+def test_register_tiles_of_bytes_on_64_bit_arm(arm_kernels, instructions, mnemonic):
+    objdump = require_program("aarch64-linux-gnu-objdump", "binutils-aarch64-linux-gnu")
+    check_bytes(objdump, byte_object(arm_kernels.parent, instructions), mnemonic, 1)
 
 
 SPILLING = """

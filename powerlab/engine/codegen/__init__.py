@@ -40,6 +40,15 @@ from powerlab.engine.codegen.image_steps import by_image
 from powerlab.engine.codegen.lrn_softmax import lower_lrn
 from powerlab.engine.codegen.pool import lower_average_pool, lower_global_average_pool, lower_max_pool, lower_pool
 from powerlab.engine.codegen.product import lower_product
+from powerlab.engine.codegen.quantized.convolution import byte_halo, lower_quantized_conv
+from powerlab.engine.codegen.quantized.layers import (
+    lower_dequantize,
+    lower_quantize,
+    lower_quantized_add,
+    lower_quantized_pool,
+    lower_quantized_view,
+)
+from powerlab.engine.codegen.quantized.layouts import word_tensors
 from powerlab.engine.codegen.recurrent.cells import lower_lstm
 from powerlab.engine.codegen.recurrent.general import lower_recurrence
 from powerlab.engine.codegen.resize import lower_interpolate, lower_resize
@@ -70,6 +79,7 @@ LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
     "Concat": lower_concat,
     "CumSum": lower_running_sum,
     "Elementwise": lower_elementwise,
+    "Dequantize": lower_dequantize,
     "Expand": lower_expand,
     "FusedConv": lower_conv,
     "FusedConvTranspose": lower_conv_transpose,
@@ -91,6 +101,11 @@ LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
     "Norm": lower_norm,
     "Pad": lower_pad,
     "Pool": lower_pool,
+    "QuantAdd": lower_quantized_add,
+    "QuantConv": lower_quantized_conv,
+    "QuantPool": lower_quantized_pool,
+    "QuantView": lower_quantized_view,
+    "Quantize": lower_quantize,
     "Recurrence": lower_recurrence,
     "Product": lower_product,
     "Reduce": lower_reduce,
@@ -160,6 +175,9 @@ def lower(
         if node.op_type == "Chain":
             source = node.inputs[0]
             halos[source] = halos.get(source, NO_HALO).union(chain_halo(graph, node))
+        if node.op_type == "QuantConv":
+            source = node.inputs[0]
+            halos[source] = halos.get(source, NO_HALO).union(byte_halo(graph, node))
         if node.op_type == "FusedConvTranspose":
             source = node.inputs[0]
             halos[source] = halos.get(source, NO_HALO).union(transposed_halo(graph, node))
@@ -171,6 +189,7 @@ def lower(
         places=places,
         chosen=chosen,
         preactivations=preactivations,
+        words=word_tensors(graph),
     )
     absorbed = {before.outputs[0] for before in preactivations.values()}
     looped, looped_steps = looped_nodes(graph), 0

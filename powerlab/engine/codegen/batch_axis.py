@@ -18,6 +18,7 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.engine.codegen.attributes import integers, number
 from powerlab.engine.ir.graph import Graph, Node, quoted
 from powerlab.engine.ops.functions import KERNELS
+from powerlab.engine.ops.quantization import QUANTIZED
 
 Axes = Mapping[str, int | None]
 """Tensor → the axis its images lie along; None where it has none."""
@@ -165,7 +166,9 @@ def _recurrence(_graph: Graph, node: Node, axes: Axes) -> bool:
 _IMAGES = ("AveragePool", "Chain", "FusedConv", "FusedConvTranspose", "FusedGemm", "GlobalAveragePool", "Interpolate")
 
 _RULES: Mapping[str, Rule] = {
-    **dict.fromkeys((*_IMAGES, "ChannelNorm", "LRN", "MaxPool", "Pool", "Resize", "ScaleShift"), _first_axis),
+    **dict.fromkeys(
+        (*_IMAGES, *QUANTIZED, "ChannelNorm", "LRN", "MaxPool", "Pool", "Resize", "ScaleShift"), _first_axis
+    ),
     **dict.fromkeys((*KERNELS, "Add", "Clamp", "Elementwise", "Expand", "Multiply", "Pad"), _each),
     **dict.fromkeys(("Concat", "CumSum", "Hardmax", "LogSoftmax", "Softmax", "TopK"), _along("axis")),
     **dict.fromkeys(("FusedLstm", "Recurrence"), _recurrence),

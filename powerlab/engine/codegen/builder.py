@@ -6,7 +6,7 @@ A reorder is made only where an operator asks for a layout that nobody has made 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +19,17 @@ from powerlab.engine.codegen.weights import PackedWeights
 from powerlab.engine.ir.constants import Recipe, Value
 from powerlab.engine.ir.graph import Graph, Node, quoted
 from powerlab.engine.program.choice import Choice
-from powerlab.engine.program.layout import NO_HALO, Halo, Layout, blocked, divide_up, planar, shape4
+from powerlab.engine.program.layout import (
+    NO_HALO,
+    Halo,
+    Layout,
+    blocked,
+    byte_blocks,
+    byte_words,
+    divide_up,
+    planar,
+    shape4,
+)
 from powerlab.engine.program.operand import (
     MOST_AXES,
     Element,
@@ -48,6 +58,7 @@ class Builder:
         places: the tensors that lie inside others in the blocked layout, by tensor name; these have the same halo.
         chosen: what was chosen for each convolution, by the name of its result.
         preactivations: the ScaleShift each convolution applies to what it reads, by the name of its result.
+        words: the tensors of bytes that have a word a pixel instead of blocks.
     """
 
     def __init__(
@@ -59,6 +70,7 @@ class Builder:
         places: Mapping[str, Place],
         chosen: Mapping[str, Chosen],
         preactivations: Mapping[str, Node],
+        words: Collection[str] = (),
     ) -> None:
         self.graph = graph
         self.machine = machine
@@ -68,6 +80,8 @@ class Builder:
         self._places = places
         self._chosen = chosen
         self._preactivations = preactivations
+        self._words = words
+        self._bytes: dict[str, Tensor] = {}
         self._wholes: dict[str, Tensor] = {}
         self._steps: list[Step] = []
         self._packed = PackedWeights(machine.threads)
@@ -148,6 +162,10 @@ class Builder:
         """Tell whether ``name`` already lies in the planar layout."""
         return name in self._planar
 
+    def is_outside(self, name: str) -> bool:
+        """Tell whether ``name`` is an array from outside that lies in no layout of the engine's yet."""
+        return name in self._external and name not in self._planar and name not in self._blocked
+
     @property
     def steps(self) -> int:
         """Return how many steps there are so far."""
@@ -186,6 +204,19 @@ class Builder:
             place = self._places.get(name)
             self._blocked[name] = self._whole(name) if place is None else self._part(name, place)
         return self._blocked[name]
+
+    def byte_tensor(self, name: str) -> Tensor:
+        """Return a tensor of bytes, which lies in one layout only."""
+        return self._bytes[name]
+
+    def new_bytes(self, name: str) -> Tensor:
+        """Return room for the tensor of bytes ``name``, to be written by the step emitted next."""
+        layout_of = byte_words if name in self._words else byte_blocks
+        return self._bytes.setdefault(name, self.in_arena(layout_of(shape4(self.graph.shape(name)), self.halo(name))))
+
+    def alias_bytes(self, name: str, tensor: Tensor) -> None:
+        """Let ``name`` be another view of bytes that are already written."""
+        self._bytes[name] = tensor
 
     def _whole(self, name: str) -> Tensor:
         """Return the memory of a tensor that lies in no other; tensors that lie in this one may have come before."""

@@ -11,12 +11,13 @@ from powerlab.engine.codegen.attributes import integers, number
 from powerlab.engine.codegen.convolutions.phases import phases
 from powerlab.engine.ir.graph import Graph, Node
 from powerlab.engine.ir.statistics import macs
+from powerlab.engine.ops.quantization import QUANTIZED
 from powerlab.engine.program.operand import Operand
 from powerlab.engine.program.program import Step, Tensor
 
 FLOAT_BYTES = 4
 _CONVOLUTIONS = ("Conv", "FusedConv")
-_VIEWS = ("Concat", "Expand", "Pad", "Reshape", "Slice", "Tile", "Transpose")
+_VIEWS = ("Concat", "Expand", "Pad", "QuantView", "Reshape", "Slice", "Tile", "Transpose")
 """What is left of these are moves, as many as it takes."""
 
 
@@ -31,8 +32,8 @@ class StepWork:
         shape: of its result, NCHW.
         flops: floating-point operations: two for a multiply-add of a convolution or matrix product, however the kernel
             gets to its result (Winograd's algorithms need fewer); one for a comparison or an addition elsewhere.
-        bytes_moved: operands, weights and result, each once, in float32: no step can move less to and from memory
-            that holds none of it yet.
+        bytes_moved: operands, weights and result, each once, in float32 or bytes: no step can move less to and from
+            memory that holds none of it yet.
     """
 
     label: str
@@ -71,8 +72,15 @@ def _of_node(graph: Graph, node: Node) -> StepWork:
         output=output,
         shape=graph.shape(output),
         flops=_flops(graph, node),
-        bytes_moved=FLOAT_BYTES * (_elements_read(graph, node) + graph.tensors[output].elements),
+        bytes_moved=_bytes_moved(graph, node),
     )
+
+
+def _bytes_moved(graph: Graph, node: Node) -> int:
+    if node.op_type in QUANTIZED:
+        infos = (graph.tensors[name] for name in {*node.inputs, *node.outputs} if name)
+        return sum(info.elements * info.dtype.itemsize for info in infos)
+    return FLOAT_BYTES * (_elements_read(graph, node) + graph.tensors[node.outputs[0]].elements)
 
 
 def _of_recurrence(graph: Graph, node: Node) -> tuple[StepWork, ...]:
@@ -146,11 +154,11 @@ _PARTS = {
 def _flops(graph: Graph, node: Node) -> int:
     if multiplied := macs(graph, node):
         return 2 * multiplied
-    if node.op_type == "GlobalAveragePool":
+    if node.op_type == "GlobalAveragePool" or node.attributes.get("kind") == "global_average":
         return graph.tensors[node.inputs[0]].elements
     each = 1
     match node.op_type:
-        case "MaxPool" | "AveragePool" | "Pool":
+        case "MaxPool" | "AveragePool" | "Pool" | "QuantPool":
             each = math.prod(integers(node, "kernel"))
         case "ScaleShift":
             each = 2

@@ -54,7 +54,7 @@ def mac_count(graph: Graph) -> int:
 
 def macs(graph: Graph, node: Node) -> int:
     """Return the multiply-accumulates of one node; 0 where it is no convolution, matrix product or LSTM."""
-    if node.op_type in ("Conv", "FusedConv", "FusedVolumeConv"):
+    if node.op_type in ("Conv", "FusedConv", "FusedVolumeConv", "QuantConv"):
         return graph.tensors[node.outputs[0]].elements * math.prod(graph.shape(node.inputs[1])[1:])
     if node.op_type in ("ConvTranspose", "FusedConvTranspose"):
         weights = graph.tensors[node.inputs[1]].elements

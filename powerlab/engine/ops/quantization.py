@@ -163,3 +163,6 @@ OPERATORS: dict[str, Operator] = {
     "DynamicQuantizeLinear": DYNAMIC_QUANTIZE_LINEAR,
     "QuantizeLinear": QUANTIZE_LINEAR,
 }
+
+QUANTIZED = frozenset({"Dequantize", "QuantAdd", "QuantConv", "QuantPool", "QuantView", "Quantize"})
+"""Operators of an optimised graph on bytes, or between them and floats."""

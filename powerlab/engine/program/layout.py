@@ -8,6 +8,12 @@ from dataclasses import dataclass, replace
 PLANAR_ALIGNMENT = 16
 """Floats to which a planar image is filled up: the widest vector, so that every tier may load whole vectors."""
 
+BYTE_BLOCK = 16
+"""Channels of a block of bytes, in every tier."""
+
+WORD_BYTES = 4
+"""Channels that share the place of a float in a tensor of bytes."""
+
 _PAGE_FLOATS = 1024
 """Planes that lie a multiple of 4 KB apart compete for the same cache sets."""
 
@@ -112,6 +118,18 @@ def blocked(shape: Shape4, lanes: int, halo: Halo = NO_HALO) -> Layout:
     if plane % _PAGE_FLOATS == 0 and blocks > 1:
         plane += lanes
     return Layout(n, c, h, w, blocks, lanes, row, plane, blocks * plane, halo)
+
+
+def byte_blocks(shape: Shape4, halo: Halo = NO_HALO) -> Layout:
+    """Return the layout [n][ceil(c / 16)][h][w][16] of bytes; its strides count words of four, as floats."""
+    n, c, h, w = shape
+    return replace(blocked((n, divide_up(c, WORD_BYTES), h, w), BYTE_BLOCK // WORD_BYTES, halo), c=c)
+
+
+def byte_words(shape: Shape4, halo: Halo = NO_HALO) -> Layout:
+    """Return the layout [n][h][w][4] of bytes, for images of up to four channels."""
+    n, c, h, w = shape
+    return replace(blocked((n, 1, h, w), 1, halo), c=c)
 
 
 def planar(shape: Shape4, *, compact: bool = False) -> Layout:

@@ -25,6 +25,10 @@ class Tier:
         tile_pixels: pixels it holds at most.
         tall_blocks: channel blocks of its other register tile, for rows that the first cuts badly; 0: there is none.
         tall_pixels: pixels of that one.
+        bytes: the instruction set of its kernels on bytes, such as ``avx512vnni``; empty: there are none.
+        byte_form: how their weights lie, as native/engine/kernels/bytes/words.hpp calls it.
+        byte_tile_blocks: vectors of sums that their register tile holds at most, a pixel.
+        byte_tile_pixels: pixels that it holds at most.
     """
 
     name: str
@@ -33,6 +37,10 @@ class Tier:
     tile_pixels: int
     tall_blocks: int = 0
     tall_pixels: int = 0
+    bytes: str = ""
+    byte_form: str = ""
+    byte_tile_blocks: int = 0
+    byte_tile_pixels: int = 0
 
     def tiles(self) -> tuple[Tier, ...]:
         """Return this tier with each of its register tiles as the one that is used."""

@@ -103,6 +103,11 @@ nb::dict tier_dict(const engine::KernelTable& table) {
   tier["tile_pixels"] = table.tile_pixels;
   tier["tall_blocks"] = table.tall_blocks;
   tier["tall_pixels"] = table.tall_pixels;
+  const auto bytes = engine::byte_tables(table);
+  tier["bytes"] = bytes.empty() ? "" : bytes.front()->name;
+  tier["byte_form"] = bytes.empty() ? "" : bytes.front()->form;
+  tier["byte_tile_blocks"] = bytes.empty() ? 0 : bytes.front()->tile_blocks;
+  tier["byte_tile_pixels"] = bytes.empty() ? 0 : bytes.front()->tile_pixels;
   return tier;
 }
 
@@ -159,6 +164,7 @@ void bind_step(nb::module_& module) {
       .def_rw("offset", &Step::offset)
       .def_rw("rounds", &Step::rounds)
       .def_rw("backwards", &Step::backwards)
+      .def_rw("halo", &Step::halo)
       .def_prop_rw(
           "function", [](const Step& step) { return engine::kFunctionNames[step.function]; },
           [](Step& step, const std::string& name) {

@@ -13,20 +13,28 @@
 namespace powerlab::engine {
 namespace {
 
-// Writes the zeros around each plane of `v`. Arena memory is shared over time, so every run does it anew.
-void zero_halo(const View& v, int thread, int threads) {
+// Writes what lies around each plane of `v`: zeros, or a word of zero points. Arena memory is shared over time, so every
+// run does it anew.
+void fill_halo(const View& v, std::int32_t word, int thread, int threads) {
   if (v.top + v.left + v.bottom + v.right == 0) return;
   const std::int64_t planes = static_cast<std::int64_t>(v.n) * v.blocks;
+  const auto fill = [word](float* from, float* to) {
+    if (word == 0) {
+      std::fill(from, to, 0.0f);
+    } else {
+      for (; from < to; ++from) std::memcpy(from, &word, sizeof word);
+    }
+  };
   const std::int64_t left = v.left * v.pixel, right = v.right * v.pixel, inner = v.w * v.pixel;
   for (std::int64_t i = planes * thread / threads; i < planes * (thread + 1) / threads; ++i) {
     float* plane = v.data + i / v.blocks * v.image + i % v.blocks * v.plane;
     for (std::int64_t y = -v.top; y < v.h + v.bottom; ++y) {
       float* row = plane + y * v.row;
       if (y < 0 || y >= v.h) {
-        std::fill(row - left, row + inner + right, 0.0f);
+        fill(row - left, row + inner + right);
       } else {
-        std::fill(row - left, row, 0.0f);
-        std::fill(row + inner, row + inner + right, 0.0f);
+        fill(row - left, row);
+        fill(row + inner, row + inner + right);
       }
     }
   }
@@ -233,7 +241,7 @@ void Plan::run_share(const Phase& phase, int share) {
   step.y.data += phase.image * planned.y.shift;
   step.out.data += phase.image * planned.out.shift;
   step.round = phase.round;
-  if (phase.round == 0) zero_halo(step.out, share, pool_->threads());
+  if (phase.round == 0) fill_halo(step.out, step.halo, share, pool_->threads());
   planned.kernel->run(step, share, pool_->threads());
 }
 

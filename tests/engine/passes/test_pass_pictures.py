@@ -120,6 +120,16 @@ PICTURES = {
         "y",
         ["DequantizeLinear unsigned.signed,two -> d", "Conv x,d -> y"],
     ),
+    "compute_in_bytes": (
+        [
+            "QuantizeLinear x,two,byte -> k",
+            "DequantizeLinear k,two,byte -> d",
+            "DequantizeLinear signed,two -> v",
+            "Conv d,v -> y",
+        ],
+        "y",
+        ["Quantize x -> k", "QuantConv k,y.bytes,y.begin,y.multipliers, -> y"],
+    ),
     "fold_quantized_constants": (
         ["DequantizeLinear signed,two -> d", "Conv x,d -> y"],
         "y",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.ir.graph import Graph, Node
 from powerlab.engine.ops.functions import KERNELS
+from powerlab.engine.ops.quantization import QUANTIZED
 from powerlab.engine.ops.view import FLOAT32
 
 GENERAL = frozenset(
@@ -38,6 +39,7 @@ GENERAL = frozenset(
 LOWERED = frozenset(
     {
         *GENERAL,
+        *QUANTIZED,
         *KERNELS,
         "Add",
         "AveragePool",
@@ -63,7 +65,7 @@ LOWERED = frozenset(
         "Softmax",
     }
 )
-"""The operators of the native core; those that are not general compute in float32."""
+"""The operators of the native core; those that are neither general nor on bytes compute in float32."""
 
 _WEIGHTS = {
     "Chain": range(2, 8),
@@ -74,6 +76,7 @@ _WEIGHTS = {
     "FusedLstm": (1, 2, 3),
     "FusedVolumeConv": (1, 2),
     "Interpolate": (1, 2),
+    "QuantConv": (1, 2, 3),
     "Recurrence": (1, 2, 3, 4),
     "ScaleShift": (1, 2),
 }
@@ -101,7 +104,7 @@ def check_lowered(graph: Graph) -> Graph:
             raise PowerlabError(f"{node} is left after all passes: the engine runs this operator on constants only.")
         if node.op_type in GENERAL:
             continue
-        if graph.tensors[node.outputs[0]].dtype != FLOAT32:
+        if node.op_type not in QUANTIZED and graph.tensors[node.outputs[0]].dtype != FLOAT32:
             raise PowerlabError(
                 f"{node} computes {graph.tensors[node.outputs[0]].dtype}; the engine runs in float32 only."
             )

@@ -23,6 +23,9 @@
 //   [n][c][h][w], pixel = 1; each image filled up to a multiple of 16 floats.
 // A view may carry a halo of zeros around each plane, which makes a convolution's padding disappear from its kernel.
 //
+// Quantized tensors hold unsigned bytes, [n][c / 16][h][w][16] in every tier; their views count in floats too, each of
+// which is then a word of four channels, and their halo holds zero points. kernels/bytes/words.hpp has the rest.
+//
 // Everything here is plain data without member functions: the header is compiled once per instruction set, and an
 // inline function shared between them could reach a processor that lacks its instructions.
 #pragma once
@@ -100,6 +103,7 @@ struct Step {
   std::int32_t rounds = 1;     // how often the kernel is run, for LSTM: steps of time
   std::int32_t round = 0;      // which of these runs it is; set by the plan
   std::int32_t backwards;      // LSTM: 1 where time runs from the last step to the first
+  std::int32_t halo = 0;       // the bits of each float of out's halo, which the plan writes: four zero points, or 0
   const Strided* operands;     // general kernels: what is written, then what is read
   std::int32_t operand_count;
   std::int64_t numbers[4];  // general kernels: as the kernel's file says
@@ -114,6 +118,17 @@ struct Kernel {
   const char* family;  // what the plan asks for, such as "conv_direct"
   const char* name;    // what it gets, such as "conv_direct_f32_4x6_avx512"
   KernelFunction run;
+};
+
+// Kernels on bytes, which need instructions of their own: best of those that the processor has and whose vectors are as
+// wide as the tier's.
+struct ByteTable {
+  const char* name;  // of the instruction set, such as "avx512vnni"
+  const char* tier;  // whose vectors it has
+  const char* form;  // how weights lie, as kernels/bytes/words.hpp calls it
+  std::int32_t tile_blocks, tile_pixels;
+  const Kernel* kernels;
+  std::int32_t kernel_count;
 };
 
 struct WinogradWeights;

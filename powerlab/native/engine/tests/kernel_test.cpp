@@ -58,6 +58,7 @@ int run(const char* tier) {
     const int before = report.checked();
     check_kernels(*table, report);
     check_general(*table, report);
+    check_bytes(*table, report);
     check_plan(*table, report);
     check_rounds(*table, report);
     check_plan_bounds(*table, report);

@@ -68,6 +68,7 @@ void check_random_layers(const KernelTable& table, Report& report);
 void check_preactivated(const KernelTable& table, Report& report);
 void check_extremes(const KernelTable& table, Report& report);
 void check_any_layers(const KernelTable& table, Report& report);
+void check_bytes(const KernelTable& table, Report& report);
 void check_general(const KernelTable& table, Report& report);
 
 // What has no tier.

@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 
+#include "tiers/arm_features.hpp"
 #include "tiers/x86_levels.hpp"
 
 namespace powerlab::engine {
@@ -33,6 +34,36 @@ extern const KernelTable kTable;
 }
 #endif
 
+// Likewise POWERLAB_BYTES_<instruction set>.
+#define POWERLAB_BYTES(name)           \
+  namespace name {                     \
+  extern const ByteTable kByteTable;   \
+  }
+#ifdef POWERLAB_BYTES_avx512vnni
+POWERLAB_BYTES(avx512vnni)
+#endif
+#ifdef POWERLAB_BYTES_avx512bytes
+POWERLAB_BYTES(avx512bytes)
+#endif
+#ifdef POWERLAB_BYTES_avxvnni
+POWERLAB_BYTES(avxvnni)
+#endif
+#ifdef POWERLAB_BYTES_avx2bytes
+POWERLAB_BYTES(avx2bytes)
+#endif
+#ifdef POWERLAB_BYTES_sse4bytes
+POWERLAB_BYTES(sse4bytes)
+#endif
+#ifdef POWERLAB_BYTES_neon_dotprod
+POWERLAB_BYTES(neon_dotprod)
+#endif
+#ifdef POWERLAB_BYTES_neonbytes
+POWERLAB_BYTES(neonbytes)
+#endif
+#ifdef POWERLAB_BYTES_genericbytes
+POWERLAB_BYTES(genericbytes)
+#endif
+
 namespace {
 
 struct Tier {
@@ -59,7 +90,48 @@ const Tier kTiers[] = {
 #endif
 };
 
+struct Bytes {
+  const ByteTable* table;
+  bool (*supported)();  // beside what the tier asks for
+};
+
+// Best first, for each tier.
+const Bytes kBytes[] = {
+#ifdef POWERLAB_BYTES_avx512vnni
+    {&avx512vnni::kByteTable, [] { return has_avx512_vnni(); }},
+#endif
+#ifdef POWERLAB_BYTES_avx512bytes
+    {&avx512bytes::kByteTable, [] { return true; }},
+#endif
+#ifdef POWERLAB_BYTES_avxvnni
+    {&avxvnni::kByteTable, [] { return has_avx_vnni(); }},
+#endif
+#ifdef POWERLAB_BYTES_avx2bytes
+    {&avx2bytes::kByteTable, [] { return true; }},
+#endif
+#ifdef POWERLAB_BYTES_sse4bytes
+    {&sse4bytes::kByteTable, [] { return true; }},
+#endif
+#ifdef POWERLAB_BYTES_neon_dotprod
+    {&neon_dotprod::kByteTable, [] { return has_dot_products(); }},
+#endif
+#ifdef POWERLAB_BYTES_neonbytes
+    {&neonbytes::kByteTable, [] { return true; }},
+#endif
+#ifdef POWERLAB_BYTES_genericbytes
+    {&genericbytes::kByteTable, [] { return true; }},
+#endif
+};
+
 }  // namespace
+
+std::vector<const ByteTable*> byte_tables(const KernelTable& table) {
+  std::vector<const ByteTable*> tables;
+  for (const Bytes& bytes : kBytes) {
+    if (std::string_view(bytes.table->tier) == table.tier && bytes.supported()) tables.push_back(bytes.table);
+  }
+  return tables;
+}
 
 std::vector<const KernelTable*> available_tiers() {
   std::vector<const KernelTable*> tables;
@@ -86,6 +158,11 @@ const KernelTable& find_tier(std::string_view name) {
 const Kernel& find_kernel(const KernelTable& table, std::string_view family) {
   for (std::int32_t i = 0; i < table.kernel_count; ++i) {
     if (family == table.kernels[i].family) return table.kernels[i];
+  }
+  const auto tables = byte_tables(table);
+  const ByteTable* bytes = tables.empty() ? nullptr : tables.front();
+  for (std::int32_t i = 0; bytes && i < bytes->kernel_count; ++i) {
+    if (family == bytes->kernels[i].family) return bytes->kernels[i];
   }
   throw std::invalid_argument("the engine tier " + std::string(table.tier) + " has no kernel \"" + std::string(family) +
                               "\".");

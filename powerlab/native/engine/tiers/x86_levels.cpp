@@ -15,9 +15,9 @@ struct Registers {
   std::uint32_t a = 0, b = 0, c = 0, d = 0;
 };
 
-Registers cpuid(std::uint32_t leaf) {
+Registers cpuid(std::uint32_t leaf, std::uint32_t subleaf = 0) {
   Registers r;
-  return __get_cpuid_count(leaf, 0, &r.a, &r.b, &r.c, &r.d) ? r : Registers{};
+  return __get_cpuid_count(leaf, subleaf, &r.a, &r.b, &r.c, &r.d) ? r : Registers{};
 }
 
 bool all(std::uint32_t value, std::initializer_list<int> bits) {
@@ -48,6 +48,10 @@ int x86_level() {
   if (!all(extended.b, {16, 17, 28, 30, 31}) || !all(saved, {5, 6, 7})) return 3;
   return 4;
 }
+
+bool has_avx512_vnni() { return all(cpuid(7).c, {11}); }
+
+bool has_avx_vnni() { return cpuid(7).a >= 1 && all(cpuid(7, 1).a, {4}); }
 
 }  // namespace powerlab::engine
 

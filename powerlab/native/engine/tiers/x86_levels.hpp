@@ -6,4 +6,8 @@ namespace powerlab::engine {
 // 1 to 4: x86-64, x86-64-v2, x86-64-v3, x86-64-v4.
 int x86_level();
 
+// Dot products of bytes in vectors of 64 bytes (beside level 4), and of 32 bytes (beside level 3).
+bool has_avx512_vnni();
+bool has_avx_vnni();
+
 }  // namespace powerlab::engine

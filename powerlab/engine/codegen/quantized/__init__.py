@@ -1,0 +1,1 @@
+"""Lowering of quantized operators: tensors of bytes."""

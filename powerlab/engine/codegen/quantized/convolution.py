@@ -1,0 +1,211 @@
+"""Quantized convolutions and fully connected layers: ``conv_direct_u8`` and ``conv_depthwise_u8``."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powerlab.engine.codegen.builder import Builder
+from powerlab.engine.codegen.convolutions.algorithms.direct import group_parts
+from powerlab.engine.codegen.convolutions.conv_shape import ConvShape, conv_shape, halo_of
+from powerlab.engine.codegen.convolutions.partition import Work, partition
+from powerlab.engine.codegen.quantized.layouts import byte_fields
+from powerlab.engine.codegen.quantized.pack import (
+    Bytes,
+    fold_byte_row,
+    merge_byte_groups,
+    pack_bytes,
+    pack_depthwise_bytes,
+    pack_requantization,
+    signed_bytes,
+)
+from powerlab.engine.ir.graph import Graph, Node
+from powerlab.engine.program.choice import Choice
+from powerlab.engine.program.layout import BYTE_BLOCK, WORD_BYTES, Halo, Layout, divide_up
+from powerlab.engine.program.program import Floats, Tensor
+from powerlab.engine.target.tiers import Tier
+
+_BLOCK_WORDS = BYTE_BLOCK // WORD_BYTES
+
+
+def byte_halo(graph: Graph, node: Node) -> Halo:
+    """Return the zero points that a QuantConv needs around the planes of its input."""
+    shape = conv_shape(graph, node, ())
+    return halo_of(shape, shape.size)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Convolution:
+    """A QuantConv on its way to a kernel.
+
+    Attributes:
+        node: the QuantConv.
+        shape: its sizes.
+        x: bytes that are read.
+        out: bytes, or floats in blocks.
+        residual: bytes that are added.
+        weights: shape (O, I / groups, kh, kw).
+        begin: what the sum of each output begins with.
+        multipliers: of the sum of each output.
+    """
+
+    node: Node
+    shape: ConvShape
+    x: Tensor
+    out: Tensor
+    residual: Tensor | None
+    weights: Bytes
+    begin: NDArray[Any]
+    multipliers: Floats
+
+    @property
+    def floats(self) -> bool:
+        """Tell whether the result stays floats."""
+        return bool(self.node.attributes.get("floats"))
+
+
+def lower_quantized_conv(builder: Builder, node: Node) -> None:
+    """Lower a QuantConv: its result is bytes, or floats in blocks."""
+    weights = np.asarray(builder.graph.constants[node.inputs[1]], np.int8)
+    conv = _Convolution(
+        node,
+        conv_shape(builder.graph, node, ()),
+        builder.byte_tensor(node.inputs[0]),
+        builder.new_blocked(node.outputs[0]) if node.attributes.get("floats") else builder.new_bytes(node.outputs[0]),
+        builder.byte_tensor(node.input(4)) if node.input(4) else None,
+        weights.reshape(*weights.shape, *(1,) * (4 - weights.ndim)),
+        builder.graph.constants[node.inputs[2]],
+        builder.graph.constants[node.inputs[3]],
+    )
+    if conv.shape.depthwise and not conv.floats:
+        _emit_depthwise(builder, conv)
+    elif signed_bytes(builder.tier.byte_form):  # x - 128 is multiplied instead of x
+        more = 128 * conv.weights.reshape(len(weights), -1).sum(axis=1, dtype=np.int64)
+        _emit_direct(builder, replace(conv, begin=conv.begin + more))
+    else:
+        _emit_direct(builder, conv)
+
+
+def _window(shape: ConvShape) -> dict[str, int]:
+    return {
+        "kernel_h": shape.kernel[0],
+        "kernel_w": shape.kernel[1],
+        "stride_h": shape.strides[0],
+        "stride_w": shape.strides[1],
+        "dilation_h": shape.dilations[0],
+        "dilation_w": shape.dilations[1],
+        "pad_top": shape.pads[0],
+        "pad_left": shape.pads[1],
+    }
+
+
+def _emit_depthwise(builder: Builder, conv: _Convolution) -> None:
+    width = builder.tier.vector_width
+    builder.emit(
+        "conv_depthwise_u8",
+        conv.node,
+        conv.out,
+        conv.x,
+        conv.residual,
+        choice=Choice(algorithm="depthwise"),
+        weights=pack_depthwise_bytes(conv.weights, width),
+        bias=pack_requantization(conv.begin, conv.multipliers, 1, width),
+        **_window(conv.shape),
+        **byte_fields(conv.node, conv.out),
+    )
+
+
+def _emit_direct(builder: Builder, conv: _Convolution) -> None:
+    """Append a step for each part of the groups, which are joined until they fill blocks."""
+    tier, shape, window = builder.tier, conv.shape, _window(conv.shape)
+    words = conv.x.layout.pixel == 1
+    if words:
+        conv, window["kernel_w"] = replace(conv, weights=fold_byte_row(conv.weights)), 1
+    if shape.taps == 1 and shape.strides == (1, 1):
+        conv = _as_row(conv)
+    out_width = tier.vector_width if conv.floats else BYTE_BLOCK
+    for part in group_parts(shape, BYTE_BLOCK):
+        channels = part.channels(shape.outputs // shape.groups)
+        own = conv.weights[channels.start : channels.stop]
+        if part.merged > 1:
+            own = merge_byte_groups(own, part.groups, part.merged)
+        groups, summed = part.groups // part.merged, divide_up(own.shape[1], WORD_BYTES)
+        in_block = summed if words else _BLOCK_WORDS
+        work = _work(conv, groups, own, in_block, tier.vector_width)
+        cut = partition(work, _byte_tier(tier), builder.threads, builder.machine.caches)
+        builder.emit(
+            "conv_direct_u8_f32" if conv.floats else "conv_direct_u8",
+            conv.node,
+            _planes(conv.out, channels, out_width),
+            conv.x if words else _planes(conv.x, part.channels(shape.inputs // shape.groups), BYTE_BLOCK),
+            None if conv.residual is None else _planes(conv.residual, channels, BYTE_BLOCK),
+            choice=Choice(algorithm="direct", channel_split=cut.channel_split, chunk_tiles=cut.chunk_tiles),
+            weights=pack_bytes(own, groups, tier, in_block),
+            bias=pack_requantization(
+                conv.begin[channels.start : channels.stop],
+                conv.multipliers[channels.start : channels.stop],
+                groups,
+                tier.vector_width,
+            ),
+            groups=groups,
+            lanes=in_block,
+            last_lanes=summed - (work.in_blocks - 1) * in_block,
+            channel_split=cut.channel_split,
+            chunk_tiles=cut.chunk_tiles,
+            **window,
+            **byte_fields(conv.node, conv.out),
+        )
+
+
+def _byte_tier(tier: Tier) -> Tier:
+    """Return the tier with the register tile of its kernels on bytes."""
+    return replace(tier, tile_blocks=tier.byte_tile_blocks, tile_pixels=tier.byte_tile_pixels, tall_blocks=0)
+
+
+def _work(conv: _Convolution, groups: int, own: Bytes, in_block: int, width: int) -> Work:
+    """Return what has to be done, a word counting as a channel of floats: it takes as long and is as large."""
+    x, out = conv.x.layout, conv.out.layout
+    return Work(
+        groups=groups,
+        in_blocks=divide_up(divide_up(own.shape[1], WORD_BYTES), in_block),
+        lanes=in_block,
+        taps=math.prod(own.shape[2:]),
+        out_blocks=divide_up(len(own) // groups, width),
+        rows=out.n * out.h,
+        columns=out.w,
+        x_bytes=x.n * x.c * x.h * x.w,
+    )
+
+
+def _planes(tensor: Tensor, channels: range, width: int) -> Tensor:
+    """Return the channels of a tensor in blocks; the first begins a block."""
+    layout = tensor.layout
+    part = replace(layout, c=len(channels), blocks=divide_up(len(channels), width))
+    return tensor.seen_as(part, channels.start // width * layout.plane)
+
+
+def _as_row(conv: _Convolution) -> _Convolution:
+    """Return all operands as one long row an image, and images of one pixel as one row, where all allow it."""
+    for flatten in (_flat, _images_as_pixels):
+        x, out = flatten(conv.x.layout), flatten(conv.out.layout)
+        residual = None if conv.residual is None else flatten(conv.residual.layout)
+        if x is None or out is None or (conv.residual is not None and residual is None):
+            continue
+        seen = None if conv.residual is None or residual is None else conv.residual.seen_as(residual)
+        conv = replace(conv, x=conv.x.seen_as(x), out=conv.out.seen_as(out), residual=seen)
+    return conv
+
+
+def _flat(layout: Layout) -> Layout | None:
+    return layout.flat()
+
+
+def _images_as_pixels(layout: Layout) -> Layout | None:
+    """Return images of one pixel as the pixels of one image."""
+    if layout.h * layout.w != 1 or layout.halo != Halo():
+        return None
+    return replace(layout, n=1, w=layout.n, pixel=layout.image, row=layout.size, image=layout.size)

@@ -1,0 +1,63 @@
+"""Quantized operators without weights, and the ways from floats to bytes and back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from powerlab.engine.codegen.attributes import integers, number
+from powerlab.engine.codegen.builder import Builder
+from powerlab.engine.codegen.quantized.layouts import byte_fields
+from powerlab.engine.ir.graph import Node
+from powerlab.engine.program.layout import shape4
+from powerlab.engine.program.program import Tensor
+
+
+def lower_quantize(builder: Builder, node: Node) -> None:
+    """Lower a Quantize: floats in planes or blocks become bytes."""
+    name, whole = node.inputs[0], {"low": -number(node, "zero"), "high": 255 - number(node, "zero")}
+    node = replace(node, attributes={**node.attributes, **whole})
+    in_blocks = builder.is_blocked(name) and not builder.is_planar(name)
+    x = builder.blocked(name) if in_blocks else _planes(builder, name)
+    out = builder.new_bytes(node.outputs[0])
+    family = "quantize_blocks" if in_blocks else "quantize_planes"
+    builder.emit(family, node, out, x, **{**byte_fields(node, out), "alpha": number(node, "step")})
+
+
+def _planes(builder: Builder, name: str) -> Tensor:
+    """Return floats in planes; an input's own array, where it is one."""
+    return builder.external(name) if builder.is_outside(name) else builder.planar(name)
+
+
+def lower_dequantize(builder: Builder, node: Node) -> None:
+    """Lower a Dequantize: bytes become floats in blocks."""
+    x, out = builder.byte_tensor(node.inputs[0]), builder.new_blocked(node.outputs[0])
+    numbers = [0, 0, int(number(node, "zero"))]
+    builder.emit("dequantize_blocks", node, out, x, numbers=numbers, beta=number(node, "step"))
+
+
+def lower_quantized_add(builder: Builder, node: Node) -> None:
+    """Lower a QuantAdd: two tensors of bytes become their sum, or one gets another scale."""
+    x, *others = (builder.byte_tensor(name) for name in node.inputs)
+    out = builder.new_bytes(node.outputs[0])
+    builder.emit("add_u8", node, out, x, *others, **byte_fields(node, out))
+
+
+def lower_quantized_pool(builder: Builder, node: Node) -> None:
+    """Lower a QuantPool."""
+    x, out, kind = builder.byte_tensor(node.inputs[0]), builder.new_bytes(node.outputs[0]), str(node.attributes["kind"])
+    fields = byte_fields(node, out)
+    if kind != "global_average":
+        (kernel_h, kernel_w), (stride_h, stride_w) = integers(node, "kernel"), integers(node, "strides")
+        top, left = integers(node, "pads")[:2]
+        fields |= {"kernel_h": kernel_h, "kernel_w": kernel_w, "stride_h": stride_h, "stride_w": stride_w}
+        fields |= {"pad_top": top, "pad_left": left}
+    if kind == "average":
+        fields["count_padding"] = int(number(node, "count_include_pad"))
+    builder.emit(f"pool_{kind}_u8", node, out, x, **fields)
+
+
+def lower_quantized_view(builder: Builder, node: Node) -> None:
+    """Lower a QuantView: images of one pixel lie like rows of channels."""
+    x = builder.byte_tensor(node.inputs[0])
+    n, c, h, w = shape4(builder.graph.shape(node.outputs[0]))
+    builder.alias_bytes(node.outputs[0], x.seen_as(replace(x.layout, n=n, c=c, h=h, w=w)))

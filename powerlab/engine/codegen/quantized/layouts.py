@@ -1,0 +1,51 @@
+"""How bytes lie: in blocks of 16 channels, but for the images of a first layer, whose few channels are one word."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from powerlab.engine.codegen.attributes import integers, number
+from powerlab.engine.ir.graph import Graph, Node
+from powerlab.engine.program.layout import NO_HALO, WORD_BYTES, shape4
+from powerlab.engine.program.program import Tensor
+
+
+def word_tensors(graph: Graph) -> frozenset[str]:
+    """Return the tensors of bytes that have a word a pixel: quantized images that only convolutions read."""
+    readers = graph.consumers()
+    return frozenset(
+        node.outputs[0]
+        for node in graph.nodes
+        if node.op_type == "Quantize"
+        and shape4(graph.shape(node.outputs[0]))[1] <= WORD_BYTES
+        and all(_reads_words(node.outputs[0], reader) for reader in readers[node.outputs[0]])
+    )
+
+
+def _reads_words(name: str, node: Node) -> bool:
+    return (
+        node.op_type == "QuantConv"
+        and node.inputs[0] == name != node.input(4)
+        and number(node, "group") == 1
+        and integers(node, "dilations")[1] == 1
+    )
+
+
+def byte_fields(node: Node, out: Tensor) -> dict[str, Any]:
+    """Return zero points, bounds and the content of the halo as fields of the native step."""
+    zero = int(number(node, "zero"))
+    word = int(np.array([zero] * WORD_BYTES, np.uint8).view(np.int32)[0])
+    return {
+        "numbers": [zero, int(_or(node, "y_zero", 0)), int(_or(node, "x_zero", 0))],
+        "alpha": float(np.float32(_or(node, "y_ratio", 0))),
+        "beta": float(np.float32(_or(node, "x_ratio", 0))),
+        "low": number(node, "low"),
+        "high": number(node, "high"),
+        "halo": 0 if out.layout.halo == NO_HALO else word,
+    }
+
+
+def _or(node: Node, name: str, default: float) -> float:
+    return number(node, name) if name in node.attributes else default

@@ -1,0 +1,108 @@
+"""Weights of bytes in the order the kernels read them, in each form of native/engine/kernels/bytes/words.hpp."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powerlab.engine.codegen.pack import aligned_floats, unit_bounds
+from powerlab.engine.program.layout import WORD_BYTES, divide_up
+from powerlab.engine.program.program import Floats
+from powerlab.engine.target.tiers import Tier
+
+Bytes = NDArray[np.int8]
+
+
+def signed_bytes(form: str) -> bool:
+    """Tell whether a form multiplies bytes of an activation as signed ones, 128 less than they are."""
+    return form.startswith("signed")
+
+
+def merge_byte_groups(weights: Bytes, groups: int, merged: int) -> Bytes:
+    """Join each ``merged`` neighbouring groups into one with zeros between: see :func:`pack.merge_groups`."""
+    outputs, inputs, *kernel = weights.shape
+    per_group = outputs // groups
+    joined = np.zeros((outputs, merged * inputs, *kernel), np.int8)
+    for group in range(groups):
+        rows = slice(group * per_group, (group + 1) * per_group)
+        at = group % merged * inputs
+        joined[rows, at : at + inputs] = weights[rows]
+    return joined
+
+
+def fold_byte_row(weights: Bytes) -> Bytes:
+    """Fold kernel columns into channels of four: (O, I, kh, kw) becomes (O, kw * 4, kh, 1)."""
+    outputs, inputs, kernel_h, kernel_w = weights.shape
+    words = np.zeros((outputs, kernel_w, WORD_BYTES, kernel_h), np.int8)
+    words[:, :, :inputs] = weights.transpose(0, 3, 1, 2)
+    return words.reshape(outputs, kernel_w * WORD_BYTES, kernel_h, 1)
+
+
+def pack_bytes(weights: Bytes, groups: int, tier: Tier, words: int) -> Floats:
+    """Pack a convolution for ``conv_direct_u8``: [unit][block][kh][kw][word][vector][half][width], bytes as floats.
+
+    Args:
+        weights: shape (O, I / groups, kh, kw).
+        groups: groups of the convolution.
+        tier: how many outputs a vector has, how many vectors a unit, and how the four weights of a word lie.
+        words: words of an input block.
+    """
+    width = tier.vector_width
+    outputs, inputs, *kernel = weights.shape
+    per_group, total = outputs // groups, divide_up(inputs, WORD_BYTES)
+    vectors = divide_up(per_group, width)
+    pieces = []
+    for group in range(groups):
+        filled = np.zeros((vectors * width, total * WORD_BYTES, *kernel), np.int8)
+        filled[:per_group, :inputs] = weights[group * per_group : (group + 1) * per_group]
+        for begin, end in itertools.pairwise(unit_bounds(vectors, tier.byte_tile_blocks)):
+            rows = filled[begin * width : end * width].reshape(end - begin, width, total, WORD_BYTES, *kernel)
+            for first in range(0, total, words):
+                block = rows[:, :, first : first + words].transpose(4, 5, 2, 0, 1, 3)  # kh kw word vector v channel
+                pieces.append(_formed(np.ascontiguousarray(block), tier.byte_form))
+    return _as_floats(np.concatenate(pieces))
+
+
+def _formed(block: Bytes, form: str) -> NDArray[np.uint8]:
+    """Return weights whose last two axes are outputs of a vector and channels of a word, as a form has them."""
+    if form == "pairs":
+        halves = np.stack((block[..., 0::2], block[..., 1::2]), axis=-3)  # ... half, v, pair
+        return np.ascontiguousarray(halves.astype(np.int16)).reshape(-1).view(np.uint8)
+    if form == "signed_pairs":
+        pairs = block.reshape(*block.shape[:-1], 2, 2)
+        return np.ascontiguousarray(np.moveaxis(pairs, -2, -3)).reshape(-1).view(np.uint8)
+    return block.reshape(-1).view(np.uint8)
+
+
+def pack_depthwise_bytes(weights: Bytes, width: int) -> Floats:
+    """Pack a depthwise convolution, shape (C, 1, kh, kw), as [vector][kh][kw][width]."""
+    channels, _, kernel_h, kernel_w = weights.shape
+    vectors = divide_up(channels, width)
+    filled = np.zeros((vectors * width, kernel_h, kernel_w), np.int8)
+    filled[:channels] = weights[:, 0]
+    packed = filled.reshape(vectors, width, kernel_h, kernel_w).transpose(0, 2, 3, 1)
+    return _as_floats(np.ascontiguousarray(packed).reshape(-1).view(np.uint8))
+
+
+def pack_requantization(begin: NDArray[Any], multipliers: Floats, groups: int, width: int) -> Floats:
+    """Return for each vector of outputs the integers that sums begin with, as the bits of floats, then multipliers."""
+    outputs = len(begin) // groups
+    vectors = divide_up(outputs, width)
+    packed = np.zeros((groups, vectors, 2, width), np.float32)
+    for which, values in enumerate((begin.astype(np.int32).view(np.float32), multipliers)):
+        filled = np.zeros((groups, vectors * width), np.float32)
+        filled[:, :outputs] = values.reshape(groups, outputs)
+        packed[:, :, which] = filled.reshape(groups, vectors, width)
+    return packed.reshape(-1)
+
+
+def _as_floats(values: NDArray[np.uint8]) -> Floats:
+    """Return bytes where vectors may be loaded from, as floats, filled up to whole ones."""
+    floats = aligned_floats(divide_up(values.size, WORD_BYTES))
+    place = floats.view(np.uint8)
+    place[: values.size] = values
+    place[values.size :] = 0
+    return floats

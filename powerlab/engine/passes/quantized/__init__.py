@@ -1,0 +1,1 @@
+"""Passes over quantized networks: operators between DequantizeLinear and QuantizeLinear compute with bytes."""

@@ -1,0 +1,116 @@
+// Bytes to bytes of another scale, alone or as a sum of two; floats to bytes and back.
+#pragma once
+
+#include "kernels/bytes/requantize.hpp"
+
+namespace powerlab::engine::POWERLAB_TIER {
+
+// out = round((x - [2]) * beta + (y - [1]) * alpha), y being absent or of the same shape.
+static void add_bytes(const Step& s, int thread, int threads) {
+  const Requantize r = requantize_of(s);
+  const IVec zero = every(static_cast<std::int32_t>(s.numbers[2]));
+  const Range rows = row_share(s.out, thread, threads);
+  const std::int64_t count = static_cast<std::int64_t>(s.out.w) * kBlockVectors;
+  for (std::int64_t unit = rows.begin; unit < rows.end; ++unit) {
+    const Row row = row_of(unit, s.out);
+    const std::uint8_t* x = bytes_of(row_start(s.x, row));
+    const std::uint8_t* y = s.y.data ? bytes_of(row_start(s.y, row)) : nullptr;
+    std::uint8_t* out = bytes_of(row_start(s.out, row));
+    for (std::int64_t i = 0; i < count; ++i) {
+      Vec steps = __builtin_convertvector(load_bytes(x + i * kWidth) - zero, Vec) * s.beta;
+      if (y) steps += scaled(load_bytes(y + i * kWidth), r);
+      store_bytes(out + i * kWidth, to_bytes(steps, r));
+    }
+  }
+}
+
+// out = round(x * multiplier + shift) for each channel: multipliers in the weights, shifts in the bias, both filled up.
+static void scale_shift_bytes(const Step& s, int thread, int threads) {
+  const Requantize r = requantize_of(s);
+  const Range rows = row_share(s.out, thread, threads);
+  for (std::int64_t unit = rows.begin; unit < rows.end; ++unit) {
+    const Row row = row_of(unit, s.out);
+    for (int part = 0; part < kBlockVectors; ++part) {
+      const std::int64_t channel = row.block * kBlockBytes + part * kWidth;
+      const Vec factor = load_unaligned(s.weights + channel), shift = load_unaligned(s.bias + channel);
+      const std::uint8_t* x = bytes_of(row_start(s.x, row)) + part * kWidth;
+      std::uint8_t* out = bytes_of(row_start(s.out, row)) + part * kWidth;
+      for (std::int64_t i = 0; i < s.out.w; ++i) {
+        const Vec steps = __builtin_convertvector(load_bytes(x + i * kBlockBytes), Vec) * factor + shift;
+        store_bytes(out + i * kBlockBytes, to_bytes(steps, r));
+      }
+    }
+  }
+}
+
+// Floats divided by the scale alpha; not-a-number becomes the zero point.
+static inline IVec quantized(Vec x, const Step& s, const Requantize& r) {
+  const Vec steps = x / broadcast(s.alpha);
+  return to_bytes(steps == steps ? steps : Vec{}, r);
+}
+
+// x in blocks of kWidth floats.
+static void quantize_blocks(const Step& s, int thread, int threads) {
+  const Requantize r = requantize_of(s);
+  const Range rows = row_share(s.out, thread, threads);
+  for (std::int64_t unit = rows.begin; unit < rows.end; ++unit) {
+    const Row row = row_of(unit, s.out);
+    for (int part = 0; part < kBlockVectors; ++part) {
+      const std::int64_t block = row.block * kBlockVectors + part;
+      if (block >= s.x.blocks) break;
+      const float* x = row_start(s.x, {row.n, block, row.y});
+      std::uint8_t* out = bytes_of(row_start(s.out, row)) + part * kWidth;
+      for (std::int64_t i = 0; i < s.out.w; ++i) {
+        store_bytes(out + i * kBlockBytes, quantized(load(x + i * kWidth), s, r));
+      }
+    }
+  }
+}
+
+// x in planes; out in blocks, or one word a pixel where that is all an image has.
+static void quantize_planes(const Step& s, int thread, int threads) {
+  const Requantize r = requantize_of(s);
+  const Range rows = row_share(s.out, thread, threads);
+  for (std::int64_t unit = rows.begin; unit < rows.end; ++unit) {
+    const Row row = row_of(unit, s.out);
+    float* out = row_start(s.out, row);
+    for (int word = 0; word < s.out.pixel; ++word) {
+      const std::int64_t channel = row.block * s.out.pixel * 4 + word * 4;
+      if (channel >= s.x.c) break;
+      const int channels = s.x.c - channel < 4 ? static_cast<int>(s.x.c - channel) : 4;
+      for (std::int64_t i = 0; i < s.out.w; i += kWidth) {
+        const int lanes = s.out.w - i < kWidth ? static_cast<int>(s.out.w - i) : kWidth;
+        IVec words = {};
+        for (int c = 0; c < channels; ++c) {
+          const float* x = row_start(s.x, {row.n, channel + c, row.y}) + i;
+          words |= (quantized(lanes == kWidth ? load_unaligned(x) : load_lanes(x, lanes), s, r) & 255) << (8 * c);
+        }
+        alignas(4 * kWidth) std::int32_t all[kWidth];
+        *reinterpret_cast<UnalignedIVec*>(all) = words;
+        Word* to = reinterpret_cast<Word*>(out + i * s.out.pixel + word);
+        if (s.out.pixel == 1 && lanes == kWidth) {
+          *reinterpret_cast<UnalignedIVec*>(to) = words;
+        } else {
+          for (int lane = 0; lane < lanes; ++lane) to[lane * s.out.pixel] = all[lane];
+        }
+      }
+    }
+  }
+}
+
+// out in blocks of kWidth floats: scale beta times steps of x.
+static void dequantize_blocks(const Step& s, int thread, int threads) {
+  const Range rows = row_share(s.out, thread, threads);
+  const IVec zero = every(static_cast<std::int32_t>(s.numbers[2]));
+  for (std::int64_t unit = rows.begin; unit < rows.end; ++unit) {
+    const Row row = row_of(unit, s.out);
+    const std::uint8_t* x = bytes_of(row_start(s.x, {row.n, row.block / kBlockVectors, row.y})) +
+                            row.block % kBlockVectors * kWidth;
+    float* out = row_start(s.out, row);
+    for (std::int64_t i = 0; i < s.out.w; ++i) {
+      store(out + i * kWidth, __builtin_convertvector(load_bytes(x + i * kBlockBytes) - zero, Vec) * s.beta);
+    }
+  }
+}
+
+}  // namespace powerlab::engine::POWERLAB_TIER

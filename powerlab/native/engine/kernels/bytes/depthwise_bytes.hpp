@@ -1,0 +1,149 @@
+// Depthwise convolution of bytes: one filter a channel, in vectors of the tier's width within blocks of 16 channels.
+//
+// Each byte is widened once and multiplied by a weight widened likewise; there is no sum over channels for dot products
+// to shorten. Kernels of 3 x 3 with strides of 1 or 2 load each pixel of a tile once, for two rows of the output.
+//
+// Weights: [vector][kernel_h][kernel_w][v] signed bytes. Bias: as in conv_bytes.hpp.
+#pragma once
+
+#include "kernels/bytes/requantize.hpp"
+
+namespace powerlab::engine::POWERLAB_TIER {
+
+#if defined(__AVX512F__) || defined(__aarch64__)
+constexpr int kByteDepthwisePixels = 7;
+#else
+constexpr int kByteDepthwisePixels = 3;
+#endif
+
+struct ByteDepthwiseTile {
+  const Step* step;
+  const std::uint8_t* x;  // the first tap of the first pixel, at the vector's channels
+  const std::int8_t* weights;
+  const float* bias;
+  std::uint8_t* out;
+  const std::uint8_t* residual;  // null where there is none
+};
+
+template <int R, int P>
+static inline __attribute__((always_inline)) void byte_depthwise_store(const ByteDepthwiseTile& t,
+                                                                       const IVec (&acc)[R][P]) {
+  const Step& s = *t.step;
+  const Requantize r = requantize_of(s);
+  const Vec multiplier = load_unaligned(t.bias + kWidth);
+  const std::int64_t out_row = 4 * s.out.row, residual_row = 4 * s.y.row;
+  POWERLAB_UNROLL
+  for (int i = 0; i < R; ++i) {
+    POWERLAB_UNROLL
+    for (int p = 0; p < P; ++p) {
+      Vec steps = __builtin_convertvector(acc[i][p], Vec) * multiplier;
+      if (t.residual) steps += scaled(load_bytes(t.residual + i * residual_row + p * kBlockBytes), r);
+      store_bytes(t.out + i * out_row + p * kBlockBytes, to_bytes(steps, r));
+    }
+  }
+}
+
+template <int R, int P>
+static inline __attribute__((always_inline)) void byte_depthwise_start(const ByteDepthwiseTile& t, IVec (&acc)[R][P]) {
+  const IVec begin = load_ints(t.bias);
+  POWERLAB_UNROLL
+  for (int i = 0; i < R; ++i) {
+    POWERLAB_UNROLL
+    for (int p = 0; p < P; ++p) acc[i][p] = begin;
+  }
+}
+
+// A kernel of 3 x 3, strides S, R rows of the output.
+template <int S, int R, int P>
+static __attribute__((noinline)) void byte_depthwise_3x3(const ByteDepthwiseTile& t) {
+  IVec acc[R][P];
+  byte_depthwise_start(t, acc);
+  const std::int64_t row = 4 * t.step->x.row;
+  POWERLAB_UNROLL
+  for (int i = 0; i < (R - 1) * S + 3; ++i) {
+    constexpr int kColumns = (P - 1) * S + 3;
+    IVec x[kColumns];
+    POWERLAB_UNROLL
+    for (int c = 0; c < kColumns; ++c) x[c] = load_bytes(t.x + i * row + c * kBlockBytes);
+    POWERLAB_UNROLL
+    for (int j = 0; j < R; ++j) {
+      const int ky = i - j * S;
+      if (ky < 0 || ky > 2) continue;
+      POWERLAB_UNROLL
+      for (int kx = 0; kx < 3; ++kx) {
+        const IVec w = load_signed(t.weights + (ky * 3 + kx) * kWidth);
+        POWERLAB_UNROLL
+        for (int p = 0; p < P; ++p) acc[j][p] = multiply_add(acc[j][p], x[p * S + kx], w);
+      }
+    }
+  }
+  byte_depthwise_store(t, acc);
+}
+
+// Any kernel, one row of the output.
+template <int P>
+static __attribute__((noinline)) void byte_depthwise_any(const ByteDepthwiseTile& t) {
+  const Step& s = *t.step;
+  IVec acc[1][P];
+  byte_depthwise_start(t, acc);
+  const std::int64_t stride = kBlockBytes * static_cast<std::int64_t>(s.stride_w);
+  const std::int8_t* weights = t.weights;
+  for (int ky = 0; ky < s.kernel_h; ++ky) {
+    const std::uint8_t* x = t.x + ky * s.dilation_h * 4 * s.x.row;
+    for (int kx = 0; kx < s.kernel_w; ++kx, weights += kWidth, x += s.dilation_w * kBlockBytes) {
+      const IVec w = load_signed(weights);
+      POWERLAB_UNROLL
+      for (int p = 0; p < P; ++p) acc[0][p] = multiply_add(acc[0][p], load_bytes(x + p * stride), w);
+    }
+  }
+  byte_depthwise_store(t, acc);
+}
+
+using ByteDepthwiseFunction = void (*)(const ByteDepthwiseTile&);
+struct ByteDepthwiseTable {
+  ByteDepthwiseFunction at[kByteDepthwisePixels];
+};
+template <int S, int R, int... P>
+constexpr ByteDepthwiseTable make_byte_depthwise(Indices<P...>) {
+  if constexpr (S == 0) return {{byte_depthwise_any<P + 1>...}};
+  return {{byte_depthwise_3x3<S == 0 ? 1 : S, R, P + 1>...}};
+}
+// By stride (0: any kernel) and rows.
+template <int S, int R>
+constexpr ByteDepthwiseTable kByteDepthwise = make_byte_depthwise<S, R>(
+    typename MakeIndices<kByteDepthwisePixels>::type{});
+
+static void depthwise_bytes(const Step& s, int thread, int threads) {
+  const bool square = s.kernel_h == 3 && s.kernel_w == 3 && s.stride_h == s.stride_w && s.stride_h <= 2 &&
+                      s.dilation_h == 1 && s.dilation_w == 1;
+  const std::int64_t tiles = (s.out.w + kByteDepthwisePixels - 1) / kByteDepthwisePixels;
+  const Range all = row_share(s.out, thread, threads);
+  ByteDepthwiseTile t;
+  t.step = &s;
+  for (std::int64_t unit = all.begin, rows = 1; unit < all.end; unit += rows) {
+    const Row r = row_of(unit, s.out);
+    rows = square && r.y + 1 < s.out.h && unit + 1 < all.end ? 2 : 1;
+    const ByteDepthwiseTable& table = !square           ? kByteDepthwise<0, 1>
+                                      : s.stride_h == 1 ? (rows == 1 ? kByteDepthwise<1, 1> : kByteDepthwise<1, 2>)
+                                                        : (rows == 1 ? kByteDepthwise<2, 1> : kByteDepthwise<2, 2>);
+    const std::uint8_t* x = bytes_of(row_start(s.x, {r.n, r.block, r.y * s.stride_h - s.pad_top}) -
+                                     s.pad_left * s.x.pixel);
+    std::uint8_t* out = bytes_of(row_start(s.out, r));
+    const std::uint8_t* residual = s.y.data ? bytes_of(row_start(s.y, r)) : nullptr;
+    for (int part = 0; part < kBlockVectors; ++part) {
+      const std::int64_t vector = r.block * kBlockVectors + part;
+      if (vector * kWidth >= s.out.c) break;
+      t.weights = reinterpret_cast<const std::int8_t*>(s.weights) + vector * s.kernel_h * s.kernel_w * kWidth;
+      t.bias = s.bias + vector * 2 * kWidth;
+      for (std::int64_t tile = 0; tile < tiles; ++tile) {
+        const std::int64_t begin = tile * s.out.w / tiles, end = (tile + 1) * s.out.w / tiles;
+        t.x = x + begin * s.stride_w * kBlockBytes + part * kWidth;
+        t.out = out + begin * kBlockBytes + part * kWidth;
+        t.residual = residual ? residual + begin * kBlockBytes + part * kWidth : nullptr;
+        table.at[end - begin - 1](t);
+      }
+    }
+  }
+}
+
+}  // namespace powerlab::engine::POWERLAB_TIER

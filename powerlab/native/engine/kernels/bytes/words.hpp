@@ -1,0 +1,225 @@
+// Quantized tensors: bytes in blocks of 16 channels, and the multiplications that instruction sets have for them.
+//
+// [n][c / 16][h][w][16] with unsigned bytes. A View counts strides in floats as always: a float is a word of four
+// channels, so a pixel of a block is four words. What a byte q stands for is scale * (q - zero point); a halo holds
+// zero points (Step::halo). Vectors of sums have the tier's width, so a block of bytes is 16 / kWidth of them.
+//
+// The leaves below are the only functions with intrinsics: no operator means them. Each multiplies the four channels
+// of a word, in all lanes the same, with four weights a lane, and adds all to the lane's sum, exactly:
+//   AVX-512 VNNI, AVX-VNNI  vpdpbusd: one instruction.
+//   AVX2, SSE4, AVX-512     even and odd channels widened to 16 bits, vpmaddwd for each. vpmaddubsw would need no
+//                           widening, but saturates where two products exceed 16 bits.
+//   Arm with dot products   sdot; bytes become signed by flipping their highest bit, which is 128 less.
+//   Arm                     signed likewise; smull, smlal: two products of 8 bits fit into 16, as weights are -127 or
+//                           more; sadalp adds pairs of these to the sums.
+//   any other               shifts and multiplications of 32 bits.
+#pragma once
+
+#include "kernels/vec.hpp"
+
+namespace powerlab::engine::POWERLAB_TIER {
+
+typedef std::int32_t IVec __attribute__((vector_size(4 * kWidth)));
+typedef std::int32_t UnalignedIVec __attribute__((vector_size(4 * kWidth), aligned(4), may_alias));
+typedef std::uint8_t BVec __attribute__((vector_size(kWidth)));
+typedef std::uint8_t UnalignedBVec __attribute__((vector_size(kWidth), aligned(1), may_alias));
+typedef std::int8_t SVec __attribute__((vector_size(kWidth)));
+typedef std::int8_t UnalignedSVec __attribute__((vector_size(kWidth), aligned(1), may_alias));
+typedef std::uint8_t Block __attribute__((vector_size(16)));
+typedef std::uint8_t UnalignedBlock __attribute__((vector_size(16), aligned(1), may_alias));
+typedef std::int32_t Word __attribute__((may_alias));
+typedef std::int32_t UnalignedWord __attribute__((may_alias, aligned(1)));
+
+constexpr int kBlockBytes = 16, kBlockWords = 4;
+constexpr int kBlockVectors = kBlockBytes / kWidth;  // vectors of sums that a block of bytes is made of
+
+static inline std::uint8_t* bytes_of(float* p) { return reinterpret_cast<std::uint8_t*>(p); }
+static inline const std::uint8_t* bytes_of(const float* p) { return reinterpret_cast<const std::uint8_t*>(p); }
+
+static inline IVec load_ints(const void* p) { return *static_cast<const UnalignedIVec*>(p); }
+
+// Bytes widened to the lanes of integers, and the lowest byte of each lane. GCC takes conversions of vectors apart into
+// single bytes, so these are intrinsics too.
+#if defined(__AVX512F__)
+constexpr __mmask16 kAllLanes = 0xffff;  // unmasked forms read an undefined register, of which GCC warns
+static inline IVec load_bytes(const std::uint8_t* p) {
+  return (IVec)_mm512_maskz_cvtepu8_epi32(kAllLanes, _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+}
+static inline IVec load_signed(const std::int8_t* p) {
+  return (IVec)_mm512_maskz_cvtepi8_epi32(kAllLanes, _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+}
+static inline void store_bytes(std::uint8_t* p, IVec v) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_maskz_cvtepi32_epi8(kAllLanes, (__m512i)v));
+}
+#elif defined(__AVX2__)
+static inline IVec load_bytes(const std::uint8_t* p) {
+  return (IVec)_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
+}
+static inline IVec load_signed(const std::int8_t* p) {
+  return (IVec)_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
+}
+static inline void store_bytes(std::uint8_t* p, IVec v) {
+  const __m128i lowest = _mm_set1_epi32(0x0c080400);
+  const __m128i low = _mm_shuffle_epi8(_mm256_castsi256_si128((__m256i)v), lowest);
+  const __m128i high = _mm_shuffle_epi8(_mm256_extracti128_si256((__m256i)v, 1), lowest);
+  _mm_storel_epi64(reinterpret_cast<__m128i*>(p), _mm_unpacklo_epi32(low, high));
+}
+#elif defined(__SSE4_1__)
+static inline IVec load_bytes(const std::uint8_t* p) {
+  return (IVec)_mm_cvtepu8_epi32(_mm_cvtsi32_si128(*reinterpret_cast<const UnalignedWord*>(p)));
+}
+static inline IVec load_signed(const std::int8_t* p) {
+  return (IVec)_mm_cvtepi8_epi32(_mm_cvtsi32_si128(*reinterpret_cast<const UnalignedWord*>(p)));
+}
+static inline void store_bytes(std::uint8_t* p, IVec v) {
+  const __m128i bytes = _mm_shuffle_epi8((__m128i)v, _mm_set1_epi32(0x0c080400));
+  *reinterpret_cast<UnalignedWord*>(p) = _mm_cvtsi128_si32(bytes);
+}
+#elif defined(__aarch64__)
+static inline IVec load_bytes(const std::uint8_t* p) {
+  const uint32x2_t word = vdup_n_u32(static_cast<std::uint32_t>(*reinterpret_cast<const UnalignedWord*>(p)));
+  return (IVec)vmovl_u16(vget_low_u16(vmovl_u8(vreinterpret_u8_u32(word))));
+}
+static inline IVec load_signed(const std::int8_t* p) {
+  const int32x2_t word = vdup_n_s32(*reinterpret_cast<const UnalignedWord*>(p));
+  return (IVec)vmovl_s16(vget_low_s16(vmovl_s8(vreinterpret_s8_s32(word))));
+}
+static inline void store_bytes(std::uint8_t* p, IVec v) {
+  const uint16x4_t halves = vmovn_u32((uint32x4_t)v);
+  const uint8x8_t bytes = vmovn_u16(vcombine_u16(halves, halves));
+  *reinterpret_cast<UnalignedWord*>(p) = static_cast<std::int32_t>(vget_lane_u32(vreinterpret_u32_u8(bytes), 0));
+}
+#else
+static inline IVec load_bytes(const std::uint8_t* p) {
+  return __builtin_convertvector(static_cast<BVec>(*reinterpret_cast<const UnalignedBVec*>(p)), IVec);
+}
+static inline IVec load_signed(const std::int8_t* p) {
+  return __builtin_convertvector(static_cast<SVec>(*reinterpret_cast<const UnalignedSVec*>(p)), IVec);
+}
+static inline void store_bytes(std::uint8_t* p, IVec v) {
+  typedef std::uint32_t UVec __attribute__((vector_size(4 * kWidth)));
+  *reinterpret_cast<UnalignedBVec*>(p) = __builtin_convertvector((UVec)v, BVec);
+}
+#endif
+
+static inline Block load_block(const std::uint8_t* p) { return *reinterpret_cast<const UnalignedBlock*>(p); }
+static inline void store_block(std::uint8_t* p, Block v) { *reinterpret_cast<UnalignedBlock*>(p) = v; }
+static inline IVec every(std::int32_t value) { return IVec{} + value; }
+
+// How weights of a word lie: a vector of words, or one of pairs of 16 bits for even channels and one for odd ones.
+#if defined(__AVX512VNNI__) && defined(__AVX512F__)
+#define POWERLAB_BYTE_FORM "words"
+constexpr int kHalves = 1;
+template <int H>
+static inline IVec spread(std::int32_t word) {
+  return every(word);
+}
+static inline IVec dot(IVec sums, IVec x, IVec w) {
+  return (IVec)_mm512_dpbusd_epi32((__m512i)sums, (__m512i)x, (__m512i)w);
+}
+#elif defined(__AVXVNNI__)
+#define POWERLAB_BYTE_FORM "words"
+constexpr int kHalves = 1;
+template <int H>
+static inline IVec spread(std::int32_t word) {
+  return every(word);
+}
+static inline IVec dot(IVec sums, IVec x, IVec w) {
+  return (IVec)_mm256_dpbusd_avx_epi32((__m256i)sums, (__m256i)x, (__m256i)w);
+}
+#elif defined(__SSE4_1__)
+#define POWERLAB_BYTE_FORM "pairs"
+constexpr int kHalves = 2;
+template <int H>
+static inline IVec spread(std::int32_t word) {
+#if defined(__AVX512BW__)
+  const __m512i both = _mm512_set1_epi32(word);
+  if constexpr (H == 0) return (IVec)_mm512_and_si512(both, _mm512_set1_epi16(255));
+  return (IVec)_mm512_maskz_srli_epi16(~__mmask32{}, both, 8);
+#elif defined(__AVX2__)
+  const __m256i both = _mm256_broadcastd_epi32(_mm_cvtsi32_si128(word));
+  if constexpr (H == 0) return (IVec)_mm256_and_si256(both, _mm256_set1_epi16(255));
+  return (IVec)_mm256_srli_epi16(both, 8);
+#else
+  const __m128i both = _mm_set1_epi32(word);
+  if constexpr (H == 0) return (IVec)_mm_and_si128(both, _mm_set1_epi16(255));
+  return (IVec)_mm_srli_epi16(both, 8);
+#endif
+}
+static inline IVec dot(IVec sums, IVec x, IVec w) {
+#if defined(__AVX512BW__)
+  return sums + (IVec)_mm512_madd_epi16((__m512i)x, (__m512i)w);
+#elif defined(__AVX2__)
+  return sums + (IVec)_mm256_madd_epi16((__m256i)x, (__m256i)w);
+#else
+  return sums + (IVec)_mm_madd_epi16((__m128i)x, (__m128i)w);
+#endif
+}
+#elif defined(__ARM_FEATURE_DOTPROD)
+#define POWERLAB_BYTE_FORM "signed_words"
+constexpr int kHalves = 1;
+template <int H>
+static inline IVec spread(std::int32_t word) {
+  return every(word) ^ static_cast<std::int32_t>(0x80808080);
+}
+static inline IVec dot(IVec sums, IVec x, IVec w) { return (IVec)vdotq_s32(sums, (int8x16_t)x, (int8x16_t)w); }
+// One of the four words of a pixel's block.
+template <int I>
+static inline IVec dot_of(IVec sums, int8x16_t x, IVec w) {
+  return (IVec)vdotq_laneq_s32(sums, (int8x16_t)w, x, I);
+}
+#elif defined(__aarch64__)
+#define POWERLAB_BYTE_FORM "signed_pairs"
+constexpr int kHalves = 1;
+template <int H>
+static inline IVec spread(std::int32_t word) {
+  return every(word) ^ static_cast<std::int32_t>(0x80808080);
+}
+static inline IVec add_pairs(IVec sums, int8x8_t first, int8x8_t second, IVec w) {
+  const int8x16_t weights = (int8x16_t)w;
+  const int16x8_t products = vmlal_s8(vmull_s8(first, vget_low_s8(weights)), second, vget_high_s8(weights));
+  return (IVec)vpadalq_s16(sums, products);
+}
+static inline IVec dot(IVec sums, IVec x, IVec w) {
+  const int16x8_t pairs = (int16x8_t)x;
+  return add_pairs(sums, (int8x8_t)vdup_laneq_s16(pairs, 0), (int8x8_t)vdup_laneq_s16(pairs, 1), w);
+}
+template <int I>
+static inline IVec dot_of(IVec sums, int8x16_t x, IVec w) {
+  const int16x8_t pairs = (int16x8_t)x;
+  return add_pairs(sums, (int8x8_t)vdup_laneq_s16(pairs, 2 * I), (int8x8_t)vdup_laneq_s16(pairs, 2 * I + 1), w);
+}
+#else
+#define POWERLAB_BYTE_FORM "words"
+constexpr int kHalves = 1;
+template <int H>
+static inline IVec spread(std::int32_t word) {
+  return every(word);
+}
+static inline IVec dot(IVec sums, IVec x, IVec w) {
+  for (int i = 0; i < 4; ++i) sums += (x >> (8 * i) & 255) * ((IVec)((w << (24 - 8 * i))) >> 24);
+  return sums;
+}
+#endif
+
+// sums + x * w for numbers that fit 16 bits with their sign: vpmaddwd is one step where a multiplication of 32 bits is
+// two or three.
+static inline IVec multiply_add(IVec sums, IVec x, IVec w) {
+#if defined(__AVX512VNNI__) && defined(__AVX512F__)
+  return (IVec)_mm512_dpwssd_epi32((__m512i)sums, (__m512i)x, (__m512i)w);
+#elif defined(__AVXVNNI__)
+  return (IVec)_mm256_dpwssd_avx_epi32((__m256i)sums, (__m256i)x, (__m256i)w);
+#elif defined(__AVX512BW__)
+  return sums + (IVec)_mm512_madd_epi16((__m512i)x, (__m512i)w);
+#elif defined(__AVX2__)
+  return sums + (IVec)_mm256_madd_epi16((__m256i)x, (__m256i)w);
+#elif defined(__SSE4_1__)
+  return sums + (IVec)_mm_madd_epi16((__m128i)x, (__m128i)w);
+#else
+  return sums + x * w;
+#endif
+}
+
+constexpr int kWordBytes = 4 * kWidth * kHalves;  // weights of a word, for a vector of sums
+
+}  // namespace powerlab::engine::POWERLAB_TIER

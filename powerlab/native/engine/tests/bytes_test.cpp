@@ -1,0 +1,417 @@
+// Kernels on bytes against plain integers, bit for bit, on random shapes: every instruction set of the tier that this
+// processor has, the better ones hiding none of the others.
+#include <algorithm>
+#include <bit>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reference/bytes.hpp"
+#include "tests/test.hpp"
+
+namespace powerlab::engine::test {
+namespace {
+
+using reference::ByteTensor;
+using reference::Rounding;
+using reference::Window;
+constexpr int kBlock = 16;
+
+// A tensor of bytes in the kernels' layout: blocks of 16 channels, or words of four; what no one has written is 0xEE.
+struct PlacedBytes {
+  Floats memory;
+  View view;
+  int channels;  // of a block
+
+  PlacedBytes(int n, int c, int h, int w, int halo, int block = kBlock)
+      : memory(static_cast<std::size_t>(n) * ((c + block - 1) / block) * (block / 4) * (h + 2 * halo) * (w + 2 * halo)),
+        view{},
+        channels(block) {
+    std::memset(memory.data(), 0xEE, memory.size() * sizeof(float));
+    view.n = n;
+    view.c = c;
+    view.h = h;
+    view.w = w;
+    view.blocks = (c + block - 1) / block;
+    view.pixel = block / 4;
+    view.row = (w + 2 * halo) * view.pixel;
+    view.plane = (h + 2 * halo) * view.row;
+    view.image = view.blocks * view.plane;
+    view.data = memory.data() + halo * (view.row + view.pixel);
+    view.top = view.left = view.bottom = view.right = halo;
+  }
+  std::uint8_t& at(int n, int c, int y, int x) {
+    float* pixel = view.data + n * view.image + c / channels * view.plane + y * view.row + x * view.pixel;
+    return reinterpret_cast<std::uint8_t*>(pixel)[c % channels];
+  }
+  void put(const ByteTensor& t, int zero) {
+    std::memset(memory.data(), zero, memory.size() * sizeof(float));
+    for (int n = 0; n < t.n; ++n) {
+      for (int c = 0; c < view.blocks * channels; ++c) {
+        for (int y = 0; y < t.h; ++y) {
+          for (int x = 0; x < t.w; ++x) at(n, c, y, x) = c < t.c ? static_cast<std::uint8_t>(t.at(n, c, y, x, 0)) : 0xAA;
+        }
+      }
+    }
+  }
+  int different(const ByteTensor& t) {
+    int count = 0;
+    for (int n = 0; n < t.n; ++n) {
+      for (int c = 0; c < t.c; ++c) {
+        for (int y = 0; y < t.h; ++y) {
+          for (int x = 0; x < t.w; ++x) count += at(n, c, y, x) != t.at(n, c, y, x, -1);
+        }
+      }
+    }
+    return count;
+  }
+  // Bytes of the halo that somebody wrote.
+  int written_around() {
+    int count = 0;
+    const View& v = view;
+    for (int n = 0; n < v.n; ++n) {
+      for (int block = 0; block < v.blocks; ++block) {
+        for (int y = -v.top; y < v.h + v.bottom; ++y) {
+          for (int x = -v.left; x < v.w + v.right; ++x) {
+            if (y >= 0 && y < v.h && x >= 0 && x < v.w) continue;
+            for (int c = 0; c < channels; ++c) count += at(n, block * channels + c, y, x) != 0xEE;
+          }
+        }
+      }
+    }
+    return count;
+  }
+};
+
+void fill(ByteTensor& t, Random& random) {
+  for (auto& value : t.values) value = static_cast<std::uint8_t>(random.coin() ? random.whole(0, 255) : random.whole(0, 1) * 255);
+}
+
+const Kernel& kernel_of(const ByteTable& bytes, std::string_view family) {
+  for (std::int32_t i = 0; i < bytes.kernel_count; ++i) {
+    if (family == bytes.kernels[i].family) return bytes.kernels[i];
+  }
+  throw std::invalid_argument("no kernel " + std::string(family));
+}
+
+void run(const ByteTable& bytes, const char* family, const Step& step, int threads) {
+  const Kernel& kernel = kernel_of(bytes, family);
+  for (int thread = 0; thread < threads; ++thread) kernel.run(step, thread, threads);
+}
+
+Rounding random_rounding(Random& random) {
+  const int zero = random.coin() ? 0 : random.whole(0, 255), low = random.coin() ? zero : 0;
+  return {static_cast<float>(low - zero), static_cast<float>(255 - zero), zero,
+          static_cast<float>(random.whole(1, 200)) / 97, random.whole(0, 255)};
+}
+
+void set(Step& step, const Rounding& rounding, int x_zero, float x_ratio) {
+  step.low = rounding.low;
+  step.high = rounding.high;
+  step.alpha = rounding.y_scale;
+  step.beta = x_ratio;
+  step.numbers[0] = rounding.zero;
+  step.numbers[1] = rounding.y_zero;
+  step.numbers[2] = x_zero;
+}
+
+// Weights of one word for one vector of outputs, as the form has them; weight(output, channel).
+template <class W>
+void pack_word(std::vector<std::uint8_t>& packed, const ByteTable& bytes, int v, W&& weight) {
+  const std::string_view form = bytes.form;
+  const auto put = [&](int value) { packed.push_back(static_cast<std::uint8_t>(value)); };
+  if (form == "pairs") {
+    for (int half = 0; half < 2; ++half) {
+      for (int o = 0; o < v; ++o) {
+        for (int pair = 0; pair < 2; ++pair) {
+          const int value = weight(o, 2 * pair + half);
+          put(value);
+          put(value >> 8);
+        }
+      }
+    }
+    return;
+  }
+  if (form == "signed_pairs") {
+    for (int half = 0; half < 2; ++half) {
+      for (int o = 0; o < v; ++o) {
+        for (int i = 0; i < 2; ++i) put(weight(o, 2 * half + i));
+      }
+    }
+    return;
+  }
+  for (int o = 0; o < v; ++o) {
+    for (int i = 0; i < 4; ++i) put(weight(o, i));
+  }
+}
+
+Floats as_floats(const std::vector<std::uint8_t>& packed) {
+  Floats floats((packed.size() + 3) / 4 + 64);
+  std::memcpy(floats.data(), packed.data(), packed.size());
+  return floats;
+}
+
+struct ByteCase {
+  int n, in, out, h, w, kernel_h, kernel_w, stride, pad, dilation, groups;
+  bool residual, words, floats, depthwise;
+};
+
+ByteCase random_case(Random& random) {
+  ByteCase c{};
+  c.n = random.whole(1, 2);
+  c.groups = random.whole(0, 4) == 0 ? random.whole(2, 3) : 1;
+  c.depthwise = random.whole(0, 3) == 0;
+  c.words = !c.depthwise && c.groups == 1 && random.whole(0, 3) == 0;
+  c.in = c.words ? random.whole(1, 4) : c.groups > 1 ? c.groups * kBlock * random.whole(1, 2) : random.whole(1, 70);
+  c.out = c.groups > 1 ? c.groups * kBlock * random.whole(1, 5) : random.whole(1, 150);
+  if (c.depthwise) {
+    c.in = c.out = c.groups = random.whole(2, 50);
+  }
+  c.kernel_h = random.whole(1, 5);
+  c.kernel_w = c.depthwise || random.coin() ? c.kernel_h : random.whole(1, 5);
+  c.stride = random.whole(1, 2);
+  c.dilation = c.words || random.whole(0, 3) ? 1 : 2;
+  c.pad = random.whole(0, 2);
+  c.h = random.whole((c.kernel_h - 1) * c.dilation + 1, 16);
+  c.w = random.whole((c.kernel_w - 1) * c.dilation + 1, 30);
+  c.residual = random.coin();
+  c.floats = !c.depthwise && random.whole(0, 4) == 0;
+  return c;
+}
+
+std::string name_of(const ByteTable& bytes, const ByteCase& c, int threads) {
+  std::string text = std::string(bytes.name) + (c.depthwise ? " depthwise" : c.words ? " words" : " conv");
+  for (const int number : {c.n, c.in, c.out, c.h, c.w, c.kernel_h, c.kernel_w, c.stride, c.pad, c.dilation, c.groups}) {
+    text += " " + std::to_string(number);
+  }
+  return text + (c.residual ? " residual" : "") + (c.floats ? " floats" : "") + " threads " + std::to_string(threads);
+}
+
+// [unit][block][kernel_h][kernel_w][word][vector], groups one after the other.
+std::vector<std::uint8_t> packed_weights(const ByteTable& bytes, int v, const ByteCase& c,
+                                         const std::vector<std::int8_t>& weights) {
+  const int inputs = c.in / c.groups, outputs = c.out / c.groups, vectors = (outputs + v - 1) / v;
+  const int units = (vectors + bytes.tile_blocks - 1) / bytes.tile_blocks;
+  const int words = (inputs + 3) / 4, in_block = 4;
+  std::vector<std::uint8_t> packed;
+  for (int group = 0; group < c.groups; ++group) {
+    for (int unit = 0; unit < units; ++unit) {
+      const int begin = unit * vectors / units, end = (unit + 1) * vectors / units;
+      const auto word_at = [&](int word, int ky, int kx) {
+        for (int vector = begin; vector < end; ++vector) {
+          pack_word(packed, bytes, v, [&](int o, int i) -> int {
+            const int output = vector * v + o, channel = word * 4 + i;
+            if (output >= outputs || channel >= inputs) return 0;
+            const std::size_t row = static_cast<std::size_t>(group * outputs + output) * inputs + channel;
+            return weights[(row * c.kernel_h + ky) * c.kernel_w + kx];
+          });
+        }
+      };
+      for (int first = 0; first < words; first += in_block) {
+        for (int ky = 0; ky < c.kernel_h; ++ky) {
+          for (int kx = 0; kx < c.kernel_w; ++kx) {
+            for (int word = first; word < std::min(first + in_block, words); ++word) word_at(word, ky, kx);
+          }
+        }
+      }
+    }
+  }
+  return packed;
+}
+
+void check_conv(const KernelTable& table, const ByteTable& bytes, const ByteCase& c, Random& random, Report& report) {
+  const int v = table.vector_width;
+  const int out_h = (c.h + 2 * c.pad - (c.kernel_h - 1) * c.dilation - 1) / c.stride + 1;
+  const int out_w = (c.w + 2 * c.pad - (c.kernel_w - 1) * c.dilation - 1) / c.stride + 1;
+  const int inputs = c.in / c.groups, taps = c.kernel_h * c.kernel_w, outputs = c.out / c.groups;
+  ByteTensor x(c.n, c.in, c.h, c.w), residual(c.n, c.out, out_h, out_w), expected(c.n, c.out, out_h, out_w);
+  fill(x, random);
+  fill(residual, random);
+  std::vector<std::int8_t> weights(static_cast<std::size_t>(c.out) * inputs * taps);
+  for (auto& w : weights) w = static_cast<std::int8_t>(random.coin() ? random.whole(-127, 127) : random.whole(0, 1) * 254 - 127);
+  std::vector<std::int32_t> begin(static_cast<std::size_t>(c.out));
+  std::vector<float> multipliers(begin.size());
+  for (auto& b : begin) b = random.whole(-100000, 100000);
+  for (auto& m : multipliers) m = static_cast<float>(random.next() + 1.001) / static_cast<float>(40 * inputs * taps);
+  const int x_zero = random.coin() ? 0 : random.whole(0, 255);
+  const Rounding rounding = random_rounding(random);
+  const Window window{c.kernel_h, c.kernel_w, c.stride, c.stride, c.dilation, c.dilation, c.pad, c.pad};
+  std::vector<float> floats(expected.values.size());
+  reference::conv_bytes(x, weights, begin, multipliers, c.residual ? &residual : nullptr, window, c.groups, x_zero,
+                        rounding, expected, c.floats ? &floats : nullptr);
+
+  PlacedBytes placed(c.n, c.in, c.h, c.w, c.pad, c.words ? 4 : kBlock), other(c.n, c.out, out_h, out_w, 0);
+  placed.put(x, x_zero);
+  other.put(residual, 0);
+  std::vector<std::uint8_t> packed;
+  if (c.depthwise) {
+    for (int vector = 0; vector * v < c.out; ++vector) {
+      for (int tap = 0; tap < taps; ++tap) {
+        for (int o = vector * v; o < (vector + 1) * v; ++o) {
+          packed.push_back(o < c.out ? static_cast<std::uint8_t>(weights[static_cast<std::size_t>(o * taps + tap)]) : 0);
+        }
+      }
+    }
+  } else {
+    packed = packed_weights(bytes, v, c, weights);
+  }
+  Floats packed_floats = as_floats(packed);
+  const int vectors = (outputs + v - 1) / v, groups = c.depthwise ? 1 : c.groups;
+  const int per_group = c.out / groups, group_vectors = c.depthwise ? (c.out + v - 1) / v : vectors;
+  Floats bias(static_cast<std::size_t>(groups) * group_vectors * 2 * v);
+  const bool is_signed = !c.depthwise && std::string_view(bytes.form).starts_with("signed");
+  for (int o = 0; o < c.out; ++o) {
+    std::int32_t start = begin[static_cast<std::size_t>(o)];
+    for (int i = 0; is_signed && i < inputs * taps; ++i) start += 128 * weights[static_cast<std::size_t>(o * inputs * taps + i)];
+    const int vector = o / per_group * group_vectors + o % per_group / v, lane = o % per_group % v;
+    bias[static_cast<std::size_t>(vector * 2 * v + lane)] = std::bit_cast<float>(start);
+    bias[static_cast<std::size_t>((vector * 2 + 1) * v + lane)] = multipliers[static_cast<std::size_t>(o)];
+  }
+  const char* family = c.depthwise ? "conv_depthwise_u8" : c.floats ? "conv_direct_u8_f32" : "conv_direct_u8";
+  for (const int threads : {1, 2, 3}) {
+    PlacedBytes out(c.n, c.out, out_h, out_w, 1);
+    Placed wide(c.n, c.out, out_h, out_w, v, 1);
+    Step step{};
+    step.x = placed.view;
+    step.out = c.floats ? wide.view : out.view;
+    if (c.residual) step.y = other.view;
+    step.kernel_h = c.kernel_h;
+    step.kernel_w = c.kernel_w;
+    step.stride_h = step.stride_w = c.stride;
+    step.dilation_h = step.dilation_w = c.dilation;
+    step.pad_top = step.pad_left = c.pad;
+    step.groups = c.groups;
+    step.channel_split = threads == 3 ? 3 : 1;
+    step.chunk_tiles = threads == 1 ? 1 << 20 : 3;
+    const int words = (inputs + 3) / 4;
+    step.lanes = c.words ? 1 : 4;
+    step.last_lanes = c.words ? 1 : words - (words - 1) / 4 * 4;
+    step.weights = packed_floats.data();
+    step.bias = bias.data();
+    set(step, rounding, x_zero, 0);
+    run(bytes, family, step, threads);
+    const std::string name = name_of(bytes, c, threads);
+    if (c.floats) {
+      int wrong = 0;
+      for (std::size_t i = 0; i < floats.size(); ++i) {
+        const int at = static_cast<int>(i), column = at % out_w, y = at / out_w % out_h, o = at / out_w / out_h % c.out;
+        wrong += std::bit_cast<std::uint32_t>(wide.at(at / out_w / out_h / c.out, o, y, column)) !=
+                 std::bit_cast<std::uint32_t>(floats[i]);
+      }
+      report.check(name, wrong, 0);
+    } else {
+      report.check(name, out.different(expected), 0);
+      report.check(name + ", around", out.written_around(), 0);
+    }
+  }
+}
+
+void check_layers(const ByteTable& bytes, Random& random, Report& report) {
+  const int n = random.whole(1, 2), c = random.whole(1, 50), h = random.whole(3, 12), w = random.whole(3, 20);
+  ByteTensor x(n, c, h, w), y(n, c, h, w);
+  fill(x, random);
+  fill(y, random);
+  PlacedBytes placed(n, c, h, w, 1), other(n, c, h, w, 0);
+  const int x_zero = random.whole(0, 255);
+  placed.put(x, x_zero);
+  other.put(y, 0);
+  const Rounding rounding = random_rounding(random);
+  const float ratio = static_cast<float>(random.whole(1, 300)) / 131;
+  const int kernel = random.whole(2, 3), stride = random.whole(1, 2), pad = random.whole(0, 1), threads = random.whole(1, 3);
+  const Window window{kernel, kernel, stride, stride, 1, 1, pad, pad};
+  const int pooled_h = (h + 2 * pad - kernel) / stride + 1, pooled_w = (w + 2 * pad - kernel) / stride + 1;
+  Step step{};
+  step.x = placed.view;
+  step.kernel_h = step.kernel_w = kernel;
+  step.stride_h = step.stride_w = stride;
+  step.pad_top = step.pad_left = pad;
+  step.count_padding = random.coin();
+  set(step, rounding, x_zero, ratio);
+  const auto check = [&](const char* family, const ByteTensor& expected) {
+    PlacedBytes out(expected.n, expected.c, expected.h, expected.w, 1);
+    step.out = out.view;
+    run(bytes, family, step, threads);
+    const std::string name = std::string(bytes.name) + " " + family + " c" + std::to_string(c);
+    report.check(name, out.different(expected), 0);
+    report.check(name + ", around", out.written_around(), 0);
+  };
+  ByteTensor pooled(n, c, pooled_h, pooled_w), whole(n, c, 1, 1), sums(n, c, h, w);
+  reference::pool_max_bytes(x, window, pooled);
+  check("pool_max_u8", pooled);
+  reference::pool_average_bytes(x, window, step.count_padding, x_zero, ratio, rounding, pooled);
+  check("pool_average_u8", pooled);
+  reference::pool_average_bytes(x, {h, w, 1, 1, 1, 1, 0, 0}, false, x_zero, ratio, rounding, whole);
+  check("pool_global_average_u8", whole);
+  reference::add_bytes(x, nullptr, x_zero, ratio, rounding, sums);
+  check("add_u8", sums);
+  step.y = other.view;
+  reference::add_bytes(x, &y, x_zero, ratio, rounding, sums);
+  check("add_u8", sums);
+}
+
+// Floats to bytes and back: in blocks and in planes.
+void check_conversions(const KernelTable& table, const ByteTable& bytes, Random& random, Report& report) {
+  const int v = table.vector_width, n = random.whole(1, 2), c = random.whole(1, 40), h = random.whole(1, 6);
+  const int w = random.whole(1, 40), zero = random.whole(0, 255), threads = random.whole(1, 3);
+  const float scale = static_cast<float>(random.whole(1, 99)) / 4096;
+  const Rounding rounding{static_cast<float>(-zero), static_cast<float>(255 - zero), zero, 0, 0};
+  Placed blocks(n, c, h, w, v, 0), back(n, c, h, w, v, 0);
+  Floats planes(static_cast<std::size_t>(n) * c * h * w);
+  ByteTensor expected(n, c, h, w);
+  for (int i = 0; i < static_cast<int>(planes.size()); ++i) {
+    const int x = i % w, y = i / w % h, channel = i / w / h % c, image = i / w / h / c;
+    // Halves of a scale, so that ties are met; and what is no number.
+    const float value = random.whole(0, 20) == 0 ? std::numeric_limits<float>::quiet_NaN()
+                                                 : static_cast<float>(random.whole(-600, 600)) * scale / 2;
+    planes[static_cast<std::size_t>(i)] = value;
+    blocks.at(image, channel, y, x) = value;
+    expected.at(image, channel, y, x) = reference::rounded(value == value ? value / scale : 0, rounding);
+  }
+  Step step{};
+  set(step, rounding, zero, scale);
+  step.alpha = scale;
+  const std::string name = std::string(bytes.name) + " quantize c" + std::to_string(c) + " w" + std::to_string(w);
+  for (const int block : {kBlock, 4}) {
+    if (block == 4 && c > 4) continue;
+    PlacedBytes out(n, c, h, w, 1, block);
+    View flat{planes.data(), static_cast<std::int64_t>(c) * h * w, static_cast<std::int64_t>(h) * w, w, 1, n, c, h, w, c, 0, 0, 0, 0};
+    step.x = flat;
+    step.out = out.view;
+    run(bytes, "quantize_planes", step, threads);
+    report.check(name + " planes", out.different(expected), 0);
+    report.check(name + " planes, around", out.written_around(), 0);
+  }
+  PlacedBytes out(n, c, h, w, 1);
+  step.x = blocks.view;
+  step.out = out.view;
+  run(bytes, "quantize_blocks", step, threads);
+  report.check(name + " blocks", out.different(expected), 0);
+  step.x = out.view;
+  step.out = back.view;
+  run(bytes, "dequantize_blocks", step, threads);
+  int wrong = 0;
+  for (int i = 0; i < static_cast<int>(planes.size()); ++i) {
+    const int x = i % w, y = i / w % h, channel = i / w / h % c, image = i / w / h / c;
+    wrong += back.at(image, channel, y, x) != static_cast<float>(expected.at(image, channel, y, x, 0) - zero) * scale;
+  }
+  report.check(name + " back", wrong, 0);
+}
+
+}  // namespace
+
+void check_bytes(const KernelTable& table, Report& report) {
+  for (const ByteTable* bytes : byte_tables(table)) {
+    const int before = report.checked();
+    Random random(23);
+    for (int i = 0; i < 150; ++i) check_conv(table, *bytes, random_case(random), random, report);
+    for (int i = 0; i < 30; ++i) check_layers(*bytes, random, report);
+    for (int i = 0; i < 20; ++i) check_conversions(table, *bytes, random, report);
+    std::printf("%s: %s: %d checks\n", table.tier, bytes->name, report.checked() - before);
+  }
+}
+
+}  // namespace powerlab::engine::test

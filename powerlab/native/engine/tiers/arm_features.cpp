@@ -1,0 +1,16 @@
+#if defined(__aarch64__)
+
+#include "tiers/arm_features.hpp"
+
+#include <sys/auxv.h>
+
+namespace powerlab::engine {
+
+bool has_dot_products() {
+  constexpr unsigned long kAsimdDp = 1ul << 20;  // HWCAP_ASIMDDP
+  return (getauxval(AT_HWCAP) & kAsimdDp) != 0;
+}
+
+}  // namespace powerlab::engine
+
+#endif

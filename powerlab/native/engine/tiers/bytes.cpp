@@ -1,0 +1,35 @@
+// All kernels on bytes for one instruction set: compiled once for each, with its flags and in its namespace, beside the
+// tier whose vectors it has. A new kernel is a function in a header under kernels/bytes/ and one line here.
+#include "kernels/bytes/conv_bytes.hpp"
+#include "kernels/bytes/convert_bytes.hpp"
+#include "kernels/bytes/depthwise_bytes.hpp"
+#include "kernels/bytes/pool_bytes.hpp"
+
+namespace powerlab::engine::POWERLAB_TIER {
+
+#define POWERLAB_BYTE_TILE POWERLAB_TEXT(POWERLAB_TILE_BLOCKS) "x" POWERLAB_TEXT(POWERLAB_TILE_PIXELS)
+
+static const Kernel kByteKernels[] = {
+    POWERLAB_KERNEL("conv_direct_u8", "conv_direct_u8_" POWERLAB_BYTE_TILE, conv_bytes<false>),
+    POWERLAB_KERNEL("conv_direct_u8_f32", "conv_direct_u8_f32_" POWERLAB_BYTE_TILE, conv_bytes<true>),
+    POWERLAB_KERNEL("conv_depthwise_u8", "conv_depthwise_u8", depthwise_bytes),
+    POWERLAB_KERNEL("pool_max_u8", "pool_max_u8", pool_max_bytes),
+    POWERLAB_KERNEL("pool_average_u8", "pool_average_u8", pool_average_bytes),
+    POWERLAB_KERNEL("pool_global_average_u8", "pool_global_average_u8", pool_global_average_bytes),
+    POWERLAB_KERNEL("add_u8", "add_u8", add_bytes),
+    POWERLAB_KERNEL("scale_shift_u8", "scale_shift_u8", scale_shift_bytes),
+    POWERLAB_KERNEL("quantize_blocks", "quantize_blocks_u8", quantize_blocks),
+    POWERLAB_KERNEL("quantize_planes", "quantize_planes_u8", quantize_planes),
+    POWERLAB_KERNEL("dequantize_blocks", "dequantize_blocks_u8", dequantize_blocks),
+};
+
+extern const ByteTable kByteTable;
+const ByteTable kByteTable = {POWERLAB_TEXT(POWERLAB_TIER),
+                              POWERLAB_TEXT(POWERLAB_BASE_TIER),
+                              POWERLAB_BYTE_FORM,
+                              kByteTileBlocks,
+                              kByteTilePixels,
+                              kByteKernels,
+                              sizeof(kByteKernels) / sizeof(kByteKernels[0])};
+
+}  // namespace powerlab::engine::POWERLAB_TIER
