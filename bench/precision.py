@@ -13,6 +13,7 @@ Runtime are sure to compute what the file says: OpenVINO rearranges quantization
 from __future__ import annotations
 
 import argparse
+import itertools
 import statistics
 import subprocess
 import sys
@@ -50,10 +51,13 @@ def quantized(model: str) -> Path:
     return path
 
 
-def measure(model: str, threads: int, peers: Sequence[str], seconds: float) -> dict[str, float | str]:
+def measure(model: str, batch: int, threads: int, peers: Sequence[str], seconds: float) -> dict[str, float | str]:
     """Return the median seconds of an inference, by engine; for one that takes no part, why."""
     file = str(quantized(model))
-    cells = {name: Cell(file, 1, threads) for name in (OURS, *peers)} | {FLOATS: Cell(model, 1, threads)}
+    cells = {
+        name: Cell(model=model if name == FLOATS else file, batch_size=batch, threads=threads)
+        for name in (OURS, FLOATS, *peers)
+    }
     engines: dict[str, EngineProcess] = {}
     found: dict[str, float | str] = {}
     times: dict[str, list[float]] = {}
@@ -84,6 +88,7 @@ def main() -> None:
     """Measure what the command line asks for and print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", default=MODELS)
+    parser.add_argument("--batches", type=int, nargs="+", default=[1])
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--peers", nargs="*", default=PEERS)
     parser.add_argument("--seconds", type=float, default=6, help="of a cell, without loading")
@@ -91,18 +96,18 @@ def main() -> None:
     tier = choose_tier()
     versions = ", ".join(f"{peer} {installed_version(peer)}" for peer in asked.peers)
     table = Table(title=f"{cpu_model(Sysroot())}; {tier.name}, {tier.bytes}; {versions}")
-    for column in ("model", "threads", "int8 ms", *(f"{name} / int8" for name in (FLOATS, *asked.peers))):
+    for column in ("model", "batch", "threads", "int8 ms", *(f"{name} / int8" for name in (FLOATS, *asked.peers))):
         table.add_column(column, justify="left" if column == "model" else "right")
     for model in asked.models:
-        for threads in asked.threads:
-            found = measure(model, threads, asked.peers, asked.seconds)
+        for batch, threads in itertools.product(asked.batches, asked.threads):
+            found = measure(model, batch, threads, asked.peers, asked.seconds)
             ours = found[OURS]
             if isinstance(ours, str):
                 sys.exit(f"{model}: the built-in engine {ours}")
             cells = [found[name] for name in (FLOATS, *asked.peers)]
             ratios = [one if isinstance(one, str) else f"{one / ours:.2f}" for one in cells]
-            table.add_row(model, str(threads), f"{1000 * ours:.2f}", *ratios)
-    Console().print(table)
+            table.add_row(model, str(batch), str(threads), f"{1000 * ours:.2f}", *ratios)
+    Console(width=110 if not sys.stdout.isatty() else None).print(table)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import pytest
 from engine_native.graphs import run_twice
 from engine_native.quantized_graphs import Quantized
 from powerlab.engine import Session
+from powerlab.engine.codegen.image_loop import looped_nodes
 from powerlab.engine.passes import optimise
 
 
@@ -82,9 +83,20 @@ def test_weights_of_minus_128_stay_on_floats(least):
     assert ("QuantConv" in operators(net.graph(out))) == (least == -127)
 
 
-def test_a_batch_in_slices_is_the_same():
+def test_a_batch_on_two_threads_is_the_same():
     net = Quantized(6)
     x = net.conv(net.input(4, 3, 12, 12), 16, (3, 3), pads=(1, 1, 1, 1), relu=True)
     out = net.floats(net.conv(x, 16, (3, 3), pads=(1, 1, 1, 1), relu=True))
     found = Session(optimise(net.graph(out)), threads=2).run(net.fed())[out]
     np.testing.assert_array_equal(found, net.values[out])
+
+
+def test_a_batch_goes_image_by_image_where_it_fits_no_cache():
+    net = Quantized(7)
+    x = net.conv(net.input(2, 3, 200, 200), 64, (3, 3), pads=(1, 1, 1, 1), relu=True)
+    out = net.conv(net.max_pool(x, (2, 2), (2, 2), (0, 0, 0, 0)), 8, (1, 1), quantized=False)
+    graph = optimise(net.graph(out))
+    assert looped_nodes(graph) > 1
+    for threads in (1, 2):
+        found = run_twice(graph, threads=threads, **net.fed())
+        np.testing.assert_array_equal(found[out], net.values[out])

@@ -12,6 +12,7 @@ import itertools
 
 from powerlab.engine.codegen.attributes import number
 from powerlab.engine.ir.graph import Graph, Node
+from powerlab.engine.ops.quantization import QUANTIZED
 from powerlab.engine.program.layout import shape4
 
 _FLOAT_BYTES = 4
@@ -22,7 +23,7 @@ _LEAST_BYTES = 4 << 20
 _POOLS = ("AveragePool", "GlobalAveragePool", "MaxPool", "Pool")
 _ELEMENT_WISE = ("Add", "Clamp", "Multiply", "ScaleShift", "HardSigmoid", "HardSwish", "Sigmoid", "Silu")
 _IMAGE_BY_IMAGE = frozenset(
-    {"Chain", "FusedConv", "FusedConvTranspose", "Interpolate", "LRN", "Resize", *_POOLS, *_ELEMENT_WISE}
+    {"Chain", "FusedConv", "FusedConvTranspose", "Interpolate", "LRN", "Resize", *_POOLS, *_ELEMENT_WISE, *QUANTIZED}
 )
 """Operators that treat every image alike and by itself."""
 
@@ -57,10 +58,16 @@ def _image_by_image(graph: Graph, node: Node) -> bool:
 
 def _saved_bytes(graph: Graph, node: Node) -> int:
     names = [name for name in (*node.inputs, *node.outputs) if name and name not in graph.constants]
-    moved = _FLOAT_BYTES * sum(graph.tensors[name].elements for name in names)
+    moved = sum(_bytes(graph, name) for name in names)
     return moved if moved > _LEAST_BYTES else 0
 
 
 def _read_again_bytes(graph: Graph, node: Node) -> int:
-    weights = sum(graph.tensors[name].elements for name in node.inputs if name in graph.constants)
-    return _FLOAT_BYTES * weights * (batch_size(graph) - 1)
+    weights = sum(_bytes(graph, name) for name in node.inputs if name in graph.constants)
+    return weights * (batch_size(graph) - 1)
+
+
+def _bytes(graph: Graph, tensor: str) -> int:
+    """Return how much room a tensor takes: floats, or the bytes of quantized ones."""
+    info = graph.tensors[tensor]
+    return info.elements * min(_FLOAT_BYTES, info.dtype.itemsize)
