@@ -66,7 +66,14 @@ class Quantized:
     attributes: Callable[[NodeView], Attributes] = lambda view: view.node.attributes
 
     def infer(self, view: NodeView) -> Spec:
-        """Return the shape and type of what a node makes."""
+        """Return the shape and type of what a node makes; everything it cannot do without is checked."""
+        for operand in self.operands(view.node):
+            if view.dtype(operand.value).kind not in "iu":
+                view.fail(f"has {view.dtype(operand.value)} as input {operand.value + 1}; it computes with integers")
+            if operand.scale is not None:
+                view.floats(operand.scale)
+        if self.made is not None and (view.has(self.made[0]) or not self.floats):
+            view.floats(self.made[0])
         shape, _ = self.rule.infer(self.float_view(view))
         return shape, self.dtype(view)
 
@@ -178,6 +185,7 @@ MICROSOFT: dict[str, Quantized] = {
 
 
 def _dynamic_product(view: NodeView) -> Spec:
+    view.floats(2)  # the scale of the weights
     infos = (TensorInfo("a", view.floats(0)), TensorInfo("b", view.shape(1)))
     return matrix.MATMUL.infer(NodeView(view.node, infos, (None, None)))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 import onnx
 import pytest
@@ -177,6 +179,18 @@ def bfloat16(values):
     """Round to nearest, even where two are as near: https://arxiv.org/abs/1905.12322."""
     bits = values.view(np.uint32)
     return ((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000).view(np.float32)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_an_operator_does_without_an_input_or_says_that_it_cannot(case, tmp_path):
+    operator, domain, shapes, inputs, constants, attributes = CASES[case]
+    path = tmp_path / "model.onnx"
+    for count in range(len(inputs)):
+        for made in (inputs[:count], [*inputs[:count], "", *inputs[count + 1 :]]):
+            data = quantized_between(operator, shapes, made, constants=constants, domain=domain, attributes=attributes)
+            path.write_bytes(data)
+            with suppress(PowerlabError):  # any other error is one that nobody foresaw
+                Session(path, threads=1)
 
 
 WRONG = {

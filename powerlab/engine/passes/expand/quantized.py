@@ -128,7 +128,8 @@ def _expressed_by(rewriter: Rewriter, tensor: str) -> tuple[str, ...]:
     if maker is None or maker.op_type not in (*known, "QuantizeLinear"):
         return ()
     places = (1, 2) if maker.op_type == "QuantizeLinear" else known[maker.op_type].made
-    return tuple(filter(None, map(maker.input, places or ())))
+    parameters = tuple(filter(None, map(maker.input, places or ())))
+    return parameters if all(rewriter.shape(name) in ((), (1,)) for name in parameters) else ()
 
 
 def _dynamic(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
