@@ -71,6 +71,8 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs.setdefault("formatter_class", _HelpFormatter)
         super().__init__(*args, **kwargs)
+        # With this, `-3ms` is a value, which its option refuses in its own words, and not an option that nobody knows.
+        self._negative_number_matcher = re.compile(r"-\.?\d")
 
     def format_help(self) -> str:
         """Return the help, which ends with the exit status unless the epilog says it."""

@@ -30,7 +30,7 @@ GROUPS = {
     },
     "Answer": {
         "compare": "show which differences between points are significant",
-        "report": "write a report of a sweep, or of two compared: HTML, Markdown, LaTeX, PDF",
+        "report": "write a report of a sweep, or of sets compared: HTML, Markdown, LaTeX, PDF",
         "best": "find the operating point for a goal under bounds",
         "apply": "set the power mode of the best operating point on this device",
         "trends": "show a model's figures over time, and where they changed",

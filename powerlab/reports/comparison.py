@@ -1,38 +1,27 @@
-"""The report of two sweeps compared: what the second gains or loses against the first."""
+"""The report of sets of runs compared: what each gains or loses against the first."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from powerlab import __version__
-from powerlab.analysis.dimensions import pair_words
-from powerlab.analysis.matches import Match, between_sweeps
-from powerlab.analysis.set_wording import headline
-from powerlab.analysis.sets import RunSet, compare_sets
-from powerlab.analysis.unmatched import nothing_in_common
-from powerlab.analysis.wording import ratio_words, verdict_words
-from powerlab.domain.errors import PowerlabError
+from powerlab.analysis.comparable import compare_by
+from powerlab.analysis.set_wording import corrections, headline, surroundings
+from powerlab.analysis.sets import RunSet, SetComparison
+from powerlab.analysis.wording import verdict_words
+from powerlab.domain.model_name import short
 from powerlab.domain.quantity import METRICS
-from powerlab.reports.blocks import (
-    Block,
-    Bullets,
-    Cell,
-    Code,
-    Column,
-    Document,
-    Facts,
-    Figure,
-    Grid,
-    Paragraph,
-    Section,
-)
+from powerlab.reports.blocks import Block, Bullets, Code, Document, Facts, Paragraph, Section
 from powerlab.reports.citation import bibtex
 from powerlab.reports.conditions import facts
 from powerlab.reports.figures.registry import pictures_of
 from powerlab.reports.method import paragraphs
+from powerlab.reports.ratios import ratio_table, rule
 from powerlab.reports.subject import Subject, check_worth_a_report
 from powerlab.reports.text import counted
-from powerlab.reports.validity import findings, verdict_counts
+from powerlab.reports.validity import findings, none_valid, verdict_counts
 
 COMPARED = (
     "latency_p50_ms",
@@ -43,129 +32,134 @@ COMPARED = (
     "energy_per_image_j",
     "efficiency_img_per_s_per_w",
 )
+"""What is compared where nobody names metrics; those without any figure are left out."""
 
 
-def comparison_report(first: Subject, second: Subject, ignored: Sequence[str] = ()) -> Document:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportedSet:
+    """A set of runs, and the sweeps that they are of.
+
+    Attributes:
+        runs: the set.
+        sweeps: at least one, each whole.
+    """
+
+    runs: RunSet
+    sweeps: tuple[Subject, ...]
+
+    @property
+    def subject(self) -> Subject:
+        """Its runs as if they were of one sweep, for what is said of the set as a whole."""
+        devices = dict.fromkeys(one.device_name for one in self.sweeps)
+        return replace(
+            self.sweeps[0],
+            device_name=", ".join(devices),
+            simulated=all(one.simulated for one in self.sweeps),
+            runs=self.runs.runs,
+            device=self.sweeps[0].device if len(devices) == 1 else None,
+        )
+
+
+def comparison_report(
+    sets: Sequence[ReportedSet], ignored: Sequence[str] = (), names: Sequence[str] = COMPARED
+) -> Document:
     """Return the report.
 
     Args:
-        first: what is compared with.
-        second: what is compared.
+        sets: at least two; the first is the baseline.
         ignored: dimensions in which points may differ.
+        names: the metrics.
 
     Raises:
-        PowerlabError: a sweep has no usable figures, or the two have no point in common.
+        PowerlabError: a set has no usable figures, or nothing can be compared.
     """
-    for subject in (first, second):
-        check_worth_a_report(subject)
-    one_device = (first.device_name, first.simulated) == (second.device_name, second.simulated)
-    sets = [_as_set(one) for one in (first, second)]
-    matches = [
-        match
-        for name in COMPARED
-        for match in between_sweeps(second.runs, first.runs, name, one_device=one_device, ignored=ignored)
-        if match.one.metric is not None or match.other.metric is not None
-    ]
-    if not matches:
-        raise PowerlabError(nothing_in_common(sets[0], sets[1:], ignored))
+    subjects = [one.subject for one in sets]
+    run_sets = [one.runs for one in sets]
+    for one, subject in zip(run_sets, subjects, strict=True):
+        check_worth_a_report(subject, one.label)
+    compared = [one for one in compare_by(run_sets, names, ignored) if _has_figures(one)]
+    sweeps = list({sweep.sweep_id: sweep for one in sets for sweep in one.sweeps}.values())
+    points = {match.other.point for beside in compared[0].against for match in beside.matches}
     sections = (
-        Section(title="Answer", blocks=(Bullets(tuple(_answer(matches, sets, ignored))),)),
-        Section(title="Ratios", blocks=(_table(matches), Paragraph(_rule(one_device=one_device)))),
-        *(_sweep(title, subject) for title, subject in (("First sweep", first), ("Second sweep", second))),
-        Section(title="Method", blocks=tuple(Paragraph(text) for text in paragraphs(second)), for_papers=True),
-        Section(title="Reproduce", blocks=(Code(f"powerlab report {first.short_id} {second.short_id}", "console"),)),
-    )
-    return Document(
-        title=f"{second.models} on {second.device_name} against {first.models} on {first.device_name}"
-        if not one_device
-        else f"{second.models} on {second.device_name}, two sweeps compared",
-        lead=(
-            f"Second sweep {second.short_id} ({second.date}) against first sweep {first.short_id} ({first.date}), "
-            f"{counted(len({match.one.point for match in matches}), 'point')} in common"
+        Section(title="Answer", blocks=(Bullets(tuple(map(_answer, compared))),)),
+        Section(title="Ratios", blocks=(ratio_table(compared), Paragraph(rule(run_sets)))),
+        Section(title="What else was different", blocks=tuple(_circumstances(run_sets, compared))),
+        *(
+            _about(number, one.label, subject)
+            for number, (one, subject) in enumerate(zip(run_sets, subjects, strict=True), start=1)
         ),
-        sections=sections,
-        citations=bibtex(first, second),
-        footer=f"Sweeps {first.sweep_id} and {second.sweep_id}. Written by powerlab {__version__}.",
+        Section(title="Method", blocks=tuple(map(Paragraph, _method(sweeps))), for_papers=True),
+        Section(title="Reproduce", blocks=(Code(_command(run_sets, ignored), "console"),)),
+    )
+    labels = [one.label for one in run_sets]
+    return Document(
+        title=_title(subjects),
+        lead=(
+            f"{none_valid([run for one in run_sets for run in one.runs])}"
+            f"{', '.join(labels[1:])} against {labels[0]}, {counted(len(points), 'point')} in common"
+            f"{'; all boards are simulated, so every figure is' if all(one.simulated for one in subjects) else ''}"
+        ),
+        sections=tuple(section for section in sections if section.blocks),
+        citations=bibtex(*sweeps),
+        footer=f"Sweeps {', '.join(sweep.sweep_id for sweep in sweeps)}. Written by powerlab {__version__}.",
     )
 
 
-def _as_set(subject: Subject) -> RunSet:
-    devices = frozenset({(subject.device_name, subject.simulated)})
-    return RunSet(label=f"sweep {subject.short_id}", runs=subject.runs, devices=devices)
+def _has_figures(one: SetComparison) -> bool:
+    sides = (side for beside in one.against for match in beside.matches for side in (match.one, match.other))
+    return any(side.metric is not None for side in sides)
 
 
-def _answer(matches: Sequence[Match], sets: Sequence[RunSet], ignored: Sequence[str]) -> Iterator[str]:
-    """Yield a sentence a metric: which sweep is best over all points, by the rule of every headline, and at how many.
+def _title(subjects: Sequence[Subject]) -> str:
+    models = ", ".join(dict.fromkeys(short(run.point.workload.model) for subject in subjects for run in subject.runs))
+    devices = ", ".join(dict.fromkeys(subject.device_name for subject in subjects))
+    return f"{models} on {devices}, {len(subjects)} sets of runs compared"
 
-    Without a ratio there is nothing to decide.
-    """
-    for name in dict.fromkeys(match.metric for match in matches):
+
+def _answer(one: SetComparison) -> str:
+    """Return which set is best over all points, by the rule of every headline, and at how many each is better."""
+    return " ".join([headline(one), *_counts(one)])
+
+
+def _counts(one: SetComparison) -> Iterator[str]:
+    for beside in one.against:
         told = [
-            verdict_words(match.ratio, claimed=match.claimed)
-            for match in matches
-            if match.metric == name and match.ratio is not None
+            verdict_words(match.ratio, claimed=match.claimed) for match in beside.matches if match.ratio is not None
         ]
         if not told:
-            yield f"{METRICS[name].title}: nothing can be compared."
+            yield f"{METRICS[one.metric].title} of {beside.label}: nothing can be compared."
             continue
         better, worse = (sum(words.endswith(word) for words in told) for word in ("better", "worse"))
         counts = {"better": better, "worse": worse, "without a difference to claim": len(told) - better - worse}
         parts = [f"{words} at {count}" for words, count in counts.items() if count]
-        said = headline(compare_sets(sets, name, ignored))
-        yield f"{said} Of {counted(len(told), 'point')} the second sweep is {', '.join(parts)}."
+        yield f"Of {counted(len(told), 'point')} {beside.label} is {', '.join(parts)}."
 
 
-def _table(matches: Sequence[Match]) -> Grid:
-    name_of = pair_words(side.point for match in matches for side in (match.one, match.other))
-    rows: list[tuple[Cell, ...]] = []
-    for match in matches:
-        ratio = match.ratio
-        said = (
-            (match.reason, "") if ratio is None else (ratio_words(ratio), verdict_words(ratio, claimed=match.claimed))
-        )
-        provenances = dict.fromkeys(side.metric.provenance.value for side in (match.one, match.other) if side.metric)
-        rows.append(
-            (
-                f"{METRICS[match.metric].title}, {METRICS[match.metric].unit}",
-                name_of(match.one.point, match.other.point),
-                Figure(metric=match.other.metric),
-                Figure(metric=match.one.metric),
-                *said,
-                " and ".join(provenances),
-            )
-        )
-    return Grid(
-        name="ratios",
-        caption="The second sweep's figures over the first's, point by point, with 95 % intervals.",
-        columns=(
-            Column(title="figure"),
-            Column(title="point"),
-            Column(title="first", figures=True),
-            Column(title="second", figures=True),
-            Column(title="ratio", under="second / first"),
-            Column(title="the second is"),
-            Column(title="provenance"),
-        ),
-        rows=tuple(rows),
-    )
+def _circumstances(sets: Sequence[RunSet], compared: Sequence[SetComparison]) -> Iterator[Block]:
+    said = [f"{about.statement} {about.caution}".strip() for about in surroundings(sets, compared[0])]
+    said += corrections(compared)
+    if said:
+        yield Bullets(tuple(said))
 
 
-def _rule(*, one_device: bool) -> str:
-    shared = (
-        "Both sweeps are of one device, so the errors of its sensors that both share are left out of the ratios."
-        if one_device
-        else "The sweeps are of two devices, so the errors of both sensors are in the ratios."
-    )
-    return (
-        f"{shared} A difference is claimed only where it stands after correction for all comparisons of a figure "
-        "(Holm, 1979). The ratios include any drift of the device between the sweeps."
-    )
-
-
-def _sweep(title: str, subject: Subject) -> Section:
+def _about(number: int, label: str, subject: Subject) -> Section:
     blocks: list[Block] = [Facts(facts(subject)), Paragraph(verdict_counts(subject.runs))]
     if found := findings(subject.runs):
         blocks.append(Bullets(found))
-    prefix = title.partition(" ")[0].lower()
-    blocks += (picture.renamed(f"{prefix}-{picture.name}") for picture in pictures_of(subject.summaries))
-    return Section(title=title, blocks=tuple(blocks))
+    blocks += (picture.renamed(f"set-{number}-{picture.name}") for picture in pictures_of(subject.summaries))
+    return Section(title=f"{'Baseline' if number == 1 else f'Set {number}'}: {label}", blocks=tuple(blocks))
+
+
+def _method(sweeps: Sequence[Subject]) -> Iterator[str]:
+    """Yield the method; what is not the same for all sweeps with those for which it holds."""
+    for texts in zip(*map(paragraphs, sweeps), strict=True):
+        holds: dict[str, list[str]] = {}
+        for text, sweep in zip(texts, sweeps, strict=True):
+            holds.setdefault(text, []).append(sweep.short_id)
+        for text, ids in holds.items():
+            yield text if len(holds) == 1 else f"Sweep{'s' * (len(ids) > 1)} {', '.join(ids)}: {text}"
+
+
+def _command(sets: Sequence[RunSet], ignored: Sequence[str]) -> str:
+    options = [word for title in ignored for word in ("--ignore", title)]
+    return shlex.join(["powerlab", "report", *(one.label for one in sets), *options])

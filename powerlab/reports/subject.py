@@ -66,16 +66,17 @@ class Subject:
         return varying(one.point for one in self.summaries)(summary.point)
 
 
-def check_worth_a_report(subject: Subject) -> None:
-    """Raise PowerlabError where a sweep has no run whose figures may be used."""
+def check_worth_a_report(subject: Subject, name: str = "") -> None:
+    """Raise PowerlabError where a sweep, or what else the runs are called, has no run whose figures may be used."""
+    name = name or f"the sweep {subject.sweep_id}"
     if any(summary.metrics for summary in subject.summaries):
         return
     if not subject.runs:
-        raise PowerlabError(f"the sweep {subject.sweep_id} has no runs yet; report it when some have finished.")
+        raise PowerlabError(f"{name} has no runs yet; report it when some have finished.")
     verdicts = ", ".join(
         f"{count} {verdict}" for verdict in Verdict if (count := sum(run.verdict is verdict for run in subject.runs))
     )
     raise PowerlabError(
-        f"the sweep {subject.sweep_id} has no usable runs ({verdicts}), so there is nothing to report; "
+        f"{name} has no usable runs ({verdicts}), so there is nothing to report; "
         f"`powerlab runs list --sweep {subject.short_id}` shows why."
     )

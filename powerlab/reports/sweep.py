@@ -17,7 +17,7 @@ from powerlab.reports.reproduce import profile_command
 from powerlab.reports.subject import Subject, check_worth_a_report
 from powerlab.reports.tables import budget_table, front_table, points_table
 from powerlab.reports.text import counted
-from powerlab.reports.validity import findings, verdict_counts
+from powerlab.reports.validity import findings, none_valid, verdict_counts
 
 
 def sweep_report(subject: Subject) -> Document:
@@ -40,6 +40,7 @@ def sweep_report(subject: Subject) -> Document:
     return Document(
         title=f"{subject.models} on {subject.device_name}",
         lead=(
+            f"{none_valid(subject.runs)}"
             f"{counted(len(subject.summaries), 'point')}, {counted(len(subject.runs), 'run')}, {subject.date}"
             f"{'; a simulated board, so every figure is simulated' if subject.simulated else ''}"
         ),

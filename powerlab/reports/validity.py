@@ -19,6 +19,13 @@ def verdict_counts(runs: Sequence[Run]) -> str:
     return f"{found[Verdict.VALID]} of {counted(len(runs), 'run')} {'is' if len(runs) == 1 else 'are'} valid{rest}."
 
 
+def none_valid(runs: Sequence[Run]) -> str:
+    """Return a sentence to begin with, and a space, where no run is valid; else nothing."""
+    if any(run.verdict is Verdict.VALID for run in runs):
+        return ""
+    return "No run is valid, so no figure here supports a claim. "
+
+
 def findings(runs: Sequence[Run]) -> tuple[str, ...]:
     """Return one line a rule and verdict, with an example, the most frequent first."""
     counts = Counter((finding.verdict, finding.rule) for run in runs for finding in run.findings)

@@ -200,3 +200,23 @@ def test_a_file_that_is_no_sweep_is_refused(tmp_path, capsys, content):
     error = refused(capsys, "compare", str(path))
     assert "holds no sweep" in error
     assert error.count("\n") == 1
+
+
+def test_a_report_takes_the_sets_that_compare_takes(database, tmp_path, capsys):
+    path, (first, second) = database
+    page = tmp_path / "sets.md"
+    words = (f"{first}:threads=1", f"{first}:threads=2", f"{second}:threads=2")
+    said(capsys, "report", *words, "--metric", "img/s", "--output", str(page), "--database", path)
+    text = page.read_text()
+    assert said(capsys, "compare", *words, "--metric", "img/s", "--database", path).count("better") >= 2
+    assert text.count("is better at 1.") == 2
+    assert "Median latency, ms" not in text
+
+
+def test_a_report_of_a_part_or_of_too_many_is_refused(database, capsys):
+    path, (first, second) = database
+    assert "name a second set to compare" in refused(capsys, "report", f"{first}:threads=1", "--database", path)
+    assert "has runs of 2 sweeps" in refused(capsys, "report", "threads=1", "--database", path)
+    assert "up to 8 sets of runs; 9 were given" in refused(capsys, "report", *[first] * 9, "--database", path)
+    assert "--metric is for comparing" in refused(capsys, "report", first, "--metric", "p99", "--database", path)
+    assert "have no run in common" in refused(capsys, "report", second, f"{second}:mode=current", "--database", path)

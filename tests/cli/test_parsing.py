@@ -28,6 +28,21 @@ def test_what_is_no_number_is_said_without_words_of_the_program(
     assert "invalid" not in error
 
 
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["best", "x", "--p99", "-3ms"], "invalid p99 '-3ms': it must be above 0, such as 30ms."),
+        (["best", "x", "--power", "-.5W"], "invalid power '-.5W': it must be above 0"),
+        (["gate", "x", "--max-loss", "-2%"], "--max-loss -2% is no loss in per cent"),
+    ],
+)
+def test_a_bound_below_zero_is_a_value_and_no_option(
+    words: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 2
+    assert says in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("words", [["boards"], ["boards", "fault", "BOARD"]])
 def test_a_table_has_no_blanks_at_the_ends_of_lines(
     words: list[str], tmp_path: object, capsys: pytest.CaptureFixture[str]

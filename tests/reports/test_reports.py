@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from powerlab import cli
+from powerlab.analysis.sets import RunSet
 from powerlab.cli.arguments.plan import add_plan_arguments, plan_from
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.quantity import Metric
@@ -25,7 +26,7 @@ from powerlab.domain.sweep import SweepPlan
 from powerlab.domain.workload import Preparation, Scenario
 from powerlab.reports import chromium, files
 from powerlab.reports.blocks import Document
-from powerlab.reports.comparison import comparison_report
+from powerlab.reports.comparison import ReportedSet, comparison_report
 from powerlab.reports.figures.palette import DARK, LIGHT, PAGE, css_variables
 from powerlab.reports.figures.scale import Scale, ticks
 from powerlab.reports.files import write_report
@@ -191,20 +192,61 @@ def test_a_sweep_without_usable_runs_is_no_report():
         sweep_report(subject(runs=()))
 
 
+def a_set(label: str, whole: Subject, threads: int | None = None) -> ReportedSet:
+    """Return a whole sweep, or its runs with so many threads."""
+    runs = tuple(run for run in whole.runs if threads in {None, run.point.threads})
+    devices = frozenset({(whole.device_name, whole.simulated)})
+    return ReportedSet(runs=RunSet(label=label, runs=runs, devices=devices), sweeps=(whole,))
+
+
 def test_two_sweeps_are_compared():
-    made = comparison_report(subject(), subject(1.5))
-    words = Page(html_document(made)).words
-    assert "the second sweep is better at 2." in words
-    assert "one device" in words
+    made = comparison_report([a_set("before", subject()), a_set("after", subject(1.5))])
+    page = Page(html_document(made))
+    assert "Of 2 points after is better at 2." in page.words
+    assert "Best throughput over the 2 points in common: after;" in page.words
+    assert "all 2 points" in page.words
+    assert "one device" in page.words
+    assert "powerlab report before after" in page.words
+    assert len(page.ids) == len(set(page.ids))
     names = [picture.name for picture in made.pictures]
     assert len(names) == len(set(names)) == 8
+    assert made.citations.count("@misc") == 2
+
+
+def test_sets_of_one_sweep_and_of_another_device_are_compared_in_every_format():
+    faster = subject(1.5, device_name="orin")
+    sets = [a_set("S:threads=1", subject(), 1), a_set("S:threads=2", subject(), 2), a_set("T:threads=2", faster, 2)]
+    made = comparison_report(sets, ["threads"], ["latency_p50_ms"])
+    markdown = markdown_document(made, {one.name: f"{one.name}.svg" for one in made.pictures})
+    for text in (Page(html_document(made)).words, markdown):
+        assert "Of 1 point S:threads=2 is better at 1. Of 1 point T:threads=2 is better at 1." in text
+        assert "left out of the ratios of S:threads=2, which" in text
+        assert "powerlab report S:threads=1 S:threads=2 T:threads=2 --ignore threads" in text
+        assert "Throughput, img/s" not in text
+    assert "S:threads=2" in latex_document(made, "x")
+    assert made.citations.count("@misc") == 2
+
+
+def test_a_set_without_usable_runs_is_not_compared():
+    failed = subject(1.5, runs=tuple(replace(run, verdict=Verdict.FAILED, metrics=()) for run in recorded_sweep().runs))
+    with pytest.raises(PowerlabError, match=r"after has no usable runs \(6 failed\)"):
+        comparison_report([a_set("before", subject()), a_set("after", failed)])
 
 
 def test_sweeps_without_a_common_point_are_not_compared():
-    other = subject(runs=tuple(replace(run, point=replace(run.point, mode="x")) for run in recorded_sweep().runs))
+    moved = tuple(replace(run, point=replace(run.point, mode="x")) for run in recorded_sweep("aaed0000-2").runs)
+    sets = [a_set("before", subject()), a_set("after", subject(runs=moved))]
     with pytest.raises(PowerlabError, match="no point in common"):
-        comparison_report(subject(), other)
-    assert comparison_report(subject(), other, ["mode"]).sections
+        comparison_report(sets)
+    assert comparison_report(sets, ["mode"]).sections
+
+
+def test_a_report_without_a_valid_run_says_so_first():
+    flagged = tuple(replace(run, verdict=Verdict.FLAGGED) for run in recorded_sweep().runs)
+    made = sweep_report(subject(runs=flagged))
+    assert made.lead.startswith("No run is valid")
+    assert "No run is valid" in html_document(made).partition("</header>")[0]
+    assert "No run" not in sweep_report(subject()).lead
 
 
 def test_without_chromium_a_folder_says_what_is_missing(document, tmp_path, monkeypatch):

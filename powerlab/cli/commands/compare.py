@@ -13,7 +13,7 @@ from powerlab.cli import EXIT_OK
 from powerlab.cli.arguments.stored_runs import add_source_arguments
 from powerlab.cli.output.match_tables import match_document, show_matches
 from powerlab.cli.output.set_tables import compare_named
-from powerlab.cli.stored.run_sets import GRAMMAR, find_set
+from powerlab.cli.stored.run_sets import GRAMMAR, find_set, ignored_dimensions
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.metric_names import metric_name
 from powerlab.domain.run import Run, Verdict
@@ -78,8 +78,7 @@ def compare(args: argparse.Namespace) -> int:
     _check_options(args)
     sets = [find_set(word, args) for word in args.sets]
     if len(sets) > 1:
-        ignored = tuple(dict.fromkeys((*args.ignore, *(title for one in sets for title in one.selected))))
-        return compare_named([one.runs for one in sets], names, ignored, as_json=args.json)
+        return compare_named([one.runs for one in sets], names, ignored_dimensions(sets, args), as_json=args.json)
     runs = sets[0].runs.runs
     matches = [match for name in names for match in _matches(args, runs, name)]
     if not matches:

@@ -9,18 +9,17 @@ import msgspec
 from rich.console import Console
 from rich.text import Text
 
+from powerlab.analysis.comparable import compare_by
 from powerlab.analysis.comparison import Ratio
 from powerlab.analysis.covariates import corrected_ratio
 from powerlab.analysis.dimensions import pair_words
 from powerlab.analysis.set_wording import corrections, covariates, headline, surroundings
-from powerlab.analysis.sets import RunSet, SetComparison, common_places, compare_sets
-from powerlab.analysis.unmatched import nothing_in_common
+from powerlab.analysis.sets import RunSet, SetComparison
 from powerlab.analysis.verdict import Decision
 from powerlab.analysis.wording import ratio_words, verdict_words
 from powerlab.cli import EXIT_OK
 from powerlab.cli.output.console import plain_table, print_neatly, table_console
 from powerlab.cli.output.match_tables import CORRECTED, UNPAIRED, figure_words, match_document
-from powerlab.domain.errors import PowerlabError
 from powerlab.domain.quantity import METRICS
 
 
@@ -30,14 +29,7 @@ def compare_named(sets: Sequence[RunSet], names: Sequence[str], ignored: Sequenc
     Raises:
         PowerlabError: no point of the first set is in another one, or none has a figure.
     """
-    if not common_places(sets, ignored):
-        raise PowerlabError(nothing_in_common(sets[0], sets[1:], ignored))
-    compared = [compare_sets(sets, name, ignored) for name in names]
-    if not any(side.metric for one in compared for beside in one.against for m in beside.matches for side in (m.one,)):
-        raise PowerlabError(
-            f"{' and '.join(one.label for one in sets[1:])} have no usable figures to compare with {sets[0].label}; "
-            "`powerlab runs list --sweep` shows why."
-        )
+    compared = compare_by(sets, names, ignored)
     if as_json:
         print(msgspec.json.format(msgspec.json.encode(_document(sets, compared)), indent=2).decode())
     else:

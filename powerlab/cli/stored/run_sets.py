@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,21 +25,42 @@ KEY is device, version (of powerlab), or a dimension: model, engine, precision, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedSet:
-    """A set of runs, and by which dimensions of its points it was selected."""
+    """A set of runs.
+
+    Attributes:
+        runs: the runs.
+        selected: the dimensions of its points by which it was selected.
+        sweeps: whole, those that the runs are of.
+    """
 
     runs: RunSet
     selected: tuple[str, ...]
+    sweeps: tuple[SweepRuns, ...]
 
 
-def find_set(word: str, args: argparse.Namespace) -> NamedSet:
+def ignored_dimensions(sets: Sequence[NamedSet], args: argparse.Namespace) -> tuple[str, ...]:
+    """Return the dimensions in which points of different sets may differ: by ``--ignore``, and by their selections."""
+    return tuple(dict.fromkeys((*args.ignore, *(title for one in sets for title in one.selected))))
+
+
+def find_set(word: str, args: argparse.Namespace, *, detailed: bool = False) -> NamedSet:
     """Return the runs that a word of the command line means.
+
+    Args:
+        word: as :data:`GRAMMAR` says.
+        args: the options.
+        detailed: whether the devices' descriptions are read, too.
 
     Raises:
         PowerlabError: there is no such sweep or key, or no run fits.
     """
     meant = Selection(word=word, sweep=word, wanted={}) if Path(word).is_file() else selection(word)
     everywhere = meant.wanted and not meant.sweep
-    sweeps = _all_sweeps(args, meant.wanted.get(DEVICE)) if everywhere else find_sweeps(meant.sweep, args)
+    sweeps = (
+        _all_sweeps(args, meant.wanted.get(DEVICE), detailed=detailed)
+        if everywhere
+        else find_sweeps(meant.sweep, args, detailed=detailed)
+    )
     found = [(sweep, run) for sweep in sweeps for run in sweep.runs if meant.fits(sweep.device, run)]
     if not found:
         raise PowerlabError(meant.why_nothing([(sweep.device, run) for sweep in sweeps for run in sweep.runs]))
@@ -49,12 +71,13 @@ def find_set(word: str, args: argparse.Namespace) -> NamedSet:
             devices=frozenset((sweep.device, sweep.simulated) for sweep, _ in found),
         ),
         selected=meant.dimensions,
+        sweeps=tuple({sweep.id: sweep for sweep, _ in found}.values()),
     )
 
 
-def _all_sweeps(args: argparse.Namespace, device: str | None) -> tuple[SweepRuns, ...]:
+def _all_sweeps(args: argparse.Namespace, device: str | None, *, detailed: bool) -> tuple[SweepRuns, ...]:
     """Return every stored sweep, of one device or of all, the oldest first."""
     with open_source(args) as source:
         records = [one for one in source.sweeps(SweepChoice()) if device in {None, one.device_name}]
         say(source, counted(len(records), "sweep"))
-        return tuple(runs_of(source, record) for record in reversed(records))
+        return tuple(runs_of(source, record, detailed=detailed) for record in reversed(records))

@@ -11,6 +11,7 @@ from pathlib import Path
 from powerlab.analysis.wording import counted
 from powerlab.cli.stored.open_source import address_from, open_source
 from powerlab.cli.stored.said import say
+from powerlab.domain.device import Device
 from powerlab.domain.order import in_plan_order
 from powerlab.domain.run import Run
 from powerlab.domain.sweep import SweepPlan
@@ -31,6 +32,7 @@ class SweepRuns:
         simulated: whether that is a simulated board.
         plan: what was asked for.
         runs: in the plan's order.
+        details: the device, as it describes itself; None where nobody asked.
     """
 
     id: str
@@ -38,6 +40,7 @@ class SweepRuns:
     simulated: bool
     plan: SweepPlan
     runs: tuple[Run, ...]
+    details: Device | None = None
 
 
 def find_sweep(word: str, args: argparse.Namespace) -> SweepRuns:
@@ -57,14 +60,20 @@ def opened_sweep(word: str, args: argparse.Namespace) -> Iterator[tuple[SweepRun
         yield _runs_of(source, sweep_id(source, _identifier(word, source))), source
 
 
-def find_sweeps(word: str, args: argparse.Namespace) -> tuple[SweepRuns, ...]:
+def find_sweeps(word: str, args: argparse.Namespace, *, detailed: bool = False) -> tuple[SweepRuns, ...]:
     """Return the sweeps that a word means: as :func:`find_sweep`, and all those of a campaign.
+
+    Args:
+        word: of the command line.
+        args: the options.
+        detailed: whether the devices' descriptions are read, too.
 
     Raises:
         PowerlabError: there is none, the word is ambiguous, or the file is none of powerlab's.
     """
     with _source_of(word, args) as source:
-        return tuple(_runs_of(source, found) for found in sweep_ids(source, _identifier(word, source)))
+        found = sweep_ids(source, _identifier(word, source))
+        return tuple(_runs_of(source, each, detailed=detailed) for each in found)
 
 
 @contextmanager
@@ -86,16 +95,21 @@ def _identifier(word: str, source: Source) -> str:
     return next(source.sweeps(SweepChoice())).id if Path(word).is_file() else word
 
 
-def _runs_of(source: Source, found: str) -> SweepRuns:
-    sweep = runs_of(source, source.sweep(found))
+def _runs_of(source: Source, found: str, *, detailed: bool = False) -> SweepRuns:
+    sweep = runs_of(source, source.sweep(found), detailed=detailed)
     say(source, f"sweep {found}, {counted(len(sweep.runs), 'run')}")
     return sweep
 
 
-def runs_of(source: Source, record: SweepRecord) -> SweepRuns:
+def runs_of(source: Source, record: SweepRecord, *, detailed: bool = False) -> SweepRuns:
     """Return a sweep of a source with its runs."""
     runs = list(source.runs(RunChoice(sweep_id=record.id)))
     in_plan_order(runs, record.plan)
     return SweepRuns(
-        id=record.id, device=record.device_name, simulated=record.simulated, plan=record.plan, runs=tuple(runs)
+        id=record.id,
+        device=record.device_name,
+        simulated=record.simulated,
+        plan=record.plan,
+        runs=tuple(runs),
+        details=source.device(record.id) if detailed else None,
     )
