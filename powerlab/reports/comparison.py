@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -97,7 +98,7 @@ def comparison_report(
         lead=(
             f"{none_valid([run for one in run_sets for run in one.runs])}"
             f"{', '.join(labels[1:])} against {labels[0]}, {counted(len(points), 'point')} in common"
-            f"{'; all boards are simulated, so every figure is' if all(one.simulated for one in subjects) else ''}"
+            f"{'; simulated boards, so every figure is simulated' if all(one.simulated for one in subjects) else ''}"
         ),
         sections=tuple(section for section in sections if section.blocks),
         citations=bibtex(*sweeps),
@@ -122,6 +123,7 @@ def _answer(one: SetComparison) -> str:
 
 
 def _counts(one: SetComparison) -> Iterator[str]:
+    """Yield at how many points each set is better; of one point the headline says all."""
     for beside in one.against:
         told = [
             verdict_words(match.ratio, claimed=match.claimed) for match in beside.matches if match.ratio is not None
@@ -129,10 +131,13 @@ def _counts(one: SetComparison) -> Iterator[str]:
         if not told:
             yield f"{METRICS[one.metric].title} of {beside.label}: nothing can be compared."
             continue
-        better, worse = (sum(words.endswith(word) for words in told) for word in ("better", "worse"))
-        counts = {"better": better, "worse": worse, "without a difference to claim": len(told) - better - worse}
-        parts = [f"{words} at {count}" for words, count in counts.items() if count]
-        yield f"Of {counted(len(told), 'point')} {beside.label} is {', '.join(parts)}."
+        if len(told) == 1:
+            continue
+        counts = Counter(
+            next((word for word in ("better", "worse", "not enough data") if words.endswith(word)), "nothing to claim")
+            for words in told
+        )
+        yield f"Of {len(told)} points of {beside.label}: {', '.join(f'{word} at {n}' for word, n in counts.items())}."
 
 
 def _circumstances(sets: Sequence[RunSet], compared: Sequence[SetComparison]) -> Iterator[Block]:

@@ -202,7 +202,7 @@ def a_set(label: str, whole: Subject, threads: int | None = None) -> ReportedSet
 def test_two_sweeps_are_compared():
     made = comparison_report([a_set("before", subject()), a_set("after", subject(1.5))])
     page = Page(html_document(made))
-    assert "Of 2 points after is better at 2." in page.words
+    assert "Of 2 points of after: better at 2." in page.words
     assert "Best throughput over the 2 points in common: after;" in page.words
     assert "all 2 points" in page.words
     assert "one device" in page.words
@@ -219,7 +219,8 @@ def test_sets_of_one_sweep_and_of_another_device_are_compared_in_every_format():
     made = comparison_report(sets, ["threads"], ["latency_p50_ms"])
     markdown = markdown_document(made, {one.name: f"{one.name}.svg" for one in made.pictures})
     for text in (Page(html_document(made)).words, markdown):
-        assert "Of 1 point S:threads=2 is better at 1. Of 1 point T:threads=2 is better at 1." in text
+        assert "Best median latency: T:threads=2;" in text
+        assert "S:threads=2, T:threads=2 against S:threads=1, 1 point in common" in text
         assert "left out of the ratios of S:threads=2, which" in text
         assert "powerlab report S:threads=1 S:threads=2 T:threads=2 --ignore threads" in text
         assert "Throughput, img/s" not in text
