@@ -39,37 +39,14 @@ OF_A_SERVER = frozenset({"devices list", "devices groups", "devices bookings", "
 """Commands that read what only a server has; ``--from`` is its address."""
 OTHERS = frozenset(
     {
-        *("demo", "profile", "repeat", "layers", "study", "calibrate", "tegrastats", "doctor", "top", "completion"),
-        *("engine run", "engine info", "engine operators", "engine backends", "engine plan", "engine tune"),
-        *(
-            "engine cache",
-            "engine quantize",
-            "boards show",
-            "boards simulate",
-            "boards fault",
-            "modes show",
-            "modes set",
-        ),
-        *("modes restore", "serve", "agent enrol", "agent run", "agent check", "bundle verify", "bundle rerun"),
-        *("models upload", "models download", "devices label", "devices unlabel", "devices group", "devices ungroup"),
-        *(
-            "devices reserve",
-            "devices maintain",
-            "devices unbook",
-            "sweep create",
-            "sweep preview",
-            "sweep watch",
-            "sweep pause",
-        ),
-        *(
-            "sweep resume",
-            "sweep cancel",
-            "sweep clone",
-            "tokens create",
-            "tokens list",
-            "tokens revoke",
-            "tokens code",
-        ),
+        *("demo", "profile", "repeat", "layers", "study", "calibrate", "tegrastats", "doctor", "top"),
+        *("completion", "engine run", "engine info", "engine operators", "engine backends", "engine plan"),
+        *("engine tune", "engine cache", "engine quantize", "boards show", "boards simulate", "boards fault"),
+        *("modes show", "modes set", "modes restore", "serve", "agent enrol", "agent run", "agent check"),
+        *("bundle verify", "bundle rerun", "models upload", "models download", "devices label"),
+        *("devices unlabel", "devices group", "devices ungroup", "devices reserve", "devices maintain"),
+        *("devices unbook", "sweep create", "sweep preview", "sweep watch", "sweep pause", "sweep resume"),
+        *("sweep cancel", "sweep clone", "tokens create", "tokens list", "tokens revoke", "tokens code"),
         *("traces move", "traces compact", "database retire"),
     }
 )

@@ -28,7 +28,7 @@ Random inputs say how fast a quantized model is, not how good: for that, give da
 
 examples:
   powerlab engine quantize resnet50 --calibrate random --output resnet50-int8.onnx
-  powerlab engine quantize model.onnx --calibrate images/ --method entropy --sqnr 30 --output model-int8.onnx
+  powerlab engine quantize net.onnx --calibrate images --method entropy --sqnr 30 --output q.onnx
                                          images/ holds NumPy .npz files with one array per input
 """
 
