@@ -31,6 +31,7 @@ from powerlab_api.routes import (
     devices,
     events,
     exports,
+    fleet,
     health,
     identifiers,
     jobs,
@@ -54,7 +55,7 @@ PREFIX = "/api/v1"
 _ROUTES = (
     *(health, clock, devices, labels, agents, sweep_actions, sweeps, campaigns, jobs, runs, traces, exports, layers),
     *(points, best, identifiers, models, model_uploads, events, tokens, audit_events, bookings),
-    *(baselines, trends, readings),
+    *(baselines, trends, readings, fleet),
 )
 
 

@@ -18,6 +18,7 @@ from powerlab.domain.run import Run, Verdict
 from powerlab.domain.selector import Selector
 from powerlab.domain.workload import Scenario
 from powerlab.measure.audit.audit import Audit
+from powerlab.protocol.fleet import FleetRecord
 from powerlab.protocol.identifiers import Identifier
 from powerlab.protocol.messages import (
     CloneRequest,
@@ -26,6 +27,7 @@ from powerlab.protocol.messages import (
     RepeatRequest,
     SweepRequest,
 )
+from powerlab.protocol.readings import LiveRecord
 from powerlab.protocol.records import (
     DevicePage,
     DeviceRecord,
@@ -98,6 +100,14 @@ class Client:
     def capabilities(self, device_id: str) -> Capabilities:
         """Return what a device can measure and be set to."""
         return self.transport.get(f"/devices/{_safe(device_id)}/capabilities", Capabilities)
+
+    def fleet(self) -> FleetRecord:
+        """Return every device as it is now: what it does, and what it read last."""
+        return self.transport.get("/fleet", FleetRecord)
+
+    def readings(self, device_id: str, *, seconds: float = 300.0) -> LiveRecord:
+        """Return a device's readings of the last ``seconds``, oldest first, and the phase of its sweep."""
+        return self.transport.get(f"/devices/{_safe(device_id)}/readings", LiveRecord, seconds=seconds)
 
     def enrolment_code(self, request: EnrolmentCodeRequest) -> EnrolmentCode:
         """Make a code that enrols one device."""

@@ -34,6 +34,18 @@ def test_what_an_agent_sends_a_viewer_reads(client: TestClient, agent: Any) -> N
     assert client.get("/api/v1/devices/nobody/readings").status_code == 404
 
 
+def test_the_fleet_is_one_answer(client: TestClient, agent: Any, stranger: Any, lease: Any) -> None:
+    agent.send("POST", "/agents/me/readings", upload() | {"phase": {"sweep_id": lease.sweep_id, "phase": "warm-up"}})
+    fleet = client.get("/api/v1/fleet").json()
+    doing = {one["id"]: one["activity"] for one in fleet["devices"]}
+    assert doing == {agent.device_id: "busy", stranger.device_id: "idle"}
+    (busy,) = [one["running"] for one in fleet["devices"] if one["running"] is not None]
+    assert (busy["record"]["id"], busy["phase"]["phase"]) == (lease.sweep_id, "warm-up")
+    (reading,) = fleet["readings"].items()
+    assert reading[0] == agent.device_id
+    assert (reading[1]["fresh"], reading[1]["power_w"], reading[1]["provenance"]) == (True, 6.5, "measured")
+
+
 def test_readings_need_an_agents_token_and_no_other_sweep(client: TestClient, agent: Any, stranger: Any, lease: Any):
     assert client.post("/api/v1/agents/me/readings", json=upload()).status_code == 401
     phase = {"sweep_id": lease.sweep_id, "phase": "timed", "left_s": 5.0}

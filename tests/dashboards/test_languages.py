@@ -20,8 +20,8 @@ from powerlab.domain.run import Verdict
 from powerlab.measure.audit.mlperf import Ruling
 from powerlab.protocol.access import Role
 from powerlab.protocol.bookings import BookingKind
+from powerlab.protocol.fleet import Activity
 from powerlab.protocol.records import SweepState
-from powerlab.store.reads.fleet_status import Activity
 from powerlab_dashboards import language
 from powerlab_dashboards.charts.registry import RUN_CHARTS
 from powerlab_dashboards.terms import NOUNS, TERMS

@@ -7,9 +7,10 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import update
 
+from powerlab.protocol.fleet import Activity, FleetMember
 from powerlab.protocol.messages import Finish, Lease
 from powerlab.store import Store
-from powerlab.store.reads.fleet_status import OFFLINE_AFTER_S, Activity, FleetMember, fleet_status
+from powerlab.store.reads.fleet_status import OFFLINE_AFTER_S, fleet_status
 from powerlab.store.tables import JobRow
 from powerlab.store.writes import jobs
 from server_examples import Clock

@@ -13,10 +13,9 @@ from fastapi import FastAPI
 
 @contextmanager
 def served(app: FastAPI, scheme: str = "http", **options: Any) -> Iterator[str]:
-    """Serve on a free port of loopback and yield the address; ``options`` are uvicorn's."""
-    config = uvicorn.Config(
-        app, host="127.0.0.1", port=0, log_level="error", lifespan="off", timeout_graceful_shutdown=2, **options
-    )
+    """Serve on a port of loopback, a free one unless it is given, and yield the address; ``options`` are uvicorn's."""
+    usual = {"port": 0, "log_level": "error", "lifespan": "off", "timeout_graceful_shutdown": 2}
+    config = uvicorn.Config(app, host="127.0.0.1", **(usual | options))
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

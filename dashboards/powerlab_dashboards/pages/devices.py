@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 from fastapi import APIRouter, Response
 
+from powerlab.protocol.fleet import Activity, FleetMember, LastReading
 from powerlab.store import Store
 from powerlab.store.reads.bookings import BookingFilter, list_bookings
-from powerlab.store.reads.fleet_status import Activity, FleetMember, fleet_status
-from powerlab.store.reads.readings import LastReading, last_readings
+from powerlab.store.reads.fleet_status import fleet_status
+from powerlab.store.reads.readings import last_readings
 from powerlab_dashboards.language import mark
 from powerlab_dashboards.pages.phases import PHASE_WORDS
 from powerlab_dashboards.render import page

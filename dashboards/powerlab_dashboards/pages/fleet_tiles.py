@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from powerlab.domain.quantity import Provenance
-from powerlab.store.reads.fleet_status import Activity, FleetMember
-from powerlab.store.reads.readings import LastReading
+from powerlab.protocol.fleet import Activity, FleetMember, LastReading
 from powerlab_dashboards.format import count, significant
 from powerlab_dashboards.language import gettext as _
 

@@ -6,9 +6,7 @@ The effort grows with the devices, with the jobs that run, and with the runs of 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import Integer, Text, cast, func, select
@@ -16,7 +14,7 @@ from sqlalchemy.orm import Session
 
 from powerlab.domain.device import Device
 from powerlab.domain.run import Verdict
-from powerlab.protocol.readings import PhaseRecord
+from powerlab.protocol.fleet import Activity, FleetMember, RunningSweep
 from powerlab.protocol.records import SweepRecord, SweepState
 from powerlab.protocol.wire import reader
 from powerlab.store.reads.filters import SweepFilter
@@ -29,57 +27,6 @@ OFFLINE_AFTER_S = 180.0
 down once a minute."""
 DAY = timedelta(days=1)
 _device = reader(Device)
-
-
-class Activity(StrEnum):
-    """What a device does."""
-
-    BUSY = "busy"
-    IDLE = "idle"
-    OFFLINE = "offline"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunningSweep:
-    """A sweep that an agent holds.
-
-    Attributes:
-        record: the sweep.
-        left_s: how much longer its runs take, about, in s: the share of the time expected for all; None where that is
-            unknown.
-        silent: whether its agent has said nothing for longer than its lease.
-        phase: what it does; None where its agent has not said.
-    """
-
-    record: SweepRecord
-    left_s: float | None
-    silent: bool
-    phase: PhaseRecord | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FleetMember:
-    """A device as it is now.
-
-    Attributes:
-        id: a UUID.
-        device: as its agent described it last.
-        seen_at: when its agent last spoke to a server, UTC.
-        activity: busy while its agent holds a job, idle, or offline.
-        running: the sweep that it carries out; None where it does none.
-        failed_runs: runs of the last day that failed.
-        failed_sweeps: sweeps of the last day that failed.
-        throttled_runs: runs of the last day that were slowed down by heat, power or current.
-    """
-
-    id: str
-    device: Device
-    seen_at: datetime
-    activity: Activity
-    running: RunningSweep | None
-    failed_runs: int
-    failed_sweeps: int
-    throttled_runs: int
 
 
 def fleet_status(session: Session, now: datetime, *, device_id: str | None = None) -> tuple[FleetMember, ...]:

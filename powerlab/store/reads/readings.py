@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sqlalchemy import and_, or_, select
@@ -12,39 +11,13 @@ from sqlalchemy.orm import Session
 from powerlab.domain.phase import RunPhase
 from powerlab.domain.quantity import Provenance
 from powerlab.domain.sweep import Point
+from powerlab.protocol.fleet import FRESH_S, LastReading
 from powerlab.protocol.readings import LiveRecord, PhaseRecord, ReadingRecord, Snapshot
 from powerlab.protocol.wire import from_document
 from powerlab.store.tables import DevicePhaseRow, DeviceReadingRow
 
 SHOWN = timedelta(minutes=5)
 """How far back a page looks."""
-FRESH = timedelta(seconds=30)
-"""Older readings say nothing of now: an idle agent sends one every ten seconds."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LastReading:
-    """What a list of devices shows of one.
-
-    Attributes:
-        at: when it was read, UTC.
-        fresh: whether that is now; an older one is still told, as old.
-        power_w: board power; None where it cannot be read.
-        provenance: of that; None where there is no board power at all.
-        hottest_c: the hottest temperature; None where none can be read.
-        clock_mhz: the fastest processor clock; None where none can be read.
-        mode: the power mode.
-        history: seconds since ``at`` (0 or less) and power of the last minutes, oldest first.
-    """
-
-    at: datetime
-    fresh: bool
-    power_w: float | None
-    provenance: Provenance | None
-    hottest_c: float | None
-    clock_mhz: float | None
-    mode: str
-    history: tuple[tuple[float, float | None], ...]
 
 
 def last_readings(session: Session, now: datetime, device_ids: Collection[str] | None = None) -> dict[str, LastReading]:
@@ -62,7 +35,7 @@ def last_readings(session: Session, now: datetime, device_ids: Collection[str] |
     return {
         device_id: LastReading(
             at=one.at,
-            fresh=now - one.at <= FRESH,
+            fresh=(now - one.at).total_seconds() <= FRESH_S,
             power_w=one.power_w,
             provenance=None if one.provenance is None else Provenance(one.provenance),
             hottest_c=one.hottest_c,

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import select
-import sys
-import termios
 import time
-import tty
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
-from rich.segment import SegmentLines
 from rich.text import Text
 
 from powerlab.cli.commands.top.layout import layout
+from powerlab.cli.commands.top.terminal import fitted, keys_at_once, pressed
 from powerlab.readings.reader import Reader
 from powerlab.readings.reading import Reading
 
@@ -70,16 +64,6 @@ def page(reading: Reading, view: View, width: int) -> RenderableType:
     return Group(keys, Text(), body)
 
 
-def fitted(console: Console, whole: RenderableType) -> RenderableType:
-    """Return the lines there is room for, and how many are left out, where a screen is not tall enough."""
-    lines = console.render_lines(whole, pad=False)
-    if len(lines) <= console.height:
-        return whole
-    kept = lines[: console.height - 1]
-    note = Text(f"… and {len(lines) - len(kept)} more lines; a taller terminal shows them.", style="yellow")
-    return Group(SegmentLines(kept, new_lines=True), note)
-
-
 class Screen:
     """Shows a device until somebody quits; whatever happens, the terminal is as before afterwards."""
 
@@ -90,7 +74,7 @@ class Screen:
 
     def show(self) -> None:
         """Read and draw until the key ``q`` or Ctrl-C."""
-        with suppress(KeyboardInterrupt), _keys_at_once(), self._live() as live:
+        with suppress(KeyboardInterrupt), keys_at_once(), self._live() as live:
             self._until_quit(live)
 
     def _live(self) -> Live:
@@ -101,29 +85,10 @@ class Screen:
         due_s = time.monotonic() + view.interval_s
         while not view.quit:
             live.update(fitted(self._console, page(reading, view, self._console.width)), refresh=True)
-            for key in _pressed(sys.stdin.fileno(), max(0.0, due_s - time.monotonic())):
+            for key in pressed(max(0.0, due_s - time.monotonic())):
                 view.press(key)
                 due_s = min(due_s, time.monotonic() + view.interval_s)
             if time.monotonic() >= due_s:
                 due_s = time.monotonic() + view.interval_s
                 if not view.paused:
                     reading = self._reader.read()
-
-
-@contextmanager
-def _keys_at_once() -> Iterator[None]:
-    """Let keys arrive without Enter and without being shown."""
-    terminal = sys.stdin.fileno()
-    before = termios.tcgetattr(terminal)
-    try:
-        tty.setcbreak(terminal)
-        yield
-    finally:
-        termios.tcsetattr(terminal, termios.TCSADRAIN, before)
-
-
-def _pressed(terminal: int, wait_s: float) -> str:
-    """Return the keys pressed by the end of the wait; the end of input counts as ``q``."""
-    if not select.select([terminal], [], [], wait_s)[0]:
-        return ""
-    return os.read(terminal, 64).decode("ascii", "ignore") or "q"
