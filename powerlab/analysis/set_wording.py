@@ -84,6 +84,17 @@ def surroundings(sets: Sequence[RunSet], one: SetComparison) -> Iterator[Surroun
         )
 
 
+def mixtures(sets: Sequence[RunSet]) -> Iterator[str]:
+    """Yield of each set with runs of several devices that its figures are of none of them alone."""
+    for one in sets:
+        if len(one.devices) > 1:
+            names = ", ".join(sorted(name for name, _ in one.devices))
+            yield (
+                f"{one.label} has runs of {counted(len(one.devices), 'device')} ({names}), and its figures are over "
+                "all of them; add device=NAME to compare those of one."
+            )
+
+
 def corrections(compared: Sequence[SetComparison]) -> Iterator[str]:
     """Yield the ratios at equal temperature of the sets that did not begin equally warm."""
     for one in compared:

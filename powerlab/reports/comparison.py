@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from powerlab import __version__
 from powerlab.analysis.comparable import compare_by
-from powerlab.analysis.set_wording import corrections, headline, surroundings
+from powerlab.analysis.set_wording import corrections, headline, mixtures, surroundings
 from powerlab.analysis.sets import RunSet, SetComparison
 from powerlab.analysis.wording import verdict_words
 from powerlab.domain.model_name import short
@@ -141,7 +141,8 @@ def _counts(one: SetComparison) -> Iterator[str]:
 
 
 def _circumstances(sets: Sequence[RunSet], compared: Sequence[SetComparison]) -> Iterator[Block]:
-    said = [f"{about.statement} {about.caution}".strip() for about in surroundings(sets, compared[0])]
+    said = [*mixtures(sets)]
+    said += [f"{about.statement} {about.caution}".strip() for about in surroundings(sets, compared[0])]
     said += corrections(compared)
     if said:
         yield Bullets(tuple(said))

@@ -10,6 +10,7 @@ import pytest
 
 from powerlab.analysis.blocks import blocks_of
 from powerlab.analysis.comparison import compare
+from powerlab.analysis.set_wording import mixtures
 from powerlab.analysis.sets import RunSet, common_places, compare_sets
 from powerlab.analysis.verdict import Decision
 from powerlab.domain.errors import PowerlabError
@@ -160,3 +161,11 @@ def test_sets_with_a_run_in_common_are_refused():
     part = of([run for run in slow.runs if run.point.threads == 2], "part")
     with pytest.raises(PowerlabError, match=f"{len(part.runs)} runs of builtin are in part, too"):
         compare_sets([slow, part], RATE)
+
+
+def test_a_set_of_several_devices_says_that_its_figures_mix_them():
+    one, two = engines((1.0, 1.2))
+    both = replace(two, devices=frozenset({("orin", False), ("nano", True)}))
+    assert list(mixtures([one, two])) == []
+    (said,) = mixtures([one, both])
+    assert said.startswith("onnxruntime has runs of 2 devices (nano, orin), and its figures are over all of them;")

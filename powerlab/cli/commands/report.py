@@ -111,9 +111,10 @@ def _of_one(one: NamedSet) -> Document:
     from powerlab.reports.sweep import sweep_report
 
     if len(one.sweeps) > 1:
-        ids = " ".join(sweep.id[:8] for sweep in one.sweeps)
+        ids = " ".join(sweep.id[:8] for sweep in one.sweeps[:_MOST])
         raise PowerlabError(
-            f"{one.runs.label} has runs of {len(one.sweeps)} sweeps, and a report is of one, or compares: {ids}."
+            f"{one.runs.label} has runs of {len(one.sweeps)} sweeps; report one of them, or compare up to {_MOST}, "
+            f"such as `powerlab report {ids}`."
         )
     (sweep,) = one.sweeps
     if len(one.runs.runs) < len(sweep.runs):

@@ -13,7 +13,7 @@ from powerlab.analysis.comparable import compare_by
 from powerlab.analysis.comparison import Ratio
 from powerlab.analysis.covariates import corrected_ratio
 from powerlab.analysis.dimensions import pair_words
-from powerlab.analysis.set_wording import corrections, covariates, headline, surroundings
+from powerlab.analysis.set_wording import corrections, covariates, headline, mixtures, surroundings
 from powerlab.analysis.sets import RunSet, SetComparison
 from powerlab.analysis.verdict import Decision
 from powerlab.analysis.wording import ratio_words, verdict_words
@@ -45,6 +45,8 @@ def _show(sets: Sequence[RunSet], compared: Sequence[SetComparison]) -> None:
         _show_metric(console, one)
     for about in surroundings(sets, compared[0]):
         print_neatly(console, Text(about.statement), *([Text(f"  {about.caution}")] if about.caution else []))
+    for line in mixtures(sets):
+        print_neatly(console, Text(line))
     for line in corrections(compared):
         print_neatly(console, Text(f"  {line}"))
     console.print(CORRECTED)
