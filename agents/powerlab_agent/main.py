@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import shlex
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -61,7 +62,8 @@ def _enrol(args: argparse.Namespace) -> int:
         sysroot=None if args.sysroot is None else str(args.sysroot.absolute()),
     )
     save_identity(_own_state(args), identity)
-    sys.stdout.write(f"{device.name} is enrolled as {reply.device_id}; start its agent with: powerlab agent run\n")
+    start = shlex.join(["powerlab", "agent", "run", *(["--state", str(args.state)] if args.state else [])])
+    sys.stdout.write(f"{device.name} is enrolled as {reply.device_id}; start its agent with: {start}\n")
     return 0
 
 

@@ -54,7 +54,9 @@ def test_a_simulated_board_from_enrolment_to_export(server: Any, tmp_path: Path)
     state, board = str(tmp_path / "xavier"), "jetson-agx-xavier"
     code = server.banner.split()[-1]
     enrol = ("agent", "enrol", "--server", server.url, "--state", state, "--code", code)
-    assert "is enrolled" in powerlab(*enrol, "--board", board, "--name", "xavier").stdout
+    said = powerlab(*enrol, "--board", board, "--name", "xavier").stdout
+    assert said.startswith("xavier is enrolled")
+    assert said.endswith(f"start its agent with: powerlab agent run --state {state}\n")
     asked = ("mobilenetv2", "--device", "xavier", "--modes", "MAXN", "--threads", "2")
     brief = ("--duration", "1.5", "--warm-up", "0.1", "--idle", "0.5")
     created = json.loads(powerlab("sweep", "create", *asked, *brief, "--server", server.url, "--json").stdout)
