@@ -90,8 +90,8 @@ def check_reading(server: Any, sweep_id: str, tmp_path: Path) -> None:
     assert sweep_id in powerlab("sweep", "list", "--server", server.url).stdout
     refusal = powerlab("compare", sweep_id[:8], "--server", server.url, status=2).stderr
     assert "fewer than two points with usable figures" in refusal
-    compared = ("compare", sweep_id, sweep_id, "--metric", "power_w")
-    assert powerlab(*compared, "--server", server.url).stdout == powerlab(*compared, *database).stdout
+    shown = ("sweep", "show", sweep_id)
+    assert powerlab(*shown, "--server", server.url).stdout == powerlab(*shown, *database).stdout
     output = tmp_path / "runs.csv"
     powerlab("export", "--output", str(output), "--sweep", sweep_id, *database)
     with output.open(newline="") as file:
