@@ -6,9 +6,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 
-def measuring() -> Progress:
-    """Return a bar with the current step, the count and the elapsed time."""
-    console = Console(stderr=True)
+def measuring(console: Console | None = None) -> Progress:
+    """Return a bar with the current step, the count and the elapsed time; on standard error, or another console."""
+    console = console or Console(stderr=True)
     return Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=24),

@@ -32,6 +32,7 @@ _COLUMNS: tuple[tuple[str, str], ...] = (
     ("SQNR dB", "output_sqnr_db"),
     ("top-1 %", "top1_agreement_percent"),
 )
+_SPARED = ("p90 ms", "p99 ms")
 _LOW_PRECISION = frozenset({"output_sqnr_db", "top1_agreement_percent"})
 """Columns of sweeps in which a point has the figure: it compares a low precision with fp32."""
 # The 90th and 99th percentile share the provenance of the median beside them; their intervals are in the JSON.
@@ -82,10 +83,11 @@ def format_figure(metric: Figure | None, *, interval: bool = True) -> str:
     return f"{value} ±{max(up, down):.{places}f}"
 
 
-def sweep_table(summaries: Sequence[PointSummary]) -> Table:
+def sweep_table(summaries: Sequence[PointSummary], width: int | None = None) -> Table:
     """Return the table of a sweep: one row per point, the best figures marked, provenance below the unit.
 
-    In a column of mixed provenance each figure has its own. On a narrow terminal intervals wrap to a second line;
+    In a column of mixed provenance each figure has its own. On a terminal of too few columns (``width``) intervals wrap
+    to a second line, and if that is not enough, the percentiles above the median are left out, which the caption says;
     figures are never cut.
     """
     models = list(dict.fromkeys(summary.point.workload.model for summary in summaries))
@@ -108,15 +110,34 @@ def sweep_table(summaries: Sequence[PointSummary]) -> Table:
     columns.append(("valid", [f"{one.valid_count}/{one.run_count}" for one in summaries]))
     if title is not None:
         del columns[0]
+    hidden = [] if width is None else _without_room(columns, width)
+    if hidden:
+        table.caption = f"{_CAPTION}; a wider terminal shows {' and '.join(hidden)}"
+    columns = [column for column in columns if column[0] not in hidden]
     for header, cells in columns:
-        words = [word for text in (header, *cells) for word in text.split()]
         left = header in _LEFT
-        least = None if left else max(map(len, words))
+        least = None if left else _least(header, cells)
         table.add_column(header, justify="left" if left else "right", min_width=least, overflow="fold")
     for row in zip(*(cells for _, cells in columns), strict=True):
         style = "bold" if any(cell.startswith(BEST) for cell in row) else ""
         table.add_row(*(Text(cell) for cell in row), style=style)
     return table
+
+
+def _least(header: str, cells: Sequence[str]) -> int:
+    """Return the width of the longest word of a column."""
+    return max(len(word) for text in (header, *cells) for word in text.split())
+
+
+def _without_room(columns: Sequence[tuple[str, Sequence[str]]], width: int) -> list[str]:
+    """Return which of the columns that can be spared have no room, the first to go first."""
+    least = {header: _least(header, cells) + 1 for header, cells in columns}  # and a blank behind it
+    hidden: list[str] = []
+    for header in _SPARED:
+        if header in least and sum(least.values()) - 1 > width:
+            del least[header]
+            hidden.append(header)
+    return hidden
 
 
 def _belongs(name: str, scenarios: Set[Scenario]) -> bool:

@@ -24,7 +24,7 @@ from powerlab.cli.arguments.output_file import writable
 from powerlab.cli.arguments.plan import named_modes, plan_from
 from powerlab.cli.commands.profile.engines import ALL_ENGINES, refuses_here, with_engines_here
 from powerlab.cli.output.console import print_neatly, table_console
-from powerlab.cli.output.progress import measuring
+from powerlab.cli.output.live_sweep import LiveSweep
 from powerlab.cli.output.sweep_report import answer, complete, document, notes
 from powerlab.cli.output.sweep_table import sweep_table
 from powerlab.cli.process.interrupts import orderly_ends, uninterrupted
@@ -90,7 +90,7 @@ def show(
         return
     console, summaries = table_console(), summarise(made.runs)
     if made.runs:
-        print_neatly(console, sweep_table(summaries))
+        print_neatly(console, sweep_table(summaries, console.width))
     sentences = (
         *notes(made.runs, capabilities.total, plan),
         *answer(runs_in_contest(made.runs, plan), host_options(args)),
@@ -236,30 +236,33 @@ def _ended(stored: StoredSweep | None) -> Iterator[None]:
 
 
 def _measure(plan: SweepPlan, sweep_id: str, host: Host, keeper: _Keeper, wanted: _Wanted) -> None:
-    """Carry out the plan with a progress bar on standard error."""
+    """Carry out the plan and show it on standard error."""
     done = {(run.point.id, run.repeat): searched_figures(run) for run in keeper.runs}
-    with measuring() as progress, closing(run_sweep(plan, sweep_id, host, done)) as events:
+    with LiveSweep() as live, closing(run_sweep(plan, sweep_id, host, done)) as events:
+        progress = live.progress
+        live.add(keeper.runs)
         task = progress.add_task("checking the models", total=None)
         for event in events:
             if isinstance(event, SweepStarted):
                 progress.update(task, total=event.run_count)
                 most = "at most " if plan.search_percent else ""
                 more = f", and more until img/s/W is known to ±{plan.until_percent:g} %" if plan.until_percent else ""
-                progress.print(f"{most}{event.run_count} runs, {_span(event.expected_s, event.longest_s)}{more}")
+                live.print(f"{most}{event.run_count} runs, {_span(event.expected_s, event.longest_s)}{more}")
                 if event.advice:
-                    progress.print(Text(event.advice))
+                    live.print(Text(event.advice))
             elif isinstance(event, SweepExtended | SearchEnded):
                 wanted.run_count = len(done) + event.run_count
                 progress.update(task, total=event.run_count)
-                progress.print(Text(event.detail))
+                live.print(Text(event.detail))
             elif isinstance(event, CoolingDown):
                 progress.update(task, description=f"cooling down, {event.hottest}")
                 if event.waited_s < TELL_PERIOD_S:
-                    progress.print(Text(event.detail))
+                    live.print(Text(event.detail))
             elif isinstance(event, RunStarted):
                 progress.update(task, description=_doing(event.point, event.repeat))
             elif isinstance(event, RunFinished):
                 keeper.keep(event)
+                live.add((event.run,))
                 progress.update(task, completed=event.index)
 
 

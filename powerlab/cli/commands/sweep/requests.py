@@ -161,4 +161,5 @@ def print_sweep(record: SweepRecord, summaries: Sequence[PointSummary], *, as_js
     state = f"{record.state.label}: {record.detail}" if record.detail else record.state.label
     print(f"{record.id} on {record.place}, {state}, {record.stored_run_count}/{record.planned_run_count} runs")
     if summaries:
-        print_neatly(table_console(), sweep_table(summaries))
+        console = table_console()
+        print_neatly(console, sweep_table(summaries, console.width))
