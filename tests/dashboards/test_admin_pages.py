@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 
@@ -77,6 +78,20 @@ def test_tokens_are_listed_and_revoked(shelf: Shelf, client: TestClient) -> None
     log = parse(client.get("/admin/log?action=revoke+token").text).one("main").one("tbody").text
     assert "local user" in log
     assert "ben" in log
+
+
+def test_in_chinese_tokens_and_log_have_no_english_titles(shelf: Shelf, client: TestClient) -> None:
+    made(shelf, "ben", Role.OPERATOR)
+    with shelf.store.write() as session:
+        record(session, START, "ana", "revoke token", "ben")
+    for address in ("/admin", "/admin/log"):
+        main = parse(client.get(address, headers={"accept-language": "zh-CN"}).text).one("main")
+        assert "ben" in main.text
+        titles = [found.text for found in main.all("h1", "h2", "dt", "button", "label")]
+        titles += [found.text for found in main.all("th") if found.attributes.get("scope") == "col"]
+        assert titles
+        english = {word for title in titles for word in re.findall("[A-Za-z]{3,}", title)}
+        assert english <= {"powerlab", "ben"}, "names alone"
 
 
 def test_a_form_of_another_session_revokes_nothing(shelf: Shelf) -> None:

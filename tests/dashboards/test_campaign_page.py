@@ -60,6 +60,17 @@ def test_a_campaign_in_progress_says_what_is_missing(shelf: Shelf, client: TestC
     assert "data-unfinished" in page
 
 
+def test_a_sweep_leads_to_its_campaign_and_back(shelf: Shelf, client: TestClient) -> None:
+    campaign_id = started(shelf, done=1)
+    with shelf.store.session() as session:
+        addresses = {f"/sweeps/{sweep.id}" for sweep in campaign(session, campaign_id).sweeps}
+    for address in addresses:
+        (link,) = [one for one in parse(client.get(address).text).all("a") if one.text == "Campaign"]
+        assert link.attributes["href"] == f"/campaigns/{campaign_id}"
+    back = {one.attributes.get("href") for one in parse(client.get(f"/campaigns/{campaign_id}").text).all("a")}
+    assert addresses <= back
+
+
 def test_campaigns_are_listed_where_one_chooses_what_to_compare(shelf: Shelf, client: TestClient) -> None:
     campaign_id = started(shelf, done=0)
     assert f'href="/campaigns/{campaign_id}"' in client.get("/compare").text

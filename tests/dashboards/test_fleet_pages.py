@@ -17,6 +17,7 @@ from powerlab.domain.phase import RunPhase
 from powerlab.domain.quantity import Provenance
 from powerlab.domain.run import Finding, Verdict
 from powerlab.protocol.bookings import BookingKind, BookingRequest
+from powerlab.protocol.messages import Finish
 from powerlab.protocol.readings import (
     ClockNow,
     DeviceReading,
@@ -30,7 +31,7 @@ from powerlab.protocol.readings import (
 from powerlab.store.maintenance.summary_worker import sum_up
 from powerlab.store.reads.fleet_status import OFFLINE_AFTER_S
 from powerlab.store.tables import DeviceRow, JobRow
-from powerlab.store.writes import bookings
+from powerlab.store.writes import bookings, jobs
 from powerlab.store.writes.readings import store_readings
 from powerlab_dashboards.pages.device import TABS
 from powerlab_dashboards.times import span, when
@@ -287,6 +288,33 @@ class TestDevice:
 
 def test_a_fleet_without_devices_says_what_to_do(client: TestClient) -> None:
     assert "No devices yet. Run powerlab demo" in words(client.get("/").text)
+
+
+def test_home_leads_to_what_was_throttled_and_what_failed(shelf: Shelf, client: TestClient) -> None:
+    plan = plausible.plan(modes=("current",), models=("alexnet",), batch_sizes=(1,), threads=(1,))
+    for name, slowed in (("fine-1", False), ("hot-1", True)):
+        made = plausible.runs(plausible.laptop(name), plan, "to be set")
+        made[0] = dataclasses.replace(made[0], verdict=Verdict.FLAGGED, findings=(THROTTLED,)) if slowed else made[0]
+        shelf.add_sweep(plausible.laptop(name), plan, made=made)
+    broken = shelf.add_sweep(plausible.laptop("broken-1"), plan, stored=1)
+    end = Finish(fencing_token=broken.lease.fencing_token, state="failed", detail="the model cannot be loaded")
+    with shelf.store.write() as session:
+        jobs.finish(session, broken.device_id, broken.lease.job_id, end, START)
+    home = parse(client.get("/").text)
+    (tiles,) = [one for one in home.all("ul") if one.attributes.get("class") == "tiles"]
+    alarming = {
+        re.sub(r"\s+", " ", tile.text).strip(): next(iter(tile.all("a"))).attributes["href"]
+        for tile in tiles.all("li")
+        if tile.attributes.get("class") == "alarming"
+    }
+    assert alarming == {
+        "Throttled, 24 h 1 runs on hot-1": "/devices?show=throttled",
+        "Failures, 24 h 1 0 runs, 1 sweep": "/devices?show=failing",
+    }
+    for address, name in zip(alarming.values(), ("hot-1", "broken-1"), strict=True):
+        listed = client.get(address).text
+        assert re.findall(r'<th scope="row"><a href="/devices/[^"]+">([^<]+)</a>', listed) == [name]
+    assert "the model cannot be loaded" in words(client.get("/?state=failed").text)
 
 
 def test_a_time_is_marked_up_for_the_script_and_readable_without_it() -> None:

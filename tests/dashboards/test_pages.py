@@ -30,6 +30,7 @@ from powerlab_dashboards.pages import sweep as sweep_page
 from powerlab_dashboards.router import create_router
 from tests.dashboards import plausible
 from tests.dashboards.conftest import Shelf, add_recorded_run, client_of, open_shelf
+from tests.dashboards.page_tree import parse
 
 EVIL = "<script>alert('x')</script>\"'><img src=x onerror=alert(1)>"
 
@@ -486,6 +487,22 @@ def test_the_home_page_stays_short_and_says_so(
     assert len(re.findall(r'href="/sweeps/[0-9a-f]{8}-', html)) == 2
     assert newest.id in html
     assert "Showing the newest 2 sweeps" in words(html)
+
+
+def test_the_runs_of_a_sweep_lead_to_each_other(shelf: Shelf, client: TestClient) -> None:
+    sweep = shelf.add_sweep(plausible.laptop(), plausible.plan(modes=("current",), batch_sizes=(1,), threads=(1,)))
+    beside = {}
+    for run in sweep.runs:
+        links = [
+            one.attributes for one in parse(client.get(f"/runs/{run.id}").text).all("a") if "rel" in one.attributes
+        ]
+        beside[f"/runs/{run.id}"] = {one["rel"]: one["href"] for one in links}
+    (address,) = [address for address, links in beside.items() if "prev" not in links]
+    seen = [address]
+    while address := beside[address].get("next", ""):
+        assert beside[address]["prev"] == seen[-1]
+        seen.append(address)
+    assert sorted(seen) == sorted(beside)
 
 
 def test_the_dashboard_lives_beside_the_api(shelf: Shelf) -> None:
