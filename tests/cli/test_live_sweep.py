@@ -84,3 +84,10 @@ def test_a_table_without_room_leaves_percentiles_out_and_never_cuts_a_figure():
     assert "wider terminal shows p90 ms" in " ".join(narrow)
     assert sum("3/3" in line for line in narrow) == 3
     assert "wider" not in " ".join(drawn(sweep_table(summarise(RUNS), 140), 140))
+
+
+def test_a_long_name_of_a_mode_goes_on_below_and_hides_no_percentile():
+    long = [replace(run, point=replace(run.point, mode="cores=3+cpu-max=883200kHz")) for run in RUNS]
+    told = drawn(sweep_table(summarise(long), 90), 90)
+    assert "p90 ms" in " ".join(told[:4])
+    assert sum("3/3" in line for line in told) == 3

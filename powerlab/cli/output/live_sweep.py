@@ -1,7 +1,7 @@
 """A sweep while it is measured: a table of its points so far with a bar each, best first, and the progress.
 
-On standard error, and only on a terminal. It is laid out between runs and drawn once a second: while power is measured,
-that costs no more than the clock of the progress bar.
+On standard error, and only on a terminal. It is laid out between runs and drawn once a second, so that it costs a timed
+run less processor time than a progress bar that moves ten times a second.
 """
 
 from __future__ import annotations

@@ -33,6 +33,8 @@ _COLUMNS: tuple[tuple[str, str], ...] = (
     ("top-1 %", "top1_agreement_percent"),
 )
 _SPARED = ("p90 ms", "p99 ms")
+_FOLDED = 12
+"""Longer words of columns without figures, such as names of modes, go on below."""
 _LOW_PRECISION = frozenset({"output_sqnr_db", "top1_agreement_percent"})
 """Columns of sweeps in which a point has the figure: it compares a low precision with fp32."""
 # The 90th and 99th percentile share the provenance of the median beside them; their intervals are in the JSON.
@@ -132,6 +134,7 @@ def _least(header: str, cells: Sequence[str]) -> int:
 def _without_room(columns: Sequence[tuple[str, Sequence[str]]], width: int) -> list[str]:
     """Return which of the columns that can be spared have no room, the first to go first."""
     least = {header: _least(header, cells) + 1 for header, cells in columns}  # and a blank behind it
+    least |= {header: min(least[header], _FOLDED) for header in least.keys() & _LEFT}
     hidden: list[str] = []
     for header in _SPARED:
         if header in least and sum(least.values()) - 1 > width:
