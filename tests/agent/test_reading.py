@@ -79,7 +79,7 @@ def test_runs_for_people(source: Source, stored: Any, show: Any) -> None:
     sweep_id, runs = stored
     table = show("runs", "list", "--sweep", sweep_id, *source)
     assert all(run.id in table for run in runs)
-    assert table.count("measured") == len(runs)
+    assert table.count("measured") == 2 * len(runs), "throughput and efficiency"
     assert "current, repeat 1" in table
     one = show("runs", "show", runs[0].id, *source)
     for words in (runs[0].id, "throttled", "1.2 GHz of 2.2 GHz", "measured", "ina3221:VDD_GPU"):

@@ -32,6 +32,7 @@ from powerlab.cli.stored.local_database import StoredSweep, begin, open_local
 from powerlab.cli.stored.results_file import ResultsFile
 from powerlab.domain.device import Capabilities, Device
 from powerlab.domain.errors import PowerlabError
+from powerlab.domain.model_name import stored_model
 from powerlab.domain.order import in_plan_order
 from powerlab.domain.preflight import check_plan
 from powerlab.domain.run import Run
@@ -55,7 +56,8 @@ def profile(args: argparse.Namespace) -> int:
         if plan.proposed_modes:
             capabilities = host.capabilities(plan.modes)
         for model in plan.models:
-            check_name(model)
+            if stored_model(model) is None:  # what lies on a server is refused in words of its own
+                check_name(model)
         check_plan(plan, device, capabilities, (*BACKENDS, ALL_ENGINES))
         if plan.until_percent:
             check_until(plan, choose_meter(host.sysroot, capabilities, plan.sample_period_s))

@@ -186,7 +186,7 @@ ByteCase random_case(Random& random) {
 std::string name_of(const ByteTable& bytes, const ByteCase& c, int threads) {
   std::string text = std::string(bytes.name) + (c.depthwise ? " depthwise" : c.words ? " words" : " conv");
   for (const int number : {c.n, c.in, c.out, c.h, c.w, c.kernel_h, c.kernel_w, c.stride, c.pad, c.dilation, c.groups}) {
-    text += " " + std::to_string(number);
+    text.append(1, ' ').append(std::to_string(number));
   }
   return text + (c.residual ? " residual" : "") + (c.floats ? " floats" : "") + " threads " + std::to_string(threads);
 }
