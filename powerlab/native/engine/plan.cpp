@@ -13,8 +13,8 @@
 namespace powerlab::engine {
 namespace {
 
-// Writes what lies around each plane of `v`: zeros, or a word of zero points. Arena memory is shared over time, so every
-// run does it anew.
+// Writes what lies around each plane of `v`: zeros, or a word of zero points. Arena memory is shared over time, so
+// every run does it anew.
 void fill_halo(const View& v, std::int32_t word, int thread, int threads) {
   if (v.top + v.left + v.bottom + v.right == 0) return;
   const std::int64_t planes = static_cast<std::int64_t>(v.n) * v.blocks;

@@ -70,8 +70,8 @@ void pool_max_bytes(const ByteTensor& x, const Window& window, ByteTensor& out) 
     int most = 0;
     for (int ky = 0; ky < window.kernel_h; ++ky) {
       for (int kx = 0; kx < window.kernel_w; ++kx) {
-        most = std::max(most, x.at(n, c, oy * window.stride_h - window.top + ky,
-                                   ox * window.stride_w - window.left + kx, 0));
+        most = std::max(most,
+                        x.at(n, c, oy * window.stride_h - window.top + ky, ox * window.stride_w - window.left + kx, 0));
       }
     }
     out.at(n, c, oy, ox) = static_cast<std::uint8_t>(most);
@@ -84,7 +84,8 @@ void pool_average_bytes(const ByteTensor& x, const Window& window, bool count_pa
     int total = 0, inside = 0;
     for (int ky = 0; ky < window.kernel_h; ++ky) {
       for (int kx = 0; kx < window.kernel_w; ++kx) {
-        const int value = x.at(n, c, oy * window.stride_h - window.top + ky, ox * window.stride_w - window.left + kx, -1);
+        const int value =
+            x.at(n, c, oy * window.stride_h - window.top + ky, ox * window.stride_w - window.left + kx, -1);
         if (value < 0) continue;
         total += value - x_zero;
         ++inside;

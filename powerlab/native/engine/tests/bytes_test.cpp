@@ -1,5 +1,7 @@
 // Kernels on bytes against plain integers, bit for bit, on random shapes: every instruction set of the tier that this
 // processor has, the better ones hiding none of the others.
+#include "reference/bytes.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <cstdio>
@@ -10,7 +12,6 @@
 #include <string_view>
 #include <vector>
 
-#include "reference/bytes.hpp"
 #include "tests/test.hpp"
 
 namespace powerlab::engine::test {
@@ -53,7 +54,8 @@ struct PlacedBytes {
     for (int n = 0; n < t.n; ++n) {
       for (int c = 0; c < view.blocks * channels; ++c) {
         for (int y = 0; y < t.h; ++y) {
-          for (int x = 0; x < t.w; ++x) at(n, c, y, x) = c < t.c ? static_cast<std::uint8_t>(t.at(n, c, y, x, 0)) : 0xAA;
+          for (int x = 0; x < t.w; ++x)
+            at(n, c, y, x) = c < t.c ? static_cast<std::uint8_t>(t.at(n, c, y, x, 0)) : 0xAA;
         }
       }
     }
@@ -88,7 +90,8 @@ struct PlacedBytes {
 };
 
 void fill(ByteTensor& t, Random& random) {
-  for (auto& value : t.values) value = static_cast<std::uint8_t>(random.coin() ? random.whole(0, 255) : random.whole(0, 1) * 255);
+  for (auto& value : t.values)
+    value = static_cast<std::uint8_t>(random.coin() ? random.whole(0, 255) : random.whole(0, 1) * 255);
 }
 
 const Kernel& kernel_of(const ByteTable& bytes, std::string_view family) {
@@ -232,7 +235,8 @@ void check_conv(const KernelTable& table, const ByteTable& bytes, const ByteCase
   fill(x, random);
   fill(residual, random);
   std::vector<std::int8_t> weights(static_cast<std::size_t>(c.out) * inputs * taps);
-  for (auto& w : weights) w = static_cast<std::int8_t>(random.coin() ? random.whole(-127, 127) : random.whole(0, 1) * 254 - 127);
+  for (auto& w : weights)
+    w = static_cast<std::int8_t>(random.coin() ? random.whole(-127, 127) : random.whole(0, 1) * 254 - 127);
   std::vector<std::int32_t> begin(static_cast<std::size_t>(c.out));
   std::vector<float> multipliers(begin.size());
   for (auto& b : begin) b = random.whole(-100000, 100000);
@@ -252,7 +256,8 @@ void check_conv(const KernelTable& table, const ByteTable& bytes, const ByteCase
     for (int vector = 0; vector * v < c.out; ++vector) {
       for (int tap = 0; tap < taps; ++tap) {
         for (int o = vector * v; o < (vector + 1) * v; ++o) {
-          packed.push_back(o < c.out ? static_cast<std::uint8_t>(weights[static_cast<std::size_t>(o * taps + tap)]) : 0);
+          packed.push_back(o < c.out ? static_cast<std::uint8_t>(weights[static_cast<std::size_t>(o * taps + tap)])
+                                     : 0);
         }
       }
     }
@@ -266,7 +271,8 @@ void check_conv(const KernelTable& table, const ByteTable& bytes, const ByteCase
   const bool is_signed = !c.depthwise && std::string_view(bytes.form).starts_with("signed");
   for (int o = 0; o < c.out; ++o) {
     std::int32_t start = begin[static_cast<std::size_t>(o)];
-    for (int i = 0; is_signed && i < inputs * taps; ++i) start += 128 * weights[static_cast<std::size_t>(o * inputs * taps + i)];
+    for (int i = 0; is_signed && i < inputs * taps; ++i)
+      start += 128 * weights[static_cast<std::size_t>(o * inputs * taps + i)];
     const int vector = o / per_group * group_vectors + o % per_group / v, lane = o % per_group % v;
     bias[static_cast<std::size_t>(vector * 2 * v + lane)] = std::bit_cast<float>(start);
     bias[static_cast<std::size_t>((vector * 2 + 1) * v + lane)] = multipliers[static_cast<std::size_t>(o)];
@@ -321,7 +327,8 @@ void check_layers(const ByteTable& bytes, Random& random, Report& report) {
   other.put(y, 0);
   const Rounding rounding = random_rounding(random);
   const float ratio = static_cast<float>(random.whole(1, 300)) / 131;
-  const int kernel = random.whole(2, 3), stride = random.whole(1, 2), pad = random.whole(0, 1), threads = random.whole(1, 3);
+  const int kernel = random.whole(2, 3), stride = random.whole(1, 2), pad = random.whole(0, 1),
+            threads = random.whole(1, 3);
   const Window window{kernel, kernel, stride, stride, 1, 1, pad, pad};
   const int pooled_h = (h + 2 * pad - kernel) / stride + 1, pooled_w = (w + 2 * pad - kernel) / stride + 1;
   Step step{};
@@ -378,7 +385,20 @@ void check_conversions(const KernelTable& table, const ByteTable& bytes, Random&
   for (const int block : {kBlock, 4}) {
     if (block == 4 && c > 4) continue;
     PlacedBytes out(n, c, h, w, 1, block);
-    View flat{planes.data(), static_cast<std::int64_t>(c) * h * w, static_cast<std::int64_t>(h) * w, w, 1, n, c, h, w, c, 0, 0, 0, 0};
+    View flat{planes.data(),
+              static_cast<std::int64_t>(c) * h * w,
+              static_cast<std::int64_t>(h) * w,
+              w,
+              1,
+              n,
+              c,
+              h,
+              w,
+              c,
+              0,
+              0,
+              0,
+              0};
     step.x = flat;
     step.out = out.view;
     run(bytes, "quantize_planes", step, threads);

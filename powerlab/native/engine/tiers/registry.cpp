@@ -35,9 +35,9 @@ extern const KernelTable kTable;
 #endif
 
 // Likewise POWERLAB_BYTES_<instruction set>.
-#define POWERLAB_BYTES(name)           \
-  namespace name {                     \
-  extern const ByteTable kByteTable;   \
+#define POWERLAB_BYTES(name)         \
+  namespace name {                   \
+  extern const ByteTable kByteTable; \
   }
 #ifdef POWERLAB_BYTES_avx512vnni
 POWERLAB_BYTES(avx512vnni)

@@ -1,9 +1,10 @@
 // Direct convolution of bytes: conv_direct.hpp's tiles and units, a word of four channels at a time.
 //
-// A tile of up to kByteTileBlocks vectors of sums x kByteTilePixels pixels stays in registers during the whole reduction:
-// sums of 32 bits have no place in an output of bytes, and weights of one unit are few. The halo's zero points add what
-// `bias` takes away again, so no tap is left out. Every convolution but the depthwise ones, fully connected layers
-// (pixels = images or rows) and first layers (one word a pixel, a kernel row folded into the words) are views on it.
+// A tile of up to kByteTileBlocks vectors of sums x kByteTilePixels pixels stays in registers during the whole
+// reduction: sums of 32 bits have no place in an output of bytes, and weights of one unit are few. The halo's zero
+// points add what `bias` takes away again, so no tap is left out. Every convolution but the depthwise ones, fully
+// connected layers (pixels = images or rows) and first layers (one word a pixel, a kernel row folded into the words)
+// are views on it.
 //
 // Weights: [output unit][input block][kernel_h][kernel_w][word][vector of the unit][half][v], see words.hpp.
 // Bias: for each vector of outputs v integers that the sums begin with, then v multipliers.
@@ -24,8 +25,8 @@ struct ByteTile {
   std::uint8_t* out;
   const std::uint8_t* residual;  // null where there is none
   const char* prefetch;
-  std::int64_t prefetch_step;                      // bytes
-  std::int64_t x_plane, x_row, x_column, x_pixel;  // words
+  std::int64_t prefetch_step;                                         // bytes
+  std::int64_t x_plane, x_row, x_column, x_pixel;                     // words
   std::int64_t out_plane, out_pixel, residual_plane, residual_pixel;  // bytes
   int first_vector;  // of the unit, counted from the start of its group
   int blocks, words, last_words, kernel_h, kernel_w;
@@ -166,7 +167,8 @@ constexpr ByteTileTable make_byte_tiles(Indices<I...>) {
   return {{byte_tile<F, I / kByteTilePixels + 1, I % kByteTilePixels + 1>...}};
 }
 template <bool F>
-constexpr ByteTileTable kByteTiles = make_byte_tiles<F>(typename MakeIndices<kByteTileBlocks * kByteTilePixels>::type{});
+constexpr ByteTileTable kByteTiles =
+    make_byte_tiles<F>(typename MakeIndices<kByteTileBlocks * kByteTilePixels>::type{});
 
 // Output vectors of a group, and how they are dealt to units.
 static inline std::int64_t byte_group_vectors(const Step& s) { return (s.out.c / s.groups + kWidth - 1) / kWidth; }
@@ -211,8 +213,8 @@ static void byte_pass(const Step& s, std::int64_t unit, Range tiles) {
     const std::int64_t begin = column * wide + (column < wider ? column : wider), pixels = wide + (column < wider);
     t.x = x_base + n * s.x.image + y * s.stride_h * s.x.row + begin * t.x_pixel;
     t.out = bytes_of(s.out.data + n * s.out.image + out_block * s.out.plane + y * s.out.row + begin * s.out.pixel);
-    t.residual = s.y.data ? bytes_of(s.y.data + n * s.y.image + y_block * s.y.plane + y * s.y.row + begin * s.y.pixel)
-                          : nullptr;
+    t.residual =
+        s.y.data ? bytes_of(s.y.data + n * s.y.image + y_block * s.y.plane + y * s.y.row + begin * s.y.pixel) : nullptr;
     t.prefetch = next_weights + (tile - tiles.begin) * (bytes / (tiles.end - tiles.begin));
     kByteTiles<F>.at[(count - 1) * kByteTilePixels + (pixels - 1)](t);
   }

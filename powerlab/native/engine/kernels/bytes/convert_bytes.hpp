@@ -104,8 +104,8 @@ static void dequantize_blocks(const Step& s, int thread, int threads) {
   const IVec zero = every(static_cast<std::int32_t>(s.numbers[2]));
   for (std::int64_t unit = rows.begin; unit < rows.end; ++unit) {
     const Row row = row_of(unit, s.out);
-    const std::uint8_t* x = bytes_of(row_start(s.x, {row.n, row.block / kBlockVectors, row.y})) +
-                            row.block % kBlockVectors * kWidth;
+    const std::uint8_t* x =
+        bytes_of(row_start(s.x, {row.n, row.block / kBlockVectors, row.y})) + row.block % kBlockVectors * kWidth;
     float* out = row_start(s.out, row);
     for (std::int64_t i = 0; i < s.out.w; ++i) {
       store(out + i * kWidth, __builtin_convertvector(load_bytes(x + i * kBlockBytes) - zero, Vec) * s.beta);

@@ -106,12 +106,12 @@ struct ByteDepthwiseTable {
 template <int S, int R, int... P>
 constexpr ByteDepthwiseTable make_byte_depthwise(Indices<P...>) {
   if constexpr (S == 0) return {{byte_depthwise_any<P + 1>...}};
-  return {{byte_depthwise_3x3<S == 0 ? 1 : S, R, P + 1>...}};
+  return {{byte_depthwise_3x3 < S == 0 ? 1 : S, R, P + 1 > ...}};
 }
 // By stride (0: any kernel) and rows.
 template <int S, int R>
-constexpr ByteDepthwiseTable kByteDepthwise = make_byte_depthwise<S, R>(
-    typename MakeIndices<kByteDepthwisePixels>::type{});
+constexpr ByteDepthwiseTable kByteDepthwise =
+    make_byte_depthwise<S, R>(typename MakeIndices<kByteDepthwisePixels>::type{});
 
 static void depthwise_bytes(const Step& s, int thread, int threads) {
   const bool square = s.kernel_h == 3 && s.kernel_w == 3 && s.stride_h == s.stride_w && s.stride_h <= 2 &&
@@ -126,8 +126,8 @@ static void depthwise_bytes(const Step& s, int thread, int threads) {
     const ByteDepthwiseTable& table = !square           ? kByteDepthwise<0, 1>
                                       : s.stride_h == 1 ? (rows == 1 ? kByteDepthwise<1, 1> : kByteDepthwise<1, 2>)
                                                         : (rows == 1 ? kByteDepthwise<2, 1> : kByteDepthwise<2, 2>);
-    const std::uint8_t* x = bytes_of(row_start(s.x, {r.n, r.block, r.y * s.stride_h - s.pad_top}) -
-                                     s.pad_left * s.x.pixel);
+    const std::uint8_t* x =
+        bytes_of(row_start(s.x, {r.n, r.block, r.y * s.stride_h - s.pad_top}) - s.pad_left * s.x.pixel);
     std::uint8_t* out = bytes_of(row_start(s.out, r));
     const std::uint8_t* residual = s.y.data ? bytes_of(row_start(s.y, r)) : nullptr;
     for (int part = 0; part < kBlockVectors; ++part) {

@@ -20,9 +20,7 @@ static inline Requantize requantize_of(const Step& s) {
 }
 
 // What so many steps of y are in steps of out.
-static inline Vec scaled(IVec y, const Requantize& r) {
-  return __builtin_convertvector(y - r.y_zero, Vec) * r.y_scale;
-}
+static inline Vec scaled(IVec y, const Requantize& r) { return __builtin_convertvector(y - r.y_zero, Vec) * r.y_scale; }
 
 // Steps of out as bytes in the lanes of integers. Adding 1.5 * 2^23 leaves no fraction, so the sum is rounded as the
 // processor rounds, to the even one of two as near, and its lowest bits are the result.
