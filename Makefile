@@ -66,7 +66,7 @@ bench-contention: ## what other work beside an engine costs it, and its peers (1
 	@scripts/setup_venv dev
 	@$(BIN)/python bench/contention.py $(if $(SITUATION),--situation $(SITUATION))
 
-bench-networks: ## the engine on 64 networks nobody tuned it for (1 hour; installs PyTorch into build/; HELD_BACK=1: others)
+bench-networks: ## the engine on 66 networks nobody tuned it for (1 hour; installs PyTorch into build/; HELD_BACK=1: others)
 	@scripts/setup_venv dev
 	@test -d build/networks-venv || $(BIN)/python -m venv build/networks-venv
 	@build/networks-venv/bin/pip install --quiet torch torchvision timm transformers onnx
