@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 DEFAULT_LEAST_SQNR_DB = 20.0
 """Errors of a tenth of the outputs, as root mean square: networks keep their answers well above it, and lose them soon
 below (Nagel et al., *A White Paper on Neural Network Quantization*, arXiv 2106.08295, compare the two)."""
+
+HIGHEST_SQNR_DB = 20 * math.log10(2**24)
+"""144.5 dB: float32 has 24 bits, so numbers that are the same to the last one are told apart no further."""
+
+
+def sqnr_db(signal: float, noise: float) -> float:
+    """Return the ratio of the power of a signal to that of its error in dB, within :data:`HIGHEST_SQNR_DB` of 0.
+
+    The lowest value stands for errors in what should be 0, and for an error that is no number.
+    """
+    if noise == 0:
+        return HIGHEST_SQNR_DB
+    if not math.isfinite(noise) or signal == 0:
+        return -HIGHEST_SQNR_DB
+    return min(HIGHEST_SQNR_DB, max(-HIGHEST_SQNR_DB, 10 * math.log10(signal / noise)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,29 +12,17 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from powerlab.domain.accuracy import OutputAccuracy
+from powerlab.domain.accuracy import OutputAccuracy, sqnr_db
 from powerlab.domain.quantity import Metric, Provenance
 from powerlab.domain.statistics import NORMAL_95, mean_half_width
 
 Outputs = Mapping[str, NDArray[np.float32]]
 
-HIGHEST_SQNR_DB = 20 * math.log10(2**24)
-"""144.5 dB: float32 has 24 bits, so outputs that are the same to the last one are told apart no further."""
 
-
-def sqnr_db(expected: NDArray[np.float32], found: NDArray[np.float32]) -> float:
-    """Return the signal to quantisation noise ratio of an array in dB, within :data:`HIGHEST_SQNR_DB` of 0.
-
-    The lowest value stands for errors in outputs that should be 0, and for outputs that are no numbers.
-    """
+def outputs_sqnr_db(expected: NDArray[np.float32], found: NDArray[np.float32]) -> float:
+    """Return the signal to quantisation noise ratio of an output in dB; as :func:`powerlab.domain.accuracy.sqnr_db`."""
     signal = expected.astype(np.float64)
-    noise = float(np.square(signal - found).sum())
-    power = float(np.square(signal).sum())
-    if noise == 0:
-        return HIGHEST_SQNR_DB
-    if not math.isfinite(noise) or power == 0:
-        return -HIGHEST_SQNR_DB
-    return min(HIGHEST_SQNR_DB, max(-HIGHEST_SQNR_DB, 10 * math.log10(power / noise)))
+    return sqnr_db(float(np.square(signal).sum()), float(np.square(signal - found).sum()))
 
 
 def accuracy_of(
@@ -49,7 +37,7 @@ def accuracy_of(
         least_sqnr_db: what the plan asks for at least.
     """
     pairs = [pair for batch in zip(expected, found, strict=True) for pair in _by_image(*batch, batch_size)]
-    ratios = [min(sqnr_db(right[name], seen[name]) for name in right) for right, seen in pairs]
+    ratios = [min(outputs_sqnr_db(right[name], seen[name]) for name in right) for right, seen in pairs]
     classes = next((name for name, value in pairs[0][0].items() if value.ndim == 1 and value.size > 1), None)
     return OutputAccuracy(
         images=len(pairs),

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from powerlab.domain.accuracy import HIGHEST_SQNR_DB
 from powerlab.domain.quantity import Provenance
-from powerlab.measure.output_accuracy import HIGHEST_SQNR_DB, accuracy_metrics, accuracy_of, sqnr_db, wilson_95
+from powerlab.measure.output_accuracy import accuracy_metrics, accuracy_of, outputs_sqnr_db, wilson_95
 
 SIGNALS = arrays(np.float32, (7,), elements=st.floats(-100, 100, width=32)).filter(
     lambda value: np.abs(value).max() > 1
@@ -20,20 +21,20 @@ SIGNALS = arrays(np.float32, (7,), elements=st.floats(-100, 100, width=32)).filt
 
 @given(SIGNALS, st.sampled_from([0.5, 0.25, 2**-6]))
 def test_a_relative_error_is_its_ratio_in_decibels(values, share):
-    assert sqnr_db(values, values * (1 + share)) == pytest.approx(-20 * math.log10(share), abs=0.01)
+    assert outputs_sqnr_db(values, values * (1 + share)) == pytest.approx(-20 * math.log10(share), abs=0.01)
 
 
 @given(SIGNALS, st.floats(2**-10, 2**10, width=32))
 def test_the_ratio_does_not_depend_on_the_scale(values, scale):
     noisy = values + np.float32(0.5)
-    scaled = sqnr_db(values * np.float64(scale), noisy * np.float64(scale))
-    assert scaled == pytest.approx(sqnr_db(values, noisy), abs=0.01)
+    scaled = outputs_sqnr_db(values * np.float64(scale), noisy * np.float64(scale))
+    assert scaled == pytest.approx(outputs_sqnr_db(values, noisy), abs=0.01)
 
 
 def test_the_ends_are_finite():
     ones, zeros = np.ones(3, np.float32), np.zeros(3, np.float32)
-    assert sqnr_db(ones, ones) == HIGHEST_SQNR_DB
-    assert sqnr_db(zeros, ones) == sqnr_db(ones, np.full(3, np.nan, np.float32)) == -HIGHEST_SQNR_DB
+    assert outputs_sqnr_db(ones, ones) == HIGHEST_SQNR_DB
+    assert outputs_sqnr_db(zeros, ones) == outputs_sqnr_db(ones, np.full(3, np.nan, np.float32)) == -HIGHEST_SQNR_DB
     assert 140 < HIGHEST_SQNR_DB < 145
 
 
@@ -50,7 +51,9 @@ def test_the_intervals_hold_the_truth():
     held = 0
     for _ in range(200):
         right, found = batches(random, 0.1)
-        truth = np.mean([np.mean(sqnr_db(a["y"], b["y"])) for a, b in zip(*batches(random, 0.1, 200), strict=True)])
+        truth = np.mean(
+            [np.mean(outputs_sqnr_db(a["y"], b["y"])) for a, b in zip(*batches(random, 0.1, 200), strict=True)]
+        )
         figure = next(accuracy_metrics(accuracy_of(right, found, 4, 20.0), Provenance.MEASURED))
         assert figure.value == pytest.approx(20, abs=2)
         held += figure.low <= truth + 0.5 and truth - 0.5 <= figure.high

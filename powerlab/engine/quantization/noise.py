@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
+from powerlab.domain.accuracy import sqnr_db
 from powerlab.engine.ir.graph import Graph
 from powerlab.engine.quantization.observe import Arrays, Observed
-
-EXACT_DB = 20 * math.log10(2**24)
-"""144.5 dB: float32 has 24 bits, so what is the same to the last one is told apart no further."""
-
-
-def sqnr_db(signal: float, noise: float) -> float:
-    """Return the ratio of two powers in dB, within :data:`EXACT_DB` of 0."""
-    if noise == 0:
-        return EXACT_DB
-    if not math.isfinite(noise) or signal == 0:
-        return -EXACT_DB
-    return min(EXACT_DB, max(-EXACT_DB, 10 * math.log10(signal / noise)))
 
 
 def references(graph: Graph, names: Sequence[str], batches: Sequence[Arrays]) -> list[Arrays]:

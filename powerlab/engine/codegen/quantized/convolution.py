@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.convolutions.algorithms.direct import group_parts
+from powerlab.engine.codegen.convolutions.algorithms.fields import kernel_fields
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape, conv_shape, halo_of
 from powerlab.engine.codegen.convolutions.partition import Work, partition
 from powerlab.engine.codegen.quantized.layouts import byte_fields
@@ -90,19 +91,6 @@ def lower_quantized_conv(builder: Builder, node: Node) -> None:
         _emit_direct(builder, conv)
 
 
-def _window(shape: ConvShape) -> dict[str, int]:
-    return {
-        "kernel_h": shape.kernel[0],
-        "kernel_w": shape.kernel[1],
-        "stride_h": shape.strides[0],
-        "stride_w": shape.strides[1],
-        "dilation_h": shape.dilations[0],
-        "dilation_w": shape.dilations[1],
-        "pad_top": shape.pads[0],
-        "pad_left": shape.pads[1],
-    }
-
-
 def _emit_depthwise(builder: Builder, conv: _Convolution) -> None:
     width = builder.tier.vector_width
     builder.emit(
@@ -114,14 +102,14 @@ def _emit_depthwise(builder: Builder, conv: _Convolution) -> None:
         choice=Choice(algorithm="depthwise"),
         weights=pack_depthwise_bytes(conv.weights, width),
         bias=pack_requantization(conv.begin, conv.multipliers, 1, width),
-        **_window(conv.shape),
+        **kernel_fields(conv.shape),
         **byte_fields(conv.node, conv.out),
     )
 
 
 def _emit_direct(builder: Builder, conv: _Convolution) -> None:
     """Append a step for each part of the groups, which are joined until they fill blocks."""
-    tier, shape, window = builder.tier, conv.shape, _window(conv.shape)
+    tier, shape, window = builder.tier, conv.shape, kernel_fields(conv.shape)
     words = conv.x.layout.pixel == 1
     if words:
         conv, window["kernel_w"] = replace(conv, weights=fold_byte_row(conv.weights)), 1

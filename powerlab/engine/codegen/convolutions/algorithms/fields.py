@@ -11,8 +11,8 @@ from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.program import Tensor
 
 
-def window_fields(shape: ConvShape, node: Node) -> dict[str, Any]:
-    """Return kernel, strides, dilations, padding and activation as fields of the native step."""
+def kernel_fields(shape: ConvShape) -> dict[str, int]:
+    """Return kernel, strides, dilations and padding as fields of the native step."""
     return {
         "kernel_h": shape.kernel[0],
         "kernel_w": shape.kernel[1],
@@ -22,8 +22,12 @@ def window_fields(shape: ConvShape, node: Node) -> dict[str, Any]:
         "dilation_w": shape.dilations[1],
         "pad_top": shape.pads[0],
         "pad_left": shape.pads[1],
-        **clamp_fields(node),
     }
+
+
+def window_fields(shape: ConvShape, node: Node) -> dict[str, Any]:
+    """Return the same with the activation."""
+    return {**kernel_fields(shape), **clamp_fields(node)}
 
 
 def result(builder: Builder, node: Node) -> tuple[Tensor, Tensor | None]:
