@@ -119,7 +119,10 @@ def test_a_spool_of_an_older_agent_goes_on_and_does_not_know_how_old_its_runs_ar
     with closing(Spool(path, WIDE)) as spool:
         spool.add(finished(0, count=0), 7)
     with closing(sqlite3.connect(path)) as database:
-        database.executescript("ALTER TABLE run DROP COLUMN added_at; DROP TABLE shed; PRAGMA user_version = 1;")
+        database.executescript(
+            "ALTER TABLE run DROP COLUMN added_at; DROP TABLE shed; ALTER TABLE done DROP COLUMN figures; "
+            "PRAGMA user_version = 1;"
+        )
     with closing(Spool(path, WIDE)) as spool:
         spool.add(finished(1, count=0), 7)
         said = size.backlog()

@@ -65,16 +65,25 @@ def test_what_cannot_be_done_is_one_sentence_and_exit_code_2(machine, numpy_engi
 
 
 @pytest.mark.parametrize("model", ["no-such-model", "missing.onnx"])
-def test_a_bad_model_is_refused_before_anything_is_measured(machine, state, capsys, model):
+def test_a_name_that_no_model_has_is_refused_and_leaves_no_sweep(machine, state, capsys, model):
     assert main(["profile", model, "--sysroot", machine, *QUICK]) == 2
     assert model in capsys.readouterr().err
+    assert not list(state.glob("sweeps/*"))
+    assert not (state / "powerlab.db").exists()
+
+
+def test_a_model_that_cannot_be_read_is_refused_before_anything_is_measured(machine, state, tmp_path, capsys):
+    broken = tmp_path / "broken.onnx"
+    broken.write_bytes(b"no model")
+    assert main(["profile", str(broken), "--sysroot", machine, *QUICK]) == 2
+    assert "broken.onnx" in capsys.readouterr().err
     assert not list(state.glob("sweeps/*"))
     store = open_store(state / "powerlab.db")
     with store.session() as session:
         (sweep,) = queries.list_sweeps(session)
     store.close()
     assert sweep.state == "failed"
-    assert model in sweep.detail
+    assert "broken.onnx" in sweep.detail
 
 
 def test_a_sysroot_that_is_no_directory_is_refused(capsys):

@@ -87,7 +87,7 @@ class Job:
         starts, ends = timed_window(self.answer, request)
         return Timed(start_ns=_little_endian(starts), end_ns=_little_endian(ends))
 
-    def show(self, seed: int | None) -> Shown:
+    def show(self, seed: int | None = None) -> Shown:
         """Run one inference, as fast as the host can, and return its outputs."""
         return Shown(
             outputs=[

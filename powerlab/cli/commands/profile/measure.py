@@ -16,6 +16,7 @@ from rich.text import Text
 from powerlab.analysis.carbon import Factors
 from powerlab.analysis.searched import runs_in_contest
 from powerlab.analysis.summary import searched_figures, summarise
+from powerlab.backends.packages import PACKAGES
 from powerlab.backends.registry import BACKENDS
 from powerlab.cli import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK
 from powerlab.cli.arguments.carbon_and_cost import factors_from, points_document, points_in_words
@@ -55,14 +56,14 @@ def profile(args: argparse.Namespace) -> int:
         plan = plan_from(args, device, capabilities)
         if plan.proposed_modes:
             capabilities = host.capabilities(plan.modes)
-        for model in plan.models:
-            if stored_model(model) is None:  # what lies on a server is refused in words of its own
-                check_name(model)
         check_plan(plan, device, capabilities, (*BACKENDS, ALL_ENGINES))
         if plan.until_percent:
             check_until(plan, choose_meter(host.sysroot, capabilities, plan.sample_period_s))
         plan = with_engines_here(plan, refuses_here(plan, str(host.sysroot.base)))
         output = writable("--output", args.output)
+        for model in plan.models if set(plan.engines) <= set(PACKAGES) else ():
+            if stored_model(model) is None:  # what lies on a server is refused in words of its own
+                check_name(model)
         made = measure_and_keep(plan, host, device, capabilities, args.database)
         show(made, device, capabilities, plan, args, factors=factors, output=output)
     print(f"powerlab: {made.words}", file=sys.stderr)
