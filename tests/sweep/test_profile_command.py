@@ -64,18 +64,19 @@ def test_what_cannot_be_done_is_one_sentence_and_exit_code_2(machine, numpy_engi
     assert "Traceback" not in captured.err
 
 
-@pytest.mark.parametrize("model", ["no-such-model", "missing.onnx"])
-def test_a_name_that_no_model_has_is_refused_and_leaves_no_sweep(machine, state, capsys, model):
-    assert main(["profile", model, "--sysroot", machine, *QUICK]) == 2
-    assert model in capsys.readouterr().err
+def test_a_name_that_no_model_has_is_refused_and_leaves_no_sweep(machine, state, capsys):
+    assert main(["profile", "no-such-model", "--sysroot", machine, *QUICK]) == 2
+    assert "no-such-model" in capsys.readouterr().err
     assert not list(state.glob("sweeps/*"))
     assert not (state / "powerlab.db").exists()
 
 
-def test_a_model_that_cannot_be_read_is_refused_before_anything_is_measured(machine, state, tmp_path, capsys):
-    broken = tmp_path / "broken.onnx"
-    broken.write_bytes(b"no model")
-    assert main(["profile", str(broken), "--sysroot", machine, *QUICK]) == 2
+@pytest.mark.parametrize("content", [None, b"no model"])
+def test_a_model_that_cannot_be_read_is_refused_before_anything_is_measured(machine, state, tmp_path, capsys, content):
+    path = tmp_path / "broken.onnx"
+    if content is not None:
+        path.write_bytes(content)
+    assert main(["profile", str(path), "--sysroot", machine, *QUICK]) == 2
     assert "broken.onnx" in capsys.readouterr().err
     assert not list(state.glob("sweeps/*"))
     store = open_store(state / "powerlab.db")
