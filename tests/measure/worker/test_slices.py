@@ -130,8 +130,8 @@ def test_pictures_are_prepared_in_every_inference(monkeypatch):
 
 
 def test_a_precision_the_engine_has_not_is_one_sentence():
-    with pytest.raises(PowerlabError, match=r"builtin computes in .*fp32.*not in 'int8'"):
-        load_slices(BUILTIN, Workload(model="mobilenetv2", batch_size=1, precision="int8"), 1, None, seed=1)
+    with pytest.raises(PowerlabError, match=r"builtin computes in .*fp32.*not in 'int3'"):
+        load_slices(BUILTIN, Workload(model="mobilenetv2", batch_size=1, precision="int3"), 1, None, seed=1)
 
 
 @pytest.mark.parametrize("spin_us", [0, 2000])
