@@ -7,7 +7,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from powerlab.backends.base import LoadOptions
-from powerlab.domain.errors import PowerlabError
+from powerlab.backends.offers import check_precision
 from powerlab.engine import Session
 from powerlab.engine.frontend.load import load_graph
 from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
@@ -39,11 +39,7 @@ def load(options: LoadOptions) -> BuiltinBackend:
         PowerlabError: the model cannot be read, holds an unsupported operator, has no batch dimension to set, or mixes
             the images that slices would compute apart; or the engine has no such precision.
     """
-    if options.precision not in PRECISIONS:
-        raise PowerlabError(
-            f"the engine builtin computes in {', '.join(PRECISIONS)}, not in {options.precision!r}; ask for one of "
-            "these, or choose another engine."
-        )
+    check_precision("builtin", options, PRECISIONS)
     session = Session(
         options.model,
         options.threads,

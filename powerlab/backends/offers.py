@@ -16,16 +16,25 @@ def check_offers(
     Raises:
         PowerlabError: what it offers instead.
     """
-    if options.precision not in precisions:
-        raise PowerlabError(
-            f"the engine {engine} computes in {' or '.join(precisions)} here, not in {options.precision!r}; "
-            "ask for one of these, or choose another engine."
-        )
+    check_precision(engine, options, precisions)
     if options.spin_us is not None and options.spin_us not in spins_us:
         offered = f"takes {' or '.join(map(str, spins_us))} us alone" if spins_us else "does not let its spin be set"
         raise PowerlabError(
             f"the engine {engine} {offered}, not {options.spin_us} us; leave the spin time out, or choose another "
             "engine."
+        )
+
+
+def check_precision(engine: str, options: LoadOptions, precisions: Sequence[str]) -> None:
+    """Refuse a precision the engine does not offer.
+
+    Raises:
+        PowerlabError: what it offers instead.
+    """
+    if options.precision not in precisions:
+        raise PowerlabError(
+            f"the engine {engine} computes in {' or '.join(precisions)} here, not in {options.precision!r}; "
+            "ask for one of these, or choose another engine."
         )
 
 

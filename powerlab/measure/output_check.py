@@ -95,14 +95,14 @@ def check_outputs(plan: SweepPlan, meter: Meter, model_files: Mapping[str, str] 
     unchecked: dict[str, None] = {}
     references: dict[Workload, Sequence[Outputs]] = {}
     first = {compared(point): point for point in reversed(plan.points())}
-    low = {replace(workload, engine="", precision="") for workload in first if workload.precision != "fp32"}
+    low = {(one.model, one.batch_size) for one in first if one.precision != REFERENCE_PRECISION}
     for workload, point in first.items():
         wanted = replace(workload, engine=REFERENCE_ENGINE, precision=REFERENCE_PRECISION)
         if workload == wanted or workload.engine not in PACKAGES:
             continue
         try:
             if wanted not in references:
-                count = IMAGES if replace(workload, engine="", precision="") in low else 1
+                count = IMAGES if (workload.model, workload.batch_size) in low else 1
                 references[wanted] = _reference(
                     replace(point, workload=wanted), meter, range(plan.seed, plan.seed + count), model_files
                 )
@@ -112,11 +112,11 @@ def check_outputs(plan: SweepPlan, meter: Meter, model_files: Mapping[str, str] 
                     f"No outputs for {workload.model} are compared, because the built-in engine cannot run it."
                 ] = None
                 continue
-            count = 1 if workload.precision == "fp32" else len(reference)
-            seeds = range(plan.seed, plan.seed + count)
+            exact = workload.precision == REFERENCE_PRECISION
+            seeds = range(plan.seed, plan.seed + (1 if exact else len(reference)))
             found = _outputs(replace(point, workload=workload), meter, seeds, model_files)
             differences[workload] = _checked(workload, found[0], reference[0])
-            if workload.precision != "fp32":
+            if not exact:
                 accuracies[workload] = accuracy_of(reference, found, workload.batch_size, plan.least_sqnr_db)
         except WorkerError:
             continue

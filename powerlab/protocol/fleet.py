@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -105,3 +106,12 @@ class FleetRecord:
     now: datetime
     devices: tuple[FleetMember, ...]
     readings: Mapping[str, LastReading]
+
+
+def powers_by_provenance(readings: Iterable[LastReading | None]) -> dict[Provenance, list[float]]:
+    """Return the power in W of devices that read some, apart by provenance: measured is not added to an estimate."""
+    found: dict[Provenance, list[float]] = defaultdict(list)
+    for reading in readings:
+        if reading is not None and reading.power_w is not None and reading.provenance is not None:
+            found[reading.provenance].append(reading.power_w)
+    return {provenance: found[provenance] for provenance in Provenance if provenance in found}

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from powerlab.domain.quantity import Provenance
-from powerlab.protocol.fleet import Activity, FleetMember, LastReading
+from powerlab.protocol.fleet import Activity, FleetMember, LastReading, powers_by_provenance
 from powerlab_dashboards.format import count, significant
 from powerlab_dashboards.language import gettext as _
 
@@ -73,24 +72,16 @@ def tiles_of(members: Sequence[FleetMember]) -> list[Tile]:
 
 def power_tiles(members: Sequence[FleetMember], readings: Mapping[str, LastReading]) -> list[Tile]:
     """Return the power of the fleet now, a tile for each provenance: what was measured is not added to an estimate."""
-    tiles = []
-    for provenance in Provenance:
-        watts = [
-            reading.power_w
-            for member in members
-            if (reading := readings.get(member.id)) is not None and reading.fresh and reading.power_w is not None
-            if reading.provenance is provenance
-        ]
-        if watts:
-            tiles.append(
-                Tile(
-                    title=_("Power now, %(provenance)s", provenance=_(provenance.value)),
-                    figure=f"{significant(sum(watts))} W",
-                    detail=_("of %(devices)s", devices=count(len(watts), "device")),
-                    address="/devices",
-                )
-            )
-    return tiles
+    now = (readings.get(member.id) for member in members)
+    return [
+        Tile(
+            title=_("Power now, %(provenance)s", provenance=_(provenance.value)),
+            figure=f"{significant(sum(power_w))} W",
+            detail=_("of %(devices)s", devices=count(len(power_w), "device")),
+            address="/devices",
+        )
+        for provenance, power_w in powers_by_provenance(one for one in now if one is not None and one.fresh).items()
+    ]
 
 
 def _names(members: Sequence[FleetMember]) -> str:

@@ -81,7 +81,7 @@ def rewrite_nodes(graph: Graph, rules: Mapping[str, Rule]) -> Graph:
 
 
 Sole = Callable[[str], Node | None]
-"""Gives the node that makes a tensor if nobody else reads the tensor and it is no output of the graph."""
+"""Gives the node that makes a tensor, or the one that reads it, if that has one reader and is no output."""
 
 Fuse = Callable[[Node, Sole, Rewriter], tuple[Node, ...] | None]
 """Gives the merged node and the producers it took in, or None where the node stays as it is."""
@@ -94,6 +94,16 @@ def sole_among(made: Mapping[str, Node], graph: Graph) -> Sole:
 
     def sole(tensor: str) -> Node | None:
         return made.get(tensor) if readings[tensor] == 1 and tensor not in outputs else None
+
+    return sole
+
+
+def sole_readers(graph: Graph) -> Sole:
+    """Return what tells the node that reads a tensor, if it is the only one and the tensor is no output."""
+    readers, outputs = graph.consumers(), graph.output_names()
+
+    def sole(tensor: str) -> Node | None:
+        return readers[tensor][0] if len(readers[tensor]) == 1 and tensor not in outputs else None
 
     return sole
 

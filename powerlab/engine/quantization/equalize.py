@@ -15,6 +15,7 @@ import numpy as np
 
 from powerlab.engine.ir.constants import value_of
 from powerlab.engine.ir.graph import Array, Graph, Node, fresh_name
+from powerlab.engine.passes.rewriting import sole_readers
 
 _ROUNDS = 20
 _SETTLED = 1e-3
@@ -23,11 +24,7 @@ _SETTLED = 1e-3
 
 def _pairs(graph: Graph) -> Iterator[tuple[Node, Node]]:
     """Yield convolutions that follow on each other, with at most a Relu between."""
-    readers, outputs = graph.consumers(), graph.output_names()
-
-    def sole_reader(tensor: str) -> Node | None:
-        return readers[tensor][0] if len(readers[tensor]) == 1 and tensor not in outputs else None
-
+    sole_reader = sole_readers(graph)
     for node in graph.nodes:
         if not _has_own_weights(graph, node):
             continue

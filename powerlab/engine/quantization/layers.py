@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from powerlab.engine.ir.graph import Graph, Node
 from powerlab.engine.ops.view import FLOAT32
+from powerlab.engine.passes.rewriting import sole_readers
 
 WEIGHTED = {"Conv", "Gemm", "MatMul"}
 """Operators that may have weights, as their second input."""
@@ -44,11 +45,7 @@ class Layer:
 
 def layers_of(graph: Graph) -> tuple[Layer, ...]:
     """Return the layers of a network, in order; constants are folded."""
-    readers, outputs = graph.consumers(), graph.output_names()
-
-    def sole_reader(tensor: str) -> Node | None:
-        return readers[tensor][0] if len(readers[tensor]) == 1 and tensor not in outputs else None
-
+    sole_reader = sole_readers(graph)
     found = []
     for node in graph.nodes:
         inputs = tuple(name for name in node.inputs if name and name not in graph.kept_constants)

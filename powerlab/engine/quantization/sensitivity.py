@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.ir.graph import Graph
@@ -47,6 +48,11 @@ class Search:
         names = [*(layer.output for layer in self._all.layers), *self._outputs]
         self._expected = references(graph, names, batches)
 
+    @cached_property
+    def whole(self) -> Result:
+        """Return the network with every layer quantized."""
+        return self.measured(frozenset())
+
     def measured(self, floats: frozenset[str]) -> Result:
         """Return the network with some layers left in float32."""
         options = replace(self._options, floats=self._options.floats | floats)
@@ -62,7 +68,7 @@ class Search:
         Raises:
             PowerlabError: not even one quantized layer leaves that much.
         """
-        result = self.measured(frozenset())
+        result = self.whole
         if least_sqnr_db is None or result.sqnr_db >= least_sqnr_db:
             return result
         names = [layer.name for layer in self._all.layers]

@@ -42,6 +42,6 @@ def quantize_network(
     if even is not graph:
         other = replace(calibrate(even, batches, method), equalized=True)
         tried = Search(even, other, compared, Options())
-        if tried.until(None).sqnr_db > search.until(None).sqnr_db + WORTH_DB:
+        if tried.whole.sqnr_db > search.whole.sqnr_db + WORTH_DB:
             search, calibration = tried, other
     return search.until(least_sqnr_db), calibration

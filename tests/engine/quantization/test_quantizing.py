@@ -7,7 +7,7 @@ import onnx
 import pytest
 from engine_models import run_ort
 from quantized_models import model_bytes
-from trained import SIZE, answers_of, pictures, trained_network
+from trained import SIZE, answers_of, pictures
 
 from powerlab.cli import main
 from powerlab.domain.errors import PowerlabError
@@ -24,24 +24,6 @@ from powerlab.engine.quantization.whole import quantize_network
 from powerlab.measure.output_accuracy import wilson_95
 
 BATCH = 50
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("models")
-
-
-@pytest.fixture(scope="module")
-def trained(folder):
-    """Return the path of a trained model."""
-
-    def session_of(data):
-        (folder / "part.onnx").write_bytes(data)
-        return Session(folder / "part.onnx", threads=1)
-
-    path = folder / "trained.onnx"
-    path.write_bytes(trained_network(session_of))
-    return path
 
 
 @pytest.fixture(scope="module")

@@ -8,27 +8,11 @@ import numpy as np
 import onnx
 import pytest
 from engine_models import run_ort
-from trained import answers_of, pictures, trained_network
+from trained import answers_of, pictures
 
 from powerlab.engine import Session
 
 BATCH = 50
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("tools")
-
-
-@pytest.fixture(scope="module")
-def trained(folder):
-    def session_of(data):
-        (folder / "part.onnx").write_bytes(data)
-        return Session(folder / "part.onnx", threads=1)
-
-    path = folder / "trained.onnx"
-    path.write_bytes(trained_network(session_of))
-    return path
 
 
 def quantized(trained, path, how):

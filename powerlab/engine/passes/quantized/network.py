@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from powerlab.engine.ir.graph import Graph, Node
 from powerlab.engine.passes.quantized.scales import Scale, tensor_scale
-from powerlab.engine.passes.rewriting import Rewriter
+from powerlab.engine.passes.rewriting import Rewriter, Sole, sole_among
 
 MOST_AXES = 4
 """Of a tensor of bytes: images, channels, pixels."""
@@ -22,6 +21,7 @@ class Network:
     Attributes:
         graph: as it was.
         rewriter: takes up constants.
+        sole: tells the node that makes a tensor if it has one reader and is no output of the graph.
         bytes: tensor → scale of those that may be bytes: made by QuantizeLinear, read by DequantizeLinear alone.
     """
 
@@ -29,7 +29,7 @@ class Network:
     rewriter: Rewriter
     bytes: dict[str, Scale] = field(init=False)
     producers: dict[str, Node] = field(init=False)
-    _readings: Counter[str] = field(init=False)
+    sole: Sole = field(init=False)
     _outputs: frozenset[str] = field(init=False)
     _readers: dict[str, list[Node]] = field(init=False)
 
@@ -38,7 +38,7 @@ class Network:
         self.producers = self.graph.producers()
         self._outputs = self.graph.output_names()
         self._readers = self.graph.consumers()
-        self._readings = Counter(name for node in self.graph.nodes for name in node.inputs)
+        self.sole = sole_among(self.producers, self.graph)
         scales = {
             node.outputs[0]: tensor_scale(self.graph, node)
             for node in self.graph.nodes
@@ -63,11 +63,6 @@ class Network:
         if node is None or node.op_type != "DequantizeLinear" or node.inputs[0] not in self.bytes:
             return None
         return node.inputs[0]
-
-    def sole(self, tensor: str) -> Node | None:
-        """Return the node that makes ``tensor`` if it has one reader and is no output of the graph."""
-        alone = self._readings[tensor] == 1 and tensor not in self._outputs
-        return self.producers.get(tensor) if alone else None
 
     def readers(self, tensor: str) -> list[Node]:
         """Return the nodes that read a tensor, once per reading."""

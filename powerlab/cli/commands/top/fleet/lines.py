@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
+import math
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -13,7 +12,6 @@ from powerlab.analysis.wording import counted
 from powerlab.cli.commands.top.fleet.feed import Seen
 from powerlab.domain.model_name import short
 from powerlab.domain.phase import RunPhase
-from powerlab.domain.quantity import Provenance
 from powerlab.protocol.fleet import FRESH_S, FleetMember, LastReading, RunningSweep
 
 _PHASES = {RunPhase.IDLE: "idle baseline", RunPhase.BETWEEN: "between runs", RunPhase.COOLING: "cooling down"}
@@ -59,24 +57,15 @@ def lines(seen: Seen, order: Order = Order.NAME) -> list[Line]:
         state = _UNKNOWN if lost else member.activity.value
         found.append(Line(member=member, state=state, last=fresh, read_age_s=age_s, now=now))
     if order is Order.POWER:
-        found.sort(key=lambda line: -power_w(line) if power_w(line) >= 0 else float("inf"))
+        found.sort(key=_by_power)
     elif order is Order.STATE:
         found.sort(key=lambda line: ("busy", "idle", "offline", _UNKNOWN).index(line.state))
     return found
 
 
-def power_w(line: Line) -> float:
-    """Return a device's power for sorting; -1 where it is not known."""
-    return -1.0 if line.last is None or line.last.power_w is None else line.last.power_w
-
-
-def power_by_provenance(found: Sequence[Line]) -> dict[Provenance, float]:
-    """Return the power of all devices in W, apart by provenance: what was measured is not added to an estimate."""
-    totals: dict[Provenance, float] = defaultdict(float)
-    for line in found:
-        if line.last is not None and line.last.power_w is not None and line.last.provenance is not None:
-            totals[line.last.provenance] += line.last.power_w
-    return {one: totals[one] for one in Provenance if one in totals}
+def _by_power(line: Line) -> float:
+    """Return what sorts lines by power, the highest first; devices without a figure come last."""
+    return math.inf if line.last is None or line.last.power_w is None else -line.last.power_w
 
 
 def job_words(line: Line) -> str:

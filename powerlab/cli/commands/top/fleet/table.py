@@ -11,8 +11,8 @@ from rich.text import Text
 
 from powerlab.analysis.wording import counted
 from powerlab.cli.commands.top.fleet.feed import Seen
-from powerlab.cli.commands.top.fleet.lines import Line, about, age_words, job_words, power_by_provenance
-from powerlab.protocol.fleet import Activity, LastReading
+from powerlab.cli.commands.top.fleet.lines import Line, about, age_words, job_words
+from powerlab.protocol.fleet import Activity, LastReading, powers_by_provenance
 
 _WIDE = 100
 _NAME_WIDTH, _MODE_WIDTH = 20, 10
@@ -67,7 +67,8 @@ def _summary(found: Sequence[Line]) -> list[Text]:
     parts += [f"{states[one]} {one}" for one in (*(activity.value for activity in Activity), "unknown") if states[one]]
     throttled = sum(line.member.throttled_runs > 0 for line in found)
     parts += [f"{throttled} throttled in 24 h"] if throttled else []
-    watts = [f"{total_w:.2f} W {provenance}" for provenance, total_w in power_by_provenance(found).items()]
+    powers = powers_by_provenance(line.last for line in found)
+    watts = [f"{sum(power_w):.2f} W {provenance}" for provenance, power_w in powers.items()]
     power = Text(f"power now: {', '.join(watts) or 'none is known'}")
     return [Text.assemble((counted(len(found), "device"), "bold"), f": {', '.join(parts)}"), power]
 
