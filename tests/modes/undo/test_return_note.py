@@ -85,7 +85,7 @@ def test_at_home_restore_puts_back_what_the_kernel_forgot(device: Device, capsys
     assert device.modes("restore") == 0
     out = capsys.readouterr().out
     assert "= ondemand" in out
-    assert "settings put back." in out
+    assert "1 setting put back." in out
     assert device.sysroot.read(GOVERNOR) == "ondemand"
     assert device.modes("restore") == 0
     assert capsys.readouterr().out == "there is nothing to put back.\n"
@@ -98,7 +98,7 @@ def test_what_needs_no_reboot_is_put_back_and_told_all_the_same(
     ModeController(device.sysroot, device.state).set("governor=powersave")
     assert device.modes("restore") == 2
     out, err = capsys.readouterr()
-    assert "settings put back." in out
+    assert "1 setting put back." in out
     assert AWAY in err
     assert device.sysroot.read(GOVERNOR) == "schedutil", "as it was in this boot"
 
