@@ -33,7 +33,9 @@ from powerlab.store import Store, open_store
 BEFORE_KB, WITH_KB, PAINT_MS, CLICK_MS, ZOOM_MS = 150.0, 600.0, 1000.0, 100.0, 150.0
 _COPIES = 50
 _CHROMIUM = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run")
-_PAINT = "() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null"
+_PAINT = """() => new Promise((done) => new PerformanceObserver((list) => {
+  for (const entry of list.getEntriesByName("first-contentful-paint")) done(entry.startTime);
+}).observe({type: "paint", buffered: true}))"""
 _CLICK = """async (element) => {
   const started = performance.now();
   element.click();

@@ -8,24 +8,32 @@ To be done in two minutes, a point keeps one worker for its repeats, and a windo
 sweep's, so the scatter is larger than a sweep's. The power is powerlab's estimate for machines without a sensor, and
 the file says so.
 
-Other processes must not use the machine: beside one that keeps a core busy, runs of one point differ by a factor of
-two, and which point is best is an accident. So a run begins when the machine is idle, and one during which others used
-more than OTHERS_CORES is made again, at the end of its block; the file says how many were.
+Nobody else may use the machine: beside a process that keeps a core busy, runs of one point differ by a factor of two,
+beside another guest of a virtual machine's host by 1.4, and which point is best is an accident. So a run begins when
+the machine is idle and at its usual speed, which a fixed computation on all processors tells. A run during which other
+processes used more than OTHERS_CORES, or after which that computation takes SLOWER times its least time, is made again,
+at the end of its block; the file says how many were.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
 import random
 import sys
 from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import fmean, median
-from time import monotonic, sleep
+from time import monotonic, perf_counter, sleep
+
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # read when numpy is loaded
+
+import numpy as np
 
 from powerlab.analysis.dimensions import in_words
 from powerlab.backends.registry import backend_module
@@ -42,7 +50,7 @@ from powerlab.sysroot import Sysroot
 FOLDER = Path(__file__).parent / "grids"
 REPEATS = 3
 WARM_UP_S, WINDOW_S, LEAST = 0.15, 0.5, 3
-OTHERS_CORES = 0.1
+OTHERS_CORES, SLOWER = 0.1, 1.15
 IDLE_S, PATIENCE_S = 0.1, 900.0
 THREE = ("builtin", "onnxruntime", "openvino")
 FOUR = (*THREE, "ncnn")
@@ -70,6 +78,30 @@ GRIDS: dict[str, SweepPlan] = {
 }
 
 
+class Yardstick:
+    """A fixed computation on every processor at once, which other guests of the host slow down."""
+
+    def __init__(self) -> None:
+        self._cores = sorted(os.sched_getaffinity(0))
+        self._pool = ThreadPoolExecutor(len(self._cores))
+        self._matrix = np.random.default_rng(1).random((256, 256), np.float32)
+        self._least_s = min(self._seconds() for _ in range(100))
+
+    def slower(self) -> float:
+        """Return how many times its least time the computation takes now."""
+        return self._seconds() / self._least_s
+
+    def _seconds(self) -> float:
+        return max(self._pool.map(self._multiply, self._cores))
+
+    def _multiply(self, core: int) -> float:
+        os.sched_setaffinity(0, {core})  # of this thread
+        begin_s = perf_counter()
+        for _ in range(30):
+            self._matrix @ self._matrix
+        return perf_counter() - begin_s
+
+
 def record(plan: SweepPlan) -> tuple[list[dict[str, object]], int]:
     """Return a row for each run, in the order in which they were made, and how many were made again."""
     shuffler, (energy,) = random.Random(plan.seed), Estimate().channels(Sysroot())
@@ -77,18 +109,19 @@ def record(plan: SweepPlan) -> tuple[list[dict[str, object]], int]:
     again = 0
     with ExitStack() as stack:
         workers = _loaded(plan, stack)
+        yardstick = Yardstick()
         deadline_s = monotonic() + PATIENCE_S
         for repeat in range(REPEATS):
             left = deque(shuffler.sample(list(workers), len(workers)))
             while left:
                 point = left.popleft()
-                _wait_until_idle(deadline_s)
+                _wait_until_idle(yardstick, deadline_s)
                 workers[point].warm_up(WARM_UP_S)
                 others = BackgroundLoad(workers[point].pid)
                 begin_s, begin_j = monotonic(), energy.read()
                 timed = workers[point].measure(Measure(duration_s=WINDOW_S, min_inferences=LEAST, margin_s=0.0))
                 power_w = (energy.read() - begin_j) / (monotonic() - begin_s)
-                if others.cores() > OTHERS_CORES:
+                if others.cores() > OTHERS_CORES or yardstick.slower() > SLOWER:
                     left.append(point)
                     again += 1
                 else:
@@ -119,15 +152,17 @@ def _loaded(plan: SweepPlan, stack: ExitStack) -> dict[Point, Worker]:
     return workers
 
 
-def _wait_until_idle(deadline_s: float) -> None:
-    """Wait until nobody uses the machine; gives up at a time of the monotonic clock."""
+def _wait_until_idle(yardstick: Yardstick, deadline_s: float) -> None:
+    """Wait until nobody else uses the machine; gives up at a time of the monotonic clock."""
     while True:
         others = BackgroundLoad()
         sleep(IDLE_S)
-        if others.cores() <= OTHERS_CORES:
+        if others.cores() <= OTHERS_CORES and yardstick.slower() <= SLOWER:
             return
         if monotonic() > deadline_s:
-            raise SystemExit("Other processes keep this machine busy; end them, and record again.")
+            raise SystemExit(
+                "Other processes, or other guests of its host, keep this machine busy; record again later."
+            )
 
 
 def _row(point: Point, repeat: int, latencies_ns: list[int], power_w: float) -> dict[str, object]:
@@ -165,6 +200,7 @@ def main() -> None:
         "window_s": WINDOW_S,
         "power": "estimated (estimate:host)",
         "others_cores": OTHERS_CORES,
+        "slower": SLOWER,
         "made_again": again,
         "columns": list(rows[0]),
     }

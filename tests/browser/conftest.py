@@ -115,9 +115,8 @@ OpenPage = Callable[..., Page]
 
 
 def _trouble(request: Request) -> list[str]:
-    """Return what is wrong with a request that failed; a page may leave a stream when it likes."""
-    stream = "/api/v1/events" in request.url or request.url.partition("?")[0].endswith("/readings/stream")
-    left = stream and request.failure == "net::ERR_ABORTED"
+    """Return what is wrong with a request that failed; who leaves a page also leaves what it streams and fetches."""
+    left = request.resource_type in {"eventsource", "fetch"} and request.failure == "net::ERR_ABORTED"
     return [] if left else [f"{request.url} {request.failure}"]
 
 

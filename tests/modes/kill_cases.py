@@ -123,6 +123,11 @@ class Trial:
         self.orphans = reader
         return os.read(reader, 2**16).decode().split("\n")
 
+    def outlive_orphans(self) -> None:
+        """Wait until all programs that the killed process started have ended."""
+        while os.read(self.orphans, 2**16):
+            pass
+
     def rights(self) -> AbstractContextManager[None]:
         """Everything, or what an agent beside a helper may."""
         return without_rights(self.tree) if self.helped else nullcontext()
@@ -166,10 +171,9 @@ class Trial:
             if helper is not None:
                 os.kill(helper, signal.SIGTERM)
                 os.waitpid(helper, 0)
-        while os.read(self.orphans, 2**16):
-            pass
-        os.close(self.orphans)
+        self.outlive_orphans()
         after = content(self.tree)
+        os.close(self.orphans)
         boot = {BOOT_ID: after[BOOT_ID]} if self.case.scenario == "reboot" else {}
         failures += [f"{path} differs" for path in different({**self.before, **boot}, after)]
         self.dirty = bool(failures or boot)
@@ -191,6 +195,7 @@ def carry_out(case: Case, folder: Path) -> Outcome:
         (name, *_) = trial.run_until(step)
         if case.scenario == "reboot":
             trial.boots += 1
+            trial.outlive_orphans()  # no program writes on while a machine boots
             reboot(trial.tree, trial.at_boot, trial.boots)
         failures = trial.recover()
         outcome.kills[name or "none"] += 1

@@ -27,10 +27,10 @@ def _pool(view: NodeView) -> Spec:
 
 def as_floats(view: NodeView) -> NodeView:
     """Return the view of a pool of bytes as one of floats, which pools the same."""
-    info = view.infos[0]
-    if info is None or info.dtype.kind not in "iu" or info.dtype.itemsize > 1:
+    dtype = view.dtype(0)
+    if dtype.kind not in "iu" or dtype.itemsize > 1:
         return view
-    return NodeView(view.node, (TensorInfo(info.name, info.shape), *view.infos[1:]), view.values)
+    return NodeView(view.node, (TensorInfo(view.node.inputs[0], view.shape(0)), *view.infos[1:]), view.values)
 
 
 def _max_pool(view: NodeView) -> Spec:
