@@ -58,9 +58,10 @@ bench-engine: ## the engine against every installed peer (15 minutes; QUICK=1: 2
 	@scripts/setup_venv dev
 	@$(BIN)/python bench/engine_vs_peers.py $(if $(QUICK),--quick) --json build/engine_vs_peers.json
 
-bench-precision: ## 8-bit integers against float32 and against peers (3 minutes; wants a quiet machine; MODELS="resnet50 ...")
+bench-precision: ## 8-bit integers against float32 and peers, and what they cost (10 minutes; wants a quiet machine; MODELS="resnet50 ...")
 	@scripts/setup_venv dev
 	@$(BIN)/python bench/precision.py $(MODELS)
+	@$(BIN)/python bench/precision.py $(MODELS) --tier avx2
 
 bench-contention: ## what other work beside an engine costs it, and its peers (10 minutes a situation; wants a quiet machine; SITUATION=quota or unequal: as root)
 	@scripts/setup_venv dev

@@ -1,27 +1,30 @@
-"""How much faster 8-bit integers are than float32, in the built-in engine and beside its peers.
+"""How much faster 8-bit integers are than float32, in the built-in engine and beside its peers, and what they cost.
 
-    python bench/precision.py                        # ResNet-50 and MobileNetV2, batch 1, one and two threads
-    python bench/precision.py resnet50 --threads 1 --seconds 4
-    POWERLAB_TIER=avx2 python bench/precision.py --peers
+    python bench/precision.py                        # six networks, three configurations each
+    python bench/precision.py resnet50 --batch 1 --threads 1 --seconds 4
+    python bench/precision.py --tier avx2            # everything held to AVX2, peers that cannot be left out
 
-Each network is quantized once with random calibration (`powerlab engine quantize`), and every engine runs that file;
-the built-in one runs the network in float32 too. Each has a process of its own and they take turns. A ratio is another
-engine's median time over that of the built-in one in int8: above 1, ours is faster. Only the built-in engine and ONNX
-Runtime are sure to compute what the file says: OpenVINO rearranges quantizations. POWERLAB_TIER holds back ours alone.
+Each network is quantized once with seeded random inputs, and every engine runs that file; the built-in one runs the
+network in float32 too. Each has a process of its own and they take turns. A ratio is another engine's time over that of
+the built-in one in int8, turn by turn: above 1, ours is faster. Only the built-in engine and ONNX Runtime are sure to
+compute what the file says: OpenVINO rearranges quantizations. Beside the ratios stands what is left of the outputs'
+signal in ours (SQNR) and for how many random inputs the first choice is that of float32. With ``--tier avx2`` weights
+are narrow, as ``powerlab engine quantize --narrow-weights`` writes them (``--full`` keeps all their bits).
 """
 
 from __future__ import annotations
 
 import argparse
-import itertools
+import math
+import os
 import statistics
-import subprocess
 import sys
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
-from peer_ratios import OURS, Cell
+from engine_vs_peers import CONFIGURATIONS, HELD, HELD_TIERS
+from peer_ratios import OURS, Cell, paired_ratio
 from peer_turns import EngineError, EngineProcess
+from precision_files import cost, files
 from rich.console import Console
 from rich.table import Table
 
@@ -30,84 +33,92 @@ from powerlab.boards.processor import cpu_model
 from powerlab.engine.target.tiers import choose_tier
 from powerlab.sysroot import Sysroot
 
-MODELS = ("resnet50", "mobilenetv2")
+MODELS = ("resnet50", "mobilenetv2", "densenet201", "yolov3", "vit-tiny", "bert")
 PEERS = ("onnxruntime", "openvino")
-FOLDER = Path("build/precision")
 FLOATS = "fp32"
 """The built-in engine with the network as it was."""
 
 LEAST_TURNS = 5
 TURN_S = 0.1
 
-
-def quantized(model: str) -> Path:
-    """Return the file of a network in 8-bit integers, which is written where there is none yet."""
-    path = FOLDER / f"{model}-int8.onnx"
-    if not path.exists():
-        FOLDER.mkdir(parents=True, exist_ok=True)
-        powerlab = Path(sys.executable).with_name("powerlab")
-        command = [powerlab, "engine", "quantize", model, "--calibrate", "random", "--output", path]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    return path
+Turns = Mapping[str, Sequence[float]]
 
 
-def measure(model: str, batch: int, threads: int, peers: Sequence[str], seconds: float) -> dict[str, float | str]:
-    """Return the median seconds of an inference, by engine; for one that takes no part, why."""
-    file = str(quantized(model))
-    cells = {
-        name: Cell(model=model if name == FLOATS else file, batch_size=batch, threads=threads)
-        for name in (OURS, FLOATS, *peers)
-    }
+def measure(model: str, batch: int, threads: int, peers: Sequence[str], seconds: float, *, narrow: bool) -> Turns:
+    """Return the median seconds of an inference in each turn, by engine; those that fail are left out."""
+    floats, integers = files(model, batch, narrow=narrow)
     engines: dict[str, EngineProcess] = {}
-    found: dict[str, float | str] = {}
-    times: dict[str, list[float]] = {}
+    first: dict[str, float] = {}
     try:
-        for name, cell in cells.items():
-            engine = EngineProcess(OURS if name == FLOATS else name, cell)
+        for name in (OURS, FLOATS, *peers):
+            file = str(floats if name == FLOATS else integers)
+            engine = EngineProcess(
+                OURS if name == FLOATS else name, Cell(model=file, batch_size=batch, threads=threads)
+            )
             try:
                 engine.outputs()
-                times[name] = engine.turn(1, 1)
+                first[name] = min(engine.turn(1, 1))
                 engines[name] = engine
             except EngineError as error:
-                found[name] = str(error)
+                print(f"{model}: {name} {error}", file=sys.stderr)
                 engine.close()
-        counts = {name: max(1, round(TURN_S / times[name][0])) for name in engines}
-        turns = max(LEAST_TURNS, round(seconds / (2 * TURN_S * len(engines))))
-        for name in engines:
-            times[name] = []
-        for _ in range(turns):
+        counts = {name: max(1, round(TURN_S / first[name])) for name in engines}
+        turns: dict[str, list[float]] = {name: [] for name in engines}
+        a_round = sum(max(TURN_S, 2 * first[name]) for name in engines)
+        for _ in range(max(LEAST_TURNS, round(seconds / a_round))):
             for name, engine in engines.items():
-                times[name] += engine.turn(counts[name], counts[name])
+                turns[name].append(statistics.median(engine.turn(max(1, counts[name] // 3), counts[name])))
     finally:
         for engine in engines.values():
             engine.close()
-    return found | {name: statistics.median(values) for name, values in times.items() if values}
+    return turns
+
+
+def row(model: str, batch: int, threads: int, turns: Turns, names: Sequence[str], *, narrow: bool) -> list[str]:
+    """Return a line of the table."""
+    ours, keeps = turns[OURS], cost(model, narrow=narrow)
+    ratios = [f"{paired_ratio(ours, turns[name]).median:.2f}" if name in turns else "–" for name in names]
+    first = "–" if keeps.agreeing is None else f"{keeps.agreeing}/{keeps.images}"
+    time = f"{1000 * statistics.median(ours):.2f}"
+    return [model, str(batch), str(threads), time, *ratios, f"{keeps.sqnr_db:.1f}", first]
 
 
 def main() -> None:
     """Measure what the command line asks for and print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", default=MODELS)
-    parser.add_argument("--batches", type=int, nargs="+", default=[1])
-    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--batch", type=int, help="one configuration (default: 1)")
+    parser.add_argument("--threads", type=int, help="one configuration (default: 1)")
     parser.add_argument("--peers", nargs="*", default=PEERS)
+    parser.add_argument("--tier", choices=HELD_TIERS, help="hold everything to an older instruction set")
+    parser.add_argument("--full", action="store_true", help="weights of 8 bits on any tier")
     parser.add_argument("--seconds", type=float, default=6, help="of a cell, without loading")
     asked = parser.parse_args()
-    tier = choose_tier()
-    versions = ", ".join(f"{peer} {installed_version(peer)}" for peer in asked.peers)
-    table = Table(title=f"{cpu_model(Sysroot())}; {tier.name}, {tier.bytes}; {versions}")
-    for column in ("model", "batch", "threads", "int8 ms", *(f"{name} / int8" for name in (FLOATS, *asked.peers))):
+    peers, narrow = list(asked.peers), asked.tier is not None and not asked.full
+    if asked.tier is not None:
+        peers = [peer for peer in peers if peer in HELD]
+        os.environ["POWERLAB_TIER"] = asked.tier
+        os.environ.update({HELD[peer]: HELD_TIERS[asked.tier] for peer in peers})
+    one = ((asked.batch or 1, asked.threads or 1),) if asked.batch or asked.threads else CONFIGURATIONS
+    tier, names, best = choose_tier(), (FLOATS, *peers), []
+    versions = ", ".join(f"{peer} {installed_version(peer)}" for peer in peers)
+    weights = "narrow weights" if narrow else "weights of 8 bits"
+    table = Table(title=f"{cpu_model(Sysroot())}; {tier.name}, {tier.bytes}; {weights}; {versions}")
+    for column in ("model", "batch", "threads", "int8 ms", *(f"{name} / int8" for name in names), "SQNR dB", "top 1"):
         table.add_column(column, justify="left" if column == "model" else "right")
     for model in asked.models:
-        for batch, threads in itertools.product(asked.batches, asked.threads):
-            found = measure(model, batch, threads, asked.peers, asked.seconds)
-            ours = found[OURS]
-            if isinstance(ours, str):
-                sys.exit(f"{model}: the built-in engine {ours}")
-            cells = [found[name] for name in (FLOATS, *asked.peers)]
-            ratios = [one if isinstance(one, str) else f"{one / ours:.2f}" for one in cells]
-            table.add_row(model, str(batch), str(threads), f"{1000 * ours:.2f}", *ratios)
-    Console(width=110 if not sys.stdout.isatty() else None).print(table)
+        for batch, threads in one:
+            turns = measure(model, batch, threads, peers, asked.seconds, narrow=narrow)
+            if OURS not in turns:
+                sys.exit(f"{model}: the built-in engine cannot run it")
+            table.add_row(*row(model, batch, threads, turns, names, narrow=narrow))
+            print(*row(model, batch, threads, turns, names, narrow=narrow), file=sys.stderr, flush=True)
+            found = [paired_ratio(turns[OURS], turns[peer]).median for peer in peers if peer in turns]
+            best += [min(found)] if found else []
+    Console(width=130 if not sys.stdout.isatty() else None).print(table)
+    if best:
+        mean = math.exp(statistics.fmean(map(math.log, best)))
+        print(f"best peer / int8: geometric mean {mean:.2f}, smallest {min(best):.2f}, {len(best)} cells")
 
 
 if __name__ == "__main__":

@@ -45,7 +45,10 @@ from powerlab.engine.codegen.quantized.layers import (
     lower_dequantize,
     lower_quantize,
     lower_quantized_add,
+    lower_quantized_concat,
     lower_quantized_pool,
+    lower_quantized_resize,
+    lower_quantized_scale,
     lower_quantized_view,
 )
 from powerlab.engine.codegen.quantized.layouts import word_tensors
@@ -102,8 +105,11 @@ LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
     "Pad": lower_pad,
     "Pool": lower_pool,
     "QuantAdd": lower_quantized_add,
+    "QuantConcat": lower_quantized_concat,
     "QuantConv": lower_quantized_conv,
     "QuantPool": lower_quantized_pool,
+    "QuantResize": lower_quantized_resize,
+    "QuantScale": lower_quantized_scale,
     "QuantView": lower_quantized_view,
     "Quantize": lower_quantize,
     "Recurrence": lower_recurrence,

@@ -23,9 +23,13 @@ def number(node: Node, name: str) -> float:
 def clamp_fields(node: Node) -> dict[str, Any]:
     """Return the node's slope, clamp and function as fields of the native step."""
     low, high = cast("tuple[float, float]", node.attributes["clamp"])
-    fields: dict[str, Any] = {"low": float(low), "high": float(high), "slope": slope_of(node)}
-    if ends_in_function(node):
-        function = str(node.attributes["function"])
-        numbers = FUNCTIONS[function].numbers if function in FUNCTIONS else ()
-        fields |= {"function": KERNELS[function], **{name: number(node, name) for name in numbers}}
-    return fields
+    return {"low": float(low), "high": float(high), "slope": slope_of(node), **function_fields(node)}
+
+
+def function_fields(node: Node) -> dict[str, Any]:
+    """Return the node's function, if it ends in one, as fields of the native step."""
+    if not ends_in_function(node):
+        return {}
+    function = str(node.attributes["function"])
+    numbers = FUNCTIONS[function].numbers if function in FUNCTIONS else ()
+    return {"function": KERNELS[function], **{name: number(node, name) for name in numbers}}

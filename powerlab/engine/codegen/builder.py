@@ -20,6 +20,7 @@ from powerlab.engine.ir.constants import Recipe, Value
 from powerlab.engine.ir.graph import Graph, Node, quoted
 from powerlab.engine.program.choice import Choice
 from powerlab.engine.program.layout import (
+    BYTE_BLOCK,
     NO_HALO,
     Halo,
     Layout,
@@ -211,8 +212,21 @@ class Builder:
 
     def new_bytes(self, name: str) -> Tensor:
         """Return room for the tensor of bytes ``name``, to be written by the step emitted next."""
-        layout_of = byte_words if name in self._words else byte_blocks
-        return self._bytes.setdefault(name, self.in_arena(layout_of(shape4(self.graph.shape(name)), self.halo(name))))
+        if name not in self._bytes:
+            place = self._places.get(name)
+            self._bytes[name] = self._whole_bytes(name) if place is None else self._part_bytes(name, place)
+        return self._bytes[name]
+
+    def _whole_bytes(self, name: str) -> Tensor:
+        if name not in self._wholes:
+            layout_of = byte_words if name in self._words else byte_blocks
+            self._wholes[name] = self.in_arena(layout_of(shape4(self.graph.shape(name)), self.halo(name)))
+        return self._wholes[name]
+
+    def _part_bytes(self, name: str, place: Place) -> Tensor:
+        whole, channels = self._whole_bytes(place.whole), shape4(self.graph.shape(name))[1]
+        layout = replace(whole.layout, c=channels, blocks=divide_up(channels, BYTE_BLOCK))
+        return whole.seen_as(layout, place.first_channel // BYTE_BLOCK * layout.plane)
 
     def alias_bytes(self, name: str, tensor: Tensor) -> None:
         """Let ``name`` be another view of bytes that are already written."""

@@ -24,7 +24,12 @@ class Place:
 
 
 def joins_blocks(graph: Graph, node: Node, width: int) -> bool:
-    """Tell whether a Concat joins channels of images and every operand begins with a new block of ``width``."""
+    """Tell whether a Concat joins channels of images and every operand begins with a new block of ``width``.
+
+    Blocks of bytes are the same in every tier, and a QuantConcat always joins them.
+    """
+    if node.op_type == "QuantConcat":
+        return True
     axis, rank = int(number(node, "axis")), len(graph.shape(node.outputs[0]))
     floats = element_of(graph.tensors[node.outputs[0]].dtype) is Element.FLOAT
     return (
@@ -43,7 +48,7 @@ def find_places(graph: Graph, width: int) -> dict[str, Place]:
     computed = graph.producers()
     places: dict[str, Place] = {}
     for node in reversed(graph.nodes):
-        if node.op_type != "Concat" or not joins_blocks(graph, node, width):
+        if node.op_type not in ("Concat", "QuantConcat") or not joins_blocks(graph, node, width):
             continue
         output = node.outputs[0]
         channel = places[output].first_channel if output in places else 0

@@ -164,5 +164,17 @@ OPERATORS: dict[str, Operator] = {
     "QuantizeLinear": QUANTIZE_LINEAR,
 }
 
-QUANTIZED = frozenset({"Dequantize", "QuantAdd", "QuantConv", "QuantPool", "QuantView", "Quantize"})
+QUANTIZED = frozenset(
+    {
+        "Dequantize",
+        "QuantAdd",
+        "QuantConcat",
+        "QuantConv",
+        "QuantPool",
+        "QuantResize",
+        "QuantScale",
+        "QuantView",
+        "Quantize",
+    }
+)
 """Operators of an optimised graph on bytes, or between them and floats."""

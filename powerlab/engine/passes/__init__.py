@@ -49,6 +49,7 @@ from powerlab.engine.passes.legalize.row_norms import lower_row_norms
 from powerlab.engine.passes.legalize.sampling import lower_sampling
 from powerlab.engine.passes.legalize.views import lower_views
 from powerlab.engine.passes.quantized.bytes import compute_in_bytes
+from powerlab.engine.passes.quantized.rows import flatten_rows
 from powerlab.engine.passes.simplify.channels_first import put_channels_first
 from powerlab.engine.passes.simplify.dead_nodes import drop_dead
 from powerlab.engine.passes.simplify.nested_concats import nest_concats
@@ -66,6 +67,7 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
     expand_training,
     fold_constants,
     sign_weights,
+    flatten_rows,
     compute_in_bytes,
     fold_quantized_constants,
     expand_running_products,

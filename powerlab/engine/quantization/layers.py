@@ -12,10 +12,12 @@ from powerlab.engine.passes.rewriting import sole_readers
 WEIGHTED = {"Conv", "Gemm", "MatMul"}
 """Operators that may have weights, as their second input."""
 
-_OTHERS = {"Add", "AveragePool", "Concat", "GlobalAveragePool"}
+_OTHERS = {"AveragePool", "Concat", "GlobalAveragePool"}
 _FOLLOWERS = {"Clip", "Relu"}
 _MOVES = {"Flatten", "Identity", "MaxPool", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
 """Operators whose result has the numbers of their input, so its scale too."""
+
+_IMAGE_AXES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ def layers_of(graph: Graph) -> tuple[Layer, ...]:
         reader = sole_reader(output)
         if reader is not None and node.op_type == "MatMul" and _adds_constant(graph, reader):
             output, reader = reader.outputs[0], sole_reader(reader.outputs[0])
-        if reader is not None and reader.op_type in _FOLLOWERS and node.op_type != "GlobalAveragePool":
+        if reader is not None and _follows(reader, node):
             output = reader.outputs[0]
         found.append(Layer(node, inputs, output))
     return tuple(found)
@@ -64,32 +66,61 @@ def layers_of(graph: Graph) -> tuple[Layer, ...]:
 def _computes(graph: Graph, node: Node, inputs: tuple[str, ...]) -> bool:
     if any(graph.tensors[name].dtype != FLOAT32 for name in inputs) or not inputs:
         return False
-    if node.op_type == "Conv":
-        return len(inputs) == 1 and node.inputs[0] == inputs[0]
-    if node.op_type == "Gemm":
-        alike = all(node.attributes.get(name, 1.0) == 1.0 for name in ("alpha", "beta"))
-        return inputs == node.inputs[:1] and alike and not node.attributes.get("transA", 0)
-    if node.op_type == "MatMul":
-        weights = graph.shape(node.inputs[1])
-        return inputs[0] == node.inputs[0] and (len(inputs) == 2 or len(weights) == 2)
-    if node.op_type == "Add":
-        return len(inputs) == 2 and graph.shape(inputs[0]) == graph.shape(inputs[1])
-    return node.op_type in _OTHERS and len(inputs) == len(node.inputs)
+    one, images = inputs == node.inputs[:1], len(graph.shape(node.outputs[0])) == _IMAGE_AXES
+    match node.op_type:
+        case "Conv":
+            found = one
+        case "Gemm":
+            alike = all(node.attributes.get(name, 1.0) == 1.0 for name in ("alpha", "beta"))
+            found = one and alike and not node.attributes.get("transA", 0)
+        case "MatMul":
+            found = one and len(graph.shape(node.inputs[1])) == 2
+        case "Add":
+            found = images and len(inputs) == 2 and graph.shape(inputs[0]) == graph.shape(inputs[1])
+        case "BatchNormalization":
+            found = images and one and not node.attributes.get("training_mode", 0)
+        case _:
+            found = node.op_type in _OTHERS and len(inputs) == len(node.inputs)
+    return found
+
+
+def _follows(node: Node, layer: Node) -> bool:
+    """Tell whether a node is the activation at the end of a layer."""
+    if node.op_type == "LeakyRelu":
+        return layer.op_type == "Conv"
+    return node.op_type in _FOLLOWERS and layer.op_type != "GlobalAveragePool"
 
 
 def _adds_constant(graph: Graph, node: Node) -> bool:
     return node.op_type == "Add" and any(name in graph.kept_constants for name in node.inputs)
 
 
-def quantized_tensors(graph: Graph, layers: Collection[Layer]) -> Mapping[str, str]:
-    """Return each tensor that is quantized, and the tensor whose range it has: its own, or that of what it moves."""
-    wanted = {name for layer in layers for name in (*layer.inputs, layer.output)}
+def quantized_tensors(graph: Graph, layers: Collection[Layer]) -> Mapping[str, tuple[str, ...]]:
+    """Return each tensor that is quantized, and the tensors whose ranges, taken together, it has.
+
+    That is its own range, or that of what it moves. What is concatenated has one range with all that it is concatenated
+    with: then a concatenation moves integers, and none is rounded again.
+    """
+    wanted = {name for layer in layers for name in layer.inputs}
+    wanted |= {layer.output for layer in layers if layer.node.op_type != "MatMul"}
     producers = graph.producers()
     sources: dict[str, str] = {}
     for info in (*graph.inputs, *(graph.tensors[name] for node in graph.nodes for name in node.outputs if name)):
         if info.name not in wanted:
             continue
         maker = producers.get(info.name)
-        moved = maker.inputs[0] if maker is not None and maker.op_type in _MOVES else ""
+        moved = maker.inputs[0] if maker is not None and _moves(maker) else ""
         sources[info.name] = sources.get(moved, info.name)
-    return sources
+    alike = {source: {source} for source in sources.values()}
+    for layer in layers:
+        if layer.node.op_type == "Concat":
+            joined = set().union(*(alike[sources[name]] for name in (*layer.inputs, layer.output)))
+            alike |= dict.fromkeys(joined, joined)
+    return {name: tuple(sorted(alike[source])) for name, source in sources.items()}
+
+
+def _moves(node: Node) -> bool:
+    if node.op_type in ("Resize", "Upsample"):
+        crops = node.attributes.get("coordinate_transformation_mode") == "tf_crop_and_resize"
+        return node.attributes.get("mode", "nearest") == "nearest" and not crops
+    return node.op_type in _MOVES

@@ -26,6 +26,9 @@ _STEPS = 255
 _LARGEST_WEIGHT = 127
 """-128 is left out, so that weights and their negatives have the same steps."""
 
+_LARGEST_NARROW_PAIR = 127
+"""Rounding may make it 128, and 255 times that is a number of 16 bits with a sign."""
+
 _LARGEST_BIAS = 2**31 - 1
 _UINT8, _INT8 = np.dtype(np.uint8), np.dtype(np.int8)
 
@@ -37,10 +40,12 @@ class Options:
     Attributes:
         floats: names of the layers that stay in float32.
         correct_biases: whether biases make up for what rounded weights shift on average.
+        narrow_weights: whether weights are so small that two products fit 16 bits; see :func:`quantized_weights`.
     """
 
     floats: frozenset[str] = frozenset()
     correct_biases: bool = True
+    narrow_weights: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +71,7 @@ class _State:
     rewriter: Rewriter
     calibration: Calibration
     options: Options
-    sources: Mapping[str, str]
+    sources: Mapping[str, tuple[str, ...]]
     nodes: list[Node] = field(default_factory=list)
     read_as: dict[str, str] = field(default_factory=dict)
     scales: dict[str, np.float32] = field(default_factory=dict)
@@ -96,7 +101,7 @@ def quantize_graph(graph: Graph, calibration: Calibration, options: Options | No
     options = options or Options()
     layers = tuple(layer for layer in layers_of(graph) if layer.name not in options.floats)
     sources = quantized_tensors(graph, layers)
-    missing = sorted(set(sources.values()) - calibration.ranges.keys())
+    missing = sorted({name for names in sources.values() for name in names} - calibration.ranges.keys())
     if missing:
         raise PowerlabError(
             f"the calibration does not know the tensor {quoted(missing[0])}; calibrate this model anew."
@@ -122,12 +127,14 @@ def quantize_graph(graph: Graph, calibration: Calibration, options: Options | No
         dequantized = made if made in outputs else state.rewriter.tensor(f"{made}.dequantized", shape)
         _quantize(state, made, exact, dequantized)
     quantized = drop_dead(state.rewriter.finish(state.nodes))
-    return Quantized(quantized, layers, {layer.output: state.read_as[layer.output] for layer in layers})
+    seen_as = {layer.output: state.read_as.get(layer.output, layer.output) for layer in layers}
+    return Quantized(quantized, layers, seen_as)
 
 
 def _quantize(state: _State, tensor: str, exact: str, dequantized: str) -> None:
     """Add the nodes that round a tensor to its integers and back; those after them read it so."""
-    scale, zero_point = scale_of(*state.calibration.ranges[state.sources[tensor]])
+    lows, highs = zip(*(state.calibration.ranges[name] for name in state.sources[tensor]), strict=True)
+    scale, zero_point = scale_of(min(lows), max(highs))
     rewriter = state.rewriter
     whole = rewriter.tensor(f"{tensor}.quantized", state.graph.shape(tensor), _UINT8)
     parameters = (
@@ -139,14 +146,35 @@ def _quantize(state: _State, tensor: str, exact: str, dequantized: str) -> None:
     state.read_as[tensor], state.scales[tensor] = dequantized, scale
 
 
-def quantized_weights(weights: Array, axis: int) -> tuple[Array, Array]:
-    """Return weights in int8 and their scales, one an index of ``axis``."""
+def quantized_weights(weights: Array, axis: int, *, narrow: bool = False) -> tuple[Array, Array]:
+    """Return weights in int8 and their scales, one an index of ``axis``.
+
+    Narrow ones are at most so large that two products of neighbouring inputs fit 16 bits, whatever byte they are
+    multiplied by. That takes a bit at most, and less where large weights are seldom neighbours. Processors without dot
+    products of bytes then multiply twice as many at a time.
+    """
     others = tuple(at for at in range(weights.ndim) if at != axis)
     largest = np.abs(weights).max(axis=others, keepdims=True).astype(np.float64)
+    if narrow:
+        pairs = _largest_pairs(np.moveaxis(weights, axis, 0))
+        largest = np.maximum(largest, pairs.reshape(largest.shape) * (_LARGEST_WEIGHT / _LARGEST_NARROW_PAIR))
     scale = np.where(largest > 0, largest / _LARGEST_WEIGHT, 1.0).astype(np.float32)
     scale = np.maximum(scale, np.finfo(np.float32).tiny)
     whole = np.clip(np.rint(weights / scale), -_LARGEST_WEIGHT, _LARGEST_WEIGHT).astype(np.int8)
     return whole, scale.reshape(-1)
+
+
+def _largest_pairs(weights: Array) -> Array:
+    """Return for each output the largest sum of two neighbouring inputs' weights of one sign; 0 counts as either.
+
+    Args:
+        weights: shape (outputs, inputs, ...).
+    """
+    inputs = weights.shape[1] + weights.shape[1] % 2
+    even = np.zeros((weights.shape[0], inputs, *weights.shape[2:]), np.float64)
+    even[:, : weights.shape[1]] = weights
+    both = [np.maximum(side[:, 0::2], 0) + np.maximum(side[:, 1::2], 0) for side in (even, -even)]
+    return np.maximum(*both).reshape(len(weights), -1).max(axis=1)
 
 
 def channel_axis(node: Node) -> int:
@@ -160,7 +188,7 @@ def _with_weights(state: _State, layer: Layer, inputs: tuple[str, ...]) -> tuple
     """Return a layer's inputs with weights, and a bias where it has one, that are dequantized from integers."""
     node, rewriter = layer.node, state.rewriter
     weights, axis = value_of(state.graph.kept_constants[node.inputs[1]]), channel_axis(node)
-    whole, scale = quantized_weights(weights, axis)
+    whole, scale = quantized_weights(weights, axis, narrow=state.options.narrow_weights)
     name = f"{layer.name}.weight"
     parameters = (rewriter.constant(f"{name}.quantized", whole), rewriter.constant(f"{name}.scale", scale))
     dequantized = rewriter.tensor(name, weights.shape)

@@ -23,6 +23,7 @@ def quantize_network(
     *,
     compared: Sequence[Arrays],
     least_sqnr_db: float | None = None,
+    narrow_weights: bool = False,
 ) -> tuple[Result, Calibration]:
     """Return the quantized network, what it keeps of the signal, and its calibration.
 
@@ -32,16 +33,17 @@ def quantize_network(
         method: how ranges are chosen.
         compared: inputs on which the quantized network is compared with the float one.
         least_sqnr_db: what the outputs keep at least; None: whatever is left.
+        narrow_weights: whether two products of weights fit 16 bits.
 
     Raises:
         PowerlabError: the data are wrong or too few, or not that much can be kept.
     """
-    calibration = calibrate(graph, batches, method)
-    search = Search(graph, calibration, compared, Options())
+    calibration, options = calibrate(graph, batches, method), Options(narrow_weights=narrow_weights)
+    search = Search(graph, calibration, compared, options)
     even = equalized(graph)
     if even is not graph:
         other = replace(calibrate(even, batches, method), equalized=True)
-        tried = Search(even, other, compared, Options())
+        tried = Search(even, other, compared, options)
         if tried.whole.sqnr_db > search.whole.sqnr_db + WORTH_DB:
             search, calibration = tried, other
     return search.until(least_sqnr_db), calibration

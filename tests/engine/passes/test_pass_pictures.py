@@ -43,6 +43,7 @@ CONSTANTS = {
     "byte": np.uint8(128),
     "signed": np.ones((2, 2, 3, 3), np.int8),
     "unsigned": np.ones((2, 2, 3, 3), np.uint8),
+    "columns": np.ones((4, 4), np.int8),
 }
 CONV = "Conv x,w -> c"
 
@@ -119,6 +120,25 @@ PICTURES = {
         ["DequantizeLinear unsigned,two,byte -> d", "Conv x,d -> y"],
         "y",
         ["DequantizeLinear unsigned.signed,two -> d", "Conv x,d -> y"],
+    ),
+    "flatten_rows": (
+        [
+            "QuantizeLinear x,two,byte -> k",
+            "DequantizeLinear k,two,byte -> d",
+            "DequantizeLinear columns,two -> v",
+            "MatMul d,v -> p",
+            "Add row,p -> y",
+        ],
+        "y",
+        [
+            "DequantizeLinear columns,two -> v",
+            "Reshape x -> k.exact_rows",
+            "QuantizeLinear k.exact_rows,two,byte -> k.rows",
+            "DequantizeLinear k.rows,two,byte -> k.rows_back",
+            "MatMul k.rows_back,v -> p.rows",
+            "Add row,p.rows -> y.rows",
+            "Reshape y.rows -> y",
+        ],
     ),
     "compute_in_bytes": (
         [

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from powerlab.engine.codegen.attributes import function_fields
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.convolutions.algorithms.direct import group_parts
 from powerlab.engine.codegen.convolutions.algorithms.fields import kernel_fields
@@ -18,6 +19,7 @@ from powerlab.engine.codegen.quantized.layouts import byte_fields
 from powerlab.engine.codegen.quantized.pack import (
     Bytes,
     fold_byte_row,
+    is_narrow,
     merge_byte_groups,
     pack_bytes,
     pack_depthwise_bytes,
@@ -125,14 +127,15 @@ def _emit_direct(builder: Builder, conv: _Convolution) -> None:
         in_block = summed if words else _BLOCK_WORDS
         work = _work(conv, groups, own, in_block, tier.vector_width)
         cut = partition(work, _byte_tier(tier), builder.threads, builder.machine.caches)
+        narrow = tier.byte_form == "pairs" and is_narrow(own)
         builder.emit(
-            "conv_direct_u8_f32" if conv.floats else "conv_direct_u8",
+            f"conv_direct_u8{'_f32' * conv.floats}{'_narrow' * narrow}",
             conv.node,
             _planes(conv.out, channels, out_width),
             conv.x if words else _planes(conv.x, part.channels(shape.inputs // shape.groups), BYTE_BLOCK),
             None if conv.residual is None else _planes(conv.residual, channels, BYTE_BLOCK),
             choice=Choice(algorithm="direct", channel_split=cut.channel_split, chunk_tiles=cut.chunk_tiles),
-            weights=pack_bytes(own, groups, tier, in_block),
+            weights=pack_bytes(own, groups, tier, in_block, "words" if narrow else tier.byte_form),
             bias=pack_requantization(
                 conv.begin[channels.start : channels.stop],
                 conv.multipliers[channels.start : channels.stop],
@@ -145,7 +148,7 @@ def _emit_direct(builder: Builder, conv: _Convolution) -> None:
             channel_split=cut.channel_split,
             chunk_tiles=cut.chunk_tiles,
             **window,
-            **byte_fields(conv.node, conv.out),
+            **{**byte_fields(conv.node, conv.out), **function_fields(conv.node)},
         )
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from powerlab.engine.codegen.attributes import integers, number
 from powerlab.engine.codegen.builder import Builder
+from powerlab.engine.codegen.pack import fill_channels
 from powerlab.engine.codegen.quantized.layouts import byte_fields
 from powerlab.engine.ir.graph import Node
-from powerlab.engine.program.layout import shape4
+from powerlab.engine.program.layout import BYTE_BLOCK, shape4
 from powerlab.engine.program.program import Tensor
 
 
@@ -16,11 +18,43 @@ def lower_quantize(builder: Builder, node: Node) -> None:
     """Lower a Quantize: floats in planes or blocks become bytes."""
     name, whole = node.inputs[0], {"low": -number(node, "zero"), "high": 255 - number(node, "zero")}
     node = replace(node, attributes={**node.attributes, **whole})
-    in_blocks = builder.is_blocked(name) and not builder.is_planar(name)
+    one_pixel = math.prod(shape4(builder.graph.shape(name))[2:]) == 1
+    in_blocks = builder.is_blocked(name) and not builder.is_planar(name) and not one_pixel
     x = builder.blocked(name) if in_blocks else _planes(builder, name)
     out = builder.new_bytes(node.outputs[0])
-    family = "quantize_blocks" if in_blocks else "quantize_planes"
+    rows = one_pixel and out.layout.pixel > 1
+    family = "quantize_blocks" if in_blocks else "quantize_rows" if rows else "quantize_planes"
     builder.emit(family, node, out, x, **{**byte_fields(node, out), "alpha": number(node, "step")})
+
+
+def lower_quantized_concat(builder: Builder, node: Node) -> None:
+    """Lower a QuantConcat: what does not lie in the whole already is copied there."""
+    out, first_block = builder.new_bytes(node.outputs[0]), 0
+    for name in node.inputs:
+        x = builder.byte_tensor(name)
+        layout = replace(out.layout, c=x.layout.c, blocks=x.layout.blocks)
+        part = out.seen_as(layout, first_block * out.layout.plane)
+        if x != part:
+            zero = int(number(node, "zero"))
+            fields = {**byte_fields(node, part), "numbers": [zero, 0, zero], "beta": 1.0}
+            builder.emit("add_u8", node, part, x, **fields)
+        first_block += x.layout.blocks
+
+
+def lower_quantized_scale(builder: Builder, node: Node) -> None:
+    """Lower a QuantScale."""
+    x, out = builder.byte_tensor(node.inputs[0]), builder.new_bytes(node.outputs[0])
+    numbers = (builder.constant(name) for name in node.inputs[1:])
+    factors, shifts = (fill_channels(one, x.layout.c, x.layout.blocks, BYTE_BLOCK) for one in numbers)
+    builder.emit("scale_shift_u8", node, out, x, weights=factors, bias=shifts, **byte_fields(node, out))
+
+
+def lower_quantized_resize(builder: Builder, node: Node) -> None:
+    """Lower a QuantResize: its factors stand in the step's strides."""
+    x, out = builder.byte_tensor(node.inputs[0]), builder.new_bytes(node.outputs[0])
+    stride_h, stride_w = integers(node, "factors")
+    fields = {**byte_fields(node, out), "stride_h": stride_h, "stride_w": stride_w}
+    builder.emit("resize_nearest_u8", node, out, x, **fields)
 
 
 def _planes(builder: Builder, name: str) -> Tensor:

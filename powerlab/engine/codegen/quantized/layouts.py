@@ -43,6 +43,7 @@ def byte_fields(node: Node, out: Tensor) -> dict[str, Any]:
         "beta": float(np.float32(_or(node, "x_ratio", 0))),
         "low": number(node, "low"),
         "high": number(node, "high"),
+        "slope": float(np.float32(_or(node, "slope", 1))),
         "halo": 0 if out.layout.halo == NO_HALO else word,
     }
 

@@ -15,6 +15,9 @@ from powerlab.engine.target.tiers import Tier
 
 Bytes = NDArray[np.int8]
 
+NARROW_SUM = 128
+"""Of two weights of one sign, at most: 255 times as much fits 16 bits with a sign."""
+
 
 def signed_bytes(form: str) -> bool:
     """Tell whether a form multiplies bytes of an activation as signed ones, 128 less than they are."""
@@ -41,14 +44,28 @@ def fold_byte_row(weights: Bytes) -> Bytes:
     return words.reshape(outputs, kernel_w * WORD_BYTES, kernel_h, 1)
 
 
-def pack_bytes(weights: Bytes, groups: int, tier: Tier, words: int) -> Floats:
+def is_narrow(weights: Bytes) -> bool:
+    """Tell whether no two products of a word's neighbouring channels exceed 16 bits, whatever the bytes of x are.
+
+    Args:
+        weights: shape (O, I, kh, kw), as they are packed.
+    """
+    inputs = weights.shape[1]
+    even = weights[:, 0 : inputs - 1 : 2].astype(np.int16), weights[:, 1::2].astype(np.int16)
+    most = np.maximum(even[0], 0) + np.maximum(even[1], 0)
+    least = np.minimum(even[0], 0) + np.minimum(even[1], 0)
+    return bool(most.max(initial=0) <= NARROW_SUM and least.min(initial=0) >= -NARROW_SUM)
+
+
+def pack_bytes(weights: Bytes, groups: int, tier: Tier, words: int, form: str) -> Floats:
     """Pack a convolution for ``conv_direct_u8``: [unit][block][kh][kw][word][vector][half][width], bytes as floats.
 
     Args:
         weights: shape (O, I / groups, kh, kw).
         groups: groups of the convolution.
-        tier: how many outputs a vector has, how many vectors a unit, and how the four weights of a word lie.
+        tier: how many outputs a vector has, and how many vectors a unit.
         words: words of an input block.
+        form: how the four weights of a word lie.
     """
     width = tier.vector_width
     outputs, inputs, *kernel = weights.shape
@@ -62,7 +79,7 @@ def pack_bytes(weights: Bytes, groups: int, tier: Tier, words: int) -> Floats:
             rows = filled[begin * width : end * width].reshape(end - begin, width, total, WORD_BYTES, *kernel)
             for first in range(0, total, words):
                 block = rows[:, :, first : first + words].transpose(4, 5, 2, 0, 1, 3)  # kh kw word vector v channel
-                pieces.append(_formed(np.ascontiguousarray(block), tier.byte_form))
+                pieces.append(_formed(np.ascontiguousarray(block), form))
     return _as_floats(np.concatenate(pieces))
 
 

@@ -8,7 +8,7 @@ from powerlab.engine.ir.graph import Graph, Node
 from powerlab.engine.ops.activation import ends_in_function
 from powerlab.engine.passes.rewriting import sole_among
 
-ENDING = ("FusedConv", "FusedGemm")
+ENDING = ("FusedConv", "FusedGemm", "QuantConv")
 """Operators with the attribute ``function``; the function's numbers are attributes beside it."""
 
 FUSED = (
@@ -31,6 +31,12 @@ _MOVES = ("Reshape", "Transpose")
 """Behind which a function may stand as well as before them."""
 
 
+def _may_end(node: Node) -> bool:
+    """Tell whether a node can end in a function: one on bytes where it makes floats of nothing but its sums."""
+    bytes_alone = node.op_type == "QuantConv" and (not node.attributes.get("floats") or bool(node.input(4)))
+    return node.op_type in ENDING and not bytes_alone and not ends_in_function(node)
+
+
 def fuse_functions(graph: Graph) -> Graph:
     """Return the graph with every function fused that can be, views and transposes between staying behind."""
     made: dict[str, Node] = {}
@@ -39,7 +45,7 @@ def fuse_functions(graph: Graph) -> Graph:
         before, move = sole(node.inputs[0]) if node.op_type in FUSED else None, None
         while before is not None and before.op_type in _MOVES:
             before, move = sole(before.inputs[0]), move or before
-        if before is None or before.op_type not in ENDING or ends_in_function(before):
+        if before is None or not _may_end(before):
             made[node.outputs[0]] = node
             continue
         attributes = {**before.attributes, "function": node.op_type, **node.attributes}

@@ -9,15 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-import numpy as np
-
 from powerlab.engine.ir.graph import Graph, Node, TensorInfo
+from powerlab.engine.ops.quantization import UINT8
 from powerlab.engine.passes.quantized.network import Network
 from powerlab.engine.passes.quantized.rules import made_of_bytes
 from powerlab.engine.passes.rewriting import Rewriter
 from powerlab.engine.passes.simplify.dead_nodes import drop_dead
-
-_BYTE: np.dtype[np.uint8] = np.dtype(np.uint8)
 
 
 def compute_in_bytes(graph: Graph) -> Graph:
@@ -44,17 +41,18 @@ def _matched(network: Network) -> Mapping[str, Node]:
 
 def _with_bytes(network: Network, made: Mapping[str, Node]) -> Graph:
     graph = network.graph
-    read = {name for node in made.values() for name in node.inputs if name in network.bytes}
+    read = {name for node in (*made.values(), *network.added.values()) for name in node.inputs if name in network.bytes}
     nodes: list[Node] = []
     tensors: list[TensorInfo] = []
 
     def become_bytes(name: str) -> None:
-        tensors.append(replace(graph.tensors[name], dtype=_BYTE))
+        tensors.append(replace(graph.tensors[name], dtype=UINT8))
 
     for node in graph.nodes:
         output = node.outputs[0]
         found = made.get(output)
         if found is not None:
+            nodes += (network.added[name] for name in found.inputs if name in network.added)
             nodes.append(found)
             if output in network.bytes:
                 become_bytes(output)

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from powerlab.engine.ir.graph import Graph, Node
+from powerlab.engine.ops.quantization import UINT8
 from powerlab.engine.passes.quantized.scales import Scale, tensor_scale
 from powerlab.engine.passes.rewriting import Rewriter, Sole, sole_among
 
-MOST_AXES = 4
-"""Of a tensor of bytes: images, channels, pixels."""
+IMAGE_AXES = 4
+"""Images, channels, pixels: a tensor of bytes has no more."""
 
 
 @dataclass(slots=True)
@@ -23,12 +24,14 @@ class Network:
         rewriter: takes up constants.
         sole: tells the node that makes a tensor if it has one reader and is no output of the graph.
         bytes: tensor → scale of those that may be bytes: made by QuantizeLinear, read by DequantizeLinear alone.
+        added: tensor → node that makes it, of those that rules want beside the one they give.
     """
 
     graph: Graph
     rewriter: Rewriter
     bytes: dict[str, Scale] = field(init=False)
     producers: dict[str, Node] = field(init=False)
+    added: dict[str, Node] = field(default_factory=dict, init=False)
     sole: Sole = field(init=False)
     _outputs: frozenset[str] = field(init=False)
     _readers: dict[str, list[Node]] = field(init=False)
@@ -54,7 +57,7 @@ class Network:
         self.bytes = {
             name: scale
             for name, scale in scales.items()
-            if scale is not None and name not in self._outputs and 2 <= len(self.graph.shape(name)) <= MOST_AXES
+            if scale is not None and name not in self._outputs and 2 <= len(self.graph.shape(name)) <= IMAGE_AXES
         }
 
     def quantized(self, tensor: str) -> str | None:
@@ -63,6 +66,12 @@ class Network:
         if node is None or node.op_type != "DequantizeLinear" or node.inputs[0] not in self.bytes:
             return None
         return node.inputs[0]
+
+    def new_bytes(self, base_name: str, shape: tuple[int, ...], scale: Scale) -> str:
+        """Add a tensor of bytes, which a node in ``added`` makes, and return its name."""
+        name = self.rewriter.tensor(base_name, shape, UINT8)
+        self.bytes[name] = scale
+        return name
 
     def readers(self, tensor: str) -> list[Node]:
         """Return the nodes that read a tensor, once per reading."""

@@ -16,7 +16,7 @@ def nest_concats(graph: Graph) -> Graph:
     known: dict[tuple[int, tuple[str, ...]], str] = {}
     nodes: list[Node] = []
     for node in graph.nodes:
-        if node.op_type == "Concat":
+        if node.op_type in ("Concat", "QuantConcat"):
             axis = cast("int", node.attributes["axis"]) % len(graph.shape(node.outputs[0]))
             beginnings = (node.inputs[:count] for count in range(len(node.inputs) - 1, 1, -1))
             begun = next((first for first in beginnings if (axis, first) in known), None)

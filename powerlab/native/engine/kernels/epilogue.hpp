@@ -6,13 +6,6 @@
 
 namespace powerlab::engine::POWERLAB_TIER {
 
-// `blocks` blocks of `pixels` pixels of an output.
-struct OutTile {
-  float* data;
-  std::int64_t plane, pixel;
-  std::int64_t blocks, pixels;
-};
-
 template <Vec (*F)(Vec, const Step&)>
 static void epilogue(const Step& s, const OutTile& tile) {
   for (std::int64_t block = 0; block < tile.blocks; ++block) {

@@ -112,6 +112,13 @@ struct Step {
   std::int32_t part_count;
 };
 
+// `blocks` blocks of `pixels` pixels of an output, which a function ends: see kernels/epilogue.hpp.
+struct OutTile {
+  float* data;
+  std::int64_t plane, pixel;
+  std::int64_t blocks, pixels;
+};
+
 using KernelFunction = void (*)(const Step& step, int thread, int threads);
 
 struct Kernel {

@@ -56,6 +56,7 @@ void conv_bytes(const ByteTensor& x, const std::vector<std::int8_t>& weights, co
       }
     }
     float steps = product(static_cast<float>(total), multipliers[static_cast<std::size_t>(c)]);
+    if (steps < 0) steps = product(steps, rounding.slope);
     if (residual) steps = with_residual(steps, residual->at(n, c, oy, ox, 0), rounding);
     if (floats) {
       (*floats)[place++] = std::min(std::max(steps, rounding.low), rounding.high);
@@ -103,6 +104,21 @@ void add_bytes(const ByteTensor& x, const ByteTensor* y, int x_zero, float x_rat
     float steps = product(static_cast<float>(x.at(n, c, row, column, 0) - x_zero), x_ratio);
     if (y) steps = with_residual(steps, y->at(n, c, row, column, 0), rounding);
     out.at(n, c, row, column) = rounded(steps, rounding);
+  });
+}
+
+void scale_shift_bytes(const ByteTensor& x, const std::vector<float>& factors, const std::vector<float>& shifts,
+                       const Rounding& rounding, ByteTensor& out) {
+  for_each_byte(out, [&](int n, int c, int row, int column) {
+    const auto at = static_cast<std::size_t>(c);
+    const float scaled = product(static_cast<float>(x.at(n, c, row, column, 0)), factors[at]);
+    out.at(n, c, row, column) = rounded(sum(scaled, shifts[at]), rounding);
+  });
+}
+
+void resize_bytes(const ByteTensor& x, int rows, int columns, ByteTensor& out) {
+  for_each_byte(out, [&](int n, int c, int row, int column) {
+    out.at(n, c, row, column) = static_cast<std::uint8_t>(x.at(n, c, row / rows, column / columns, 0));
   });
 }
 

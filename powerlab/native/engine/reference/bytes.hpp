@@ -29,6 +29,7 @@ struct Rounding {
   int zero;
   float y_scale;
   int y_zero;
+  float slope = 1;
 };
 std::uint8_t rounded(float steps, const Rounding& rounding);
 float with_residual(float steps, int y, const Rounding& rounding);
@@ -43,5 +44,12 @@ void pool_average_bytes(const ByteTensor& x, const Window& window, bool count_pa
                         const Rounding& rounding, ByteTensor& out);
 void add_bytes(const ByteTensor& x, const ByteTensor* y, int x_zero, float x_ratio, const Rounding& rounding,
                ByteTensor& out);
+
+// x times a factor a channel and a shift more.
+void scale_shift_bytes(const ByteTensor& x, const std::vector<float>& factors, const std::vector<float>& shifts,
+                       const Rounding& rounding, ByteTensor& out);
+
+// Every pixel of x repeated in so many rows and columns.
+void resize_bytes(const ByteTensor& x, int rows, int columns, ByteTensor& out);
 
 }  // namespace powerlab::engine::reference

@@ -109,7 +109,8 @@ void run(const ByteTable& bytes, const char* family, const Step& step, int threa
 Rounding random_rounding(Random& random) {
   const int zero = random.coin() ? 0 : random.whole(0, 255), low = random.coin() ? zero : 0;
   return {static_cast<float>(low - zero), static_cast<float>(255 - zero), zero,
-          static_cast<float>(random.whole(1, 200)) / 97, random.whole(0, 255)};
+          static_cast<float>(random.whole(1, 200)) / 97, random.whole(0, 255),
+          random.coin() ? 1 : static_cast<float>(random.whole(0, 9)) / 37};
 }
 
 void set(Step& step, const Rounding& rounding, int x_zero, float x_ratio) {
@@ -117,6 +118,7 @@ void set(Step& step, const Rounding& rounding, int x_zero, float x_ratio) {
   step.high = rounding.high;
   step.alpha = rounding.y_scale;
   step.beta = x_ratio;
+  step.slope = rounding.slope;
   step.numbers[0] = rounding.zero;
   step.numbers[1] = rounding.y_zero;
   step.numbers[2] = x_zero;
@@ -124,8 +126,7 @@ void set(Step& step, const Rounding& rounding, int x_zero, float x_ratio) {
 
 // Weights of one word for one vector of outputs, as the form has them; weight(output, channel).
 template <class W>
-void pack_word(std::vector<std::uint8_t>& packed, const ByteTable& bytes, int v, W&& weight) {
-  const std::string_view form = bytes.form;
+void pack_word(std::vector<std::uint8_t>& packed, std::string_view form, int v, W&& weight) {
   const auto put = [&](int value) { packed.push_back(static_cast<std::uint8_t>(value)); };
   if (form == "pairs") {
     for (int half = 0; half < 2; ++half) {
@@ -160,7 +161,7 @@ Floats as_floats(const std::vector<std::uint8_t>& packed) {
 
 struct ByteCase {
   int n, in, out, h, w, kernel_h, kernel_w, stride, pad, dilation, groups;
-  bool residual, words, floats, depthwise;
+  bool residual, words, floats, depthwise, narrow;
 };
 
 ByteCase random_case(Random& random) {
@@ -183,6 +184,7 @@ ByteCase random_case(Random& random) {
   c.w = random.whole((c.kernel_w - 1) * c.dilation + 1, 30);
   c.residual = random.coin();
   c.floats = !c.depthwise && random.whole(0, 4) == 0;
+  c.narrow = !c.depthwise && random.coin();
   return c;
 }
 
@@ -191,7 +193,7 @@ std::string name_of(const ByteTable& bytes, const ByteCase& c, int threads) {
   for (const int number : {c.n, c.in, c.out, c.h, c.w, c.kernel_h, c.kernel_w, c.stride, c.pad, c.dilation, c.groups}) {
     text.append(1, ' ').append(std::to_string(number));
   }
-  return text + (c.residual ? " residual" : "") + (c.floats ? " floats" : "") + " threads " + std::to_string(threads);
+  return text + (c.residual ? " residual" : "") + (c.floats ? " floats" : "") + (c.narrow ? " narrow" : "") + " threads " + std::to_string(threads);
 }
 
 // [unit][block][kernel_h][kernel_w][word][vector], groups one after the other.
@@ -206,7 +208,7 @@ std::vector<std::uint8_t> packed_weights(const ByteTable& bytes, int v, const By
       const int begin = unit * vectors / units, end = (unit + 1) * vectors / units;
       const auto word_at = [&](int word, int ky, int kx) {
         for (int vector = begin; vector < end; ++vector) {
-          pack_word(packed, bytes, v, [&](int o, int i) -> int {
+          pack_word(packed, c.narrow ? "words" : bytes.form, v, [&](int o, int i) -> int {
             const int output = vector * v + o, channel = word * 4 + i;
             if (output >= outputs || channel >= inputs) return 0;
             const std::size_t row = static_cast<std::size_t>(group * outputs + output) * inputs + channel;
@@ -235,8 +237,9 @@ void check_conv(const KernelTable& table, const ByteTable& bytes, const ByteCase
   fill(x, random);
   fill(residual, random);
   std::vector<std::int8_t> weights(static_cast<std::size_t>(c.out) * inputs * taps);
+  const int most = c.narrow ? 64 : 127;
   for (auto& w : weights)
-    w = static_cast<std::int8_t>(random.coin() ? random.whole(-127, 127) : random.whole(0, 1) * 254 - 127);
+    w = static_cast<std::int8_t>(random.coin() ? random.whole(-most, most) : (random.whole(0, 1) * 2 - 1) * most);
   std::vector<std::int32_t> begin(static_cast<std::size_t>(c.out));
   std::vector<float> multipliers(begin.size());
   for (auto& b : begin) b = random.whole(-100000, 100000);
@@ -277,7 +280,8 @@ void check_conv(const KernelTable& table, const ByteTable& bytes, const ByteCase
     bias[static_cast<std::size_t>(vector * 2 * v + lane)] = std::bit_cast<float>(start);
     bias[static_cast<std::size_t>((vector * 2 + 1) * v + lane)] = multipliers[static_cast<std::size_t>(o)];
   }
-  const char* family = c.depthwise ? "conv_depthwise_u8" : c.floats ? "conv_direct_u8_f32" : "conv_direct_u8";
+  std::string family = c.depthwise ? "conv_depthwise_u8" : c.floats ? "conv_direct_u8_f32" : "conv_direct_u8";
+  if (c.narrow) family += "_narrow";
   for (const int threads : {1, 2, 3}) {
     PlacedBytes out(c.n, c.out, out_h, out_w, 1);
     Placed wide(c.n, c.out, out_h, out_w, v, 1);
@@ -299,7 +303,7 @@ void check_conv(const KernelTable& table, const ByteTable& bytes, const ByteCase
     step.weights = packed_floats.data();
     step.bias = bias.data();
     set(step, rounding, x_zero, 0);
-    run(bytes, family, step, threads);
+    run(bytes, family.c_str(), step, threads);
     const std::string name = name_of(bytes, c, threads);
     if (c.floats) {
       int wrong = 0;
@@ -358,6 +362,46 @@ void check_layers(const ByteTable& bytes, Random& random, Report& report) {
   step.y = other.view;
   reference::add_bytes(x, &y, x_zero, ratio, rounding, sums);
   check("add_u8", sums);
+
+  const int filled = (c + kBlock - 1) / kBlock * kBlock;
+  std::vector<float> factors(static_cast<std::size_t>(c)), shifts(factors.size());
+  Floats weights(static_cast<std::size_t>(filled)), bias(weights.size());
+  for (std::size_t i = 0; i < factors.size(); ++i) {
+    weights[i] = factors[i] = static_cast<float>(random.whole(-300, 300)) / 171;
+    bias[i] = shifts[i] = static_cast<float>(random.whole(-9000, 9000)) / 77;
+  }
+  step.weights = weights.data();
+  step.bias = bias.data();
+  reference::scale_shift_bytes(x, factors, shifts, rounding, sums);
+  check("scale_shift_u8", sums);
+
+  step.stride_h = random.whole(1, 3);
+  step.stride_w = random.whole(1, 3);
+  ByteTensor larger(n, c, h * step.stride_h, w * step.stride_w);
+  reference::resize_bytes(x, step.stride_h, step.stride_w, larger);
+  check("resize_nearest_u8", larger);
+}
+
+// Rows of channels, of which some are apart, to bytes.
+void check_rows(const ByteTable& bytes, Random& random, Report& report) {
+  const int n = random.whole(1, 5), c = random.whole(1, 70), apart = random.whole(0, 9), zero = random.whole(0, 255);
+  const float scale = static_cast<float>(random.whole(1, 99)) / 4096;
+  const Rounding rounding{static_cast<float>(-zero), static_cast<float>(255 - zero), zero, 0, 0};
+  Floats rows(static_cast<std::size_t>(n * (c + apart)));
+  ByteTensor expected(n, c, 1, 1);
+  for (auto& value : rows) value = static_cast<float>(random.whole(-600, 600)) * scale / 2;
+  for (int i = 0; i < n * c; ++i) {
+    const float value = rows[static_cast<std::size_t>(i / c * (c + apart) + i % c)];
+    expected.at(i / c, i % c, 0, 0) = reference::rounded(value / scale, rounding);
+  }
+  PlacedBytes out(n, c, 1, 1, 0);
+  Step step{};
+  set(step, rounding, zero, 0);
+  step.alpha = scale;
+  step.x = View{rows.data(), c + apart, 1, 1, 1, n, c, 1, 1, c, 0, 0, 0, 0};
+  step.out = out.view;
+  run(bytes, "quantize_rows", step, random.whole(1, 3));
+  report.check(std::string(bytes.name) + " quantize rows c" + std::to_string(c), out.different(expected), 0);
 }
 
 // Floats to bytes and back: in blocks and in planes.
@@ -427,9 +471,14 @@ void check_bytes(const KernelTable& table, Report& report) {
   for (const ByteTable* bytes : byte_tables(table)) {
     const int before = report.checked();
     Random random(23);
-    for (int i = 0; i < 150; ++i) check_conv(table, *bytes, random_case(random), random, report);
+    for (int i = 0; i < 200; ++i) {
+      ByteCase c = random_case(random);
+      c.narrow = c.narrow && std::string_view(bytes->form) == "pairs";
+      check_conv(table, *bytes, c, random, report);
+    }
     for (int i = 0; i < 30; ++i) check_layers(*bytes, random, report);
     for (int i = 0; i < 20; ++i) check_conversions(table, *bytes, random, report);
+    for (int i = 0; i < 20; ++i) check_rows(*bytes, random, report);
     std::printf("%s: %s: %d checks\n", table.tier, bytes->name, report.checked() - before);
   }
 }

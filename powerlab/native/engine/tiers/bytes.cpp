@@ -7,11 +7,16 @@
 
 namespace powerlab::engine::POWERLAB_TIER {
 
+#define POWERLAB_NARROW_TILE POWERLAB_TEXT(POWERLAB_TILE_BLOCKS) "x" POWERLAB_TEXT(POWERLAB_NARROW_PIXELS)
 #define POWERLAB_BYTE_TILE POWERLAB_TEXT(POWERLAB_TILE_BLOCKS) "x" POWERLAB_TEXT(POWERLAB_TILE_PIXELS)
 
 static const Kernel kByteKernels[] = {
     POWERLAB_KERNEL("conv_direct_u8", "conv_direct_u8_" POWERLAB_BYTE_TILE, conv_bytes<false>),
     POWERLAB_KERNEL("conv_direct_u8_f32", "conv_direct_u8_f32_" POWERLAB_BYTE_TILE, conv_bytes<true>),
+#if defined(POWERLAB_NARROW)
+    POWERLAB_KERNEL("conv_direct_u8_narrow", "conv_direct_u8_" POWERLAB_NARROW_TILE, conv_bytes<false, true>),
+    POWERLAB_KERNEL("conv_direct_u8_f32_narrow", "conv_direct_u8_f32_" POWERLAB_NARROW_TILE, conv_bytes<true, true>),
+#endif
     POWERLAB_KERNEL("conv_depthwise_u8", "conv_depthwise_u8", depthwise_bytes),
     POWERLAB_KERNEL("pool_max_u8", "pool_max_u8", pool_max_bytes),
     POWERLAB_KERNEL("pool_average_u8", "pool_average_u8", pool_average_bytes),
@@ -19,6 +24,8 @@ static const Kernel kByteKernels[] = {
     POWERLAB_KERNEL("add_u8", "add_u8", add_bytes),
     POWERLAB_KERNEL("scale_shift_u8", "scale_shift_u8", scale_shift_bytes),
     POWERLAB_KERNEL("quantize_blocks", "quantize_blocks_u8", quantize_blocks),
+    POWERLAB_KERNEL("resize_nearest_u8", "resize_nearest_u8", resize_nearest_bytes),
+    POWERLAB_KERNEL("quantize_rows", "quantize_rows_u8", quantize_rows),
     POWERLAB_KERNEL("quantize_planes", "quantize_planes_u8", quantize_planes),
     POWERLAB_KERNEL("dequantize_blocks", "dequantize_blocks_u8", dequantize_blocks),
 };
@@ -28,7 +35,7 @@ const ByteTable kByteTable = {POWERLAB_TEXT(POWERLAB_TIER),
                               POWERLAB_TEXT(POWERLAB_BASE_TIER),
                               POWERLAB_BYTE_FORM,
                               kByteTileBlocks,
-                              kByteTilePixels,
+                              kByteTilePixels<false>,
                               kByteKernels,
                               sizeof(kByteKernels) / sizeof(kByteKernels[0])};
 

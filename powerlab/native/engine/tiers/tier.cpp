@@ -217,6 +217,10 @@ static const Kernel kKernels[] = {
     POWERLAB_KERNEL("peak", "peak_f32_12", peak),
 };
 
+// For the kernels on bytes, which are compiled apart.
+void finish_tile(const Step& s, const OutTile& tile);
+void finish_tile(const Step& s, const OutTile& tile) { finish(s, tile); }
+
 extern const KernelTable kTable;
 const KernelTable kTable = {
     POWERLAB_TEXT(POWERLAB_TIER),           kWidth,       kTileBlocks, kTilePixels, kTallBlocks, kTallPixels, kKernels,

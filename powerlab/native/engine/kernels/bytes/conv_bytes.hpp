@@ -6,17 +6,30 @@
 // connected layers (pixels = images or rows) and first layers (one word a pixel, a kernel row folded into the words)
 // are views on it.
 //
-// Weights: [output unit][input block][kernel_h][kernel_w][word][vector of the unit][half][v], see words.hpp.
+// Weights: [output unit][input block][kernel_h][kernel_w][word][vector of the unit][half][v], see words.hpp; of narrow
+// ones there are no halves.
 // Bias: for each vector of outputs v integers that the sums begin with, then v multipliers.
-// out: bytes, or floats in blocks of v channels, of which the multipliers then are the scales.
+// out: bytes, or floats in blocks of v channels, of which the multipliers then are the scales; these may end with a
+// function.
 #pragma once
 
 #include "kernels/bytes/requantize.hpp"
 
+namespace powerlab::engine::POWERLAB_BASE_TIER {
+void finish_tile(const Step& s, const OutTile& tile);  // in tiers/tier.cpp: floats as the tier computes them
+}
+
 namespace powerlab::engine::POWERLAB_TIER {
 
 constexpr int kByteTileBlocks = POWERLAB_TILE_BLOCKS;
-constexpr int kByteTilePixels = POWERLAB_TILE_PIXELS;
+// Narrow weights need no register beside the sums, so that AVX2 has room for more pixels.
+#if POWERLAB_VECTOR_WIDTH == 8
+#define POWERLAB_NARROW_PIXELS 4
+#else
+#define POWERLAB_NARROW_PIXELS POWERLAB_TILE_PIXELS
+#endif
+template <bool N>
+constexpr int kByteTilePixels = N ? POWERLAB_NARROW_PIXELS : POWERLAB_TILE_PIXELS;
 
 struct ByteTile {
   const float* x;
@@ -33,6 +46,21 @@ struct ByteTile {
   Requantize requantize;
 };
 
+template <int B, int P>
+static inline __attribute__((always_inline)) void byte_narrow_word(IVec (&acc)[B][P], const float* x, const float* x3,
+                                                                   std::int64_t pixel, const std::uint8_t* weights) {
+#if defined(POWERLAB_NARROW)
+  POWERLAB_UNROLL
+  for (int p = 0; p < P; ++p) {
+    const float* at = p < 3 ? x + p * pixel : p < 6 ? x3 + (p - 3) * pixel : x3 + p * pixel - 3 * pixel;
+    const IVec value = every(*reinterpret_cast<const Word*>(at));
+    POWERLAB_UNROLL
+    for (int b = 0; b < B; ++b) acc[b][p] = dot_narrow(acc[b][p], value, load_ints(weights + b * 4 * kWidth));
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);  // weights are operands in memory: there are too few registers
+  }
+#endif
+}
+
 template <int H, int B, int P>
 static inline __attribute__((always_inline)) void byte_half(IVec (&acc)[B][P], const float* x, const float* x3,
                                                             std::int64_t pixel, const std::uint8_t* weights) {
@@ -48,9 +76,10 @@ static inline __attribute__((always_inline)) void byte_half(IVec (&acc)[B][P], c
   }
 }
 
-template <int B, int P>
+template <bool N, int B, int P>
 static inline __attribute__((always_inline)) void byte_word(IVec (&acc)[B][P], const float* x, const float* x3,
                                                             std::int64_t pixel, const std::uint8_t* weights) {
+  if constexpr (N) return byte_narrow_word(acc, x, x3, pixel, weights);
   byte_half<0, B, P>(acc, x, x3, pixel, weights);
   if constexpr (kHalves == 2) {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);  // x is loaded again: there are too few registers to keep all pixels
@@ -65,12 +94,12 @@ static inline __attribute__((always_inline)) void byte_word_of(IVec (&acc)[B][P]
                                                                const std::uint8_t* weights) {
   POWERLAB_UNROLL
   for (int b = 0; b < B; ++b) {
-    const IVec w = load_ints(weights + (I * B + b) * kWordBytes);
+    const IVec w = load_ints(weights + (I * B + b) * kWordBytes<false>);
     POWERLAB_UNROLL
     for (int p = 0; p < P; ++p) acc[b][p] = dot_of<I>(acc[b][p], x[p], w);
   }
 }
-template <int B, int P>
+template <bool N, int B, int P>
 static inline __attribute__((always_inline)) void byte_four_words(IVec (&acc)[B][P], const float* x, const float*,
                                                                   std::int64_t pixel, const std::uint8_t* weights) {
   int8x16_t values[P];
@@ -85,11 +114,11 @@ static inline __attribute__((always_inline)) void byte_four_words(IVec (&acc)[B]
   byte_word_of<3, B, P>(acc, values, weights);
 }
 #else
-template <int B, int P>
+template <bool N, int B, int P>
 static inline __attribute__((always_inline)) void byte_four_words(IVec (&acc)[B][P], const float* x, const float* x3,
                                                                   std::int64_t pixel, const std::uint8_t* weights) {
   POWERLAB_UNROLL
-  for (int i = 0; i < 4; ++i) byte_word<B, P>(acc, x + i, x3 + i, pixel, weights + i * B * kWordBytes);
+  for (int i = 0; i < 4; ++i) byte_word<N, B, P>(acc, x + i, x3 + i, pixel, weights + i * B * kWordBytes<N>);
 }
 #endif
 
@@ -99,7 +128,8 @@ static inline std::int64_t byte_place(const ByteTile& t, int b, std::int64_t pla
   return vector / kBlockVectors * plane + vector % kBlockVectors * kWidth;
 }
 
-template <bool F, int B, int P>
+// F: floats; S: what is below 0 is multiplied by a slope.
+template <bool F, bool S, int B, int P>
 static inline __attribute__((always_inline)) void byte_store(const IVec (&acc)[B][P], const ByteTile& t) {
   const Requantize r = t.requantize;
   POWERLAB_UNROLL
@@ -109,7 +139,7 @@ static inline __attribute__((always_inline)) void byte_store(const IVec (&acc)[B
     const std::uint8_t* residual = t.residual ? t.residual + byte_place(t, b, t.residual_plane) : nullptr;
     POWERLAB_UNROLL
     for (int p = 0; p < P; ++p) {
-      Vec steps = __builtin_convertvector(acc[b][p], Vec) * multiplier;
+      Vec steps = products<S>(acc[b][p], multiplier, r);
       if (residual) steps += scaled(load_bytes(residual + p * t.residual_pixel), r);
       if constexpr (F) {
         store_unaligned(reinterpret_cast<float*>(out + p * t.out_pixel), clamp(steps, r.low, r.high));
@@ -120,7 +150,7 @@ static inline __attribute__((always_inline)) void byte_store(const IVec (&acc)[B
   }
 }
 
-template <bool F, int B, int P>
+template <bool F, bool N, int B, int P>
 static __attribute__((noinline)) void byte_tile(const ByteTile& t) {
   IVec acc[B][P];
   POWERLAB_UNROLL
@@ -141,39 +171,40 @@ static __attribute__((noinline)) void byte_tile(const ByteTile& t) {
         const float* at3 = x + 3 * pixel;
         int left = words;
         for (; left >= 4; left -= 4, at += 4, at3 += 4) {
-          byte_four_words<B, P>(acc, at, at3, pixel, weights);
-          weights += 4 * B * kWordBytes;
+          byte_four_words<N, B, P>(acc, at, at3, pixel, weights);
+          weights += 4 * B * kWordBytes<N>;
           __builtin_prefetch(prefetch, 0, 2);
           prefetch += 4 * prefetch_step;
         }
         for (; left > 0; --left, ++at, ++at3) {
-          byte_word<B, P>(acc, at, at3, pixel, weights);
-          weights += B * kWordBytes;
+          byte_word<N, B, P>(acc, at, at3, pixel, weights);
+          weights += B * kWordBytes<N>;
         }
       }
     }
   }
   // Reads t anew: else addresses of the results would be kept, on the stack, from the first loads on.
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
-  byte_store<F, B, P>(acc, t);
+  t.requantize.slope == 1 ? byte_store<F, false, B, P>(acc, t) : byte_store<F, true, B, P>(acc, t);
 }
 
 using ByteTileFunction = void (*)(const ByteTile&);
+template <bool N>
 struct ByteTileTable {
-  ByteTileFunction at[kByteTileBlocks * kByteTilePixels];
+  ByteTileFunction at[kByteTileBlocks * kByteTilePixels<N>];
 };
-template <bool F, int... I>
-constexpr ByteTileTable make_byte_tiles(Indices<I...>) {
-  return {{byte_tile<F, I / kByteTilePixels + 1, I % kByteTilePixels + 1>...}};
+template <bool F, bool N, int... I>
+constexpr ByteTileTable<N> make_byte_tiles(Indices<I...>) {
+  return {{byte_tile<F, N, I / kByteTilePixels<N> + 1, I % kByteTilePixels<N> + 1>...}};
 }
-template <bool F>
-constexpr ByteTileTable kByteTiles =
-    make_byte_tiles<F>(typename MakeIndices<kByteTileBlocks * kByteTilePixels>::type{});
+template <bool F, bool N>
+constexpr ByteTileTable<N> kByteTiles =
+    make_byte_tiles<F, N>(typename MakeIndices<kByteTileBlocks * kByteTilePixels<N>>::type{});
 
 // Output vectors of a group, and how they are dealt to units.
 static inline std::int64_t byte_group_vectors(const Step& s) { return (s.out.c / s.groups + kWidth - 1) / kWidth; }
 
-template <bool F>
+template <bool F, bool N>
 static void byte_pass(const Step& s, std::int64_t unit, Range tiles) {
   const std::int64_t vectors = byte_group_vectors(s);
   const std::int64_t units = (vectors + kByteTileBlocks - 1) / kByteTileBlocks;
@@ -181,12 +212,12 @@ static void byte_pass(const Step& s, std::int64_t unit, Range tiles) {
   const std::int64_t first = i * vectors / units, count = (i + 1) * vectors / units - first;
   const std::int64_t in_blocks = s.x.blocks / s.groups;
   const std::int64_t reduction = ((in_blocks - 1) * s.lanes + s.last_lanes) * s.kernel_h * s.kernel_w;
-  const std::int64_t bytes = reduction * count * kWordBytes;
+  const std::int64_t bytes = reduction * count * kWordBytes<N>;
   const std::int64_t out_first = group * (s.out.blocks / s.groups);
   const std::int64_t out_block = out_first + first / (F ? 1 : kBlockVectors);  // byte_place knows where in the block
   const std::int64_t y_block = group * (s.y.blocks / s.groups) + first / kBlockVectors;
   ByteTile t;
-  t.weights = bytes_of(s.weights) + (group * vectors + first) * reduction * kWordBytes;
+  t.weights = bytes_of(s.weights) + (group * vectors + first) * reduction * kWordBytes<N>;
   t.bias = s.bias + (group * vectors + first) * 2 * kWidth;
   t.prefetch_step = bytes / (tiles.end - tiles.begin) / reduction;
   t.x_plane = s.x.plane;
@@ -205,7 +236,7 @@ static void byte_pass(const Step& s, std::int64_t unit, Range tiles) {
   t.kernel_w = s.kernel_w;
   t.requantize = requantize_of(s);
   const char* next_weights = reinterpret_cast<const char*>(t.weights) + bytes;
-  const std::int64_t row_tiles = (s.out.w + kByteTilePixels - 1) / kByteTilePixels;
+  const std::int64_t row_tiles = (s.out.w + kByteTilePixels<N> - 1) / kByteTilePixels<N>;
   const std::int64_t wide = s.out.w / row_tiles, wider = s.out.w % row_tiles;  // so many tiles have one pixel more
   const float* x_base = s.x.data + group * in_blocks * s.x.plane - s.pad_top * s.x.row - s.pad_left * s.x.pixel;
   for (std::int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
@@ -216,22 +247,28 @@ static void byte_pass(const Step& s, std::int64_t unit, Range tiles) {
     t.residual =
         s.y.data ? bytes_of(s.y.data + n * s.y.image + y_block * s.y.plane + y * s.y.row + begin * s.y.pixel) : nullptr;
     t.prefetch = next_weights + (tile - tiles.begin) * (bytes / (tiles.end - tiles.begin));
-    kByteTiles<F>.at[(count - 1) * kByteTilePixels + (pixels - 1)](t);
+    kByteTiles<F, N>.at[(count - 1) * kByteTilePixels<N> + (pixels - 1)](t);
+    if constexpr (F) {
+      if (s.function != kNoFunction) {
+        POWERLAB_BASE_TIER::finish_tile(
+            s, {reinterpret_cast<float*>(t.out), s.out.plane, s.out.pixel, static_cast<std::int64_t>(count), pixels});
+      }
+    }
   }
 }
 
-template <bool F>
+template <bool F, bool N = false>
 static void conv_bytes(const Step& s, int thread, int threads) {
   const int row_parts = threads / s.channel_split;
   const int channel_part = thread / row_parts, row_part = thread % row_parts;
   if (channel_part >= s.channel_split) return;  // threads that do not divide evenly
   const std::int64_t group_units = (byte_group_vectors(s) + kByteTileBlocks - 1) / kByteTileBlocks;
   const Range units = share(s.groups * group_units, channel_part, s.channel_split);
-  const std::int64_t row_tiles = (s.out.w + kByteTilePixels - 1) / kByteTilePixels;
+  const std::int64_t row_tiles = (s.out.w + kByteTilePixels<N> - 1) / kByteTilePixels<N>;
   const Range tiles = share(s.out.n * s.out.h * row_tiles, row_part, row_parts);
   for (std::int64_t begin = tiles.begin; begin < tiles.end; begin += s.chunk_tiles) {
     const std::int64_t end = begin + s.chunk_tiles < tiles.end ? begin + s.chunk_tiles : tiles.end;
-    for (std::int64_t unit = units.begin; unit < units.end; ++unit) byte_pass<F>(s, unit, {begin, end});
+    for (std::int64_t unit = units.begin; unit < units.end; ++unit) byte_pass<F, N>(s, unit, {begin, end});
   }
 }
 

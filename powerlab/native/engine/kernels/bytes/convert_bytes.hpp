@@ -98,6 +98,33 @@ static void quantize_planes(const Step& s, int thread, int threads) {
   }
 }
 
+// x in rows of channels, which follow on each other: images of one pixel.
+static void quantize_rows(const Step& s, int thread, int threads) {
+  const Requantize r = requantize_of(s);
+  const Range rows = share(s.out.n, thread, threads);
+  const int whole = s.x.c / kWidth * kWidth;
+  for (std::int64_t n = rows.begin; n < rows.end; ++n) {
+    const float* x = s.x.data + n * s.x.image;
+    std::uint8_t* out = bytes_of(s.out.data + n * s.out.image);
+    for (int c = 0; c < whole; c += kWidth) store_bytes(out + c, quantized(load_unaligned(x + c), s, r));
+    if (whole < s.x.c) store_bytes(out + whole, quantized(load_lanes(x + whole, s.x.c - whole), s, r));
+  }
+}
+
+// Nearest neighbour by whole factors: every pixel of x becomes stride_h x stride_w pixels of out.
+static void resize_nearest_bytes(const Step& s, int thread, int threads) {
+  const Range rows = row_share(s.out, thread, threads);
+  for (std::int64_t unit = rows.begin; unit < rows.end; ++unit) {
+    const Row r = row_of(unit, s.out);
+    const std::uint8_t* x = bytes_of(row_start(s.x, {r.n, r.block, r.y / s.stride_h}));
+    std::uint8_t* out = bytes_of(row_start(s.out, r));
+    for (int column = 0; column < s.x.w; ++column) {
+      const Block pixel = load_block(x + column * kBlockBytes);
+      for (int copy = 0; copy < s.stride_w; ++copy, out += kBlockBytes) store_block(out, pixel);
+    }
+  }
+}
+
 // out in blocks of kWidth floats: scale beta times steps of x.
 static void dequantize_blocks(const Step& s, int thread, int threads) {
   const Range rows = row_share(s.out, thread, threads);

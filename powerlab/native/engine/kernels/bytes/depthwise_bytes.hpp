@@ -25,8 +25,8 @@ struct ByteDepthwiseTile {
   const std::uint8_t* residual;  // null where there is none
 };
 
-template <int R, int P>
-static inline __attribute__((always_inline)) void byte_depthwise_store(const ByteDepthwiseTile& t,
+template <bool S, int R, int P>
+static inline __attribute__((always_inline)) void byte_depthwise_store_as(const ByteDepthwiseTile& t,
                                                                        const IVec (&acc)[R][P]) {
   const Step& s = *t.step;
   const Requantize r = requantize_of(s);
@@ -36,11 +36,17 @@ static inline __attribute__((always_inline)) void byte_depthwise_store(const Byt
   for (int i = 0; i < R; ++i) {
     POWERLAB_UNROLL
     for (int p = 0; p < P; ++p) {
-      Vec steps = __builtin_convertvector(acc[i][p], Vec) * multiplier;
+      Vec steps = products<S>(acc[i][p], multiplier, r);
       if (t.residual) steps += scaled(load_bytes(t.residual + i * residual_row + p * kBlockBytes), r);
       store_bytes(t.out + i * out_row + p * kBlockBytes, to_bytes(steps, r));
     }
   }
+}
+
+template <int R, int P>
+static inline __attribute__((always_inline)) void byte_depthwise_store(const ByteDepthwiseTile& t,
+                                                                       const IVec (&acc)[R][P]) {
+  t.step->slope == 1 ? byte_depthwise_store_as<false>(t, acc) : byte_depthwise_store_as<true>(t, acc);
 }
 
 template <int R, int P>

@@ -4,7 +4,8 @@
 // products and sums below are rounded one by one.
 //
 // A Step's numbers: [0] zero point of out, [1] of y, [2] of x. low and high are the bounds of out less its zero point
-// (an activation narrows them), alpha what a step of y is in steps of out, beta the same of x.
+// (an activation narrows them), alpha what a step of y is in steps of out, beta the same of x. What a convolution makes
+// is multiplied by slope where it is below 0, before y is added.
 #pragma once
 
 #include "kernels/bytes/words.hpp"
@@ -12,11 +13,20 @@
 namespace powerlab::engine::POWERLAB_TIER {
 
 struct Requantize {
-  float low, high, y_scale;
+  float low, high, y_scale, slope;
   std::int32_t zero, y_zero;
 };
 static inline Requantize requantize_of(const Step& s) {
-  return {s.low, s.high, s.alpha, static_cast<std::int32_t>(s.numbers[0]), static_cast<std::int32_t>(s.numbers[1])};
+  const auto zero = static_cast<std::int32_t>(s.numbers[0]), y_zero = static_cast<std::int32_t>(s.numbers[1]);
+  return {s.low, s.high, s.alpha, s.slope, zero, y_zero};
+}
+
+// Sums of a convolution as steps of out, after its slope if it has one.
+template <bool S>
+static inline Vec products(IVec sums, Vec multiplier, const Requantize& r) {
+  const Vec steps = __builtin_convertvector(sums, Vec) * multiplier;
+  if constexpr (!S) return steps;
+  return steps < broadcast(0) ? steps * r.slope : steps;
 }
 
 // What so many steps of y are in steps of out.

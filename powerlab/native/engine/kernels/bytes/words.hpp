@@ -7,8 +7,9 @@
 // The leaves below are the only functions with intrinsics: no operator means them. Each multiplies the four channels
 // of a word, in all lanes the same, with four weights a lane, and adds all to the lane's sum, exactly:
 //   AVX-512 VNNI, AVX-VNNI  vpdpbusd: one instruction.
-//   AVX2, SSE4, AVX-512     even and odd channels widened to 16 bits, vpmaddwd for each. vpmaddubsw would need no
-//                           widening, but saturates where two products exceed 16 bits.
+//   AVX2, SSE4, AVX-512     even and odd channels widened to 16 bits, vpmaddwd for each. Where no two products of a
+//                           word exceed 16 bits, whatever x is, weights are narrow: vpmaddubsw adds them without
+//                           widening, and would saturate where they did; vpmaddwd by 1 adds pairs of these.
 //   Arm with dot products   sdot; bytes become signed by flipping their highest bit, which is 128 less.
 //   Arm                     signed likewise; smull, smlal: two products of 8 bits fit into 16, as weights are -127 or
 //                           more; sadalp adds pairs of these to the sums.
@@ -129,6 +130,7 @@ static inline IVec dot(IVec sums, IVec x, IVec w) {
 }
 #elif defined(__SSE4_1__)
 #define POWERLAB_BYTE_FORM "pairs"
+#define POWERLAB_NARROW
 constexpr int kHalves = 2;
 template <int H>
 static inline IVec spread(std::int32_t word) {
@@ -153,6 +155,15 @@ static inline IVec dot(IVec sums, IVec x, IVec w) {
   return sums + (IVec)_mm256_madd_epi16((__m256i)x, (__m256i)w);
 #else
   return sums + (IVec)_mm_madd_epi16((__m128i)x, (__m128i)w);
+#endif
+}
+static inline IVec dot_narrow(IVec sums, IVec x, IVec w) {
+#if defined(__AVX512BW__)
+  return sums + (IVec)_mm512_madd_epi16(_mm512_maddubs_epi16((__m512i)x, (__m512i)w), _mm512_set1_epi16(1));
+#elif defined(__AVX2__)
+  return sums + (IVec)_mm256_madd_epi16(_mm256_maddubs_epi16((__m256i)x, (__m256i)w), _mm256_set1_epi16(1));
+#else
+  return sums + (IVec)_mm_madd_epi16(_mm_maddubs_epi16((__m128i)x, (__m128i)w), _mm_set1_epi16(1));
 #endif
 }
 #elif defined(__ARM_FEATURE_DOTPROD)
@@ -220,6 +231,8 @@ static inline IVec multiply_add(IVec sums, IVec x, IVec w) {
 #endif
 }
 
-constexpr int kWordBytes = 4 * kWidth * kHalves;  // weights of a word, for a vector of sums
+// Weights of a word, for a vector of sums; N: narrow ones.
+template <bool N>
+constexpr int kWordBytes = 4 * kWidth * (N ? 1 : kHalves);
 
 }  // namespace powerlab::engine::POWERLAB_TIER

@@ -1,0 +1,171 @@
+"""Rules of convolutions and products with constant weights, and of what is added to them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import cast
+
+import numpy as np
+
+from powerlab.engine.ir.constants import value_of
+from powerlab.engine.ir.graph import Array, Node
+from powerlab.engine.ops.convolution import conv_windows
+from powerlab.engine.ops.view import NodeView
+from powerlab.engine.passes.quantized.network import IMAGE_AXES, Network
+from powerlab.engine.passes.quantized.scales import QuantizedWeights, quantized_weights
+from powerlab.engine.passes.quantized.target import Target
+
+_MATRIX_AXES = 2
+_LARGEST_SUM = 2**31 - 1
+_LEAST_WEIGHT = -127
+"""Two products with -128 may exceed 16 bits, which Arm's kernels without dot products add them in."""
+
+
+def slope_below_0(node: Node) -> float:
+    """Return what a Relu or LeakyRelu multiplies numbers below 0 by."""
+    return 0.0 if node.op_type == "Relu" else float(cast("float", node.attributes.get("alpha", 0.01)))
+
+
+def _sums(
+    network: Network, target: Target, x: str, weights: QuantizedWeights, bias: str
+) -> tuple[str, str, str] | None:
+    """Return the constants of sums of products: weights, what sums begin with, multipliers.
+
+    Args:
+        network: the graph.
+        target: what the sums become.
+        x: the bytes that are read.
+        weights: those they are multiplied by; outputs go along the first axis.
+        bias: name of one number an output, or empty.
+    """
+    rows = value_of(weights.values)
+    scale, outputs, steps = network.bytes[x], len(rows), weights.per_output(len(rows), 0)
+    if steps is None or rows.min() < _LEAST_WEIGHT:
+        return None
+    of_sums = np.float64(scale.step) * steps.astype(np.float64)
+    begin = np.zeros(outputs) if not bias else _bias(network, bias)
+    if begin is None or begin.shape != (outputs,):
+        return None
+    flat = rows.reshape(outputs, -1).astype(np.int64)
+    begin = np.rint(begin / of_sums) - scale.zero * flat.sum(axis=1)
+    if np.max(np.abs(begin) + 255 * np.abs(flat).sum(axis=1)) > _LARGEST_SUM:
+        return None
+    multipliers = of_sums / target.step
+    constants = (
+        ("bytes", rows.astype(np.int8)),
+        ("begin", begin.astype(np.int32)),
+        ("multipliers", multipliers.astype(np.float32)),
+    )
+    first, second, third = (network.rewriter.constant(f"{target.output}.{stem}", value) for stem, value in constants)
+    return first, second, third
+
+
+def _bias(network: Network, name: str) -> Array | None:
+    """Return a bias in floats: a constant, or the dequantized integers of one."""
+    value = network.value(name)
+    if value is not None:
+        return value.astype(np.float64).reshape(-1)
+    node = network.producers.get(name)
+    if node is None or node.op_type != "DequantizeLinear":
+        return None
+    found = [network.value(one) for one in node.inputs]
+    if any(one is None for one in found) or node.attributes.get("block_size"):
+        return None
+    values, steps, *zeros = (np.asarray(one, np.float64) for one in found)
+    return np.asarray((values - (zeros[0] if zeros else 0)) * steps).reshape(-1)
+
+
+def conv(network: Network, node: Node, target: Target) -> Node | None:
+    """Convolve bytes with constant weights."""
+    x = network.quantized(node.inputs[0])
+    weights = quantized_weights(network.graph, network.producers.get(node.inputs[1]))
+    if x is None or weights is None or len(network.sizes(x)) != IMAGE_AXES:
+        return None
+    view = NodeView.of(network.graph, node)
+    windows = conv_windows(view)
+    constants = _sums(network, target, x, weights, node.input(2))
+    if constants is None:
+        return None
+    attributes = {
+        "strides": windows.strides,
+        "pads": windows.pads_given,
+        "dilations": windows.dilations,
+        "group": view.integer("group", 1),
+        **target.attributes(),
+    }
+    return Node("QuantConv", target.name, (x, *constants, ""), (target.output,), attributes)
+
+
+def gemm(network: Network, node: Node, target: Target, bias: str = "") -> Node | None:
+    """Take a product with a constant matrix as a convolution of images of one pixel."""
+    x = network.quantized(node.inputs[0])
+    weights = quantized_weights(network.graph, network.producers.get(node.inputs[1]))
+    numbers = {"alpha": 1.0, "beta": 1.0, "transA": 0}
+    if x is None or weights is None or any(node.attributes.get(key, value) != value for key, value in numbers.items()):
+        return None
+    if len(network.sizes(x)) != len(weights.values.shape) or len(weights.values.shape) != _MATRIX_AXES:
+        return None
+    rows = value_of(weights.values)
+    if node.op_type != "Gemm" or not node.attributes.get("transB", 0):
+        rows, weights = rows.T, replace(weights, axis=1 - weights.axis)
+    kernels = replace(weights, values=np.ascontiguousarray(rows).reshape(*rows.shape, 1, 1))
+    constants = _sums(network, target, x, kernels, node.input(2) if node.op_type == "Gemm" else bias)
+    if constants is None:
+        return None
+    attributes = {"strides": (1, 1), "pads": (0, 0, 0, 0), "dilations": (1, 1), "group": 1, **target.attributes()}
+    return Node("QuantConv", target.name, (x, *constants, ""), (target.output,), attributes)
+
+
+def with_row(network: Network, node: Node, target: Target) -> Node | None:
+    """Take what is added to every row of a product with a constant matrix as its bias."""
+    for tensor, bias in (node.inputs, node.inputs[::-1]):
+        product, value = network.sole(tensor), network.value(bias)
+        if product is None or value is None or product.op_type != "MatMul":
+            continue
+        if value.shape == network.sizes(tensor)[-1:]:
+            return gemm(network, product, target, bias)
+    return None
+
+
+def add(network: Network, node: Node, target: Target) -> Node | None:
+    """Add two tensors of one shape; a convolution that only the sum reads takes the other as its residual."""
+    product = with_row(network, node, target)
+    if product is not None:
+        return product
+    if network.sizes(node.inputs[0]) != network.sizes(node.inputs[1]):
+        return None
+    for tensor, other in (node.inputs, node.inputs[::-1]):
+        residual = network.quantized(other)
+        if residual is not None:
+            unrounded, slope = _unrounded(network, tensor)
+            made = conv(network, unrounded, replace(target, slope=slope)) if unrounded is not None else None
+            if made is not None:
+                scale = network.bytes[residual]
+                shared = {"y_zero": scale.zero, "y_ratio": scale.step / target.step}
+                return replace(made, inputs=(*made.inputs[:4], residual), attributes={**made.attributes, **shared})
+    x, y = (network.quantized(name) for name in node.inputs)
+    if x is None or y is None:
+        return None
+    attributes: dict[str, object] = {
+        "x_zero": network.bytes[x].zero,
+        "x_ratio": network.bytes[x].step / target.step,
+        "y_zero": network.bytes[y].zero,
+        "y_ratio": network.bytes[y].step / target.step,
+        **target.attributes(),
+    }
+    return Node("QuantAdd", target.name, (x, y), (target.output,), attributes)
+
+
+def _unrounded(network: Network, tensor: str) -> tuple[Node | None, float]:
+    """Return the convolution that makes a tensor, be it quantized in between, and the slope of its activation.
+
+    None where it is no convolution's, or something else reads it or its bytes.
+    """
+    node = network.sole(tensor)
+    if node is not None and node.op_type == "DequantizeLinear" and node.inputs[0] in network.bytes:
+        node = network.sole(node.inputs[0])
+        node = network.sole(node.inputs[0]) if node is not None and node.op_type == "QuantizeLinear" else None
+    slope = 1.0
+    if node is not None and node.op_type in ("Relu", "LeakyRelu"):
+        slope, node = slope_below_0(node), network.sole(node.inputs[0])
+    return (node, slope) if node is not None and node.op_type == "Conv" else (None, slope)

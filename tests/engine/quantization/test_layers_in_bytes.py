@@ -1,0 +1,198 @@
+"""What dense networks, detectors and transformers are made of, in bytes: beside ONNX Runtime, no floats between."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from engine_models import run_ort
+from onnx import helper
+from quantized_models import answers, model_bytes, quantized_between, random_floats
+
+from powerlab.engine import Session
+from powerlab.engine.codegen.quantized.pack import is_narrow
+from powerlab.engine.frontend.load import load_graph
+from powerlab.engine.frontend.onnx_writer import write_onnx
+from powerlab.engine.ir.constants import value_of
+from powerlab.engine.quantization.calibrate import calibrate, random_batches
+from powerlab.engine.quantization.prepare import prepared_for_quantization
+from powerlab.engine.quantization.quantize import Options, quantize_graph, quantized_weights, scale_of
+from powerlab.engine.target.tiers import TIER_VARIABLE, available_tiers
+
+FLOAT32 = onnx.TensorProto.FLOAT
+GENERATOR = np.random.default_rng(11)
+
+
+def weights(*shape):
+    return (GENERATOR.standard_normal(shape) / np.sqrt(np.prod(shape[1:]))).astype(np.float32)
+
+
+def vector(size, low, high):
+    return GENERATOR.uniform(low, high, size).astype(np.float32)
+
+
+def conv(x, weight, y, **attributes):
+    return helper.make_node("Conv", [x, weight], [y], **attributes)
+
+
+DENSE = (
+    [
+        conv("x", "w0", "c0", pads=[1] * 4),
+        helper.make_node("Concat", ["x", "c0"], ["d0"], axis=1),
+        helper.make_node("BatchNormalization", ["d0", "gamma", "beta", "mean", "variance"], ["n"]),
+        helper.make_node("Relu", ["n"], ["r"]),
+        conv("r", "w1", "c1", pads=[1] * 4),
+        helper.make_node("Concat", ["x", "c0", "c1"], ["d1"], axis=1),
+        helper.make_node("AveragePool", ["d1"], ["p"], kernel_shape=[2, 2], strides=[2, 2]),
+        conv("p", "w2", "y"),
+    ],
+    {
+        "w0": weights(32, 16, 3, 3),
+        "w1": weights(16, 48, 3, 3),
+        "w2": weights(10, 64, 1, 1),
+        "gamma": vector(48, 0.5, 1.5),
+        "beta": vector(48, -0.3, 0.3),
+        "mean": vector(48, -0.3, 0.3),
+        "variance": vector(48, 0.5, 1.5),
+    },
+)
+NEAREST = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+DETECTOR = (
+    [
+        conv("x", "w0", "c0", pads=[1] * 4),
+        helper.make_node("LeakyRelu", ["c0"], ["l0"], alpha=0.1),
+        conv("l0", "w1", "c1", pads=[1] * 4),
+        helper.make_node("LeakyRelu", ["c1"], ["l1"], alpha=0.1),
+        helper.make_node("Add", ["x", "l1"], ["s"]),
+        conv("s", "w2", "c2", strides=[2, 2]),
+        helper.make_node("Resize", ["c2", "", "scales"], ["u"], **NEAREST),
+        helper.make_node("Concat", ["u", "s"], ["d"], axis=1),
+        conv("d", "w3", "y"),
+    ],
+    {
+        "w0": weights(8, 16, 3, 3),
+        "w1": weights(16, 8, 3, 3),
+        "w2": weights(32, 16, 1, 1),
+        "w3": weights(12, 48, 1, 1),
+        "scales": np.array([1, 1, 2, 2], np.float32),
+    },
+)
+ROWS = (
+    [
+        helper.make_node("MatMul", ["x", "w0"], ["m0"]),
+        helper.make_node("Add", ["b0", "m0"], ["a0"]),
+        helper.make_node("Div", ["a0", "root"], ["v"]),
+        helper.make_node("Erf", ["v"], ["e"]),
+        helper.make_node("Add", ["e", "one"], ["o"]),
+        helper.make_node("Mul", ["a0", "o"], ["t"]),
+        helper.make_node("Mul", ["t", "half"], ["g"]),
+        helper.make_node("MatMul", ["g", "w1"], ["m1"]),
+        helper.make_node("Add", ["m1", "b1"], ["a1"]),
+        helper.make_node("Add", ["x", "a1"], ["y"]),
+    ],
+    {
+        "w0": weights(24, 40),
+        "b0": vector(40, -1, 1),
+        "w1": weights(40, 24),
+        "b1": vector(24, -1, 1),
+        "root": np.float32(2**0.5),
+        "one": np.float32(1),
+        "half": np.float32(0.5),
+    },
+)
+CASES = {"dense": (DENSE, (2, 16, 12, 12)), "detector": (DETECTOR, (2, 16, 10, 14)), "rows": (ROWS, (2, 7, 24))}
+
+
+def prepared(case, folder):
+    (nodes, constants), shape = CASES[case]
+    path = folder / "floats.onnx"
+    path.write_bytes(model_bytes(nodes, {"x": (FLOAT32, shape)}, {"y": (FLOAT32, None)}, constants, 17))
+    return prepared_for_quantization(load_graph(path))
+
+
+def written(case, folder, **options):
+    """Return a network in integers as a file, its inputs, and the scale of its output."""
+    graph = prepared(case, folder)
+    calibration = calibrate(graph, random_batches(graph, 32))
+    path = folder / "integers.onnx"
+    write_onnx(quantize_graph(graph, calibration, Options(**options)).graph, path)
+    scale = scale_of(*calibration.ranges["y"])[0] if "y" in calibration.ranges else 0.0
+    return path, random_batches(graph, 1, seed=5)[0], float(scale)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_onnx_runtime_gives_the_same_answers(case, tmp_path):
+    """But where a sum lies near the middle between two integers, and where what is only added is not rounded before."""
+    path, inputs, scale = written(case, tmp_path)
+    found = Session(path, threads=1).run(inputs)["y"]
+    expected = run_ort(str(path), inputs)["y"]
+    scale = scale or np.abs(expected).max() / 100
+    assert np.abs(found - expected).max() <= 2.01 * scale
+    assert np.mean(np.abs(found - expected) > 0.01 * scale) <= (0.3 if case == "detector" else 0.05)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_integers_keep_most_of_the_signal(case, tmp_path):
+    path, inputs, _ = written(case, tmp_path)
+    exact = Session(tmp_path / "floats.onnx", threads=1).run(inputs)["y"].astype(np.float64)
+    noise = np.square(exact - Session(path, threads=1).run(inputs)["y"]).sum()
+    assert 10 * np.log10(np.square(exact).sum() / noise) > 28
+
+
+@pytest.mark.parametrize("case", ["dense", "detector"])
+def test_images_stay_bytes_from_end_to_end(case, tmp_path):
+    kernels = [kernel for kernel, _ in Session(written(case, tmp_path)[0], threads=1).steps()]
+    assert all("_u8" in kernel for kernel in kernels[:-1])
+    assert "to_planes" in kernels[-1]
+    assert not any(kernel.startswith("add_u8") for kernel in kernels), "what is joined lies in the whole already"
+
+
+def test_products_of_sequences_multiply_bytes(tmp_path):
+    kernels = [kernel.rsplit("_", 2)[0] for kernel, _ in Session(written("rows", tmp_path)[0], threads=1).steps()]
+    products = [kernel for kernel in kernels if kernel.startswith("conv_direct")]
+    assert products == ["conv_direct_u8_f32"] * 2
+    assert "gelu" not in "".join(kernels), "it ends the product before it"
+
+
+@pytest.mark.parametrize(("first", "scale"), [(16, 0.02), (16, 0.05), (7, 0.05)])
+def test_images_of_other_scales_are_joined(first, scale, tmp_path):
+    """Also where the second does not begin a block."""
+    made = ["y_s", "y_z", "x0_q", "x0_s", "x0_z", "x1_q", "x1_s", "x1_z"]
+    constants = {"y_s": np.float32(scale), "y_z": np.uint8(118)}
+    shapes = [(2, first, 5, 6), (2, 9, 5, 6)]
+    data = quantized_between(
+        "QLinearConcat", shapes, made, constants=constants, domain="com.microsoft", attributes={"axis": 1}
+    )
+    found, expected = answers(data, tmp_path, random_floats(shapes))
+    np.testing.assert_allclose(found["y"], expected["y"], atol=1e-6)
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((12, 7, 3, 3), 0), ((9, 14), 1), ((9, 14), 0)])
+def test_two_products_of_narrow_weights_fit_16_bits(shape, axis):
+    values = GENERATOR.standard_normal(shape).astype(np.float32)
+    whole, scale = quantized_weights(values, axis, narrow=True)
+    rows = np.moveaxis(whole, axis, 0)
+    assert is_narrow(rows.reshape(*rows.shape, *(1,) * (4 - rows.ndim)))
+    assert np.abs(whole).max() > 64, "where large weights are no neighbours, less than a bit goes"
+    sizes = [1] * values.ndim
+    sizes[axis] = -1
+    assert np.abs(whole * scale.reshape(sizes) - values).max() <= scale.max() / 2 + 1e-6
+    assert not is_narrow(np.full((1, 2, 1, 1), 65, np.int8))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_narrow_weights_are_multiplied_as_they_are(case, tmp_path, monkeypatch):
+    """On every tier of this processor, with its kernels for them or without, to the same bytes."""
+    path, inputs, _ = written(case, tmp_path, narrow_weights=True)
+    constants = load_graph(path).kept_constants
+    assert any(one.dtype == np.int8 and len(one.shape) > 1 and np.any(value_of(one)) for one in constants.values())
+    found = {}
+    for tier in available_tiers():
+        monkeypatch.setenv(TIER_VARIABLE, tier.name)
+        session = Session(path, threads=1)
+        found[tier.name] = session.run(inputs)["y"]
+        if tier.bytes == "avx2bytes":
+            assert any("_3x4_avx2bytes" in kernel for kernel, _ in session.steps())
+    first = next(iter(found.values()))
+    for tier, answer in found.items():
+        np.testing.assert_allclose(answer, first, rtol=1e-5, atol=1e-5, err_msg=tier)
