@@ -9,7 +9,8 @@ network in float32 too. Each has a process of its own and they take turns. A rat
 the built-in one in int8, turn by turn: above 1, ours is faster. Only the built-in engine and ONNX Runtime are sure to
 compute what the file says: OpenVINO rearranges quantizations. Beside the ratios stands what is left of the outputs'
 signal in ours (SQNR) and for how many random inputs the first choice is that of float32. With ``--tier avx2`` weights
-are narrow, as ``powerlab engine quantize --narrow-weights`` writes them (``--full`` keeps all their bits).
+are narrow, as ``powerlab engine quantize --narrow-weights`` writes them (``--full`` keeps all their bits). A star means
+that a peer failed on the file, and got one whose concatenations and batch norms are floats.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from collections.abc import Mapping, Sequence
 from engine_vs_peers import CONFIGURATIONS, HELD, HELD_TIERS
 from peer_ratios import OURS, Cell, paired_ratio
 from peer_turns import EngineError, EngineProcess
-from precision_files import cost, files
+from precision_files import cost, files, with_floats_between
 from rich.console import Console
 from rich.table import Table
 
@@ -37,6 +38,9 @@ MODELS = ("resnet50", "mobilenetv2", "densenet201", "yolov3", "vit-tiny", "bert"
 PEERS = ("onnxruntime", "openvino")
 FLOATS = "fp32"
 """The built-in engine with the network as it was."""
+
+BETWEEN = "*"
+"""Behind the name of a peer that failed on the file, and got one whose concatenations and batch norms are floats."""
 
 LEAST_TURNS = 5
 TURN_S = 0.1
@@ -51,17 +55,21 @@ def measure(model: str, batch: int, threads: int, peers: Sequence[str], seconds:
     first: dict[str, float] = {}
     try:
         for name in (OURS, FLOATS, *peers):
-            file = str(floats if name == FLOATS else integers)
-            engine = EngineProcess(
-                OURS if name == FLOATS else name, Cell(model=file, batch_size=batch, threads=threads)
-            )
-            try:
-                engine.outputs()
-                first[name] = min(engine.turn(1, 1))
-                engines[name] = engine
-            except EngineError as error:
-                print(f"{model}: {name} {error}", file=sys.stderr)
-                engine.close()
+            of_floats = {OURS: (), FLOATS: ()}.get(name, (BETWEEN,))
+            for suffix in ("", *of_floats):
+                file = floats if name == FLOATS else integers
+                if suffix:
+                    file = with_floats_between(model, batch, narrow=narrow)
+                cell = Cell(model=str(file), batch_size=batch, threads=threads)
+                engine = EngineProcess(OURS if name == FLOATS else name, cell)
+                try:
+                    engine.outputs()
+                    first[name + suffix] = min(engine.turn(1, 1))
+                    engines[name + suffix] = engine
+                    break
+                except EngineError as error:
+                    print(f"{model}: {name} {error}", file=sys.stderr)
+                    engine.close()
         counts = {name: max(1, round(TURN_S / first[name])) for name in engines}
         turns: dict[str, list[float]] = {name: [] for name in engines}
         a_round = sum(max(TURN_S, 2 * first[name]) for name in engines)
@@ -77,7 +85,17 @@ def measure(model: str, batch: int, threads: int, peers: Sequence[str], seconds:
 def row(model: str, batch: int, threads: int, turns: Turns, names: Sequence[str], *, narrow: bool) -> list[str]:
     """Return a line of the table."""
     ours, keeps = turns[OURS], cost(model, narrow=narrow)
-    ratios = [f"{paired_ratio(ours, turns[name]).median:.2f}" if name in turns else "–" for name in names]
+    ratios = [
+        next(
+            (
+                f"{paired_ratio(ours, turns[one]).median:.2f}{one[len(name) :]}"
+                for one in (name, name + BETWEEN)
+                if one in turns
+            ),
+            "–",
+        )
+        for name in names
+    ]
     first = "–" if keeps.agreeing is None else f"{keeps.agreeing}/{keeps.images}"
     time = f"{1000 * statistics.median(ours):.2f}"
     return [model, str(batch), str(threads), time, *ratios, f"{keeps.sqnr_db:.1f}", first]
@@ -113,7 +131,11 @@ def main() -> None:
                 sys.exit(f"{model}: the built-in engine cannot run it")
             table.add_row(*row(model, batch, threads, turns, names, narrow=narrow))
             print(*row(model, batch, threads, turns, names, narrow=narrow), file=sys.stderr, flush=True)
-            found = [paired_ratio(turns[OURS], turns[peer]).median for peer in peers if peer in turns]
+            found = [
+                paired_ratio(turns[OURS], taken).median
+                for name, taken in turns.items()
+                if name.rstrip(BETWEEN) in peers
+            ]
             best += [min(found)] if found else []
     Console(width=130 if not sys.stdout.isatty() else None).print(table)
     if best:

@@ -16,6 +16,7 @@ from powerlab.engine.frontend.onnx_writer import write_onnx
 from powerlab.engine.frontend.zoo import INPUT_NAME, ZOO
 from powerlab.engine.ir.graph import Graph
 from powerlab.engine.quantization.calibrate import calibrate, random_batches
+from powerlab.engine.quantization.layers import layers_of
 from powerlab.engine.quantization.prepare import prepared_for_quantization
 from powerlab.engine.quantization.quantize import Options, quantize_graph
 
@@ -62,6 +63,19 @@ def files(model: str, batch: int, *, narrow: bool) -> tuple[Path, Path]:
         several = single if batch == 1 else prepared_for_quantization(graph_of(model, batch))
         write_onnx(quantize_graph(several, calibrate(single), Options(narrow_weights=narrow)).graph, integers)
     return floats, integers
+
+
+def with_floats_between(model: str, batch: int, *, narrow: bool) -> Path:
+    """Return a file of integers whose concatenations and batch norms are floats, for peers that need it."""
+    _, integers = files(model, batch, narrow=narrow)
+    path = integers.with_stem(f"{integers.stem}-between")
+    if not path.exists():
+        single, several = (prepared_for_quantization(graph_of(model, size)) for size in (1, batch))
+        kinds = ("BatchNormalization", "Concat")
+        floats = frozenset(layer.name for layer in layers_of(several) if layer.node.op_type in kinds)
+        options = Options(narrow_weights=narrow, floats=floats)
+        write_onnx(quantize_graph(several, calibrate(single), options).graph, path)
+    return path
 
 
 def cost(model: str, *, narrow: bool) -> Cost:

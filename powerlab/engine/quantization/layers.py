@@ -15,7 +15,6 @@ WEIGHTED = {"Conv", "Gemm", "MatMul"}
 _OTHERS = {"AveragePool", "Concat", "GlobalAveragePool"}
 _FOLLOWERS = {"Clip", "Relu"}
 _MOVES = {"Flatten", "Identity", "MaxPool", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
-"""Operators whose result has the numbers of their input, so its scale too."""
 
 _IMAGE_AXES = 4
 
@@ -109,7 +108,7 @@ def quantized_tensors(graph: Graph, layers: Collection[Layer]) -> Mapping[str, t
         if info.name not in wanted:
             continue
         maker = producers.get(info.name)
-        moved = maker.inputs[0] if maker is not None and _moves(maker) else ""
+        moved = maker.inputs[0] if maker is not None and moves(maker) else ""
         sources[info.name] = sources.get(moved, info.name)
     alike = {source: {source} for source in sources.values()}
     for layer in layers:
@@ -119,7 +118,8 @@ def quantized_tensors(graph: Graph, layers: Collection[Layer]) -> Mapping[str, t
     return {name: tuple(sorted(alike[source])) for name, source in sources.items()}
 
 
-def _moves(node: Node) -> bool:
+def moves(node: Node) -> bool:
+    """Tell whether a node's result has the numbers of its input, so its scale too."""
     if node.op_type in ("Resize", "Upsample"):
         crops = node.attributes.get("coordinate_transformation_mode") == "tf_crop_and_resize"
         return node.attributes.get("mode", "nearest") == "nearest" and not crops

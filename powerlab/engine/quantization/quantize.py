@@ -20,7 +20,7 @@ from powerlab.engine.ir.graph import Array, Graph, Node, quoted
 from powerlab.engine.passes.rewriting import Rewriter
 from powerlab.engine.passes.simplify.dead_nodes import drop_dead
 from powerlab.engine.quantization.calibrate import Calibration
-from powerlab.engine.quantization.layers import Layer, layers_of, quantized_tensors
+from powerlab.engine.quantization.layers import Layer, layers_of, moves, quantized_tensors
 
 _STEPS = 255
 _LARGEST_WEIGHT = 127
@@ -109,12 +109,17 @@ def quantize_graph(graph: Graph, calibration: Calibration, options: Options | No
     state = _State(graph, Rewriter(graph), calibration, options, sources)
     by_node = {layer.name: layer for layer in layers}
     outputs = graph.output_names()
+    # What else is quantized was floats, which whoever computes with floats reads as they were.
+    in_integers = {layer.output for layer in layers} | {node.outputs[0] for node in graph.nodes if moves(node)}
     for info in graph.inputs:
         if info.name in sources:
             _quantize(state, info.name, info.name, state.rewriter.tensor(f"{info.name}.dequantized", info.shape))
     for node in graph.nodes:
         layer = by_node.get(node.outputs[0])
-        inputs = tuple(state.read_as.get(name, name) for name in node.inputs)
+        of_integers = layer is not None or moves(node)
+        inputs = tuple(
+            state.read_as.get(name, name) if of_integers or name in in_integers else name for name in node.inputs
+        )
         if layer is not None and layer.weight(graph):
             inputs = _with_weights(state, layer, inputs)
         made = node.outputs[0]

@@ -131,10 +131,10 @@ PICTURES = {
         ],
         "y",
         [
-            "DequantizeLinear columns,two -> v",
             "Reshape x -> k.exact_rows",
             "QuantizeLinear k.exact_rows,two,byte -> k.rows",
             "DequantizeLinear k.rows,two,byte -> k.rows_back",
+            "DequantizeLinear columns,two -> v",
             "MatMul k.rows_back,v -> p.rows",
             "Add row,p.rows -> y.rows",
             "Reshape y.rows -> y",

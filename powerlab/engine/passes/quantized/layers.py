@@ -10,7 +10,7 @@ from powerlab.engine.ops.pooling import pool_windows
 from powerlab.engine.ops.resizing import resizing, whole_factors
 from powerlab.engine.ops.view import NodeView
 from powerlab.engine.passes.quantized.network import IMAGE_AXES, Network
-from powerlab.engine.passes.quantized.target import Target
+from powerlab.engine.passes.quantized.target import LARGEST_STEPS, Target
 from powerlab.engine.program.layout import BYTE_BLOCK
 
 
@@ -109,6 +109,8 @@ def batch_norm(network: Network, node: Node, target: Target) -> Node | None:
         "factors": factor * step / target.step,
         "shifts": (beta - (mean + zero * step) * factor) / target.step,
     }
+    if np.max(255 * np.abs(values["factors"]) + np.abs(values["shifts"])) > LARGEST_STEPS:
+        return None
     constants = [
         network.rewriter.constant(f"{target.output}.{stem}", value.astype(np.float32)) for stem, value in values.items()
     ]

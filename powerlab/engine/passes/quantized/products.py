@@ -13,7 +13,7 @@ from powerlab.engine.ops.convolution import conv_windows
 from powerlab.engine.ops.view import NodeView
 from powerlab.engine.passes.quantized.network import IMAGE_AXES, Network
 from powerlab.engine.passes.quantized.scales import QuantizedWeights, quantized_weights
-from powerlab.engine.passes.quantized.target import Target
+from powerlab.engine.passes.quantized.target import LARGEST_STEPS, Target
 
 _MATRIX_AXES = 2
 _LARGEST_SUM = 2**31 - 1
@@ -48,9 +48,9 @@ def _sums(
         return None
     flat = rows.reshape(outputs, -1).astype(np.int64)
     begin = np.rint(begin / of_sums) - scale.zero * flat.sum(axis=1)
-    if np.max(np.abs(begin) + 255 * np.abs(flat).sum(axis=1)) > _LARGEST_SUM:
+    largest, multipliers = np.abs(begin) + 255 * np.abs(flat).sum(axis=1), of_sums / target.step
+    if np.max(largest) > _LARGEST_SUM or np.max(largest * multipliers) > LARGEST_STEPS:
         return None
-    multipliers = of_sums / target.step
     constants = (
         ("bytes", rows.astype(np.int8)),
         ("begin", begin.astype(np.int32)),

@@ -20,7 +20,7 @@ _MATRIX_AXES = 2
 
 @dataclass(slots=True)
 class _Rows:
-    """Matrices of rows, by the tensor of integers that they are of."""
+    """Matrices of rows, by the dequantized tensor that they are of."""
 
     graph: Graph
     rewriter: Rewriter
@@ -28,29 +28,26 @@ class _Rows:
     nodes: list[Node] = field(default_factory=list)
     found: dict[str, str] = field(default_factory=dict)
 
-    def of(self, tensor: str) -> str | None:
-        """Return the dequantized matrix of a dequantized tensor; None where one scale does not do for all of it."""
-        back = self.producers.get(tensor)
-        if back is None or back.op_type != "DequantizeLinear":
-            return None
+    def add(self, back: Node) -> bool:
+        """Let a DequantizeLinear be a view of a matrix; tell whether one scale does for all of it."""
         source = self.producers.get(back.inputs[0])
         if source is None or source.op_type != "QuantizeLinear" or source.inputs[1:] != back.inputs[1:]:
-            return None
+            return False
         if self.graph.shape(source.inputs[1]) not in ((), (1,)) or source.attributes.get("block_size"):
-            return None
-        whole = back.inputs[0]
-        if whole not in self.found:
-            shape = self.graph.shape(whole)
-            sizes, rewriter = (math.prod(shape[:-1]), shape[-1]), self.rewriter
-            floats, made = rewriter.tensor(f"{whole}.exact_rows", sizes), rewriter.tensor(f"{whole}.rows_back", sizes)
-            rows = rewriter.tensor(f"{whole}.rows", sizes, self.graph.tensors[whole].dtype)
-            self.nodes += [
-                view_node(floats, source.inputs[0], floats),
-                replace(source, name=rows, inputs=(floats, *source.inputs[1:]), outputs=(rows,)),
-                replace(back, name=made, inputs=(rows, *back.inputs[1:]), outputs=(made,)),
-            ]
-            self.found[whole] = made
-        return self.found[whole]
+            return False
+        whole, rewriter = back.inputs[0], self.rewriter
+        shape = self.graph.shape(whole)
+        sizes = (math.prod(shape[:-1]), shape[-1])
+        floats, made = rewriter.tensor(f"{whole}.exact_rows", sizes), rewriter.tensor(f"{whole}.rows_back", sizes)
+        rows = rewriter.tensor(f"{whole}.rows", sizes, self.graph.tensors[whole].dtype)
+        self.nodes += [
+            view_node(floats, source.inputs[0], floats),
+            replace(source, name=rows, inputs=(floats, *source.inputs[1:]), outputs=(rows,)),
+            replace(back, name=made, inputs=(rows, *back.inputs[1:]), outputs=(made,)),
+            view_node(back.name, made, back.outputs[0]),
+        ]
+        self.found[back.outputs[0]] = made
+        return True
 
 
 def flatten_rows(graph: Graph) -> Graph:
@@ -59,15 +56,18 @@ def flatten_rows(graph: Graph) -> Graph:
         return graph
     rewriter = Rewriter(graph)
     rows = _Rows(graph, rewriter, graph.producers())
+    multiplied = {node.inputs[0] for node in graph.nodes if _is_of_rows(rows, node)}
     sole_reader, done = sole_readers(graph), set[str]()
     for node in graph.nodes:
-        if node.outputs[0] in done:
+        output = node.outputs[0]
+        of_rows = node.op_type == "DequantizeLinear" and output in multiplied and rows.add(node)
+        if of_rows or output in done:
             continue
-        left = rows.of(node.inputs[0]) if _is_of_rows(rows, node) else None
+        left = rows.found.get(node.inputs[0]) if _is_of_rows(rows, node) else None
         if left is None:
             rows.nodes.append(node)
             continue
-        output, columns = node.outputs[0], graph.shape(node.outputs[0])[-1]
+        columns = graph.shape(output)[-1]
         sizes = (math.prod(graph.shape(output)[:-1]), columns)
         made = rewriter.tensor(f"{output}.rows", sizes)
         rows.nodes.append(replace(node, inputs=(left, node.inputs[1]), outputs=(made,)))

@@ -11,6 +11,9 @@ from powerlab.engine.ir.graph import Node
 from powerlab.engine.passes.quantized.network import Network
 from powerlab.engine.passes.quantized.scales import Scale
 
+LARGEST_STEPS = 2**30
+"""Of an output, with room for a residual: more are no number of 32 bits."""
+
 
 @dataclass(frozen=True, slots=True)
 class Target:

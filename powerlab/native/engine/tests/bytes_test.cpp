@@ -389,7 +389,10 @@ void check_rows(const ByteTable& bytes, Random& random, Report& report) {
   const Rounding rounding{static_cast<float>(-zero), static_cast<float>(255 - zero), zero, 0, 0};
   Floats rows(static_cast<std::size_t>(n * (c + apart)));
   ByteTensor expected(n, c, 1, 1);
-  for (auto& value : rows) value = static_cast<float>(random.whole(-600, 600)) * scale / 2;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const float ties = static_cast<float>(random.whole(-600, 600)) / 2;  // as near to one integer as to the next
+    rows[i] = scale * (random.coin() ? ties : static_cast<float>(600 * random.next() - 300));
+  }
   for (int i = 0; i < n * c; ++i) {
     const float value = rows[static_cast<std::size_t>(i / c * (c + apart) + i % c)];
     expected.at(i / c, i % c, 0, 0) = reference::rounded(value / scale, rounding);

@@ -128,26 +128,57 @@ static inline std::int64_t byte_place(const ByteTile& t, int b, std::int64_t pla
   return vector / kBlockVectors * plane + vector % kBlockVectors * kWidth;
 }
 
-// F: floats; S: what is below 0 is multiplied by a slope.
-template <bool F, bool S, int B, int P>
+// F: floats; S: what is below 0 is multiplied by a slope; R: with a residual.
+template <bool F, bool S, bool R, int B, int P>
 static inline __attribute__((always_inline)) void byte_store(const IVec (&acc)[B][P], const ByteTile& t) {
   const Requantize r = t.requantize;
+  const std::int64_t out_pixel = t.out_pixel, residual_pixel = t.residual_pixel;
+  const auto steps_of = [&](int b, int p, Vec multiplier) {
+    const Vec steps = products<S>(acc[b][p], multiplier, r);
+    if constexpr (!R) return steps;
+    const std::uint8_t* residual = t.residual + byte_place(t, b, t.residual_plane) + p * residual_pixel;
+    return steps + scaled(load_bytes(residual), r);
+  };
+#if defined(__AVX512F__)
+  if constexpr (!F) {
+    Vec multipliers[B];
+    POWERLAB_UNROLL
+    for (int b = 0; b < B; ++b) multipliers[b] = load_unaligned(t.bias + (2 * b + 1) * kWidth);
+    std::uint8_t* out = t.out;
+    POWERLAB_UNROLL
+    for (int p = 0; p < P; ++p, out += out_pixel) {
+      Vec steps[B];
+      POWERLAB_UNROLL
+      for (int b = 0; b < B; ++b) steps[b] = steps_of(b, p, multipliers[b]);
+      typedef long long Halves __attribute__((vector_size(64)));
+      const Halves bytes = (Halves)packed(steps, r);
+      store_block(out, (Block)__builtin_shufflevector(bytes, bytes, 0, 1));
+      if constexpr (B > 1) store_block(out + t.out_plane, (Block)__builtin_shufflevector(bytes, bytes, 2, 3));
+      if constexpr (B > 2) store_block(out + 2 * t.out_plane, (Block)__builtin_shufflevector(bytes, bytes, 4, 5));
+      if constexpr (B > 3) store_block(out + 3 * t.out_plane, (Block)__builtin_shufflevector(bytes, bytes, 6, 7));
+    }
+    return;
+  }
+#endif
   POWERLAB_UNROLL
   for (int b = 0; b < B; ++b) {
     const Vec multiplier = load_unaligned(t.bias + (2 * b + 1) * kWidth);
     std::uint8_t* out = t.out + (F ? b * t.out_plane : byte_place(t, b, t.out_plane));
-    const std::uint8_t* residual = t.residual ? t.residual + byte_place(t, b, t.residual_plane) : nullptr;
     POWERLAB_UNROLL
-    for (int p = 0; p < P; ++p) {
-      Vec steps = products<S>(acc[b][p], multiplier, r);
-      if (residual) steps += scaled(load_bytes(residual + p * t.residual_pixel), r);
+    for (int p = 0; p < P; ++p, out += out_pixel) {
+      const Vec steps = steps_of(b, p, multiplier);
       if constexpr (F) {
-        store_unaligned(reinterpret_cast<float*>(out + p * t.out_pixel), clamp(steps, r.low, r.high));
+        store_unaligned(reinterpret_cast<float*>(out), clamp(steps, r.low, r.high));
       } else {
-        store_bytes(out + p * t.out_pixel, to_bytes(steps, r));
+        store_bytes(out, to_bytes(steps, r));
       }
     }
   }
+}
+
+template <bool F, bool S, int B, int P>
+static inline __attribute__((always_inline)) void byte_finish(const IVec (&acc)[B][P], const ByteTile& t) {
+  t.residual ? byte_store<F, S, true, B, P>(acc, t) : byte_store<F, S, false, B, P>(acc, t);
 }
 
 template <bool F, bool N, int B, int P>
@@ -185,7 +216,7 @@ static __attribute__((noinline)) void byte_tile(const ByteTile& t) {
   }
   // Reads t anew: else addresses of the results would be kept, on the stack, from the first loads on.
   __atomic_signal_fence(__ATOMIC_SEQ_CST);
-  t.requantize.slope == 1 ? byte_store<F, false, B, P>(acc, t) : byte_store<F, true, B, P>(acc, t);
+  t.requantize.slope == 1 ? byte_finish<F, false, B, P>(acc, t) : byte_finish<F, true, B, P>(acc, t);
 }
 
 using ByteTileFunction = void (*)(const ByteTile&);
@@ -239,8 +270,8 @@ static void byte_pass(const Step& s, std::int64_t unit, Range tiles) {
   const std::int64_t row_tiles = (s.out.w + kByteTilePixels<N> - 1) / kByteTilePixels<N>;
   const std::int64_t wide = s.out.w / row_tiles, wider = s.out.w % row_tiles;  // so many tiles have one pixel more
   const float* x_base = s.x.data + group * in_blocks * s.x.plane - s.pad_top * s.x.row - s.pad_left * s.x.pixel;
+  std::int64_t column = tiles.begin % row_tiles, row = tiles.begin / row_tiles, n = row / s.out.h, y = row % s.out.h;
   for (std::int64_t tile = tiles.begin; tile < tiles.end; ++tile) {
-    const std::int64_t column = tile % row_tiles, row = tile / row_tiles, n = row / s.out.h, y = row % s.out.h;
     const std::int64_t begin = column * wide + (column < wider ? column : wider), pixels = wide + (column < wider);
     t.x = x_base + n * s.x.image + y * s.stride_h * s.x.row + begin * t.x_pixel;
     t.out = bytes_of(s.out.data + n * s.out.image + out_block * s.out.plane + y * s.out.row + begin * s.out.pixel);
@@ -254,6 +285,11 @@ static void byte_pass(const Step& s, std::int64_t unit, Range tiles) {
             s, {reinterpret_cast<float*>(t.out), s.out.plane, s.out.pixel, static_cast<std::int64_t>(count), pixels});
       }
     }
+    if (++column < row_tiles) continue;
+    column = 0;
+    if (++y < s.out.h) continue;
+    y = 0;
+    ++n;
   }
 }
 

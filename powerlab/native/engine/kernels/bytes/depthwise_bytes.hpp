@@ -25,21 +25,32 @@ struct ByteDepthwiseTile {
   const std::uint8_t* residual;  // null where there is none
 };
 
+// Pixels First to First + P of a row.
+template <bool S, int First, int P, int All>
+static inline __attribute__((always_inline)) void byte_depthwise_store_pixels(const ByteDepthwiseTile& t, int row,
+                                                                              Vec multiplier, const IVec (&acc)[All],
+                                                                              const Requantize& r) {
+  Vec steps[P];
+  POWERLAB_UNROLL
+  for (int p = 0; p < P; ++p) {
+    steps[p] = products<S>(acc[First + p], multiplier, r);
+    if (t.residual) {
+      const std::uint8_t* residual = t.residual + row * 4 * t.step->y.row + (First + p) * kBlockBytes;
+      steps[p] += scaled(load_bytes(residual), r);
+    }
+  }
+  store_pixels(t.out + row * 4 * t.step->out.row + First * kBlockBytes, steps, r);
+}
+
 template <bool S, int R, int P>
 static inline __attribute__((always_inline)) void byte_depthwise_store_as(const ByteDepthwiseTile& t,
-                                                                       const IVec (&acc)[R][P]) {
-  const Step& s = *t.step;
-  const Requantize r = requantize_of(s);
+                                                                          const IVec (&acc)[R][P]) {
+  const Requantize r = requantize_of(*t.step);
   const Vec multiplier = load_unaligned(t.bias + kWidth);
-  const std::int64_t out_row = 4 * s.out.row, residual_row = 4 * s.y.row;
   POWERLAB_UNROLL
   for (int i = 0; i < R; ++i) {
-    POWERLAB_UNROLL
-    for (int p = 0; p < P; ++p) {
-      Vec steps = products<S>(acc[i][p], multiplier, r);
-      if (t.residual) steps += scaled(load_bytes(t.residual + i * residual_row + p * kBlockBytes), r);
-      store_bytes(t.out + i * out_row + p * kBlockBytes, to_bytes(steps, r));
-    }
+    byte_depthwise_store_pixels<S, 0, P < 4 ? P : 4>(t, i, multiplier, acc[i], r);
+    if constexpr (P > 4) byte_depthwise_store_pixels<S, 4, P - 4>(t, i, multiplier, acc[i], r);
   }
 }
 

@@ -15,10 +15,14 @@ namespace powerlab::engine::POWERLAB_TIER {
 struct Requantize {
   float low, high, y_scale, slope;
   std::int32_t zero, y_zero;
+  std::uint8_t lowest, highest;  // bytes that low and high are
 };
 static inline Requantize requantize_of(const Step& s) {
   const auto zero = static_cast<std::int32_t>(s.numbers[0]), y_zero = static_cast<std::int32_t>(s.numbers[1]);
-  return {s.low, s.high, s.alpha, s.slope, zero, y_zero};
+  const auto byte_of = [&](float steps) {
+    return static_cast<std::uint8_t>(steps < -255 ? 0 : steps > 255 ? 255 : static_cast<std::int32_t>(steps) + zero);
+  };
+  return {s.low, s.high, s.alpha, s.slope, zero, y_zero, byte_of(s.low), byte_of(s.high)};
 }
 
 // Sums of a convolution as steps of out, after its slope if it has one.
@@ -37,6 +41,35 @@ static inline Vec scaled(IVec y, const Requantize& r) { return __builtin_convert
 static inline IVec to_bytes(Vec steps, const Requantize& r) {
   const Vec inside = clamp(steps, r.low, r.high);
   return (IVec)(inside + 12582912.0f) + r.zero;
+}
+
+#if defined(__AVX512F__)
+// The same for up to four vectors, whose bytes follow on each other then: saturating packs do most of the work. Steps
+// must be numbers of 32 bits, which the rules of passes/quantized/ see to.
+template <int B>
+static inline __attribute__((always_inline)) IVec packed(const Vec (&steps)[B], const Requantize& r) {
+  const auto rounded = [&](int b) { return _mm512_maskz_cvtps_epi32(kAllLanes, (__m512)steps[b < B ? b : 0]); };
+  const __m512i zero = _mm512_set1_epi16(static_cast<short>(r.zero));
+  const __m512i first = _mm512_adds_epi16(_mm512_packs_epi32(rounded(0), rounded(1)), zero);
+  const __m512i second = B > 2 ? _mm512_adds_epi16(_mm512_packs_epi32(rounded(2), rounded(3)), zero) : first;
+  const __m512i bytes = _mm512_packus_epi16(first, second);  // words of four lanes of the vectors in turn
+  const __m512i inside = _mm512_min_epu8(_mm512_max_epu8(bytes, _mm512_set1_epi8(static_cast<char>(r.lowest))),
+                                         _mm512_set1_epi8(static_cast<char>(r.highest)));
+  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  return (IVec)_mm512_maskz_permutexvar_epi32(kAllLanes, order, inside);
+}
+#endif
+
+// Steps as the bytes of up to four pixels of a block that follow on each other.
+template <int P>
+static inline __attribute__((always_inline)) void store_pixels(std::uint8_t* out, const Vec (&steps)[P],
+                                                               const Requantize& r) {
+#if defined(__AVX512F__)
+  _mm512_mask_storeu_epi32(out, static_cast<__mmask16>((1 << 4 * P) - 1), (__m512i)packed(steps, r));
+#else
+  POWERLAB_UNROLL
+  for (int p = 0; p < P; ++p) store_bytes(out + p * kBlockBytes, to_bytes(steps[p], r));
+#endif
 }
 
 }  // namespace powerlab::engine::POWERLAB_TIER
