@@ -179,7 +179,7 @@ def _largest_pairs(weights: Array) -> Array:
     even = np.zeros((weights.shape[0], inputs, *weights.shape[2:]), np.float64)
     even[:, : weights.shape[1]] = weights
     both = [np.maximum(side[:, 0::2], 0) + np.maximum(side[:, 1::2], 0) for side in (even, -even)]
-    return np.maximum(*both).reshape(len(weights), -1).max(axis=1)
+    return np.asarray(np.maximum(*both).reshape(len(weights), -1).max(axis=1))
 
 
 def channel_axis(node: Node) -> int:

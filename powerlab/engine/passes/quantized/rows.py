@@ -86,8 +86,9 @@ def _is_of_rows(rows: _Rows, node: Node) -> bool:
     if node.op_type != "MatMul" or len(rows.graph.shape(node.inputs[0])) <= _MATRIX_AXES:
         return False
     weights = rows.producers.get(node.inputs[1])
-    constant = weights is not None and weights.op_type == "DequantizeLinear"
-    return constant and weights.inputs[0] in rows.graph.kept_constants and len(rows.graph.shape(node.inputs[1])) == 2
+    if weights is None or weights.op_type != "DequantizeLinear":
+        return False
+    return weights.inputs[0] in rows.graph.kept_constants and len(rows.graph.shape(node.inputs[1])) == _MATRIX_AXES
 
 
 def _addition(graph: Graph, sole_reader: Sole, tensor: str, columns: int) -> Node | None:

@@ -108,8 +108,11 @@ void run(const ByteTable& bytes, const char* family, const Step& step, int threa
 
 Rounding random_rounding(Random& random) {
   const int zero = random.coin() ? 0 : random.whole(0, 255), low = random.coin() ? zero : 0;
-  return {static_cast<float>(low - zero), static_cast<float>(255 - zero), zero,
-          static_cast<float>(random.whole(1, 200)) / 97, random.whole(0, 255),
+  return {static_cast<float>(low - zero),
+          static_cast<float>(255 - zero),
+          zero,
+          static_cast<float>(random.whole(1, 200)) / 97,
+          random.whole(0, 255),
           random.coin() ? 1 : static_cast<float>(random.whole(0, 9)) / 37};
 }
 
@@ -193,7 +196,8 @@ std::string name_of(const ByteTable& bytes, const ByteCase& c, int threads) {
   for (const int number : {c.n, c.in, c.out, c.h, c.w, c.kernel_h, c.kernel_w, c.stride, c.pad, c.dilation, c.groups}) {
     text.append(1, ' ').append(std::to_string(number));
   }
-  return text + (c.residual ? " residual" : "") + (c.floats ? " floats" : "") + (c.narrow ? " narrow" : "") + " threads " + std::to_string(threads);
+  return text + (c.residual ? " residual" : "") + (c.floats ? " floats" : "") + (c.narrow ? " narrow" : "") +
+         " threads " + std::to_string(threads);
 }
 
 // [unit][block][kernel_h][kernel_w][word][vector], groups one after the other.

@@ -51,8 +51,8 @@ static void scale_shift_bytes(const Step& s, int thread, int threads) {
   }
 }
 
-// Numbers divided by a scale, rounded as a division is, in three multiplications where one takes a third of its time: the
-// quotient's error is what is left of x, if the reciprocal is rounded correctly and nothing comes near the smallest
+// Numbers divided by a scale, rounded as a division is, in three multiplications where one takes a third of its time:
+// the quotient's error is what is left of x, if the reciprocal is rounded correctly and nothing comes near the smallest
 // floats (P. Markstein, "Computation of elementary functions on the IBM RISC System/6000", 1990, theorem 8).
 struct Divisor {
   float scale, reciprocal;

@@ -49,7 +49,7 @@ static inline __attribute__((always_inline)) void byte_depthwise_store_as(const 
   const Vec multiplier = load_unaligned(t.bias + kWidth);
   POWERLAB_UNROLL
   for (int i = 0; i < R; ++i) {
-    byte_depthwise_store_pixels<S, 0, P < 4 ? P : 4>(t, i, multiplier, acc[i], r);
+    byte_depthwise_store_pixels < S, 0, P<4 ? P : 4>(t, i, multiplier, acc[i], r);
     if constexpr (P > 4) byte_depthwise_store_pixels<S, 4, P - 4>(t, i, multiplier, acc[i], r);
   }
 }
