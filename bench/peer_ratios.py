@@ -20,6 +20,7 @@ class Cell:
     model: str
     batch_size: int
     threads: int
+    precision: str = "fp32"
 
     def __str__(self) -> str:
         return f"{self.model} batch {self.batch_size} threads {self.threads}"

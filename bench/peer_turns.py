@@ -76,7 +76,9 @@ class EngineProcess:
     def __init__(self, engine: str, cell: Cell) -> None:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        options = LoadOptions(model=cell.model, batch_size=cell.batch_size, threads=cell.threads)
+        options = LoadOptions(
+            model=cell.model, batch_size=cell.batch_size, threads=cell.threads, precision=cell.precision
+        )
         self._process: SpawnProcess = context.Process(target=_serve, args=(theirs, engine, options), daemon=True)
         self._process.start()
         theirs.close()

@@ -20,6 +20,9 @@ from powerlab.engine.frontend.zoo import ZOO
 from powerlab.engine.ir.graph import Graph
 from powerlab.engine.quantization.precisions import in_precision
 
+QUANTIZED = ("int8", "int8w", "int4w")
+"""Precisions that a file says by itself."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnnxModel:
@@ -34,7 +37,8 @@ class OnnxModel:
 def onnx_model(engine: str, model: str, batch_size: int, precision: str = "fp32") -> OnnxModel:
     """Return a model for an engine, the first dimension of each input being the batch size.
 
-    In int8 it is quantized by powerlab, as the built-in engine's is: the same integers from the same calibration.
+    In a precision of ``QUANTIZED`` it is quantized by powerlab, as the built-in engine's is: the same integers and
+    scales, in int8 from the same calibration.
 
     Raises:
         PowerlabError: the onnx package is missing, the built-in reader refuses the model (its answers are what the
@@ -43,7 +47,11 @@ def onnx_model(engine: str, model: str, batch_size: int, precision: str = "fp32"
     onnx = required(engine, "onnx")
     graph = load_graph(model, batch_size=batch_size)
     return OnnxModel(
-        content=_content(onnx, model, graph) if precision != "int8" else onnx_bytes(in_precision(graph, model, "int8")),
+        content=(
+            onnx_bytes(in_precision(graph, model, precision))
+            if precision in QUANTIZED
+            else _content(onnx, model, graph)
+        ),
         inputs={info.name: info.shape for info in graph.inputs},
         dtypes={info.name: info.dtype for info in graph.inputs},
         outputs=tuple(info.name for info in graph.outputs),

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from powerlab.backends.base import LoadOptions
 from powerlab.backends.offers import check_offers, check_threads
-from powerlab.backends.onnx_model import OnnxModel, onnx_model
+from powerlab.backends.onnx_model import QUANTIZED, OnnxModel, onnx_model
 from powerlab.backends.packages import required
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
@@ -47,7 +47,7 @@ def load_with(engine: str, provider: str, options: LoadOptions) -> OnnxRuntimeBa
         PowerlabError: the engine is not installed, lacks the provider, does not offer what is asked for, or refuses the
             model.
     """
-    check_offers(engine, options, ("fp32", "int8") if provider == PROCESSOR else ("fp32",), spins_us=(_NO_SPIN,))
+    check_offers(engine, options, ("fp32", *QUANTIZED) if provider == PROCESSOR else ("fp32",), spins_us=(_NO_SPIN,))
     if provider != PROCESSOR:
         os.environ["NVIDIA_TF32_OVERRIDE"] = "0"  # fp32 is to mean float32 on a card too: its libraries read this
     onnxruntime = required(engine, "onnxruntime")

@@ -8,15 +8,15 @@ from numpy.typing import NDArray
 
 from powerlab.backends.base import LoadOptions
 from powerlab.backends.offers import check_offers, check_threads
-from powerlab.backends.onnx_model import OnnxModel, onnx_model
+from powerlab.backends.onnx_model import QUANTIZED, OnnxModel, onnx_model
 from powerlab.backends.packages import required
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
 
-_TYPES = {"fp32": "f32", "bf16": "bf16", "fp16": "f16", "int8": "f32"}
+_TYPES = {"fp32": "f32", "bf16": "bf16", "fp16": "f16", **dict.fromkeys(QUANTIZED, "f32")}
 """powerlab's word for a precision and OpenVINO's; of a quantized model, the one of what is not quantized."""
 
-_CAPABILITIES = {"fp32": "FP32", "bf16": "BF16", "fp16": "FP16", "int8": "INT8"}
+_CAPABILITIES = {"fp32": "FP32", "bf16": "BF16", "fp16": "FP16", "int8": "INT8", "int8w": "FP32", "int4w": "FP32"}
 """What ``OPTIMIZATION_CAPABILITIES`` says of a processor that computes in a precision."""
 
 

@@ -24,7 +24,7 @@ from powerlab.engine.runtime.slices import check_slices, doubled_shapes, slice_s
 from powerlab.engine.staged.model import StagedModel
 from powerlab.engine.target.cpus import usable_cpus
 from powerlab.engine.target.machine import this_machine
-from powerlab.engine.target.tiers import Tier, choose_tier
+from powerlab.engine.target.tiers import BF16, Tier, tier_for
 from powerlab.engine.tuning.kept import Tunings, has_tunings, read_tunings, this_place
 
 SPIN_US = 200
@@ -93,12 +93,13 @@ class Session:
         if isinstance(spin_us, bool) or not isinstance(spin_us, int) or not 0 <= spin_us <= MOST_SPIN_US:
             raise PowerlabError(f"spin_us must be an integer from 0 to {MOST_SPIN_US}, not {spin_us!r}.")
         check_slices(slices, threads)
-        self.tier, self.threads, self.slices = choose_tier().name, threads, slices
+        tier = tier_for(precision)
+        self.tier, self.threads, self.slices = tier.name, threads, slices
         planning = Planning(
-            tier=choose_tier(),
+            tier=tier,
             threads=threads,
             spin_us=spin_us if threads <= usable else 0,
-            tunings=_tunings(choose_tier()) if tuned else None,
+            tunings=_tunings(tier) if tuned and precision != BF16 else None,
             slices=slices,
         )
         cache = configured_cache() if cached and not isinstance(model, Graph) else None

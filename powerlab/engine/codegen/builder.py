@@ -22,12 +22,14 @@ from powerlab.engine.program.choice import Choice
 from powerlab.engine.program.layout import (
     BYTE_BLOCK,
     NO_HALO,
+    PAIR_BLOCK,
     Halo,
     Layout,
     blocked,
     byte_blocks,
     byte_words,
     divide_up,
+    pair_blocks,
     planar,
     shape4,
 )
@@ -45,6 +47,7 @@ from powerlab.engine.program.program import Floats, Program, Step, Tensor
 from powerlab.engine.program.storage import Space, Storage
 from powerlab.engine.runtime.memory import available_bytes, value_bytes
 from powerlab.engine.target.machine import Machine
+from powerlab.engine.target.tiers import BF16
 
 Chosen = tuple[ConvShape, Choice]
 
@@ -83,6 +86,9 @@ class Builder:
         self._preactivations = preactivations
         self._words = words
         self._bytes: dict[str, Tensor] = {}
+        self._pairs: dict[str, Tensor] = {}
+        self._pair_rows: dict[str, Tensor] = {}
+        self._readers = graph.consumers()
         self._wholes: dict[str, Tensor] = {}
         self._steps: list[Step] = []
         self._packed = PackedWeights(machine.threads)
@@ -231,6 +237,48 @@ class Builder:
     def alias_bytes(self, name: str, tensor: Tensor) -> None:
         """Let ``name`` be another view of bytes that are already written."""
         self._bytes[name] = tensor
+
+    def pairs(self, name: str) -> Tensor:
+        """Return ``name`` in blocks of bfloat16."""
+        if name not in self._pairs:
+            self.emit("narrow_blocks", f"{name} to bf16", self.new_pairs(name), self.blocked(name))
+        return self._pairs[name]
+
+    def new_pairs(self, name: str) -> Tensor:
+        """Return room for ``name`` in blocks of bfloat16, to be written by the step emitted next."""
+        shape = shape4(self.graph.shape(name))
+        return self._pairs.setdefault(name, self.in_arena(pair_blocks(shape, self.halo(name))))
+
+    def lies_in_pairs(self, name: str) -> bool:
+        """Tell whether ``name`` already lies in blocks of bfloat16."""
+        return name in self._pairs
+
+    def is_read_in_pairs(self, name: str) -> bool:
+        """Tell whether all that reads ``name`` are convolutions in bfloat16."""
+        readers = self._readers.get(name, ())
+        inside = name in self._places or any(place.whole == name for place in self._places.values())
+        return (
+            bool(readers)
+            and not inside
+            and name not in self.graph.output_names()
+            and all(map(self._computes_in_pairs, readers))
+        )
+
+    def _computes_in_pairs(self, node: Node) -> bool:
+        return node.op_type == "FusedConv" and self._chosen[node.outputs[0]][1].algorithm == BF16
+
+    def pair_rows(self, name: str) -> Tensor:
+        """Return a matrix, in no blocks, as rows of bfloat16 filled up to whole blocks: rows are pixels of one row."""
+        if name not in self._pair_rows:
+            x = self.planar(name)
+            rows, features, words = x.layout.n, x.layout.c, divide_up(x.layout.c, PAIR_BLOCK) * PAIR_BLOCK // 2
+            out = self.in_arena(Layout(1, 1, rows, words, 1, 1, words, rows * words, rows * words))
+            source = Layout(1, 1, rows, features, 1, 1, x.layout.image, x.layout.size, x.layout.size)
+            self.emit("narrow_rows", f"{name} to bf16", out, x.seen_as(source))
+            self._pair_rows[name] = out.seen_as(
+                Layout(1, features, 1, rows, 1, words, rows * words, words, rows * words)
+            )
+        return self._pair_rows[name]
 
     def _whole(self, name: str) -> Tensor:
         """Return the memory of a tensor that lies in no other; tensors that lie in this one may have come before."""

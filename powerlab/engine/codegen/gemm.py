@@ -8,14 +8,16 @@ from powerlab.engine.codegen.attributes import clamp_fields
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.convolutions.direct_kernel import Direct, emit_direct
 from powerlab.engine.codegen.convolutions.partition import Work, partition
+from powerlab.engine.codegen.narrow.formats import FORMATS, Format
 from powerlab.engine.codegen.pack import fill_channels, pack_direct, packed_direct_floats
+from powerlab.engine.codegen.pairs.kernel import Pairs, emit_pairs, pair_tier
 from powerlab.engine.ir.constants import derived
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.choice import Choice
 from powerlab.engine.program.layout import Layout, divide_up
 from powerlab.engine.program.program import Floats
 from powerlab.engine.runtime.memory import value_bytes
-from powerlab.engine.target.tiers import Tier
+from powerlab.engine.target.tiers import BF16, Tier
 
 _GEMM_LANES = 128
 """Features that count as one input block."""
@@ -23,14 +25,26 @@ _GEMM_LANES = 128
 GEMV_IMAGES = 8
 """Images that the kernel ``gemv`` takes at most, as its header says."""
 
+NARROW_IMAGES = 8
+"""Beyond so many, multiplications take longer than reading weights: floats are multiplied without being made first."""
+
 _GEMV_BLOCKS = 4
 """Output blocks that it takes together at most."""
 
 
+_POINT = dict.fromkeys(("kernel_h", "kernel_w", "stride_h", "stride_w", "dilation_h", "dilation_w"), 1)
+"""The window of a convolution that a linear layer is."""
+
+
 def lower_gemm(builder: Builder, node: Node) -> None:
     """Lower a FusedGemm."""
-    if builder.graph.shape(node.outputs[0])[0] <= GEMV_IMAGES:
+    images, form = builder.graph.shape(node.outputs[0])[0], FORMATS.get(builder.tier.precision)
+    if form is not None and images <= NARROW_IMAGES:
+        _emit_narrow(builder, node, form)
+    elif images <= GEMV_IMAGES:
         _emit_gemv(builder, node)
+    elif builder.tier.computes_in(BF16):
+        _emit_pairs(builder, node)
     else:
         _emit_convolution(builder, node)
 
@@ -62,13 +76,31 @@ def _emit_gemv(builder: Builder, node: Node) -> None:
     )
 
 
+def _emit_narrow(builder: Builder, node: Node, form: Format) -> None:
+    """The same with weights in fewer bits."""
+    tier, weights = builder.tier, builder.kept(node.inputs[1])
+    outputs, features = weights.shape
+    x, out = builder.planar(node.inputs[0]), builder.new_planar(node.outputs[0])
+    out_layout = _images_as_pixels(out.layout, outputs, tier.vector_width)
+    together = unit_blocks(form.sums * min(out_layout.w, GEMV_IMAGES), tier)
+    builder.emit(
+        f"gemv_{form.name}",
+        node,
+        out.seen_as(out_layout),
+        x.seen_as(_images_as_pixels(x.layout, features, features)),
+        weights=form.packed(weights, tier.vector_width, together),
+        bias=fill_channels(builder.optional_constant(node.input(2)), outputs, out_layout.blocks, tier.vector_width),
+        unit_blocks=together,
+        **clamp_fields(node),
+    )
+
+
 def _emit_convolution(builder: Builder, node: Node) -> None:
     """Images are the pixels of one row, features its channels."""
     weights = builder.kept(node.inputs[1])
     outputs, features = weights.shape
     x, out = builder.planar(node.inputs[0]), builder.new_planar(node.outputs[0])
     lanes = min(_GEMM_LANES, features)
-    fields = {"kernel_h": 1, "kernel_w": 1, "stride_h": 1, "stride_w": 1, "dilation_h": 1, "dilation_w": 1}
     conv = Direct(
         x=x.seen_as(_images_as_pixels(x.layout, features, lanes)),
         out=out.seen_as(_images_as_pixels(out.layout, outputs, builder.tier.vector_width)),
@@ -77,7 +109,7 @@ def _emit_convolution(builder: Builder, node: Node) -> None:
         bias=builder.optional_constant(node.input(2)),
         groups=1,
         lanes=lanes,
-        fields={**fields, **clamp_fields(node)},
+        fields={**_POINT, **clamp_fields(node)},
     )
     work = Work(
         groups=1,
@@ -94,6 +126,37 @@ def _emit_convolution(builder: Builder, node: Node) -> None:
     split = 1 if 2 * value_bytes(weights) <= caches.l2_bytes else None
     cut = partition(work, builder.tier, builder.threads, caches, split)
     emit_direct(builder, node, conv, Choice(algorithm="direct", **asdict(cut)))
+
+
+def _emit_pairs(builder: Builder, node: Node) -> None:
+    """The same in bfloat16: one input block holds all features."""
+    weights, tier = builder.kept(node.inputs[1]), builder.tier
+    outputs, features = weights.shape
+    x, out = builder.pair_rows(node.inputs[0]), builder.new_planar(node.outputs[0])
+    conv = Pairs(
+        x=x,
+        out=out.seen_as(_images_as_pixels(out.layout, outputs, tier.vector_width)),
+        floats=True,
+        residual=None,
+        narrow_residual=False,
+        weights=derived(weights, (outputs, features, 1, 1), _kernels),
+        bias=builder.optional_constant(node.input(2)),
+        groups=1,
+        words=x.layout.pixel,
+        fields={**_POINT, **clamp_fields(node)},
+    )
+    work = Work(
+        groups=1,
+        in_blocks=1,
+        lanes=x.layout.pixel,
+        taps=1,
+        out_blocks=conv.out.layout.blocks,
+        rows=1,
+        columns=conv.out.layout.w,
+        x_bytes=4 * x.layout.size,
+    )
+    cut = partition(work, pair_tier(tier), builder.threads, builder.machine.caches)
+    emit_pairs(builder, node, conv, Choice(algorithm=BF16, **{**asdict(cut), "chunk_blocks": 0}))
 
 
 def _kernels(weights: Floats) -> Floats:

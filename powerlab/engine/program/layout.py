@@ -11,6 +11,9 @@ PLANAR_ALIGNMENT = 16
 BYTE_BLOCK = 16
 """Channels of a block of bytes, in every tier."""
 
+PAIR_BLOCK = 16
+"""Channels of a block of bfloat16, in every tier; two share the place of a float."""
+
 WORD_BYTES = 4
 """Channels that share the place of a float in a tensor of bytes."""
 
@@ -130,6 +133,13 @@ def byte_words(shape: Shape4, halo: Halo = NO_HALO) -> Layout:
     """Return the layout [n][h][w][4] of bytes, for images of up to four channels."""
     n, c, h, w = shape
     return replace(blocked((n, 1, h, w), 1, halo), c=c)
+
+
+def pair_blocks(shape: Shape4, halo: Halo = NO_HALO) -> Layout:
+    """Return the layout [n][ceil(c / 16)][h][w][16] of bfloat16; its strides count words of two, as floats."""
+    n, c, h, w = shape
+    words = PAIR_BLOCK // 2
+    return replace(blocked((n, divide_up(c, PAIR_BLOCK) * words, h, w), words, halo), c=c)
 
 
 def planar(shape: Shape4, *, compact: bool = False) -> Layout:

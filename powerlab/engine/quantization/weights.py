@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from powerlab.engine.codegen.narrow.formats import block_scale
 from powerlab.engine.ir.constants import derived, value_of
 from powerlab.engine.ir.graph import Array, Graph, Node
 from powerlab.engine.passes.rewriting import Rewriter
@@ -64,7 +65,12 @@ def _dequantized(graph: Graph, rewriter: Rewriter, nodes: list[Node], where: tup
     weights = value_of(graph.kept_constants[node.inputs[index]])
     axis = 1 if node.op_type in _RECURRENT else channel_axis(node)
     name = f"{node.outputs[0] or node.name}.weight{index}"
-    if precision == "int8w":
+    if precision == "int8w" and node.op_type in _RECURRENT:  # a scale for each output of each direction
+        directions, rows, inputs = weights.shape
+        whole, scale = quantized_weights(weights.reshape(-1, inputs), 0)
+        whole, scale = whole.reshape(weights.shape), scale.reshape(directions, rows, 1)
+        attributes = {"axis": 2, "block_size": inputs}
+    elif precision == "int8w":
         whole, scale = quantized_weights(weights, axis)
         attributes = {"axis": axis}
     else:
@@ -82,7 +88,6 @@ def quantized_blocks(weights: Array, axis: int) -> tuple[Array, Array]:
     size = weights.shape[axis]
     starts = np.arange(0, size, BLOCK)
     largest = np.maximum.reduceat(np.abs(weights), starts, axis=axis)
-    scale = np.where(largest > 0, largest / _LARGEST_OF_4_BITS, 1.0).astype(np.float32)
-    scale = np.maximum(scale, np.finfo(np.float32).tiny)
+    scale = block_scale(largest)
     each = np.repeat(scale, BLOCK, axis=axis).take(np.arange(size), axis=axis)
     return np.clip(np.rint(weights / each), -_LARGEST_OF_4_BITS, _LARGEST_OF_4_BITS).astype(np.int8), scale

@@ -10,6 +10,8 @@ from typing import Any
 
 from powerlab.domain.errors import PowerlabError
 
+FP32, BF16 = "fp32", "bf16"
+
 TIER_VARIABLE = "POWERLAB_TIER"
 """Environment variable that names the tier to use instead of the best one, for tests and comparisons."""
 
@@ -29,6 +31,10 @@ class Tier:
         byte_form: how their weights lie, as native/engine/kernels/bytes/words.hpp calls it.
         byte_tile_blocks: vectors of sums that their register tile holds at most, a pixel.
         byte_tile_pixels: pixels that it holds at most.
+        pairs: the instruction set of its kernels on bfloat16, such as ``avx512bf16``; empty: there are none.
+        pair_tile_blocks: vectors of sums that their register tile holds at most, a pixel.
+        pair_tile_pixels: pixels that it holds at most.
+        precision: what layers are computed in, or their weights kept in, where that is faster than ``fp32``.
     """
 
     name: str
@@ -41,6 +47,14 @@ class Tier:
     byte_form: str = ""
     byte_tile_blocks: int = 0
     byte_tile_pixels: int = 0
+    pairs: str = ""
+    pair_tile_blocks: int = 0
+    pair_tile_pixels: int = 0
+    precision: str = FP32
+
+    def computes_in(self, precision: str) -> bool:
+        """Tell whether layers are to be computed in a precision."""
+        return self.precision == precision
 
     def tiles(self) -> tuple[Tier, ...]:
         """Return this tier with each of its register tiles as the one that is used."""
@@ -61,6 +75,20 @@ def native_engine() -> Any:
 def native_engine_file() -> Path:
     """Return the file that holds the compiled kernels."""
     return Path(str(importlib.import_module("powerlab.native._native").__file__))
+
+
+def tier_for(precision: str) -> Tier:
+    """Return the tier to use for a model in a precision.
+
+    Raises:
+        PowerlabError: ``POWERLAB_TIER`` names no tier of this processor, or it cannot multiply such numbers.
+    """
+    tier = choose_tier()
+    if precision == BF16 and not tier.pairs:
+        raise PowerlabError(
+            f"the engine tier {tier.name} has no instructions for bfloat16 on this processor; use fp32 or int8."
+        )
+    return replace(tier, precision=precision)
 
 
 def available_tiers() -> tuple[Tier, ...]:

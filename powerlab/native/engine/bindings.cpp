@@ -108,6 +108,10 @@ nb::dict tier_dict(const engine::KernelTable& table) {
   tier["byte_form"] = bytes.empty() ? "" : bytes.front()->form;
   tier["byte_tile_blocks"] = bytes.empty() ? 0 : bytes.front()->tile_blocks;
   tier["byte_tile_pixels"] = bytes.empty() ? 0 : bytes.front()->tile_pixels;
+  const engine::PairTable* pairs = engine::pair_table(table);
+  tier["pairs"] = pairs ? pairs->name : "";
+  tier["pair_tile_blocks"] = pairs ? pairs->tile_blocks : 0;
+  tier["pair_tile_pixels"] = pairs ? pairs->tile_pixels : 0;
   return tier;
 }
 

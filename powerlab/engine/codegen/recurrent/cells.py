@@ -11,7 +11,9 @@ from dataclasses import asdict, dataclass, replace
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.convolutions.direct_kernel import Direct, emit_direct
 from powerlab.engine.codegen.convolutions.partition import Work, partition
+from powerlab.engine.codegen.narrow.formats import RECURRENT_FORMATS, Format
 from powerlab.engine.codegen.pack import interleave_gates, pack_recurrence
+from powerlab.engine.ir.constants import Value
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.ops.activation import NO_CLAMP, NO_SLOPE
 from powerlab.engine.program.choice import Choice
@@ -59,14 +61,15 @@ def lower_lstm(builder: Builder, node: Node) -> None:
     for cell in directions_of(builder, node):
         result, out = rows_of_units(builder, cell)
         cells = builder.in_arena(cell.own_units(1))
+        form, weights = RECURRENT_FORMATS.get(builder.tier.precision), builder.constant(node.inputs[2])[cell.direction]
         builder.emit(
-            "lstm",
+            "lstm" if form is None else f"lstm_{form.name}",
             node,
             out,
             emit_gates(builder, cell, _bias(builder, cell)),
             initial_state(builder, cell, node.inputs[4:]),
             scratch=cells,
-            weights=pack_recurrence(builder.constant(node.inputs[2])[cell.direction], cell.width),
+            weights=pack_recurrence(weights, cell.width) if form is None else _packed(weights, cell, form),
             rounds=cell.steps,
             backwards=int(cell.backwards),
         )
@@ -74,6 +77,11 @@ def lower_lstm(builder: Builder, node: Node) -> None:
             copy_units(builder, f"{node.outputs[0]} to rows", result, out)
         end = out.layout.image * (0 if cell.backwards else cell.steps - 1)
         put_last_states(builder, cell, (out.seen_as(replace(out.layout, n=1), end), cells))
+
+
+def _packed(weights: Floats, cell: Direction, form: Format) -> Value:
+    """Return the weights of a direction in fewer bits; the gates of a block of units are a unit's vectors."""
+    return form.packed(interleave_gates(weights, cell.width, cell.gates), cell.width, cell.gates)
 
 
 def directions_of(builder: Builder, node: Node) -> list[Direction]:

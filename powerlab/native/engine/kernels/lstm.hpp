@@ -5,7 +5,8 @@
 // x: what inputs and biases add to the gates, [step][sequence][unit block][gate][v], gates in ONNX's order i, o, f, g.
 // y: hidden units, then cells, before the first step, [2][sequence][unit]; absent: zeros. out: [step][sequence][unit],
 // where each round reads what the round before wrote. scratch: the cells, [sequence][unit].
-// Weights: [unit block][unit of the step before][gate][v].
+// Weights: [unit block][unit of the step before][gate][v], or in fewer bits: the gates of a unit block are the vectors of
+// a unit of narrow/formats.hpp, which has them.
 //
 // All gates of a block of hidden units stay in registers, for several sequences at a time, so that a round needs no
 // barrier inside. A thread has the same blocks in every round, so its part of the weights may stay in its own cache;
@@ -14,6 +15,7 @@
 
 #include "kernels/conv_direct.hpp"
 #include "kernels/functions.hpp"
+#include "kernels/narrow/formats.hpp"
 #include "kernels/vec.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
@@ -35,15 +37,12 @@ struct LstmTile {
   int units;  // of the step before; 0 where they are all zero
 };
 
+// What the hidden units add to the gates.
 template <int P>
-static __attribute__((noinline)) void lstm_tile(const LstmTile& t) {
+static inline __attribute__((always_inline)) void lstm_sums(FloatWeights, Vec (&sums)[kGates][P], const LstmTile& t) {
   // One sequence alone gets two sums for each gate: four would wait for one another.
   constexpr int kSums = P == 1 ? 2 : 1;
   Vec acc[kSums][kGates][P] = {};
-  // Added at the end: perhaps another core wrote them, and nobody has to wait meanwhile.
-  for (int p = 0; p < P; ++p) {
-    for (int at = 0; at < kGates * kWidth; at += kLineFloats) __builtin_prefetch(t.gates + p * t.gates_row + at);
-  }
   const float* weights = t.weights;
   int unit = 0;
   for (; unit + kSums <= t.units; unit += kSums) {
@@ -73,15 +72,36 @@ static __attribute__((noinline)) void lstm_tile(const LstmTile& t) {
   for (int p = 0; p < P; ++p) {
     POWERLAB_UNROLL
     for (int gate = 0; gate < kGates; ++gate) {
-      if constexpr (kSums == 2) acc[0][gate][p] += acc[1][gate][p];
-      acc[0][gate][p] += load(t.gates + p * t.gates_row + gate * kWidth);
+      sums[gate][p] = kSums == 2 ? acc[0][gate][p] + acc[kSums - 1][gate][p] : acc[0][gate][p];
     }
-    const Quotient candidate = tanh_quotient(acc[0][3][p]);
-    Vec cell = candidate.above / (one_over_sigmoid(acc[0][0][p]) * candidate.below);
-    if (t.cells) cell += load(t.cells + p * t.cells_row) / one_over_sigmoid(acc[0][2][p]);
+  }
+}
+
+template <int P, class W>
+static inline __attribute__((always_inline)) void lstm_sums(W, Vec (&sums)[kGates][P], const LstmTile& t) {
+  narrow_sums<W, kGates, P>(sums, {t.hidden, t.hidden_row, t.units}, t.weights);
+}
+
+template <class W, int P>
+static __attribute__((noinline)) void lstm_tile(const LstmTile& t) {
+  // Added at the end: perhaps another core wrote them, and nobody has to wait meanwhile.
+  for (int p = 0; p < P; ++p) {
+    for (int at = 0; at < kGates * kWidth; at += kLineFloats) __builtin_prefetch(t.gates + p * t.gates_row + at);
+  }
+  Vec acc[kGates][P];
+  lstm_sums<P>(W{}, acc, t);
+  POWERLAB_UNROLL
+  for (int p = 0; p < P; ++p) {
+    POWERLAB_UNROLL
+    for (int gate = 0; gate < kGates; ++gate) {
+      acc[gate][p] += load(t.gates + p * t.gates_row + gate * kWidth);
+    }
+    const Quotient candidate = tanh_quotient(acc[3][p]);
+    Vec cell = candidate.above / (one_over_sigmoid(acc[0][p]) * candidate.below);
+    if (t.cells) cell += load(t.cells + p * t.cells_row) / one_over_sigmoid(acc[2][p]);
     store(t.new_cells + p * t.new_cells_row, cell);
     const Quotient shown = tanh_quotient(cell);
-    store(t.out + p * t.out_row, shown.above / (one_over_sigmoid(acc[0][1][p]) * shown.below));
+    store(t.out + p * t.out_row, shown.above / (one_over_sigmoid(acc[1][p]) * shown.below));
   }
 }
 
@@ -89,13 +109,14 @@ using LstmTileFunction = void (*)(const LstmTile&);
 struct LstmTileTable {
   LstmTileFunction at[kLstmSequences];
 };
-template <int... I>
+template <class W, int... I>
 constexpr LstmTileTable make_lstm_tiles(Indices<I...>) {
-  return {{&lstm_tile<I + 1>...}};
+  return {{&lstm_tile<W, I + 1>...}};
 }
-static constexpr LstmTileTable kLstmTiles = make_lstm_tiles(typename MakeIndices<kLstmSequences>::type{});
-
+// W: a format of narrow/formats.hpp, or FloatWeights.
+template <class W>
 static void lstm(const Step& s, int thread, int threads) {
+  static constexpr LstmTileTable kTiles = make_lstm_tiles<W>(typename MakeIndices<kLstmSequences>::type{});
   const std::int64_t time = s.backwards ? s.out.n - 1 - s.round : s.round;
   const std::int64_t before = s.backwards ? time + 1 : time - 1;
   LstmTile t;
@@ -128,10 +149,10 @@ static void lstm(const Step& s, int thread, int threads) {
     t.gates = s.x.data + time * s.x.image + begin * s.x.row + at * kGates;
     t.hidden = hidden ? hidden + begin * t.hidden_row : nullptr;
     t.cells = cells ? cells + begin * t.cells_row + at : nullptr;
-    t.weights = s.weights + at * kGates * s.out.c;
+    t.weights = s.weights + at * kGates * row_words<W>(s.out.c);
     t.out = s.out.data + time * s.out.image + begin * s.out.row + at;
     t.new_cells = s.scratch.data + begin * s.scratch.row + at;
-    kLstmTiles.at[end - begin - 1](t);
+    kTiles.at[end - begin - 1](t);
   }
 }
 

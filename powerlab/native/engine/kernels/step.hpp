@@ -24,7 +24,7 @@
 // A view may carry a halo of zeros around each plane, which makes a convolution's padding disappear from its kernel.
 //
 // Quantized tensors hold unsigned bytes, [n][c / 16][h][w][16] in every tier; their views count in floats too, each of
-// which is then a word of four channels, and their halo holds zero points. kernels/bytes/words.hpp has the rest.
+// which is then a word of four channels, and their halo holds zero points. kernels/bytes/words.hpp has the rest. Tensors of bfloat16 have words of two channels: kernels/pairs/words.hpp.
 //
 // Everything here is plain data without member functions: the header is compiled once per instruction set, and an
 // inline function shared between them could reach a processor that lacks its instructions.
@@ -133,6 +133,15 @@ struct ByteTable {
   const char* name;  // of the instruction set, such as "avx512vnni"
   const char* tier;  // whose vectors it has
   const char* form;  // how weights lie, as kernels/bytes/words.hpp calls it
+  std::int32_t tile_blocks, tile_pixels;
+  const Kernel* kernels;
+  std::int32_t kernel_count;
+};
+
+// Kernels on bfloat16, likewise: there are none where no instruction multiplies it.
+struct PairTable {
+  const char* name;  // of the instruction set, such as "avx512bf16"
+  const char* tier;
   std::int32_t tile_blocks, tile_pixels;
   const Kernel* kernels;
   std::int32_t kernel_count;

@@ -23,6 +23,7 @@ void check_kernels(const KernelTable& table, Report& report) {
   check_winograd(table, report);
   check_depthwise(table, report);
   check_gemv(table, report);
+  check_narrow(table, report);
   check_space_to_depth(table, report);
   check_pools(table, report);
   check_elementwise(table, report);
@@ -59,6 +60,7 @@ int run(const char* tier) {
     check_kernels(*table, report);
     check_general(*table, report);
     check_bytes(*table, report);
+    check_pairs(*table, report);
     check_plan(*table, report);
     check_rounds(*table, report);
     check_plan_bounds(*table, report);

@@ -51,6 +51,7 @@ void check_convolutions(const KernelTable& table, Report& report);
 void check_winograd(const KernelTable& table, Report& report);
 void check_depthwise(const KernelTable& table, Report& report);
 void check_gemv(const KernelTable& table, Report& report);
+void check_narrow(const KernelTable& table, Report& report);
 void check_space_to_depth(const KernelTable& table, Report& report);
 void check_pools(const KernelTable& table, Report& report);
 void check_elementwise(const KernelTable& table, Report& report);
@@ -69,6 +70,7 @@ void check_preactivated(const KernelTable& table, Report& report);
 void check_extremes(const KernelTable& table, Report& report);
 void check_any_layers(const KernelTable& table, Report& report);
 void check_bytes(const KernelTable& table, Report& report);
+void check_pairs(const KernelTable& table, Report& report);
 void check_general(const KernelTable& table, Report& report);
 
 // What has no tier.

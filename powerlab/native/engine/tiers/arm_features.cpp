@@ -11,6 +11,11 @@ bool has_dot_products() {
   return (getauxval(AT_HWCAP) & kAsimdDp) != 0;
 }
 
+bool has_bf16_dot_products() {
+  constexpr unsigned long kBf16 = 1ul << 14;  // HWCAP2_BF16
+  return (getauxval(AT_HWCAP2) & kBf16) != 0;
+}
+
 }  // namespace powerlab::engine
 
 #endif

@@ -6,4 +6,7 @@ namespace powerlab::engine {
 // Dot products of bytes: ARMv8.2's FEAT_DotProd.
 bool has_dot_products();
 
+// Dot products of bfloat16: ARMv8.6's FEAT_BF16.
+bool has_bf16_dot_products();
+
 }  // namespace powerlab::engine

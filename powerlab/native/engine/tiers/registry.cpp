@@ -64,6 +64,18 @@ POWERLAB_BYTES(neonbytes)
 POWERLAB_BYTES(genericbytes)
 #endif
 
+// Likewise POWERLAB_PAIRS_<instruction set>.
+#define POWERLAB_PAIRS(name)         \
+  namespace name {                   \
+  extern const PairTable kPairTable; \
+  }
+#ifdef POWERLAB_PAIRS_avx512bf16
+POWERLAB_PAIRS(avx512bf16)
+#endif
+#ifdef POWERLAB_PAIRS_neon_bf16
+POWERLAB_PAIRS(neon_bf16)
+#endif
+
 namespace {
 
 struct Tier {
@@ -123,7 +135,36 @@ const Bytes kBytes[] = {
 #endif
 };
 
+struct Pairs {
+  const PairTable* table;
+  bool (*supported)();  // beside what the tier asks for
+};
+
+const Pairs kPairs[] = {
+#ifdef POWERLAB_PAIRS_avx512bf16
+    {&avx512bf16::kPairTable, [] { return has_avx512_bf16(); }},
+#endif
+#ifdef POWERLAB_PAIRS_neon_bf16
+    {&neon_bf16::kPairTable, [] { return has_bf16_dot_products(); }},
+#endif
+    {nullptr, nullptr},
+};
+
+const Kernel* found(const Kernel* kernels, std::int32_t count, std::string_view family) {
+  for (std::int32_t i = 0; i < count; ++i) {
+    if (family == kernels[i].family) return kernels + i;
+  }
+  return nullptr;
+}
+
 }  // namespace
+
+const PairTable* pair_table(const KernelTable& table) {
+  for (const Pairs& pairs : kPairs) {
+    if (pairs.table && std::string_view(pairs.table->tier) == table.tier && pairs.supported()) return pairs.table;
+  }
+  return nullptr;
+}
 
 std::vector<const ByteTable*> byte_tables(const KernelTable& table) {
   std::vector<const ByteTable*> tables;
@@ -156,13 +197,12 @@ const KernelTable& find_tier(std::string_view name) {
 }
 
 const Kernel& find_kernel(const KernelTable& table, std::string_view family) {
-  for (std::int32_t i = 0; i < table.kernel_count; ++i) {
-    if (family == table.kernels[i].family) return table.kernels[i];
+  if (const Kernel* kernel = found(table.kernels, table.kernel_count, family)) return *kernel;
+  for (const ByteTable* bytes : byte_tables(table)) {
+    if (const Kernel* kernel = found(bytes->kernels, bytes->kernel_count, family)) return *kernel;
   }
-  const auto tables = byte_tables(table);
-  const ByteTable* bytes = tables.empty() ? nullptr : tables.front();
-  for (std::int32_t i = 0; bytes && i < bytes->kernel_count; ++i) {
-    if (family == bytes->kernels[i].family) return bytes->kernels[i];
+  if (const PairTable* pairs = pair_table(table)) {
+    if (const Kernel* kernel = found(pairs->kernels, pairs->kernel_count, family)) return *kernel;
   }
   throw std::invalid_argument("the engine tier " + std::string(table.tier) + " has no kernel \"" + std::string(family) +
                               "\".");

@@ -17,6 +17,7 @@
 #include "kernels/matmul.hpp"
 #include "kernels/more_functions.hpp"
 #include "kernels/move_channels.hpp"
+#include "kernels/narrow/gemv_narrow.hpp"
 #include "kernels/norm_strided.hpp"
 #include "kernels/normalise.hpp"
 #include "kernels/normalise_rows.hpp"
@@ -51,6 +52,10 @@ static const Kernel kKernels[] = {
     POWERLAB_KERNEL("conv_chain", "conv_chain_f32_" POWERLAB_CONV_TILE, conv_chain),
     POWERLAB_KERNEL("conv_depthwise", "conv_depthwise_f32", conv_depthwise),
     POWERLAB_KERNEL("gemv", "gemv_f32_4x8", gemv),
+    POWERLAB_KERNEL("gemv_bf16w", "gemv_bf16w_4x8", gemv_narrow<Bfloat16Weights>),
+    POWERLAB_KERNEL("gemv_fp16w", "gemv_fp16w_4x8", gemv_narrow<HalfWeights>),
+    POWERLAB_KERNEL("gemv_int8w", "gemv_int8w_4x8", gemv_narrow<ByteWeights>),
+    POWERLAB_KERNEL("gemv_int4w", "gemv_int4w_4x8", gemv_narrow<NibbleWeights>),
     POWERLAB_KERNEL("pool_max", "pool_max_f32", pool_max),
     POWERLAB_KERNEL("pool_average", "pool_average_f32", pool_average),
     POWERLAB_KERNEL("pool_global_average", "pool_global_average_f32", pool_global_average),
@@ -100,7 +105,9 @@ static const Kernel kKernels[] = {
     POWERLAB_KERNEL("tan", "tan_f32", function<tan_of>),
     POWERLAB_KERNEL("thresholded_relu", "thresholded_relu_f32", function<thresholded_relu_of>),
     POWERLAB_KERNEL("lrn", "lrn_f32", lrn),
-    POWERLAB_KERNEL("lstm", "lstm_f32", lstm),
+    POWERLAB_KERNEL("lstm", "lstm_f32", lstm<FloatWeights>),
+    POWERLAB_KERNEL("lstm_bf16w", "lstm_bf16w", lstm<Bfloat16Weights>),
+    POWERLAB_KERNEL("lstm_fp16w", "lstm_fp16w", lstm<HalfWeights>),
     POWERLAB_KERNEL("recurrence_rnn", "recurrence_rnn_f32", recurrence<RnnCell>),
     POWERLAB_KERNEL("recurrence_gru", "recurrence_gru_f32", recurrence<GruCell>),
     POWERLAB_KERNEL("recurrence_gru_reset", "recurrence_gru_reset_f32", recurrence<GruResetCell>),

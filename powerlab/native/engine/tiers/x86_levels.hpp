@@ -10,4 +10,7 @@ int x86_level();
 bool has_avx512_vnni();
 bool has_avx_vnni();
 
+// Dot products of bfloat16 in vectors of 64 bytes, beside level 4.
+bool has_avx512_bf16();
+
 }  // namespace powerlab::engine

@@ -63,13 +63,13 @@ class DirectConvolution:
         x = builder.blocked(node.inputs[0])
         out, residual = result(builder, node)
         if shape.taps == 1 and shape.strides == (1, 1):
-            x, out, residual = _flattened(x, out, residual)
+            x, out, residual = flattened(x, out, residual)
         for part, work in zip(group_parts(shape, width), direct_works(shape, builder.tier), strict=True):
             read, made = part.channels(shape.inputs // groups), part.channels(shape.outputs // groups)
             conv = Direct(
-                _planes(x, read, width),
-                _planes(out, made, width),
-                None if residual is None else _planes(residual, made, width),
+                planes(x, read, width),
+                planes(out, made, width),
+                None if residual is None else planes(residual, made, width),
                 part.kernels(weights, made),
                 None if bias is None else bias.reshape(-1)[made.start : made.stop],
                 part.groups // part.merged,
@@ -145,7 +145,7 @@ def _cut(choice: Choice, work: Work, machine: Machine) -> Choice:
     return replace(choice, **asdict(partition(work, tier, machine.threads, machine.caches)))
 
 
-def _planes(tensor: Tensor, channels: range, width: int) -> Tensor:
+def planes(tensor: Tensor, channels: range, width: int) -> Tensor:
     """Return the channels of a tensor in blocks; the first begins a block."""
     layout = tensor.layout
     part = replace(layout, c=len(channels), blocks=divide_up(len(channels), width))
@@ -219,7 +219,7 @@ def _filling(channels: int, width: int) -> int:
     return divide_up(channels, width) * width - channels
 
 
-def _flattened(x: Tensor, out: Tensor, residual: Tensor | None) -> tuple[Tensor, Tensor, Tensor | None]:
+def flattened(x: Tensor, out: Tensor, residual: Tensor | None) -> tuple[Tensor, Tensor, Tensor | None]:
     """Return all operands as one long row, where all of them allow it: fewer tiles are cut short."""
     flat_x, flat_out = x.layout.flat(), out.layout.flat()
     flat_residual = residual.layout.flat() if residual else None

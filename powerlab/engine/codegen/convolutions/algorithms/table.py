@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from powerlab.engine.codegen.convolutions.algorithms.algorithm import Algorithm
 from powerlab.engine.codegen.convolutions.algorithms.depthwise import DepthwiseConvolution
 from powerlab.engine.codegen.convolutions.algorithms.direct import DirectConvolution
+from powerlab.engine.codegen.convolutions.algorithms.direct_bf16 import Bfloat16Convolution
 from powerlab.engine.codegen.convolutions.algorithms.folded import FoldedConvolution
 from powerlab.engine.codegen.convolutions.algorithms.interleaved import InterleavedConvolution
 from powerlab.engine.codegen.convolutions.algorithms.preactivated import PreactivatedConvolution
@@ -24,6 +25,7 @@ _ALL: tuple[Algorithm, ...] = (
     FoldedConvolution(inner=_WINOGRAD_4),
     DepthwiseConvolution(),
     PreactivatedConvolution(),
+    Bfloat16Convolution(),
 )
 """Where two are expected to take equally long, the one that comes first here is taken."""
 

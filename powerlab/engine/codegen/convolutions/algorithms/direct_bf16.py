@@ -1,0 +1,117 @@
+"""Direct convolution in bfloat16, sums in float32: where that precision is asked for and the processor multiplies it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+
+from powerlab.engine.codegen.builder import Builder
+from powerlab.engine.codegen.convolutions.algorithms.direct import (
+    GroupPart,
+    direct_cycles,
+    flattened,
+    group_parts,
+    planes,
+)
+from powerlab.engine.codegen.convolutions.algorithms.fields import window_fields
+from powerlab.engine.codegen.convolutions.conv_shape import ConvShape, halo_of
+from powerlab.engine.codegen.convolutions.partition import Work, partition
+from powerlab.engine.codegen.pairs.kernel import Pairs, emit_pairs, pair_tier
+from powerlab.engine.ir.graph import Node
+from powerlab.engine.program.choice import Choice
+from powerlab.engine.program.layout import PAIR_BLOCK, Halo, divide_up
+from powerlab.engine.target.machine import Machine
+from powerlab.engine.target.tiers import BF16, Tier
+
+_WORDS = PAIR_BLOCK // 2
+
+
+@dataclass(frozen=True, slots=True)
+class Bfloat16Convolution:
+    """Every convolution but the depthwise and the preactivated ones."""
+
+    name: str = BF16
+
+    def applies(self, shape: ConvShape, tier: Tier) -> bool:
+        """Tell whether it can compute ``shape``."""
+        return tier.computes_in(BF16) and not shape.depthwise and not shape.preactivated
+
+    def candidates(self, shape: ConvShape, machine: Machine) -> Sequence[Choice]:
+        """Return the cuts worth a try."""
+        tier, work = pair_tier(machine.tier), _works(shape, machine.tier)[0]
+        splits = (parts for parts in range(1, machine.threads + 1) if machine.threads % parts == 0)
+        return tuple(
+            Choice(
+                algorithm=self.name,
+                tile_blocks=tier.tile_blocks,
+                tile_pixels=tier.tile_pixels,
+                channel_split=cut.channel_split,
+                chunk_tiles=cut.chunk_tiles,
+            )
+            for cut in (partition(work, tier, machine.threads, machine.caches, split) for split in splits)
+        )
+
+    def cycles(self, shape: ConvShape, choice: Choice, machine: Machine) -> float:
+        """Return how many cycles of a core the convolution is expected to take."""
+        machine = replace(machine, tier=pair_tier(machine.tier))
+        return sum(
+            direct_cycles(work, work.in_blocks * work.lanes, choice, machine) for work in _works(shape, machine.tier)
+        )
+
+    def halo(self, shape: ConvShape) -> Halo:
+        """Return the zeros it needs around the planes of the input."""
+        return halo_of(shape, shape.size)
+
+    def emit(self, builder: Builder, node: Node, shape: ConvShape, choice: Choice) -> None:
+        """Append the steps that compute a FusedConv, one for each part of its groups."""
+        groups, name = shape.groups, node.outputs[0]
+        weights, bias = builder.kept(node.inputs[1]), builder.optional_constant(node.input(2))
+        x, floats, added = builder.pairs(node.inputs[0]), not builder.is_read_in_pairs(name), node.input(3)
+        # What fills up the last block of floats may be anything.
+        narrow = bool(added) and (builder.lies_in_pairs(added) or shape.outputs % PAIR_BLOCK > 0)
+        residual = None if not added else builder.pairs(added) if narrow else builder.blocked(added)
+        out = builder.new_blocked(name) if floats else builder.new_pairs(name)
+        if shape.taps == 1 and shape.strides == (1, 1):
+            x, out, residual = flattened(x, out, residual)
+        width = builder.tier.vector_width
+        for part, work in zip(group_parts(shape, PAIR_BLOCK), _works(shape, builder.tier), strict=True):
+            made = part.channels(shape.outputs // groups)
+            conv = Pairs(
+                x=planes(x, part.channels(shape.inputs // groups), PAIR_BLOCK),
+                out=planes(out, made, width if floats else PAIR_BLOCK),
+                floats=floats,
+                residual=None if residual is None else planes(residual, made, PAIR_BLOCK if narrow else width),
+                narrow_residual=narrow,
+                weights=part.kernels(weights, made),
+                bias=None if bias is None else bias.reshape(-1)[made.start : made.stop],
+                groups=part.groups // part.merged,
+                words=_WORDS,
+                fields=window_fields(shape, node),
+            )
+            emit_pairs(builder, node, conv, choice if part.first == 0 else _cut(choice, work, builder))
+
+
+def _works(shape: ConvShape, tier: Tier) -> tuple[Work, ...]:
+    """Return what there is to do for each part of the groups; a word counts as a channel of floats."""
+    return tuple(_work(shape, part, tier.vector_width) for part in group_parts(shape, PAIR_BLOCK))
+
+
+def _work(shape: ConvShape, part: GroupPart, width: int) -> Work:
+    rows, columns = shape.images * shape.size[0], shape.size[1]
+    if shape.flat and shape.taps == 1 and shape.strides == (1, 1):
+        rows, columns = shape.images, shape.size[0] * shape.size[1]
+    return Work(
+        groups=part.groups // part.merged,
+        in_blocks=divide_up(shape.inputs // shape.groups * part.merged, PAIR_BLOCK),
+        lanes=_WORDS,
+        taps=shape.taps,
+        out_blocks=divide_up(shape.outputs // shape.groups * part.merged, width),
+        rows=rows,
+        columns=columns,
+        x_bytes=shape.bytes_read // 2 * part.groups // shape.groups,
+    )
+
+
+def _cut(choice: Choice, work: Work, builder: Builder) -> Choice:
+    cut = partition(work, pair_tier(builder.tier), builder.threads, builder.machine.caches)
+    return replace(choice, **{name: value for name, value in asdict(cut).items() if name != "chunk_blocks"})

@@ -1,0 +1,83 @@
+"""The kernel ``conv_direct_bf16`` and what it asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from powerlab.engine.codegen.builder import Builder
+from powerlab.engine.codegen.pack import fill_channels
+from powerlab.engine.codegen.pairs.pack import pack_pairs, packed_pairs_floats
+from powerlab.engine.ir.constants import Value, derived
+from powerlab.engine.ir.graph import Node
+from powerlab.engine.program.choice import Choice
+from powerlab.engine.program.layout import PAIR_BLOCK, divide_up
+from powerlab.engine.program.program import Floats, Tensor
+from powerlab.engine.target.tiers import Tier
+
+
+def pair_tier(tier: Tier) -> Tier:
+    """Return the tier with the register tile of its kernels on bfloat16."""
+    return replace(tier, tile_blocks=tier.pair_tile_blocks, tile_pixels=tier.pair_tile_pixels, tall_blocks=0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pairs:
+    """A convolution on its way to ``conv_direct_bf16``.
+
+    Attributes:
+        x: words of two channels.
+        out: words, or floats in blocks of a vector.
+        floats: whether the result is floats.
+        residual: words or floats, likewise; None where nothing is added.
+        narrow_residual: whether it is words.
+        weights: shape (O, I / groups, kh, kw).
+        bias: one number an output.
+        groups: each of whole blocks of 16 channels, where there is more than one.
+        words: of an input block.
+        fields: those of the native step that stay as they are.
+    """
+
+    x: Tensor
+    out: Tensor
+    floats: bool
+    residual: Tensor | None
+    narrow_residual: bool
+    weights: Value
+    bias: Floats | None
+    groups: int
+    words: int
+    fields: Mapping[str, Any]
+
+
+def emit_pairs(builder: Builder, node: Node, conv: Pairs, choice: Choice) -> None:
+    """Append the step that computes ``conv``."""
+    tier, shape = pair_tier(builder.tier), conv.weights.shape
+    builder.emit(
+        "conv_direct_bf16_f32" if conv.floats else "conv_direct_bf16",
+        node,
+        conv.out,
+        conv.x,
+        conv.residual,
+        choice=choice,
+        weights=derived(
+            conv.weights,
+            (packed_pairs_floats(shape, conv.groups, tier.vector_width),),
+            partial(pack_pairs, groups=conv.groups, width=tier.vector_width, tile_blocks=tier.tile_blocks),
+        ),
+        bias=fill_channels(conv.bias, shape[0], divide_up(shape[0], tier.vector_width), tier.vector_width),
+        groups=conv.groups,
+        lanes=conv.words,
+        last_lanes=conv.words,
+        channel_split=choice.channel_split,
+        chunk_tiles=choice.chunk_tiles,
+        numbers=[int(conv.narrow_residual)],
+        **conv.fields,
+    )
+
+
+def block_words(inputs: int) -> int:
+    """Return the words of so many channels, filled up to whole blocks."""
+    return divide_up(inputs, PAIR_BLOCK) * PAIR_BLOCK // 2

@@ -1,0 +1,62 @@
+// Fully connected layers with weights in fewer bits: out = activate(W x + bias), see formats.hpp.
+//
+// A thread takes its own units of output blocks, whose weights follow on each other; up to kGemvImages images pass over
+// a unit's weights at once, the next ones find them in the cache. x and out are as gemv.hpp has them.
+#pragma once
+
+#include "kernels/gemv.hpp"
+#include "kernels/narrow/formats.hpp"
+
+namespace powerlab::engine::POWERLAB_TIER {
+
+template <class W, int B, int P>
+static __attribute__((noinline)) void gemv_narrow_unit(const GemvUnit& g) {
+  Vec sums[B][P];
+  narrow_sums<W, B, P>(sums, {g.x, g.x_image, g.features}, g.weights);
+  POWERLAB_UNROLL
+  for (int b = 0; b < B; ++b) {
+    POWERLAB_UNROLL
+    for (int p = 0; p < P; ++p) {
+      store(g.out + b * g.out_plane + p * g.out_image,
+            activate(sums[b][p] + load(g.bias + b * kWidth), g.slope, g.low, g.high));
+    }
+  }
+}
+
+template <class W, int... I>
+constexpr GemvUnitTable make_gemv_narrow_units(Indices<I...>) {
+  return {{&gemv_narrow_unit<W, I / kGemvImages + 1, I % kGemvImages + 1>...}};
+}
+
+// unit_blocks of at most kGemvBlocks.
+template <class W>
+static void gemv_narrow(const Step& s, int thread, int threads) {
+  static constexpr GemvUnitTable kUnits =
+      make_gemv_narrow_units<W>(typename MakeIndices<kGemvBlocks * kGemvImages>::type{});
+  const std::int64_t blocks = s.out.blocks, words = row_words<W>(s.x.c);
+  const std::int64_t units = (blocks + s.unit_blocks - 1) / s.unit_blocks;
+  const std::int64_t passes = (s.out.w + kGemvImages - 1) / kGemvImages;
+  const Range own = share(units, thread, threads);
+  GemvUnit g;
+  g.x_image = s.x.pixel;
+  g.out_plane = s.out.plane;
+  g.out_image = s.out.pixel;
+  g.features = s.x.c;
+  g.slope = s.slope;
+  g.low = s.low;
+  g.high = s.high;
+  for (std::int64_t unit = own.begin; unit < own.end; ++unit) {
+    const std::int64_t begin = unit * blocks / units, count = (unit + 1) * blocks / units - begin;
+    g.weights = s.weights + begin * words * kWidth;
+    g.bias = s.bias + begin * kWidth;
+    for (std::int64_t pass = 0; pass < passes; ++pass) {
+      const std::int64_t first = pass * s.out.w / passes, images = (pass + 1) * s.out.w / passes - first;
+      g.x = s.x.data + first * s.x.pixel;
+      g.out = s.out.data + begin * s.out.plane + first * s.out.pixel;
+      kUnits.at[(count - 1) * kGemvImages + (images - 1)](g);
+      finish(s, {g.out, g.out_plane, g.out_image, count, images});
+    }
+  }
+}
+
+}  // namespace powerlab::engine::POWERLAB_TIER

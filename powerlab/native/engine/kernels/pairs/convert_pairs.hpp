@@ -1,0 +1,44 @@
+// Floats become bfloat16, two channels a word.
+#pragma once
+
+#include "kernels/pairs/words.hpp"
+
+namespace powerlab::engine::POWERLAB_TIER {
+
+// x in blocks of kWidth floats, out in blocks of 16 channels, filled up with zeros.
+static void narrow_blocks(const Step& s, int thread, int threads) {
+  const Range rows = row_share(s.out, thread, threads);
+  for (std::int64_t unit = rows.begin; unit < rows.end; ++unit) {
+    const Row row = row_of(unit, s.out);
+    for (int part = 0; part < kBlockVectors; ++part) {
+      const std::int64_t block = row.block * kBlockVectors + part, channels = s.x.c - block * kWidth;
+      float* out = row_start(s.out, row) + part * (kWidth / 2);
+      const float* x = row_start(s.x, {row.n, channels > 0 ? block : 0, row.y});
+      if (channels >= kWidth) {
+        for (std::int64_t i = 0; i < s.out.w; ++i) store_narrow(out + i * kBlockWords, load(x + i * kWidth));
+      } else {
+        const int lanes = channels > 0 ? static_cast<int>(channels) : 0;
+        for (std::int64_t i = 0; i < s.out.w; ++i) {
+          store_narrow(out + i * kBlockWords, load_lanes(x + i * kWidth, lanes));
+        }
+      }
+    }
+  }
+}
+
+// Rows of x.w floats become rows of words, filled up to s.out.w of them with zeros, a multiple of a block's.
+static void narrow_rows(const Step& s, int thread, int threads) {
+  const Range rows = share(s.out.h, thread, threads);
+  for (std::int64_t y = rows.begin; y < rows.end; ++y) {
+    const float* x = s.x.data + y * s.x.row;
+    float* out = s.out.data + y * s.out.row;
+    std::int64_t i = 0;
+    for (; i + kWidth <= s.x.w; i += kWidth) store_narrow(out + i / 2, load_unaligned(x + i));
+    for (; i < 2 * s.out.w; i += kWidth) {
+      const std::int64_t left = s.x.w - i;
+      store_narrow(out + i / 2, left > 0 ? load_lanes(x + i, static_cast<int>(left)) : Vec{});
+    }
+  }
+}
+
+}  // namespace powerlab::engine::POWERLAB_TIER

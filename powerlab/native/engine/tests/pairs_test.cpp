@@ -1,0 +1,287 @@
+// Kernels on bfloat16 against double precision, on random shapes: what they read is rounded to bfloat16 before, so that
+// only sums and results are rounded.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "tests/test.hpp"
+
+namespace powerlab::engine::test {
+namespace {
+
+constexpr int kBlock = 16;
+constexpr std::uint16_t kUnwritten = 0xEEEE;
+
+std::uint16_t narrow(double value) {
+  const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(value));
+  return static_cast<std::uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+}
+double wide(std::uint16_t half) { return std::bit_cast<float>(static_cast<std::uint32_t>(half) << 16); }
+
+void round_all(std::vector<double>& values) {
+  for (double& value : values) value = wide(narrow(value));
+}
+
+// A tensor of bfloat16 in the kernels' layout, with a halo of zeros; what fills up the last block is finite.
+struct PlacedPairs {
+  Floats memory;
+  View view;
+
+  PlacedPairs(int n, int c, int h, int w, int halo)
+      : memory(static_cast<std::size_t>(n) * ((c + kBlock - 1) / kBlock) * (kBlock / 2) * (h + 2 * halo) *
+               (w + 2 * halo)),
+        view{} {
+    std::memset(memory.data(), 0xEE, memory.size() * sizeof(float));
+    view.n = n;
+    view.c = c;
+    view.h = h;
+    view.w = w;
+    view.blocks = (c + kBlock - 1) / kBlock;
+    view.pixel = kBlock / 2;
+    view.row = (w + 2 * halo) * view.pixel;
+    view.plane = (h + 2 * halo) * view.row;
+    view.image = view.blocks * view.plane;
+    view.data = memory.data() + halo * (view.row + view.pixel);
+    view.top = view.left = view.bottom = view.right = halo;
+  }
+  std::uint16_t& at(int n, int c, int y, int x) {
+    float* pixel = view.data + n * view.image + c / kBlock * view.plane + y * view.row + x * view.pixel;
+    return reinterpret_cast<std::uint16_t*>(pixel)[c % kBlock];
+  }
+  void put(const reference::Tensor& t) {
+    std::memset(memory.data(), 0, memory.size() * sizeof(float));
+    for (int n = 0; n < t.n; ++n) {
+      for (int c = 0; c < view.blocks * kBlock; ++c) {
+        for (int y = 0; y < t.h; ++y) {
+          for (int x = 0; x < t.w; ++x) at(n, c, y, x) = narrow(c < t.c ? t.at(n, c, y, x, 0.0) : 3);
+        }
+      }
+    }
+  }
+  // Largest difference over the largest expected magnitude; infinite where a result is not a number.
+  double error(const reference::Tensor& t) {
+    double difference = 0, magnitude = 1e-30;
+    for (int n = 0; n < t.n; ++n) {
+      for (int c = 0; c < t.c; ++c) {
+        for (int y = 0; y < t.h; ++y) {
+          for (int x = 0; x < t.w; ++x) {
+            const double d = std::abs(wide(at(n, c, y, x)) - t.at(n, c, y, x, 0.0));
+            if (!(d < 1e30)) return std::numeric_limits<double>::infinity();
+            difference = std::max(difference, d);
+            magnitude = std::max(magnitude, std::abs(t.at(n, c, y, x, 0.0)));
+          }
+        }
+      }
+    }
+    return difference / magnitude;
+  }
+  int written_around() {
+    int count = 0;
+    const View& v = view;
+    for (int n = 0; n < v.n; ++n) {
+      for (int c = 0; c < v.blocks * kBlock; ++c) {
+        for (int y = -v.top; y < v.h + v.bottom; ++y) {
+          for (int x = -v.left; x < v.w + v.right; ++x) {
+            if (y < 0 || y >= v.h || x < 0 || x >= v.w) count += at(n, c, y, x) != kUnwritten;
+          }
+        }
+      }
+    }
+    return count;
+  }
+};
+
+// [unit][input block][kernel_h][kernel_w][word][vector][v][channel of the word], as kernels/pairs/conv_pairs.hpp says.
+Floats packed_weights(const reference::Tensor& weights, int groups, int v, int tile_blocks) {
+  const int outputs = weights.n / groups, vectors = (outputs + v - 1) / v;
+  const int units = (vectors + tile_blocks - 1) / tile_blocks, blocks = (weights.c + kBlock - 1) / kBlock;
+  std::vector<std::uint16_t> packed;
+  for (int group = 0; group < groups; ++group) {
+    for (int unit = 0; unit < units; ++unit) {
+      for (int at = 0; at < blocks * weights.h * weights.w * kBlock / 2; ++at) {
+        const int word = at % (kBlock / 2), tap = at / (kBlock / 2) % (weights.h * weights.w);
+        const int block = at / (kBlock / 2) / (weights.h * weights.w);
+        for (int o = unit * vectors / units * v; o < (unit + 1) * vectors / units * v; ++o) {
+          for (int i = block * kBlock + 2 * word; i < block * kBlock + 2 * word + 2; ++i) {
+            const bool there = o < outputs && i < weights.c;
+            packed.push_back(there ? narrow(weights.at(group * outputs + o, i, tap / weights.w, tap % weights.w, 0.0))
+                                   : std::uint16_t{0});
+          }
+        }
+      }
+    }
+  }
+  Floats floats(packed.size() / 2);
+  std::memcpy(floats.data(), packed.data(), packed.size() * 2);
+  return floats;
+}
+
+struct PairCase {
+  int n, groups, in, out, h, w;  // channels of a group
+  reference::Window window;
+  bool floats, residual, narrow_residual, function;
+};
+
+PairCase random_case(Random& random) {
+  PairCase c{};
+  c.n = random.whole(1, 2);
+  c.groups = random.coin() ? 1 : random.whole(2, 3);
+  c.in = c.groups > 1 ? 16 * random.whole(1, 2) : random.whole(1, 50);
+  c.out = c.groups > 1 ? 16 * random.whole(1, 5) : random.whole(1, 150);
+  c.window.kernel_h = random.whole(1, 3);
+  c.window.kernel_w = random.whole(1, 3);
+  c.window.stride_h = random.whole(1, 2);
+  c.window.stride_w = random.whole(1, 2);
+  c.window.dilation_h = random.whole(1, 2);
+  c.window.dilation_w = random.whole(1, 2);
+  c.window.top = random.whole(0, 1);
+  c.window.left = random.whole(0, 1);
+  c.h = random.whole(5, 8);
+  c.w = random.whole(5, 16);
+  c.floats = random.coin();
+  c.residual = random.coin();
+  c.narrow_residual = random.coin();
+  c.function = random.coin();
+  return c;
+}
+
+double silu(double x) { return x / (1 + std::exp(-x)); }
+
+void check_conv(const KernelTable& table, const PairTable& pairs, const PairCase& c, Random& random, Report& report) {
+  const int v = table.vector_width, in = c.in * c.groups, out = c.out * c.groups;
+  const int out_h = (c.h + 2 * c.window.top - (c.window.kernel_h - 1) * c.window.dilation_h - 1) / c.window.stride_h + 1;
+  const int out_w = (c.w + 2 * c.window.left - (c.window.kernel_w - 1) * c.window.dilation_w - 1) / c.window.stride_w + 1;
+  reference::Tensor x(c.n, in, c.h, c.w), weights(out, c.in, c.window.kernel_h, c.window.kernel_w);
+  reference::Tensor residual(c.n, out, out_h, out_w), summed(c.n, out, out_h, out_w), expected(c.n, out, out_h, out_w);
+  std::vector<double> bias(static_cast<std::size_t>(out));
+  for (auto* values : {&x.values, &weights.values, &residual.values, &bias}) {
+    random.fill(*values);
+    round_all(*values);
+  }
+  const reference::Clamp clamp = random.coin() ? reference::Clamp{-0.5, 2, 0.25} : reference::Clamp{-1e30, 1e30};
+  reference::conv(x, weights, bias, c.residual ? &residual : nullptr, c.window, c.groups, clamp, summed);
+  reference::function(summed, c.function ? silu : [](double value) { return value; }, expected);
+
+  PlacedPairs placed(c.n, in, c.h, c.w, 2), narrow_residual(c.n, out, out_h, out_w, 1);
+  placed.put(x);
+  narrow_residual.put(residual);
+  Placed wide_residual(c.n, out, out_h, out_w, v, 1);
+  wide_residual.put(residual);
+  Floats packed = packed_weights(weights, c.groups, v, pairs.tile_blocks);
+  Floats biases(static_cast<std::size_t>((out + v - 1) / v * v));
+  for (std::size_t i = 0; i < bias.size(); ++i) biases[i] = static_cast<float>(bias[i]);
+  Step step{};
+  step.x = placed.view;
+  if (c.residual) step.y = c.narrow_residual ? narrow_residual.view : wide_residual.view;
+  step.numbers[0] = c.narrow_residual;
+  step.weights = packed.data();
+  step.bias = biases.data();
+  step.kernel_h = c.window.kernel_h;
+  step.kernel_w = c.window.kernel_w;
+  step.stride_h = c.window.stride_h;
+  step.stride_w = c.window.stride_w;
+  step.dilation_h = c.window.dilation_h;
+  step.dilation_w = c.window.dilation_w;
+  step.pad_top = c.window.top;
+  step.pad_left = c.window.left;
+  step.low = static_cast<float>(clamp.low);
+  step.high = static_cast<float>(clamp.high);
+  step.slope = static_cast<float>(clamp.slope);
+  step.function = c.function ? kSilu : kNoFunction;
+  step.groups = c.groups;
+  step.lanes = step.last_lanes = kBlock / 2;
+  const std::string what = std::string(c.floats ? "bf16 conv to floats" : "bf16 conv ") + std::to_string(c.groups) +
+                           " x " + std::to_string(c.in) + " to " + std::to_string(c.out) + " kernel " +
+                           std::to_string(c.window.kernel_h) + "x" + std::to_string(c.window.kernel_w);
+  const char* family = c.floats ? "conv_direct_bf16_f32" : "conv_direct_bf16";
+  std::vector<float> first;
+  for (const int threads : {1, 2, 3, 4}) {
+    step.channel_split = threads == 4 ? 2 : threads;
+    step.chunk_tiles = random.whole(1, 40);
+    if (c.floats) {
+      Placed made(c.n, out, out_h, out_w, v, 1);
+      step.out = made.view;
+      run_kernel(table, family, step, threads);
+      report.check(what, error(made, expected), 1e-5);
+      report.check(what + " writes elsewhere", written_outside(made), 0);
+      report.check(what + " owners", misowned(table, family, step, made.view, threads), 0);
+      continue;
+    }
+    PlacedPairs made(c.n, out, out_h, out_w, 1);
+    step.out = made.view;
+    run_kernel(table, family, step, threads);
+    report.check(what, made.error(expected), 1.0 / 256);
+    report.check(what + " writes elsewhere", made.written_around(), 0);
+    const std::vector<float> all(made.memory.data(), made.memory.data() + made.memory.size());
+    if (threads == 1) first = all;
+    report.check(what + " on threads", std::memcmp(first.data(), all.data(), all.size() * sizeof(float)) != 0, 0);
+  }
+}
+
+// Numbers whose lower halves lie between two bfloat16, and the even one of two that are as near.
+void check_conversions(const KernelTable& table, Random& random, Report& report) {
+  const int v = table.vector_width;
+  for (const int channels : {1, 15, 16, 40}) {
+    reference::Tensor x(2, channels, 3, 5);
+    random.fill(x.values);
+    x.values[0] = 1.00390625;
+    x.values[1] = 1.01171875;
+    Placed from(2, channels, 3, 5, v, 1);
+    from.put(x);
+    for (const int threads : {1, 3}) {
+      PlacedPairs to(2, channels, 3, 5, 1);
+      Step step{};
+      step.x = from.view;
+      step.out = to.view;
+      run_kernel(table, "narrow_blocks", step, threads);
+      int wrong = 0;
+      for (int n = 0; n < 2; ++n) {
+        for (int c = 0; c < to.view.blocks * kBlock; ++c) {
+          for (int i = 0; i < 15; ++i) {
+            wrong += to.at(n, c, i / 5, i % 5) != (c < channels ? narrow(x.at(n, c, i / 5, i % 5, 0.0)) : 0);
+          }
+        }
+      }
+      report.check("floats in blocks to bf16", wrong, 0);
+      report.check("floats in blocks to bf16 writes elsewhere", to.written_around(), 0);
+    }
+  }
+  for (const int features : {1, 16, 37, 64}) {
+    const int rows = 5, words = (features + kBlock - 1) / kBlock * kBlock / 2;
+    Floats from(static_cast<std::size_t>(rows * features)), to(static_cast<std::size_t>(rows * words));
+    for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<float>(random.next());
+    Step step{};
+    step.x.data = from.data();
+    step.x.w = step.x.row = features;
+    step.out.data = to.data();
+    step.out.h = rows;
+    step.out.w = step.out.row = words;
+    run_kernel(table, "narrow_rows", step, 2);
+    int wrong = 0;
+    for (int row = 0; row < rows; ++row) {
+      const auto* halves = reinterpret_cast<const std::uint16_t*>(to.data() + row * words);
+      for (int i = 0; i < 2 * words; ++i) {
+        wrong += halves[i] != (i < features ? narrow(from[static_cast<std::size_t>(row * features + i)]) : 0);
+      }
+    }
+    report.check("rows of floats to bf16", wrong, 0);
+  }
+}
+
+}  // namespace
+
+void check_pairs(const KernelTable& table, Report& report) {
+  const PairTable* pairs = pair_table(table);
+  if (!pairs) return;
+  Random random(19);
+  for (int round = 0; round < 120; ++round) check_conv(table, *pairs, random_case(random), random, report);
+  check_conversions(table, random, report);
+  std::printf("%s: kernels on bfloat16 by %s\n", table.tier, pairs->name);
+}
+
+}  // namespace powerlab::engine::test

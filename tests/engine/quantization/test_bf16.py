@@ -1,0 +1,96 @@
+"""Layers in bfloat16: near float32, the same bits on any number of threads, refused where no instruction multiplies it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from engine_models import onnx_bytes
+from onnx import helper
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine import Session
+from powerlab.engine.target.tiers import BF16, TIER_VARIABLE, available_tiers, choose_tier
+
+needs_bf16 = pytest.mark.skipif(not choose_tier().pairs, reason="this processor has no instructions for bfloat16")
+
+
+def normal(seed, *shape):
+    return np.random.default_rng(seed).standard_normal(shape, dtype=np.float32)
+
+
+def conv(x, out, inputs, outputs, constants, *, kernel=1, group=1, activation="Relu", added="", stride=1):
+    """Return the nodes of a convolution, what is added to it, and its activation."""
+    constants[f"{out}.w"] = normal(len(constants), outputs, inputs // group, kernel, kernel) / np.float32(
+        np.sqrt(kernel * kernel * inputs / group)
+    )
+    constants[f"{out}.b"] = normal(len(constants), outputs)
+    pads, last = [kernel // 2] * 4, f"{out}.conv" if activation or added else out
+    nodes = [
+        helper.make_node("Conv", [x, f"{out}.w", f"{out}.b"], [last], pads=pads, group=group, strides=[stride] * 2)
+    ]
+    if added:
+        nodes.append(helper.make_node("Add", [last, added], [f"{out}.sum" if activation else out]))
+        last = f"{out}.sum"
+    if activation:
+        nodes.append(helper.make_node(activation, [last], [out]))
+    return nodes
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory):
+    """Return the path of convolutions of many forms: residuals, groups, odd channels, functions, a linear layer."""
+    constants = {}
+    nodes = [
+        *conv("x", "a", 24, 96, constants),
+        *conv("a", "b", 96, 96, constants, kernel=3, group=3, activation="Sigmoid"),
+        *conv("b", "c", 96, 96, constants, added="a"),
+        *conv("c", "d", 96, 83, constants, kernel=5, stride=2),
+        *conv("d", "e", 83, 83, constants, added="d", activation=""),
+        *conv("e", "f", 83, 64, constants),
+        helper.make_node("MaxPool", ["f"], ["g"], kernel_shape=[2, 2], strides=[2, 2]),
+        helper.make_node("Reshape", ["g", "rows"], ["h"]),
+        helper.make_node("MatMul", ["h", "matrix"], ["i"]),
+        helper.make_node("Gelu", ["i"], ["y"]),
+    ]
+    constants |= {"rows": np.array([-1, 40]), "matrix": normal(99, 40, 33) / 7}
+    path = tmp_path_factory.mktemp("bf16") / "network.onnx"
+    path.write_bytes(onnx_bytes(nodes, {"x": (2, 24, 18, 22)}, constants=constants, opset=20))
+    return path
+
+
+def sqnr_db(exact, found):
+    exact = exact.astype(np.float64)
+    return 10 * np.log10(np.square(exact).sum() / np.square(exact - found).sum())
+
+
+@needs_bf16
+def test_a_network_in_bfloat16_is_near_the_one_in_floats(network):
+    x = {"x": normal(1, 2, 24, 18, 22)}
+    exact, session = Session(network, threads=1).run(x)["y"], Session(network, threads=1, precision=BF16)
+    kernels = {kernel for kernel, _ in session.steps()}
+    assert any(kernel.startswith("conv_direct_bf16_f32_") for kernel in kernels)
+    found = session.run(x)["y"]
+    assert 35 < sqnr_db(exact, found) < 80
+    session.poison()
+    np.testing.assert_array_equal(session.run(x)["y"], found)
+    for threads in (2, 3):
+        np.testing.assert_array_equal(Session(network, threads=threads, precision=BF16).run(x)["y"], found)
+
+
+@needs_bf16
+@pytest.mark.parametrize("model", ["resnet18", "vit-tiny", "lstm2"])
+def test_networks_of_the_zoo(model):
+    sessions = [Session(model, threads=2, batch_size=1, precision=one) for one in ("fp32", BF16)]
+    inputs = {name: normal(3, *shape) for name, shape in sessions[0].inputs.items()}
+    exact, found = (next(iter(session.run(inputs).values())) for session in sessions)
+    assert sqnr_db(exact, found) > 30
+    assert any("bf16" in kernel for kernel, _ in sessions[1].steps())
+
+
+@pytest.mark.parametrize("tier", [tier.name for tier in available_tiers() if not tier.pairs])
+def test_a_processor_without_it_gets_a_sentence(tier, network, monkeypatch):
+    monkeypatch.setenv(TIER_VARIABLE, tier)
+    with pytest.raises(
+        PowerlabError, match=f"tier {tier} has no instructions for bfloat16 on this processor; use fp32"
+    ):
+        Session(network, precision=BF16)
