@@ -1,6 +1,6 @@
 """How much faster bfloat16, and weights in fewer bits, are than float32, in the built-in engine and beside its peers.
 
-    python bench/precision_floats.py                          # ResNet-50 and others in bf16, AlexNet and others in weights alone
+    python bench/precision_floats.py     # ResNet-50 and others in bf16; AlexNet, VGG-16 and LSTMs with smaller weights
     python bench/precision_floats.py resnet50 --precisions bf16 --threads 1 --seconds 4
 
 Every engine runs the network in the same precision, those of weights alone from the same rounded file; one that does
@@ -16,6 +16,7 @@ import itertools
 import statistics
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from peer_ratios import OURS, Cell
@@ -98,26 +99,21 @@ def main() -> None:
     for precision in asked.precisions:
         for model in asked.models or CASES[precision]:
             for batch, threads in itertools.product(asked.batches, asked.threads):
-                table.add_row(*_row(precision, model, batch, threads, asked.peers, asked.seconds, absent))
+                cell = Cell(model=model, batch_size=batch, threads=threads)
+                table.add_row(*_row(precision, cell, asked.peers, asked.seconds, absent))
     console = Console(width=120 if not sys.stdout.isatty() else None)
     console.print(table)
     for reason in absent.values():
         console.print(reason)
 
 
-def _row(
-    precision: str, model: str, batch: int, threads: int, peers: Sequence[str], seconds: float, absent: dict[str, str]
-) -> list[str]:
+def _row(precision: str, cell: Cell, peers: Sequence[str], seconds: float, absent: dict[str, str]) -> list[str]:
     """Return a row of the table; notes why a peer takes no part."""
-    cell = Cell(model=model, batch_size=batch, threads=threads)
-    wanted = {(OURS, "fp32"): cell} | {
-        (name, precision): Cell(model=model, batch_size=batch, threads=threads, precision=precision)
-        for name in (OURS, *peers)
-    }
+    wanted = {(OURS, "fp32"): cell} | {(name, precision): replace(cell, precision=precision) for name in (OURS, *peers)}
     found, outputs = measure(wanted, seconds)
     ours, floats = found[OURS, precision], found[OURS, "fp32"]
     if isinstance(ours, str) or isinstance(floats, str):
-        sys.exit(f"{model} in {precision}: the built-in engine {ours} {floats}")
+        sys.exit(f"{cell} in {precision}: the built-in engine {ours} {floats}")
     ratios = []
     for peer in peers:
         one = found[peer, precision]
@@ -127,9 +123,9 @@ def _row(
     noise = sqnr_db(outputs[OURS, "fp32"], outputs[OURS, precision])
     return [
         precision,
-        model,
-        str(batch),
-        str(threads),
+        cell.model,
+        str(cell.batch_size),
+        str(cell.threads),
         f"{1000 * ours:.2f}",
         f"{floats / ours:.2f}",
         f"{noise:.1f}",

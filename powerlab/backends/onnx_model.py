@@ -47,18 +47,16 @@ def onnx_model(engine: str, model: str, batch_size: int, precision: str = "fp32"
     onnx = required(engine, "onnx")
     graph = load_graph(model, batch_size=batch_size)
     return OnnxModel(
-        content=(
-            onnx_bytes(in_precision(graph, model, precision))
-            if precision in QUANTIZED
-            else _content(onnx, model, graph)
-        ),
+        content=_content(onnx, model, graph, precision),
         inputs={info.name: info.shape for info in graph.inputs},
         dtypes={info.name: info.dtype for info in graph.inputs},
         outputs=tuple(info.name for info in graph.outputs),
     )
 
 
-def _content(onnx: Any, model: str, graph: Graph) -> bytes:
+def _content(onnx: Any, model: str, graph: Graph, precision: str) -> bytes:
+    if precision in QUANTIZED:
+        return onnx_bytes(in_precision(graph, model, precision))
     return export_onnx(graph) if split_size(model)[0] in ZOO else _with_shapes(onnx, model, graph)
 
 

@@ -20,7 +20,7 @@ from powerlab.protocol.records import DeviceRecord
 from powerlab_dashboards.language import gettext as _
 from powerlab_dashboards.language import mark
 
-PRECISIONS = ("fp32", "bf16", "fp16")
+PRECISIONS = ("fp32", "fp16", "bf16", "int8", "int8w", "int4w", "fp16w")
 """The number formats that some engine offers."""
 
 
@@ -136,7 +136,7 @@ FIELDS: tuple[Field, ...] = (
     ),
     Field(
         name="precisions", title=mark("Precisions"), dimension="precision", parse=tuple, harmless=("fp32",),
-        choices=_fixed(*PRECISIONS), default=_fixed("fp32"), hint=mark("The built-in engine computes in fp32."),
+        choices=_fixed(*PRECISIONS), default=_fixed("fp32"), hint=mark("An engine that lacks a precision fails there, with the reason."),
     ),
     Field(
         name="scenarios", title=mark("Scenarios"), dimension="scenario",

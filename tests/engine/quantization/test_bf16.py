@@ -1,4 +1,4 @@
-"""Layers in bfloat16: near float32, the same bits on any number of threads, refused where no instruction multiplies it."""
+"""Layers in bfloat16: near float32, the same bits on any number of threads, refused where nothing multiplies it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Direct convolution in bfloat16, sums in float32: where that precision is asked for and the processor multiplies it."""
+"""Direct convolution in bfloat16, sums in float32: where that precision is asked for."""
 
 from __future__ import annotations
 
