@@ -136,7 +136,8 @@ FIELDS: tuple[Field, ...] = (
     ),
     Field(
         name="precisions", title=mark("Precisions"), dimension="precision", parse=tuple, harmless=("fp32",),
-        choices=_fixed(*PRECISIONS), default=_fixed("fp32"), hint=mark("An engine that lacks a precision fails there, with the reason."),
+        choices=_fixed(*PRECISIONS), default=_fixed("fp32"),
+        hint=mark("An engine that lacks a precision fails there, with the reason."),
     ),
     Field(
         name="scenarios", title=mark("Scenarios"), dimension="scenario",
