@@ -5,8 +5,8 @@
 // x: what inputs and biases add to the gates, [step][sequence][unit block][gate][v], gates in ONNX's order i, o, f, g.
 // y: hidden units, then cells, before the first step, [2][sequence][unit]; absent: zeros. out: [step][sequence][unit],
 // where each round reads what the round before wrote. scratch: the cells, [sequence][unit].
-// Weights: [unit block][unit of the step before][gate][v], or in fewer bits: the gates of a unit block are the vectors of
-// a unit of narrow/formats.hpp, which has them.
+// Weights: [unit block][unit of the step before][gate][v], or in fewer bits: the gates of a unit block are the vectors
+// of a unit of narrow/formats.hpp, which has them.
 //
 // All gates of a block of hidden units stay in registers, for several sequences at a time, so that a round needs no
 // barrier inside. A thread has the same blocks in every round, so its part of the weights may stay in its own cache;

@@ -24,7 +24,8 @@
 // A view may carry a halo of zeros around each plane, which makes a convolution's padding disappear from its kernel.
 //
 // Quantized tensors hold unsigned bytes, [n][c / 16][h][w][16] in every tier; their views count in floats too, each of
-// which is then a word of four channels, and their halo holds zero points. kernels/bytes/words.hpp has the rest. Tensors of bfloat16 have words of two channels: kernels/pairs/words.hpp.
+// which is then a word of four channels, and their halo holds zero points. kernels/bytes/words.hpp has the rest.
+// Tensors of bfloat16 have words of two channels: kernels/pairs/words.hpp.
 //
 // Everything here is plain data without member functions: the header is compiled once per instruction set, and an
 // inline function shared between them could reach a processor that lacks its instructions.

@@ -1,4 +1,5 @@
-// Fully connected layers with weights in fewer bits, against double precision: weights are what their words say exactly.
+// Fully connected layers with weights in fewer bits, against double precision: weights are what their words say
+// exactly.
 #include <bit>
 #include <cmath>
 #include <cstring>

@@ -154,8 +154,10 @@ double silu(double x) { return x / (1 + std::exp(-x)); }
 
 void check_conv(const KernelTable& table, const PairTable& pairs, const PairCase& c, Random& random, Report& report) {
   const int v = table.vector_width, in = c.in * c.groups, out = c.out * c.groups;
-  const int out_h = (c.h + 2 * c.window.top - (c.window.kernel_h - 1) * c.window.dilation_h - 1) / c.window.stride_h + 1;
-  const int out_w = (c.w + 2 * c.window.left - (c.window.kernel_w - 1) * c.window.dilation_w - 1) / c.window.stride_w + 1;
+  const int out_h =
+      (c.h + 2 * c.window.top - (c.window.kernel_h - 1) * c.window.dilation_h - 1) / c.window.stride_h + 1;
+  const int out_w =
+      (c.w + 2 * c.window.left - (c.window.kernel_w - 1) * c.window.dilation_w - 1) / c.window.stride_w + 1;
   reference::Tensor x(c.n, in, c.h, c.w), weights(out, c.in, c.window.kernel_h, c.window.kernel_w);
   reference::Tensor residual(c.n, out, out_h, out_w), summed(c.n, out, out_h, out_w), expected(c.n, out, out_h, out_w);
   std::vector<double> bias(static_cast<std::size_t>(out));

@@ -1,5 +1,5 @@
-// All kernels on bfloat16 for one instruction set that multiplies it, with its flags and in its namespace, beside the tier
-// whose vectors it has. A new kernel is a function in a header under kernels/pairs/ and one line here.
+// All kernels on bfloat16 for one instruction set that multiplies it, with its flags and in its namespace, beside the
+// tier whose vectors it has. A new kernel is a function in a header under kernels/pairs/ and one line here.
 #include "kernels/pairs/conv_pairs.hpp"
 #include "kernels/pairs/convert_pairs.hpp"
 

@@ -5,7 +5,8 @@
 //   bf16w   [word][vector][v words], the first feature in a word's lower half.
 //   fp16w   [word][vector][feature of the word][v halves].
 //   int8w   B vectors of scales; then [word][vector][feature of the word][v bytes].
-//   int4w   for each 64 features: B vectors of words with the scales of both halves of them, in bfloat16, the first ones'
+//   int4w   for each 64 features: B vectors of words with the scales of both halves of them, in bfloat16, the first
+//   ones'
 //           in the lower half; then [word][vector][v words], the first feature in the lowest four bits.
 // Integers are signed. Features that fill up the last word have weights of 0, and their x is not read.
 #pragma once

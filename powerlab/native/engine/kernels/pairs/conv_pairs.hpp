@@ -1,8 +1,10 @@
-// Direct convolution of bfloat16 with sums in float32: conv_direct.hpp's tiles and units, a word of two channels at a time.
+// Direct convolution of bfloat16 with sums in float32: conv_direct.hpp's tiles and units, a word of two channels at a
+// time.
 //
-// A tile of up to kPairTileBlocks vectors of sums x kPairTilePixels pixels stays in registers during the whole reduction:
-// interrupted sums would be rounded. Padding is the halo of x. Convolutions in blocks and linear layers (pixels = rows)
-// are views on it. An input block has a multiple of four words; channels that fill it up are finite, and their weights 0.
+// A tile of up to kPairTileBlocks vectors of sums x kPairTilePixels pixels stays in registers during the whole
+// reduction: interrupted sums would be rounded. Padding is the halo of x. Convolutions in blocks and linear layers
+// (pixels = rows) are views on it. An input block has a multiple of four words; channels that fill it up are finite,
+// and their weights 0.
 //
 // Weights: [output unit][input block][kernel_h][kernel_w][word][vector of the unit][v], a word being the weights of two
 // channels. out: words in blocks of 16 channels, or floats in blocks of v. y: likewise, words where numbers[0] is 1.
@@ -234,8 +236,7 @@ static void pair_pass(const Step& s, std::int64_t unit, Range tiles) {
     const std::int64_t begin = column * wide + (column < wider ? column : wider), pixels = wide + (column < wider);
     t.x = x_base + n * s.x.image + y * s.stride_h * s.x.row + begin * t.x_pixel;
     t.out = s.out.data + n * s.out.image + out_block * s.out.plane + y * s.out.row + begin * s.out.pixel;
-    t.residual =
-        s.y.data ? s.y.data + n * s.y.image + y_block * s.y.plane + y * s.y.row + begin * s.y.pixel : nullptr;
+    t.residual = s.y.data ? s.y.data + n * s.y.image + y_block * s.y.plane + y * s.y.row + begin * s.y.pixel : nullptr;
     t.prefetch = next_weights + (tile - tiles.begin) * (bytes / (tiles.end - tiles.begin));
     kPairTiles<F>.at[(count - 1) * kPairTilePixels + (pixels - 1)](t);
   }

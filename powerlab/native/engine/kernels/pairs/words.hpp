@@ -1,11 +1,12 @@
-// Tensors of bfloat16: blocks of 16 channels, two channels a word, and the multiplications instruction sets have for them.
+// Tensors of bfloat16: blocks of 16 channels, two channels a word, and the multiplications instruction sets have for
+// them.
 //
 // [n][c / 16][h][w][16] in every tier. A View counts strides in floats as always: a float is a word of two channels, so
 // a pixel of a block is eight words. Rows of a linear layer are words that follow on each other. Vectors of sums are
 // floats of the tier's width.
 //
-// The leaves below are the only functions with intrinsics: no operator means them. Each multiplies the two channels of a
-// word, in all lanes the same, with two weights a lane, and adds both products to the lane's sum, in float32:
+// The leaves below are the only functions with intrinsics: no operator means them. Each multiplies the two channels of
+// a word, in all lanes the same, with two weights a lane, and adds both products to the lane's sum, in float32:
 //   AVX-512 BF16     vdpbf16ps; numbers below 2^-126 count as zero.
 //   Arm with BF16    bfdot.
 // Floats become bfloat16 by rounding to the nearest, even ones where two are as near.
@@ -43,9 +44,7 @@ static inline Vec dot_pairs_of(Vec sum, Vec x, Vec weights) {
 static inline Vec dot_pairs(Vec sum, Word x, Vec weights) {
   return vbfdotq_f32(sum, vreinterpretq_bf16_f32(weights), vreinterpretq_bf16_s32(vdupq_n_s32(x)));
 }
-static inline void store_narrow(float* p, Vec v) {
-  vst1_bf16(reinterpret_cast<bfloat16_t*>(p), vcvt_bf16_f32(v));
-}
+static inline void store_narrow(float* p, Vec v) { vst1_bf16(reinterpret_cast<bfloat16_t*>(p), vcvt_bf16_f32(v)); }
 static inline Vec load_narrow(const float* p) {
   return vcvt_f32_bf16(vld1_bf16(reinterpret_cast<const bfloat16_t*>(p)));
 }
