@@ -17,7 +17,7 @@ from powerlab.store.reads import queries
 from powerlab.store.reads.trends import read_trends
 from powerlab.store.tables import DeviceTallyRow
 
-SWEEPS = 200
+SWEEPS = 100
 """Sweeps that are looked at, the newest."""
 _KEPT = 8
 

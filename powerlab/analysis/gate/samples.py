@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean, variance
+from statistics import fmean
 
 from powerlab.analysis.dimensions import DIMENSIONS
 from powerlab.analysis.summary import sound_runs
@@ -80,10 +80,11 @@ def sample(runs: Sequence[Run], name: str) -> Sample | None:
     if not figures or min(metric.value for metric in figures) <= 0:
         return None
     logarithms = [math.log(metric.value) for metric in figures]
+    mean, others = fmean(logarithms), len(logarithms) - 1
     return Sample(
         sweep_id=runs[0].sweep_id,
-        logarithm=fmean(logarithms),
-        variance=variance(logarithms) if len(logarithms) > 1 else None,
+        logarithm=mean,
+        variance=math.fsum((one - mean) ** 2 for one in logarithms) / others if others else None,
         count=len(logarithms),
         provenance=common_provenance(metric.provenance for metric in figures),
     )

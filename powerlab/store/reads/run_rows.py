@@ -6,7 +6,7 @@ them would let the planner read every point there is before the first of a milli
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from itertools import groupby
@@ -47,15 +47,26 @@ def run_rows() -> Select[*tuple[Any, ...]]:
 
 
 def read_runs(
-    session: Session, wanted: Select[*tuple[Any, ...]], *, streamed: bool = False
+    session: Session,
+    wanted: Select[*tuple[Any, ...]],
+    *,
+    streamed: bool = False,
+    metrics: Collection[str] | None = None,
 ) -> Iterator[tuple[datetime, Run]]:
-    """Yield runs with the time each arrived, in the query's order; streamed, a few hundred are in memory at a time."""
+    """Yield runs with the time each arrived, in the query's order; streamed, a few hundred are in memory at a time.
+
+    Args:
+        session: where to read.
+        wanted: of :func:`run_rows`.
+        streamed: begin before all rows are there.
+        metrics: the figures that the runs are to have; None for all.
+    """
     found = session.execute(wanted, execution_options={"stream_results": streamed, "max_row_buffer": _BATCH})
     size = _FIRST if streamed else _BATCH
     points: Mapping[int, Point] = {}
     while rows := found.fetchmany(size):
         points = _points(session, rows, points)
-        figures = _figures(session, rows)
+        figures = _figures(session, rows, metrics)
         for row in rows:
             if row.point_id in points:  # else its sweep was deleted since the first row was read
                 yield row.received_at, _to_run(row, points[row.point_id], figures.get(row.id, ()))
@@ -74,13 +85,17 @@ def _points(session: Session, rows: Sequence[Row[*tuple[Any, ...]]], known: Mapp
     return points
 
 
-def _figures(session: Session, rows: Sequence[Row[*tuple[Any, ...]]]) -> dict[str, tuple[Metric, ...]]:
+def _figures(
+    session: Session, rows: Sequence[Row[*tuple[Any, ...]]], names: Collection[str] | None
+) -> dict[str, tuple[Metric, ...]]:
     """Return the figures of some runs by the runs' ids, each run's in their order."""
     wanted = (
         select(RunMetricRow.run_id, *METRIC)
         .where(RunMetricRow.run_id.in_([row.id for row in rows]))
         .order_by(RunMetricRow.run_id, RunMetricRow.position)
     )
+    if names is not None:
+        wanted = wanted.where(RunMetricRow.name.in_(names))
     found: Iterable[Any] = session.execute(wanted).all()
     by_run = groupby(found, key=itemgetter(0))
     return {run_id: tuple(to_metric(*figure) for _, *figure in own) for run_id, own in by_run}

@@ -48,14 +48,16 @@ def read_trends(
     if device_id is not None:
         wanted = wanted.where(SweepRow.device_id == device_id)
     found = session.execute(wanted).all()
-    runs = _runs(session, [sweep_id for sweep_id, _ in found], loads)
+    runs = _runs(session, [sweep_id for sweep_id, _ in found], loads, names)
     return trends(((name, runs[sweep_id]) for sweep_id, name in found), names)
 
 
-def _runs(session: Session, sweep_ids: Sequence[str], loads: Select[int]) -> Mapping[str, Sequence[Run]]:
-    """Return the runs of a model by sweep, in the order in which they arrived."""
+def _runs(
+    session: Session, sweep_ids: Sequence[str], loads: Select[int], names: Sequence[str]
+) -> Mapping[str, Sequence[Run]]:
+    """Return the runs of a model by sweep, in the order in which they arrived, with these figures alone."""
     wanted = run_rows().where(RunRow.sweep_id.in_(sweep_ids), RunRow.workload_id.in_(loads))
     runs: defaultdict[str, list[Run]] = defaultdict(list)
-    for _, run in read_runs(session, wanted.order_by(RunRow.received_at)):
+    for _, run in read_runs(session, wanted.order_by(RunRow.received_at), metrics=names):
         runs[run.sweep_id].append(run)
     return runs
