@@ -50,3 +50,9 @@ def byte_object(folder: Path, instructions: str) -> Path:
     """Return the compiled kernels on bytes of an instruction set."""
     (found,) = (folder / "CMakeFiles" / f"powerlab_bytes_{instructions}.dir").rglob("bytes.cpp.o")
     return found
+
+
+def pair_object(folder: Path, instructions: str) -> Path:
+    """Return the compiled kernels on bfloat16 of an instruction set."""
+    (found,) = (folder / "CMakeFiles" / f"powerlab_pairs_{instructions}.dir").rglob("pairs.cpp.o")
+    return found

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine_native.disassembly import Instruction, Loop, arm_loop, functions, innermost, products, x86_loop
-from engine_native.kernel_program import X86_TIERS, byte_object, tier_object
+from engine_native.kernel_program import X86_TIERS, byte_object, pair_object, tier_object
 from powerlab.engine.target.tiers import available_tiers
 from requires import require_program
 
@@ -127,6 +127,31 @@ def test_register_tiles_of_bytes(x86_folder, instructions):
 def test_register_tiles_of_bytes_on_64_bit_arm(arm_kernels, instructions, mnemonic):
     objdump = require_program("aarch64-linux-gnu-objdump", "binutils-aarch64-linux-gnu")
     check_bytes(objdump, byte_object(arm_kernels.parent, instructions), mnemonic, 1)
+
+
+def check_pairs(objdump, path, mnemonic):
+    """Four words are multiplied in one turn: nothing is spilled."""
+    tiles = {
+        name: (int(tile[1]), int(tile[2]), body)
+        for name, body in functions(objdump, path).items()
+        if (tile := re.fullmatch(r"pair_tile<(?:true|false), (\d+), (\d+)>", name))
+    }
+    assert tiles, f"{path} has no register tiles"
+    for name, (blocks, pixels, body) in tiles.items():
+        loops = [counts for loop in innermost(body) if (counts := products(loop, mnemonic))[0]]
+        assert (4 * blocks * pixels, 0) in loops, f"{path} {name}: {loops}"
+
+
+@pytest.mark.campaign
+def test_register_tiles_of_bfloat16(x86_folder):
+    objdump = require_program("objdump", "binutils")
+    check_pairs(objdump, pair_object(x86_folder, "avx512bf16"), "vdpbf16ps")
+
+
+@pytest.mark.campaign
+def test_register_tiles_of_bfloat16_on_64_bit_arm(arm_kernels):
+    objdump = require_program("aarch64-linux-gnu-objdump", "binutils-aarch64-linux-gnu")
+    check_pairs(objdump, pair_object(arm_kernels.parent, "neon_bf16"), "bfdot")
 
 
 SPILLING = """

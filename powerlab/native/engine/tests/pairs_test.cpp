@@ -253,6 +253,30 @@ void check_conversions(const KernelTable& table, Random& random, Report& report)
       report.check("floats in blocks to bf16 writes elsewhere", to.written_around(), 0);
     }
   }
+  {
+    // x / 2 + 1/4, what is below 0 halved, all below 3/8: exact.
+    const int channels = 40;
+    reference::Tensor x(2, channels, 3, 5), expected = x;
+    for (double& value : x.values) value = random.whole(-64, 64) / 64.0;
+    for (std::size_t i = 0; i < x.values.size(); ++i) {
+      const double value = x.values[i] / 2 + 0.25;
+      expected.values[i] = std::min(value < 0 ? value / 2 : value, 0.375);
+    }
+    Placed from(2, channels, 3, 5, v, 1);
+    from.put(x);
+    Floats scale(48, 0.5f), shift(48, 0.25f);
+    PlacedPairs to(2, channels, 3, 5, 1);
+    Step step{};
+    step.x = from.view;
+    step.out = to.view;
+    step.weights = scale.data();
+    step.bias = shift.data();
+    step.x_low = -9;
+    step.x_high = 0.375f;
+    step.x_slope = 0.5f;
+    run_kernel(table, "narrow_changed", step, 3);
+    report.check("changed floats to bf16", to.error(expected), 0);
+  }
   for (const int features : {1, 16, 37, 64}) {
     const int rows = 5, words = (features + kBlock - 1) / kBlock * kBlock / 2;
     Floats from(static_cast<std::size_t>(rows * features)), to(static_cast<std::size_t>(rows * words));

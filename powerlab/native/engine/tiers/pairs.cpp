@@ -10,7 +10,8 @@ namespace powerlab::engine::POWERLAB_TIER {
 static const Kernel kPairKernels[] = {
     POWERLAB_KERNEL("conv_direct_bf16", "conv_direct_bf16_" POWERLAB_PAIR_TILE, conv_pairs<false>),
     POWERLAB_KERNEL("conv_direct_bf16_f32", "conv_direct_bf16_f32_" POWERLAB_PAIR_TILE, conv_pairs<true>),
-    POWERLAB_KERNEL("narrow_blocks", "narrow_blocks_bf16", narrow_blocks),
+    POWERLAB_KERNEL("narrow_blocks", "narrow_blocks_bf16", narrow_blocks<false>),
+    POWERLAB_KERNEL("narrow_changed", "narrow_changed_bf16", narrow_blocks<true>),
     POWERLAB_KERNEL("narrow_rows", "narrow_rows_bf16", narrow_rows),
 };
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
+from powerlab.engine.codegen.attributes import clamp_fields
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.convolutions.algorithms.direct import (
     GroupPart,
@@ -16,25 +18,30 @@ from powerlab.engine.codegen.convolutions.algorithms.direct import (
 from powerlab.engine.codegen.convolutions.algorithms.fields import window_fields
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape, halo_of
 from powerlab.engine.codegen.convolutions.partition import Work, partition
+from powerlab.engine.codegen.pack import fill_channels
 from powerlab.engine.codegen.pairs.kernel import Pairs, emit_pairs, pair_tier
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.choice import Choice
-from powerlab.engine.program.layout import PAIR_BLOCK, Halo, divide_up
+from powerlab.engine.program.layout import PAIR_BLOCK, Halo, divide_up, pair_blocks
+from powerlab.engine.program.program import Tensor
 from powerlab.engine.target.machine import Machine
 from powerlab.engine.target.tiers import BF16, Tier
 
 _WORDS = PAIR_BLOCK // 2
 
+_CHANGE_CYCLES = 4
+"""To scale, shift, activate and round a vector before a convolution."""
+
 
 @dataclass(frozen=True, slots=True)
 class Bfloat16Convolution:
-    """Every convolution but the depthwise and the preactivated ones."""
+    """Every convolution but the depthwise ones."""
 
     name: str = BF16
 
     def applies(self, shape: ConvShape, tier: Tier) -> bool:
         """Tell whether it can compute ``shape``."""
-        return tier.computes_in(BF16) and not shape.depthwise and not shape.preactivated
+        return tier.computes_in(BF16) and not shape.depthwise
 
     def candidates(self, shape: ConvShape, machine: Machine) -> Sequence[Choice]:
         """Return the cuts worth a try."""
@@ -54,7 +61,8 @@ class Bfloat16Convolution:
     def cycles(self, shape: ConvShape, choice: Choice, machine: Machine) -> float:
         """Return how many cycles of a core the convolution is expected to take."""
         machine = replace(machine, tier=pair_tier(machine.tier))
-        return sum(
+        vectors = shape.images * shape.inputs * math.prod(shape.in_size) / machine.tier.vector_width
+        return _CHANGE_CYCLES * vectors * shape.preactivated / machine.threads + sum(
             direct_cycles(work, work.in_blocks * work.lanes, choice, machine) for work in _works(shape, machine.tier)
         )
 
@@ -66,7 +74,8 @@ class Bfloat16Convolution:
         """Append the steps that compute a FusedConv, one for each part of its groups."""
         groups, name = shape.groups, node.outputs[0]
         weights, bias = builder.kept(node.inputs[1]), builder.optional_constant(node.input(2))
-        x, floats, added = builder.pairs(node.inputs[0]), not builder.is_read_in_pairs(name), node.input(3)
+        x = _changed(builder, node, shape) if shape.preactivated else builder.pairs(node.inputs[0])
+        floats, added = not builder.is_read_in_pairs(name), node.input(3)
         # What fills up the last block of floats may be anything.
         narrow = bool(added) and (builder.lies_in_pairs(added) or shape.outputs % PAIR_BLOCK > 0)
         residual = None if not added else builder.pairs(added) if narrow else builder.blocked(added)
@@ -89,6 +98,19 @@ class Bfloat16Convolution:
                 fields=window_fields(shape, node),
             )
             emit_pairs(builder, node, conv, choice if part.first == 0 else _cut(choice, work, builder))
+
+
+def _changed(builder: Builder, node: Node, shape: ConvShape) -> Tensor:
+    """Append the step that scales, shifts and activates what a convolution reads; return it in bfloat16."""
+    before, width = builder.preactivation(node), builder.tier.vector_width
+    x = builder.blocked(before.inputs[0])
+    out = builder.in_arena(pair_blocks((x.layout.n, x.layout.c, x.layout.h, x.layout.w)))
+    scale, shift = (
+        fill_channels(builder.constant(name), shape.inputs, x.layout.blocks, width) for name in before.inputs[1:3]
+    )
+    fields = {f"x_{name}": value for name, value in clamp_fields(before).items()}
+    builder.emit("narrow_changed", f"{before.outputs[0]} to bf16", out, x, weights=scale, bias=shift, **fields)
+    return out
 
 
 def _works(shape: ConvShape, tier: Tier) -> tuple[Work, ...]:

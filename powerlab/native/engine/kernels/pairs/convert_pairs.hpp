@@ -5,7 +5,9 @@
 
 namespace powerlab::engine::POWERLAB_TIER {
 
-// x in blocks of kWidth floats, out in blocks of 16 channels, filled up with zeros.
+// x in blocks of kWidth floats, out in blocks of 16 channels, filled up with zeros. Changed: out = activate(x * scale +
+// shift) first, scales of the channels being the weights, shifts the bias, and the activation that of x.
+template <bool kChanged>
 static void narrow_blocks(const Step& s, int thread, int threads) {
   const Range rows = row_share(s.out, thread, threads);
   for (std::int64_t unit = rows.begin; unit < rows.end; ++unit) {
@@ -14,13 +16,16 @@ static void narrow_blocks(const Step& s, int thread, int threads) {
       const std::int64_t block = row.block * kBlockVectors + part, channels = s.x.c - block * kWidth;
       float* out = row_start(s.out, row) + part * (kWidth / 2);
       const float* x = row_start(s.x, {row.n, channels > 0 ? block : 0, row.y});
-      if (channels >= kWidth) {
-        for (std::int64_t i = 0; i < s.out.w; ++i) store_narrow(out + i * kBlockWords, load(x + i * kWidth));
-      } else {
-        const int lanes = channels > 0 ? static_cast<int>(channels) : 0;
-        for (std::int64_t i = 0; i < s.out.w; ++i) {
-          store_narrow(out + i * kBlockWords, load_lanes(x + i * kWidth, lanes));
-        }
+      const int lanes = channels > kWidth ? kWidth : channels > 0 ? static_cast<int>(channels) : 0;
+      Vec scale = broadcast(1), shift = Vec{};
+      if (kChanged && lanes > 0) {
+        scale = load_unaligned(s.weights + block * kWidth);
+        shift = load_unaligned(s.bias + block * kWidth);
+      }
+      for (std::int64_t i = 0; i < s.out.w; ++i) {
+        Vec v = lanes == kWidth ? load(x + i * kWidth) : load_lanes(x + i * kWidth, lanes);
+        if (kChanged) v = activate(v * scale + shift, s.x_slope, s.x_low, s.x_high);
+        store_narrow(out + i * kBlockWords, v);
       }
     }
   }
