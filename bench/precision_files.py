@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import msgspec
 import numpy as np
 from bert_network import NETWORKS
 
@@ -15,7 +16,7 @@ from powerlab.engine.frontend.load import load_graph
 from powerlab.engine.frontend.onnx_writer import write_onnx
 from powerlab.engine.frontend.zoo import INPUT_NAME, ZOO
 from powerlab.engine.ir.graph import Graph
-from powerlab.engine.quantization.calibrate import calibrate, random_batches
+from powerlab.engine.quantization.calibrate import Calibration, calibrate, random_batches
 from powerlab.engine.quantization.layers import layers_of
 from powerlab.engine.quantization.prepare import prepared_for_quantization
 from powerlab.engine.quantization.quantize import Options, quantize_graph
@@ -59,10 +60,18 @@ def files(model: str, batch: int, *, narrow: bool) -> tuple[Path, Path]:
     if not floats.exists():
         write_onnx(graph_of(model, batch), floats)
     if not integers.exists():
-        single = prepared_for_quantization(graph_of(model, 1))
-        several = single if batch == 1 else prepared_for_quantization(graph_of(model, batch))
-        write_onnx(quantize_graph(several, calibrate(single), Options(narrow_weights=narrow)).graph, integers)
+        prepared = prepared_for_quantization(graph_of(model, batch))
+        write_onnx(quantize_graph(prepared, _calibration(model), Options(narrow_weights=narrow)).graph, integers)
     return floats, integers
+
+
+def _calibration(model: str) -> Calibration:
+    """Return the calibration of a network, which is kept beside its files."""
+    path = FOLDER / f"{Path(model).stem}-calibration.json"
+    if not path.exists():
+        made = calibrate(prepared_for_quantization(graph_of(model, 1)))
+        path.write_bytes(msgspec.json.encode(made))
+    return msgspec.json.decode(path.read_bytes(), type=Calibration)
 
 
 def with_floats_between(model: str, batch: int, *, narrow: bool) -> Path:
@@ -70,11 +79,10 @@ def with_floats_between(model: str, batch: int, *, narrow: bool) -> Path:
     _, integers = files(model, batch, narrow=narrow)
     path = integers.with_stem(f"{integers.stem}-between")
     if not path.exists():
-        single, several = (prepared_for_quantization(graph_of(model, size)) for size in (1, batch))
-        kinds = ("BatchNormalization", "Concat")
-        floats = frozenset(layer.name for layer in layers_of(several) if layer.node.op_type in kinds)
+        prepared, kinds = prepared_for_quantization(graph_of(model, batch)), ("BatchNormalization", "Concat")
+        floats = frozenset(layer.name for layer in layers_of(prepared) if layer.node.op_type in kinds)
         options = Options(narrow_weights=narrow, floats=floats)
-        write_onnx(quantize_graph(several, calibrate(single), options).graph, path)
+        write_onnx(quantize_graph(prepared, _calibration(model), options).graph, path)
     return path
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.codegen import chosen_algorithms, lower
 from powerlab.engine.codegen.convolutions.choosing import Chooser
+from powerlab.engine.codegen.quantized.faster_floats import with_faster_floats
 from powerlab.engine.codegen.work import StepWork, step_work
 from powerlab.engine.ir.graph import Graph
 from powerlab.engine.program.program import Program
@@ -68,6 +69,7 @@ def prepare(
         PowerlabError: the engine cannot compute what the graph holds, or it does not fit into memory.
     """
     with memory_errors(graph.name):
+        graph, part = with_faster_floats(graph, tier), part and with_faster_floats(part, tier)
         algorithms = {} if part is None else chosen_algorithms(graph, tier, threads, chooser)
         program = lower(part or graph, tier, threads, chooser, algorithms)
     return Prepared(

@@ -17,7 +17,7 @@ from powerlab.engine.program.program import Tensor
 def lower_quantize(builder: Builder, node: Node) -> None:
     """Lower a Quantize: floats in planes or blocks become bytes."""
     name, whole = node.inputs[0], {"low": -number(node, "zero"), "high": 255 - number(node, "zero")}
-    node = replace(node, attributes={**node.attributes, **whole})
+    node = replace(node, attributes={**whole, **node.attributes})
     one_pixel = math.prod(shape4(builder.graph.shape(name))[2:]) == 1
     in_blocks = builder.is_blocked(name) and not builder.is_planar(name) and not one_pixel
     x = builder.blocked(name) if in_blocks else _planes(builder, name)

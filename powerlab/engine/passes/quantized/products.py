@@ -91,6 +91,7 @@ def conv(network: Network, node: Node, target: Target) -> Node | None:
         "pads": windows.pads_given,
         "dilations": windows.dilations,
         "group": view.integer("group", 1),
+        "x_zero": network.bytes[x].zero,
         **target.attributes(),
     }
     return Node("QuantConv", target.name, (x, *constants, ""), (target.output,), attributes)
