@@ -14,16 +14,17 @@ from starlette.testclient import TestClient
 from fresh_store import fresh_store
 from powerlab.domain.layers import LayerProfile
 from powerlab.domain.run import Run
-from powerlab.domain.sweep import SweepPlan
+from powerlab.domain.sweep import Point, SweepPlan
 from powerlab.protocol.chunks import split
 from powerlab.protocol.messages import (
-    ChunkUpload,
+    ChunksUpload,
     EnrolmentCodeRequest,
     EnrolRequest,
     Finish,
     Lease,
     RunUpload,
     SweepRequest,
+    TraceChunk,
 )
 from powerlab.store import Store
 from powerlab.store.writes import devices, jobs, runs, sweeps
@@ -121,10 +122,8 @@ class Shelf:
                 if not new or not run.metrics:
                     continue
                 session.flush()
-                for trace in plausible.traces(sweep.bench, run):
-                    for chunk in split(trace):
-                        upload = ChunkUpload(fencing_token=token, chunk=chunk)
-                        runs.store_chunk(session, sweep.device_id, run.id, upload)
+                upload = ChunksUpload(fencing_token=token, chunks=_chunks(sweep.bench, run))
+                runs.store_chunks(session, sweep.device_id, run.id, upload)
 
     def device_id(self, name: str) -> str:
         """Return the identifier of a device that has a sweep."""
@@ -138,6 +137,17 @@ class Shelf:
                 request = EnrolRequest(code=code, device=bench.device, capabilities=bench.capabilities)
                 self._devices[name] = devices.enrol(session, request, now).device_id
         return self._devices[name]
+
+
+_sent: dict[tuple[plausible.Bench, Point, tuple[int, int]], tuple[TraceChunk, ...]] = {}
+
+
+def _chunks(bench: plausible.Bench, run: Run) -> tuple[TraceChunk, ...]:
+    """Return the traces of a run as an agent sends them; repeats, and other tests, have the same ones."""
+    key = bench, run.point, run.window_ns
+    if key not in _sent:
+        _sent[key] = tuple(chunk for trace in plausible.traces(bench, run) for chunk in split(trace))
+    return _sent[key]
 
 
 def add_recorded_run(shelf: Shelf, **changes: object) -> Run:
