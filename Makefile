@@ -1,7 +1,7 @@
 # powerlab: "make demo" measures this machine, "make test" runs every test. Both make and reuse .venv by themselves.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all check fuzz bench bench-engine bench-contention bench-networks bench-precision bench-sampler bench-search bench-service \
+.PHONY: help demo test test-all check check-python check-native environment fuzz bench bench-engine bench-contention bench-networks bench-precision bench-sampler bench-search bench-service \
   bench-database bench-pages lock openapi docs messages networks plotly notebook site wheels mutation format clean
 
 # A Python to build .venv with, where the first one found is not the right one: make demo PYTHON=/path/to/python3
@@ -32,13 +32,20 @@ test-all: ## run every test, campaigns too: kills, faults, builds, all boards, P
 	@scripts/setup_venv dev
 	@$(PYTEST) $(PYTEST_ARGS)
 
-check: ## ruff, mypy, the import contract, clang-format, and C++ with warnings as errors
+check: check-python check-native ## ruff, mypy, the import contract, clang-format, and C++ with warnings as errors
+
+environment:
 	@scripts/setup_venv dev
+
+check-python: environment
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python scripts/check_native.py
+
+# Without make's own share of jobs: ninja would wait for mypy to end.
+check-native: environment
+	env -u MAKEFLAGS $(BIN)/python scripts/check_native.py
 
 fuzz: ## change models at random and run them, MINUTES=30 of it; SANITIZED=1: with C++ sanitizers, which needs g++
 	@scripts/setup_venv dev
