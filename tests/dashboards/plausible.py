@@ -213,10 +213,10 @@ def traces(bench: Bench, of: Run, seed: int = 2, period_s: float = 0.01) -> list
     start, end = of.window_ns
     time_ns = np.arange(start - 500_000_000, end + 500_000_000, int(period_s * 1e9), dtype=np.int64)
     busy = (time_ns >= start) & (time_ns < end)
-    share = 1 / max(len(bench.rails), 1)
+    weights = [1 + 0.3 * index for index in range(len(bench.rails))]
     found = []
     for index, rail in enumerate(bench.rails):
-        power = np.where(busy, true_power(of.point), 3.1) * share * (1 + 0.3 * index)
+        power = np.where(busy, true_power(of.point), 3.1) * weights[index] / sum(weights)
         power = np.abs(power * (1 + 0.03 * rng.standard_normal(len(time_ns))))
         counter = np.cumsum(power * period_s)
         value = power if rail.quantity is RailQuantity.POWER else counter

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 from starlette.testclient import TestClient
 
-from powerlab.domain.selector import Selector
-from powerlab.protocol.labs import CampaignRequest, Each
-from powerlab.protocol.messages import Finish, RunUpload
 from powerlab.store.reads.campaigns import campaign
-from powerlab.store.writes import jobs, runs
-from powerlab.store.writes.campaigns import submit_campaign
 from tests.dashboards import plausible
-from tests.dashboards.conftest import START, Shelf
+from tests.dashboards.campaigns import start_campaign
+from tests.dashboards.conftest import Shelf
 from tests.dashboards.page_tree import parse
 
 PLAN = plausible.plan(batch_sizes=(1,), modes=("MAXN",))
@@ -22,23 +17,7 @@ PLAN = plausible.plan(batch_sizes=(1,), modes=("MAXN",))
 
 def started(shelf: Shelf, *, done: int) -> str:
     """Return the id of a campaign on two boards, of which the first so many are done."""
-    for name in ("one", "other"):
-        shelf.add_sweep(plausible.xavier(name), plausible.plan(modes=("MODE_10W",)))
-    request = CampaignRequest(each=Each.DEVICE, of=Selector(board="jetson-agx-xavier"), plan=PLAN)
-    with shelf.store.write() as session:
-        campaign_id, _ = submit_campaign(session, request, START, by="ana")
-    with shelf.store.session() as session:
-        sweeps = campaign(session, campaign_id).sweeps
-    for number, sweep in enumerate(sweeps[:done]):
-        with shelf.store.write() as session:
-            lease = jobs.lease(session, sweep.device_id, START)
-            assert lease is not None
-            token = lease.fencing_token
-            for run in plausible.runs(plausible.xavier(sweep.device_name), PLAN, sweep.id, seed=number):
-                own = replace(run, id=plausible.run_id(sweep.id, run.point, run.repeat))
-                runs.store_run(session, sweep.device_id, RunUpload(fencing_token=token, run=own), START)
-            jobs.finish(session, sweep.device_id, lease.job_id, Finish(fencing_token=token, state="done"), START)
-    return campaign_id
+    return start_campaign(shelf, PLAN, ("one", "other"), done=done)
 
 
 def test_the_devices_of_a_campaign_are_compared(shelf: Shelf, client: TestClient) -> None:
