@@ -353,6 +353,11 @@ class TestPowerTrace:
         assert line["name"] == "rapl:package-0 (measured, slope of its energy counter; this rail is the total)"
         assert line["line"]["shape"] == "vh"
 
+    def test_a_long_name_is_folded_on_a_phone(self) -> None:
+        lines = self.build(plausible.laptop(), View(narrow=True))["data"][0]["name"].split("<br>")
+        assert len(lines) == 2
+        assert max(map(len, lines)) <= 42
+
     def test_the_timed_window_is_shaded(self) -> None:
         layout = self.build(plausible.xavier())["layout"]
         assert (layout["shapes"][0]["x0"], layout["shapes"][0]["x1"]) == (0, 3.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-import math
+import textwrap
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,6 +15,9 @@ Figure = dict[str, Any]
 """A Plotly figure as JSON: ``{"data": [...], "layout": {...}}``."""
 
 DataT = TypeVar("DataT")
+
+_NARROW_ENTRY = 42
+"""Characters of a legend's entry that a phone shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +103,8 @@ def panel_title(theme: Theme, text: str, *, x: float, y: float) -> dict[str, Any
 
 def legend_above(names: Sequence[str], *, narrow: bool) -> tuple[dict[str, Any], int]:
     """Return a legend in columns above the plot, and the height in px to reserve for it in the top margin."""
-    entry_px = 7 * max((_characters_wide(html.unescape(name)) for name in names), default=0) + 8
+    lines = [name.split("<br>") for name in names]
+    entry_px = 7 * max((_characters_wide(html.unescape(line)) for own in lines for line in own), default=0) + 8
     columns = max(1, (330 if narrow else 480) // (entry_px + 40))
     legend = {
         "orientation": "h",
@@ -113,7 +117,13 @@ def legend_above(names: Sequence[str], *, narrow: bool) -> tuple[dict[str, Any],
         "tracegroupgap": 0,
         "font": {"size": 12},
     }
-    return legend, 20 * math.ceil(len(names) / columns) + 8
+    rows = (lines[first : first + columns] for first in range(0, len(lines), columns))
+    return legend, 20 * sum(max(map(len, row)) for row in rows) + 8
+
+
+def folded(name: str, view: View) -> str:
+    """Return a legend's entry, in several lines where a narrow screen would cut it."""
+    return "<br>".join(textwrap.wrap(name, _NARROW_ENTRY, break_long_words=False)) if view.narrow else name
 
 
 def _characters_wide(text: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from powerlab_dashboards.charts.base import Chart, Figure, NoChart, axis, layout, legend_above
+from powerlab_dashboards.charts.base import Chart, Figure, NoChart, axis, folded, layout, legend_above
 from powerlab_dashboards.charts.run_traces import Phase, RunTraces, phases
 from powerlab_dashboards.charts.theme import Theme, View
 from powerlab_dashboards.charts.trace_panels import Panel, panels
@@ -29,7 +29,7 @@ def build(data: RunTraces, view: View) -> Figure | NoChart:
     found = list(panels(theme, data, SAMPLE_LIMIT // 2 if view.narrow else SAMPLE_LIMIT))
     if not found:
         return NoChart(_("All traces of this run are too short to plot."))
-    names = [line["name"] for panel in found for line in panel.lines if line["mode"] == "lines"]
+    names = [folded(line["name"], view) for panel in found for line in panel.lines if line["mode"] == "lines"]
     legend, legend_px = legend_above(names, narrow=view.narrow)
     top_px = legend_px + _TOP_PX
     plot_px = sum(panel.height_px for panel in found) + _GAP_PX * (len(found) - 1)
@@ -59,7 +59,9 @@ def build(data: RunTraces, view: View) -> Figure | NoChart:
             theme, panel.title, domain=[max(0.0, domain[0]), domain[1]], anchor="x", fixedrange=True, nticks=5, **more
         )
         data_lines += [
-            line | {"xaxis": "x", "yaxis": f"y{_suffix(index)}", "showlegend": line["mode"] == "lines"}
+            line
+            | {"name": folded(line["name"], view), "showlegend": line["mode"] == "lines"}
+            | {"xaxis": "x", "yaxis": f"y{_suffix(index)}"}
             for line in panel.lines
         ]
         above_px += panel.height_px + _GAP_PX
