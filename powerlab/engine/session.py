@@ -278,4 +278,4 @@ def _optimised(asked: _Asked) -> Graph:
         from powerlab.engine.quantization.precisions import in_precision
 
         graph = in_precision(graph, model, asked.precision)
-    return optimise(graph)
+    return optimise(graph, chained=asked.precision != BF16)

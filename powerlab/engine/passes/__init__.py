@@ -117,13 +117,17 @@ _FOR_OWN_KERNELS = (put_channels_first, fuse_functions, fuse_chains)
 __all__ = ["LOWERED", "PASSES", "optimise", "optimise_for_others"]
 
 
-def optimise(graph: Graph) -> Graph:
+def optimise(graph: Graph, *, chained: bool = True) -> Graph:
     """Return the graph in the operators of ``LOWERED``, with the same inputs and outputs.
+
+    Args:
+        graph: as it was loaded.
+        chained: whether convolutions that follow on each other may become a Chain.
 
     Raises:
         PowerlabError: the graph needs what the engine cannot do, naming the node, or more memory than there is.
     """
-    return _rewritten(graph, PASSES)
+    return _rewritten(graph, [rewrite for rewrite in PASSES if chained or rewrite is not fuse_chains])
 
 
 def optimise_for_others(graph: Graph) -> Graph:
