@@ -316,7 +316,7 @@ class TestPowerTrace:
         assert not isinstance(made, NoChart)
         line = next(one for one in made["data"] if one["name"] == "CPU-therm")
         assert line["y"] == [40.0, 41.0, 42.5]
-        assert made["layout"]["yaxis2"]["title"]["text"] == "temperature, °C (measured)"
+        assert made["layout"]["yaxis2"]["title"]["text"] == "temperature, °C<br>(measured)"
 
     def test_clocks_and_a_cool_down_have_a_panel_and_a_band(self) -> None:
         found = recorded_run()
@@ -332,7 +332,7 @@ class TestPowerTrace:
         made = self.chart.build(RunTraces(run=found.run, traces=(*found.traces, clock)), View())
         assert not isinstance(made, NoChart)
         assert next(one for one in made["data"] if one["name"] == "GPU")["y"] == [114.75, 318.75, 114.75]
-        assert made["layout"]["yaxis2"]["title"]["text"] == "clock, MHz (simulated)"
+        assert made["layout"]["yaxis2"]["title"]["text"] == "clock, MHz<br>(simulated)"
         band = made["layout"]["shapes"][0]
         assert (band["x0"], band["x1"]) == (-14.0, -10.0)
         assert made["layout"]["annotations"][0]["text"] == "cool-down 4 s"
@@ -365,7 +365,7 @@ class TestPowerTrace:
 
     def test_axes_name_quantity_unit_and_provenance(self) -> None:
         layout = self.build(plausible.laptop(), View(theme=DARK))["layout"]
-        assert layout["yaxis"]["title"]["text"] == "power, W (measured)"
+        assert layout["yaxis"]["title"]["text"] == "power, W<br>(measured)"
         assert layout["xaxis"]["title"]["text"] == "time since the start of the timed part, s"
 
     def test_rails_of_different_provenance_are_not_added_up(self) -> None:

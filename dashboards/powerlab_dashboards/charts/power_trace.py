@@ -38,7 +38,7 @@ def build(data: RunTraces, view: View) -> Figure | NoChart:
     figure_layout = layout(
         theme,
         height=plot_px + top_px + _BOTTOM_PX,
-        margin={"l": 64, "r": 16, "t": top_px, "b": _BOTTOM_PX},
+        margin={"l": 72, "r": 16, "t": top_px, "b": _BOTTOM_PX},
         showlegend=True,
         hovermode="x unified",
         hoversubplots="axis",
@@ -56,7 +56,13 @@ def build(data: RunTraces, view: View) -> Figure | NoChart:
         domain = [1 - (above_px + panel.height_px) / plot_px, 1 - above_px / plot_px]
         more = {"rangemode": "tozero"} if panel.from_zero else {}
         figure_layout[f"yaxis{_suffix(index)}"] = axis(
-            theme, panel.title, domain=[max(0.0, domain[0]), domain[1]], anchor="x", fixedrange=True, nticks=5, **more
+            theme,
+            _in_two_lines(panel.title),
+            domain=[max(0.0, domain[0]), domain[1]],
+            anchor="x",
+            fixedrange=True,
+            nticks=5,
+            **more,
         )
         data_lines += [
             line
@@ -66,6 +72,11 @@ def build(data: RunTraces, view: View) -> Figure | NoChart:
         ]
         above_px += panel.height_px + _GAP_PX
     return {"data": data_lines, "layout": figure_layout}
+
+
+def _in_two_lines(title: str) -> str:
+    """Return the title of an axis with its provenance below: in one line it is longer than a low panel is high."""
+    return title.replace(" (", "<br>(", 1).replace("（", "<br>（", 1)
 
 
 def _suffix(index: int) -> str:
