@@ -17,6 +17,8 @@ from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
 PROCESSOR = "CPUExecutionProvider"
 _ERRORS_ONLY = 3
 _NO_SPIN = 0
+_FLOAT_INPUTS = "1"
+"""Where weights alone are integers, what they are multiplied with stays float32; by itself it would be rounded."""
 
 
 class OnnxRuntimeBackend:
@@ -61,6 +63,7 @@ def load_with(engine: str, provider: str, options: LoadOptions) -> OnnxRuntimeBa
     settings.intra_op_num_threads, settings.inter_op_num_threads = options.threads, 1
     settings.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
     settings.log_severity_level = _ERRORS_ONLY
+    settings.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", _FLOAT_INPUTS)
     if options.spin_us == _NO_SPIN:
         settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
     if provider != PROCESSOR:

@@ -53,6 +53,7 @@ def load(options: LoadOptions) -> OpenvinoBackend:
         "NUM_STREAMS": 1,
         "PERFORMANCE_HINT": "LATENCY",
         "INFERENCE_PRECISION_HINT": _TYPES[options.precision],
+        "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0,  # else what integer weights are multiplied with would be rounded
     }
     try:
         compiled = core.compile_model(core.read_model(model.content), "CPU", settings)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from backend_answers import HERE, PEERS, TOLERANCE, difference, loaded
-from engine_models import light_model
+from engine_models import light_model, onnx_bytes
+from onnx import helper
 
 from powerlab.backends.packages import installed_version
 from powerlab.domain.errors import PowerlabError
+from powerlab.measure.output_check import largest_difference
 from requires import missing
 
 
@@ -62,6 +64,20 @@ def test_int8_is_the_same_quantized_model_everywhere(engine, tmp_path, monkeypat
     found, expected = (one.run(inputs)["y"] for one in (peer, builtin))
     assert np.square(found - expected).sum() < 10**-3 * np.square(expected).sum()
     assert len(list((tmp_path / "calibrations").iterdir())) == 1, "calibrated once"
+
+
+@pytest.mark.parametrize("precision", ["int8w", "int4w"])
+@pytest.mark.parametrize("engine", sorted({"onnxruntime", "openvino"} & set(HERE)))
+def test_weights_in_fewer_bits_are_the_same_everywhere(engine, precision, tmp_path):
+    """A linear layer as wide as a few blocks of 32 features, for one image: the built-in engine packs its weights."""
+    generator = np.random.default_rng(5)
+    constants = {"w": generator.standard_normal((160, 40), dtype=np.float32)}
+    path = tmp_path / "linear.onnx"
+    path.write_bytes(onnx_bytes([helper.make_node("MatMul", ["x", "w"], ["y"])], {"x": (1, 160)}, constants=constants))
+    builtin, peer = (loaded(one, path, precision=precision) for one in ("builtin", engine))
+    inputs = builtin.inputs(7)
+    assert largest_difference(peer.run(inputs), builtin.run(inputs)) < TOLERANCE
+    assert difference(engine, path, precision=precision) > 1e-4, "float32 weights are something else"
 
 
 @pytest.mark.parametrize("engine", HERE)
