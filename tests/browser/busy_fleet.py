@@ -30,7 +30,6 @@ from powerlab.store.writes import bookings
 from powerlab.store.writes.readings import store_readings
 from tests.browser.conftest import Site
 from tests.dashboards import plausible
-from tests.dashboards.campaigns import start_campaign
 from tests.dashboards.conftest import START, Shelf
 
 NOW = START + timedelta(minutes=25)
@@ -45,8 +44,6 @@ def busy_site(path: Path, url: str) -> Site:
     shelf = Shelf(fresh_store(path, clock=lambda: NOW))
     _month(shelf)
     silent = _silent(shelf)
-    spread = plausible.plan(models=(_MODEL,), modes=("MAXN", "MODE_15W"), threads=(1, 2, 4))
-    campaign_id = start_campaign(shelf, spread, ("nx-1", "nx-2", "nx-3"), done=3, board="jetson-xavier-nx")
     site = Site(shelf, url)
     board = plausible.xavier("xavier-2")
     plan = plausible.plan(models=(_MODEL,))
@@ -76,7 +73,6 @@ def busy_site(path: Path, url: str) -> Site:
         )  # fmt: skip
         bookings.book(session, upgrade, "ana", NOW)
     site.addresses |= {
-        "campaign": f"{url}/campaigns/{campaign_id}",
         "trends": f"{url}/trends?model={_MODEL}",
         "sweep in progress": f"{url}/sweeps/{running.id}",
         "device busy": f"{url}/devices/{running.device_id}",

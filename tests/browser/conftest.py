@@ -16,6 +16,7 @@ from powerlab.domain.layers import Roof
 from powerlab_api.settings import Settings
 from requires import require_program
 from tests.dashboards import plausible
+from tests.dashboards.campaigns import start_campaign
 from tests.dashboards.conftest import Shelf, add_recorded_run, open_shelf
 
 MEASURED_ID = "00000000-0000-4000-8000-000000000007"
@@ -41,6 +42,8 @@ class Site:
         bare = shelf.add_sweep(plausible.bare(), plausible.plan(modes=("current",)))
         laptop = shelf.add_sweep(plausible.laptop(), plausible.plan(modes=("current",), threads=(2, 10, 1)))
         shelf.add_layers(simulated.device_id, layer_profile(), layer_profile(MEASURED_ID, roof=ROOF))
+        spread = plausible.plan(models=("mobilenetv2",), modes=("MAXN", "MODE_15W"))
+        campaign_id = start_campaign(shelf, spread, ("nx-1", "nx-2", "nx-3"), done=3, board="jetson-xavier-nx")
         self.recorded = add_recorded_run(shelf)
         self.device_id = simulated.device_id
         self.addresses = {
@@ -68,6 +71,7 @@ class Site:
             "layers": f"{url}/layers",
             "layer profile": f"{url}/layers/{MEASURED_ID}",
             "compare": f"{url}/compare",
+            "campaign": f"{url}/campaigns/{campaign_id}",
             "trends": f"{url}/trends",
             "jobs": f"{url}/jobs",
             "admin": f"{url}/admin",

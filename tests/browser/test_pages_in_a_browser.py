@@ -15,7 +15,7 @@ from tests.dashboards.conftest import START
 DEVICE_PAGES = ("device", "device history", "device modes", "device sensors", "device bookings")
 RUN_PAGES = ("sweep runs", "run", "counter run", "recorded run", "audit")
 RESULT_PAGES = ("simulated", "bare", "laptop", "studies", "study", "layers", "layer profile", *RUN_PAGES)
-COMPARE_PAGES = ("compare", "comparison", "trends", "jobs", "admin", "admin log")
+COMPARE_PAGES = ("compare", "campaign", "comparison", "trends", "jobs", "admin", "admin log")
 PAGES = ("home", "devices", "new sweep", "models", "model", "model table", *DEVICE_PAGES, *RESULT_PAGES, *COMPARE_PAGES)
 CHARTS = {
     "simulated": 4,
@@ -25,6 +25,7 @@ CHARTS = {
     "recorded run": 2,
     "counter run": 1,
     "layer profile": 2,
+    "campaign": 2,
     "comparison": 2,
     "trends": 1,
     "study": 1,
