@@ -56,6 +56,7 @@ WRONG = {
     "norm of pixels": ("BatchNormalization", ["x", *"sbmv"], {"spatial": 0}, NORM, 7, IMAGE, "spatial is 0"),
     "norm size": ("BatchNormalization", ["x", *"sbmv"], {}, NORM, 9, (1, 5, 2, 2), "needs 5 values in input 2"),
     "pool pads": ("MaxPool", ["x"], {"kernel_shape": [2, 2], "pads": [2, 0, 0, 0]}, {}, 12, IMAGE, "as large as"),
+    "pool of nothing": ("MaxPool", [], {"kernel_shape": [2, 2]}, {}, 12, IMAGE, "input"),
     "pool kernel": ("MaxPool", ["x"], {}, {}, 12, IMAGE, "kernel_shape"),
     "add shapes": ("Add", ["x", "c"], {}, {"c": floats(5, 1, 1)}, 13, IMAGE, "do not fit"),
     "add types": ("Add", ["x", "c"], {}, {"c": ints(1)}, 13, IMAGE, "float32 and int64"),
