@@ -74,7 +74,9 @@ def test_register_tiles_of_x86(x86_folder, tier):
 @pytest.mark.parametrize("tier", X86_TIERS)
 def test_sums_of_an_lstm_stay_in_registers(x86_folder, tier):
     found = functions(require_program("objdump", "binutils"), tier_object(x86_folder, tier))
-    tiles = {name: body for name, body in found.items() if re.fullmatch(r"lstm_tile<FloatWeights, \d+>", name)}
+    tiles = {
+        name: body for name, body in found.items() if re.fullmatch(r"lstm_tile<(?:\w+::)*FloatWeights, \d+>", name)
+    }
     assert tiles, f"{tier} has no tiles of an LSTM"
     for name, body in tiles.items():
         loops = [loop for loop in map(x86_loop, innermost(body)) if loop.multiplications and not loop.stores]

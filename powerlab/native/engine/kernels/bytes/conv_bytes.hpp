@@ -47,8 +47,11 @@ struct ByteTile {
 };
 
 template <int B, int P>
-static inline __attribute__((always_inline)) void byte_narrow_word(IVec (&acc)[B][P], const float* x, const float* x3,
-                                                                   std::int64_t pixel, const std::uint8_t* weights) {
+static inline __attribute__((always_inline)) void byte_narrow_word([[maybe_unused]] IVec (&acc)[B][P],
+                                                                   [[maybe_unused]] const float* x,
+                                                                   [[maybe_unused]] const float* x3,
+                                                                   [[maybe_unused]] std::int64_t pixel,
+                                                                   [[maybe_unused]] const std::uint8_t* weights) {
 #if defined(POWERLAB_NARROW)
   POWERLAB_UNROLL
   for (int p = 0; p < P; ++p) {
