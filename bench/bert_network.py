@@ -38,19 +38,9 @@ def build(batch: int) -> Graph:
     x = net.node("Gather", (net.embedding(_VOCABULARY, _WIDTH), INPUT_NAME), _WIDTH, axis=0)
     x = net.layer_norm(net.node("Add", (x, net.embedding(1, _TOKENS, _WIDTH)), _WIDTH))
     for _ in range(_LAYERS):
-        x = net.layer_norm(net.add(_attention(net, x), x))
+        x = net.layer_norm(net.add(net.attention(x, _HEADS), x))
         x = net.layer_norm(net.add(net.dense(net.gelu(net.dense(x, 4 * _WIDTH)), _WIDTH, gain=RELU_GAIN), x))
     return net.build_of_tokens(x, (batch, _TOKENS))
-
-
-def _attention(net: Builder, x: str) -> str:
-    own = _WIDTH // _HEADS
-    heads = [net.reshape(net.dense(x, _WIDTH), (0, -1, _HEADS, own)) for _ in range(3)]
-    query, value = (net.transpose(one, 0, 2, 1, 3) for one in (heads[0], heads[2]))
-    product = net.node("MatMul", (query, net.transpose(heads[1], 0, 2, 3, 1)), 0)
-    scores = net.node("Softmax", (net.node("Mul", (product, net.number(own**-0.5)), 0),), 0, axis=-1)
-    joined = net.transpose(net.node("MatMul", (scores, value), own), 0, 2, 1, 3)
-    return net.dense(net.reshape(joined, (0, -1, _WIDTH)), _WIDTH)
 
 
 NETWORKS: Mapping[str, Callable[[int], Graph]] = {"bert": build}

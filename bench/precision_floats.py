@@ -26,6 +26,7 @@ from rich.table import Table
 
 from powerlab.backends.packages import installed_version
 from powerlab.boards.processor import cpu_model
+from powerlab.domain.accuracy import sqnr_db
 from powerlab.engine.target.tiers import choose_tier
 from powerlab.sysroot import Sysroot
 
@@ -42,11 +43,11 @@ LEAST_TURNS = 5
 TURN_S = 0.1
 
 
-def sqnr_db(exact: Outputs, found: Outputs) -> float:
-    """Return the power of the outputs over that of what they differ by, in dB."""
+def kept_db(exact: Outputs, found: Outputs) -> float:
+    """Return the power of all outputs together over that of what they differ by, in dB."""
     pairs = [(exact[name].astype(np.float64), found[name]) for name in exact]
     signal = sum(float(np.square(right).sum()) for right, _ in pairs)
-    return 10 * float(np.log10(signal / sum(float(np.square(right - value).sum()) for right, value in pairs)))
+    return sqnr_db(signal, sum(float(np.square(right - value).sum()) for right, value in pairs))
 
 
 def measure(
@@ -120,7 +121,7 @@ def _row(precision: str, cell: Cell, peers: Sequence[str], seconds: float, absen
         ratios.append("–" if isinstance(one, str) else f"{one / ours:.2f}")
         if isinstance(one, str):
             absent[f"{peer} {precision}"] = f"{peer}, {precision}: {one}"
-    noise = sqnr_db(outputs[OURS, "fp32"], outputs[OURS, precision])
+    kept = kept_db(outputs[OURS, "fp32"], outputs[OURS, precision])
     return [
         precision,
         cell.model,
@@ -128,7 +129,7 @@ def _row(precision: str, cell: Cell, peers: Sequence[str], seconds: float, absen
         str(cell.threads),
         f"{1000 * ours:.2f}",
         f"{floats / ours:.2f}",
-        f"{noise:.1f}",
+        f"{kept:.1f}",
         *ratios,
     ]
 

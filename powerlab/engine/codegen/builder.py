@@ -22,7 +22,6 @@ from powerlab.engine.program.choice import Choice
 from powerlab.engine.program.layout import (
     BYTE_BLOCK,
     NO_HALO,
-    PAIR_BLOCK,
     Halo,
     Layout,
     blocked,
@@ -30,6 +29,7 @@ from powerlab.engine.program.layout import (
     byte_words,
     divide_up,
     pair_blocks,
+    pair_words,
     planar,
     shape4,
 )
@@ -271,7 +271,7 @@ class Builder:
         """Return a matrix, in no blocks, as rows of bfloat16 filled up to whole blocks: rows are pixels of one row."""
         if name not in self._pair_rows:
             x = self.planar(name)
-            rows, features, words = x.layout.n, x.layout.c, divide_up(x.layout.c, PAIR_BLOCK) * PAIR_BLOCK // 2
+            rows, features, words = x.layout.n, x.layout.c, pair_words(x.layout.c)
             out = self.in_arena(Layout(1, 1, rows, words, 1, 1, words, rows * words, rows * words))
             source = Layout(1, 1, rows, features, 1, 1, x.layout.image, x.layout.size, x.layout.size)
             self.emit("narrow_rows", f"{name} to bf16", out, x.seen_as(source))

@@ -138,8 +138,12 @@ def byte_words(shape: Shape4, halo: Halo = NO_HALO) -> Layout:
 def pair_blocks(shape: Shape4, halo: Halo = NO_HALO) -> Layout:
     """Return the layout [n][ceil(c / 16)][h][w][16] of bfloat16; its strides count words of two, as floats."""
     n, c, h, w = shape
-    words = PAIR_BLOCK // 2
-    return replace(blocked((n, divide_up(c, PAIR_BLOCK) * words, h, w), words, halo), c=c)
+    return replace(blocked((n, pair_words(c), h, w), PAIR_BLOCK // 2, halo), c=c)
+
+
+def pair_words(channels: int) -> int:
+    """Return the words that so many channels of bfloat16 take, filled up to whole blocks."""
+    return divide_up(channels, PAIR_BLOCK) * PAIR_BLOCK // 2
 
 
 def planar(shape: Shape4, *, compact: bool = False) -> Layout:

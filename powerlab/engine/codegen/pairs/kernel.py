@@ -13,7 +13,7 @@ from powerlab.engine.codegen.pairs.pack import pack_pairs, packed_pairs_floats
 from powerlab.engine.ir.constants import Value, derived
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.choice import Choice
-from powerlab.engine.program.layout import PAIR_BLOCK, divide_up
+from powerlab.engine.program.layout import divide_up
 from powerlab.engine.program.program import Floats, Tensor
 from powerlab.engine.target.tiers import Tier
 
@@ -76,8 +76,3 @@ def emit_pairs(builder: Builder, node: Node, conv: Pairs, choice: Choice) -> Non
         numbers=[int(conv.narrow_residual)],
         **conv.fields,
     )
-
-
-def block_words(inputs: int) -> int:
-    """Return the words of so many channels, filled up to whole blocks."""
-    return divide_up(inputs, PAIR_BLOCK) * PAIR_BLOCK // 2

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerlab.engine.codegen.pack import aligned_floats, unit_bounds
-from powerlab.engine.program.layout import PAIR_BLOCK, divide_up
+from powerlab.engine.program.layout import PAIR_BLOCK, divide_up, pair_words
 from powerlab.engine.program.program import Floats
 
 
@@ -24,7 +24,7 @@ def packed_pairs_floats(shape: tuple[int, ...], groups: int, width: int) -> int:
     """Return how many words, as floats, :func:`pack_pairs` makes of weights of a shape."""
     outputs, inputs, *kernel = shape
     vectors = groups * divide_up(outputs // groups, width)
-    return vectors * width * divide_up(inputs, PAIR_BLOCK) * PAIR_BLOCK // 2 * math.prod(kernel)
+    return vectors * width * pair_words(inputs) * math.prod(kernel)
 
 
 def pack_pairs(weights: Floats, groups: int, width: int, tile_blocks: int) -> Floats:

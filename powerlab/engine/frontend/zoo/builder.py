@@ -260,6 +260,20 @@ class Builder:
         """Add a change of the order of axes; ``features`` is the size of the last one, where it is another."""
         return self.node("Transpose", (x,), features or self._channels[x], perm=axes)
 
+    def attention(self, x: str, heads: int) -> str:
+        """Add softmax(q k' / sqrt(d)) v for every head, d numbers each, and what joins the heads.
+
+        https://arxiv.org/abs/1706.03762, for sequences; every head has as many of their numbers.
+        """
+        width = self._channels[x]
+        own = width // heads
+        parts = [self.reshape(self.dense(x, width), (0, -1, heads, own)) for _ in range(3)]
+        query, value = (self.transpose(one, 0, 2, 1, 3) for one in (parts[0], parts[2]))
+        product = self.node("MatMul", (query, self.transpose(parts[1], 0, 2, 3, 1)), 0)
+        scores = self.node("Softmax", (self.node("Mul", (product, self.number(own**-0.5)), 0),), 0, axis=-1)
+        joined = self.transpose(self.node("MatMul", (scores, value), own), 0, 2, 1, 3)
+        return self.dense(self.reshape(joined, (0, -1, width)), width)
+
     def embedding(self, *shape: int) -> str:
         """Add learned numbers of their own to the next node."""
         return self.constant("embedding", self._uniform(shape, -0.5, 0.5))

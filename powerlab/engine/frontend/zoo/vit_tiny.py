@@ -28,18 +28,7 @@ def build(input_shape: tuple[int, ...]) -> Graph:
     x = net.node("Concat", (of_class, x), _WIDTH, axis=1)
     x = net.node("Add", (x, net.embedding(1, tokens, _WIDTH)), _WIDTH)
     for _ in range(_LAYERS):
-        x = net.add(x, _attention(net, net.layer_norm(x)))
+        x = net.add(x, net.attention(net.layer_norm(x), _HEADS))
         x = net.add(x, net.dense(net.gelu(net.dense(net.layer_norm(x), 4 * _WIDTH)), _WIDTH, gain=RELU_GAIN))
     first = net.constant("first", np.array(0))
     return net.build(net.linear(net.node("Gather", (net.layer_norm(x), first), _WIDTH, axis=1), 1000), input_shape)
-
-
-def _attention(net: Builder, x: str) -> str:
-    """Add softmax(q k' / sqrt(d)) v for every head, d numbers each, and what joins the heads."""
-    own = _WIDTH // _HEADS
-    heads = [net.reshape(net.dense(x, _WIDTH), (0, -1, _HEADS, own)) for _ in range(3)]
-    query, value = (net.transpose(one, 0, 2, 1, 3) for one in (heads[0], heads[2]))
-    product = net.node("MatMul", (query, net.transpose(heads[1], 0, 2, 3, 1)), 0)
-    scores = net.node("Softmax", (net.node("Mul", (product, net.number(own**-0.5)), 0),), 0, axis=-1)
-    joined = net.transpose(net.node("MatMul", (scores, value), own), 0, 2, 1, 3)
-    return net.dense(net.reshape(joined, (0, -1, _WIDTH)), _WIDTH)

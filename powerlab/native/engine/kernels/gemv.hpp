@@ -79,12 +79,9 @@ constexpr GemvUnitTable make_gemv_units(Indices<I...>) {
 }
 static constexpr GemvUnitTable kGemvUnits = make_gemv_units(typename MakeIndices<kGemvBlocks * kGemvImages>::type{});
 
-// At most kGemvImages images, and unit_blocks of at most kGemvBlocks.
-static void gemv(const Step& s, int thread, int threads) {
-  const std::int64_t blocks = s.out.blocks, features = s.x.c;
-  const std::int64_t units = (blocks + s.unit_blocks - 1) / s.unit_blocks;
-  const Range own = share(units, thread, threads);
-  GemvUnit g;
+// What all units of a step have in common.
+static inline GemvUnit gemv_unit_of(const Step& s) {
+  GemvUnit g{};
   g.x = s.x.data;
   g.x_image = s.x.pixel;
   g.out_plane = s.out.plane;
@@ -93,6 +90,15 @@ static void gemv(const Step& s, int thread, int threads) {
   g.slope = s.slope;
   g.low = s.low;
   g.high = s.high;
+  return g;
+}
+
+// At most kGemvImages images, and unit_blocks of at most kGemvBlocks.
+static void gemv(const Step& s, int thread, int threads) {
+  const std::int64_t blocks = s.out.blocks, features = s.x.c;
+  const std::int64_t units = (blocks + s.unit_blocks - 1) / s.unit_blocks;
+  const Range own = share(units, thread, threads);
+  GemvUnit g = gemv_unit_of(s);
   for (std::int64_t unit = own.begin; unit < own.end; ++unit) {
     const std::int64_t begin = unit * blocks / units, end = (unit + 1) * blocks / units;
     g.weights = s.weights + begin * features * kWidth;

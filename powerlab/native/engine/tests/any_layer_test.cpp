@@ -50,18 +50,11 @@ void check_dilated_pools(const KernelTable& table, Random& random, Report& repor
       random_tensor(2, random.whole(1, 2 * table.vector_width), random.whole(3, 9), random.whole(3, 9), random);
   // Every window reaches the image: its first or its second tap lies there.
   const int h = random.whole(1, (x.h - 1) / window.stride_h + 1), w = random.whole(1, (x.w - 1) / window.stride_w + 1);
-  Step step{};
-  step.kernel_h = std::max(2, window.kernel_h);
-  step.kernel_w = std::max(2, window.kernel_w);
   reference::Window taps = window;
-  taps.kernel_h = step.kernel_h;
-  taps.kernel_w = step.kernel_w;
-  step.stride_h = window.stride_h;
-  step.stride_w = window.stride_w;
-  step.dilation_h = window.dilation_h;
-  step.dilation_w = window.dilation_w;
-  step.pad_top = window.top;
-  step.pad_left = window.left;
+  taps.kernel_h = std::max(2, window.kernel_h);
+  taps.kernel_w = std::max(2, window.kernel_w);
+  Step step{};
+  set_window(step, taps);
   reference::Tensor out(x.n, x.c, h, w);
   reference::pool_max(x, taps, out);
   check(table, "pool_any_max", step, x, out, 0, random, report);

@@ -30,20 +30,9 @@ struct PlacedBytes {
 
   PlacedBytes(int n, int c, int h, int w, int halo, int block = kBlock)
       : memory(static_cast<std::size_t>(n) * ((c + block - 1) / block) * (block / 4) * (h + 2 * halo) * (w + 2 * halo)),
-        view{},
+        view(view_in_blocks(memory.data(), n, c, h, w, block, block / 4, halo)),
         channels(block) {
     std::memset(memory.data(), 0xEE, memory.size() * sizeof(float));
-    view.n = n;
-    view.c = c;
-    view.h = h;
-    view.w = w;
-    view.blocks = (c + block - 1) / block;
-    view.pixel = block / 4;
-    view.row = (w + 2 * halo) * view.pixel;
-    view.plane = (h + 2 * halo) * view.row;
-    view.image = view.blocks * view.plane;
-    view.data = memory.data() + halo * (view.row + view.pixel);
-    view.top = view.left = view.bottom = view.right = halo;
   }
   std::uint8_t& at(int n, int c, int y, int x) {
     float* pixel = view.data + n * view.image + c / channels * view.plane + y * view.row + x * view.pixel;

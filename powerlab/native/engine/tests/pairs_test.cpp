@@ -35,19 +35,8 @@ struct PlacedPairs {
   PlacedPairs(int n, int c, int h, int w, int halo)
       : memory(static_cast<std::size_t>(n) * ((c + kBlock - 1) / kBlock) * (kBlock / 2) * (h + 2 * halo) *
                (w + 2 * halo)),
-        view{} {
+        view(view_in_blocks(memory.data(), n, c, h, w, kBlock, kBlock / 2, halo)) {
     std::memset(memory.data(), 0xEE, memory.size() * sizeof(float));
-    view.n = n;
-    view.c = c;
-    view.h = h;
-    view.w = w;
-    view.blocks = (c + kBlock - 1) / kBlock;
-    view.pixel = kBlock / 2;
-    view.row = (w + 2 * halo) * view.pixel;
-    view.plane = (h + 2 * halo) * view.row;
-    view.image = view.blocks * view.plane;
-    view.data = memory.data() + halo * (view.row + view.pixel);
-    view.top = view.left = view.bottom = view.right = halo;
   }
   std::uint16_t& at(int n, int c, int y, int x) {
     float* pixel = view.data + n * view.image + c / kBlock * view.plane + y * view.row + x * view.pixel;
@@ -183,17 +172,8 @@ void check_conv(const KernelTable& table, const PairTable& pairs, const PairCase
   step.numbers[0] = c.narrow_residual;
   step.weights = packed.data();
   step.bias = biases.data();
-  step.kernel_h = c.window.kernel_h;
-  step.kernel_w = c.window.kernel_w;
-  step.stride_h = c.window.stride_h;
-  step.stride_w = c.window.stride_w;
-  step.dilation_h = c.window.dilation_h;
-  step.dilation_w = c.window.dilation_w;
-  step.pad_top = c.window.top;
-  step.pad_left = c.window.left;
-  step.low = static_cast<float>(clamp.low);
-  step.high = static_cast<float>(clamp.high);
-  step.slope = static_cast<float>(clamp.slope);
+  set_window(step, c.window);
+  set_clamp(step, clamp);
   step.function = c.function ? kSilu : kNoFunction;
   step.groups = c.groups;
   step.lanes = step.last_lanes = kBlock / 2;

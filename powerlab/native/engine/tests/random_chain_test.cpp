@@ -104,17 +104,8 @@ struct Layer {
   Step step(const reference::Window& window) {
     Step step{};
     step.unit_blocks = unit_blocks;
-    step.kernel_h = window.kernel_h;
-    step.kernel_w = window.kernel_w;
-    step.stride_h = window.stride_h;
-    step.stride_w = window.stride_w;
-    step.dilation_h = window.dilation_h;
-    step.dilation_w = window.dilation_w;
-    step.pad_top = window.top;
-    step.pad_left = window.left;
-    step.low = static_cast<float>(clamp.low);
-    step.high = static_cast<float>(clamp.high);
-    step.slope = static_cast<float>(clamp.slope);
+    set_window(step, window);
+    set_clamp(step, clamp);
     step.groups = 1;
     step.weights = packed.data();
     step.bias = packed_bias.data();

@@ -83,17 +83,8 @@ struct Operands {
 
 Step step_of(const Convolution& c) {
   Step step{};
-  step.kernel_h = c.window.kernel_h;
-  step.kernel_w = c.window.kernel_w;
-  step.stride_h = c.window.stride_h;
-  step.stride_w = c.window.stride_w;
-  step.dilation_h = c.window.dilation_h;
-  step.dilation_w = c.window.dilation_w;
-  step.pad_top = c.window.top;
-  step.pad_left = c.window.left;
-  step.low = static_cast<float>(c.clamp.low);
-  step.high = static_cast<float>(c.clamp.high);
-  step.slope = static_cast<float>(c.clamp.slope);
+  set_window(step, c.window);
+  set_clamp(step, c.clamp);
   step.groups = c.groups;
   step.unit_blocks = c.unit_blocks;
   return step;

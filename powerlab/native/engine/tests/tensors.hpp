@@ -53,26 +53,31 @@ class Floats {
   std::size_t count_;
 };
 
+// The view of a tensor in blocks of so many channels, a pixel of which takes so many floats, within a halo.
+inline View view_in_blocks(float* memory, int n, int c, int h, int w, int channels, int pixel, int halo) {
+  View view{};
+  view.n = n;
+  view.c = c;
+  view.h = h;
+  view.w = w;
+  view.blocks = (c + channels - 1) / channels;
+  view.pixel = pixel;
+  view.row = static_cast<std::int64_t>(w + 2 * halo) * pixel;
+  view.plane = (h + 2 * halo) * view.row;
+  view.image = view.blocks * view.plane;
+  view.data = memory + halo * (view.row + view.pixel);
+  view.top = view.left = view.bottom = view.right = halo;
+  return view;
+}
+
 // A tensor in blocks of `lanes` channels with a halo of zeros; memory nobody has written holds not-a-number.
 struct Placed {
   Floats memory;
   View view;
 
   Placed(int n, int c, int h, int w, int lanes, int halo)
-      : memory(size(n, c, h, w, lanes, halo), std::numeric_limits<float>::quiet_NaN()), view{} {
-    const int blocks = (c + lanes - 1) / lanes;
-    view.pixel = lanes;
-    view.row = static_cast<std::int64_t>(w + 2 * halo) * lanes;
-    view.plane = (h + 2 * halo) * view.row;
-    view.image = blocks * view.plane;
-    view.data = memory.data() + halo * (view.row + view.pixel);
-    view.n = n;
-    view.c = c;
-    view.h = h;
-    view.w = w;
-    view.blocks = blocks;
-    view.top = view.left = view.bottom = view.right = halo;
-  }
+      : memory(size(n, c, h, w, lanes, halo), std::numeric_limits<float>::quiet_NaN()),
+        view(view_in_blocks(memory.data(), n, c, h, w, lanes, lanes, halo)) {}
 
   static std::size_t size(int n, int c, int h, int w, int lanes, int halo) {
     return static_cast<std::size_t>(n) * ((c + lanes - 1) / lanes) * lanes * (h + 2 * halo) * (w + 2 * halo);

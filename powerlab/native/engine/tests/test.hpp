@@ -30,6 +30,23 @@ inline void run_kernel(const KernelTable& table, const char* family, const Step&
   for (int thread = 0; thread < threads; ++thread) kernel.run(step, thread, threads);
 }
 
+// Puts a window, or an activation, of the reference into a step.
+inline void set_window(Step& step, const reference::Window& window) {
+  step.kernel_h = window.kernel_h;
+  step.kernel_w = window.kernel_w;
+  step.stride_h = window.stride_h;
+  step.stride_w = window.stride_w;
+  step.dilation_h = window.dilation_h;
+  step.dilation_w = window.dilation_w;
+  step.pad_top = window.top;
+  step.pad_left = window.left;
+}
+inline void set_clamp(Step& step, const reference::Clamp& clamp) {
+  step.low = static_cast<float>(clamp.low);
+  step.high = static_cast<float>(clamp.high);
+  step.slope = static_cast<float>(clamp.slope);
+}
+
 // How many elements of an output like `like` are not written by exactly one of `threads` threads, each running alone.
 inline int misowned(const KernelTable& table, const char* family, Step step, const View& like, int threads) {
   const Kernel& kernel = find_kernel(table, family);

@@ -120,22 +120,35 @@ def group_parts(shape: ConvShape, width: int) -> tuple[GroupPart, ...]:
 
 def direct_works(shape: ConvShape, tier: Tier) -> tuple[Work, ...]:
     """Return what ``conv_direct`` has to do for a convolution in blocks, for each part of its groups."""
-    return tuple(_work(shape, part, tier.vector_width) for part in group_parts(shape, tier.vector_width))
+    width = tier.vector_width
+    return tuple(part_work(shape, part, width, width, width, shape.bytes_read) for part in group_parts(shape, width))
 
 
-def _work(shape: ConvShape, part: GroupPart, width: int) -> Work:
+def part_work(  # noqa: PLR0917 - sizes alone
+    shape: ConvShape, part: GroupPart, width: int, block: int, lanes: int, x_bytes: int
+) -> Work:
+    """Return what there is to do for a part of a convolution's groups.
+
+    Args:
+        shape: the whole convolution.
+        part: some of its groups.
+        width: outputs of a vector.
+        block: channels of a block of the input.
+        lanes: of a block, each multiplied by itself.
+        x_bytes: that the whole convolution reads.
+    """
     rows, columns = shape.images * shape.size[0], shape.size[1]
     if shape.flat and shape.taps == 1 and shape.strides == (1, 1):
         rows, columns = shape.images, shape.size[0] * shape.size[1]
     return Work(
         groups=part.groups // part.merged,
-        in_blocks=divide_up(shape.inputs // shape.groups * part.merged, width),
-        lanes=width,
+        in_blocks=divide_up(shape.inputs // shape.groups * part.merged, block),
+        lanes=lanes,
         taps=shape.taps,
         out_blocks=divide_up(shape.outputs // shape.groups * part.merged, width),
         rows=rows,
         columns=columns,
-        x_bytes=shape.bytes_read * part.groups // shape.groups,
+        x_bytes=x_bytes * part.groups // shape.groups,
     )
 
 

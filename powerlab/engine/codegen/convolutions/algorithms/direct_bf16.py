@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass, replace
 from powerlab.engine.codegen.attributes import clamp_fields
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.convolutions.algorithms.direct import (
-    GroupPart,
     direct_cycles,
     flattened,
     group_parts,
+    part_work,
     planes,
 )
 from powerlab.engine.codegen.convolutions.algorithms.fields import window_fields
@@ -22,7 +22,7 @@ from powerlab.engine.codegen.pack import fill_channels
 from powerlab.engine.codegen.pairs.kernel import Pairs, emit_pairs, pair_tier
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.choice import Choice
-from powerlab.engine.program.layout import PAIR_BLOCK, Halo, divide_up, pair_blocks
+from powerlab.engine.program.layout import PAIR_BLOCK, Halo, pair_blocks
 from powerlab.engine.program.program import Tensor
 from powerlab.engine.target.machine import Machine
 from powerlab.engine.target.tiers import BF16, Tier
@@ -115,22 +115,9 @@ def _changed(builder: Builder, node: Node, shape: ConvShape) -> Tensor:
 
 def _works(shape: ConvShape, tier: Tier) -> tuple[Work, ...]:
     """Return what there is to do for each part of the groups; a word counts as a channel of floats."""
-    return tuple(_work(shape, part, tier.vector_width) for part in group_parts(shape, PAIR_BLOCK))
-
-
-def _work(shape: ConvShape, part: GroupPart, width: int) -> Work:
-    rows, columns = shape.images * shape.size[0], shape.size[1]
-    if shape.flat and shape.taps == 1 and shape.strides == (1, 1):
-        rows, columns = shape.images, shape.size[0] * shape.size[1]
-    return Work(
-        groups=part.groups // part.merged,
-        in_blocks=divide_up(shape.inputs // shape.groups * part.merged, PAIR_BLOCK),
-        lanes=_WORDS,
-        taps=shape.taps,
-        out_blocks=divide_up(shape.outputs // shape.groups * part.merged, width),
-        rows=rows,
-        columns=columns,
-        x_bytes=shape.bytes_read // 2 * part.groups // shape.groups,
+    return tuple(
+        part_work(shape, part, tier.vector_width, PAIR_BLOCK, _WORDS, shape.bytes_read // 2)
+        for part in group_parts(shape, PAIR_BLOCK)
     )
 
 

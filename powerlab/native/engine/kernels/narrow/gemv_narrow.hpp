@@ -37,14 +37,7 @@ static void gemv_narrow(const Step& s, int thread, int threads) {
   const std::int64_t units = (blocks + s.unit_blocks - 1) / s.unit_blocks;
   const std::int64_t passes = (s.out.w + kGemvImages - 1) / kGemvImages;
   const Range own = share(units, thread, threads);
-  GemvUnit g;
-  g.x_image = s.x.pixel;
-  g.out_plane = s.out.plane;
-  g.out_image = s.out.pixel;
-  g.features = s.x.c;
-  g.slope = s.slope;
-  g.low = s.low;
-  g.high = s.high;
+  GemvUnit g = gemv_unit_of(s);
   for (std::int64_t unit = own.begin; unit < own.end; ++unit) {
     const std::int64_t begin = unit * blocks / units, count = (unit + 1) * blocks / units - begin;
     g.weights = s.weights + begin * words * kWidth;
