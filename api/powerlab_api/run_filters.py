@@ -9,7 +9,7 @@ from pydantic import AwareDatetime
 
 from powerlab.domain.quantity import Provenance
 from powerlab.domain.run import Verdict
-from powerlab.domain.workload import Scenario
+from powerlab.domain.workload import Processor, Scenario
 from powerlab.store.reads.filters import RunFilter
 
 Moment = Annotated[AwareDatetime | None, Query(description="a time with its zone, as in 2026-01-02T03:04:05Z")]
@@ -22,6 +22,7 @@ def _wish(
     model: str | None = None,
     engine: str | None = None,
     precision: str | None = None,
+    processor: Annotated[Processor | None, Query(description="what computed the model")] = None,
     batch_size: Annotated[int | None, Query(ge=1)] = None,
     scenario: Scenario | None = None,
     threads: Annotated[int | None, Query(ge=1)] = None,
@@ -38,6 +39,7 @@ def _wish(
         model=model,
         engine=engine,
         precision=precision,
+        processor=processor,
         batch_size=batch_size,
         scenario=scenario,
         threads=threads,

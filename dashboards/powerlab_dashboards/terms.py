@@ -79,6 +79,7 @@ TERMS = (
     # dimensions
     mark("model"),
     mark("engine"),
+    mark("processor"),
     mark("precision"),
     mark("scenario"),
     mark("bound ms"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from powerlab.domain.model_name import short
 from powerlab.domain.sweep import Point
-from powerlab.domain.workload import Preparation, Scenario
+from powerlab.domain.workload import Preparation, Processor, Scenario
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +37,9 @@ class Dimension:
 DIMENSIONS: tuple[Dimension, ...] = (
     Dimension(title="model", read=lambda point: short(point.workload.model)),
     Dimension(title="engine", read=lambda point: point.workload.engine, usual="builtin"),
+    Dimension(
+        title="processor", read=lambda point: point.workload.processor.value, usual=Processor.CPU.value, words="on {}"
+    ),
     Dimension(title="precision", read=lambda point: point.workload.precision, usual="fp32"),
     Dimension(title="scenario", read=lambda point: point.workload.scenario.value, usual=Scenario.SINGLE_STREAM.value),
     Dimension(

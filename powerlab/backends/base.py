@@ -8,6 +8,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from powerlab.domain.workload import Processor
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadOptions:
@@ -21,6 +23,7 @@ class LoadOptions:
         spin_us: how long a thread that has nothing to do spins before it sleeps; None leaves it to the engine.
         slices: parts the engine cuts the batch into, which run at the same time on a share of the threads each; more
             than one is asked only of an engine that cuts batches itself.
+        processor: what computes the model; threads on a graphics processor are those that hand it its work.
     """
 
     model: str
@@ -29,6 +32,7 @@ class LoadOptions:
     precision: str = "fp32"
     spin_us: int | None = None
     slices: int = 1
+    processor: Processor = Processor.CPU
 
 
 class Backend(Protocol):

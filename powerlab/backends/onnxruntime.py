@@ -12,9 +12,10 @@ from powerlab.backends.offers import check_offers, check_threads
 from powerlab.backends.onnx_model import QUANTIZED, OnnxModel, onnx_model
 from powerlab.backends.packages import required
 from powerlab.domain.errors import PowerlabError
+from powerlab.domain.workload import Processor
 from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
 
-PROCESSOR = "CPUExecutionProvider"
+_PROVIDERS = {Processor.CPU: "CPUExecutionProvider", Processor.GPU: "CUDAExecutionProvider"}
 _ERRORS_ONLY = 3
 _NO_SPIN = 0
 _FLOAT_INPUTS = "1"
@@ -38,8 +39,8 @@ class OnnxRuntimeBackend:
 
 
 def load(options: LoadOptions) -> OnnxRuntimeBackend:
-    """Load a model on the processor; raises as :func:`load_with` does."""
-    return load_with("onnxruntime", PROCESSOR, options)
+    """Load a model on the cores, or on NVIDIA's first card; raises as :func:`load_with` does."""
+    return load_with("onnxruntime", _PROVIDERS[options.processor], options)
 
 
 def load_with(engine: str, provider: str, options: LoadOptions) -> OnnxRuntimeBackend:
@@ -49,8 +50,9 @@ def load_with(engine: str, provider: str, options: LoadOptions) -> OnnxRuntimeBa
         PowerlabError: the engine is not installed, lacks the provider, does not offer what is asked for, or refuses the
             model.
     """
-    check_offers(engine, options, ("fp32", *QUANTIZED) if provider == PROCESSOR else ("fp32",), spins_us=(_NO_SPIN,))
-    if provider != PROCESSOR:
+    on_card = provider != _PROVIDERS[Processor.CPU]
+    check_offers(engine, options, ("fp32",) if on_card else ("fp32", *QUANTIZED), spins_us=(_NO_SPIN,))
+    if on_card:
         os.environ["NVIDIA_TF32_OVERRIDE"] = "0"  # fp32 is to mean float32 on a card too: its libraries read this
     onnxruntime = required(engine, "onnxruntime")
     if provider not in onnxruntime.get_available_providers():
@@ -66,7 +68,7 @@ def load_with(engine: str, provider: str, options: LoadOptions) -> OnnxRuntimeBa
     settings.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", _FLOAT_INPUTS)
     if options.spin_us == _NO_SPIN:
         settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    if provider != PROCESSOR:
+    if on_card:
         settings.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
     try:
         session = onnxruntime.InferenceSession(model.content, settings, providers=[provider])

@@ -26,12 +26,6 @@ class Package:
     install: str
 
 
-_GPU = Package(
-    modules=("onnxruntime", "onnx"),
-    distributions=("onnxruntime-gpu",),
-    install="pip install onnx onnxruntime-gpu",
-)
-
 PACKAGES: dict[str, Package] = {
     "builtin": Package(modules=("powerlab",), distributions=("powerlab",), install="pip install powerlab"),
     "onnxruntime": Package(
@@ -39,8 +33,11 @@ PACKAGES: dict[str, Package] = {
         distributions=("onnxruntime", "onnxruntime-gpu"),
         install="pip install onnx onnxruntime",
     ),
-    "onnxruntime-cuda": _GPU,
-    "onnxruntime-tensorrt": _GPU,
+    "onnxruntime-tensorrt": Package(
+        modules=("onnxruntime", "onnx"),
+        distributions=("onnxruntime-gpu",),
+        install="pip install onnx onnxruntime-gpu",
+    ),
     "openvino": Package(modules=("openvino", "onnx"), distributions=("openvino",), install="pip install onnx openvino"),
     "torch": Package(
         modules=("torch",),

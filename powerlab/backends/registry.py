@@ -14,6 +14,7 @@ from powerlab.backends.base import Backend, LoadOptions
 from powerlab.domain.choices import meant
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.preflight import ENGINES
+from powerlab.domain.workload import Processor
 
 BACKENDS: dict[str, str] = {name: f"powerlab.backends.{name.replace('-', '_')}" for name in ENGINES}
 """Name of each engine and the module that loads it; a module is imported only in the worker that runs it."""
@@ -37,8 +38,16 @@ def load(module: str, options: LoadOptions) -> Backend:
     Raises:
         PowerlabError: the model cannot be run as asked, with the reason.
     """
+    _check_processor(module, options.processor)
     loader = cast(Callable[[LoadOptions], Backend], importlib.import_module(module).load)
     return loader(options)
+
+
+def _check_processor(module: str, processor: Processor) -> None:
+    """Refuse what does not compute on a processor: an engine's module need not look at what it is asked for."""
+    name = next((engine for engine, own in BACKENDS.items() if own == module), None)
+    if name is not None and processor not in ENGINES[name]:
+        raise PowerlabError(f"the engine {name} does not compute on the {processor}; choose another engine.")
 
 
 def cuts_batches(module: str) -> bool:

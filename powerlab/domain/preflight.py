@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from powerlab.domain.choices import meant
 from powerlab.domain.device import Capabilities, Device
@@ -13,7 +13,7 @@ from powerlab.domain.mode import PowerMode, reboot_command
 from powerlab.domain.model_name import stored_model
 from powerlab.domain.rigour import TIMES_AND_COUNTS, Rigour, falls_short
 from powerlab.domain.sweep import SEARCH_GOALS, SweepPlan
-from powerlab.domain.workload import MULTI_STREAM_IMAGES, Scenario
+from powerlab.domain.workload import MULTI_STREAM_IMAGES, Processor, Scenario
 
 MIN_REPEATS = 3
 """Fewer repeats say nothing about the scatter between runs."""
@@ -27,24 +27,25 @@ MOST_POINTS_OF_A_SEARCH = 5_000
 LARGEST_NUMBER = 2**31 - 1
 """Integers of a plan go no further: every database and every reader of JSON holds them."""
 
-ENGINES = (
-    "builtin",
-    "onnxruntime",
-    "openvino",
-    "torch",
-    "litert",
-    "ncnn",
-    "onnxruntime-cuda",
-    "onnxruntime-tensorrt",
-)
-"""Names a plan's ``engine`` may hold: an engine is a module of that name (``_`` for ``-``) in ``powerlab.backends``."""
+_CPU, _GPU = Processor.CPU, Processor.GPU
+ENGINES: Mapping[str, tuple[Processor, ...]] = {
+    "builtin": (_CPU,),
+    "onnxruntime": (_CPU, _GPU),
+    "openvino": (_CPU,),
+    "torch": (_CPU,),
+    "litert": (_CPU,),
+    "ncnn": (_CPU,),
+    "onnxruntime-tensorrt": (_GPU,),
+}
+"""Names a plan's ``engine`` may hold, and what each can compute on: an engine is a module of that name (``_`` for
+``-``) in ``powerlab.backends``."""
 
 
 def check_plan(
     plan: SweepPlan,
     device: Device,
     capabilities: Capabilities,
-    engines: Sequence[str] = ENGINES,
+    engines: Sequence[str] = tuple(ENGINES),
     invented_pass: bool = False,
 ) -> None:
     """Refuse a plan the device cannot carry out; arguments as of :func:`complaints`.
@@ -61,7 +62,7 @@ def complaints(
     plan: SweepPlan,
     device: Device,
     capabilities: Capabilities,
-    engines: Sequence[str] = ENGINES,
+    engines: Sequence[str] = tuple(ENGINES),
     invented_pass: bool = False,
 ) -> tuple[str, ...]:
     """Return all that keeps a device from carrying out a plan, in sentences that say how to fix it.
@@ -90,9 +91,7 @@ def _others(
     yield from _numbers(plan)
     yield from _rigour(plan)
     yield from _search(plan)
-    for engine in plan.engines:
-        if engine not in engines:
-            yield f"the engine {engine!r} is not known{meant(engine, engines)}; choose one of: {', '.join(engines)}."
+    yield from _engines(plan, engines)
     yield from _scenarios(plan)
     yield from _slices(plan)
     for cores in filter(None, plan.cores):
@@ -109,6 +108,7 @@ def _lists(plan: SweepPlan) -> Iterator[str]:
         ("batch sizes", plan.batch_sizes),
         ("modes", plan.modes),
         ("engines", plan.engines),
+        ("processors", plan.processors),
         ("precisions", plan.precisions),
         ("scenarios", plan.scenarios),
         ("counts of slices", plan.slices),
@@ -167,9 +167,7 @@ def _sizes(plan: SweepPlan) -> Iterator[str]:
     whole = (*plan.threads, *plan.batch_sizes, *plan.slices, *spins, plan.min_inferences, abs(plan.seed))
     if max(whole) > LARGEST_NUMBER:
         yield f"the plan holds the number {max(whole)}; give integers up to {LARGEST_NUMBER}."
-    dimensions = (plan.models, plan.modes, plan.batch_sizes, plan.threads, plan.engines, plan.precisions)
-    more = (plan.scenarios, plan.slices, plan.spin_us, plan.cores)
-    run_count = plan.repeats * math.prod(len(values) for values in (*dimensions, *more))
+    run_count = plan.repeats * plan.point_count
     if run_count > MOST_RUNS:
         yield f"the plan asks for {run_count} runs; a sweep has at most {MOST_RUNS}, so ask for less."
 
@@ -201,6 +199,25 @@ def _search(plan: SweepPlan) -> Iterator[str]:
         )
 
 
+def _engines(plan: SweepPlan, engines: Sequence[str]) -> Iterator[str]:
+    for engine in plan.engines:
+        if engine not in engines:
+            yield f"the engine {engine!r} is not known{meant(engine, engines)}; choose one of: {', '.join(engines)}."
+        for processor in plan.processors:
+            if processor not in ENGINES.get(engine, plan.processors):
+                able = [name for name in engines_on((processor,)) if name in engines]
+                yield (
+                    f"the engine {engine} does not compute on the {processor}; leave out one of them, or choose from: "
+                    f"{', '.join(able)}."
+                )
+
+
+def engines_on(processors: Iterable[Processor]) -> tuple[str, ...]:
+    """Return the engines that compute on every one of these."""
+    wanted = set(processors)
+    return tuple(engine for engine, able in ENGINES.items() if wanted.issubset(able))
+
+
 def _scenarios(plan: SweepPlan) -> Iterator[str]:
     server = Scenario.SERVER in plan.scenarios
     if server and plan.latency_bound_ms <= 0:
@@ -216,9 +233,10 @@ def _scenarios(plan: SweepPlan) -> Iterator[str]:
 
 
 def _slices(plan: SweepPlan) -> Iterator[str]:
-    """A slice needs a thread and an image of its own, and all slices are alike."""
+    """A slice needs an image and, on the cores, a thread of its own, and all slices are alike."""
+    threads = plan.threads if Processor.CPU in plan.processors else ()
     for slices in (slices for slices in plan.slices if slices > 1):
-        for title, values in (("threads", plan.threads), ("a batch", plan.batch_sizes)):
+        for title, values in (("threads", threads), ("a batch", plan.batch_sizes)):
             uneven = [value for value in values if value % slices]
             if uneven:
                 yield (

@@ -12,7 +12,7 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import CURRENT_MODE_NAME
 from powerlab.domain.rigour import Rigour
 from powerlab.domain.temperature import TemperatureLimits
-from powerlab.domain.workload import Preparation, Scenario, Workload
+from powerlab.domain.workload import Preparation, Processor, Scenario, Workload
 
 SEARCH_GOALS = ("latency", "throughput", "efficiency")
 """What a search may look for the best of: the goals of every answer."""
@@ -28,7 +28,7 @@ class Point:
 
     Attributes:
         workload: the model and how it is fed.
-        threads: threads that compute, over all slices.
+        threads: threads that compute, over all slices; 1 on a graphics processor, where one thread hands it its work.
         mode: the power mode's name.
         spin_us: how long a thread that has nothing to do spins before it sleeps; None leaves it to the engine.
         cores: the cores the threads may use, as the kernel writes lists (``0-3,6``); empty takes the first ones.
@@ -55,6 +55,7 @@ class Point:
                 ("slices", w.slices, usual.slices),
                 ("preparation", w.preparation, usual.preparation),
                 ("latency_bound_ms", w.latency_bound_ms, usual.latency_bound_ms),
+                ("processor", w.processor, usual.processor),
                 ("spin_us", self.spin_us, None),
                 ("cores", self.cores, ""),
             )
@@ -69,10 +70,11 @@ class SweepPlan:
 
     Attributes:
         models: zoo names, paths of ONNX files, or models that lie on the server (:mod:`powerlab.domain.model_name`).
-        threads: thread counts.
+        threads: thread counts of points on the cores; points on a graphics processor have one thread.
         batch_sizes: images per inference.
         modes: names of power modes; ``current`` changes nothing.
         engines: the backends that run the models.
+        processors: what computes them: cores, graphics processor.
         precisions: number formats, as far as the engines offer them.
         scenarios: how queries follow each other.
         slices: parts a batch is cut into.
@@ -109,6 +111,7 @@ class SweepPlan:
     batch_sizes: tuple[int, ...] = (1,)
     modes: tuple[str, ...] = (CURRENT_MODE_NAME,)
     engines: tuple[str, ...] = ("builtin",)
+    processors: tuple[Processor, ...] = (Processor.CPU,)
     precisions: tuple[str, ...] = ("fp32",)
     scenarios: tuple[Scenario, ...] = (Scenario.SINGLE_STREAM,)
     slices: tuple[int, ...] = (1,)
@@ -169,7 +172,11 @@ class SweepPlan:
     def point_count(self) -> int:
         """Number of points, counted without making them: a plan that is refused may have far too many."""
         lists = (self.models, self.engines, self.precisions, self.scenarios, self.modes, self.batch_sizes, self.slices)
-        return math.prod(map(len, (*lists, self.threads, self.spin_us, self.cores)))
+        each = sum(len(self._threads_on(processor)) for processor in self.processors)
+        return each * math.prod(map(len, (*lists, self.spin_us, self.cores)))
+
+    def _threads_on(self, processor: Processor) -> tuple[int, ...]:
+        return self.threads if processor is Processor.CPU else (1,)
 
     def points(self) -> tuple[Point, ...]:
         """Return every combination once, in reading order."""
@@ -184,22 +191,22 @@ class SweepPlan:
                     slices=slices,
                     preparation=self.preparation,
                     latency_bound_ms=self.latency_bound_ms if scenario is Scenario.SERVER else 0.0,
+                    processor=processor,
                 ),
                 threads=threads,
                 mode=mode,
                 spin_us=spin_us,
                 cores=cores,
             )
-            for model, engine, precision, scenario, mode, batch_size, slices, threads, spin_us, cores in product(
+            for model, engine, processor, precision, scenario, mode, batch_size, slices in product(
                 self.models,
                 self.engines,
+                self.processors,
                 self.precisions,
                 self.scenarios,
                 self.modes,
                 self.batch_sizes,
                 self.slices,
-                self.threads,
-                self.spin_us,
-                self.cores,
             )
+            for threads, spin_us, cores in product(self._threads_on(processor), self.spin_us, self.cores)
         )

@@ -22,6 +22,16 @@ class Scenario(StrEnum):
     OFFLINE = "offline"
 
 
+class Processor(StrEnum):
+    """What computes a model: the cores, or the first graphics processor that an engine finds.
+
+    It is called ``device`` elsewhere (PyTorch, OpenVINO); here a device is a machine.
+    """
+
+    CPU = "cpu"
+    GPU = "gpu"
+
+
 MULTI_STREAM_IMAGES = 8
 """Images of one query of the multi-stream scenario (MLPerf Inference rules)."""
 
@@ -46,6 +56,7 @@ class Workload:
         slices: parts a batch is cut into, which run at the same time on a share of the threads each.
         preparation: whether input preparation is inside the timed part.
         latency_bound_ms: what the server scenario's 99th percentile must hold; 0 in every other scenario.
+        processor: what computes the model.
     """
 
     model: str
@@ -56,6 +67,7 @@ class Workload:
     slices: int = 1
     preparation: Preparation = Preparation.OUTSIDE
     latency_bound_ms: float = 0.0
+    processor: Processor = Processor.CPU
 
     @property
     def images_per_query(self) -> int:

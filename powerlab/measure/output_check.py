@@ -17,13 +17,13 @@ from powerlab.backends.packages import PACKAGES
 from powerlab.domain.accuracy import OutputAccuracy
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.sweep import Point, SweepPlan
-from powerlab.domain.workload import Workload
+from powerlab.domain.workload import Processor, Workload
 from powerlab.measure.output_accuracy import Outputs, accuracy_of
 from powerlab.measure.recording.rails import Meter
 from powerlab.measure.run import load_request, worker_cores
 from powerlab.measure.worker.process import Worker, WorkerError
 
-REFERENCE_ENGINE, REFERENCE_PRECISION = "builtin", "fp32"
+REFERENCE_ENGINE, REFERENCE_PRECISION, REFERENCE_PROCESSOR = "builtin", "fp32", Processor.CPU
 
 TOLERANCES = {"fp32": 1e-3, "fp16": 2e-2, "bf16": 5e-2}
 """Largest difference by precision, as a share of the largest output: float32 differs by the order of its sums alone,
@@ -79,7 +79,13 @@ class OutputCheck:
 def compared(point: Point) -> Workload:
     """Return what of a point decides its outputs."""
     load = point.workload
-    return Workload(model=load.model, batch_size=load.batch_size, precision=load.precision, engine=load.engine)
+    return Workload(
+        model=load.model,
+        batch_size=load.batch_size,
+        precision=load.precision,
+        engine=load.engine,
+        processor=load.processor,
+    )
 
 
 def check_outputs(plan: SweepPlan, meter: Meter, model_files: Mapping[str, str] | None = None) -> OutputCheck:
@@ -97,7 +103,9 @@ def check_outputs(plan: SweepPlan, meter: Meter, model_files: Mapping[str, str] 
     first = {compared(point): point for point in reversed(plan.points())}
     low = {(one.model, one.batch_size) for one in first if one.precision != REFERENCE_PRECISION}
     for workload, point in first.items():
-        wanted = replace(workload, engine=REFERENCE_ENGINE, precision=REFERENCE_PRECISION)
+        wanted = replace(
+            workload, engine=REFERENCE_ENGINE, precision=REFERENCE_PRECISION, processor=REFERENCE_PROCESSOR
+        )
         if workload == wanted or workload.engine not in PACKAGES:
             continue
         try:

@@ -48,6 +48,7 @@ POINT_COLUMNS = (
     Column("latency_bound_ms", "double", "bound of the server scenario; 0 in others", unit="ms"),
     Column("spin_us", "int64", "how long idle threads spun", nullable=True, unit="us"),
     Column("cores", "string", "list of cores; empty: the first ones"),
+    Column("processor", "string", "what computed: cpu, gpu"),
 )
 RUN_COLUMNS = (
     Column("run_id", "string", "the run's identifier"),
@@ -78,6 +79,7 @@ def point_cells(point: Point) -> tuple[Cell, ...]:
     return (
         *(load.engine, load.model, load.precision, load.scenario.value, load.batch_size, point.threads, point.mode),
         *(load.slices, load.preparation.value, load.latency_bound_ms, point.spin_us, point.cores),
+        load.processor.value,
     )
 
 

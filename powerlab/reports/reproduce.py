@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from powerlab.domain.mode import CURRENT_MODE_NAME
 from powerlab.domain.rigour import LEVELS, Rigour
 from powerlab.domain.sweep import SweepPlan
-from powerlab.domain.workload import Preparation, Scenario
+from powerlab.domain.workload import Preparation, Processor, Scenario
 
 _USUAL_SEARCH_PERCENT = 1.0
 _LEVEL_OPTIONS = (
@@ -38,6 +38,7 @@ def _options(plan: SweepPlan) -> Iterator[str]:
         ("--batch", plan.batch_sizes, (1,)),
         ("--modes", tuple(one for one in plan.modes if one not in plan.proposed_modes), (CURRENT_MODE_NAME,)),
         ("--engine", plan.engines, ("builtin",)),
+        ("--processor", tuple(one.value for one in plan.processors), (Processor.CPU.value,)),
         ("--precision", plan.precisions, ("fp32",)),
         ("--scenario", tuple(one.value for one in plan.scenarios), (Scenario.SINGLE_STREAM.value,)),
         ("--slices", plan.slices, (1,)),

@@ -12,7 +12,9 @@ from powerlab.cli import main
 from powerlab.cli.commands.profile import engines as engines_here
 from powerlab.cli.commands.profile.engines import refuses_here, with_engines_here
 from powerlab.domain.errors import PowerlabError
+from powerlab.domain.preflight import engines_on
 from powerlab.domain.sweep import SweepPlan
+from powerlab.domain.workload import Processor
 
 
 @pytest.fixture
@@ -42,7 +44,7 @@ def test_all_are_those_that_are_installed(installed):
     said = []
     assert with_engines_here(plan("all"), nothing_refused, said.append).engines == ("builtin", "openvino", "ncnn")
     assert said == [
-        "powerlab: engines left out: onnxruntime, torch, litert, onnxruntime-cuda, onnxruntime-tensorrt "
+        "powerlab: engines left out: onnxruntime, torch, litert "
         "(not installed; `powerlab engine backends` says how to install them)."
     ]
 
@@ -56,7 +58,7 @@ def test_an_engine_that_cannot_run_one_of_the_models_is_left_out_with_its_reason
         return "ncnn has no such layer." if (load.engine, load.model) == ("ncnn", "resnet50") else None
 
     found = with_engines_here(plan("all"), refuses, said.append)
-    assert found.engines == tuple(engine for engine in engines_here.BACKENDS if engine in PACKAGES and engine != "ncnn")
+    assert found.engines == tuple(engine for engine in engines_on([Processor.CPU]) if engine != "ncnn")
     assert said == ["powerlab: engines left out: ncnn (ncnn has no such layer)."]
 
 
@@ -144,3 +146,10 @@ def test_engines_stand_side_by_side_with_their_versions_and_how_far_they_are_apa
     assert 0 < kept["litert"]["output_difference"] < 1e-5
     assert kept["litert"]["engine_version"] == packages.installed_version("litert")
     assert f"litert {kept['litert']['engine_version']}; outputs differ by at most " in " ".join(out.split())
+
+
+def test_all_on_a_graphics_processor_are_those_that_can_use_one(installed):
+    installed(*PACKAGES)
+    found = with_engines_here(plan("all", processors=(Processor.GPU,)), nothing_refused, lambda text: None)
+    assert found.engines == tuple(engine for engine in engines_on([Processor.GPU]) if engine in PACKAGES)
+    assert "litert" not in found.engines

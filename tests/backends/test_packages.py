@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from dataclasses import replace
 
 import pytest
 from backend_answers import HERE, PEERS
@@ -14,6 +15,10 @@ from powerlab.backends.offers import check_threads
 from powerlab.backends.packages import PACKAGES, check_installed, installed_version, required
 from powerlab.backends.registry import BACKENDS, load
 from powerlab.domain.errors import PowerlabError
+from powerlab.domain.preflight import ENGINES
+from powerlab.domain.workload import Processor
+
+ONE_IMAGE = LoadOptions(model="mobilenetv2", batch_size=1, threads=1)
 
 
 class Hidden:
@@ -56,7 +61,7 @@ def test_a_missing_engine_is_refused_with_its_command(engine, hide):
     hide(*PACKAGES[engine].modules)
     assert installed_version(engine) is None
     with pytest.raises(PowerlabError) as refused:
-        load(BACKENDS[engine], LoadOptions(model="mobilenetv2", batch_size=1, threads=1))
+        load(BACKENDS[engine], replace(ONE_IMAGE, processor=ENGINES[engine][0]))
     assert str(refused.value) == (
         f"the engine {engine!r} is not installed here; install it with `{PACKAGES[engine].install}`."
     )
@@ -99,15 +104,23 @@ def test_an_engine_on_other_threads_than_it_was_given_is_refused():
 def test_a_build_without_the_cards_provider_says_which_it_has(monkeypatch):
     from powerlab.backends import onnxruntime as backend
 
-    class Processor:
+    class OnProcessors:
         __version__ = "1.31.1"
 
         @staticmethod
         def get_available_providers():
             return ["AzureExecutionProvider", "CPUExecutionProvider"]
 
-    monkeypatch.setattr(backend, "required", lambda engine, module: Processor)
+    monkeypatch.setattr(backend, "required", lambda engine, module: OnProcessors)
     with pytest.raises(
         PowerlabError, match=r"^ONNX Runtime 1\.31\.1 has no CUDAExecutionProvider here \(it has: Azure"
     ):
-        load(BACKENDS["onnxruntime-cuda"], LoadOptions(model="mobilenetv2", batch_size=1, threads=1))
+        load(BACKENDS["onnxruntime"], replace(ONE_IMAGE, processor=Processor.GPU))
+
+
+@pytest.mark.parametrize(
+    ("engine", "processor"), [(name, one) for name, able in ENGINES.items() for one in Processor if one not in able]
+)
+def test_a_processor_that_an_engine_cannot_use_is_refused(engine, processor):
+    with pytest.raises(PowerlabError, match=f"^the engine {engine} does not compute on the {processor}; choose"):
+        load(BACKENDS[engine], replace(ONE_IMAGE, processor=processor))

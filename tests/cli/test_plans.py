@@ -52,6 +52,7 @@ def words(**changes: object) -> argparse.Namespace:
         "engine": "builtin",
         "precision": "fp32",
         "scenario": "single-stream",
+        "processor": "cpu",
         "slices": "1",
         "spin_us": None,
         "cores": None,

@@ -54,8 +54,8 @@ def prometheus(server: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 def test_the_fleet_s_figures_arrive_with_their_provenance(prometheus: Prometheus) -> None:
     ((labels, watts),) = prometheus.query(NEWEST)
     assert watts == pytest.approx(7.2)
-    told = {"device", "model", "mode", "threads", "batch", "engine", "precision", "scenario", "verdict", "provenance"}
-    assert told <= set(labels)
+    told = {"device", "model", "mode", "threads", "batch", "engine", "processor", "precision", "scenario"}
+    assert {*told, "verdict", "provenance"} <= set(labels)
     assert (labels["provenance"], labels["verdict"], labels["model"]) == ("measured", "flagged", "resnet50")
     # what was not measured is not there, and above all not 0
     assert prometheus.query("powerlab_newest_run_temperature_celsius") == []

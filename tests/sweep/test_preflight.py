@@ -9,7 +9,7 @@ import pytest
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.preflight import check_plan, complaints
 from powerlab.domain.temperature import TemperatureLimits
-from powerlab.domain.workload import Scenario
+from powerlab.domain.workload import Processor, Scenario
 
 
 def test_a_plan_the_device_can_carry_out_passes(make_plan, xavier, capabilities):
@@ -56,6 +56,15 @@ def test_batches_that_share_eight_images_evenly_pass_in_multi_stream(make_plan, 
             "a query of the multi-stream scenario holds 8 images, which batches of 3, 16 cannot share evenly; ask for "
             "batches of 1, 2, 4 or 8.",
         ),
+        (
+            {"engines": ("litert",), "processors": (Processor.CPU, Processor.GPU)},
+            "the engine litert does not compute on the gpu; leave out one of them, or choose from: ",
+        ),
+        (
+            {"engines": ("onnxruntime-tensorrt",)},
+            "the engine onnxruntime-tensorrt does not compute on the cpu; leave out one of them, or choose from: ",
+        ),
+        ({"processors": ()}, "the plan has no processors; name at least one."),
         ({"engines": ("abacus",)}, "the engine 'abacus' is not known; choose one of: builtin, "),
     ],
 )
@@ -64,6 +73,11 @@ def test_what_is_wrong_is_said_in_one_sentence(make_plan, xavier, capabilities, 
         check_plan(make_plan(**changes), xavier, capabilities)
     assert str(caught.value).startswith(sentence)
     assert str(caught.value).endswith(".")
+
+
+def test_slices_on_a_graphics_processor_share_no_threads(make_plan, xavier, capabilities):
+    on_card = {"engines": ("onnxruntime",), "processors": (Processor.GPU,)}
+    check_plan(make_plan(threads=(1,), batch_sizes=(4,), slices=(2,), **on_card), xavier, capabilities)
 
 
 def test_everything_that_is_wrong_is_said_at_once(make_plan, xavier, capabilities):

@@ -20,7 +20,19 @@ from powerlab_api.metrics.figures import SHOWN
 _log = logging.getLogger("powerlab.api")
 _KEPT_S = 5.0
 """However many ask, the database is asked once in that time."""
-_POINT = ("device", "model", "mode", "threads", "batch", "engine", "precision", "scenario", "verdict", "provenance")
+_POINT = (
+    "device",
+    "model",
+    "mode",
+    "threads",
+    "batch",
+    "engine",
+    "processor",
+    "precision",
+    "scenario",
+    "verdict",
+    "provenance",
+)
 
 
 class FleetCollector(Collector):
@@ -163,6 +175,12 @@ def _newest(devices: tuple[FleetDevice, ...]) -> Iterator[Metric]:
             for figure in one.newest.metrics:
                 if figure.name == shown.metric:
                     told = (one.name, load.model, point.mode, str(point.threads), str(load.batch_size))
-                    how = (load.engine, load.precision, load.scenario.value, one.newest.verdict.value)
+                    how = (
+                        load.engine,
+                        load.processor.value,
+                        load.precision,
+                        load.scenario.value,
+                        one.newest.verdict.value,
+                    )
                     family.add_metric((*told, *how, figure.provenance.value), figure.value * shown.per_unit)
         yield family

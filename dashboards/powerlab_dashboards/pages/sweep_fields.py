@@ -14,7 +14,7 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import CURRENT_MODE_NAME
 from powerlab.domain.preflight import ENGINES
 from powerlab.domain.rigour import LEVELS, Rigour
-from powerlab.domain.workload import Preparation, Scenario
+from powerlab.domain.workload import Preparation, Processor, Scenario
 from powerlab.networks.outline import network_names
 from powerlab.protocol.records import DeviceRecord
 from powerlab_dashboards.language import gettext as _
@@ -133,6 +133,12 @@ FIELDS: tuple[Field, ...] = (
         name="engines", title=mark("Engines"), dimension="engine", parse=tuple, harmless=("builtin",),
         choices=_fixed(*ENGINES), default=_fixed("builtin"),
         hint=mark("An engine that is not installed on a device fails there, with the reason."),
+    ),
+    Field(
+        name="processors", title=mark("Processors"), dimension="processor",
+        parse=lambda values: tuple(Processor(one) for one in values), harmless=(Processor.CPU,),
+        choices=_fixed(*Processor), default=_fixed(Processor.CPU),
+        hint=mark("What computes: the cores, or the first graphics processor; not every engine can use one."),
     ),
     Field(
         name="precisions", title=mark("Precisions"), dimension="precision", parse=tuple, harmless=("fp32",),

@@ -183,6 +183,7 @@ def plan_of_point(plan: SweepPlan, point: Point) -> SweepPlan:
         batch_sizes=(load.batch_size,),
         modes=(point.mode,),
         engines=(load.engine,),
+        processors=(load.processor,),
         precisions=(load.precision,),
         scenarios=(load.scenario,),
         slices=(load.slices,),

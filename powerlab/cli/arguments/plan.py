@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from powerlab.domain.accuracy import DEFAULT_LEAST_SQNR_DB
@@ -13,7 +13,7 @@ from powerlab.domain.device import Capabilities, Device
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.rigour import LEVELS, Level, Rigour
 from powerlab.domain.sweep import SEARCH_GOALS, SweepPlan
-from powerlab.domain.workload import Preparation, Scenario
+from powerlab.domain.workload import Preparation, Processor, Scenario
 from powerlab.search.proposals import proposed_modes
 
 _T = TypeVar("_T", int, float)
@@ -44,13 +44,28 @@ _LEVELS = (
 )
 
 
-def add_plan_arguments(parser: argparse.ArgumentParser, models_help: str) -> None:
-    """Add the options that :func:`plan_from` reads: the models, and one option for each other part of a plan."""
+def add_plan_arguments(
+    parser: argparse.ArgumentParser, models_help: str, processor: Sequence[str] = ("--processor",)
+) -> None:
+    """Add the options that :func:`plan_from` reads: the models, and one option for each other part of a plan.
+
+    Args:
+        parser: of the command.
+        models_help: what may be named as a model.
+        processor: names of the option for what computes; ``--device`` too where that does not mean a machine.
+    """
     parser.add_argument("models", nargs="+", metavar="MODEL", help=models_help)
     plan = parser.add_argument_group("sweep")
     plan.add_argument("--threads", metavar="N,...", help="thread counts, such as 1,2,4-8 (default: 1 and all cores)")
     for option, metavar, default, words in _LISTS:
         plan.add_argument(option, metavar=metavar, default=default, help=f"{words} (default: {default})")
+    plan.add_argument(
+        *processor,
+        dest="processor",
+        metavar="NAME,...",
+        default=Processor.CPU.value,
+        help="what computes: cpu, gpu (default: cpu); see powerlab engine backends",
+    )
     plan.add_argument(
         "--spin-us", metavar="N,...", help="microseconds that idle threads spin (default: the engine's own)"
     )
@@ -144,6 +159,7 @@ def plan_from(args: argparse.Namespace, device: Device, capabilities: Capabiliti
         batch_sizes=counts("--batch", args.batch),
         modes=modes,
         engines=_words(args.engine),
+        processors=tuple(_processor(word) for word in _words(args.processor)),
         precisions=_words(args.precision),
         scenarios=tuple(_scenario(word) for word in _words(args.scenario)),
         slices=counts("--slices", args.slices),
@@ -217,6 +233,16 @@ def _percentage(option: str, text: str) -> float:
         return float(text.strip().removesuffix("%"))
     except ValueError as error:
         raise PowerlabError(f"invalid {option} {text.strip()!r}: give a percentage, such as 1%.") from error
+
+
+def _processor(word: str) -> Processor:
+    try:
+        return Processor(word)
+    except ValueError:
+        names = [processor.value for processor in Processor]
+        raise PowerlabError(
+            f"unknown processor {word!r}{meant(word, names)}; choose from: {', '.join(names)}."
+        ) from None
 
 
 def _scenario(word: str) -> Scenario:

@@ -10,6 +10,7 @@ from powerlab.analysis.dimensions import DIMENSIONS
 from powerlab.boards.registry import BOARDS
 from powerlab.domain.metric_names import short_metric_names
 from powerlab.domain.preflight import ENGINES
+from powerlab.domain.workload import Processor
 from powerlab.engine.frontend.zoo import ZOO
 
 Word = tuple[str, str]
@@ -80,6 +81,7 @@ _KINDS: Mapping[str, tuple[Word, ...]] = {
     "MODEL": (*_plain(sorted(ZOO)), (FILES, "")),
     "BOARD": _plain(BOARDS),
     "ENGINE": _plain(ENGINES),
+    "PROCESSOR": _plain(Processor),
     "METRIC": _plain(short_metric_names()),
     "DIMENSION": _plain(one.title for one in DIMENSIONS if " " not in one.title),
     **dict.fromkeys(("FILE", "FILE.npz", "DIR", "PATH_OR_URL"), _FILES),

@@ -75,6 +75,7 @@ def load_slices(backend_module: str, workload: Workload, threads: int, spin_us: 
         precision=workload.precision,
         spin_us=spin_us,
         slices=slices_each,
+        processor=workload.processor,
     )
     return Slices(
         [

@@ -13,7 +13,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from powerlab.domain.quantity import Provenance
 from powerlab.domain.run import Verdict
 from powerlab.domain.selector import Selector
-from powerlab.domain.workload import Scenario
+from powerlab.domain.workload import Processor, Scenario
 from powerlab.protocol.records import SweepState
 from powerlab.store.reads.selection import conditions
 from powerlab.store.tables import (
@@ -116,6 +116,7 @@ class RunFilter:
     model: str | None = None
     engine: str | None = None
     precision: str | None = None
+    processor: Processor | None = None
     batch_size: int | None = None
     scenario: Scenario | None = None
     threads: int | None = None
@@ -159,6 +160,7 @@ class RunFilter:
             WorkloadRow.model: self.model,
             WorkloadRow.engine: self.engine,
             WorkloadRow.precision: self.precision,
+            WorkloadRow.processor: self.processor and self.processor.value,
             WorkloadRow.batch_size: self.batch_size,
             WorkloadRow.scenario: self.scenario and self.scenario.value,
         }

@@ -12,6 +12,7 @@ from powerlab.analysis.run_selection import DEVICE, Selection, selection
 from powerlab.analysis.sets import RunSet
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.run import Run
+from powerlab.domain.workload import Processor
 from powerlab.protocol.records import SweepRecord
 from powerlab.store.errors import NotFoundError
 from powerlab.store.reads import queries
@@ -94,6 +95,7 @@ def _all_that_fit(session: Session, meant: Selection) -> tuple[list[Run], Mappin
         device_id=_device_id(session, chosen.get(DEVICE)),
         engine=chosen.get("engine"),
         precision=chosen.get("precision"),
+        processor=_processor(meant),
         batch_size=_number(meant, "batch"),
         threads=_number(meant, "threads"),
         mode=chosen.get("mode"),
@@ -111,6 +113,13 @@ def _number(meant: Selection, key: str) -> int | None:
         return int(meant.wanted[key])
     except ValueError:
         raise PowerlabError(f"{meant.wanted[key]!r} is no number of {key}; give one, such as {key}=4.") from None
+
+
+def _processor(meant: Selection) -> Processor | None:
+    name = meant.wanted.get("processor")
+    if name is not None and name not in list(Processor):
+        raise PowerlabError(f"{name!r} is no processor; give one of: {', '.join(Processor)}.")
+    return None if name is None else Processor(name)
 
 
 def _device_id(session: Session, name: str | None) -> str | None:

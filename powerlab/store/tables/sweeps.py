@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, String, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
-from powerlab.domain.workload import Preparation, Scenario
+from powerlab.domain.workload import Preparation, Processor, Scenario
 from powerlab.protocol.records import SweepState
 from powerlab.store.tables.base import Base, BigKey, Json, Uuid, one_of
 from powerlab.store.tables.devices import DeviceRow, DeviceSnapshotRow, PowerModeRow
@@ -28,11 +28,13 @@ class WorkloadRow(Base):
             "slices",
             "preparation",
             "latency_bound_ms",
+            "processor",
             name="uq_workload_description",
         ),
         CheckConstraint("batch_size >= 1 AND slices >= 1", name="batch_size"),
         CheckConstraint("latency_bound_ms >= 0", name="latency_bound"),
         CheckConstraint(one_of("preparation", Preparation), name="preparation"),
+        CheckConstraint(one_of("processor", Processor), name="processor"),
         CheckConstraint(one_of("scenario", Scenario), name="scenario"),
         Index(None, "model"),
     )
@@ -46,6 +48,7 @@ class WorkloadRow(Base):
     slices: Mapped[int]
     preparation: Mapped[str] = mapped_column(String(20))
     latency_bound_ms: Mapped[float]
+    processor: Mapped[str] = mapped_column(String(20))
 
 
 class CampaignRow(Base):

@@ -55,7 +55,7 @@ def _knobs(point: Point) -> str:
     usual = Workload(model=load.model, batch_size=load.batch_size)
     said += [
         f"{name}={getattr(load, name)}"
-        for name in ("engine", "precision", "slices")
+        for name in ("engine", "processor", "precision", "slices")
         if getattr(load, name) != getattr(usual, name)
     ]
     said += [f"spin_us={point.spin_us}"] if point.spin_us is not None else []
@@ -71,6 +71,7 @@ def _words(point: Point) -> str:
         "--threads": (point.threads, None),
         "--batch": (load.batch_size, 1),
         "--engine": (load.engine, usual.engine),
+        "--processor": (load.processor.value, usual.processor.value),
         "--precision": (load.precision, usual.precision),
         "--scenario": (load.scenario.value, usual.scenario.value),
         "--latency-bound-ms": (f"{load.latency_bound_ms:g}", "0"),

@@ -28,7 +28,7 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
-    add_plan_arguments(parser, "a zoo name, or the path of an ONNX file")
+    add_plan_arguments(parser, "a zoo name, or the path of an ONNX file", ("--processor", "--device"))
     add_host_arguments(parser)
     out = parser.add_argument_group("results")
     out.add_argument(

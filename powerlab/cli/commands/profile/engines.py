@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from powerlab.backends.packages import PACKAGES, check_installed, installed_version
-from powerlab.backends.registry import BACKENDS
+from powerlab.domain.errors import PowerlabError
+from powerlab.domain.preflight import engines_on
 from powerlab.domain.sweep import Point, SweepPlan
 from powerlab.measure.worker.load_check import refusal
 
@@ -34,15 +35,19 @@ def with_engines_here(
             if engine in PACKAGES:
                 check_installed(engine)
         return plan
-    installed = [engine for engine in BACKENDS if engine in PACKAGES and installed_version(engine) is not None]
-    missing = [engine for engine in BACKENDS if engine in PACKAGES and engine not in installed]
+    able = [engine for engine in engines_on(plan.processors) if engine in PACKAGES]
+    installed = [engine for engine in able if installed_version(engine) is not None]
+    missing = [engine for engine in able if engine not in installed]
     refusing = {engine: reason for engine in installed if (reason := _refusal(plan, engine, refuses)) is not None}
     reasons = [f"{engine} ({reason.rstrip('.')})" for engine, reason in refusing.items()]
     if missing:
         reasons.append(f"{', '.join(missing)} (not installed; `powerlab engine backends` says how to install them)")
     if reasons:
         say(f"powerlab: engines left out: {'; '.join(reasons)}.")
-    return replace(plan, engines=tuple(engine for engine in installed if engine not in refusing) or ("builtin",))
+    running = tuple(engine for engine in installed if engine not in refusing)
+    if not running and "builtin" not in able:
+        raise PowerlabError(f"no engine here computes all of the plan on {' and '.join(plan.processors)}.")
+    return replace(plan, engines=running or ("builtin",))
 
 
 def refuses_here(plan: SweepPlan, sysroot: str) -> Callable[[Point], str | None]:
@@ -52,7 +57,8 @@ def refuses_here(plan: SweepPlan, sysroot: str) -> Callable[[Point], str | None]
 
 def _refusal(plan: SweepPlan, engine: str, refuses: Callable[[Point], str | None]) -> str | None:
     """Return why an engine cannot run one of the plan's models, at the first batch size, in one of its precisions."""
-    tried: dict[tuple[str, str], Point] = {}
+    tried: dict[tuple[str, str, str], Point] = {}
     for point in replace(plan, engines=(engine,)).points():
-        tried.setdefault((point.workload.model, point.workload.precision), point)
+        load = point.workload
+        tried.setdefault((load.model, load.processor, load.precision), point)
     return next((reason for point in tried.values() if (reason := refuses(point)) is not None), None)
