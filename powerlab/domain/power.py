@@ -90,6 +90,9 @@ class Rail:
 
 TOO_LOW = "too low, because"
 """In a formula's scope: rails that belong to the board's power cannot be read."""
+WITHOUT_CARDS = "without graphics cards"
+CARDS_ALONE = "graphics cards alone"
+"""In a formula's scope: what the power of a run on a graphics card, or on the cores, would lack."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +113,16 @@ class TotalFormula:
     def too_low(self) -> bool:
         """Whether rails are missing from the sum."""
         return TOO_LOW in self.scope
+
+    @property
+    def lacks_cards(self) -> bool:
+        """Whether what a graphics card draws is not in the sum."""
+        return WITHOUT_CARDS in self.scope
+
+    @property
+    def lacks_host(self) -> bool:
+        """Whether what the processor draws is not in the sum."""
+        return CARDS_ALONE in self.scope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

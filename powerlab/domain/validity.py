@@ -14,6 +14,7 @@ ENERGY_RULES = frozenset(
         "power-gap",
         "stale-sensor",
         "suspended",
+        "uncovered-processor",
         "window-too-short",
     }
 )

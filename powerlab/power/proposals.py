@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from powerlab.domain.power import Rail, TotalFormula
+from powerlab.domain.power import CARDS_ALONE, WITHOUT_CARDS, Rail, TotalFormula
 
 STAND_INS = ("tegrastats", "jtop")
 """Programs that tell the same rails as the files do, to users who may not read the files."""
@@ -16,6 +16,9 @@ STAND_INS = ("tegrastats", "jtop")
 _PACKAGE = re.compile(r"package-\d+(-die-\d+)?")
 _MEMORY = re.compile(r"(package-\d+(-die-\d+)?/)?dram")
 _INPUT_RAILS = ("VDD_IN", "POM_5V_IN", "VIN")
+_CARD_SOURCES = ("nvml", "amdgpu", "intel_gpu")
+_CARD = re.compile(r"GPU\d+")
+"""The best figure of a card; what else a card gives is the same power again, or a part of it."""
 _MODULE_SOURCES = ("ina3221", "ina238", *STAND_INS)
 
 
@@ -41,14 +44,31 @@ def _rapl(rails: Sequence[Rail]) -> TotalFormula | None:
     memory = _named(rails, "rapl", _MEMORY)
     if packages:
         what = "processor packages and memory" if memory else "processor packages, without memory"
-        return proposed([*packages, *memory], f"{what}; without graphics cards, disks, fans and supply losses")
+        return _with_cards([*packages, *memory], what, rails)
     if platform := _named(rails, "rapl", "psys"):
         return proposed(platform, "the platform as its firmware counts it (psys)")
     # The sockets' counters of the driver amd_energy, which also has one for each core inside them.
     sockets = _named(rails, "hwmon", r"amd_energy Esocket\d+( @.*)?")
-    return proposed(
-        sockets, "processor packages, without memory; without graphics cards, disks, fans and supply losses"
-    )
+    return _with_cards(sockets, "processor packages, without memory", rails)
+
+
+def _with_cards(host: Sequence[Rail], what: str, rails: Sequence[Rail]) -> TotalFormula | None:
+    """Return the host's rails and the boards of its graphics cards, as far as their power can be read."""
+    boards = card_rails(rails)
+    if not host or not boards:
+        return proposed(host, f"{what}; {WITHOUT_CARDS}, disks, fans and supply losses")
+    count = "a graphics card" if len(boards) == 1 else f"{len(boards)} graphics cards"
+    return proposed([*host, *boards], f"{what}, and {count}; without disks, fans and supply losses")
+
+
+def card_rails(rails: Iterable[Rail]) -> list[Rail]:
+    """Return the power or energy of each graphics card's whole board, once."""
+    return [rail for rail in rails if rail.source in _CARD_SOURCES and _CARD.fullmatch(rail.name)]
+
+
+def cards_alone(rails: Iterable[Rail]) -> TotalFormula | None:
+    """Return the graphics cards by themselves, for runs that compute on nothing else."""
+    return proposed(card_rails(rails), f"{CARDS_ALONE}, as their own sensors say; without the rest of the machine")
 
 
 def _board_input(rails: Sequence[Rail]) -> TotalFormula | None:
@@ -82,7 +102,7 @@ def _sockets(rails: Sequence[Rail]) -> TotalFormula | None:
     """NVIDIA Grace: the module's meters, else those of the processor with its memory."""
     for title, scope in (
         ("Module Power", "the modules with processor, memory and graphics, without the rest of the server"),
-        ("Grace Power", "the Grace processors with their memory, without graphics and the rest of the server"),
+        ("Grace Power", f"the Grace processors with their memory, {WITHOUT_CARDS} and the rest of the server"),
     ):
         if found := _named(rails, "hwmon", rf"{title} Socket \d+( @.*)?"):
             return proposed(found, scope)
@@ -92,8 +112,12 @@ def _sockets(rails: Sequence[Rail]) -> TotalFormula | None:
 def _arm_server(rails: Sequence[Rail]) -> TotalFormula | None:
     """X-Gene and Altra: processor and I/O power, else the cores' energy counters."""
     if found := _named(rails, "hwmon", r"(CPU power|IO power)( @.*)?"):
-        return proposed(found, "the processor with its I/O, without memory modules, disks, fans and supply losses")
-    return proposed(_named(rails, "hwmon", r"Core Energy \d+( @.*)?"), "the processor's cores alone")
+        return proposed(
+            found, f"the processor with its I/O, {WITHOUT_CARDS}, memory modules, disks, fans and supply losses"
+        )
+    return proposed(
+        _named(rails, "hwmon", r"Core Energy \d+( @.*)?"), f"the processor's cores alone, {WITHOUT_CARDS} and all else"
+    )
 
 
 def _whole_machine(rails: Sequence[Rail]) -> TotalFormula | None:
@@ -129,4 +153,5 @@ PROPOSALS: tuple[Callable[[Sequence[Rail]], TotalFormula | None], ...] = (
     _battery,
     _monitor_sum,
 )
-"""Tried in this order. A graphics card alone is never a total: the processor's share would be missing."""
+"""Tried in this order. Graphics cards alone are never a device's total: the processor's share
+would be missing. Runs on nothing but a card may use :func:`cards_alone`."""

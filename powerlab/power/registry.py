@@ -8,11 +8,13 @@ from powerlab.boards.registry import detect
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.power import Availability, SourceProbe
 from powerlab.power.base import Channel, PowerSource
+from powerlab.power.sources.amdgpu import Amdgpu
 from powerlab.power.sources.battery.source import Battery
 from powerlab.power.sources.estimate import Estimate
 from powerlab.power.sources.hwmon.source import Hwmon
 from powerlab.power.sources.ina238.source import Ina238
 from powerlab.power.sources.ina3221 import Ina3221
+from powerlab.power.sources.intel_gpu import IntelGpu
 from powerlab.power.sources.ipmi import Ipmi
 from powerlab.power.sources.jtop.source import Jtop
 from powerlab.power.sources.meter import Meter
@@ -28,6 +30,8 @@ SENSORS: tuple[PowerSource, ...] = (
     Rapl(),
     Hwmon(),
     Nvml(),
+    Amdgpu(),
+    IntelGpu(),
     Ipmi(),
     Battery(),
     Meter(),

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from powerlab.boards.board import Board
-from powerlab.domain.power import TOO_LOW, Availability, Rail, SourceProbe, TotalFormula
-from powerlab.power.proposals import PROPOSALS, STAND_INS, of_one_provenance, proposed
+from powerlab.domain.power import TOO_LOW, WITHOUT_CARDS, Availability, Rail, SourceProbe, TotalFormula
+from powerlab.power.proposals import PROPOSALS, STAND_INS, cards_alone, of_one_provenance, proposed
 
 ESTIMATE_SOURCE = "estimate"
 METER_SOURCE = "meter"
@@ -41,10 +41,23 @@ def choose_total(probes: Sequence[SourceProbe], board: Board | None) -> TotalFor
     if estimates:
         return TotalFormula(
             rails=estimates,
-            scope="processor and memory of the host, estimated from load: no sensor can be read",
+            scope=f"processor and memory of the host, estimated from load: no sensor can be read; {WITHOUT_CARDS}",
             proposed=True,
         )
     return None
+
+
+def total_of_plan(total: TotalFormula | None, rails: Sequence[Rail], on_cards: bool) -> TotalFormula | None:
+    """Return the formula for a plan: the device's, or where that lacks the cards that compute, the cards alone.
+
+    Args:
+        total: the device's.
+        rails: what can be read.
+        on_cards: whether the plan computes on graphics cards and nothing else.
+    """
+    if not on_cards or not (total is None or total.lacks_cards):
+        return total
+    return cards_alone(rails) or total
 
 
 def _wall_meter(probes: Iterable[SourceProbe]) -> TotalFormula | None:

@@ -9,17 +9,26 @@ from powerlab.domain.device import Capabilities, Device
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.power import Availability, Rail
 from powerlab.domain.quantity import common_provenance
+from powerlab.domain.workload import Processor
 from powerlab.measure.lag.calibration import fitting, kept, place, with_lags
 from powerlab.measure.recording.rails import Meter
 from powerlab.power.sampling.update_period import corrected, watch
+from powerlab.power.total import total_of_plan
 from powerlab.sysroot import Sysroot
 
 LONGEST_WATCH_S = 2.0
 SHORTEST_WATCH_S = 0.5
 
 
-def choose_meter(sysroot: Sysroot, capabilities: Capabilities, sample_period_s: float) -> Meter:
-    """Return the meter that records the rails of the device's total; without a total it records nothing.
+def choose_meter(
+    sysroot: Sysroot,
+    capabilities: Capabilities,
+    sample_period_s: float,
+    processors: Sequence[Processor] = (Processor.CPU,),
+) -> Meter:
+    """Return the meter that records the rails of the total; without a total it records nothing.
+
+    That is the device's, but for a plan on graphics cards alone which the device's lacks: then it is the cards'.
 
     Raises:
         PowerlabError: the total names a rail that is not there, or adds up rails of different provenance.
@@ -30,7 +39,8 @@ def choose_meter(sysroot: Sysroot, capabilities: Capabilities, sample_period_s: 
         if source.availability is Availability.AVAILABLE
         for rail in source.rails
     }
-    keys = () if capabilities.total is None else capabilities.total.rails
+    total = total_of_plan(capabilities.total, tuple(offered.values()), set(processors) == {Processor.GPU})
+    keys = () if total is None else total.rails
     missing = [key for key in keys if key not in offered]
     if missing:
         raise PowerlabError(
@@ -40,7 +50,7 @@ def choose_meter(sysroot: Sysroot, capabilities: Capabilities, sample_period_s: 
     rails = tuple(offered[key] for key in keys)
     if rails:
         common_provenance(rail.provenance for rail in rails)
-    return Meter(sysroot=sysroot, total=capabilities.total, rails=rails, sample_period_s=sample_period_s)
+    return Meter(sysroot=sysroot, total=total, rails=rails, sample_period_s=sample_period_s)
 
 
 def watch_s(window_s: float) -> float:

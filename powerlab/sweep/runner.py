@@ -81,7 +81,7 @@ def run_sweep(
     plan = plan.held_to(host.temperature_limits)
     for cores in plan.cores:
         check_present(cores, host.sysroot)
-    meter = choose_meter(host.sysroot, capabilities, plan.sample_period_s)
+    meter = choose_meter(host.sysroot, capabilities, plan.sample_period_s, plan.processors)
     check_until(plan, meter)
     inference_s = check_models(plan, meter, host.model_files)
     outputs = check_outputs(plan, meter, host.model_files)

@@ -41,7 +41,7 @@ _NAMED = {b"n": b"\n", b"t": b"\t"}
 TOTALS = {
     "node-exporter": ("rapl:package-0",),
     "thinkpad-two-batteries": ("rapl:package-0",),
-    "ryzen-desktop": ("rapl:package-0",),
+    "ryzen-desktop": ("rapl:package-0", "amdgpu:GPU0"),
     "agx-orin-devkit": (
         "ina3221:VDD_GPU_SOC",
         "ina3221:VDD_CPU_CV",

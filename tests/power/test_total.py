@@ -129,7 +129,10 @@ def test_the_estimate_is_offered_only_where_nothing_gives_a_total(machine: Machi
     total = total_of(sysroot)
     assert total is not None
     assert total.rails == ("estimate:host",)
-    assert total.scope == "processor and memory of the host, estimated from load: no sensor can be read"
+    assert (
+        total.scope
+        == "processor and memory of the host, estimated from load: no sensor can be read; without graphics cards"
+    )
     assert total.proposed
 
 

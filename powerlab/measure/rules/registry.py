@@ -21,6 +21,7 @@ from powerlab.measure.rules.stalled import stalled
 from powerlab.measure.rules.suspended import suspended
 from powerlab.measure.rules.throttled import throttled
 from powerlab.measure.rules.too_few_samples import too_few_samples
+from powerlab.measure.rules.uncovered_processor import uncovered_processor
 from powerlab.measure.rules.unsteady import unsteady
 from powerlab.measure.rules.unsteady_temperature import unsteady_temperature
 from powerlab.measure.rules.window_too_short import window_too_short
@@ -28,6 +29,7 @@ from powerlab.measure.rules.window_too_short import window_too_short
 RULES: tuple[Rule, ...] = (
     missing_power,
     incomplete_total,
+    uncovered_processor,
     window_too_short,
     power_gap,
     stale_sensor,

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from powerlab.domain.accuracy import OutputAccuracy
-from powerlab.domain.power import TOO_LOW, Part, Rail, RailQuantity, TotalFormula, Trace
+from powerlab.domain.power import CARDS_ALONE, TOO_LOW, WITHOUT_CARDS, Part, Rail, RailQuantity, TotalFormula, Trace
 from powerlab.domain.quantity import Provenance
 from powerlab.domain.run import Verdict
 from powerlab.domain.validity import ENERGY_RULES
-from powerlab.domain.workload import Scenario, Workload
+from powerlab.domain.workload import Processor, Scenario, Workload
 from powerlab.measure.energy import budget
 from powerlab.measure.energy.total import TotalEnergy
 from powerlab.measure.evidence import Evidence
@@ -377,3 +377,25 @@ def test_no_faulty_recording_passes_as_valid(make_rail, fault, seed, watts):
 def test_every_rule_that_may_void_a_run_by_its_power_is_an_energy_rule():
     assert {"implausible-power", "negative-power", "stale-sensor", "power-gap"} <= ENERGY_RULES
     assert not {"clock-jump", "stalled", "idle-drift", "latency-bound", "mode-drift"} & ENERGY_RULES
+
+
+@pytest.mark.parametrize("processor", list(Processor))
+@pytest.mark.parametrize(
+    ("scope", "lacking"),
+    [
+        (f"packages; {WITHOUT_CARDS}, disks", Processor.GPU),
+        (f"{CARDS_ALONE}, as they say", Processor.CPU),
+        ("everything", None),
+    ],
+)
+def test_power_without_the_processor_that_computed_is_void(good, processor, scope, lacking):
+    total = TotalFormula(rails=("ina3221:VDD_IN",), scope=scope)
+    workload = Workload(model="alexnet", batch_size=1, processor=processor)
+    judged = found(replace(good, total=total, workload=workload))
+    if processor is lacking:
+        verdict, detail = judged["uncovered-processor"]
+        assert verdict is Verdict.VOID
+        assert scope in detail
+        assert "uncovered-processor" in ENERGY_RULES
+    else:
+        assert "uncovered-processor" not in judged

@@ -127,19 +127,6 @@ def test_scmi_gives_power_and_energy_by_the_firmware_s_labels(tree: Tree, hwmon_
     assert total_of(sysroot) == (), "labels are the maker's own, and rails may lie inside each other"
 
 
-def test_amdgpu_power_of_now_or_else_the_average_and_never_a_total(tree: Tree, hwmon_chip: ChipFiles) -> None:
-    sysroot = tree(
-        {
-            **hwmon_chip(1, "amdgpu", {"power1_average": 40_000_000, "power1_cap": 1, "power1_label": "PPT"}),
-            **hwmon_chip(2, "amdgpu", {"power1_average": 9, "power1_input": 41_000_000, "power1_label": "PPT"}),
-        }
-    )
-    channels = Hwmon().channels(sysroot)
-    assert [channel.paths[0].rpartition("/")[2] for channel in channels] == ["power1_average", "power1_input"]  # type: ignore[union-attr]
-    assert {channel.rail.resolution for channel in channels} == {1.0}
-    assert total_of(sysroot) == ()
-
-
 def test_a_supply_s_input_is_the_total_and_its_outputs_are_never_added(tree: Tree, hwmon_chip: ChipFiles) -> None:
     supply = {
         "in1_label": "vin",

@@ -195,13 +195,6 @@ def test_grace_names_its_meters_and_drops_the_unknown_one(machine: Machine) -> N
     assert "SysIO Power Socket 0" in probe.detail
 
 
-def test_amdgpu_prefers_the_power_of_now(machine: Machine) -> None:
-    sysroot = machine("amdgpu")
-    (channel,) = Hwmon().channels(sysroot)
-    assert channel.rail.name == "amdgpu PPT"
-    assert watts(sysroot, channel) == pytest.approx(31.0)  # type: ignore[arg-type]
-
-
 def test_two_equal_chips_are_told_apart_by_device_and_not_by_number(
     tree: Tree, hwmon_chip: Callable[..., Mapping[str, object]]
 ) -> None:
@@ -260,7 +253,7 @@ def test_one_rail_is_one_rail(machine: Machine) -> None:
     assert Hwmon().probe(machine("power-meter")).detail == "1 rail can be read"
 
 
-@pytest.mark.parametrize("name", ["xavier-jp4", "orin", "xeon", "altra", "xgene", "grace", "amdgpu", "psu"])
+@pytest.mark.parametrize("name", ["xavier-jp4", "orin", "xeon", "altra", "xgene", "grace", "psu"])
 def test_channels_are_those_the_probe_lists(machine: Machine, name: str) -> None:
     sysroot = machine(name)
     for source in (Ina3221(), Rapl(), Hwmon()):

@@ -54,7 +54,7 @@ def rerun(args: argparse.Namespace) -> int:
             device, capabilities = host.device(), host.capabilities(plan.modes)
             check_plan(plan, device, capabilities, tuple(BACKENDS))
             if plan.until_percent:
-                check_until(plan, choose_meter(host.sysroot, capabilities, plan.sample_period_s))
+                check_until(plan, choose_meter(host.sysroot, capabilities, plan.sample_period_s, plan.processors))
             for engine in plan.engines:
                 if engine in PACKAGES:
                     check_installed(engine)

@@ -58,7 +58,7 @@ def profile(args: argparse.Namespace) -> int:
             capabilities = host.capabilities(plan.modes)
         check_plan(plan, device, capabilities, (*BACKENDS, ALL_ENGINES))
         if plan.until_percent:
-            check_until(plan, choose_meter(host.sysroot, capabilities, plan.sample_period_s))
+            check_until(plan, choose_meter(host.sysroot, capabilities, plan.sample_period_s, plan.processors))
         plan = with_engines_here(plan, refuses_here(plan, str(host.sysroot.base)))
         output = writable("--output", args.output)
         for model in plan.models if set(plan.engines) <= set(PACKAGES) else ():

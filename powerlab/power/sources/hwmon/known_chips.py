@@ -42,8 +42,6 @@ _CHIPS = {
     "power_meter": Facts(step_w=1e-3),
     "apm_xgene": Facts(step_w=1e-3),
     "xgene_hwmon": Facts(step_w=1e-3),
-    # The SMU's tables hold whole watts on many generations, and the driver keeps a table for 1 ms.
-    "amdgpu": Facts(step_w=1.0, update_period_s=1e-3, relative_error=0.05),
 }
 _UNKNOWN = Facts()
 

@@ -1,9 +1,9 @@
 """All other hwmon chips that report power in µW or energy in µJ.
 
-Among them Ampere Altra, X-Gene, ACPI power meters (NVIDIA Grace too), SCMI firmware, AMD graphics and power supplies.
+Among them Ampere Altra, X-Gene, ACPI power meters (NVIDIA Grace too), SCMI firmware and power supplies.
 Source: Documentation/hwmon/{sysfs-interface,acpi_power_meter,xgene-hwmon,pmbus,corsair-psu}.rst, drivers/hwmon
-(scmi-hwmon) and Documentation/gpu/amdgpu/thermal.rst. The number in ``hwmonN`` moves between boots, so a chip is known
-by its name and its device.
+(scmi-hwmon). The number in ``hwmonN`` moves between boots, so a chip is known by its name and its device. Graphics
+cards have sources of their own.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from dataclasses import dataclass, replace
 
 from powerlab.domain.power import Rail, RailQuantity, SourceProbe
 from powerlab.power.base import Channel, FileChannel
+from powerlab.power.sources.graphics_chips import DRIVERS as GRAPHICS_DRIVERS
 from powerlab.power.sources.hwmon.chip import HwmonChip, find_chips
 from powerlab.power.sources.hwmon.known_chips import UNSTATED_ERROR, facts, is_regulator
 from powerlab.power.sources.ina238.chips import CHIPS as INA238_CHIPS
 from powerlab.power.sources.scan import Scan, natural, read_integer, read_text, sensor_provenance
 from powerlab.sysroot import Sysroot
 
-_OTHER_SOURCES = ("ina3221", *INA238_CHIPS)
+_OTHER_SOURCES = ("ina3221", *INA238_CHIPS, *GRAPHICS_DRIVERS)
 _PLAIN_CHIPS = ("altra_hwmon", "apm_xgene", "xgene_hwmon", "power_meter")
 """Chips whose labels say enough; elsewhere ``PPT`` or ``pin`` needs the chip's name before it."""
 _ATTRIBUTE = re.compile(r"(power|energy)([0-9]{1,4})_(input|average)")
