@@ -26,6 +26,8 @@ def _software(conditions: Conditions, state: DeviceState) -> Iterator[tuple[str,
     yield "graphics drivers", ", ".join(state.drivers) or UNKNOWN
     yield "powerlab", conditions.measured_with or UNKNOWN
     yield "engine", conditions.engine_version or UNKNOWN
+    if conditions.processor_name:
+        yield "graphics processor", conditions.processor_name
 
 
 def _settings(state: DeviceState, conditions: Conditions) -> Iterator[tuple[str, str]]:

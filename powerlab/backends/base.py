@@ -43,6 +43,9 @@ class Backend(Protocol):
     itself; any other is loaded once for each slice. ``load`` raises ``PowerlabError`` with one sentence for what it
     refuses: a model, a precision, a spin time. A process may hold several backends (one a slice of a batch) and run
     them at the same time, each from a thread of its own: so :meth:`run` releases the interpreter lock meanwhile.
+
+    On a graphics processor a backend has an attribute ``processor_name`` with the driver's name of it, which is stored
+    with each run, and :meth:`run` returns when the processor is done and the outputs are in the host's memory.
     """
 
     def inputs(self, seed: int) -> dict[str, NDArray[np.float32]]:

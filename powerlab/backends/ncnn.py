@@ -1,4 +1,7 @@
-"""ncnn on the processor. It takes one image at a time: of a batch, one after the other."""
+"""ncnn on the cores, or through Vulkan on a graphics processor.
+
+It takes one image at a time: of a batch, one after the other.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from powerlab.backends.ncnn_model import ncnn_model
 from powerlab.backends.offers import check_offers
 from powerlab.backends.packages import required
 from powerlab.domain.errors import PowerlabError
+from powerlab.domain.workload import Processor
 from powerlab.engine.codegen.attributes import number
 from powerlab.engine.frontend.load import load_graph
 from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
@@ -23,7 +27,10 @@ from powerlab.engine.passes import optimise_for_others
 class NcnnBackend:
     """A net of ncnn; fulfils :class:`powerlab.backends.base.Backend`."""
 
-    def __init__(self, graph: Graph, batch_size: int, net: Any, mat: Any, names: dict[str, str]) -> None:
+    def __init__(
+        self, graph: Graph, batch_size: int, net: Any, mat: Any, *, names: dict[str, str], processor_name: str
+    ) -> None:
+        self.processor_name = processor_name
         self._net = net
         self._mat = mat
         self._names = names
@@ -58,15 +65,17 @@ def load(options: LoadOptions) -> NcnnBackend:
         PowerlabError: ncnn is not installed, does not offer what is asked for, or has no such operator.
     """
     ncnn = required("ncnn", "ncnn")
-    half = ncnn.cpu_support_arm_asimdhp()
-    check_offers("ncnn", options, ("fp32", "bf16", "fp16") if half else ("fp32", "bf16"))
+    on_card = options.processor is Processor.GPU
+    half = on_card or ncnn.cpu_support_arm_asimdhp()
+    check_offers("ncnn", options, ("fp32", *(() if on_card else ("bf16",)), *(("fp16",) if half else ())))
+    processor_name = _card(ncnn) if on_card else ""
     graph = _single_image(options)
-    if options.precision != "fp32":
+    if options.precision == "bf16":
         _refuse_groups(graph, options.precision)
     text, weights, names = ncnn_model(graph)
     net = ncnn.Net()
     net.opt.num_threads = options.threads
-    net.opt.use_vulkan_compute = False
+    net.opt.use_vulkan_compute = on_card
     net.opt.use_fp16_packed = net.opt.use_fp16_storage = net.opt.use_fp16_arithmetic = options.precision == "fp16"
     net.opt.use_bf16_packed = net.opt.use_bf16_storage = options.precision == "bf16"
     with tempfile.NamedTemporaryFile() as file:  # from memory, a net would go on reading what Python has freed
@@ -74,7 +83,24 @@ def load(options: LoadOptions) -> NcnnBackend:
         file.flush()
         if net.load_param_mem(text) != 0 or net.load_model(file.name) != 0:
             raise PowerlabError(f"ncnn refuses {options.model}; use another engine for this model.")
-    return NcnnBackend(graph, options.batch_size, net, ncnn.Mat, names)
+    backend = NcnnBackend(graph, options.batch_size, net, ncnn.Mat, names=names, processor_name=processor_name)
+    if on_card:
+        backend.run(backend.inputs(0))  # its kernels are compiled by the first inference, which is part of loading
+    return backend
+
+
+def _card(ncnn: Any) -> str:
+    """Return the driver's name of the graphics processor that ncnn takes by itself.
+
+    Raises:
+        PowerlabError: there is no Vulkan driver.
+    """
+    if ncnn.get_gpu_count() < 1:
+        raise PowerlabError(
+            "ncnn finds no graphics processor with a Vulkan driver; install the vendor's driver, or Debian's "
+            "mesa-vulkan-drivers."
+        )
+    return str(ncnn.get_gpu_info(ncnn.get_default_gpu_index()).device_name())
 
 
 def _refuse_groups(graph: Graph, precision: str) -> None:

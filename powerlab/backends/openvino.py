@@ -1,4 +1,4 @@
-"""OpenVINO on the processor."""
+"""OpenVINO on the cores, or on an Intel graphics processor."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from powerlab.backends.offers import check_offers, check_threads
 from powerlab.backends.onnx_model import QUANTIZED, OnnxModel, onnx_model
 from powerlab.backends.packages import required
 from powerlab.domain.errors import PowerlabError
+from powerlab.domain.workload import Processor
 from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
 
 _TYPES = {"fp32": "f32", "bf16": "bf16", "fp16": "f16", **dict.fromkeys(QUANTIZED, "f32")}
@@ -23,7 +24,8 @@ _CAPABILITIES = {"fp32": "FP32", "bf16": "BF16", "fp16": "FP16", "int8": "INT8",
 class OpenvinoBackend:
     """A compiled model of OpenVINO; fulfils :class:`powerlab.backends.base.Backend`."""
 
-    def __init__(self, compiled: Any, model: OnnxModel) -> None:
+    def __init__(self, compiled: Any, model: OnnxModel, processor_name: str = "") -> None:
+        self.processor_name = processor_name
         self._request = compiled.create_infer_request()
         self._model = model
 
@@ -38,27 +40,37 @@ class OpenvinoBackend:
 
 
 def load(options: LoadOptions) -> OpenvinoBackend:
-    """Load a model as one stream on exactly the threads given, for latency.
+    """Load a model as one stream, for latency; on the cores with exactly the threads given.
 
     Raises:
         PowerlabError: OpenVINO is not installed, does not offer what is asked for, or refuses the model.
     """
     openvino = required("openvino", "openvino")
     core = openvino.Core()
-    capabilities = core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
+    on_card = options.processor is Processor.GPU
+    if on_card and not any(name.partition(".")[0] == "GPU" for name in core.available_devices):
+        raise PowerlabError(
+            f"OpenVINO finds no graphics processor here (it has: {', '.join(core.available_devices)}); it uses Intel's "
+            "alone, through Intel's compute runtime for OpenCL."
+        )
+    device = "GPU" if on_card else "CPU"
+    capabilities = core.get_property(device, "OPTIMIZATION_CAPABILITIES")
     check_offers("openvino", options, [name for name, word in _CAPABILITIES.items() if word in capabilities])
     model = onnx_model("openvino", options.model, options.batch_size, options.precision)
-    settings = {
-        "INFERENCE_NUM_THREADS": options.threads,
+    settings: dict[str, object] = {
         "NUM_STREAMS": 1,
         "PERFORMANCE_HINT": "LATENCY",
         "INFERENCE_PRECISION_HINT": _TYPES[options.precision],
         "DYNAMIC_QUANTIZATION_GROUP_SIZE": 0,  # else what integer weights are multiplied with would be rounded
     }
+    if not on_card:
+        settings["INFERENCE_NUM_THREADS"] = options.threads
     try:
-        compiled = core.compile_model(core.read_model(model.content), "CPU", settings)
+        compiled = core.compile_model(core.read_model(model.content), device, settings)
     except RuntimeError as error:
         reason = str(error).strip().splitlines()[-1][:200]
         raise PowerlabError(f"openvino refuses {options.model}: {reason}") from error
+    if on_card:
+        return OpenvinoBackend(compiled, model, str(core.get_property(device, "FULL_DEVICE_NAME")))
     check_threads("openvino", options.threads, compiled.get_property("INFERENCE_NUM_THREADS"))
     return OpenvinoBackend(compiled, model)

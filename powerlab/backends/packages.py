@@ -26,6 +26,12 @@ class Package:
     install: str
 
 
+_TORCH = Package(
+    modules=("torch",),
+    distributions=("torch",),
+    install="pip install torch --index-url https://download.pytorch.org/whl/cpu",
+)
+
 PACKAGES: dict[str, Package] = {
     "builtin": Package(modules=("powerlab",), distributions=("powerlab",), install="pip install powerlab"),
     "onnxruntime": Package(
@@ -39,11 +45,8 @@ PACKAGES: dict[str, Package] = {
         install="pip install onnx onnxruntime-gpu",
     ),
     "openvino": Package(modules=("openvino", "onnx"), distributions=("openvino",), install="pip install onnx openvino"),
-    "torch": Package(
-        modules=("torch",),
-        distributions=("torch",),
-        install="pip install torch --index-url https://download.pytorch.org/whl/cpu",
-    ),
+    "torch": _TORCH,
+    "torch-compile": _TORCH,
     "litert": Package(
         modules=("ai_edge_litert", "flatbuffers"),
         distributions=("ai-edge-litert",),

@@ -1,4 +1,4 @@
-"""PyTorch on the processor, in eager mode, under ``torch.inference_mode``.
+"""PyTorch on the cores or a graphics processor, in eager mode, under ``torch.inference_mode``.
 
 The model is powerlab's optimised graph, one torch operator a node, as a deployed model has its batch norms folded into
 its convolutions too. Images and kernels lie in the order ``channels_last``, which PyTorch's performance tuning guide
@@ -19,6 +19,8 @@ from powerlab.backends.base import LoadOptions
 from powerlab.backends.offers import check_offers, check_threads
 from powerlab.backends.packages import required
 from powerlab.backends.translation import rule_for
+from powerlab.domain.errors import PowerlabError
+from powerlab.domain.workload import Processor
 from powerlab.engine.codegen.attributes import integers, number
 from powerlab.engine.frontend.load import load_graph
 from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
@@ -29,7 +31,7 @@ from powerlab.engine.passes import optimise_for_others
 Tensor = Any
 Operator = Callable[..., Tensor]
 
-PRECISIONS = ("fp32", "bf16")
+PRECISIONS = {Processor.CPU: ("fp32", "bf16"), Processor.GPU: ("fp32", "fp16", "bf16")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,47 +47,81 @@ class _Step:
 class TorchBackend:
     """A model as a list of torch operators; fulfils :class:`powerlab.backends.base.Backend`."""
 
-    def __init__(self, graph: Graph, torch: Any, precision: str) -> None:
-        self._torch = torch
-        self._dtype = {"fp32": torch.float32, "bf16": torch.bfloat16}[precision]
+    def __init__(
+        self, graph: Graph, torch: Any, precision: str, device: str = "cpu", *, compiled: bool = False
+    ) -> None:
+        self.processor_name = "" if device == "cpu" else str(getattr(torch, device).get_device_name())
+        self._torch, self._device = torch, device
+        self._dtype = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}[precision]
         self._shapes = {info.name: info.shape for info in graph.inputs}
         self._outputs = [info.name for info in graph.outputs]
         constants = {name: self._tensor(value) for name, value in graph.constants.items()}
         self._steps = _steps(graph, torch, constants)
         self._constants = {name: constants[name] for node in graph.nodes for name in node.inputs if name in constants}
+        self._network = torch.compile(self._compute, dynamic=False) if compiled else self._compute
 
     def inputs(self, seed: int) -> dict[str, NDArray[np.float32]]:
         """Return the seeded inputs."""
         return synthetic_inputs(self._shapes, seed)
 
     def run(self, inputs: dict[str, NDArray[np.float32]]) -> dict[str, NDArray[np.float32]]:
-        """Run one inference."""
+        """Run one inference; copying the outputs back waits for a graphics processor."""
         with self._torch.inference_mode():
-            values = {name: self._tensor(value) for name, value in inputs.items()} | self._constants
-            for step in self._steps:
-                made = step.compute(*(values[name] for name in step.inputs))
-                values.update(zip(step.outputs, made if isinstance(made, tuple) else (made,), strict=False))
-                for name in step.last_read:
-                    del values[name]
-            return {name: values[name].to(self._torch.float32).contiguous().numpy() for name in self._outputs}
+            made = self._network({name: self._tensor(value) for name, value in inputs.items()})
+            return {name: value.to(self._torch.float32).contiguous().cpu().numpy() for name, value in made.items()}
+
+    def _compute(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
+        values = inputs | self._constants
+        for step in self._steps:
+            made = step.compute(*(values[name] for name in step.inputs))
+            values.update(zip(step.outputs, made if isinstance(made, tuple) else (made,), strict=False))
+            for name in step.last_read:
+                del values[name]
+        return {name: values[name] for name in self._outputs}
 
     def _tensor(self, value: NDArray[np.float32]) -> Tensor:
-        tensor = self._torch.from_numpy(np.require(value, requirements=("C", "W"))).to(self._dtype)
+        tensor = self._torch.from_numpy(np.require(value, requirements=("C", "W"))).to(self._device, self._dtype)
         return tensor.contiguous(memory_format=self._torch.channels_last) if value.ndim == 4 else tensor
 
 
 def load(options: LoadOptions) -> TorchBackend:
-    """Load a model; torch uses exactly the threads given, in one operator at a time.
+    """Load a model; raises as :func:`load_with` does."""
+    return load_with("torch", options)
+
+
+def load_with(engine: str, options: LoadOptions, *, compiled: bool = False) -> TorchBackend:
+    """Load a model; on the cores torch uses exactly the threads given, in one operator at a time.
 
     Raises:
-        PowerlabError: torch is not installed or does not offer what is asked for, or the model cannot be read.
+        PowerlabError: torch is not installed or does not offer what is asked for, finds no graphics processor, or the
+            model cannot be read.
     """
-    check_offers("torch", options, PRECISIONS)
-    torch = required("torch", "torch")
+    check_offers(engine, options, PRECISIONS[options.processor])
+    torch = required(engine, "torch")
+    device = "cpu" if options.processor is Processor.CPU else _card(engine, torch)
     torch.set_num_threads(options.threads)
-    check_threads("torch", options.threads, torch.get_num_threads())
-    return TorchBackend(
-        optimise_for_others(load_graph(options.model, batch_size=options.batch_size)), torch, options.precision
+    check_threads(engine, options.threads, torch.get_num_threads())
+    graph = optimise_for_others(load_graph(options.model, batch_size=options.batch_size))
+    backend = TorchBackend(graph, torch, options.precision, device, compiled=compiled)
+    if compiled:
+        backend.run(backend.inputs(0))  # it is compiled by the first inference, which is part of loading
+    return backend
+
+
+def _card(engine: str, torch: Any) -> str:
+    """Return torch's word for the graphics processor: ``cuda`` (NVIDIA, and AMD's builds) or ``xpu`` (Intel).
+
+    Raises:
+        PowerlabError: torch finds none.
+    """
+    for device in ("cuda", "xpu"):
+        if getattr(torch, device).is_available():
+            # fp32 is to mean float32: by themselves convolutions would be computed in TF32, with 10 bits of mantissa.
+            torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
+            return device
+    raise PowerlabError(
+        f"{engine} finds no graphics processor: PyTorch {torch.__version__} sees neither CUDA, ROCm nor an Intel GPU; "
+        "install a build for yours from https://pytorch.org, and its driver."
     )
 
 

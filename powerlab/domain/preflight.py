@@ -31,10 +31,11 @@ _CPU, _GPU = Processor.CPU, Processor.GPU
 ENGINES: Mapping[str, tuple[Processor, ...]] = {
     "builtin": (_CPU,),
     "onnxruntime": (_CPU, _GPU),
-    "openvino": (_CPU,),
-    "torch": (_CPU,),
+    "openvino": (_CPU, _GPU),
+    "torch": (_CPU, _GPU),
+    "torch-compile": (_CPU, _GPU),
     "litert": (_CPU,),
-    "ncnn": (_CPU,),
+    "ncnn": (_CPU, _GPU),
     "onnxruntime-tensorrt": (_GPU,),
 }
 """Names a plan's ``engine`` may hold, and what each can compute on: an engine is a module of that name (``_`` for

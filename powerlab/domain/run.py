@@ -82,6 +82,8 @@ class Conditions:
         unsteady: in sentences, what had not become steady when the warm-up was ended.
         measured_with: the version of powerlab that worked out the figures.
         engine_version: the version of the engine that ran the model; empty where nobody knows.
+        processor_name: what the engine called the graphics processor that computed; empty where none did, or the
+            engine does not say.
         output_difference: the largest difference between the engine's outputs and those of the built-in engine in
             fp32, for the same inputs, as a share of the largest output; None where nothing was compared.
         output_accuracy: how exact the outputs of a low precision are beside those; None in fp32, and where nothing was
@@ -117,6 +119,7 @@ class Conditions:
     unsteady: tuple[str, ...] = ()
     measured_with: str = ""
     engine_version: str = ""
+    processor_name: str = ""
     output_difference: float | None = None
     output_accuracy: OutputAccuracy | None = None
     device_state: DeviceState | None = None

@@ -53,6 +53,7 @@ class Evidence:
             counted.
         measured_with: the version of powerlab that measures.
         engine_version: the version of the engine that runs the model; empty where nobody knows.
+        processor_name: what the engine calls the graphics processor that computed; empty where none did.
         output_difference: how far its outputs were from the built-in engine's; None where nothing was compared.
         output_accuracy: how exact the outputs of a low precision are; None in fp32, and where nothing was compared.
         device_state: the device's software, clocks and fans.
@@ -94,6 +95,7 @@ class Evidence:
     unsteady: Sequence[str] = ()
     measured_with: str = __version__
     engine_version: str = ""
+    processor_name: str = ""
     output_difference: float | None = None
     output_accuracy: OutputAccuracy | None = None
     device_state: DeviceState | None = None

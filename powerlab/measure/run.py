@@ -225,7 +225,7 @@ def _record(request: RunRequest) -> _Recorded:
         ClockRates(meter.sysroot) as clock_rates,
     ):
         join(meter.sysroot, worker.pid)
-        worker.load(load_request(request.point, meter, plan.seed, request.model_files))
+        processor_name = worker.load(load_request(request.point, meter, plan.seed, request.model_files))
         start, cooled = _cool_down(request)
         # What was recorded before the device cooled down is no baseline of what comes now.
         idle_before = None if start.waited_s else request.idle
@@ -292,6 +292,7 @@ def _record(request: RunRequest) -> _Recorded:
         warm_up_s=warmed.duration_s,
         unsteady=(*start.sentences, *warmed.unsteady),
         engine_version=installed_version(workload.engine) or "",
+        processor_name=processor_name,
         output_difference=request.output_difference,
         output_accuracy=request.output_accuracy,
         device_state=state,

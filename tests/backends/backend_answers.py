@@ -9,12 +9,18 @@ import numpy as np
 from powerlab.backends.base import LoadOptions
 from powerlab.backends.packages import installed_version
 from powerlab.backends.registry import backend_module
-from powerlab.domain.preflight import ENGINES
+from powerlab.domain.preflight import engines_on
+from powerlab.domain.workload import Processor
 from powerlab.measure.output_check import largest_difference
 
 PEERS = ("onnxruntime", "openvino", "litert", "ncnn")
 """What the extra ``peers`` brings along."""
-HERE = [engine for engine in ENGINES if engine != "builtin" and installed_version(engine) is not None]
+HERE = [
+    engine
+    for engine in engines_on([Processor.CPU])
+    if engine not in {"builtin", "torch-compile"} and installed_version(engine) is not None
+]
+"""Engines to compare on the cores; what is compiled for each network takes a minute every time."""
 TOLERANCE = 1e-5
 
 

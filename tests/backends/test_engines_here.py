@@ -44,7 +44,7 @@ def test_all_are_those_that_are_installed(installed):
     said = []
     assert with_engines_here(plan("all"), nothing_refused, said.append).engines == ("builtin", "openvino", "ncnn")
     assert said == [
-        "powerlab: engines left out: onnxruntime, torch, litert "
+        "powerlab: engines left out: onnxruntime, torch, torch-compile, litert "
         "(not installed; `powerlab engine backends` says how to install them)."
     ]
 
@@ -113,12 +113,12 @@ def test_the_list_of_engines_says_which_are_here_and_how_to_install_the_others(i
     installed("builtin", "ncnn")
     assert main(["engine", "backends"]) == 0
     lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if line.strip()}
-    assert lines["ncnn"].split() == ["ncnn", "1.0"]
+    assert lines["ncnn"].split() == ["ncnn", "cpu,", "gpu", "1.0"]
     assert "pip install onnx openvino" in lines["openvino"]
     assert main(["engine", "backends", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert set(document) == set(PACKAGES)
-    assert document["ncnn"]["version"] == "1.0"
+    assert document["ncnn"] == {"version": "1.0", "processors": ["cpu", "gpu"], "install": "pip install ncnn"}
     assert document["torch"]["version"] is None
 
 

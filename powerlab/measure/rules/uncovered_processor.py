@@ -9,17 +9,25 @@ from powerlab.domain.workload import Processor
 from powerlab.measure.evidence import Evidence
 from powerlab.measure.rules.base import Judgement
 
+_IN_SOFTWARE = ("llvmpipe", "lavapipe", "swiftshader")
+
+
+def _in_software(name: str) -> bool:
+    """Tell whether a driver computes on the cores and is no graphics processor (Mesa's lavapipe, SwiftShader)."""
+    return any(word in name.lower() for word in _IN_SOFTWARE)
+
 
 def uncovered_processor(evidence: Evidence) -> Iterator[Judgement]:
     """Power without the processor that computed is a wrong watt; latency and throughput are none the worse."""
     if evidence.total is None or evidence.workload is None:
         return
     scope = evidence.total.scope
-    if evidence.workload.processor is Processor.GPU and evidence.total.lacks_cards:
+    on_card = evidence.workload.processor is Processor.GPU and not _in_software(evidence.processor_name)
+    if on_card and evidence.total.lacks_cards:
         yield (
             Verdict.VOID,
             f"the run computed on a graphics card, and the power covers {scope}; `powerlab doctor` says which figures "
             "cards give here",
         )
-    if evidence.workload.processor is Processor.CPU and evidence.total.lacks_host:
+    if not on_card and evidence.total.lacks_host:
         yield Verdict.VOID, f"the run computed on the cores, and the power covers {scope}"

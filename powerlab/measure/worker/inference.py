@@ -52,6 +52,11 @@ class Slices:
         slices = [self._first, *self._others]
         return [one.backend.run(one.backend.inputs(seed + number)) for number, one in enumerate(slices)]
 
+    @property
+    def processor_name(self) -> str:
+        """What the engine calls the graphics processor that computes; empty where none does, or nobody says."""
+        return str(getattr(self._first.backend, "processor_name", ""))
+
     def close(self) -> None:
         """End the threads when what they run has ended."""
         if self._threads is not None:

@@ -51,6 +51,11 @@ class Job:
             request.backend_module, request.workload, self._pace.host_threads, request.spin_us, request.seed
         )
 
+    @property
+    def processor_name(self) -> str:
+        """What the engine calls the graphics processor that computes; empty where none does."""
+        return self._slices.processor_name
+
     def close(self) -> None:
         """Take the load off a simulated board, and end what runs beside this thread."""
         self._pace.close()
@@ -128,6 +133,7 @@ def serve(requests: BinaryIO, replies: BinaryIO) -> None:
                 match request:
                     case Load():
                         job = Job(request)
+                        reply = Ready(processor_name=job.processor_name)
                     case WarmUp() | Measure() | Show() if job is not None:
                         reply = job.carry_out(request)
                     case LoadLayers() | RepeatStep() | FindCeilings():

@@ -56,9 +56,14 @@ Request = Load | WarmUp | Measure | Show | LayerRequest
 
 
 class Ready(msgspec.Struct, tag=True, frozen=True, kw_only=True):
-    """From the worker: loaded, or warmed up; ``inference_s`` is the mean time of the queries just answered."""
+    """From the worker: loaded, or warmed up.
+
+    ``inference_s`` is the mean time of the queries just answered; ``processor_name`` what the engine calls the graphics
+    processor that it loaded the model onto.
+    """
 
     inference_s: float = 0.0
+    processor_name: str = ""
 
 
 class Timed(msgspec.Struct, tag=True, frozen=True, kw_only=True):

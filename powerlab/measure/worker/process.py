@@ -96,14 +96,14 @@ class Worker:
         """End the process now, whatever it does; who waits for its answer gets a WorkerError. Any thread may do it."""
         self._process.kill()
 
-    def load(self, request: Load, timeout_s: float = LOAD_TIMEOUT_S) -> None:
-        """Load a model.
+    def load(self, request: Load, timeout_s: float = LOAD_TIMEOUT_S) -> str:
+        """Load a model; return the graphics processor's name, which is empty where none computes.
 
         Raises:
             PowerlabError: the model cannot be run, for a reason the user can fix.
             WorkerError: the worker died or did not answer.
         """
-        self._ask(request, timeout_s, Ready)
+        return self._ask(request, timeout_s, Ready).processor_name
 
     def warm_up(self, duration_s: float) -> float:
         """Answer untimed queries and return their mean time in s; raises as :meth:`load` does."""

@@ -379,6 +379,14 @@ def test_every_rule_that_may_void_a_run_by_its_power_is_an_energy_rule():
     assert not {"clock-jump", "stalled", "idle-drift", "latency-bound", "mode-drift"} & ENERGY_RULES
 
 
+def test_a_graphics_processor_in_software_draws_what_the_cores_draw(good):
+    total = TotalFormula(rails=("ina3221:VDD_IN",), scope=f"packages; {WITHOUT_CARDS}, disks")
+    workload = Workload(model="alexnet", batch_size=1, processor=Processor.GPU)
+    run = replace(good, total=total, workload=workload)
+    assert "uncovered-processor" in found(replace(run, processor_name="NVIDIA RTX A5000"))
+    assert "uncovered-processor" not in found(replace(run, processor_name="llvmpipe (LLVM 15.0.6, 256 bits)"))
+
+
 @pytest.mark.parametrize("processor", list(Processor))
 @pytest.mark.parametrize(
     ("scope", "lacking"),

@@ -196,16 +196,19 @@ def _operators(args: argparse.Namespace) -> int:
 def _backends(args: argparse.Namespace) -> int:
     from powerlab.backends.packages import PACKAGES, installed_version
     from powerlab.cli.output.console import plain_table, print_neatly, table_console
+    from powerlab.domain.preflight import ENGINES
 
     versions = {engine: installed_version(engine) for engine in PACKAGES}
     if args.json:
         document = {
-            engine: {"version": version, "install": PACKAGES[engine].install} for engine, version in versions.items()
+            engine: {"version": version, "processors": ENGINES[engine], "install": PACKAGES[engine].install}
+            for engine, version in versions.items()
         }
         print(json.dumps(document, indent=2))
         return 0
-    table = plain_table("engine", "installed", "how to install it")
+    table = plain_table("engine", "computes on", "installed", "how to install it")
     for engine, version in versions.items():
-        table.add_row(engine, version or "no", "" if version else PACKAGES[engine].install)
+        install = "" if version else PACKAGES[engine].install
+        table.add_row(engine, ", ".join(ENGINES[engine]), version or "no", install)
     print_neatly(table_console(), table)
     return 0
