@@ -3,6 +3,7 @@
 
 namespace powerlab {
 void bind_engine(nanobind::module_& module);
+void bind_gpu(nanobind::module_& module);
 void bind_sampler(nanobind::module_& module);
 }  // namespace powerlab
 
@@ -10,6 +11,8 @@ NB_MODULE(_native, module) {
   module.doc() = "powerlab's native core";
   auto engine = module.def_submodule("engine", "Plans of kernels, run by threads of their own");
   powerlab::bind_engine(engine);
+  auto gpu = module.def_submodule("gpu", "GPUs that Vulkan's loader knows, and plans of dispatches on them");
+  powerlab::bind_gpu(gpu);
   auto sampler = module.def_submodule("sampler", "Power sampling in a thread of its own");
   powerlab::bind_sampler(sampler);
 }

@@ -7,11 +7,12 @@ from enum import Enum
 
 
 class Space(Enum):
-    """Where a storage lives: in the plan's arena, or in an array that each run brings along."""
+    """Where a storage lives: in the plan's arena, in an array that each run brings along, or among a GPU's constants."""
 
     ARENA = "ARENA"
     INPUT = "INPUT"
     OUTPUT = "OUTPUT"
+    CONSTANT = "CONSTANT"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +22,7 @@ class Storage:
     Attributes:
         number: unique in its program.
         space: where it lives.
-        index: which input or output it is; 0 in the arena.
+        index: which input, output or constant it is; 0 in the arena.
         floats: its size.
     """
 

@@ -56,11 +56,21 @@ def lifetimes(steps: Sequence[Step]) -> list[Lifetime]:
 
 
 def lay_out(steps: Sequence[Step]) -> Arena:
-    """Place every storage, the largest first, at the lowest address free during its whole lifetime."""
+    """Place every storage that steps touch: see :func:`place`."""
+    return place(lifetimes(steps), ALIGNMENT_FLOATS)
+
+
+def place(lives: Sequence[Lifetime], alignment: int) -> Arena:
+    """Place every storage, the largest first, at the lowest address free during its whole lifetime.
+
+    Args:
+        lives: of the storages.
+        alignment: of each, in floats.
+    """
     placed = np.zeros((4, 0), np.int64)  # begin, end, first and last step of each, in the order of begins
     offsets: dict[int, int] = {}
-    for life in sorted(lifetimes(steps), key=lambda life: (-life.storage.floats, life.first)):
-        floats = divide_up(life.storage.floats, ALIGNMENT_FLOATS) * ALIGNMENT_FLOATS
+    for life in sorted(lives, key=lambda life: (-life.storage.floats, life.first)):
+        floats = divide_up(life.storage.floats, alignment) * alignment
         begins, ends, firsts, lasts = placed
         alive = (firsts <= life.last) & (lasts >= life.first)
         begin = _lowest_gap(begins[alive], ends[alive], floats)

@@ -1,0 +1,84 @@
+"""GPUs of this machine, and the one that is used."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+
+from powerlab.atomic_file import write_parts
+from powerlab.domain.errors import PowerlabError
+from powerlab.native import _native
+
+LIBRARY = "libvulkan.so.1"
+NUMBER = "POWERLAB_GPU"
+"""Environment variable: which of several GPUs to use, by its number from 0 on."""
+
+_KINDS = ("discrete", "integrated", "virtual", "other", "cpu")
+"""In the order in which a GPU is looked for; the last is a processor that stands in for one."""
+
+
+@cache
+def library() -> Any:
+    """Return Vulkan's loader, opened.
+
+    Raises:
+        PowerlabError: there is none, or no driver; says what to install.
+    """
+    try:
+        return _native.gpu.Library(LIBRARY)
+    except RuntimeError as error:
+        raise PowerlabError(f"The device gpu cannot be used: {error}") from None
+
+
+def devices() -> list[Any]:
+    """Return what is known of every GPU: native ``DeviceInfo``."""
+    return list(library().devices())
+
+
+def chosen() -> int:
+    """Return the number of the GPU to use: the one asked for, or the first of the best kind.
+
+    Raises:
+        PowerlabError: there is none, or not the one asked for.
+    """
+    found = devices()
+    asked = os.environ.get(NUMBER, "")
+    if asked:
+        if not asked.isdigit() or int(asked) >= len(found):
+            raise PowerlabError(f"{NUMBER} is {asked!r}; it must be a number below {len(found)}, the GPUs that are here.")
+        return int(asked)
+    if not found:
+        raise PowerlabError("The device gpu cannot be used: Vulkan's loader knows no GPU here; install its driver.")
+    return min(range(len(found)), key=lambda index: _KINDS.index(found[index].kind))
+
+
+@cache
+def opened(*, host_constants: bool = True) -> Any:
+    """Return the native ``Device`` of the chosen GPU; models of one process share it and its pipelines."""
+    index = chosen()
+    kept = b""
+    with contextlib.suppress(OSError):
+        kept = _cache_file(devices()[index]).read_bytes()
+    try:
+        return _native.gpu.Device(library(), index, kept, host_constants)
+    except RuntimeError as error:
+        raise PowerlabError(f"The device gpu cannot be used: {error}") from None
+
+
+def keep_pipelines(device: Any) -> None:
+    """Write the device's compiled pipelines where the next process finds them; a full disk costs nothing but that."""
+    file = _cache_file(devices()[chosen()])
+    with contextlib.suppress(OSError):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_parts(file, [device.pipeline_cache()])
+
+
+def _cache_file(info: Any) -> Path:
+    """Return the file of a driver's pipelines; the driver itself checks that they are its own."""
+    name = f"{info.vendor:04x}-{info.device:04x}-{info.driver_version:08x}-{info.cache_id}.pipelines"
+    return Path(platformdirs.user_cache_dir("powerlab")) / "gpu" / name

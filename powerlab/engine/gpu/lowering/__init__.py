@@ -1,0 +1,101 @@
+"""Lowering for GPUs: one function an operator, listed in :data:`LOWERINGS`; what is not listed is refused by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine.gpu.activations import FUNCTIONS
+from powerlab.engine.gpu.builder import Builder
+from powerlab.engine.gpu.lowering.convolution import lower_conv
+from powerlab.engine.gpu.lowering.dense import lower_gemm
+from powerlab.engine.gpu.lowering.lrn import lower_lrn
+from powerlab.engine.gpu.lowering.moving import (
+    lower_concat,
+    lower_expand,
+    lower_gather,
+    lower_pad,
+    lower_reshape,
+    lower_slice,
+    lower_tile,
+    lower_transpose,
+)
+from powerlab.engine.gpu.lowering.pointwise import (
+    lower_add,
+    lower_clamp,
+    lower_elementwise,
+    lower_function,
+    lower_multiply,
+    lower_scale_shift,
+)
+from powerlab.engine.gpu.lowering.pools import lower_average_pool, lower_global_average_pool, lower_max_pool, lower_pool
+from powerlab.engine.gpu.lowering.product import lower_product
+from powerlab.engine.gpu.lowering.recurrent import lower_lstm
+from powerlab.engine.gpu.lowering.reductions import lower_reduce
+from powerlab.engine.gpu.lowering.resizes import lower_interpolate, lower_resize
+from powerlab.engine.gpu.lowering.rows import lower_log_softmax, lower_row_norm, lower_softmax
+from powerlab.engine.gpu.program import GpuProgram
+from powerlab.engine.ir.graph import Graph, Node
+
+LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
+    **dict.fromkeys((name for name in FUNCTIONS if name), lower_function),
+    "Add": lower_add,
+    "AveragePool": lower_average_pool,
+    "Clamp": lower_clamp,
+    "Concat": lower_concat,
+    "Elementwise": lower_elementwise,
+    "Expand": lower_expand,
+    "FusedConv": lower_conv,
+    "FusedGemm": lower_gemm,
+    "FusedLstm": lower_lstm,
+    "Gather": lower_gather,
+    "GlobalAveragePool": lower_global_average_pool,
+    "Interpolate": lower_interpolate,
+    "LRN": lower_lrn,
+    "LogSoftmax": lower_log_softmax,
+    "MaxPool": lower_max_pool,
+    "Multiply": lower_multiply,
+    "Pad": lower_pad,
+    "Pool": lower_pool,
+    "Product": lower_product,
+    "Reduce": lower_reduce,
+    "Reshape": lower_reshape,
+    "Resize": lower_resize,
+    "RowNorm": lower_row_norm,
+    "ScaleShift": lower_scale_shift,
+    "Slice": lower_slice,
+    "Softmax": lower_softmax,
+    "Tile": lower_tile,
+    "Transpose": lower_transpose,
+}
+"""Operator of an optimised graph, without chains → what emits its dispatches."""
+
+
+def lower(graph: Graph, *, half: bool, largest_bytes: int) -> GpuProgram:
+    """Turn an optimised graph into dispatches.
+
+    Args:
+        graph: what :func:`powerlab.engine.passes.optimise` returned, without chains.
+        half: whether numbers between kernels and weights are stored in 16 bits.
+        largest_bytes: of what a kernel may see at once.
+
+    Raises:
+        PowerlabError: an operator, a type or a size is not supported on a GPU, naming the node.
+    """
+    constants = graph.kept_constants
+    for node in graph.nodes:
+        if node.op_type not in LOWERINGS:
+            raise PowerlabError(f"{node} is not supported on a GPU yet; use the device cpu for this model.")
+        for name in filter(None, (*node.inputs, *node.outputs)):
+            info = graph.tensors[name]
+            if info.dtype.kind != "f" and name not in constants:
+                raise PowerlabError(
+                    f"{node} has the {info.dtype} tensor {name!r}, and on a GPU the engine computes with floats alone yet; "
+                    "use the device cpu for this model."
+                )
+            if 0 in info.shape:
+                raise PowerlabError(f"the tensor {name!r} has shape {list(info.shape)}: it is empty.")
+    builder = Builder(graph, half, largest_bytes)
+    for node in graph.nodes:
+        LOWERINGS[node.op_type](builder, node)
+    return builder.finish()

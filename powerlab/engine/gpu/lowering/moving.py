@@ -1,0 +1,137 @@
+"""Operators that move numbers and compute nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine.codegen.attributes import integers, number
+from powerlab.engine.gpu.builder import Builder
+from powerlab.engine.gpu.lowering.strided import copy
+from powerlab.engine.ir.graph import Node
+from powerlab.engine.program.operand import compact_strides
+from powerlab.engine.program.storage import Storage
+
+_IMAGE_AXES = 4
+_MOST_PICKED = 32
+"""Of a Gather, each a copy of its own."""
+
+
+def lower_reshape(builder: Builder, node: Node) -> None:
+    """Lower a Reshape: the same memory."""
+    name, output = node.inputs[0], node.outputs[0]
+    before, after = builder.image(name), builder.image(output)
+    alike = (before.images, before.channels, before.pixels) == (after.images, after.channels, after.pixels)
+    if alike and builder.in_blocks(name):
+        builder.put_blocks(output, builder.blocks(name))
+    else:
+        builder.put_rows(output, builder.rows(name))
+
+
+def lower_transpose(builder: Builder, node: Node) -> None:
+    """Lower a Transpose."""
+    x = builder.operand(node.inputs[0]).permuted(integers(node, "perm"))
+    copy(builder, node, builder.new_operand(node.outputs[0]), x)
+
+
+def lower_slice(builder: Builder, node: Node) -> None:
+    """Lower a Slice: channels in blocks stay there."""
+    name, output = node.inputs[0], node.outputs[0]
+    before, after = builder.graph.shape(name), builder.graph.shape(output)
+    starts, steps = integers(node, "starts"), integers(node, "steps")
+    channels = len(before) == _IMAGE_AXES and before[0] == after[0] and before[2:] == after[2:] and set(steps) == {1}
+    if channels and builder.in_blocks(name):
+        source = builder.blocks(name)
+        filled = -after[1] % 4
+        _move_channels(builder, node, (output, builder.new_blocks(output)), (name, source), (starts[1], 0, after[1], filled))
+        return
+    x, out = builder.operand(name), builder.new_operand(output)
+    for axis, (start, step) in enumerate(zip(starts, steps, strict=True)):
+        x = x.sliced(axis, start, after[axis], step)
+    copy(builder, node, out, x)
+
+
+def lower_concat(builder: Builder, node: Node) -> None:
+    """Lower a Concat: images in blocks are joined there."""
+    output, shape = node.outputs[0], builder.graph.shape(node.outputs[0])
+    axis = int(number(node, "axis")) % len(shape)
+    if axis == 1 and len(shape) == _IMAGE_AXES and any(builder.in_blocks(name) for name in node.inputs):
+        sources = [builder.blocks(name) for name in node.inputs]
+        out, first = builder.new_blocks(output), 0
+        for name, source in zip(node.inputs, sources, strict=True):
+            count = builder.image(name).channels
+            last = first + count == shape[1]
+            _move_channels(builder, node, (output, out), (name, source), (0, first, count, -shape[1] % 4 if last else 0))
+            first += count
+        return
+    whole, at = builder.new_operand(output), 0
+    for name in node.inputs:
+        x = builder.operand(name)
+        copy(builder, node, whole.sliced(axis, at, x.sizes[axis]), x)
+        at += x.sizes[axis]
+
+
+def lower_expand(builder: Builder, node: Node) -> None:
+    """Lower an Expand."""
+    x = builder.operand(node.inputs[0])
+    copy(builder, node, builder.new_operand(node.outputs[0]), x)
+
+
+def lower_tile(builder: Builder, node: Node) -> None:
+    """Lower a Tile: each axis is two, of which the outer one repeats."""
+    x, out = builder.operand(node.inputs[0]), builder.new_operand(node.outputs[0])
+    for axis, count in reversed(list(enumerate(integers(node, "repeats")))):
+        size = x.sizes[axis]
+        out, x = out.split(axis, (count, size)), x.split(axis, (1, size))
+    copy(builder, node, out, x)
+
+
+def lower_pad(builder: Builder, node: Node) -> None:
+    """Lower a Pad: fill the whole, then put the tensor into it."""
+    x, filling = builder.operand(node.inputs[0]), builder.operand(node.inputs[1])
+    out = builder.new_operand(node.outputs[0])
+    copy(builder, node, out, filling.first())
+    for axis, before in enumerate(integers(node, "before")):
+        out = out.sliced(axis, before, x.sizes[axis])
+    copy(builder, node, out, x)
+
+
+def lower_gather(builder: Builder, node: Node) -> None:
+    """Lower a Gather of places that the model knows, a copy each.
+
+    Raises:
+        PowerlabError: a run tells the places, or they are many.
+    """
+    places = builder.graph.kept_constants.get(node.inputs[1])
+    if places is None or places.size > _MOST_PICKED:
+        raise PowerlabError(
+            f"{node} picks places that a run tells, or more than {_MOST_PICKED}, which the engine does not on a GPU yet; "
+            "use the device cpu for this model."
+        )
+    axis = int(number(node, "axis"))
+    x, out = builder.operand(node.inputs[0]), builder.new_operand(node.outputs[0])
+    picked = np.asarray(builder.graph.constants[node.inputs[1]]).reshape(-1)
+    sizes = (*x.sizes[:axis], picked.size, *x.sizes[axis + 1 :])
+    flat = replace(out, sizes=sizes, strides=compact_strides(sizes))
+    for index, place in enumerate(picked):
+        copy(builder, node, flat.sliced(axis, index, 1), x.sliced(axis, int(place) % x.sizes[axis], 1))
+
+
+def _move_channels(
+    builder: Builder,
+    node: Node,
+    made: tuple[str, Storage],
+    taken: tuple[str, Storage],
+    moved: tuple[int, int, int, int],
+) -> None:
+    """Append a move of channels: from which on, to which on, how many, and how many zeros behind them."""
+    (output, out), (name, source), (first, to, count, filled) = made, taken, moved
+    x, whole = builder.image(name), builder.image(output)
+    if first % 4 == 0 and to % 4 == 0 and (count + filled) % 4 == 0 and (filled == 0 or first + count == x.channels):
+        sizes = (x.images, x.pixels, x.blocks, whole.blocks, first // 4, to // 4, (count + filled) // 4)
+        builder.emit_flat("blocks", node, (out, source), x.images * sizes[-1] * x.pixels, push=sizes)
+        return
+    sizes = (x.images, x.pixels, x.blocks, whole.blocks, first, to, count, filled)
+    builder.emit_flat("channels", node, (out, source), x.images * (count + filled) * x.pixels, push=sizes)

@@ -1,0 +1,88 @@
+"""Operators that treat each number by itself."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine.gpu.activations import Finish, finish_by, finish_of
+from powerlab.engine.gpu.builder import Builder
+from powerlab.engine.gpu.lowering.strided import OPERATIONS, emit_strided
+from powerlab.engine.ir.graph import Node
+
+_TAKE, _ADD, _MULTIPLY, _BY_CHANNEL, _SCALE_SHIFT = range(5)
+
+
+def lower_add(builder: Builder, node: Node) -> None:
+    """Lower an Add of two tensors of one shape."""
+    _emit(builder, node, _ADD, finish_of(node))
+
+
+def lower_clamp(builder: Builder, node: Node) -> None:
+    """Lower a Clamp."""
+    _emit(builder, node, _TAKE, finish_of(node))
+
+
+def lower_function(builder: Builder, node: Node) -> None:
+    """Lower a function of one number."""
+    _emit(builder, node, _TAKE, finish_by(node))
+
+
+def lower_multiply(builder: Builder, node: Node) -> None:
+    """Lower a Multiply: of two tensors of one shape, or of an image with one number a channel."""
+    shapes = {builder.graph.shape(name) for name in node.inputs}
+    _emit(builder, node, _MULTIPLY if len(shapes) == 1 else _BY_CHANNEL, finish_of(node))
+
+
+def lower_scale_shift(builder: Builder, node: Node) -> None:
+    """Lower a ScaleShift: one factor and one summand a channel."""
+    x, source = builder.image(node.inputs[0]), builder.blocks(node.inputs[0])
+    both = []
+    for name in node.inputs[1:]:
+        filled = np.zeros(4 * x.blocks, np.float32)
+        filled[: x.channels] = builder.graph.constants[name].reshape(-1)
+        both.append(builder.constant(filled, floats=True))
+    function, numbers = finish_of(node)
+    builder.emit_flat(
+        "pointwise",
+        node,
+        (builder.new_blocks(node.outputs[0]), source, source, *both),
+        x.vectors,
+        constants=(function, _SCALE_SHIFT),
+        push=(*numbers, x.vectors, x.pixels, x.blocks),
+    )
+
+
+def lower_elementwise(builder: Builder, node: Node) -> None:
+    """Lower an Elementwise node: numbers of tensors that broadcast.
+
+    Raises:
+        PowerlabError: there is no such function on a GPU.
+    """
+    stem, _, kinds = str(node.attributes["kernel"]).partition("_strided_")
+    if stem not in OPERATIONS or kinds != "f32" or len(node.inputs) != 2:
+        raise PowerlabError(f"{node} computes {stem!r} of {kinds}, which the engine does not on a GPU yet; use the device cpu.")
+    sizes = builder.graph.shape(node.outputs[0])
+    x, y = (builder.operand(name).broadcast(sizes) for name in node.inputs)
+    emit_strided(builder, node, stem, builder.new_operand(node.outputs[0]), x, y)
+
+
+def _emit(builder: Builder, node: Node, operation: int, finish: Finish) -> None:
+    """Append a dispatch over operands that lie alike: in blocks where one does already, or channels are told apart."""
+    image, (function, numbers) = builder.image(node.outputs[0]), finish
+    if operation == _BY_CHANNEL or any(builder.in_blocks(name) for name in node.inputs):
+        first, *more = sorted(node.inputs, key=lambda name: -builder.image(name).pixels)
+        operands = [builder.blocks(name) for name in (first, *more)]
+        out, count = builder.new_blocks(node.outputs[0]), image.vectors
+    else:
+        operands = [builder.rows(name) for name in node.inputs]
+        out, count = builder.new_rows(node.outputs[0]), -(-builder.graph.tensors[node.outputs[0]].elements // 4)
+    unused = operands[0]
+    builder.emit_flat(
+        "pointwise",
+        node,
+        (out, *operands, *(unused for _ in range(4 - len(operands)))),
+        count,
+        constants=(function, operation),
+        push=(*numbers, count, image.pixels, image.blocks),
+    )

@@ -1,0 +1,62 @@
+"""Windows over images: maxima, averages and norms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from powerlab.engine.codegen.attributes import integers, number
+from powerlab.engine.gpu.builder import Builder
+from powerlab.engine.ir.graph import Node
+
+_KINDS = {"max": 0, "average": 1, "lp": 2}
+_NOTHING = (0, 0, 0, 0)
+
+
+def lower_max_pool(builder: Builder, node: Node) -> None:
+    """Lower a MaxPool."""
+    _emit(builder, node, "max", _window(node))
+
+
+def lower_average_pool(builder: Builder, node: Node) -> None:
+    """Lower an AveragePool."""
+    pads = integers(node, "pads")
+    _emit(builder, node, "average", _window(node), pads if node.attributes["count_include_pad"] else _NOTHING)
+
+
+def lower_global_average_pool(builder: Builder, node: Node) -> None:
+    """Lower a GlobalAveragePool: one window."""
+    x = builder.image(node.inputs[0])
+    _emit(builder, node, "average", (x.height, x.width, 1, 1, 0, 0, 1, 1))
+
+
+def lower_pool(builder: Builder, node: Node) -> None:
+    """Lower a Pool: windows of any kind."""
+    kind = str(node.attributes["kind"])
+    counted = integers(node, "counted_pads") if kind == "average" else _NOTHING
+    _emit(builder, node, kind, _window(node), counted, number(node, "p") if kind == "lp" else 1.0)
+
+
+def _window(node: Node) -> tuple[int, ...]:
+    dilations = integers(node, "dilations") if "dilations" in node.attributes else (1, 1)
+    return (*integers(node, "kernel"), *integers(node, "strides"), *integers(node, "pads")[:2], *dilations)
+
+
+def _emit(
+    builder: Builder,
+    node: Node,
+    kind: str,
+    window: Sequence[int],
+    counted: Sequence[int] = _NOTHING,
+    power: float = 1.0,
+) -> None:
+    x, made = builder.image(node.inputs[0]), builder.image(node.outputs[0])
+    source = builder.blocks(node.inputs[0])
+    sizes = (x.images * x.blocks, x.height, x.width, made.height, made.width)
+    builder.emit_flat(
+        "pool",
+        node,
+        (builder.new_blocks(node.outputs[0]), source),
+        made.vectors,
+        constants=(_KINDS[kind],),
+        push=(*sizes, *window, *counted, power),
+    )

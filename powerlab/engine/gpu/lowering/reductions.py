@@ -1,0 +1,51 @@
+"""Reductions over axes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine.codegen.attributes import integers
+from powerlab.engine.gpu.builder import Builder
+from powerlab.engine.ir.graph import Node
+from powerlab.engine.program.operand import Operand, joined
+
+FUNCTIONS = {"sum": 0, "mean": 1, "max": 2, "min": 3, "prod": 4}
+"""Function of a Reduce → its code in ``shaders/reduce.comp``."""
+
+_AXES = 3
+
+
+def lower_reduce(builder: Builder, node: Node) -> None:
+    """Lower a Reduce.
+
+    Raises:
+        PowerlabError: there is no such function on a GPU, or there are more axes than the kernel takes.
+    """
+    function, axes = str(node.attributes["function"]), integers(node, "axes")
+    if function not in FUNCTIONS:
+        raise PowerlabError(f"{node} reduces by {function!r}, which the engine does not on a GPU yet; use the device cpu.")
+    x, out = builder.operand(node.inputs[0]), builder.new_rows(node.outputs[0])
+    kept = _joined(x, [axis for axis in range(len(x.sizes)) if axis not in axes])
+    reduced = _joined(x, axes)
+    if max(len(kept.sizes), len(reduced.sizes)) > _AXES:
+        raise PowerlabError(f"{node} reduces over axes that lie too far apart for the engine on a GPU; use the cpu.")
+    builder.emit_flat(
+        "reduce",
+        node,
+        (out, x.storage),
+        math.prod(kept.sizes),
+        constants=(FUNCTIONS[function],),
+        push=(*_filled(kept), *_filled(reduced), math.prod(kept.sizes)),
+    )
+
+
+def _joined(x: Operand, axes: list[int] | tuple[int, ...]) -> Operand:
+    some = replace(x, sizes=tuple(x.sizes[axis] for axis in axes), strides=tuple(x.strides[axis] for axis in axes))
+    return joined([some])[0]
+
+
+def _filled(operand: Operand) -> tuple[int, ...]:
+    fill = _AXES - len(operand.sizes)
+    return (*(1,) * fill, *operand.sizes, *(0,) * fill, *operand.strides)

@@ -1,0 +1,65 @@
+"""Operators that take whole rows, runs along the last axes: normalisations, softmax and its logarithm."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from powerlab.engine.codegen.attributes import number
+from powerlab.engine.gpu.builder import Builder
+from powerlab.engine.ir.graph import Node
+from powerlab.engine.program.storage import Storage
+
+_KINDS = {"softmax": 0, "log_softmax": 1, "layer_norm": 2, "rms_norm": 3}
+_LANES = 32
+_MOST_GROUPS = 65535
+
+
+def lower_softmax(builder: Builder, node: Node) -> None:
+    """Lower a Softmax over any axis."""
+    shape = builder.graph.shape(node.inputs[0])
+    axis = int(number(node, "axis")) % len(shape)
+    masked = int(bool(node.attributes.get("masked", 0)))
+    _emit(builder, node, "softmax", (shape[axis], math.prod(shape[axis + 1 :])), masked=masked)
+
+
+def lower_log_softmax(builder: Builder, node: Node) -> None:
+    """Lower a LogSoftmax over the last axis."""
+    _emit(builder, node, "log_softmax", (_row(builder, node), 1))
+
+
+def lower_row_norm(builder: Builder, node: Node) -> None:
+    """Lower a RowNorm."""
+    vectors = [builder.rows(name) if name else None for name in (node.input(1), node.input(2))]
+    kind, epsilon = str(node.attributes["kernel"]), number(node, "epsilon")
+    _emit(builder, node, kind, (_row(builder, node), 1), vectors, epsilon=epsilon)
+
+
+def _row(builder: Builder, node: Node) -> int:
+    """Return the numbers of a row: all from the axis on."""
+    return math.prod(builder.graph.shape(node.inputs[0])[int(number(node, "axis")) :])
+
+
+def _emit(
+    builder: Builder,
+    node: Node,
+    kind: str,
+    row: tuple[int, int],
+    vectors: Sequence[Storage | None] = (None, None),
+    *,
+    masked: int = 0,
+    epsilon: float = 0.0,
+) -> None:
+    """Append a dispatch of a work group a row: ``row`` is its numbers, and how far apart they lie."""
+    size, inner = row
+    source = builder.rows(node.inputs[0])
+    rows = builder.graph.tensors[node.inputs[0]].elements // size
+    across = min(rows, _MOST_GROUPS)
+    builder.emit(
+        "rows",
+        node,
+        (builder.new_rows(node.outputs[0]), source, *(one or source for one in vectors)),
+        constants=(_LANES, _KINDS[kind], *(int(one is not None) for one in vectors)),
+        push=(rows, size, inner, masked, epsilon),
+        groups=(across, -(-rows // across), 1),
+    )

@@ -1,0 +1,59 @@
+"""Copies and functions of two numbers over general tensors, element by element."""
+
+from __future__ import annotations
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine.gpu.builder import Builder
+from powerlab.engine.ir.graph import Node
+from powerlab.engine.program.operand import Operand, joined
+
+OPERATIONS = {
+    "copy": 0,
+    "add": 1,
+    "sub": 2,
+    "mul": 3,
+    "div": 4,
+    "max": 5,
+    "min": 6,
+    "prelu": 7,
+    "pow": 8,
+}
+"""Stem of the CPU's kernel → its code in ``shaders/strided.comp``."""
+
+_AXES = 5
+
+
+def emit_strided(
+    builder: Builder, label: str | Node, operation: str, out: Operand, x: Operand, y: Operand | None = None
+) -> None:
+    """Append a dispatch that makes every element of ``out``; all operands have its sizes.
+
+    Raises:
+        PowerlabError: the operands have more axes than a kernel takes, after neighbours are joined.
+    """
+    operands = joined([out, x.broadcast(out.sizes), (y or x).broadcast(out.sizes)])
+    axes = len(operands[0].sizes)
+    if axes > _AXES:
+        raise PowerlabError(f"{label} moves along {axes} axes, and on a GPU the engine does along {_AXES}; use the cpu.")
+    fill = _AXES - axes
+    count = 1
+    for size in operands[0].sizes:
+        count *= size
+    builder.emit_flat(
+        "strided",
+        label,
+        [one.storage for one in operands],
+        count,
+        constants=(OPERATIONS[operation],),
+        push=(
+            *((1,) * fill + operands[0].sizes),
+            *(stride for one in operands for stride in (0,) * fill + one.strides),
+            *(one.offset for one in operands),
+            count,
+        ),
+    )
+
+
+def copy(builder: Builder, label: str | Node, out: Operand, x: Operand) -> None:
+    """Append a copy between two views."""
+    emit_strided(builder, label, "copy", out, x)

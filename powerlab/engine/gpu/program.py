@@ -1,0 +1,100 @@
+"""A network lowered for a GPU: dispatches over storages, whose addresses are not decided yet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powerlab.engine.ir.constants import Value, value_of
+from powerlab.engine.program.storage import Space, Storage
+from powerlab.engine.runtime.arena import Lifetime
+
+WORD_BYTES = 4
+"""Storages count floats, whatever a GPU keeps in them."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dispatch:
+    """One kernel call.
+
+    Attributes:
+        kernel: the file of its shader, without what stands behind the dot.
+        label: the node it computes.
+        buffers: in the order of the shader's bindings; those it writes come first.
+        written: how many those are.
+        constants: specialization constants 0, 1, ...; the first is the size of a work group.
+        push: its push constants.
+        groups: work groups along three axes.
+    """
+
+    kernel: str
+    label: str
+    buffers: tuple[Storage, ...]
+    written: int
+    constants: tuple[int, ...]
+    push: bytes
+    groups: tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Constant:
+    """A value for the GPU's memory, made when it goes there.
+
+    Attributes:
+        value: the numbers.
+        dtype: what they are stored as.
+    """
+
+    value: Value
+    dtype: np.dtype[Any]
+
+    @property
+    def words(self) -> int:
+        """Return the room it takes, whole vectors of four."""
+        return words(self.value.size, self.dtype.itemsize)
+
+    def bytes(self) -> NDArray[np.uint8]:
+        """Return the numbers as they are stored, those that fill up the last vector being 0."""
+        stored = np.zeros(self.words * WORD_BYTES, np.uint8)
+        values = np.ascontiguousarray(value_of(self.value), self.dtype).reshape(-1).view(np.uint8)
+        stored[: values.size] = values
+        return stored
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GpuProgram:
+    """All of a network's dispatches, in order.
+
+    Attributes:
+        dispatches: the kernel calls.
+        constants: by the index of their storages.
+        inputs: words of each input.
+        outputs: words of each output.
+        half: whether numbers between kernels and weights are stored in 16 bits.
+    """
+
+    dispatches: tuple[Dispatch, ...]
+    constants: tuple[Constant, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    half: bool
+
+
+def words(elements: int, element_bytes: int) -> int:
+    """Return the words that so many elements take, filled up to whole vectors of four elements."""
+    return -(-elements // 4) * 4 * element_bytes // WORD_BYTES
+
+
+def lifetimes(dispatches: Sequence[Dispatch]) -> list[Lifetime]:
+    """Return the lifetime of every storage of the arena, from the first dispatch that touches it to the last."""
+    found: dict[int, Lifetime] = {}
+    for index, dispatch in enumerate(dispatches):
+        for storage in dispatch.buffers:
+            if storage.space is Space.ARENA:
+                known = found.get(storage.number)
+                found[storage.number] = Lifetime(storage, known.first if known else index, index)
+    return list(found.values())

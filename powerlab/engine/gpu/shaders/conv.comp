@@ -1,0 +1,87 @@
+// A convolution, and with images of one pixel a matrix product: images [n][channel block][pixel] of 4 channels a block.
+//
+// Lanes are pixels, which lie side by side; every lane of a work group needs the same weights, which a processor fetches
+// once. Each computes PIXELS pixels of BLOCKS blocks. Weights: [group][tile of BLOCKS][tap][in block][4][BLOCKS].
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "common.glsl"
+#include "finish.glsl"
+
+layout(constant_id = 2) const int BLOCKS = 4;
+layout(constant_id = 3) const int PIXELS = 1;
+layout(constant_id = 4) const bool RESIDUAL = false;
+
+layout(binding = 0) writeonly buffer Out { T4 made[]; };
+layout(binding = 1) readonly buffer X { T4 x[]; };
+layout(binding = 2) readonly buffer Weights { T4 weights[]; };
+layout(binding = 3) readonly buffer Bias { vec4 bias[]; };
+layout(binding = 4) readonly buffer Residual { T4 residual[]; };
+
+layout(push_constant) uniform Push {
+  FINISH_NUMBERS;
+  int images, in_h, in_w, out_h, out_w, kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
+  int groups, in_blocks, out_blocks;  // blocks of one group
+} p;
+
+void main() {
+  const int lanes = int(gl_WorkGroupSize.x), tiles = (p.out_blocks + BLOCKS - 1) / BLOCKS;
+  const int tile = int(gl_WorkGroupID.y) % tiles, group = int(gl_WorkGroupID.y) / tiles;
+  const int first = (int(gl_WorkGroupID.x + gl_WorkGroupID.z * gl_NumWorkGroups.x)) * lanes * PIXELS;
+  const int out_size = p.out_h * p.out_w, in_size = p.in_h * p.in_w, count = p.images * out_size;
+
+  int image[PIXELS], row[PIXELS], column[PIXELS], pixel[PIXELS];
+  vec4 sums[PIXELS * BLOCKS];
+  for (int i = 0; i < PIXELS; ++i) {
+    const int at = min(first + i * lanes + int(gl_LocalInvocationID.x), count - 1);
+    image[i] = at / out_size;
+    pixel[i] = at - image[i] * out_size;
+    row[i] = pixel[i] / p.out_w;
+    column[i] = (pixel[i] - row[i] * p.out_w) * p.stride_w - p.pad_w;
+    row[i] = row[i] * p.stride_h - p.pad_h;
+    for (int b = 0; b < BLOCKS; ++b) {
+      sums[i * BLOCKS + b] = bias[group * tiles * BLOCKS + tile * BLOCKS + b];
+    }
+  }
+
+  int w = (group * tiles + tile) * p.kernel_h * p.kernel_w * p.in_blocks * 4 * BLOCKS;
+  for (int tap_row = 0; tap_row < p.kernel_h; ++tap_row) {
+    for (int tap_column = 0; tap_column < p.kernel_w; ++tap_column) {
+      int at[PIXELS];
+      bool inside[PIXELS];
+      for (int i = 0; i < PIXELS; ++i) {
+        const int y = row[i] + tap_row * p.dilation_h, x_at = column[i] + tap_column * p.dilation_w;
+        inside[i] = y >= 0 && y < p.in_h && x_at >= 0 && x_at < p.in_w;
+        at[i] = (image[i] * p.groups + group) * p.in_blocks * in_size +
+                (inside[i] ? y * p.in_w + x_at : 0);
+      }
+      for (int block = 0; block < p.in_blocks; ++block) {
+        vec4 values[PIXELS];
+        for (int i = 0; i < PIXELS; ++i) {
+          const vec4 found = vec4(x[at[i]]);
+          values[i] = inside[i] ? found : vec4(0);
+          at[i] += in_size;
+        }
+        for (int lane = 0; lane < 4; ++lane) {
+          for (int b = 0; b < BLOCKS; ++b) {
+            const vec4 weight = vec4(weights[w]);
+            ++w;
+            for (int i = 0; i < PIXELS; ++i) sums[i * BLOCKS + b] += values[i][lane] * weight;
+          }
+        }
+      }
+    }
+  }
+
+  for (int i = 0; i < PIXELS; ++i) {
+    const bool real = first + i * lanes + int(gl_LocalInvocationID.x) < count;
+    for (int b = 0; b < BLOCKS; ++b) {
+      const int block = tile * BLOCKS + b;
+      if (real && block < p.out_blocks) {
+        const int to = ((image[i] * p.groups + group) * p.out_blocks + block) * out_size + pixel[i];
+        vec4 v = sums[i * BLOCKS + b];
+        if (RESIDUAL) v += vec4(residual[to]);
+        made[to] = T4(finish(v, p.low, p.high, p.slope, p.alpha, p.beta));
+      }
+    }
+  }
+}

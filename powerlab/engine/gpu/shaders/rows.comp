@@ -1,0 +1,74 @@
+// What takes whole rows, a work group each: KIND 0 is softmax, 1 its logarithm, 2 layer normalisation (J. L. Ba et al.,
+// 2016), 3 root mean square normalisation (B. Zhang and R. Sennrich, 2019).
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "common.glsl"
+
+layout(constant_id = 1) const int KIND = 0;
+layout(constant_id = 2) const bool SCALED = false;
+layout(constant_id = 3) const bool SHIFTED = false;
+
+layout(binding = 0) writeonly buffer Out { T1 made[]; };
+layout(binding = 1) readonly buffer X { T1 x[]; };
+layout(binding = 2) readonly buffer Scale { T1 scale[]; };
+layout(binding = 3) readonly buffer Shift { T1 shift[]; };
+
+layout(push_constant) uniform Push {
+  int rows, size, inner;  // numbers of a row lie ``inner`` apart
+  int masked;             // whether a row of nothing but minus infinity becomes zeros
+  float epsilon;
+} p;
+
+shared float parts[gl_WorkGroupSize.x];
+
+float total_of(float own, bool largest) {
+  const uint lane = gl_LocalInvocationID.x;
+  parts[lane] = own;
+  barrier();
+  for (uint half_way = gl_WorkGroupSize.x / 2; half_way > 0; half_way /= 2) {
+    if (lane < half_way) {
+      parts[lane] = largest ? max(parts[lane], parts[lane + half_way]) : parts[lane] + parts[lane + half_way];
+    }
+    barrier();
+  }
+  const float all = parts[0];
+  barrier();
+  return all;
+}
+
+void main() {
+  const int row = int(gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x);
+  const int lanes = int(gl_WorkGroupSize.x), lane = int(gl_LocalInvocationID.x);
+  const bool real = row < p.rows;
+  const int start = min(row, p.rows - 1) / p.inner * p.size * p.inner + min(row, p.rows - 1) % p.inner;
+  float most = -1.0 / 0.0, sum = 0;
+  if (KIND < 2) {
+    for (int i = lane; i < p.size; i += lanes) most = max(most, float(x[start + i * p.inner]));
+    most = total_of(most, true);
+    for (int i = lane; i < p.size; i += lanes) sum += exp(float(x[start + i * p.inner]) - most);
+    sum = total_of(sum, false);
+  } else {
+    float mean = 0;
+    if (KIND == 2) {
+      for (int i = lane; i < p.size; i += lanes) sum += float(x[start + i * p.inner]);
+      mean = total_of(sum, false) / float(p.size);
+      sum = 0;
+    }
+    for (int i = lane; i < p.size; i += lanes) {
+      const float away = float(x[start + i * p.inner]) - mean;
+      sum += away * away;
+    }
+    sum = 1.0 / sqrt(total_of(sum, false) / float(p.size) + p.epsilon);
+    most = mean;
+  }
+  if (!real) return;
+  for (int i = lane; i < p.size; i += lanes) {
+    const float away = float(x[start + i * p.inner]) - most;
+    float v = away * sum;
+    if (KIND == 0) v = p.masked != 0 && isinf(most) && most < 0 ? 0.0 : exp(away) / sum;
+    if (KIND == 1) v = away - log(sum);
+    if (SCALED) v *= float(scale[i]);
+    if (SHIFTED) v += float(shift[i]);
+    made[start + i * p.inner] = T1(v);
+  }
+}

@@ -1,0 +1,42 @@
+// General tensors of up to 5 axes, number by number: made = x, or a function of x and y (OPERATION: see strided.py).
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "common.glsl"
+
+layout(constant_id = 1) const int OPERATION = 0;
+
+layout(binding = 0) writeonly buffer Out { T1 made[]; };
+layout(binding = 1) readonly buffer X { T1 x[]; };
+layout(binding = 2) readonly buffer Y { T1 y[]; };
+
+layout(push_constant) uniform Push {
+  int sizes[5], out_strides[5], x_strides[5], y_strides[5];
+  int out_start, x_start, y_start, count;
+} p;
+
+void main() {
+  int left = flat_index();
+  if (left >= p.count) return;
+  int to = p.out_start, from_x = p.x_start, from_y = p.y_start;
+  for (int axis = 4; axis >= 0; --axis) {
+    const int at = left % p.sizes[axis];
+    left /= p.sizes[axis];
+    to += at * p.out_strides[axis];
+    from_x += at * p.x_strides[axis];
+    from_y += at * p.y_strides[axis];
+  }
+  const float a = float(x[from_x]);
+  float b = 0, v = a;
+  if (OPERATION != 0) b = float(y[from_y]);
+  switch (OPERATION) {
+    case 1: v = a + b; break;
+    case 2: v = a - b; break;
+    case 3: v = a * b; break;
+    case 4: v = a / b; break;
+    case 5: v = max(a, b); break;
+    case 6: v = min(a, b); break;
+    case 7: v = a < 0 ? a * b : a; break;  // parametric relu
+    case 8: v = b == 2 ? a * a : pow(abs(a), b) * (a < 0 && mod(b, 2.0) == 1 ? -1.0 : 1.0); break;
+  }
+  made[to] = T1(v);
+}

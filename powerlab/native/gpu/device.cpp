@@ -1,0 +1,191 @@
+#include "gpu/device.hpp"
+
+#include <stdexcept>
+
+namespace powerlab::gpu {
+namespace {
+
+constexpr std::uint32_t kPushBytes = 128;  // every device has room for so many
+
+std::uint32_t compute_family(const vk::Functions& f, vk::PhysicalDevice device) {
+  std::uint32_t count = 0;
+  f.GetPhysicalDeviceQueueFamilyProperties(device, &count, nullptr);
+  std::vector<vk::QueueFamily> families(count);
+  f.GetPhysicalDeviceQueueFamilyProperties(device, &count, families.data());
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if ((families[i].flags & vk::kQueueCompute) && families[i].timestamp_bits > 0) return i;
+  }
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (families[i].flags & vk::kQueueCompute) return i;
+  }
+  throw std::runtime_error("this GPU has no queue for computing.");
+}
+
+}  // namespace
+
+Device::Device(std::shared_ptr<Library> library, std::size_t index, const std::string& cache, bool host_constants)
+    : library_(std::move(library)), functions_(library_->functions()), host_constants_(host_constants) {
+  const auto all = library_->physical();
+  if (index >= all.size()) throw std::runtime_error("there is no GPU of this number.");
+  const auto physical = all[index];
+  info_ = library_->devices()[index];
+  functions_.GetPhysicalDeviceMemoryProperties(physical, &memory_);
+  const float priority = 1;
+  const vk::DeviceQueueCreateInfo queue{.family = compute_family(functions_, physical), .priorities = &priority};
+  const vk::Storage16Features halves{.storage = 1};
+  const vk::DeviceCreateInfo wanted{.next = info_.half_storage ? &halves : nullptr, .queues = &queue};
+  check(functions_.CreateDevice(physical, &wanted, nullptr, &device_), "be opened");
+#define POWERLAB_VK_LOAD(name, result, parameters) \
+  functions_.name = reinterpret_cast<decltype(functions_.name)>(functions_.GetDeviceProcAddr(device_, "vk" #name));
+  POWERLAB_VK_DEVICE(POWERLAB_VK_LOAD)
+#undef POWERLAB_VK_LOAD
+  functions_.GetDeviceQueue(device_, queue.family, 0, &queue_);
+  const vk::CommandPoolCreateInfo pool{.family = queue.family};
+  check(functions_.CreateCommandPool(device_, &pool, nullptr, &commands_), "record commands");
+  const vk::PipelineCacheCreateInfo kept{.size = cache.size(), .data = cache.data()};
+  check(functions_.CreatePipelineCache(device_, &kept, nullptr, &cache_), "keep its pipelines");
+  const vk::FenceCreateInfo fence;
+  check(functions_.CreateFence(device_, &fence, nullptr, &fence_), "be waited for");
+}
+
+Device::~Device() {
+  if (abandoned_) {
+    new std::shared_ptr<Library>(library_);  // neither may the loader go while the driver's threads work
+    return;
+  }
+  functions_.DeviceWaitIdle(device_);
+  for (const auto& [key, pipeline] : pipelines_) functions_.DestroyPipeline(device_, pipeline, nullptr);
+  for (const auto& [count, both] : layouts_) {
+    functions_.DestroyPipelineLayout(device_, both.pipeline, nullptr);
+    functions_.DestroyDescriptorSetLayout(device_, both.set, nullptr);
+  }
+  functions_.DestroyFence(device_, fence_, nullptr);
+  functions_.DestroyPipelineCache(device_, cache_, nullptr);
+  functions_.DestroyCommandPool(device_, commands_, nullptr);
+  functions_.DestroyDevice(device_, nullptr);
+}
+
+std::string Device::pipeline_cache() const {
+  std::size_t size = 0;
+  check(functions_.GetPipelineCacheData(device_, cache_, &size, nullptr), "give its pipelines out");
+  std::string data(size, '\0');
+  check(functions_.GetPipelineCacheData(device_, cache_, &size, data.data()), "give its pipelines out");
+  data.resize(size);
+  return data;
+}
+
+Device::Layouts& Device::layouts(int bindings) {
+  auto& both = layouts_[bindings];
+  if (both.pipeline != nullptr) return both;
+  std::vector<vk::DescriptorSetLayoutBinding> all;
+  for (int i = 0; i < bindings; ++i) {
+    all.push_back({static_cast<std::uint32_t>(i), vk::kStorageBufferDescriptor, 1, vk::kStageCompute, nullptr});
+  }
+  const vk::DescriptorSetLayoutCreateInfo set{.count = static_cast<std::uint32_t>(bindings), .bindings = all.data()};
+  check(functions_.CreateDescriptorSetLayout(device_, &set, nullptr, &both.set), "bind buffers");
+  const vk::PushConstantRange range{vk::kStageCompute, 0, kPushBytes};
+  const vk::PipelineLayoutCreateInfo layout{.sets = &both.set, .ranges = &range};
+  check(functions_.CreatePipelineLayout(device_, &layout, nullptr, &both.pipeline), "bind buffers");
+  return both;
+}
+
+vk::Pipeline Device::pipeline(const Shader& shader) {
+  const auto key = std::make_tuple(shader.name, shader.constants);
+  if (const auto found = pipelines_.find(key); found != pipelines_.end()) return found->second;
+  std::vector<std::uint32_t> code(shader.code.size() / 4);
+  shader.code.copy(reinterpret_cast<char*>(code.data()), 4 * code.size());
+  const vk::ShaderModuleCreateInfo wanted{.size = 4 * code.size(), .code = code.data()};
+  vk::ShaderModule module = nullptr;
+  check(functions_.CreateShaderModule(device_, &wanted, nullptr, &module), "take a kernel");
+  std::vector<vk::SpecializationEntry> entries;
+  for (std::uint32_t i = 0; i < shader.constants.size(); ++i) entries.push_back({i, 4 * i, 4});
+  const vk::SpecializationInfo specialization{.count = static_cast<std::uint32_t>(entries.size()),
+                                              .entries = entries.data(),
+                                              .size = 4 * entries.size(),
+                                              .data = shader.constants.data()};
+  vk::ComputePipelineCreateInfo info;
+  info.layout = layout(shader.bindings);
+  info.stage.module = module;
+  info.stage.specialization = &specialization;
+  vk::Pipeline made = nullptr;
+  const auto result = functions_.CreateComputePipelines(device_, cache_, 1, &info, nullptr, &made);
+  functions_.DestroyShaderModule(device_, module, nullptr);
+  check(result, "compile a kernel");
+  return pipelines_[key] = made;
+}
+
+Piece Device::allocate(std::uint64_t bytes, vk::Flags wanted, vk::Flags preferred) {
+  Piece piece{.bytes = bytes};
+  const vk::BufferCreateInfo info{.size = bytes,
+                                  .usage = vk::kUsageStorage | vk::kUsageTransferSource | vk::kUsageTransferTarget};
+  check(functions_.CreateBuffer(device_, &info, nullptr, &piece.buffer), "make a buffer");
+  try {
+    vk::MemoryRequirements needs{};
+    functions_.GetBufferMemoryRequirements(device_, piece.buffer, &needs);
+    int best = -1;
+    for (std::uint32_t i = 0; i < memory_.type_count; ++i) {
+      const auto flags = memory_.types[i].flags;
+      if (!(needs.types >> i & 1) || (flags & wanted) != wanted) continue;
+      if (best < 0 || ((flags & preferred) == preferred && (memory_.types[best].flags & preferred) != preferred)) {
+        best = static_cast<int>(i);
+      }
+    }
+    if (best < 0) throw std::runtime_error("this GPU has no memory of the kind that is needed.");
+    const vk::MemoryAllocateInfo allocation{.size = needs.size, .memory_type = static_cast<std::uint32_t>(best)};
+    check(functions_.AllocateMemory(device_, &allocation, nullptr, &piece.memory), "hold the model");
+    check(functions_.BindBufferMemory(device_, piece.buffer, piece.memory, 0), "hold the model");
+    constexpr auto kVisible = vk::kMemoryHostVisible | vk::kMemoryHostCoherent;
+    if ((memory_.types[best].flags & kVisible) == kVisible) {
+      check(functions_.MapMemory(device_, piece.memory, 0, bytes, 0, &piece.mapped), "show its memory");
+    }
+  } catch (...) {
+    release(piece);
+    throw;
+  }
+  return piece;
+}
+
+void Device::release(Piece& piece) {
+  if (abandoned_) return;
+  if (piece.buffer != nullptr) functions_.DestroyBuffer(device_, piece.buffer, nullptr);
+  if (piece.memory != nullptr) functions_.FreeMemory(device_, piece.memory, nullptr);
+  piece = {};
+}
+
+std::int64_t Device::nanoseconds(std::uint64_t begin, std::uint64_t end) const {
+  const auto mask = info_.tick_bits >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << info_.tick_bits) - 1;
+  return static_cast<std::int64_t>(static_cast<double>((end - begin) & mask) * info_.tick_ns);
+}
+
+vk::CommandBuffer Device::begin(bool once) {
+  const vk::CommandBufferAllocateInfo wanted{.pool = commands_};
+  vk::CommandBuffer buffer = nullptr;
+  check(functions_.AllocateCommandBuffers(device_, &wanted, &buffer), "record commands");
+  const vk::CommandBufferBeginInfo info{.flags = once ? 1u : 0u};
+  check(functions_.BeginCommandBuffer(buffer, &info), "record commands");
+  return buffer;
+}
+
+void Device::end(vk::CommandBuffer buffer) { check(functions_.EndCommandBuffer(buffer), "record commands"); }
+
+void Device::submit(vk::CommandBuffer buffer, std::uint64_t timeout_ns) {
+  const std::lock_guard<std::mutex> lock(submitting_);
+  if (abandoned_) throw std::runtime_error("the GPU is still at work that took too long; start a new process.");
+  const vk::SubmitInfo info{.buffers = &buffer};
+  check(functions_.QueueSubmit(queue_, 1, &info, fence_), "take work");
+  ++submits_;
+  const auto result = functions_.WaitForFences(device_, 1, &fence_, 1, timeout_ns);
+  if (result != vk::kSuccess) abandoned_ = true;
+  if (result == vk::kTimeout) {
+    throw std::runtime_error("the GPU did not finish within " + std::to_string(timeout_ns / 1'000'000) +
+                             " ms; use a smaller batch or model.");
+  }
+  check(result, "finish its work");
+  check(functions_.ResetFences(device_, 1, &fence_), "be waited for");
+}
+
+void Device::free(vk::CommandBuffer buffer) {
+  if (!abandoned_) functions_.FreeCommandBuffers(device_, commands_, 1, &buffer);
+}
+
+}  // namespace powerlab::gpu

@@ -1,0 +1,131 @@
+// GPUs that Vulkan's loader knows, and one of them opened: its queue, its pipelines, and how it is waited for.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "gpu/functions.hpp"
+
+namespace powerlab::gpu {
+
+// What is known of a GPU before it is opened.
+struct DeviceInfo {
+  std::string name;
+  std::string driver;         // its name and version in words; empty where the driver tells none
+  std::string kind;           // "discrete", "integrated", "virtual", "cpu" or "other"
+  std::uint32_t api_version;  // Vulkan's own packing
+  std::uint32_t driver_version;
+  std::uint32_t vendor;
+  std::uint32_t device;
+  std::string cache_id;                // hexadecimal: pipeline caches are of use between equal ones
+  std::uint64_t memory_bytes;          // of its largest device-local heap
+  std::uint64_t largest_buffer_bytes;  // that a shader may see at once
+  std::uint64_t alignment_bytes;       // of what a shader sees
+  std::uint32_t shared_bytes;          // of a work group
+  std::uint32_t group_size;            // invocations of a work group at most
+  bool half_storage;                   // whether shaders read and write 16-bit numbers
+  double tick_ns;                      // of its timestamps; 0 where it has none
+  std::uint32_t tick_bits;             // that count; those above are zero
+};
+
+// The loader, opened once, and an instance. Throws std::runtime_error with a sentence where there is none.
+class Library {
+ public:
+  explicit Library(const std::string& path);
+  ~Library();
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+
+  const vk::Functions& functions() const { return functions_; }
+  std::vector<DeviceInfo> devices() const;
+  std::vector<vk::PhysicalDevice> physical() const;
+
+ private:
+  void* handle_ = nullptr;
+  vk::Functions functions_;
+  vk::Instance instance_ = nullptr;
+};
+
+// Throws std::runtime_error with a sentence for whoever asked, where a result is none of success.
+void check(vk::Result result, const char* what);
+
+struct Piece {
+  vk::Buffer buffer = nullptr;
+  vk::DeviceMemory memory = nullptr;
+  std::uint64_t bytes = 0;
+  void* mapped = nullptr;  // null where the host cannot see it
+};
+
+struct Shader {
+  std::string name;
+  std::string code;                      // SPIR-V
+  std::vector<std::uint32_t> constants;  // specialization constants 0, 1, ...
+  int bindings = 0;
+};
+
+class Device {
+ public:
+  // index: of Library::devices(). cache: what pipeline_cache() gave before, or empty. host_constants: whether the host
+  // may write into device-local memory where it sees it; otherwise all weights go through a staging buffer.
+  Device(std::shared_ptr<Library> library, std::size_t index, const std::string& cache, bool host_constants);
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  const DeviceInfo& info() const { return info_; }
+  const vk::Functions& f() const { return functions_; }
+  vk::Device handle() const { return device_; }
+  vk::CommandPool commands() const { return commands_; }
+  bool host_constants() const { return host_constants_; }
+  std::string pipeline_cache() const;
+  std::size_t pipelines() const { return pipelines_.size(); }
+  std::uint64_t submits() const { return submits_; }
+  std::int64_t nanoseconds(std::uint64_t begin, std::uint64_t end) const;
+
+  vk::Pipeline pipeline(const Shader& shader);
+  vk::PipelineLayout layout(int bindings) { return layouts(bindings).pipeline; }
+  vk::DescriptorSetLayout set_layout(int bindings) { return layouts(bindings).set; }
+
+  // Memory with all of the wanted flags and, where some has them too, the preferred ones; mapped where it is visible.
+  Piece allocate(std::uint64_t bytes, vk::Flags wanted, vk::Flags preferred);
+  void release(Piece& piece);
+
+  // A command buffer in the recording state; end_and_submit waits until what it holds is done, a timeout being an error
+  // after which nothing of this device is ever freed: the GPU may still be writing.
+  vk::CommandBuffer begin(bool once);
+  void end(vk::CommandBuffer buffer);
+  void submit(vk::CommandBuffer buffer, std::uint64_t timeout_ns);
+  void free(vk::CommandBuffer buffer);
+  bool abandoned() const { return abandoned_; }
+
+ private:
+  struct Layouts {
+    vk::DescriptorSetLayout set = nullptr;
+    vk::PipelineLayout pipeline = nullptr;
+  };
+  Layouts& layouts(int bindings);
+
+  std::shared_ptr<Library> library_;
+  vk::Functions functions_;
+  DeviceInfo info_;
+  bool host_constants_;
+  vk::Device device_ = nullptr;
+  vk::Queue queue_ = nullptr;
+  vk::CommandPool commands_ = nullptr;
+  vk::PipelineCache cache_ = nullptr;
+  vk::Fence fence_ = nullptr;
+  vk::MemoryProperties memory_{};
+  std::map<int, Layouts> layouts_;
+  std::map<std::tuple<std::string, std::vector<std::uint32_t>>, vk::Pipeline> pipelines_;
+  std::mutex submitting_;
+  std::uint64_t submits_ = 0;
+  bool abandoned_ = false;
+};
+
+}  // namespace powerlab::gpu

@@ -1,0 +1,246 @@
+#include "gpu/plan.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+
+#include "gpu/hazards.hpp"
+
+namespace powerlab::gpu {
+namespace {
+
+constexpr std::size_t kPushBytes = 128;
+constexpr std::uint64_t kStagingBytes = 16u << 20;
+constexpr std::uint64_t kUploadTimeoutNs = 60'000'000'000;
+constexpr std::uint32_t kNotANumber = 0x7fff7fff;  // as one float, and as two of 16 bits
+
+std::size_t at(Room room) { return static_cast<std::size_t>(room); }
+
+}  // namespace
+
+Plan::Plan(std::shared_ptr<Device> device, const std::uint64_t (&bytes)[kRooms], bool synchronised)
+    : device_(std::move(device)), synchronised_(synchronised) {
+  constexpr auto kHost = vk::kMemoryHostVisible | vk::kMemoryHostCoherent;
+  const vk::Flags constants = device_->host_constants() ? kHost : 0;
+  const vk::Flags wanted[] = {kHost, kHost, vk::kMemoryDeviceLocal, vk::kMemoryDeviceLocal};
+  const vk::Flags preferred[] = {vk::kMemoryDeviceLocal, vk::kMemoryHostCached, 0, constants};
+  try {
+    for (int i = 0; i < kRooms; ++i) {
+      rooms_[i] = device_->allocate(bytes[i] > 0 ? bytes[i] : 4, wanted[i], preferred[i]);
+    }
+  } catch (...) {
+    for (auto& room : rooms_) device_->release(room);
+    throw;
+  }
+}
+
+Plan::~Plan() {
+  const auto& f = device_->f();
+  if (device_->abandoned()) return;
+  if (commands_ != nullptr) device_->free(commands_);
+  if (timed_ != nullptr) device_->free(timed_);
+  if (descriptors_ != nullptr) f.DestroyDescriptorPool(device_->handle(), descriptors_, nullptr);
+  if (queries_ != nullptr) f.DestroyQueryPool(device_->handle(), queries_, nullptr);
+  for (auto& room : rooms_) device_->release(room);
+}
+
+void Plan::upload(std::uint64_t offset, const void* data, std::uint64_t bytes) {
+  auto& constants = rooms_[at(Room::kConstants)];
+  if (offset > constants.bytes || bytes > constants.bytes - offset)
+    throw std::runtime_error("constants out of bounds.");
+  if (constants.mapped != nullptr && device_->host_constants()) {
+    std::memcpy(static_cast<char*>(constants.mapped) + offset, data, bytes);
+    return;
+  }
+  auto staging = device_->allocate(std::min(bytes, kStagingBytes), vk::kMemoryHostVisible | vk::kMemoryHostCoherent, 0);
+  try {
+    for (std::uint64_t done = 0; done < bytes; done += staging.bytes) {
+      const auto part = std::min(staging.bytes, bytes - done);
+      std::memcpy(staging.mapped, static_cast<const char*>(data) + done, part);
+      const auto buffer = device_->begin(true);
+      const vk::BufferCopy copy{0, offset + done, part};
+      device_->f().CmdCopyBuffer(buffer, staging.buffer, constants.buffer, 1, &copy);
+      barrier(buffer, vk::kAtTransfer, vk::kAccessTransferWrite, vk::kAtCompute, vk::kAccessShaderRead);
+      device_->end(buffer);
+      device_->submit(buffer, kUploadTimeoutNs);
+      device_->free(buffer);
+    }
+  } catch (...) {
+    device_->release(staging);
+    throw;
+  }
+  device_->release(staging);
+}
+
+void Plan::add(Dispatch dispatch) {
+  if (commands_ != nullptr) throw std::runtime_error("this plan is finished.");
+  if (dispatch.push.size() > kPushBytes || dispatch.push.size() % 4 != 0) {
+    throw std::runtime_error("a dispatch has too many numbers.");
+  }
+  for (const auto& binding : dispatch.bindings) {
+    const auto& room = rooms_[at(binding.room)];
+    if (binding.bytes == 0 || binding.offset > room.bytes || binding.bytes > room.bytes - binding.offset) {
+      throw std::runtime_error(dispatch.label + " reads or writes outside its memory.");
+    }
+  }
+  dispatches_.push_back(std::move(dispatch));
+}
+
+void Plan::finish() {
+  for (const auto& dispatch : dispatches_) pipelines_.push_back(device_->pipeline(dispatch.shader));
+  make_descriptors();
+  commands_ = device_->begin(false);
+  Hazards hazards;
+  for (std::size_t i = 0; i < dispatches_.size(); ++i) {
+    if (hazards.conflicts(dispatches_[i].bindings) && synchronised_) {
+      barrier(commands_, vk::kAtCompute, vk::kAccessShaderWrite, vk::kAtCompute,
+              vk::kAccessShaderRead | vk::kAccessShaderWrite);
+      ++barriers_;
+    }
+    record(commands_, i);
+  }
+  barrier(commands_, vk::kAtCompute, vk::kAccessShaderWrite, vk::kAtHost, vk::kAccessHostRead);
+  device_->end(commands_);
+}
+
+void Plan::make_descriptors() {
+  const auto& f = device_->f();
+  std::uint32_t all = 0;
+  for (const auto& dispatch : dispatches_) all += static_cast<std::uint32_t>(dispatch.bindings.size());
+  const vk::DescriptorPoolSize size{vk::kStorageBufferDescriptor, all};
+  const vk::DescriptorPoolCreateInfo pool{.max_sets = static_cast<std::uint32_t>(dispatches_.size()), .sizes = &size};
+  check(f.CreateDescriptorPool(device_->handle(), &pool, nullptr, &descriptors_), "bind buffers");
+  for (const auto& dispatch : dispatches_) {
+    const auto layout = device_->set_layout(static_cast<int>(dispatch.bindings.size()));
+    const vk::DescriptorSetAllocateInfo wanted{.pool = descriptors_, .layouts = &layout};
+    vk::DescriptorSet set = nullptr;
+    check(f.AllocateDescriptorSets(device_->handle(), &wanted, &set), "bind buffers");
+    for (std::uint32_t i = 0; i < dispatch.bindings.size(); ++i) {
+      const auto& binding = dispatch.bindings[i];
+      const vk::DescriptorBufferInfo buffer{rooms_[at(binding.room)].buffer, binding.offset, binding.bytes};
+      const vk::WriteDescriptorSet write{.set = set, .binding = i, .buffers = &buffer};
+      f.UpdateDescriptorSets(device_->handle(), 1, &write, 0, nullptr);
+    }
+    sets_.push_back(set);
+  }
+}
+
+void Plan::barrier(vk::CommandBuffer buffer, vk::Flags from, vk::Flags wrote, vk::Flags to, vk::Flags reads) {
+  const vk::MemoryBarrier all{.source = wrote, .target = reads};
+  device_->f().CmdPipelineBarrier(buffer, from, to, 0, 1, &all, 0, nullptr, 0, nullptr);
+}
+
+void Plan::record(vk::CommandBuffer buffer, std::size_t index) {
+  const auto& f = device_->f();
+  const auto& dispatch = dispatches_[index];
+  const auto layout = device_->layout(static_cast<int>(dispatch.bindings.size()));
+  f.CmdBindPipeline(buffer, vk::kBindCompute, pipelines_[index]);
+  f.CmdBindDescriptorSets(buffer, vk::kBindCompute, layout, 0, 1, &sets_[index], 0, nullptr);
+  if (!dispatch.push.empty()) {
+    f.CmdPushConstants(buffer, layout, vk::kStageCompute, 0, static_cast<std::uint32_t>(dispatch.push.size()),
+                       dispatch.push.data());
+  }
+  f.CmdDispatch(buffer, dispatch.groups[0], dispatch.groups[1], dispatch.groups[2]);
+}
+
+void Plan::put(std::span<const In> inputs) {
+  auto* const base = static_cast<char*>(rooms_[at(Room::kInputs)].mapped);
+  for (const auto& input : inputs) std::memcpy(base + input.offset, input.data, input.bytes);
+}
+
+void Plan::take(std::span<const Out> outputs) {
+  const auto* const base = static_cast<const char*>(rooms_[at(Room::kOutputs)].mapped);
+  for (const auto& output : outputs) std::memcpy(output.data, base + output.offset, output.bytes);
+}
+
+void Plan::run(std::span<const In> inputs, std::span<const Out> outputs, std::uint64_t timeout_ns) {
+  const std::lock_guard<std::mutex> lock(running_);
+  put(inputs);
+  device_->submit(commands_, timeout_ns);
+  take(outputs);
+}
+
+void Plan::make_queries() {
+  if (queries_ != nullptr) return;
+  if (device_->info().tick_ns <= 0) throw std::runtime_error("this GPU cannot say how long its kernels take.");
+  const vk::QueryPoolCreateInfo info{.count = static_cast<std::uint32_t>(dispatches_.size()) + 1};
+  check(device_->f().CreateQueryPool(device_->handle(), &info, nullptr, &queries_), "count time");
+}
+
+std::vector<std::uint64_t> Plan::timestamps(std::uint32_t count) {
+  std::vector<std::uint64_t> found(count);
+  const auto result = device_->f().GetQueryPoolResults(device_->handle(), queries_, 0, count, 8 * found.size(),
+                                                       found.data(), 8, vk::kResultsOf64Bits | vk::kResultsWait);
+  check(result, "count time");
+  return found;
+}
+
+std::vector<std::int64_t> Plan::run_timed(std::span<const In> inputs, std::span<const Out> outputs,
+                                          std::uint64_t timeout_ns) {
+  const std::lock_guard<std::mutex> lock(running_);
+  const auto& f = device_->f();
+  const auto count = static_cast<std::uint32_t>(dispatches_.size());
+  make_queries();
+  if (timed_ == nullptr) {
+    timed_ = device_->begin(false);
+    f.CmdResetQueryPool(timed_, queries_, 0, count + 1);
+    f.CmdWriteTimestamp(timed_, vk::kAtTopOfPipe, queries_, 0);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      record(timed_, i);
+      f.CmdWriteTimestamp(timed_, vk::kAtCompute, queries_, i + 1);
+      barrier(timed_, vk::kAtCompute, vk::kAccessShaderWrite, vk::kAtCompute,
+              vk::kAccessShaderRead | vk::kAccessShaderWrite);
+    }
+    barrier(timed_, vk::kAtCompute, vk::kAccessShaderWrite, vk::kAtHost, vk::kAccessHostRead);
+    device_->end(timed_);
+  }
+  put(inputs);
+  device_->submit(timed_, timeout_ns);
+  take(outputs);
+  const auto ticks = timestamps(count + 1);
+  std::vector<std::int64_t> durations;
+  for (std::uint32_t i = 0; i < count; ++i) durations.push_back(device_->nanoseconds(ticks[i], ticks[i + 1]));
+  return durations;
+}
+
+std::int64_t Plan::repeat(std::span<const In> inputs, std::size_t first, std::size_t last, std::uint32_t times,
+                          std::uint64_t timeout_ns) {
+  const std::lock_guard<std::mutex> lock(running_);
+  if (first >= last || last > dispatches_.size()) throw std::out_of_range("the plan has no such steps.");
+  make_queries();
+  put(inputs);
+  const auto& f = device_->f();
+  const auto buffer = device_->begin(true);
+  f.CmdResetQueryPool(buffer, queries_, 0, 2);
+  f.CmdWriteTimestamp(buffer, vk::kAtTopOfPipe, queries_, 0);
+  Hazards hazards;
+  for (std::uint32_t round = 0; round < times; ++round) {
+    for (std::size_t i = first; i < last; ++i) {
+      if (hazards.conflicts(dispatches_[i].bindings)) {
+        barrier(buffer, vk::kAtCompute, vk::kAccessShaderWrite, vk::kAtCompute,
+                vk::kAccessShaderRead | vk::kAccessShaderWrite);
+      }
+      record(buffer, i);
+    }
+  }
+  f.CmdWriteTimestamp(buffer, vk::kAtCompute, queries_, 1);
+  device_->end(buffer);
+  device_->submit(buffer, timeout_ns);
+  const auto ticks = timestamps(2);
+  device_->free(buffer);
+  return device_->nanoseconds(ticks[0], ticks[1]);
+}
+
+void Plan::poison() {
+  const std::lock_guard<std::mutex> lock(running_);
+  const auto& arena = rooms_[at(Room::kArena)];
+  const auto buffer = device_->begin(true);
+  device_->f().CmdFillBuffer(buffer, arena.buffer, 0, arena.bytes / 4 * 4, kNotANumber);
+  barrier(buffer, vk::kAtTransfer, vk::kAccessTransferWrite, vk::kAtCompute,
+          vk::kAccessShaderRead | vk::kAccessShaderWrite);
+  device_->end(buffer);
+  device_->submit(buffer, kUploadTimeoutNs);
+  device_->free(buffer);
+}
+
+}  // namespace powerlab::gpu
