@@ -8,7 +8,10 @@ from numpy.typing import NDArray
 
 from powerlab.backends.base import LoadOptions
 from powerlab.backends.offers import check_precision
+from powerlab.domain.errors import PowerlabError
+from powerlab.domain.workload import Processor
 from powerlab.engine import Session
+from powerlab.engine.devices import GPU, GPU_PRECISIONS
 from powerlab.engine.frontend.load import load_graph
 from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
 from powerlab.engine.quantization.precisions import PRECISIONS
@@ -20,8 +23,9 @@ CUTS_BATCHES = True
 class BuiltinBackend:
     """A model in the built-in engine; fulfils :class:`powerlab.backends.base.Backend`."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, processor_name: str = "") -> None:
         self._session = session
+        self.processor_name = processor_name
 
     def inputs(self, seed: int) -> dict[str, NDArray[Any]]:
         """Return the seeded inputs."""
@@ -39,6 +43,8 @@ def load(options: LoadOptions) -> BuiltinBackend:
         PowerlabError: the model cannot be read, holds an unsupported operator, has no batch dimension to set, or mixes
             the images that slices would compute apart; or the engine has no such precision.
     """
+    if options.processor is Processor.GPU:
+        return _load_on_gpu(options)
     check_precision("builtin", options, PRECISIONS)
     session = Session(
         options.model,
@@ -52,3 +58,20 @@ def load(options: LoadOptions) -> BuiltinBackend:
     if any(size < 0 for shape in session.inputs.values() for size in shape):
         load_graph(options.model, batch_size=options.batch_size)  # says which size is open and how to give it
     return BuiltinBackend(session)
+
+
+def _load_on_gpu(options: LoadOptions) -> BuiltinBackend:
+    """Load a model onto the chosen GPU; the thread that hands it its work sleeps until it is done."""
+    from powerlab.engine.gpu.device import chosen, devices
+
+    check_precision("builtin", options, GPU_PRECISIONS)
+    if options.spin_us is not None:
+        raise PowerlabError("on a gpu no thread of the engine 'builtin' spins: ask for no --spin-us.")
+    session = Session(
+        options.model,
+        slices=options.slices,
+        batch_size=options.batch_size,
+        precision=options.precision,
+        device=GPU,
+    )
+    return BuiltinBackend(session, devices()[chosen()].name)

@@ -29,7 +29,7 @@ LARGEST_NUMBER = 2**31 - 1
 
 _CPU, _GPU = Processor.CPU, Processor.GPU
 ENGINES: Mapping[str, tuple[Processor, ...]] = {
-    "builtin": (_CPU,),
+    "builtin": (_CPU, _GPU),
     "onnxruntime": (_CPU, _GPU),
     "openvino": (_CPU, _GPU),
     "torch": (_CPU, _GPU),

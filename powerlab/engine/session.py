@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.codegen.batch_axis import check_images_apart
 from powerlab.engine.codegen.work import StepWork
+from powerlab.engine.devices import GPU, check_device, check_gpu_choices
 from powerlab.engine.ir.graph import Graph, NeedsRunError
 from powerlab.engine.planned import PlannedGraph, Planning
 from powerlab.engine.prepared.cache import Cache, configured_cache, through_cache
@@ -26,6 +27,9 @@ from powerlab.engine.target.cpus import usable_cpus
 from powerlab.engine.target.machine import this_machine
 from powerlab.engine.target.tiers import BF16, Tier, tier_for
 from powerlab.engine.tuning.kept import Tunings, has_tunings, read_tunings, this_place
+
+if TYPE_CHECKING:
+    from powerlab.engine.gpu.model import GpuModel
 
 SPIN_US = 200
 """How long an engine thread that has nothing to do spins before it sleeps, in microseconds."""
@@ -60,13 +64,15 @@ class Session:
         cached: whether to look in the cache of prepared models, where ``POWERLAB_CACHE`` asks for one.
         precision: ``fp32``; ``int8``, quantized by the calibration that is kept of the model, or where there is none,
             by one with seeded random inputs; ``int8w``, ``int4w``, ``fp16w``: weights rounded to that, and
-            computed with in float32.
+            computed with in float32. On a GPU ``fp32``, or ``fp16``: numbers and weights stored in 16 bits, sums in 32.
+        device: ``cpu``, or ``gpu``: the GPU that Vulkan's loader knows (:mod:`powerlab.engine.gpu`), where threads and
+            slices are no choice and nothing is left to the processor: what is not supported there is refused.
 
     Where the model leaves a shape open, or a value that only a run gives decides one, it is planned in stages when it
     runs, once for each set of shapes and deciding values (:mod:`powerlab.engine.staged`).
 
     Attributes:
-        tier: the instruction set in use, such as ``avx512``.
+        tier: the instruction set in use, such as ``avx512``; ``vulkan`` on a GPU.
         threads: threads that compute.
         slices: parts the batch is cut into; steps, work and choices are those of one.
 
@@ -86,7 +92,15 @@ class Session:
         batch_size: int | None = None,
         cached: bool = True,
         precision: str = "fp32",
+        device: str = "cpu",
     ) -> None:
+        asked = _Asked(model, shapes, batch_size, precision)
+        self._model: PlannedGraph | StagedModel | GpuModel
+        if check_device(device) == GPU:
+            check_gpu_choices(threads, slices, precision)
+            self.tier, self.threads, self.slices = "vulkan", 1, 1
+            self._model = _on_gpu(asked)
+            return
         usable = usable_cpus()
         threads = usable if threads is None else threads
         check_threads(threads)
@@ -103,7 +117,6 @@ class Session:
             slices=slices,
         )
         cache = configured_cache() if cached and not isinstance(model, Graph) else None
-        asked = _Asked(model, shapes, batch_size, precision)
         self._model = _planned(asked, planning, cache)
 
     @property
@@ -180,13 +193,13 @@ class Session:
         """Overwrite all intermediate memory with not-a-number; results of the next run must be the same."""
         self._model.poison()
 
-    def _whole(self) -> PlannedGraph:
+    def _whole(self) -> PlannedGraph | GpuModel:
         """Return the plan of the whole model.
 
         Raises:
             PowerlabError: there is none, because only a run tells its shapes.
         """
-        if isinstance(self._model, PlannedGraph):
+        if not isinstance(self._model, StagedModel):
             return self._model
         raise PowerlabError("only a run tells the shapes of this model, so there is no plan of it to look at.")
 
@@ -221,6 +234,17 @@ def _planned(asked: _Asked, planning: Planning, cache: Cache | None) -> PlannedG
     from powerlab.engine.frontend.load import load_open
 
     return StagedModel(load_open(model, asked.shapes, asked.batch_size), planning, pool)
+
+
+def _on_gpu(asked: _Asked) -> GpuModel:
+    """Return the model on a GPU."""
+    from powerlab.engine.gpu.model import GpuModel
+
+    half = asked.precision == "fp16"
+    try:
+        return GpuModel(_optimised(replace(asked, precision="fp32"), chained=False), half=half)
+    except NeedsRunError as error:
+        raise PowerlabError(f"{error} On a GPU all shapes must be known before a run; use the device cpu.") from None
 
 
 def _prepared(asked: _Asked, planning: Planning, cache: Cache | None) -> Prepared:
@@ -261,7 +285,7 @@ def _tunings(tier: Tier) -> Tunings | None:
     return read_tunings(this_place(tier)) if has_tunings() else None
 
 
-def _optimised(asked: _Asked) -> Graph:
+def _optimised(asked: _Asked, *, chained: bool = True) -> Graph:
     """Return the graph to lower; a graph given as such counts as optimised."""
     model = asked.model
     if isinstance(model, Graph):
@@ -278,4 +302,4 @@ def _optimised(asked: _Asked) -> Graph:
         from powerlab.engine.quantization.precisions import in_precision
 
         graph = in_precision(graph, model, asked.precision)
-    return optimise(graph, chained=asked.precision != BF16)
+    return optimise(graph, chained=chained and asked.precision != BF16)

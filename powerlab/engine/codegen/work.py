@@ -61,10 +61,11 @@ def step_work(graph: Graph, steps: Sequence[Step]) -> tuple[StepWork, ...]:
 
 
 def _whole(graph: Graph, node: Node) -> tuple[StepWork, ...]:
-    return (_of_node(graph, node),)
+    return (node_work(graph, node),)
 
 
-def _of_node(graph: Graph, node: Node) -> StepWork:
+def node_work(graph: Graph, node: Node) -> StepWork:
+    """Return the work of a node that one step computes."""
     output = node.outputs[0]
     return StepWork(
         label=node.name or output,
@@ -131,7 +132,7 @@ def _of_phases(graph: Graph, node: Node) -> tuple[StepWork, ...]:
 
 def _of_images(graph: Graph, node: Node) -> tuple[StepWork, ...]:
     """Return the work of a convolution over volumes, an image a step; each reads all weights."""
-    whole, images = _of_node(graph, node), graph.shape(node.outputs[0])[0]
+    whole, images = node_work(graph, node), graph.shape(node.outputs[0])[0]
     weights = FLOAT_BYTES * graph.tensors[node.inputs[1]].elements
     one = replace(
         whole,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import cast
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.codegen.attributes import number
 from powerlab.engine.ir.graph import Node
+from powerlab.engine.ops.activation import slope_of
 from powerlab.engine.ops.functions import FUNCTIONS as NUMBERS
 
 FUNCTIONS: Mapping[str, int] = {
@@ -59,9 +61,9 @@ def finish_of(node: Node) -> Finish:
     Raises:
         PowerlabError: the shaders have no such function.
     """
-    low, high = node.attributes.get("clamp", (-_INFINITE, _INFINITE))  # type: ignore[misc]
-    slope = float(node.attributes.get("slope", 1.0))  # type: ignore[arg-type]
-    return _with_function(node, str(node.attributes.get("function", "")), (float(low), float(high), slope))
+    low, high = cast("tuple[float, float]", node.attributes["clamp"])
+    before = (float(low), float(high), slope_of(node))
+    return _with_function(node, str(node.attributes.get("function", "")), before)
 
 
 def finish_by(node: Node) -> Finish:

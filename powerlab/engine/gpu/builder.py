@@ -239,8 +239,8 @@ class Builder:
         largest = max(4 * buffer.floats for buffer in buffers)
         if largest > self.largest_bytes or max(groups) > _MOST_GROUPS:
             raise PowerlabError(
-                f"{name} needs {largest / 2**20:.0f} MiB in one piece or too many work groups for this GPU, whose kernels "
-                f"see {self.largest_bytes / 2**20:.0f} MiB at once; use a smaller batch or model."
+                f"{name} needs {largest / 2**20:.0f} MiB in one piece, or too many work groups, for this GPU, whose "
+                f"kernels see {self.largest_bytes / 2**20:.0f} MiB at once; use a smaller batch or model."
             )
         packed = struct.pack("".join("f" if isinstance(one, float) else "i" for one in push), *push)
         self._dispatches.append(Dispatch(kernel, name, tuple(buffers), written, tuple(constants), packed, groups))

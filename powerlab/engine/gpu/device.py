@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import importlib
 import os
 from functools import cache
 from pathlib import Path
@@ -12,7 +14,6 @@ import platformdirs
 
 from powerlab.atomic_file import write_parts
 from powerlab.domain.errors import PowerlabError
-from powerlab.native import _native
 
 LIBRARY = "libvulkan.so.1"
 NUMBER = "POWERLAB_GPU"
@@ -20,6 +21,11 @@ NUMBER = "POWERLAB_GPU"
 
 _KINDS = ("discrete", "integrated", "virtual", "other", "cpu")
 """In the order in which a GPU is looked for; the last is a processor that stands in for one."""
+
+
+def native() -> Any:
+    """Return the native core's module for GPUs."""
+    return importlib.import_module("powerlab.native._native").gpu
 
 
 @cache
@@ -30,7 +36,7 @@ def library() -> Any:
         PowerlabError: there is none, or no driver; says what to install.
     """
     try:
-        return _native.gpu.Library(LIBRARY)
+        return native().Library(LIBRARY)
     except RuntimeError as error:
         raise PowerlabError(f"The device gpu cannot be used: {error}") from None
 
@@ -50,7 +56,7 @@ def chosen() -> int:
     asked = os.environ.get(NUMBER, "")
     if asked:
         if not asked.isdigit() or int(asked) >= len(found):
-            raise PowerlabError(f"{NUMBER} is {asked!r}; it must be a number below {len(found)}, the GPUs that are here.")
+            raise PowerlabError(f"{NUMBER} is {asked!r}; it must be a number below {len(found)}, the GPUs here.")
         return int(asked)
     if not found:
         raise PowerlabError("The device gpu cannot be used: Vulkan's loader knows no GPU here; install its driver.")
@@ -65,17 +71,25 @@ def opened(*, host_constants: bool = True) -> Any:
     with contextlib.suppress(OSError):
         kept = _cache_file(devices()[index]).read_bytes()
     try:
-        return _native.gpu.Device(library(), index, kept, host_constants)
+        return native().Device(library(), index, kept, host_constants)
     except RuntimeError as error:
         raise PowerlabError(f"The device gpu cannot be used: {error}") from None
 
 
 def keep_pipelines(device: Any) -> None:
-    """Write the device's compiled pipelines where the next process finds them; a full disk costs nothing but that."""
+    """Write the device's compiled pipelines where the next process finds them, unless they came from there.
+
+    A disk that is full, or a folder that may not be written, costs nothing but compiling them again.
+    """
+    kept = device.pipeline_cache()
     file = _cache_file(devices()[chosen()])
     with contextlib.suppress(OSError):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_parts(file, [device.pipeline_cache()])
+        if not file.exists() or file.stat().st_size < len(kept):
+            write_parts(file, (kept,), durable=False)
+
+
+atexit.register(library.cache_clear)
+atexit.register(opened.cache_clear)  # runs first: a device goes before the loader
 
 
 def _cache_file(info: Any) -> Path:

@@ -10,17 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.engine.gpu.device import chosen, devices, keep_pipelines, opened
+from powerlab.engine.gpu.device import chosen, devices, keep_pipelines, native, opened
 from powerlab.engine.gpu.kernels import spirv
 from powerlab.engine.gpu.lowering import lower
 from powerlab.engine.gpu.program import WORD_BYTES, GpuProgram, lifetimes
+from powerlab.engine.gpu.work import dispatch_work
 from powerlab.engine.ir.graph import Graph
 from powerlab.engine.planned import checked_inputs
+from powerlab.engine.program.choice import Choice
 from powerlab.engine.program.operand import readable
 from powerlab.engine.program.storage import Space
 from powerlab.engine.runtime.arena import place
 from powerlab.engine.runtime.outside_types import to_engine, to_model
-from powerlab.native import _native
 
 TIMEOUT_S = 60.0
 """How long one inference may take before it counts as failed."""
@@ -45,6 +46,8 @@ class GpuModel:
         inputs: name -> shape of every input.
         outputs: name -> shape of every output.
         dtypes: name -> numpy type of every input and output, as the model says.
+        work: what each dispatch has to do, in the order of :meth:`steps`.
+        choices: what was chosen for each dispatch: nothing yet.
         arena_bytes: memory that all activations share.
 
     Raises:
@@ -68,6 +71,8 @@ class GpuModel:
         self.outputs = {one.name: one.shape for one in graph.outputs}
         computed = {one.name: one.dtype for one in (*graph.inputs, *graph.outputs)}
         self.dtypes = {name: np.dtype(graph.outside.get(name, dtype)) for name, dtype in computed.items()}
+        self.work = dispatch_work(graph, program)
+        self.choices: tuple[Choice | None, ...] = (None,) * len(program.dispatches)
         self._timeout_ns = int(timeout_s * 1e9)
         self._device = opened(host_constants=host_constants)
         self._places = {space: _offsets(sizes) for space, sizes in _sizes(program).items()}
@@ -80,7 +85,7 @@ class GpuModel:
         self.arena_bytes = WORD_BYTES * arena.floats
         sizes = [self._places[space][-1] for space in (Space.INPUT, Space.OUTPUT)]
         rooms = [*sizes, self.arena_bytes, self._places[Space.CONSTANT][-1]]
-        plan = _native.gpu.Plan(self._device, rooms, synchronised)
+        plan = native().Plan(self._device, rooms, synchronised)
         for offset, constant in zip(self._places[Space.CONSTANT], program.constants, strict=False):
             plan.upload(offset, constant.bytes())
         for one in program.dispatches:

@@ -7,7 +7,7 @@ from enum import Enum
 
 
 class Space(Enum):
-    """Where a storage lives: in the plan's arena, in an array that each run brings along, or among a GPU's constants."""
+    """Where a storage lives: in the plan's arena, in an array that a run brings along, or among a GPU's constants."""
 
     ARENA = "ARENA"
     INPUT = "INPUT"

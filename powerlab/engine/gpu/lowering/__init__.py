@@ -1,4 +1,4 @@
-"""Lowering for GPUs: one function an operator, listed in :data:`LOWERINGS`; what is not listed is refused by its name."""
+"""Lowering for GPUs: one function an operator, listed in :data:`LOWERINGS`; what is not listed is refused by name."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ def lower(graph: Graph, *, half: bool, largest_bytes: int) -> GpuProgram:
             info = graph.tensors[name]
             if info.dtype.kind != "f" and name not in constants:
                 raise PowerlabError(
-                    f"{node} has the {info.dtype} tensor {name!r}, and on a GPU the engine computes with floats alone yet; "
-                    "use the device cpu for this model."
+                    f"{node} has the {info.dtype} tensor {name!r}, and on a GPU the engine computes with floats alone "
+                    "yet; use the device cpu for this model."
                 )
             if 0 in info.shape:
                 raise PowerlabError(f"the tensor {name!r} has shape {list(info.shape)}: it is empty.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import partial
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from powerlab.engine.codegen.attributes import integers, number
 from powerlab.engine.gpu.activations import Finish, finish_of
 from powerlab.engine.gpu.builder import Builder, Image
-from powerlab.engine.gpu.lowering.dense import FEW_ROWS, emit_dense
+from powerlab.engine.gpu.lowering.dense import FEW_ROWS, Dense, emit_dense
 from powerlab.engine.ir.constants import Value, derived
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.storage import Storage
@@ -38,6 +39,33 @@ class Window:
         return self.kernel == self.strides == (1, 1) and self.pads == (0, 0)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Convolution:
+    """What is computed.
+
+    Attributes:
+        x: the image.
+        made: the result.
+        window: how it moves.
+        weights: shape (outputs, inputs of a group, rows, columns).
+        bias: one number an output.
+        groups: of channels.
+        finish: how the kernel ends.
+    """
+
+    x: Image
+    made: Image
+    window: Window
+    weights: Value
+    bias: Floats
+    groups: int = 1
+    finish: Finish
+
+
+Places = tuple[Storage, Storage, Storage | None]
+"""Result, image, and what is added to the result or None, all in blocks."""
+
+
 def lower_conv(builder: Builder, node: Node) -> None:
     """Lower a FusedConv."""
     x, made, groups = builder.image(node.inputs[0]), builder.image(node.outputs[0]), int(number(node, "group"))
@@ -49,90 +77,56 @@ def lower_conv(builder: Builder, node: Node) -> None:
         pads=integers(node, "pads")[:2],
         dilations=integers(node, "dilations"),
     )
+    conv = Convolution(x=x, made=made, window=window, weights=weights, bias=bias, groups=groups, finish=finish_of(node))
     source = builder.blocks(node.inputs[0])
     residual = builder.blocks(node.input(3)) if node.input(3) else None
     out = builder.new_blocks(node.outputs[0])
-    if groups == x.channels == made.channels > 1:
-        _emit_depthwise(builder, node, (out, source, residual), (x, made), window, weights, bias)
-        return
     point = window.is_point and x.pixels == 1 and groups == 1 and residual is None
-    if point and x.images <= FEW_ROWS:
-        flat = derived(weights, weights.shape[:2], lambda w: w.reshape(w.shape[:2]))
-        emit_dense(builder, node, (out, source), (x.images, x.channels, made.channels), flat, bias)
-        return
-    emit_conv(builder, node, (out, source, residual), (x, made), window, weights, bias, groups, finish_of(node))
+    if groups == x.channels == made.channels > 1:
+        _emit_depthwise(builder, node, (out, source, residual), conv)
+    elif point and x.images <= FEW_ROWS:
+        flat = derived(weights, weights.shape[:2], partial(np.reshape, shape=weights.shape[:2]))
+        emit_dense(builder, node, (out, source), Dense(x.images, x.channels, made.channels, flat, bias))
+    else:
+        emit_conv(builder, node, (out, source, residual), conv)
 
 
-def emit_conv(
-    builder: Builder,
-    node: Node,
-    places: tuple[Storage, Storage, Storage | None],
-    images: tuple[Image, Image],
-    window: Window,
-    weights: Value,
-    bias: Floats,
-    groups: int,
-    finish: Finish,
-) -> None:
-    """Append an implicit matrix product.
-
-    Args:
-        builder: gets the dispatch.
-        node: what it computes.
-        places: result, image, and what is added to the result or None, all in blocks.
-        images: sizes of the image and of the result.
-        window: how it moves.
-        weights: shape (outputs, inputs of a group, rows, columns).
-        bias: one number an output.
-        groups: of channels; where they fill no whole blocks, all inputs are multiplied, with weights of 0.
-        finish: how the kernel ends.
-    """
-    x, made = images
+def emit_conv(builder: Builder, node: Node, places: Places, conv: Convolution) -> None:
+    """Append an implicit matrix product; where groups fill no whole blocks, all inputs count, with weights of 0."""
+    x, made, window, groups, weights = conv.x, conv.made, conv.window, conv.groups, conv.weights
     if groups > 1 and (x.channels // groups % 4 or made.channels // groups % 4):
         whole = (made.channels, x.channels, *window.kernel)
         weights, groups = derived(weights, whole, partial(_ungrouped, groups=groups)), 1
     in_blocks, out_blocks = -(-(x.channels // groups) // 4), -(-(made.channels // groups) // 4)
     tile = min(_TILE_BLOCKS, out_blocks)
     tiles, taps = -(-out_blocks // tile), window.kernel[0] * window.kernel[1]
-    packed = derived(
-        weights,
-        (groups * tiles * taps * in_blocks * 4 * tile * 4,),
-        lambda w: pack(w, groups, tile),
-    )
+    packed = (groups * tiles * taps * in_blocks * 4 * tile * 4,)
     filled = np.zeros((groups, tiles * tile * 4), np.float32)
-    filled[:, : made.channels // groups] = bias.reshape(groups, -1)
+    filled[:, : made.channels // groups] = conv.bias.reshape(groups, -1)
     pixels = made.images * made.pixels
     together = _TILE_PIXELS if pixels > _LANES * _TILE_PIXELS * 2 else 1
-    function, numbers = finish
-    out, source, residual = places
-    buffers = (out, source, builder.constant(packed), builder.constant(filled, floats=True), residual or source)
+    (function, numbers), (out, source, residual) = conv.finish, places
     pixel_tiles = -(-pixels // (_LANES * together))
     across = min(pixel_tiles, 65535)
     builder.emit(
         "conv",
         node,
-        buffers,
+        (
+            *(out, source, builder.constant(derived(weights, packed, partial(pack, groups=groups, tile=tile)))),
+            *(builder.constant(filled, floats=True), residual or source),
+        ),
         constants=(_LANES, function, tile, together, int(residual is not None)),
         push=(*numbers, *_geometry(x, made, window), groups, in_blocks, out_blocks),
         groups=(across, groups * tiles, -(-pixel_tiles // across)),
     )
 
 
-def _emit_depthwise(
-    builder: Builder,
-    node: Node,
-    places: tuple[Storage, Storage, Storage | None],
-    images: tuple[Image, Image],
-    window: Window,
-    weights: Value,
-    bias: Floats,
-) -> None:
-    (out, source, residual), (x, made) = places, images
-    taps = window.kernel[0] * window.kernel[1]
+def _emit_depthwise(builder: Builder, node: Node, places: Places, conv: Convolution) -> None:
+    made, (out, source, residual) = conv.made, places
     filled = np.zeros(4 * made.blocks, np.float32)
-    filled[: made.channels] = bias
-    packed = derived(weights, (made.blocks * taps * 4,), _each_channel)
-    function, numbers = finish_of(node)
+    filled[: made.channels] = conv.bias
+    packed = derived(conv.weights, (made.blocks * math.prod(conv.window.kernel) * 4,), _each_channel)
+    function, numbers = conv.finish
     tiles = -(-made.images * made.pixels // _LANES)
     across = min(tiles, 65535)
     builder.emit(
@@ -140,7 +134,7 @@ def _emit_depthwise(
         node,
         (out, source, builder.constant(packed), builder.constant(filled, floats=True), residual or source),
         constants=(_LANES, function, int(residual is not None)),
-        push=(*numbers, *_geometry(x, made, window), made.blocks),
+        push=(*numbers, *_geometry(conv.x, made, conv.window), made.blocks),
         groups=(across, made.blocks, -(-tiles // across)),
     )
 

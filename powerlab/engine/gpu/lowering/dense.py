@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,60 +21,68 @@ _LANES = 32
 _TILE_ROWS = 4
 
 
+@dataclass(frozen=True, slots=True)
+class Dense:
+    """What is computed: rows of inputs become rows of outputs.
+
+    Attributes:
+        rows: how many.
+        inputs: numbers of a row.
+        outputs: numbers of a row of the result.
+        weights: shape (outputs, inputs).
+        bias: one number an output.
+    """
+
+    rows: int
+    inputs: int
+    outputs: int
+    weights: Value
+    bias: Floats
+
+
 def lower_gemm(builder: Builder, node: Node) -> None:
     """Lower a FusedGemm."""
-    from powerlab.engine.gpu.lowering.convolution import Window, emit_conv
+    from powerlab.engine.gpu.lowering.convolution import Convolution, Window, emit_conv
 
     x, made = builder.image(node.inputs[0]), builder.image(node.outputs[0])
     weights = builder.graph.kept_constants[node.inputs[1]]
     bias = builder.graph.constants[node.inputs[2]] if node.inputs[2] else np.zeros(made.channels, np.float32)
     source, out = builder.blocks(node.inputs[0]), builder.new_blocks(node.outputs[0])
     if x.images <= FEW_ROWS:
-        emit_dense(builder, node, (out, source), (x.images, x.channels, made.channels), weights, bias)
+        emit_dense(builder, node, (out, source), Dense(x.images, x.channels, made.channels, weights, bias))
         return
-    window = Window(kernel=(1, 1))
-    four = derived(weights, (*weights.shape, 1, 1), lambda w: w[:, :, None, None])
-    emit_conv(builder, node, (out, source, None), (x, made), window, four, bias, 1, finish_of(node))
+    kernels = (*weights.shape, 1, 1)
+    conv = Convolution(
+        x=x,
+        made=made,
+        window=Window(kernel=(1, 1)),
+        weights=derived(weights, kernels, partial(np.reshape, shape=kernels)),
+        bias=bias,
+        finish=finish_of(node),
+    )
+    emit_conv(builder, node, (out, source, None), conv)
 
 
-def emit_dense(
-    builder: Builder,
-    node: Node,
-    places: tuple[Storage, Storage],
-    sizes: tuple[int, int, int],
-    weights: Value,
-    bias: Floats,
-) -> None:
-    """Append a fully connected layer of few rows; in several dispatches where the weights are more than one may see.
-
-    Args:
-        builder: gets the dispatches.
-        node: what they compute.
-        places: result and rows, both in blocks.
-        sizes: rows, inputs and outputs.
-        weights: shape (outputs, inputs).
-        bias: one number an output.
-    """
-    rows, inputs, outputs = sizes
-    in_blocks, out_blocks = -(-inputs // 4), -(-outputs // 4)
+def emit_dense(builder: Builder, node: Node, places: tuple[Storage, Storage], dense: Dense) -> None:
+    """Append a layer of few rows, in blocks; in several dispatches where the weights are more than one may see."""
+    in_blocks, out_blocks = -(-dense.inputs // 4), -(-dense.outputs // 4)
     filled = np.zeros(4 * out_blocks, np.float32)
-    filled[:outputs] = bias
+    filled[: dense.outputs] = dense.bias
     shifts = builder.constant(filled, floats=True)
     most = builder.largest_bytes // (in_blocks * 16 * builder.dtype.itemsize)
     function, numbers = finish_of(node)
-    together = min(rows, _TILE_ROWS)
-    parts = -(-out_blocks // max(most, 1))
-    each = -(-out_blocks // parts)
+    together = min(dense.rows, _TILE_ROWS)
+    each = -(-out_blocks // -(-out_blocks // max(most, 1)))
     for first in range(0, out_blocks, each):
         made = min(each, out_blocks - first)
-        packed = derived(weights, (in_blocks * made * 16,), lambda w, first=first, made=made: pack(w, first, made))
+        packed = derived(dense.weights, (in_blocks * made * 16,), partial(pack, first=first, blocks=made))
         builder.emit(
             "dense",
             node,
             (*places, builder.constant(packed), shifts),
             constants=(_LANES, function, together),
-            push=(*numbers, rows, in_blocks, out_blocks, first, made),
-            groups=(-(-made // _LANES), -(-rows // together), 1),
+            push=(*numbers, dense.rows, in_blocks, out_blocks, first, made),
+            groups=(-(-made // _LANES), -(-dense.rows // together), 1),
         )
 
 

@@ -45,7 +45,9 @@ def lower_slice(builder: Builder, node: Node) -> None:
     if channels and builder.in_blocks(name):
         source = builder.blocks(name)
         filled = -after[1] % 4
-        _move_channels(builder, node, (output, builder.new_blocks(output)), (name, source), (starts[1], 0, after[1], filled))
+        _move_channels(
+            builder, node, (output, builder.new_blocks(output)), (name, source), (starts[1], 0, after[1], filled)
+        )
         return
     x, out = builder.operand(name), builder.new_operand(output)
     for axis, (start, step) in enumerate(zip(starts, steps, strict=True)):
@@ -63,7 +65,9 @@ def lower_concat(builder: Builder, node: Node) -> None:
         for name, source in zip(node.inputs, sources, strict=True):
             count = builder.image(name).channels
             last = first + count == shape[1]
-            _move_channels(builder, node, (output, out), (name, source), (0, first, count, -shape[1] % 4 if last else 0))
+            _move_channels(
+                builder, node, (output, out), (name, source), (0, first, count, -shape[1] % 4 if last else 0)
+            )
             first += count
         return
     whole, at = builder.new_operand(output), 0
@@ -107,8 +111,8 @@ def lower_gather(builder: Builder, node: Node) -> None:
     places = builder.graph.kept_constants.get(node.inputs[1])
     if places is None or places.size > _MOST_PICKED:
         raise PowerlabError(
-            f"{node} picks places that a run tells, or more than {_MOST_PICKED}, which the engine does not on a GPU yet; "
-            "use the device cpu for this model."
+            f"{node} picks places that a run tells, or more than {_MOST_PICKED}, which the engine does not on a GPU "
+            "yet; use the device cpu for this model."
         )
     axis = int(number(node, "axis"))
     x, out = builder.operand(node.inputs[0]), builder.new_operand(node.outputs[0])
@@ -130,8 +134,9 @@ def _move_channels(
     (output, out), (name, source), (first, to, count, filled) = made, taken, moved
     x, whole = builder.image(name), builder.image(output)
     if first % 4 == 0 and to % 4 == 0 and (count + filled) % 4 == 0 and (filled == 0 or first + count == x.channels):
-        sizes = (x.images, x.pixels, x.blocks, whole.blocks, first // 4, to // 4, (count + filled) // 4)
-        builder.emit_flat("blocks", node, (out, source), x.images * sizes[-1] * x.pixels, push=sizes)
+        blocks = (first // 4, to // 4, (count + filled) // 4)
+        push = (x.images, x.pixels, x.blocks, whole.blocks, *blocks)
+        builder.emit_flat("blocks", node, (out, source), x.images * blocks[-1] * x.pixels, push=push)
         return
     sizes = (x.images, x.pixels, x.blocks, whole.blocks, first, to, count, filled)
     builder.emit_flat("channels", node, (out, source), x.images * (count + filled) * x.pixels, push=sizes)

@@ -61,10 +61,11 @@ def lower_elementwise(builder: Builder, node: Node) -> None:
     """
     stem, _, kinds = str(node.attributes["kernel"]).partition("_strided_")
     if stem not in OPERATIONS or kinds != "f32" or len(node.inputs) != 2:
-        raise PowerlabError(f"{node} computes {stem!r} of {kinds}, which the engine does not on a GPU yet; use the device cpu.")
-    sizes = builder.graph.shape(node.outputs[0])
-    x, y = (builder.operand(name).broadcast(sizes) for name in node.inputs)
-    emit_strided(builder, node, stem, builder.new_operand(node.outputs[0]), x, y)
+        raise PowerlabError(
+            f"{node} computes {stem!r} of {kinds}, which the engine does not on a GPU yet; use the device cpu."
+        )
+    operands = tuple(builder.operand(name) for name in node.inputs)
+    emit_strided(builder, node, stem, builder.new_operand(node.outputs[0]), operands)
 
 
 def _emit(builder: Builder, node: Node, operation: int, finish: Finish) -> None:

@@ -20,7 +20,7 @@ def lower_max_pool(builder: Builder, node: Node) -> None:
 def lower_average_pool(builder: Builder, node: Node) -> None:
     """Lower an AveragePool."""
     pads = integers(node, "pads")
-    _emit(builder, node, "average", _window(node), pads if node.attributes["count_include_pad"] else _NOTHING)
+    _emit(builder, node, "average", _window(node), counted=pads if node.attributes["count_include_pad"] else _NOTHING)
 
 
 def lower_global_average_pool(builder: Builder, node: Node) -> None:
@@ -33,7 +33,7 @@ def lower_pool(builder: Builder, node: Node) -> None:
     """Lower a Pool: windows of any kind."""
     kind = str(node.attributes["kind"])
     counted = integers(node, "counted_pads") if kind == "average" else _NOTHING
-    _emit(builder, node, kind, _window(node), counted, number(node, "p") if kind == "lp" else 1.0)
+    _emit(builder, node, kind, _window(node), counted=counted, power=number(node, "p") if kind == "lp" else 1.0)
 
 
 def _window(node: Node) -> tuple[int, ...]:
@@ -46,6 +46,7 @@ def _emit(
     node: Node,
     kind: str,
     window: Sequence[int],
+    *,
     counted: Sequence[int] = _NOTHING,
     power: float = 1.0,
 ) -> None:

@@ -30,7 +30,7 @@ def lower_product(builder: Builder, node: Node) -> None:
     axes = len(heads[0].sizes)
     if axes > _BATCH_AXES:
         raise PowerlabError(
-            f"{node} multiplies matrices along {axes} axes, and on a GPU the engine does along {_BATCH_AXES}; use the cpu."
+            f"{node} multiplies along {axes} axes, and on a GPU the engine does along {_BATCH_AXES}; use the cpu."
         )
     outer, inner_batches = (1,) * (_BATCH_AXES - axes) + heads[0].sizes
     out_batch, x_batch, y_batch = ((0,) * (_BATCH_AXES - axes) + one.strides for one in heads)

@@ -25,7 +25,9 @@ def lower_reduce(builder: Builder, node: Node) -> None:
     """
     function, axes = str(node.attributes["function"]), integers(node, "axes")
     if function not in FUNCTIONS:
-        raise PowerlabError(f"{node} reduces by {function!r}, which the engine does not on a GPU yet; use the device cpu.")
+        raise PowerlabError(
+            f"{node} reduces by {function!r}, which the engine does not on a GPU yet; use the device cpu."
+        )
     x, out = builder.operand(node.inputs[0]), builder.new_rows(node.outputs[0])
     kept = _joined(x, [axis for axis in range(len(x.sizes)) if axis not in axes])
     reduced = _joined(x, axes)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.gpu.builder import Builder
 from powerlab.engine.ir.graph import Node
@@ -24,31 +26,33 @@ _AXES = 5
 
 
 def emit_strided(
-    builder: Builder, label: str | Node, operation: str, out: Operand, x: Operand, y: Operand | None = None
+    builder: Builder, label: str | Node, operation: str, out: Operand, operands: tuple[Operand, ...]
 ) -> None:
-    """Append a dispatch that makes every element of ``out``; all operands have its sizes.
+    """Append a dispatch that makes every element of ``out``; its one or two operands broadcast to its sizes.
 
     Raises:
         PowerlabError: the operands have more axes than a kernel takes, after neighbours are joined.
     """
-    operands = joined([out, x.broadcast(out.sizes), (y or x).broadcast(out.sizes)])
-    axes = len(operands[0].sizes)
+    x, y = operands[0].broadcast(out.sizes), operands[-1].broadcast(out.sizes)
+    views = joined([out, x, y])
+    sizes = views[0].sizes
+    axes = len(sizes)
     if axes > _AXES:
-        raise PowerlabError(f"{label} moves along {axes} axes, and on a GPU the engine does along {_AXES}; use the cpu.")
+        raise PowerlabError(
+            f"{label} moves along {axes} axes, and on a GPU the engine does along {_AXES}; use the cpu."
+        )
     fill = _AXES - axes
-    count = 1
-    for size in operands[0].sizes:
-        count *= size
+    count = math.prod(sizes)
     builder.emit_flat(
         "strided",
         label,
-        [one.storage for one in operands],
+        [one.storage for one in views],
         count,
         constants=(OPERATIONS[operation],),
         push=(
-            *((1,) * fill + operands[0].sizes),
-            *(stride for one in operands for stride in (0,) * fill + one.strides),
-            *(one.offset for one in operands),
+            *((1,) * fill + sizes),
+            *(stride for one in views for stride in (0,) * fill + one.strides),
+            *(one.offset for one in views),
             count,
         ),
     )
@@ -56,4 +60,4 @@ def emit_strided(
 
 def copy(builder: Builder, label: str | Node, out: Operand, x: Operand) -> None:
     """Append a copy between two views."""
-    emit_strided(builder, label, "copy", out, x)
+    emit_strided(builder, label, "copy", out, (x,))

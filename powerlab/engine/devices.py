@@ -1,0 +1,32 @@
+"""What the engine computes on: this machine's processor, or a GPU."""
+
+from __future__ import annotations
+
+from powerlab.domain.errors import PowerlabError
+
+CPU, GPU = "cpu", "gpu"
+DEVICES = (CPU, GPU)
+GPU_PRECISIONS = ("fp32", "fp16")
+
+
+def check_device(device: str) -> str:
+    """Return the device.
+
+    Raises:
+        PowerlabError: there is no such one.
+    """
+    if device not in DEVICES:
+        raise PowerlabError(f"device must be {' or '.join(DEVICES)}, not {device!r}.")
+    return device
+
+
+def check_gpu_choices(threads: int | None, slices: int, precision: str) -> None:
+    """Raise PowerlabError where a GPU is asked for what there is on processors alone."""
+    if threads not in (None, 1):
+        raise PowerlabError(f"a GPU has no threads to choose; leave out threads={threads}.")
+    if slices != 1:
+        raise PowerlabError("the engine cuts no batches into slices on a GPU yet; leave the slices out.")
+    if precision not in GPU_PRECISIONS:
+        raise PowerlabError(
+            f"on a GPU the engine computes in {' or '.join(GPU_PRECISIONS)} alone yet, not {precision}; use the cpu."
+        )

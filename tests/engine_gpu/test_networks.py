@@ -1,0 +1,98 @@
+"""The zoo's networks on a GPU against the processor, at small sizes; and what a model on a GPU promises."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine import Session
+from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
+from powerlab.engine.frontend.zoo import ZOO
+
+TOLERANCE, HALF_TOLERANCE = 1e-4, 1e-2
+SMALL = {
+    "densenet121": 32,
+    "efficientnet-b0": 32,
+    "lstm2": 0,
+    "mobilenetv2": 32,
+    "mobilenetv3": 32,
+    "resnet18": 32,
+    "resnet50": 32,
+    "squeezenet": 32,
+    "yolov3-tiny": 32,
+}
+"""Network → pixels of a side; 0: as it is. The others take seconds: a campaign."""
+
+
+def shapes_of(name):
+    return {"x": (1, 3, SMALL[name], SMALL[name])} if SMALL.get(name) else None
+
+
+def agrees(name, precision="fp32", tolerance=TOLERANCE):
+    on_gpu = Session(name, device="gpu", shapes=shapes_of(name), precision=precision)
+    inputs = synthetic_inputs(on_gpu.inputs, 1, on_gpu.dtypes)
+    found, expected = on_gpu.run(inputs), Session(name, 1, shapes=shapes_of(name)).run(inputs)
+    for key, value in expected.items():
+        assert np.abs(found[key] - value).max() <= tolerance * np.abs(value).max()
+    on_gpu.poison()
+    again = on_gpu.run(inputs)
+    assert all(np.array_equal(found[key], again[key]) for key in found)
+    return on_gpu, inputs
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_network_agrees_with_the_processor(name):
+    agrees(name)
+
+
+@pytest.mark.campaign(minutes=3)
+@pytest.mark.parametrize("name", [name for name in ZOO if name not in SMALL])
+def test_a_large_network_agrees_with_the_processor(name):
+    SMALL.update({"resnet101": 32, "resnet152": 32, "densenet201": 32, "yolov3": 64})
+    agrees(name)
+
+
+@pytest.mark.parametrize("name", ["squeezenet", "lstm2"])
+def test_a_network_stored_in_16_bits_is_near(name):
+    agrees(name, "fp16", HALF_TOLERANCE)
+
+
+def test_a_run_is_one_submit_and_its_steps_are_timed():
+    session, inputs = agrees("squeezenet")
+    before = session._model._device.submits
+    session.run(inputs)
+    assert session._model._device.submits == before + 1
+    steps = session.profile(inputs)
+    assert [(kernel, label) for kernel, label, _ in steps] == session.steps()
+    assert all(ns >= 0 for *_, ns in steps)
+    assert sum(ns for *_, ns in steps) > 0
+    assert len(session.work) == len(steps) == len(session.choices)
+    assert session.repeat(inputs, 0, len(steps), 2) > 0
+
+
+def test_several_images_are_those_one_by_one():
+    both = Session("squeezenet", device="gpu", shapes={"x": (2, 3, 32, 32)})
+    inputs = synthetic_inputs(both.inputs, 2, both.dtypes)
+    alone = Session("squeezenet", device="gpu", shapes={"x": (1, 3, 32, 32)})
+    whole = both.run(inputs)["y"]
+    for image in range(2):
+        np.testing.assert_allclose(alone.run({"x": inputs["x"][image : image + 1]})["y"][0], whole[image], rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("choices", "said"),
+    [
+        ({"threads": 2}, "a GPU has no threads"),
+        ({"slices": 2}, "no batches into slices on a GPU"),
+        ({"precision": "int8"}, "fp32 or fp16 alone yet, not int8"),
+    ],
+)
+def test_what_a_gpu_has_not_is_refused(choices, said):
+    with pytest.raises(PowerlabError, match=said):
+        Session("squeezenet", device="gpu", **choices)
+
+
+def test_there_is_no_third_device():
+    with pytest.raises(PowerlabError, match="device must be cpu or gpu, not 'tpu'"):
+        Session("squeezenet", device="tpu")

@@ -1,0 +1,153 @@
+"""Every operator on a GPU: the processor's result, or a sentence that names it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from engine_models import load_bytes, onnx_bytes, random_inputs, relative_error
+from onnx import helper
+from operator_cases import CASES
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine import Session
+from powerlab.engine.gpu.activations import FUNCTIONS
+from powerlab.engine.gpu.lowering import LOWERINGS
+from powerlab.engine.gpu.model import GpuModel
+from powerlab.engine.passes import LOWERED, optimise
+
+RANDOM = np.random.default_rng(3)
+TOLERANCE = 2e-5
+
+NOT_YET = {
+    "lstm",
+    "lstm backwards from a state",
+    "lstm both ways",
+    "lstm lengths",
+    "lstm one sequence",
+    "lstm without bias",
+}
+
+
+def graph_of(case):
+    operator, more, attributes, constants, opset, shape, _ = CASES[case]
+    node = helper.make_node(operator, ["x", *more], ["y"], **attributes)
+    return load_bytes(onnx_bytes([node], {"x": shape}, constants=constants, opset=opset))
+
+
+def compared(graph, *, tolerance=TOLERANCE, half=False):
+    """Compare a graph on the GPU with the processor, and its bits with those of an arena full of NaN."""
+    inputs = random_inputs(graph)
+    model = GpuModel(optimise(graph, chained=False), half=half)
+    found = model.run(inputs)
+    model.poison()
+    again = model.run(inputs)
+    expected = Session(optimise(graph), 1).run(inputs)
+    assert all(np.array_equal(found[name], again[name]) for name in found)
+    assert relative_error(found, expected) < tolerance
+    return model
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_an_operator_is_computed_or_refused_by_name(case):
+    graph = graph_of(case)
+    if case in NOT_YET:
+        with pytest.raises(PowerlabError, match=r"on a GPU"):
+            compared(graph)
+    else:
+        compared(graph)
+
+
+def test_only_operators_of_the_engine_are_lowered():
+    assert set(LOWERINGS) <= LOWERED
+
+
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS if name not in ("", "GeluTanh", "Silu")])
+def test_a_function_is_precise_everywhere(name):
+    """Also where a driver's exp gives up: 0, small numbers, and far out."""
+    values = np.concatenate((RANDOM.uniform(-4, 4, 40), [0, 1e-4, -1e-4, 1e-2, -1e-2, 30, -30, 80, -80])).astype(
+        np.float32
+    )
+    if name in ("Log", "Sqrt", "Reciprocal"):
+        values = np.abs(values) + np.float32(1e-3)
+    node = helper.make_node(name, ["x"], ["y"])
+    graph = load_bytes(onnx_bytes([node], {"x": values.shape}, opset={"Gelu": 20, "Swish": 24}.get(name, 18)))
+    expected = Session(optimise(graph), 1).run({"x": values})["y"]
+    found = GpuModel(optimise(graph, chained=False)).run({"x": values})["y"]
+    np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("channels", [(3, 5), (4, 8), (9, 17)])
+@pytest.mark.parametrize(
+    "window",
+    [(1, 1, 0, 1, (7, 5)), (3, 1, 1, 1, (9, 6)), (3, 2, 1, 1, (8, 11)), (5, 1, 2, 2, (11, 12)), (1, 2, 0, 1, (6, 6))],
+)
+@pytest.mark.parametrize("residual", [False, True])
+def test_convolutions_of_odd_sizes(channels, window, residual):
+    (inputs, outputs), (kernel, stride, pad, dilation, size) = channels, window
+    weights = RANDOM.standard_normal((outputs, inputs, kernel, kernel)).astype(np.float32)
+    attributes = {"strides": [stride] * 2, "pads": [pad] * 4, "dilations": [dilation] * 2}
+    nodes = [helper.make_node("Conv", ["x", "w"], ["c"], **attributes)]
+    nodes += [helper.make_node("Add", ["c", "s"], ["a"])] if residual else []
+    nodes += [helper.make_node("Relu", ["a" if residual else "c"], ["y"])]
+    made = [(side + 2 * pad - dilation * (kernel - 1) - 1) // stride + 1 for side in size]
+    shapes = {"x": (2, inputs, *size), **({"s": (2, outputs, *made)} if residual else {})}
+    compared(load_bytes(onnx_bytes(nodes, shapes, constants={"w": weights})))
+
+
+@pytest.mark.parametrize(("groups", "each"), [(2, (4, 8)), (3, (5, 2)), (6, (1, 2))])
+def test_grouped_convolutions(groups, each):
+    inputs, outputs = each
+    weights = RANDOM.standard_normal((groups * outputs, inputs, 3, 3)).astype(np.float32)
+    node = helper.make_node("Conv", ["x", "w"], ["y"], group=groups, pads=[1, 1, 1, 1])
+    compared(load_bytes(onnx_bytes([node], {"x": (2, groups * inputs, 6, 7)}, constants={"w": weights})))
+
+
+@pytest.mark.parametrize("channels", [6, 12, 17])
+@pytest.mark.parametrize(("stride", "dilation"), [(1, 1), (2, 1), (1, 2)])
+def test_depthwise_convolutions(channels, stride, dilation):
+    weights = RANDOM.standard_normal((channels, 1, 3, 3)).astype(np.float32)
+    attributes = {"strides": [stride] * 2, "pads": [1] * 4, "dilations": [dilation] * 2, "group": channels}
+    node = helper.make_node("Conv", ["x", "w"], ["y"], **attributes)
+    compared(load_bytes(onnx_bytes([node], {"x": (2, channels, 9, 8)}, constants={"w": weights})))
+
+
+@pytest.mark.parametrize("rows", [1, 3, 8, 21])
+@pytest.mark.parametrize("sizes", [(16, 8), (13, 10), (64, 130)])
+def test_fully_connected_layers(rows, sizes):
+    inputs, outputs = sizes
+    constants = {
+        "w": RANDOM.standard_normal((outputs, inputs)).astype(np.float32),
+        "b": RANDOM.standard_normal(outputs).astype(np.float32),
+    }
+    node = helper.make_node("Gemm", ["x", "w", "b"], ["y"], transB=1)
+    compared(load_bytes(onnx_bytes([node], {"x": (rows, inputs)}, constants=constants)))
+
+
+def test_a_layer_whose_weights_are_more_than_a_kernel_sees_is_cut(monkeypatch):
+    from powerlab.engine.gpu.lowering import lower
+
+    constants = {"w": RANDOM.standard_normal((40, 32)).astype(np.float32)}
+    graph = load_bytes(
+        onnx_bytes([helper.make_node("Gemm", ["x", "w"], ["y"], transB=1)], {"x": (1, 32)}, constants=constants)
+    )
+    program = lower(optimise(graph, chained=False), half=False, largest_bytes=2048)
+    assert [one.kernel for one in program.dispatches].count("dense") == 3
+    monkeypatch.setattr("powerlab.engine.gpu.model.lower", lambda graph, **_: program)
+    compared(graph)
+
+
+@pytest.mark.parametrize("joined", [(4, 8), (3, 6), (5, 4, 2)])
+def test_concatenations_of_images_in_blocks(joined):
+    nodes = [helper.make_node("MaxPool", [f"x{i}"], [f"p{i}"], kernel_shape=[2, 2]) for i in range(len(joined))]
+    nodes.append(helper.make_node("Concat", [f"p{i}" for i in range(len(joined))], ["c"], axis=1))
+    nodes.append(helper.make_node("AveragePool", ["c"], ["y"], kernel_shape=[2, 2]))
+    compared(load_bytes(onnx_bytes(nodes, {f"x{i}": (2, channels, 5, 6) for i, channels in enumerate(joined)})))
+
+
+def test_what_is_stored_in_16_bits_is_near():
+    compared(graph_of("conv"), tolerance=2e-3, half=True)
+
+
+def test_images_of_one_size_share_their_pipelines():
+    models = [compared(graph_of("conv")) for _ in range(2)]
+    assert models[0].steps() == models[1].steps()
