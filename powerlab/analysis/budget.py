@@ -32,6 +32,7 @@ _WORDS = {
     "rounding": "rounding of the other readings",
     "offset": "sensor offset",
     "sampling": "power between samples",
+    "in-step": "parts of a query that a part-time sensor never saw",
     "edge": "window edges between samples",
     "lag": "sensor lag",
     "gap": "gaps in the samples",

@@ -17,7 +17,7 @@ from powerlab.domain.run import Contribution
 
 TOGETHER = frozenset({"gain", "edge", "lag", "sampling"})
 """Rails of one source may share a reference, are late alike, and are read together while they follow the same load."""
-RECTANGULAR = frozenset({"gain", "offset", "quantisation", "gap", "drift"})
+RECTANGULAR = frozenset({"gain", "offset", "quantisation", "gap", "drift", "in-step"})
 """Bounds: the value lies anywhere within them. Everything else is about normal."""
 IDLE_PREFIX = "idle "
 """Begins the effect of a rail's line that comes from the idle baseline, in a figure that has lines of both."""

@@ -69,6 +69,7 @@ class Rail:
         lag_s: how old what a reading says is on average when it is read, as a step of the load showed.
         lag_error_s: standard uncertainty of that; 0 where nobody calibrated it, and the lag may be any from none to
             one and a half update periods.
+        seen_share: the share of each update period that the sensor looks at; it is blind for the rest.
     """
 
     source: str
@@ -81,6 +82,7 @@ class Rail:
     offset: float = 0.0
     lag_s: float = 0.0
     lag_error_s: float = 0.0
+    seen_share: float = 1.0
 
     @property
     def key(self) -> str:

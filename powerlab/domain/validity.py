@@ -9,6 +9,7 @@ from powerlab.domain.run import Finding, Verdict
 ENERGY_RULES = frozenset(
     {
         "implausible-power",
+        "in-step",
         "missing-power",
         "negative-power",
         "power-gap",

@@ -30,6 +30,7 @@ class Evidence:
         workload: what was run; None for an idle baseline.
         latency_p99_ms: the 99th percentile of the queries' latency; None where there were none.
         stalled_s: how long the queries stood still.
+        missed_shares: by key of a rail that looks part of the time, the share of a query that it missed.
         idle_before: energy of the idle baseline before the run; None where there was none that may be used.
         idle_after: the same after it.
         idle_traces: what was recorded around both, each with its part.
@@ -73,6 +74,7 @@ class Evidence:
     workload: Workload | None = None
     latency_p99_ms: float | None = None
     stalled_s: float = 0.0
+    missed_shares: Mapping[str, float] = field(default_factory=dict)
     idle_before: TotalEnergy | None = None
     idle_after: TotalEnergy | None = None
     idle_traces: Sequence[Trace] = ()

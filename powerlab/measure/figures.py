@@ -10,7 +10,8 @@ from powerlab.domain.run import Contribution, Finding, Verdict
 from powerlab.domain.sweep import Point
 from powerlab.domain.validity import worst_verdict
 from powerlab.measure.energy.idle import idle_around
-from powerlab.measure.energy.total import energy_budget, energy_metrics
+from powerlab.measure.energy.in_step import in_step_parts, missed_shares
+from powerlab.measure.energy.total import TotalEnergy, energy_budget, energy_metrics
 from powerlab.measure.evidence import Evidence
 from powerlab.measure.output_accuracy import accuracy_metrics
 from powerlab.measure.percentiles.latency import TimedInferences, percentile_ms
@@ -42,10 +43,15 @@ def figures_of(point: Point, timed: TimedInferences, evidence: Evidence, provena
         provenance: of latency and throughput; power has its rails' own.
     """
     findings = judge(
-        replace(evidence, latency_p99_ms=percentile_ms(timed, 0.99), stalled_s=stalled_s(timed)),
+        replace(
+            evidence,
+            latency_p99_ms=percentile_ms(timed, 0.99),
+            stalled_s=stalled_s(timed),
+            missed_shares=missed_shares(evidence.total_traces(), timed),
+        ),
     )
     images = timed.count * point.workload.images_per_query
-    energy, idle = usable_energy(evidence, findings), idle_around(evidence.idle_before, evidence.idle_after)
+    energy, idle = _usable_energy(evidence, findings, timed), idle_around(evidence.idle_before, evidence.idle_after)
     return Figures(
         findings=findings,
         verdict=worst_verdict(findings),
@@ -58,6 +64,15 @@ def figures_of(point: Point, timed: TimedInferences, evidence: Evidence, provena
         ),
         budget=() if energy is None else energy_budget(energy, idle, images),
     )
+
+
+def _usable_energy(evidence: Evidence, findings: tuple[Finding, ...], timed: TimedInferences) -> TotalEnergy | None:
+    """Return the board's energy with what a load in step with a sensor may have hidden from it."""
+    energy = usable_energy(evidence, findings)
+    if energy is None:
+        return None
+    hidden = in_step_parts(evidence.total_traces(), evidence.idle_traces, timed)
+    return replace(energy, parts=(*energy.parts, *hidden))
 
 
 def _worker_metrics(evidence: Evidence, provenance: Provenance) -> Iterator[Metric]:

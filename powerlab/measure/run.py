@@ -33,6 +33,7 @@ from powerlab.measure.recording.clock_rates import ClockRates
 from powerlab.measure.recording.clocks import read_clocks
 from powerlab.measure.recording.device_state import read_device_state
 from powerlab.measure.recording.parts import cut, joined, span_of
+from powerlab.measure.recording.phases import phase_wait_s
 from powerlab.measure.recording.rails import IdleBaseline, Meter, Recording, idle_baseline
 from powerlab.measure.recording.temperature import Thermometer
 from powerlab.measure.scenarios.registry import SCENARIOS
@@ -244,7 +245,7 @@ def _record(request: RunRequest) -> _Recorded:
             Thermometer(meter.sysroot) as thermometer,
             Recording(meter) as recording,
         ):
-            time.sleep(meter.margin_s)
+            time.sleep(meter.margin_s + phase_wait_s(time.monotonic() + meter.margin_s, request.repeat, meter.rails))
             load_ns = time.monotonic_ns()
             timed = scenario.timed(worker.measure, workload, window)
             background_cores = None if background is None else background.cores()

@@ -131,8 +131,8 @@ def test_a_rails_offset_comes_and_goes_with_its_rows(store: Store, device_id: st
         for number, source, offset in ((1, "ina3221", 0.2), (2, "ina3221", 0.3), (3, "rapl", 0.0)):
             connection.execute(
                 text(
-                    f"INSERT INTO rail (id, {columns}, offset_bound, lag_s, lag_error_s) "
-                    "VALUES (:id, :device, :source, 'CPU', 'power', 0.1, 0.01, 0.0, 'measured', :offset, 0, 0)"
+                    f"INSERT INTO rail (id, {columns}, offset_bound, lag_s, lag_error_s, seen_share) "
+                    "VALUES (:id, :device, :source, 'CPU', 'power', 0.1, 0.01, 0.0, 'measured', :offset, 0, 0, 1)"
                 ),
                 {"id": number, "device": device_id, "source": source, "offset": offset},
             )

@@ -45,7 +45,8 @@ class TrueSensor:
         rail: what is stated.
         share: the part of the load that flows through the rail.
         kind: ``hold`` shows the present power, ``mean`` its mean over a refresh period, ``counter`` counts,
-            ``filter`` is the board simulator's own model with a first-order lag.
+            ``filter`` is the board simulator's own model with a first-order lag. ``part-time`` shows the mean over the
+            last part of a refresh period that the rail states as seen, ``part-time-counter`` adds these up.
         refresh_s: how often its value is renewed; 0: at every read.
         phase: where in its refreshing it is at 0 s, from 0 to 1.
         delay_s: how old a value is when it appears; for ``filter`` the time constant.
@@ -68,7 +69,8 @@ class TrueSensor:
 
     def trace(self, load: TrueLoad, reads: Reads) -> Trace:
         """Return what is recorded."""
-        value = self.counted(load, reads.moments_s) if self.kind == "counter" else self.shown_w(load, reads.moments_s)
+        counts = self.kind.endswith("counter")
+        value = self.counted(load, reads.moments_s) if counts else self.shown_w(load, reads.moments_s)
         return Trace(
             rail=self.rail,
             time_ns=np.round(reads.time_s * 1e9).astype(np.int64),
@@ -82,7 +84,13 @@ class TrueSensor:
 
     def counted(self, load: TrueLoad, moments_s: Floats) -> Floats:
         """Return a counter's readings: rounded down, as counters are."""
-        true_j = self.share * load.joules(self._renewed(moments_s) - self.delay_s) / (1 + self.gain)
+        renewed_s = self._renewed(moments_s)
+        found_j = load.joules(renewed_s - self.delay_s)
+        if self.kind == "part-time-counter":
+            periods = np.round((renewed_s - renewed_s[0]) / self.refresh_s).astype(int)
+            every_s = renewed_s[0] + self.refresh_s * np.arange(periods[-1] + 1)
+            found_j = (np.cumsum(self._seen_w(load, every_s)) * self.refresh_s)[periods]
+        true_j = self.share * found_j / (1 + self.gain)
         step = self.rail.resolution
         return np.floor(true_j / step) * step if step else true_j
 
@@ -92,7 +100,9 @@ class TrueSensor:
             sensed = self._filtered_w(load, moments_s)
         else:
             at_s = self._renewed(moments_s) - self.delay_s
-            if self.kind == "mean" and self.refresh_s:
+            if self.kind == "part-time":
+                sensed = self._seen_w(load, self._renewed(moments_s))
+            elif self.kind == "mean" and self.refresh_s:
                 sensed = (load.joules(at_s) - load.joules(at_s - self.refresh_s)) / self.refresh_s
             else:
                 sensed = load.watts(at_s)
@@ -101,6 +111,11 @@ class TrueSensor:
         shown = self.share * sensed / (1 + self.gain) + self.offset_w + noise
         step = self.rail.resolution
         return np.round(shown / step) * step if step else shown
+
+    def _seen_w(self, load: TrueLoad, renewed_s: Floats) -> Floats:
+        """Return the mean power over the part that is seen of the refresh periods that end at these times."""
+        at_s, seen_s = renewed_s - self.delay_s, self.rail.seen_share * self.refresh_s
+        return np.asarray((load.joules(at_s) - load.joules(at_s - seen_s)) / seen_s)
 
     def _renewed(self, moments_s: Floats) -> Floats:
         if not self.refresh_s:

@@ -19,6 +19,8 @@ def fixed_files(card: Card) -> dict[str, object]:
     return {
         "name": card.name,
         "uuid": card.uuid,
+        "compute_capability": card.compute_capability,
+        "memory_mib": card.memory_mib,
         "load": "0.00",
         "power_limit_mw": round(card.default_w * 1000),
         "power_limit_default_mw": round(card.default_w * 1000),

@@ -30,6 +30,9 @@ class Card:
         low_w: the least power limit it takes, ``high_w`` the greatest, ``default_w`` the maker's.
         clocks_mhz: the clocks its processor can run at, ascending.
         memory_clocks_mhz: those of its memory, ascending.
+        compute_capability: of CUDA, times ten.
+        memory_mib: its memory.
+        part_time: whether its energy counter adds up what the sensor saw, and nothing of what it did not.
     """
 
     number: int
@@ -43,6 +46,9 @@ class Card:
     default_w: float
     clocks_mhz: tuple[int, ...]
     memory_clocks_mhz: tuple[int, ...]
+    compute_capability: int = 86
+    memory_mib: int = 24564
+    part_time: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,8 @@ Every contribution is a standard uncertainty in J. What each one stands for:
 - ``offset``: a constant error of every reading of a power rail; it does not average out.
 - ``quantisation``: half a step of the reading that a power rail showed longest; ``rounding``: those of its other
   readings, or those of a counter at both ends (:mod:`powerlab.measure.energy.quantisation`).
-- ``sampling``: what happened between two samples of a power rail (:mod:`powerlab.measure.energy.between_samples`).
+- ``sampling``: what happened between two samples of a power rail, or of a counter whose sensor looks only part of the
+  time (:mod:`powerlab.measure.energy.between_samples`).
 - ``gap``: the same where samples are missing.
 - ``edge``: where the window's ends lie between a sensor's readings; ``lag``: the same where the lag was calibrated
   (:mod:`powerlab.measure.energy.lag_correction`, :mod:`powerlab.measure.energy.counter_knots`).
@@ -29,6 +30,7 @@ from powerlab.measure.energy.quantisation import level_bounds_j
 _SQRT3 = math.sqrt(3.0)
 _SQRT6 = math.sqrt(6.0)
 _FAR_S = 1e6
+_FEWEST_SLOPES = 4
 
 Floats = NDArray[np.float64]
 
@@ -138,6 +140,11 @@ def _from_counter(trace: Trace, time_s: Floats, window_s: float) -> tuple[float,
     edges_j = [knots.uncertainty_j(at_s + lag.mean_s) for at_s in (0.0, window_s)]
     found = {"rounding": knots.rounding_j / _SQRT6, "edge": math.hypot(*edges_j)}
     found[lag.effect] = math.hypot(found.get(lag.effect, 0.0), late_j)
+    if trace.rail.seen_share < 1 and knots.slopes_w.size >= _FEWEST_SLOPES:
+        # It counts what it saw, so its slopes are samples like those of a power rail.
+        middles_s = (knots.time_s[1:] + knots.time_s[:-1]) / 2
+        shown_s = (lag.mean_s, window_s + lag.mean_s)
+        found["sampling"] = sampling_j(middles_s, knots.slopes_w, shown_s, trace.rail.update_period_s)
     return energy_j, found, _slopes_j(knots, lag.mean_s, window_s)
 
 

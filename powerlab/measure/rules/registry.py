@@ -7,6 +7,7 @@ from powerlab.measure.rules.base import Rule
 from powerlab.measure.rules.clock_jump import clock_jump
 from powerlab.measure.rules.idle_drift import idle_drift
 from powerlab.measure.rules.implausible_power import implausible_power
+from powerlab.measure.rules.in_step import in_step
 from powerlab.measure.rules.inaccurate import inaccurate
 from powerlab.measure.rules.incomplete_total import incomplete_total
 from powerlab.measure.rules.latency_bound import latency_bound
@@ -30,6 +31,7 @@ RULES: tuple[Rule, ...] = (
     missing_power,
     incomplete_total,
     uncovered_processor,
+    in_step,
     window_too_short,
     power_gap,
     stale_sensor,

@@ -50,6 +50,12 @@ struct nvmlUtilization_t {
   unsigned memory;  // Percent of the last sample period.
 };
 
+struct nvmlMemory_t {
+  unsigned long long total;  // bytes
+  unsigned long long free;
+  unsigned long long used;
+};
+
 struct nvmlViolationTime_t {
   unsigned long long referenceTime;  // µs
   unsigned long long violationTime;  // ns

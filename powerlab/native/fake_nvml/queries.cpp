@@ -115,6 +115,24 @@ FAKE_NVML_API nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char* name, un
   return text(device, "name", name, length);
 }
 
+// "compute_capability" holds 10 times the major number, plus the minor one.
+FAKE_NVML_API nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t device, int* major, int* minor) {
+  if (major == nullptr || minor == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
+  unsigned both = 0;
+  if (const nvmlReturn_t failure = number(device, "compute_capability", &both)) return failure;
+  *major = static_cast<int>(both / 10);
+  *minor = static_cast<int>(both % 10);
+  return NVML_SUCCESS;
+}
+
+FAKE_NVML_API nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t* memory) {
+  if (memory == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
+  unsigned long long total_mib = 0;
+  if (const nvmlReturn_t failure = number(device, "memory_mib", &total_mib)) return failure;
+  *memory = {total_mib << 20U, total_mib << 20U, 0};
+  return NVML_SUCCESS;
+}
+
 FAKE_NVML_API nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char* uuid, unsigned length) {
   return text(device, "uuid", uuid, length);
 }

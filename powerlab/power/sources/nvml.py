@@ -5,19 +5,28 @@ NVML can start while every query answers "not supported" (Jetson), so each figur
 How good the figures are: NVIDIA states 5 % of the power (NVML reference, nvmlDeviceGetPowerUsage), which Yang et al.
 found to be an error of gain (arXiv 2312.02741). They see a new value about every 100 ms, and that A100 and H100 look at
 a quarter of that time: a load that repeats in step with the sensor is misread by more than the stated error there, in
-the energy counter too. So the declared period is 100 ms; the real one is found by watching the value.
+the energy counter too. So the declared period is 100 ms, the real one is found by watching the value, and a rail says
+what share of its time its sensor looks. What the figures mean on which generation:
+:mod:`powerlab.nvml_library.generation`.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from powerlab.domain.power import Availability, Rail, RailQuantity, SourceProbe
-from powerlab.nvml_library import Library, NvmlError, NvmlUnavailableError, session, unavailable
+from powerlab.nvml_library import (
+    Library,
+    NvmlError,
+    NvmlUnavailableError,
+    seen_share,
+    session,
+    unavailable,
+    usage_is_average,
+)
 from powerlab.power.base import Channel, PolledChannel
 from powerlab.power.sources.scan import sensor_provenance
 from powerlab.sysroot import Sysroot
@@ -30,7 +39,6 @@ _STEP = 1e-3
 _UPDATE_PERIOD_S = 0.1
 _AVERAGE_PERIOD_S = 1.0
 """The average is over the last second, on Ampere and later: a change needs that long to show in full."""
-_PART_TIME = re.compile(r"\b(A100|H100)\b")
 
 _NO_FIGURES_REMEDY = "on a Jetson board use the rails of ina3221 instead; elsewhere a newer driver may help"
 
@@ -75,7 +83,8 @@ _AVERAGE = _Metric(
     read=partial(_field_w, _FIELD_POWER_AVERAGE),
 )
 _USAGE = _Metric(name="usage", quantity=RailQuantity.POWER, update_period_s=_AVERAGE_PERIOD_S, read=_usage_w)
-"""For drivers without the two above: an average or not, as the processor's generation has it."""
+"""For drivers without the two above: an average or the power now, as the processor's generation has it."""
+_USAGE_NOW = replace(_USAGE, update_period_s=_UPDATE_PERIOD_S)
 
 
 class Nvml:
@@ -129,8 +138,8 @@ class Nvml:
         detail = _counted(names.values())
         if silent:
             detail += f"; {', '.join(silent)} gives neither energy nor power"
-        if any(map(_PART_TIME.search, names.values())):
-            detail += "; its sensor looks at a quarter of the time, so repeat short runs (arXiv 2312.02741)"
+        if any(rail.seen_share < 1 for rail in rails):
+            detail += "; its sensor looks at a quarter of the time, which widens intervals (arXiv 2312.02741)"
         remedy = _NO_FIGURES_REMEDY if silent else ""
         return SourceProbe(
             source=self.name, availability=Availability.AVAILABLE, detail=detail, remedy=remedy, rails=rails
@@ -157,7 +166,8 @@ def _channels(sysroot: Sysroot, library: Library, index: int) -> Iterator[Polled
     """Yield one processor's rails, the best one first; none where it gives no figure."""
     found = [metric for metric in (_ENERGY, _INSTANT, _AVERAGE) if _gives(library, index, metric)]
     if not any(metric.quantity is RailQuantity.POWER for metric in found) and _gives(library, index, _USAGE):
-        found.append(_USAGE)
+        found.append(_USAGE if usage_is_average(library, index) else _USAGE_NOW)
+    share = seen_share(library, index, _name(library, index)) if found else 1.0
     for position, metric in enumerate(found):
         rail = Rail(
             source=Nvml.name,
@@ -167,6 +177,7 @@ def _channels(sysroot: Sysroot, library: Library, index: int) -> Iterator[Polled
             relative_error=_RELATIVE_ERROR,
             update_period_s=metric.update_period_s,
             provenance=sensor_provenance(sysroot),
+            seen_share=share,
         )
         yield PolledChannel(rail=rail, read=partial(_read, library, index, metric), session=library.started)
 

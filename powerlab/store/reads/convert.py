@@ -88,6 +88,7 @@ def to_rail(row: RailRow) -> Rail:
         offset=row.offset,
         lag_s=row.lag_s,
         lag_error_s=row.lag_error_s,
+        seen_share=row.seen_share,
     )
 
 

@@ -81,6 +81,7 @@ class RailRow(Base):
             "offset_bound",
             "lag_s",
             "lag_error_s",
+            "seen_share",
             name="uq_rail_description",
         ),
         CheckConstraint(one_of("quantity", RailQuantity), name="quantity"),
@@ -90,6 +91,7 @@ class RailRow(Base):
             "AND lag_error_s >= 0",
             name="not_negative",
         ),
+        CheckConstraint("seen_share > 0 AND seen_share <= 1", name="seen_share"),
     )
 
     id: Mapped[int] = mapped_column(BigKey, primary_key=True)
@@ -104,6 +106,7 @@ class RailRow(Base):
     offset: Mapped[float] = mapped_column("offset_bound")
     lag_s: Mapped[float]
     lag_error_s: Mapped[float]
+    seen_share: Mapped[float]
 
 
 class EnrolmentCodeRow(Base):

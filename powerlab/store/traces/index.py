@@ -19,7 +19,7 @@ from powerlab.store.tables import RailRow, RunRow, TraceChunkRow
 
 _SAID = (
     *("source", "name", "quantity", "resolution", "relative_error", "update_period_s", "provenance", "offset"),
-    *("lag_s", "lag_error_s"),
+    *("lag_s", "lag_error_s", "seen_share"),
 )
 
 

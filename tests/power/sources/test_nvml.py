@@ -13,6 +13,7 @@ import pytest
 from nvidia_cards import CARD, SILENT, put, without, write_cards
 from powerlab.domain.power import Availability, Rail, RailQuantity
 from powerlab.domain.quantity import Provenance
+from powerlab.nvml_library import Library, NvmlError
 from powerlab.power.base import PolledChannel
 from powerlab.power.sampling.poller import Poller
 from powerlab.power.sources.nvml import Nvml
@@ -93,10 +94,48 @@ def test_a_silent_card_beside_one_that_answers(tmp_path: Path) -> None:
     assert [rail.name for rail in probe.rails if " " not in rail.name] == ["GPU0", "GPU2"]
 
 
-@pytest.mark.parametrize(("name", "told"), [("NVIDIA A100-SXM4-40GB", True), ("NVIDIA A10", False)])
-def test_cards_that_look_part_of_the_time_are_told_of(tmp_path: Path, name: str, told: bool) -> None:
-    probe = Nvml().probe(write_cards(tmp_path, [{**CARD, "name": name}]))
-    assert ("2312.02741" in probe.detail) is told
+@pytest.mark.parametrize(
+    ("facts", "share"),
+    [
+        ({"name": "NVIDIA A100-SXM4-40GB"}, 0.25),
+        ({"name": "NVIDIA A10"}, 1.0),
+        ({"name": "a card of tomorrow", "compute_capability": 90}, 0.25),
+        ({"name": "NVIDIA A100-SXM4-40GB", "compute_capability": 86}, 1.0),
+        ({"name": "NVIDIA H100 PCIe", "compute_capability": 100}, 1.0),
+    ],
+)
+def test_cards_that_look_part_of_the_time_say_so(tmp_path: Path, facts: Mapping[str, object], share: float) -> None:
+    probe = Nvml().probe(write_cards(tmp_path, [{**CARD, **facts}]))
+    assert {rail.seen_share for rail in probe.rails} == {share}
+    assert ("2312.02741" in probe.detail) is (share < 1)
+
+
+@pytest.mark.parametrize(
+    ("capability", "period_s"), [((7, 5), 0.1), ((8, 0), 0.1), ((8, 6), 1.0), ((9, 0), 1.0), (None, 1.0)]
+)
+def test_the_only_power_of_an_old_driver_is_read_as_its_generation_means_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capability: tuple[int, int] | None, period_s: float
+) -> None:
+    """Before field values there was one power: that of now, or from Ampere on the mean of a second; GA100 is older."""
+
+    def ask(self: Library, function: str, *arguments: object) -> object:
+        answers = {
+            "nvmlInit": None,
+            "nvmlShutdown": None,
+            "nvmlDeviceGetCount": 1,
+            "nvmlDeviceGetHandleByIndex": "the card",
+            "nvmlDeviceGetName": "an old card",
+            "nvmlDeviceGetPowerUsage": 120_000,
+            **({} if capability is None else {"nvmlDeviceGetCudaComputeCapability": capability}),
+        }
+        if function not in answers:
+            raise NvmlError("Not Supported", 3)
+        return answers[function]
+
+    monkeypatch.setattr(Library, "ask", ask)
+    (channel,) = Nvml().channels(write_cards(tmp_path))
+    assert isinstance(channel, PolledChannel)
+    assert (channel.read(), channel.rail.update_period_s) == (120.0, period_s)
 
 
 def test_no_card(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def fake_library() -> Path:
 
 @dataclass(slots=True)
 class _Moving:
-    """What of a card moves: sensors, counters (mJ at the start, ns so far), warmth and working point."""
+    """What of a card moves: sensors, counters (mJ at the start, ns and J so far), warmth and working point."""
 
     card: Card
     instant: Sensor
@@ -64,6 +64,8 @@ class _Moving:
     warmth: Warmth
     point: WorkingPoint
     capped_ns: int = 0
+    seen_j: float = 0.0
+    seen_ns: int = 0
 
     @property
     def capped(self) -> bool:
@@ -129,12 +131,20 @@ class Nvml(Part):
             instant_w = moving.instant.observe(moment.now_ns, true_w, moment.noise)
             if instant_w is not None:
                 self._write(card, "power_instant_mw", instant_w * 1000)
-                self._write(card, "energy_mj", moving.counted_mj + moment.energy_j[card.rail] * 1000)
+                self._write(card, "energy_mj", moving.counted_mj + self._counted_j(moving, moment, instant_w) * 1000)
             average_w = moving.average.observe(moment.now_ns, true_w, moment.noise)
             if average_w is not None:
                 self._write(card, "power_average_mw", average_w * 1000)
             if moment.looked:
                 self._look(moving, braked=_OVER_CURRENT in moment.faults)
+
+    def _counted_j(self, moving: _Moving, moment: Moment, instant_w: float) -> float:
+        """Return what a card's counter has counted: the truth, or what a part-time sensor made of it."""
+        if not moving.card.part_time:
+            return moment.energy_j[moving.card.rail]
+        moving.seen_j += instant_w * (moment.now_ns - (moving.seen_ns or moment.now_ns)) / 1e9
+        moving.seen_ns = moment.now_ns
+        return moving.seen_j
 
     def _look(self, moving: _Moving, *, braked: bool) -> None:
         """Read what somebody may have set, and show what the card makes of it."""
