@@ -33,7 +33,7 @@ from powerlab.modes.io import programs
 
 QUICK_BOARDS = ("jetson-agx-xavier", "laptop")
 MANY_CORES = ("ampere-altra", "intel-xeon", "nvidia-grace")
-QUICK_STEPS, STEPS, FEW_STEPS = 10, 5, 2
+QUICK_STEPS, STEPS, FEW_STEPS = 10, 2, 1
 """How many steps of a case are died at, at most. Every case comes by others, the boards are many, and those of many
 cores have the files of each of them to look at."""
 _NOT_HELPED = ("cpu-quota", "gpu-l", "jetson-clocks")

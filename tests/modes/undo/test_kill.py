@@ -71,11 +71,11 @@ def test_no_step_is_left_out(mode: str, must_hold: dict[str, int]) -> None:
     assert {name: deaths[name] for name, least in must_hold.items() if deaths[name] < least} == {}
 
 
-@pytest.mark.campaign(minutes=5)
-def test_a_thousand_kills_are_a_thousand_restores() -> None:
+@pytest.mark.campaign(minutes=3)
+def test_hundreds_of_kills_are_hundreds_of_restores() -> None:
     found = kill()
     check_restored(found)
-    assert deaths_of(found).total() >= 1000
+    assert deaths_of(found).total() >= 400
     assert {outcome["case"]["board"] for outcome in found} == set(BOARDS) - {"generic"}
     modes = " ".join(outcome["case"]["mode"] for outcome in found)
     parts = ("cores=", "governor=", "cpu-max=", "epp=", "gpu-max=", "emc-max=", "gpu-limit=", "gpu-lock=", "+")
