@@ -116,7 +116,7 @@ struct NibbleWeights {
 template <class W>
 static inline std::int64_t row_words(std::int64_t features) {
   const std::int64_t words = (features + W::kFeatures - 1) / W::kFeatures;
-  if (W::kGroup > 0) return words + (words + 2 * W::kGroup - 1) / (2 * W::kGroup);
+  if constexpr (W::kGroup > 0) return words + (words + 2 * W::kGroup - 1) / (2 * W::kGroup);
   return words + W::kScaled;
 }
 

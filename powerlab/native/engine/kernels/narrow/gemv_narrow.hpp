@@ -2,7 +2,8 @@
 //
 // A thread takes its own units of output blocks, whose weights follow on each other; up to kGemvImages images pass over
 // a unit's weights at once, the next ones find them in the cache. x and out are as gemv.hpp has them. Where images are
-// many, two blocks of 4-bit weights at a time have sums enough to hide the latency of additions, at a third of the code.
+// many, two blocks of 4-bit weights at a time have sums enough to hide the latency of additions, at a third of the
+// code.
 #pragma once
 
 #include "kernels/gemv.hpp"
@@ -29,7 +30,7 @@ constexpr int narrow_blocks(int images) {
   return images > 2 && W::kFeatures == 8 ? 2 : kGemvBlocks;
 }
 
-constexpr int at_most(int blocks, int most) { return blocks < most ? blocks : most; }
+constexpr std::int64_t at_most(std::int64_t blocks, std::int64_t most) { return blocks < most ? blocks : most; }
 
 template <class W, int... I>
 constexpr GemvUnitTable make_gemv_narrow_units(Indices<I...>) {
@@ -54,7 +55,7 @@ static void gemv_narrow(const Step& s, int thread, int threads) {
       g.x = s.x.data + first * s.x.pixel;
       const std::int64_t most = narrow_blocks<W>(static_cast<int>(images));
       for (std::int64_t block = begin; block < begin + count; block += most) {
-        const std::int64_t blocks_here = std::min(most, begin + count - block);
+        const std::int64_t blocks_here = at_most(begin + count - block, most);
         g.weights = s.weights + block * words * kWidth;
         g.bias = s.bias + block * kWidth;
         g.out = s.out.data + block * s.out.plane + first * s.out.pixel;
