@@ -1,0 +1,58 @@
+"""Vulkan's validation layers, synchronisation included, are silent; without barriers they are not."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+LAYER = "VK_LAYER_KHRONOS_validation"
+ENVIRONMENT = {
+    "VK_INSTANCE_LAYERS": LAYER,
+    "VK_LAYER_ENABLES": "VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT",
+}
+PROGRAM = """
+import sys
+from powerlab.engine.frontend.load import load_graph
+from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
+from powerlab.engine.gpu.model import GpuModel
+from powerlab.engine.passes import optimise
+barriers, half, *networks = sys.argv[1:]
+for network in networks:
+    shapes = None if network == "lstm2" else {"x": (1, 3, 32, 32)}
+    graph = optimise(load_graph(network, shapes, None), chained=False)
+    model = GpuModel(graph, half=half == "half", synchronised=barriers == "barriers", host_constants=False)
+    inputs = synthetic_inputs(model.inputs, 1, model.dtypes)
+    model.run(inputs), model.poison(), model.timed(inputs), model.repeat(inputs, 0, 3, 2)
+    print("ran", network)
+"""
+
+
+def said(*words):
+    """Return what a process says that runs networks under the layers."""
+    layers = list(Path("/usr/share/vulkan/explicit_layer.d").glob("VkLayer_khronos_validation.json"))
+    if not layers and not os.environ.get("CI"):
+        pytest.skip("Vulkan's validation layers are not installed (Debian: vulkan-validationlayers)")
+    command = [sys.executable, "-c", PROGRAM, *words]
+    done = subprocess.run(
+        command, env={**os.environ, **ENVIRONMENT}, capture_output=True, text=True, timeout=200, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("half", "networks"),
+    [("single", ["squeezenet", "mobilenetv3", "lstm2", "densenet121"]), ("half", ["squeezenet"])],
+)
+def test_the_layers_are_silent(half, networks):
+    assert said("barriers", half, *networks).split("\n") == [*(f"ran {name}" for name in networks), ""]
+
+
+def test_without_barriers_the_layers_see_hazards():
+    found = said("none", "single", "squeezenet")
+    assert "SYNC-HAZARD-READ-AFTER-WRITE" in found
+    assert "SYNC-HAZARD-WRITE-AFTER" in found
