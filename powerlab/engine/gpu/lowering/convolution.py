@@ -20,8 +20,10 @@ from powerlab.engine.program.storage import Storage
 Floats = NDArray[np.float32]
 
 _LANES = 32
-_TILE_BLOCKS = 4
-_TILE_PIXELS = 2
+_TILE_BLOCKS = 2
+"""More need more registers than a processor that stands in for a GPU has; see ``bench/engine_gpu.py``."""
+
+_LEAST_LANES = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,9 +106,9 @@ def emit_conv(builder: Builder, node: Node, places: Places, conv: Convolution) -
     filled = np.zeros((groups, tiles * tile * 4), np.float32)
     filled[:, : made.channels // groups] = conv.bias.reshape(groups, -1)
     pixels = made.images * made.pixels
-    together = _TILE_PIXELS if pixels > _LANES * _TILE_PIXELS * 2 else 1
+    lanes, together = _pixel_tile(pixels)
     (function, numbers), (out, source, residual) = conv.finish, places
-    pixel_tiles = -(-pixels // (_LANES * together))
+    pixel_tiles = -(-pixels // (lanes * together))
     across = min(pixel_tiles, 65535)
     builder.emit(
         "conv",
@@ -115,10 +117,19 @@ def emit_conv(builder: Builder, node: Node, places: Places, conv: Convolution) -
             *(out, source, builder.constant(derived(weights, packed, partial(pack, groups=groups, tile=tile)))),
             *(builder.constant(filled, floats=True), residual or source),
         ),
-        constants=(_LANES, function, tile, together, int(residual is not None)),
+        constants=(lanes, function, tile, together, int(residual is not None)),
         push=(*numbers, *_geometry(x, made, window), groups, in_blocks, out_blocks),
         groups=(across, groups * tiles, -(-pixel_tiles // across)),
     )
+
+
+def _pixel_tile(pixels: int) -> tuple[int, int]:
+    """Return the lanes of a work group and the pixels of each; few where there are not many pixels to share."""
+    together = next(each for each, least in ((4, 64), (2, 16), (1, 0)) if pixels >= least)
+    lanes = _LANES
+    while lanes > _LEAST_LANES and lanes * together > pixels * 5 // 4:
+        lanes //= 2
+    return lanes, together
 
 
 def _emit_depthwise(builder: Builder, node: Node, places: Places, conv: Convolution) -> None:

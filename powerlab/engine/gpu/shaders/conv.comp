@@ -4,6 +4,7 @@
 // once. Each computes PIXELS pixels of BLOCKS blocks. Weights: [group][tile of BLOCKS][tap][in block][4][BLOCKS].
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 #include "common.glsl"
 #include "finish.glsl"
 
@@ -31,14 +32,14 @@ void main() {
 
   int image[PIXELS], row[PIXELS], column[PIXELS], pixel[PIXELS];
   vec4 sums[PIXELS * BLOCKS];
-  for (int i = 0; i < PIXELS; ++i) {
+  [[unroll]] for (int i = 0; i < PIXELS; ++i) {
     const int at = min(first + i * lanes + int(gl_LocalInvocationID.x), count - 1);
     image[i] = at / out_size;
     pixel[i] = at - image[i] * out_size;
     row[i] = pixel[i] / p.out_w;
     column[i] = (pixel[i] - row[i] * p.out_w) * p.stride_w - p.pad_w;
     row[i] = row[i] * p.stride_h - p.pad_h;
-    for (int b = 0; b < BLOCKS; ++b) {
+    [[unroll]] for (int b = 0; b < BLOCKS; ++b) {
       sums[i * BLOCKS + b] = bias[group * tiles * BLOCKS + tile * BLOCKS + b];
     }
   }
@@ -48,7 +49,7 @@ void main() {
     for (int tap_column = 0; tap_column < p.kernel_w; ++tap_column) {
       int at[PIXELS];
       bool inside[PIXELS];
-      for (int i = 0; i < PIXELS; ++i) {
+      [[unroll]] for (int i = 0; i < PIXELS; ++i) {
         const int y = row[i] + tap_row * p.dilation_h, x_at = column[i] + tap_column * p.dilation_w;
         inside[i] = y >= 0 && y < p.in_h && x_at >= 0 && x_at < p.in_w;
         at[i] = (image[i] * p.groups + group) * p.in_blocks * in_size +
@@ -56,25 +57,25 @@ void main() {
       }
       for (int block = 0; block < p.in_blocks; ++block) {
         vec4 values[PIXELS];
-        for (int i = 0; i < PIXELS; ++i) {
+        [[unroll]] for (int i = 0; i < PIXELS; ++i) {
           const vec4 found = vec4(x[at[i]]);
           values[i] = inside[i] ? found : vec4(0);
           at[i] += in_size;
         }
-        for (int lane = 0; lane < 4; ++lane) {
-          for (int b = 0; b < BLOCKS; ++b) {
-            const vec4 weight = vec4(weights[w]);
-            ++w;
-            for (int i = 0; i < PIXELS; ++i) sums[i * BLOCKS + b] += values[i][lane] * weight;
+        [[unroll]] for (int lane = 0; lane < 4; ++lane) {
+          [[unroll]] for (int b = 0; b < BLOCKS; ++b) {
+            const vec4 weight = vec4(weights[w + lane * BLOCKS + b]);
+            [[unroll]] for (int i = 0; i < PIXELS; ++i) sums[i * BLOCKS + b] += values[i][lane] * weight;
           }
         }
+        w += 4 * BLOCKS;
       }
     }
   }
 
-  for (int i = 0; i < PIXELS; ++i) {
+  [[unroll]] for (int i = 0; i < PIXELS; ++i) {
     const bool real = first + i * lanes + int(gl_LocalInvocationID.x) < count;
-    for (int b = 0; b < BLOCKS; ++b) {
+    [[unroll]] for (int b = 0; b < BLOCKS; ++b) {
       const int block = tile * BLOCKS + b;
       if (real && block < p.out_blocks) {
         const int to = ((image[i] * p.groups + group) * p.out_blocks + block) * out_size + pixel[i];
