@@ -10,6 +10,8 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from powerlab.domain.workload import Processor
+
 OURS = "builtin"
 
 
@@ -21,6 +23,7 @@ class Cell:
     batch_size: int
     threads: int
     precision: str = "fp32"
+    processor: Processor = Processor.CPU
 
     def __str__(self) -> str:
         return f"{self.model} batch {self.batch_size} threads {self.threads}"

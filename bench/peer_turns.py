@@ -77,7 +77,11 @@ class EngineProcess:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
         options = LoadOptions(
-            model=cell.model, batch_size=cell.batch_size, threads=cell.threads, precision=cell.precision
+            model=cell.model,
+            batch_size=cell.batch_size,
+            threads=cell.threads,
+            precision=cell.precision,
+            processor=cell.processor,
         )
         self._process: SpawnProcess = context.Process(target=_serve, args=(theirs, engine, options), daemon=True)
         self._process.start()
