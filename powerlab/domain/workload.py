@@ -32,6 +32,14 @@ class Processor(StrEnum):
     GPU = "gpu"
 
 
+_IN_SOFTWARE = ("llvmpipe", "lavapipe", "swiftshader")
+
+
+def computes_in_software(processor_name: str) -> bool:
+    """Tell whether what calls itself a graphics processor is a driver on the cores: Mesa's lavapipe, SwiftShader."""
+    return any(word in processor_name.lower() for word in _IN_SOFTWARE)
+
+
 MULTI_STREAM_IMAGES = 8
 """Images of one query of the multi-stream scenario (MLPerf Inference rules)."""
 

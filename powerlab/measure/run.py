@@ -23,6 +23,7 @@ from powerlab.domain.quantity import Provenance
 from powerlab.domain.rigour import least_inferences
 from powerlab.domain.run import Finding, Run, Verdict
 from powerlab.domain.sweep import Point, SweepPlan
+from powerlab.domain.workload import Processor
 from powerlab.measure.duration import window_s
 from powerlab.measure.evidence import Evidence
 from powerlab.measure.figures import figures_of
@@ -151,7 +152,8 @@ def _here(model: str, model_files: Mapping[str, str]) -> str:
 
 
 def _spin_us(point: Point, meter: Meter) -> int | None:
-    own = meter.sysroot.simulated and point.workload.engine == "builtin"
+    load = point.workload
+    own = meter.sysroot.simulated and load.engine == "builtin" and load.processor is Processor.CPU
     return SIMULATED_SPIN_US if own and point.spin_us is None else point.spin_us
 
 

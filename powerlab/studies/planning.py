@@ -8,8 +8,10 @@ from itertools import product
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import CURRENT_MODE_NAME, ModeOrigin, PowerMode, reboot_command
+from powerlab.domain.preflight import ENGINES
 from powerlab.domain.rigour import LEVELS, Rigour
 from powerlab.domain.sweep import SweepPlan
+from powerlab.domain.workload import Processor
 from powerlab.studies.study import NotRepeated, PlanTemplate, Study, Threads
 
 ALL = "all"
@@ -28,7 +30,7 @@ class Here:
         engines: the engines that are installed.
         models: what runs each network: its own name where the zoo has it, or a file.
         needed_bytes: the least memory a model takes at a batch size.
-        refusal: why an engine does not run a model at a precision; empty where it does.
+        refusal: why an engine does not run a model at a precision on a processor; empty where it does.
         first_cores: the list of cores that so many threads are given unasked.
     """
 
@@ -39,7 +41,7 @@ class Here:
     engines: tuple[str, ...]
     models: Mapping[str, str]
     needed_bytes: Callable[[str, int], int]
-    refusal: Callable[[str, str, str], str]
+    refusal: Callable[[str, str, str, Processor], str]
     first_cores: Callable[[int], str]
 
 
@@ -104,7 +106,9 @@ def plan_study(
 
 
 def _jobs(template: PlanTemplate, here: Here, left_out: list[NotRepeated]) -> Iterator[_Job]:
-    engines = here.engines if ALL in template.engines else template.engines
+    processor = template.processor
+    wanted = [one for one in here.engines if processor in ENGINES[one]] if ALL in template.engines else template.engines
+    place = "" if processor is Processor.CPU else f" on the {processor}"
     for network in template.models:
         model = here.models.get(network)
         if model is None:
@@ -113,10 +117,10 @@ def _jobs(template: PlanTemplate, here: Here, left_out: list[NotRepeated]) -> It
             continue
         for precision in template.precisions:
             able = []
-            for engine in engines:
-                why = here.refusal(engine, model, precision).rstrip(".")
+            for engine in wanted:
+                why = here.refusal(engine, model, precision, processor).rstrip(".")
                 if why:
-                    left_out.append(NotRepeated(what=f"{network} in {precision} on {engine}", why=why))
+                    left_out.append(NotRepeated(what=f"{network} in {precision} on {engine}{place}", why=why))
                 else:
                     able.append(engine)
             for batch_size in template.batch_sizes:
@@ -213,6 +217,7 @@ def _sweep(
         batch_sizes=crossing.batch_sizes,
         modes=modes,
         engines=crossing.engines,
+        processors=(template.processor,),
         precisions=crossing.precisions,
         cores=("", here.first_cores(max(threads))) if template.same_cores else ("",),
         rigour=rigour,

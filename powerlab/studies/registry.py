@@ -9,6 +9,7 @@ from typing import Any
 
 from powerlab.domain.choices import meant
 from powerlab.domain.errors import PowerlabError
+from powerlab.domain.workload import Processor
 from powerlab.studies.study import Case, NotRepeated, PlanTemplate, Published, Study, Threads
 
 
@@ -35,6 +36,7 @@ def _plan(table: Mapping[str, Any]) -> PlanTemplate:
     fields: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
     if isinstance(fields.get("threads"), str):
         fields["threads"] = Threads(fields["threads"])
+    fields["processor"] = Processor(fields.get("processor", Processor.CPU))
     return PlanTemplate(**fields)
 
 

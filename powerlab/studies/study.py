@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from powerlab.domain.quantity import METRICS, Metric, Provenance
 from powerlab.domain.sweep import Point
+from powerlab.domain.workload import Processor
 
 
 class Threads(StrEnum):
@@ -31,6 +32,7 @@ class PlanTemplate:
         precisions: number formats; those that an engine does not offer are left out and named.
         same_cores: run every point twice: with its cores left to powerlab, and with the very same cores named.
         repeats: runs of each point; 0 takes those of the level.
+        processor: what computes; where there is no graphics processor, that part is left out and said.
     """
 
     models: tuple[str, ...]
@@ -42,6 +44,7 @@ class PlanTemplate:
     precisions: tuple[str, ...] = ("fp32",)
     same_cores: bool = False
     repeats: int = 0
+    processor: Processor = Processor.CPU
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,11 +23,13 @@ from tests.analysis.paired_runs import sweep
 
 @pytest.fixture
 def tried(monkeypatch):
-    """Answer for the engines: every model in fp32 takes 10 ms; return the questions."""
+    """Answer for the engines: every model in fp32 takes 10 ms on the cores; return the questions."""
     questions = []
 
-    def answer(_self, engine, model, precision):
-        questions.append((engine, model, precision))
+    def answer(_self, engine, model, precision, processor):
+        questions.append((engine, model, precision, processor))
+        if processor == "gpu":
+            return f"{engine} finds no graphics processor.", 0.0
         return ("", 0.01) if precision == "fp32" else (f"the engine {engine} computes in fp32 alone.", 0.0)
 
     monkeypatch.setattr(requirements.Trials, "_try", answer)
@@ -75,7 +77,7 @@ def test_a_plan_says_what_runs_for_how_long_and_what_cannot_be_repeated(capsys, 
         "threads 4, modes current; 9 runs",
         text,
     )
-    assert "Not repeated: alexnet in fp16 on builtin, because the engine builtin computes in fp32 alone." in text
+    assert "Not repeated: alexnet in fp16 on builtin on the gpu, because builtin finds no graphics processor." in text
     assert "Not repeated: the GPU of a Tegra X1" in text
     assert measured == []
 

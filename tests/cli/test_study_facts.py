@@ -61,7 +61,7 @@ def test_an_engine_that_runs_a_model_says_how_long_it_takes(meter):
     seconds = [expected[point.id] for point in plan.points()]
     assert seconds[0] > 0
     assert seconds == pytest.approx([seconds[0], seconds[0] / 2, 8 * seconds[0], 4 * seconds[0]])
-    assert list(trials.said) == [("builtin", "mobilenetv2", "fp32")]
+    assert list(trials.said) == [("builtin", "mobilenetv2", "fp32", "cpu")]
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from powerlab.domain.device import Capabilities, Device
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import CURRENT_MODE, ModeOrigin, PowerMode, Setting
-from powerlab.domain.preflight import check_plan
+from powerlab.domain.preflight import ENGINES, check_plan
 from powerlab.domain.rigour import LEVELS, Rigour
+from powerlab.domain.workload import Processor
 from powerlab.studies.planning import Here, plan_study, thread_counts
 from powerlab.studies.registry import STUDIES, find_study
 from powerlab.studies.study import PlanTemplate, Threads
@@ -43,8 +44,10 @@ def here(**changes):
             engines=("builtin", "onnxruntime"),
             models=ZOO,
             needed_bytes=lambda _model, batch_size: batch_size * GIB // 16,
-            refusal=lambda engine, _model, precision: (
-                "" if precision == "fp32" else f"the engine {engine} computes in fp32 alone."
+            refusal=lambda engine, _model, precision, processor: (
+                f"{engine} finds no graphics processor."
+                if processor is Processor.GPU
+                else ("" if precision == "fp32" else f"the engine {engine} computes in fp32 alone.")
             ),
             first_cores=lambda threads: f"0-{threads - 1}",
         ),
@@ -74,9 +77,11 @@ def test_quick_takes_the_smaller_batches_where_there_are_some():
 
 
 def test_a_precision_that_the_engine_lacks_is_named_with_its_reason():
-    made = planned("tegra-x1-alexnet")
+    study = find_study("tegra-x1-alexnet")
+    on_cores = replace(study.plans[0], precisions=("fp32", "fp16"))
+    made = plan_study(replace(study, plans=(on_cores,)), here(), rigour=Rigour.STANDARD)
     assert [plan.precisions for plan in made.plans] == [("fp32",)]
-    assert reasons(made)["alexnet in fp16 on builtin"] == "the engine builtin computes in fp32 alone"
+    assert reasons(made) == {"alexnet in fp16 on builtin": "the engine builtin computes in fp32 alone"}
 
 
 def test_a_precision_that_some_engines_have_gets_a_sweep_of_its_own():
@@ -84,7 +89,9 @@ def test_a_precision_that_some_engines_have_gets_a_sweep_of_its_own():
         find_study("tegra-x1-alexnet"),
         plans=(PlanTemplate(models=("alexnet",), engines=("all",), precisions=("fp32", "fp16")),),
     )
-    place = here(refusal=lambda engine, _model, precision: "no" if (engine, precision) == ("builtin", "fp16") else "")
+    place = here(
+        refusal=lambda engine, _model, precision, _processor: "no" if (engine, precision) == ("builtin", "fp16") else ""
+    )
     made = plan_study(study, place, rigour=Rigour.QUICK)
     assert [(plan.precisions, plan.engines) for plan in made.plans] == [
         (("fp32",), ("builtin", "onnxruntime")),
@@ -105,7 +112,7 @@ def test_a_batch_too_big_for_the_memory_is_left_out_before_anything_runs():
 def test_one_network_too_big_leaves_the_other_in():
     made = planned("armv8-cluster", here(needed_bytes=lambda model, _: 40 * GIB if model == "resnet152@256" else GIB))
     assert [plan.models for plan in made.plans] == [("densenet201@256",)]
-    assert set(reasons(made)) == {"yolov3", "resnet152@256 at batch 256"}
+    assert {what for what in reasons(made) if "gpu" not in what} == {"yolov3", "resnet152@256 at batch 256"}
 
 
 def test_a_study_of_which_nothing_fits_is_refused_with_the_reasons():
@@ -195,7 +202,7 @@ def test_sweeps_hold_what_can_run_and_nothing_else(fits, refused):
     study = replace(find_study("aa"), plans=(template,))
     place = here(
         needed_bytes=lambda model, batch_size: 0 if fits.get((model, batch_size), True) else 64 * GIB,
-        refusal=lambda engine, _model, precision: "no" if (engine, precision) in refused else "",
+        refusal=lambda engine, _model, precision, _processor: "no" if (engine, precision) in refused else "",
     )
     wanted = {
         (model, batch, engine, precision)
@@ -217,3 +224,21 @@ def test_sweeps_hold_what_can_run_and_nothing_else(fits, refused):
     ]
     assert len(run) == len(set(run))
     assert set(run) == wanted
+
+
+def test_a_study_of_both_processors_has_a_sweep_of_each():
+    made = planned("tegra-x1-alexnet", here(refusal=lambda *_: "", engines=("builtin", "litert", "onnxruntime")))
+    on_cores, on_card = made.plans
+    assert (on_cores.processors, on_cores.precisions, on_cores.batch_sizes) == (("cpu",), ("fp32",), (1, 48, 128))
+    assert (on_card.processors, on_card.precisions, on_card.batch_sizes) == (("gpu",), ("fp32", "fp16"), (1, 128))
+    assert on_card.engines == tuple(name for name in ("builtin", "onnxruntime") if Processor.GPU in ENGINES[name])
+    assert {point.threads for point in on_card.points()} == {1}
+
+
+@pytest.mark.parametrize("name", ["tegra-x1-alexnet", "armv8-cluster"])
+def test_without_a_graphics_processor_the_cores_are_measured_and_the_rest_is_said(name):
+    made = planned(name)
+    assert {plan.processors for plan in made.plans} == {("cpu",)}
+    said = [(what, why) for what, why in reasons(made).items() if "on the gpu" in what]
+    assert said
+    assert all("finds no graphics processor" in why for _, why in said)

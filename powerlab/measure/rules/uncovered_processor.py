@@ -5,16 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from powerlab.domain.run import Verdict
-from powerlab.domain.workload import Processor
+from powerlab.domain.workload import Processor, computes_in_software
 from powerlab.measure.evidence import Evidence
 from powerlab.measure.rules.base import Judgement
-
-_IN_SOFTWARE = ("llvmpipe", "lavapipe", "swiftshader")
-
-
-def _in_software(name: str) -> bool:
-    """Tell whether a driver computes on the cores and is no graphics processor (Mesa's lavapipe, SwiftShader)."""
-    return any(word in name.lower() for word in _IN_SOFTWARE)
 
 
 def uncovered_processor(evidence: Evidence) -> Iterator[Judgement]:
@@ -22,7 +15,7 @@ def uncovered_processor(evidence: Evidence) -> Iterator[Judgement]:
     if evidence.total is None or evidence.workload is None:
         return
     scope = evidence.total.scope
-    on_card = evidence.workload.processor is Processor.GPU and not _in_software(evidence.processor_name)
+    on_card = evidence.workload.processor is Processor.GPU and not computes_in_software(evidence.processor_name)
     if on_card and evidence.total.lacks_cards:
         yield (
             Verdict.VOID,

@@ -13,7 +13,7 @@ from powerlab.domain.device import Capabilities, Device
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import CURRENT_MODE_NAME
 from powerlab.domain.sweep import Point, SweepPlan
-from powerlab.domain.workload import Workload
+from powerlab.domain.workload import Processor, Workload, computes_in_software
 from powerlab.engine.frontend.load import load_graph, split_size
 from powerlab.engine.frontend.zoo import ZOO
 from powerlab.engine.passes import optimise
@@ -100,11 +100,11 @@ class Trials:
     """Loads a model into an engine, once for each question, and times one image on one thread."""
 
     meter: Meter
-    said: dict[tuple[str, str, str], tuple[str, float]] = field(default_factory=dict)
+    said: dict[tuple[str, str, str, Processor], tuple[str, float]] = field(default_factory=dict)
 
-    def refusal(self, engine: str, model: str, precision: str) -> str:
-        """Return why an engine does not run a model at a precision; empty where it does."""
-        return self._tried(engine, model, precision)[0]
+    def refusal(self, engine: str, model: str, precision: str, processor: Processor = Processor.CPU) -> str:
+        """Return why an engine does not run a model at a precision on a processor; empty where it does."""
+        return self._tried(engine, model, precision, processor)[0]
 
     def inference_s(self, plan: SweepPlan) -> dict[str, float]:
         """Return by point id how long an inference takes, about: one image on one thread, times batch over threads."""
@@ -113,21 +113,23 @@ class Trials:
     def _expected(self, plan: SweepPlan) -> Iterator[tuple[str, float]]:
         for point in plan.points():
             load = point.workload
-            _, image_s = self._tried(load.engine, load.model, load.precision)
+            _, image_s = self._tried(load.engine, load.model, load.precision, load.processor)
             yield point.id, image_s * load.batch_size / point.threads
 
-    def _tried(self, engine: str, model: str, precision: str) -> tuple[str, float]:
-        question = (engine, model, precision)
+    def _tried(self, engine: str, model: str, precision: str, processor: Processor) -> tuple[str, float]:
+        question = (engine, model, precision, processor)
         if question not in self.said:
             self.said[question] = self._try(*question)
         return self.said[question]
 
-    def _try(self, engine: str, model: str, precision: str) -> tuple[str, float]:
-        workload = Workload(model=model, batch_size=1, precision=precision, engine=engine)
+    def _try(self, engine: str, model: str, precision: str, processor: Processor) -> tuple[str, float]:
+        workload = Workload(model=model, batch_size=1, precision=precision, engine=engine, processor=processor)
         point = Point(workload=workload, threads=1, mode=CURRENT_MODE_NAME)
         try:
             with Worker(worker_cores(point)) as worker:
-                worker.load(load_request(point, self.meter, seed=0))
+                name = worker.load(load_request(point, self.meter, seed=0))
+                if computes_in_software(name):
+                    return f"the only graphics processor is {name}, a driver that computes on the cores.", 0.0
                 worker.warm_up(0.0)
                 return "", worker.warm_up(0.0)
         except (WorkerError, PowerlabError) as error:
