@@ -159,7 +159,7 @@ def plan_from(args: argparse.Namespace, device: Device, capabilities: Capabiliti
         batch_sizes=counts("--batch", args.batch),
         modes=modes,
         engines=_words(args.engine),
-        processors=tuple(_processor(word) for word in _words(args.processor)),
+        processors=tuple(processor_of(word) for word in _words(args.processor)),
         precisions=_words(args.precision),
         scenarios=tuple(_scenario(word) for word in _words(args.scenario)),
         slices=counts("--slices", args.slices),
@@ -235,7 +235,12 @@ def _percentage(option: str, text: str) -> float:
         raise PowerlabError(f"invalid {option} {text.strip()!r}: give a percentage, such as 1%.") from error
 
 
-def _processor(word: str) -> Processor:
+def processor_of(word: str) -> Processor:
+    """Return what computes, of this name.
+
+    Raises:
+        PowerlabError: there is no such processor.
+    """
     try:
         return Processor(word)
     except ValueError:

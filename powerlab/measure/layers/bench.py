@@ -12,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerlab.boards.simulator import NO_WORK, Pacer, Work, pacer
+from powerlab.domain.workload import Processor
 from powerlab.engine import Session
 from powerlab.engine.codegen.work import nodes_behind
+from powerlab.engine.devices import GPU
 from powerlab.engine.frontend.load import load_graph
 from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
 from powerlab.engine.passes import optimise
@@ -86,7 +88,10 @@ class Bench:
     def _load(self, request: LoadLayers) -> Steps:
         graph = load_graph(request.model, batch_size=request.batch_size)
         self._pace = pacer(Sysroot(Path(request.sysroot)), request.threads)
-        session = Session(optimise(graph), threads=self._pace.host_threads)
+        if request.processor is Processor.GPU:
+            session = Session(optimise(graph, chained=False), device=GPU)
+        else:
+            session = Session(optimise(graph), threads=self._pace.host_threads)
         self._inputs = synthetic_inputs(session.inputs, request.seed, session.dtypes)
         self._session = session
         steps = session.steps()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from powerlab.domain.workload import Processor
+
 WHOLE = -1
 """In place of a step's number: all of them, as an inference runs them."""
 
@@ -16,6 +18,7 @@ class LoadLayers(msgspec.Struct, tag=True, frozen=True, kw_only=True):
     threads: int
     sysroot: str
     seed: int
+    processor: Processor = Processor.CPU
 
 
 class RepeatStep(msgspec.Struct, tag=True, frozen=True, kw_only=True):

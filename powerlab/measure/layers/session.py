@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 from powerlab.domain.layers import LayerProfile, Roof
 from powerlab.domain.sweep import Point
+from powerlab.domain.workload import Processor
 from powerlab.measure.energy.idle import idle_around
 from powerlab.measure.layers.messages import WHOLE, FindCeilings, LoadLayers, Roofs, Steps
 from powerlab.measure.layers.profile import Measured, layer_profile
@@ -23,6 +24,8 @@ WHOLE_WINDOWS = 3
 """Windows of the whole inference, placed among those of the layers as chance will have it."""
 _LOAD_S, _CEILINGS_S, _BETWEEN_S = 2.0, 2.0, 0.2
 NO_ROOF_SIMULATED = "a simulated board has no ceilings of its own, and those of this host would say nothing about it"
+
+NO_ROOF_GPU = "what a GPU can do at most is not measured yet"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +98,8 @@ def measure_layers(request: LayersRequest) -> Generator[LayersEvent, None, None]
         steps = worker.ask(_load(request), LOAD_TIMEOUT_S, Steps)
         order = shuffled(len(steps.kernels), request.seed)
         yield _started(request, len(steps.kernels), len(order))
-        roof = _roof(worker) if not meter.sysroot.simulated else None
+        no_roof = _no_roof(request)
+        roof = None if no_roof else _roof(worker)
         idle_before = idle_baseline(meter, request.idle_s)
         windows: list[StepWindow] = []
         for number, step in enumerate(order, 1):
@@ -114,7 +118,7 @@ def measure_layers(request: LayersRequest) -> Generator[LayersEvent, None, None]
                 windows=tuple(windows),
                 idle=idle_around(*energies),
                 roof=roof,
-                no_roof=NO_ROOF_SIMULATED if roof is None else "",
+                no_roof=no_roof,
                 simulated=meter.sysroot.simulated,
                 total=meter.total,
                 no_power=request.no_power,
@@ -141,6 +145,7 @@ def _load(request: LayersRequest) -> LoadLayers:
         threads=request.point.threads,
         sysroot=str(request.meter.sysroot.base),
         seed=request.seed,
+        processor=workload.processor,
     )
 
 
@@ -154,6 +159,13 @@ def _started(request: LayersRequest, layer_count: int, window_count: int) -> Lay
         expected_s=around_s + window_count * each_s,
         longest_s=around_s + MOST_WINDOWS * window_count * each_s,
     )
+
+
+def _no_roof(request: LayersRequest) -> str:
+    """Return why there is no roof to measure; nothing where there is one."""
+    if request.meter.sysroot.simulated:
+        return NO_ROOF_SIMULATED
+    return NO_ROOF_GPU if request.point.workload.processor is Processor.GPU else ""
 
 
 def _roof(worker: Worker) -> Roof:

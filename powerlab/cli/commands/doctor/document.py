@@ -39,6 +39,7 @@ def document(host: Host, watch_s: float | None = None) -> dict[str, Any]:
         {
             "device": host.device(),
             "engine": {"tier": choose_tier().name},
+            "gpus": _gpus(host),
             "sources": capabilities.sources,
             "total": total,
             "total_provenance": provenances[total.rails[0]] if total else None,
@@ -53,6 +54,31 @@ def document(host: Host, watch_s: float | None = None) -> dict[str, Any]:
         }
     )
     return found
+
+
+def _gpus(host: Host) -> dict[str, Any]:
+    """Return the GPUs that the built-in engine can compute on, or why there are none."""
+    if host.sysroot.simulated:
+        return {"found": [], "problem": "a simulated board computes on no GPU"}
+    from powerlab.engine.gpu.device import devices
+
+    try:
+        found = devices()
+    except PowerlabError as error:
+        return {"found": [], "problem": str(error)}
+    return {
+        "found": [
+            {
+                "name": one.name,
+                "driver": one.driver,
+                "kind": one.kind,
+                "memory_bytes": one.memory_bytes,
+                "stores_16_bits": one.half_storage,
+            }
+            for one in found
+        ],
+        "problem": "" if found else "Vulkan's loader knows none here",
+    }
 
 
 def _journal(host: Host) -> dict[str, Any]:

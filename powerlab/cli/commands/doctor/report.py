@@ -50,9 +50,20 @@ def _device(page: Page, found: Mapping[str, Any]) -> None:
         "memory": f"{device['memory_bytes'] / 2**30:.1f} GiB" if device["memory_bytes"] else "unknown",
         "kernel": device["kernel"],
         "engine": f"{found['engine']['tier']} kernels on {device['architecture']}",
+        "engine on a gpu": _gpus(found["gpus"]),
     }
     page.show(pairs(lines), Text())
     page.say(_in_short(found))
+
+
+def _gpus(gpus: Mapping[str, Any]) -> str:
+    """Name the GPUs that Vulkan knows, in the order of their numbers, or say why there are none."""
+    if not gpus["found"]:
+        return str(gpus["problem"])
+    return "\n".join(
+        f"{one['name']}, {one['driver']}" + ": the processor stands in for a GPU" * (one["kind"] == "cpu")
+        for one in gpus["found"]
+    )
 
 
 def _in_short(found: Mapping[str, Any]) -> str:

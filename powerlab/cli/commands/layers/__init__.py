@@ -30,6 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help="a zoo name, or the path of an ONNX file")
     what = parser.add_argument_group("what is run")
     what.add_argument("--threads", metavar="N", type=int, help="compute threads (default: all cores)")
+    what.add_argument(
+        "--processor", metavar="NAME", default="cpu", help="what computes: cpu, or gpu by Vulkan (default: cpu)"
+    )
     what.add_argument("--batch", metavar="N", type=int, default=1, help="images per inference (default: 1)")
     what.add_argument(
         "--modes",

@@ -17,7 +17,7 @@ from powerlab.backends.registry import BACKENDS
 from powerlab.cli import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK
 from powerlab.cli.arguments.host import open_host
 from powerlab.cli.arguments.output_file import writable
-from powerlab.cli.arguments.plan import ALL_MODES, named_modes
+from powerlab.cli.arguments.plan import ALL_MODES, named_modes, processor_of
 from powerlab.cli.commands.layers.table import layer_table, layer_words
 from powerlab.cli.output.console import print_neatly, table_console
 from powerlab.cli.output.progress import measuring
@@ -114,6 +114,7 @@ def _plan(args: argparse.Namespace, device: Device, capabilities: Capabilities) 
     return SweepPlan(
         models=(args.model,),
         threads=(min([device.core_count, *online]) if args.threads is None else args.threads,),
+        processors=(processor_of(args.processor),),
         batch_sizes=(args.batch,),
         modes=modes,
         seed=args.seed,

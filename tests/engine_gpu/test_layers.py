@@ -1,0 +1,38 @@
+"""Layers on a GPU, one by one, and the doctor's line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+
+from powerlab.cli.commands.doctor.report import _gpus
+from powerlab.domain.workload import Processor
+from powerlab.engine.gpu.device import devices
+from powerlab.measure.layers.bench import Bench
+from powerlab.measure.layers.messages import WHOLE, LoadLayers, RepeatStep
+
+
+def test_every_layer_is_repeated_on_the_gpu():
+    bench = Bench()
+    load = LoadLayers(model="lstm2", batch_size=1, threads=1, sysroot="/", seed=0, processor=Processor.GPU)
+    steps = bench.answer(load)
+    assert steps.tier == "vulkan"
+    assert len(steps.kernels) == len(steps.labels) == len(steps.flops)
+    assert sum(steps.flops) > 1e6
+    for step in (1, WHOLE):
+        found = bench.answer(RepeatStep(step=step, duration_s=0.02, margin_s=0.0))
+        begin, end = (np.frombuffer(one, "<i8") for one in (found.start_ns, found.end_ns))
+        assert (end > begin).all()
+    bench.close()
+
+
+def test_the_doctor_names_the_gpu():
+    command = [sys.executable, "-m", "powerlab.cli", "doctor", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    found = json.loads(done.stdout)["gpus"]
+    assert [one["name"] for one in found["found"]] == [one.name for one in devices()]
+    assert devices()[0].driver in _gpus(found)
+    assert _gpus({"found": [], "problem": "no Vulkan driver is here"}) == "no Vulkan driver is here"
