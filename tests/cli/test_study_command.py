@@ -78,7 +78,7 @@ def test_a_plan_says_what_runs_for_how_long_and_what_cannot_be_repeated(capsys, 
         text,
     )
     assert "Not repeated: alexnet in fp16 on builtin on the gpu, because builtin finds no graphics processor." in text
-    assert "Not repeated: the GPU of a Tegra X1" in text
+    assert "Not repeated: a Tegra X1 and a Core i7 6700K themselves" in text
     assert measured == []
 
 
