@@ -81,11 +81,13 @@ class Builder:
         graph: the optimised graph.
         half: whether numbers are stored in 16 bits.
         largest_bytes: of what a kernel sees at once.
+        broadcasts: whether lanes load weights for each other; a processor that stands in for a GPU needs that.
     """
 
     graph: Graph
     half: bool
     largest_bytes: int
+    broadcasts: bool = False
     _dispatches: list[Dispatch] = field(default_factory=list)
     _constants: list[Constant] = field(default_factory=list)
     _places: dict[str, _Places] = field(default_factory=dict)

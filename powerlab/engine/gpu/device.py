@@ -19,8 +19,11 @@ LIBRARY = "libvulkan.so.1"
 NUMBER = "POWERLAB_GPU"
 """Environment variable: which of several GPUs to use, by its number from 0 on."""
 
-_KINDS = ("discrete", "integrated", "virtual", "other", "cpu")
-"""In the order in which a GPU is looked for; the last is a processor that stands in for one."""
+PROCESSOR = "cpu"
+"""The kind of a processor that stands in for a GPU."""
+
+_KINDS = ("discrete", "integrated", "virtual", "other", PROCESSOR)
+"""In the order in which a GPU is looked for."""
 
 
 def native() -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.engine.gpu.device import chosen, devices, keep_pipelines, native, opened
+from powerlab.engine.gpu.device import PROCESSOR, chosen, devices, keep_pipelines, native, opened
 from powerlab.engine.gpu.kernels import spirv
 from powerlab.engine.gpu.lowering import lower
 from powerlab.engine.gpu.program import WORD_BYTES, GpuProgram, lifetimes
@@ -25,6 +25,9 @@ from powerlab.engine.runtime.outside_types import to_engine, to_model
 
 TIMEOUT_S = 60.0
 """How long one inference may take before it counts as failed."""
+
+BROADCAST_LANES = 8
+"""Of a subgroup, which ``shaders/conv.comp`` counts on where lanes load weights for each other."""
 
 _ALIGNMENT_WORDS = 64
 """256 bytes: no device asks for more of what a kernel sees."""
@@ -66,7 +69,10 @@ class GpuModel:
         info = devices()[chosen()]
         if half and not info.half_storage:
             raise PowerlabError(f"{info.name} stores no 16-bit numbers; ask for fp32.")
-        program = lower(graph, half=half, largest_bytes=info.largest_buffer_bytes)
+        if info.subgroup_lanes == 0:
+            raise PowerlabError(f"the driver of {info.name} lets lanes share nothing; install a newer one.")
+        broadcasts = info.kind == PROCESSOR and info.subgroup_lanes >= BROADCAST_LANES
+        program = lower(graph, half=half, largest_bytes=info.largest_buffer_bytes, broadcasts=broadcasts)
         self.inputs = {one.name: one.shape for one in graph.inputs}
         self.outputs = {one.name: one.shape for one in graph.outputs}
         computed = {one.name: one.dtype for one in (*graph.inputs, *graph.outputs)}

@@ -70,6 +70,7 @@ void bind_info(nb::module_& module) {
       .def_ro("alignment_bytes", &DeviceInfo::alignment_bytes)
       .def_ro("shared_bytes", &DeviceInfo::shared_bytes)
       .def_ro("group_size", &DeviceInfo::group_size)
+      .def_ro("subgroup_lanes", &DeviceInfo::subgroup_lanes)
       .def_ro("half_storage", &DeviceInfo::half_storage)
       .def_ro("tick_ns", &DeviceInfo::tick_ns);
 }

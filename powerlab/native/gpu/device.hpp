@@ -29,6 +29,7 @@ struct DeviceInfo {
   std::uint64_t alignment_bytes;       // of what a shader sees
   std::uint32_t shared_bytes;          // of a work group
   std::uint32_t group_size;            // invocations of a work group at most
+  std::uint32_t subgroup_lanes;        // that share what one of them has; 0 where they cannot
   bool half_storage;                   // whether shaders read and write 16-bit numbers
   double tick_ns;                      // of its timestamps; 0 where it has none
   std::uint32_t tick_bits;             // that count; those above are zero

@@ -38,6 +38,16 @@ bool stores_halves(const vk::Functions& f, vk::PhysicalDevice device) {
   return halves.storage != 0;
 }
 
+std::uint32_t subgroup_lanes(const vk::Functions& f, vk::PhysicalDevice device) {
+  vk::SubgroupProperties subgroups;
+  vk::Properties2 found{};
+  found.type = vk::Type::kPhysicalDeviceProperties2;
+  found.next = &subgroups;
+  f.GetPhysicalDeviceProperties2(device, &found);
+  const bool shares = (subgroups.stages & vk::kStageCompute) != 0 && (subgroups.operations & vk::kSubgroupBallot) != 0;
+  return shares ? subgroups.size : 0;
+}
+
 std::uint32_t timestamp_bits(const vk::Functions& f, vk::PhysicalDevice device) {
   std::uint32_t count = 0, most = 0;
   f.GetPhysicalDeviceQueueFamilyProperties(device, &count, nullptr);
@@ -77,6 +87,7 @@ DeviceInfo described(const vk::Functions& f, vk::PhysicalDevice device) {
           .alignment_bytes = found.limits.min_storage_buffer_offset_alignment,
           .shared_bytes = found.limits.max_compute_shared_memory_size,
           .group_size = found.limits.max_compute_work_group_invocations,
+          .subgroup_lanes = subgroup_lanes(f, device),
           .half_storage = stores_halves(f, device),
           .tick_ns = bits > 0 ? static_cast<double>(found.limits.timestamp_period) : 0,
           .tick_bits = bits};

@@ -68,6 +68,7 @@ enum class Type : std::int32_t {
   kPhysicalDeviceFeatures2 = 1000059000,
   kPhysicalDeviceProperties2 = 1000059001,
   k16BitStorageFeatures = 1000083000,
+  kSubgroupProperties = 1000094000,
   kDriverProperties = 1000196000,
 };
 
@@ -79,6 +80,7 @@ constexpr Flags kAtTopOfPipe = 1, kAtCompute = 0x800, kAtTransfer = 0x1000, kAtH
 constexpr Flags kAccessShaderRead = 0x20, kAccessShaderWrite = 0x40, kAccessTransferWrite = 0x1000,
                 kAccessHostRead = 0x2000;
 constexpr Flags kResultsOf64Bits = 1, kResultsWait = 2;
+constexpr Flags kSubgroupBallot = 8;
 constexpr std::int32_t kBindCompute = 1, kStorageBufferDescriptor = 7, kTimestampQueries = 2;
 constexpr std::uint32_t kVersion11 = (1u << 22) | (1u << 12), kVersion12 = (1u << 22) | (2u << 12);
 
@@ -150,6 +152,15 @@ struct DriverProperties {
   char name[256];
   char info[256];
   std::uint8_t conformance[4];
+};
+
+struct SubgroupProperties {
+  Type type = Type::kSubgroupProperties;
+  void* next = nullptr;
+  std::uint32_t size = 0;
+  Flags stages = 0;
+  Flags operations = 0;
+  Bool quads_everywhere = 0;
 };
 
 struct Storage16Features {

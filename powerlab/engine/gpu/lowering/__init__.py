@@ -71,13 +71,14 @@ LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
 """Operator of an optimised graph, without chains → what emits its dispatches."""
 
 
-def lower(graph: Graph, *, half: bool, largest_bytes: int) -> GpuProgram:
+def lower(graph: Graph, *, half: bool, largest_bytes: int, broadcasts: bool = False) -> GpuProgram:
     """Turn an optimised graph into dispatches.
 
     Args:
         graph: what :func:`powerlab.engine.passes.optimise` returned, without chains.
         half: whether numbers between kernels and weights are stored in 16 bits.
         largest_bytes: of what a kernel may see at once.
+        broadcasts: whether lanes load weights for each other.
 
     Raises:
         PowerlabError: an operator, a type or a size is not supported on a GPU, naming the node.
@@ -95,7 +96,7 @@ def lower(graph: Graph, *, half: bool, largest_bytes: int) -> GpuProgram:
                 )
             if 0 in info.shape:
                 raise PowerlabError(f"the tensor {name!r} has shape {list(info.shape)}: it is empty.")
-    builder = Builder(graph, half, largest_bytes)
+    builder = Builder(graph, half, largest_bytes, broadcasts)
     for node in graph.nodes:
         LOWERINGS[node.op_type](builder, node)
     return builder.finish()

@@ -20,8 +20,8 @@ from powerlab.engine.program.storage import Storage
 Floats = NDArray[np.float32]
 
 _LANES = 32
-_TILE_BLOCKS = 2
-"""More need more registers than a processor that stands in for a GPU has; see ``bench/engine_gpu.py``."""
+_FEW_PIXELS = 256
+"""Up to so many a lane computes two pixels of four blocks, else four of two."""
 
 _LEAST_LANES = 8
 
@@ -100,13 +100,12 @@ def emit_conv(builder: Builder, node: Node, places: Places, conv: Convolution) -
         whole = (made.channels, x.channels, *window.kernel)
         weights, groups = derived(weights, whole, partial(_ungrouped, groups=groups)), 1
     in_blocks, out_blocks = -(-(x.channels // groups) // 4), -(-(made.channels // groups) // 4)
-    tile = min(_TILE_BLOCKS, out_blocks)
+    pixels = made.images * made.pixels
+    lanes, together, tile = _tiles(pixels, out_blocks)
     tiles, taps = -(-out_blocks // tile), window.kernel[0] * window.kernel[1]
     packed = (groups * tiles * taps * in_blocks * 4 * tile * 4,)
     filled = np.zeros((groups, tiles * tile * 4), np.float32)
     filled[:, : made.channels // groups] = conv.bias.reshape(groups, -1)
-    pixels = made.images * made.pixels
-    lanes, together = _pixel_tile(pixels)
     (function, numbers), (out, source, residual) = conv.finish, places
     pixel_tiles = -(-pixels // (lanes * together))
     across = min(pixel_tiles, 65535)
@@ -117,19 +116,19 @@ def emit_conv(builder: Builder, node: Node, places: Places, conv: Convolution) -
             *(out, source, builder.constant(derived(weights, packed, partial(pack, groups=groups, tile=tile)))),
             *(builder.constant(filled, floats=True), residual or source),
         ),
-        constants=(lanes, function, tile, together, int(residual is not None)),
+        constants=(lanes, function, tile, together, int(residual is not None), int(builder.broadcasts)),
         push=(*numbers, *_geometry(x, made, window), groups, in_blocks, out_blocks),
         groups=(across, groups * tiles, -(-pixel_tiles // across)),
     )
 
 
-def _pixel_tile(pixels: int) -> tuple[int, int]:
-    """Return the lanes of a work group and the pixels of each; few where there are not many pixels to share."""
-    together = next(each for each, least in ((4, 64), (2, 16), (1, 0)) if pixels >= least)
+def _tiles(pixels: int, out_blocks: int) -> tuple[int, int, int]:
+    """Return the lanes of a work group, and the pixels and blocks of each; few where there is not much to share."""
+    together = next(each for each, least in ((4, _FEW_PIXELS), (2, 16), (1, 0)) if pixels >= least)
     lanes = _LANES
     while lanes > _LEAST_LANES and lanes * together > pixels * 5 // 4:
         lanes //= 2
-    return lanes, together
+    return lanes, together, min(2 if together == 4 else 4, out_blocks)
 
 
 def _emit_depthwise(builder: Builder, node: Node, places: Places, conv: Convolution) -> None:

@@ -1,16 +1,20 @@
 // A convolution, and with images of one pixel a matrix product: images [n][channel block][pixel] of 4 channels a block.
 //
-// Lanes are pixels, which lie side by side; every lane of a work group needs the same weights, which a processor fetches
-// once. Each computes PIXELS pixels of BLOCKS blocks. Weights: [group][tile of BLOCKS][tap][in block][4][BLOCKS].
+// Lanes are pixels, which lie side by side; every lane of a work group needs the same weights. With BROADCAST each of 8
+// lanes loads one for all: a processor that stands in for a GPU loads the same one for each lane otherwise, three times
+// as slow. Each lane computes PIXELS pixels of BLOCKS blocks. Weights: [group][tile of BLOCKS][tap][in block][4][BLOCKS].
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_ballot : require
 #include "common.glsl"
 #include "finish.glsl"
 
 layout(constant_id = 2) const int BLOCKS = 4;
 layout(constant_id = 3) const int PIXELS = 1;
 layout(constant_id = 4) const bool RESIDUAL = false;
+layout(constant_id = 5) const bool BROADCAST = false;
 
 layout(binding = 0) writeonly buffer Out { T4 made[]; };
 layout(binding = 1) readonly buffer X { T4 x[]; };
@@ -23,6 +27,15 @@ layout(push_constant) uniform Push {
   int images, in_h, in_w, out_h, out_w, kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
   int groups, in_blocks, out_blocks;  // blocks of one group
 } p;
+
+// The weight that lane k has loaded, times what it belongs to.
+#define USE_LANE(k)                                                                          \
+  if (part + k < 4 * BLOCKS) {                                                               \
+    const vec4 weight = subgroupBroadcast(loaded, k);                                        \
+    [[unroll]] for (int i = 0; i < PIXELS; ++i) {                                            \
+      sums[i * BLOCKS + (part + k) % BLOCKS] += values[i][(part + k) / BLOCKS] * weight;     \
+    }                                                                                        \
+  }
 
 void main() {
   const int lanes = int(gl_WorkGroupSize.x), tiles = (p.out_blocks + BLOCKS - 1) / BLOCKS;
@@ -62,10 +75,18 @@ void main() {
           values[i] = inside[i] ? found : vec4(0);
           at[i] += in_size;
         }
-        [[unroll]] for (int lane = 0; lane < 4; ++lane) {
-          [[unroll]] for (int b = 0; b < BLOCKS; ++b) {
-            const vec4 weight = vec4(weights[w + lane * BLOCKS + b]);
-            [[unroll]] for (int i = 0; i < PIXELS; ++i) sums[i * BLOCKS + b] += values[i][lane] * weight;
+        if (BROADCAST) {
+          const int own = int(gl_SubgroupInvocationID) & 7;
+          [[unroll]] for (int part = 0; part < 4 * BLOCKS; part += 8) {
+            const vec4 loaded = vec4(weights[w + min(part + own, 4 * BLOCKS - 1)]);
+            USE_LANE(0) USE_LANE(1) USE_LANE(2) USE_LANE(3) USE_LANE(4) USE_LANE(5) USE_LANE(6) USE_LANE(7)
+          }
+        } else {
+          [[unroll]] for (int lane = 0; lane < 4; ++lane) {
+            [[unroll]] for (int b = 0; b < BLOCKS; ++b) {
+              const vec4 weight = vec4(weights[w + lane * BLOCKS + b]);
+              [[unroll]] for (int i = 0; i < PIXELS; ++i) sums[i * BLOCKS + b] += values[i][lane] * weight;
+            }
           }
         }
         w += 4 * BLOCKS;
