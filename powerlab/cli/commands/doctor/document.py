@@ -15,6 +15,7 @@ from powerlab.engine.target.tiers import choose_tier
 from powerlab.modes.reboot.return_note import ReturnNote
 from powerlab.power.cross_check import cross_check
 from powerlab.power.sampling.update_period import Watched, corrected, watch
+from powerlab.readings.graphics import graphics_processors
 from powerlab.throttling.registry import probe_watches
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def document(host: Host, watch_s: float | None = None) -> dict[str, Any]:
             "device": host.device(),
             "engine": {"tier": choose_tier().name},
             "gpus": _gpus(host),
+            "graphics_processors": graphics_processors(host.sysroot, capabilities.sources),
             "sources": capabilities.sources,
             "total": total,
             "total_provenance": provenances[total.rails[0]] if total else None,

@@ -32,6 +32,7 @@ def print_report(found: Mapping[str, Any], console: Console | None = None, *, ev
     """
     page = Page(console)
     _device(page, found)
+    _graphics(page, found["graphics_processors"])
     _sources(page, found, everything)
     if found["watched_s"] is not None:
         show_watched(page, found, None if everything else _MANY_RAILS)
@@ -64,6 +65,19 @@ def _gpus(gpus: Mapping[str, Any]) -> str:
         f"{one['name']}, {one['driver']}" + ": the processor stands in for a GPU" * (one["kind"] == "cpu")
         for one in gpus["found"]
     )
+
+
+def _graphics(page: Page, gpus: list[Mapping[str, Any]]) -> None:
+    """Say what each graphics processor is and what it tells of its power; nothing where there is none."""
+    if not gpus:
+        return
+    page.heading("Graphics processors")
+    for gpu in gpus:
+        memory = f"{gpu['memory_bytes'] / 2**30:.1f} GiB" if gpu["memory_bytes"] else ""
+        page.say(", ".join(filter(None, (gpu["name"], gpu["driver"] or "no driver", memory))))
+        page.say(
+            "  " + ("\n  ".join(gpu["power"]) or "no power sensor that can be read: a run there has no watts of it")
+        )
 
 
 def _in_short(found: Mapping[str, Any]) -> str:
