@@ -6,6 +6,8 @@ takes both forms.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.ops import (
@@ -37,9 +39,10 @@ from powerlab.engine.ops import (
 )
 from powerlab.engine.ops.base import Operator
 from powerlab.engine.ops.control import CONTROL
+from powerlab.engine.ops.gradients import GRADIENTS
 from powerlab.engine.ops.view import NodeView
 
-OPERATORS: dict[str, Operator] = {
+_RULES: dict[str, Operator] = {
     **elementwise.OPERATORS,
     **functions.OPERATORS,
     **counting.OPERATORS,
@@ -98,6 +101,8 @@ OPERATORS: dict[str, Operator] = {
     "Unsqueeze": views.UNSQUEEZE,
     "Upsample": resizing.RESIZE,
 }
+
+OPERATORS: dict[str, Operator] = {name: replace(rule, gradient=GRADIENTS.get(name)) for name, rule in _RULES.items()}
 """Operator name → rule."""
 
 SUPPORTED = frozenset({*OPERATORS, *CONTROL})

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from powerlab.engine.ir.graph import Array, TensorInfo
 from powerlab.engine.ops.view import NodeView, Spec
+
+if TYPE_CHECKING:
+    from powerlab.engine.ops.gradients.base import Gradient
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +23,7 @@ class Operator:
     ``by_values`` says that the values of its inputs, however large, decide the shape of what it makes.
     ``evaluate`` gives the value when all inputs are known (``of_shape``: when their shapes are, as for Shape), or the
     values of all outputs; ``infer`` has been asked before, so shapes are sound.
+    ``gradient`` adds the nodes that compute the gradients of its inputs; None: a network with it cannot be trained.
     """
 
     infer: Callable[[NodeView], Spec]
@@ -26,6 +31,7 @@ class Operator:
     of_shape: bool = False
     infer_more: Callable[[NodeView], tuple[Spec, ...]] = lambda _view: ()
     by_values: bool = False
+    gradient: Gradient | None = None
 
     def folds(self, view: NodeView, made: Sequence[TensorInfo]) -> bool:
         """Say whether the values of the node's outputs ``made`` can be told without a run."""

@@ -1,7 +1,7 @@
 """What training does to BatchNormalization and Dropout becomes ordinary operators.
 
-Nobody profiles a network that trains here; but models are exported so by mistake or on purpose (to measure their own
-uncertainty, networks drop at random while they infer), and the standard says what they compute.
+Models are exported so by mistake or on purpose (to measure their own uncertainty, networks drop at random while they
+infer), and the standard says what they compute. Training itself (:mod:`powerlab.engine.training`) has other operators.
 
 Source: https://onnx.ai/onnx/operators/onnx__BatchNormalization.html and onnx__Dropout.html.
 """

@@ -62,7 +62,7 @@ def _view_and_row(node: Node, sole: Sole, rewriter: Rewriter) -> tuple[Node, Arr
         if view is None or view.op_type != "Reshape" or constant not in rewriter.graph.constants:
             continue
         shape, row = rewriter.shape(tensor), rewriter.shape(constant)
-        last = rewriter.shape(view.inputs[0])[-1]
+        last = (rewriter.shape(view.inputs[0]) or (0,))[-1]  # a single number has no axis
         keeps = len(shape) > 1 and shape[-1] == last and rewriter.shape(node.outputs[0]) == shape
         if keeps and len(row) <= len(shape) and row in ((1,) * len(row), (1,) * (len(row) - 1) + (last,)):
             return view, rewriter.value(constant).reshape(-1)

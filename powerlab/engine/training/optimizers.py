@@ -1,0 +1,161 @@
+"""Optimizers: how gradients move weights. A new one is a class and a line in :data:`OPTIMIZERS`.
+
+All follow PyTorch's definitions (https://pytorch.org/docs/stable/optim.html), so that figures can be compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from powerlab.domain.choices import meant
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine.training.tape import GraphTape
+
+
+class Optimizer(Protocol):
+    """How gradients move weights.
+
+    Attributes:
+        slots: numbers that are kept for each weight beside itself, 0 at first.
+    """
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        """Return their names."""
+
+    def numbers(self, step: int) -> Mapping[str, float]:
+        """Return what a step is given beside its data; the first step is 1."""
+
+    def update(
+        self, tape: GraphTape, weight: str, gradient: str, kept: tuple[str, ...], numbers: Mapping[str, str]
+    ) -> tuple[str, ...]:
+        """Add the nodes that compute a weight anew, and return it, then its slots.
+
+        Args:
+            tape: takes the nodes.
+            weight: before the step.
+            gradient: of the loss.
+            kept: the weight's slots before the step.
+            numbers: the inputs that hold what :meth:`numbers` gives.
+        """
+
+
+def _decayed(tape: GraphTape, weight: str, gradient: str, decay: float) -> str:
+    """Return the gradient plus that of half the square of all weights times ``decay``."""
+    return gradient if decay == 0 else tape("Add", gradient, tape("Mul", weight, tape.floats(decay)))
+
+
+def _mixed(tape: GraphTape, old: str, new: str, share: float) -> str:
+    """Return ``share`` of the old value and the rest of the new one."""
+    return tape("Add", tape("Mul", old, tape.floats(share)), tape("Mul", new, tape.floats(1 - share)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sgd:
+    """Stochastic gradient descent, with momentum where it is not 0.
+
+    Attributes:
+        rate: learning rate.
+        momentum: share of the velocity that is kept.
+        nesterov: whether the gradient is taken ahead, as Nesterov's method does.
+        decay: weight decay.
+    """
+
+    rate: float = 0.01
+    momentum: float = 0.0
+    nesterov: bool = False
+    decay: float = 0.0
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        """Return the velocity, where there is momentum."""
+        return ("velocity",) if self.momentum else ()
+
+    def numbers(self, step: int) -> Mapping[str, float]:
+        """Return the learning rate."""
+        del step
+        return {"rate": self.rate}
+
+    def update(
+        self, tape: GraphTape, weight: str, gradient: str, kept: tuple[str, ...], numbers: Mapping[str, str]
+    ) -> tuple[str, ...]:
+        """Add the nodes of an update."""
+        way = gradient = _decayed(tape, weight, gradient, self.decay)
+        slots: tuple[str, ...] = ()
+        if kept:
+            momentum = tape.floats(self.momentum)
+            velocity = tape("Add", tape("Mul", kept[0], momentum), gradient)
+            way = tape("Add", gradient, tape("Mul", velocity, momentum)) if self.nesterov else velocity
+            slots = (velocity,)
+        return (tape("Sub", weight, tape("Mul", way, numbers["rate"])), *slots)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adam:
+    """Adam (https://arxiv.org/abs/1412.6980); AdamW (https://arxiv.org/abs/1711.05101) where decay is decoupled.
+
+    Attributes:
+        rate: learning rate.
+        beta1: share of the first moment that is kept.
+        beta2: share of the second moment that is kept.
+        epsilon: added to the root of the second moment.
+        decay: weight decay.
+        decoupled: whether weights decay by themselves, and not through their gradients.
+    """
+
+    rate: float = 0.001
+    beta1: float = 0.9
+    beta2: float = 0.999
+    epsilon: float = 1e-8
+    decay: float = 0.0
+    decoupled: bool = False
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        """Return both moments."""
+        return ("first", "second")
+
+    def numbers(self, step: int) -> Mapping[str, float]:
+        """Return the learning rate and what makes up for moments that began at 0."""
+        return {
+            "rate": self.rate / (1 - self.beta1**step),
+            "root": (1 - self.beta2**step) ** -0.5,
+        }
+
+    def update(
+        self, tape: GraphTape, weight: str, gradient: str, kept: tuple[str, ...], numbers: Mapping[str, str]
+    ) -> tuple[str, ...]:
+        """Add the nodes of an update."""
+        if self.decoupled and self.decay:
+            before = tape("Mul", weight, tape.floats(1 - self.rate * self.decay))
+        else:
+            before, gradient = weight, _decayed(tape, weight, gradient, self.decay)
+        first = _mixed(tape, kept[0], gradient, self.beta1)
+        second = _mixed(tape, kept[1], tape("Mul", gradient, gradient), self.beta2)
+        wide = tape("Add", tape("Mul", tape("Sqrt", second), numbers["root"]), tape.floats(self.epsilon))
+        way = tape("Div", tape("Mul", first, numbers["rate"]), wide)
+        return tape("Sub", before, way), first, second
+
+
+OPTIMIZERS: dict[str, Optimizer] = {
+    "adam": Adam(),
+    "adamw": Adam(decay=0.01, decoupled=True),
+    "momentum": Sgd(momentum=0.9),
+    "nesterov": Sgd(momentum=0.9, nesterov=True),
+    "sgd": Sgd(),
+}
+"""Name → the optimizer with its usual settings."""
+
+
+def optimizer_named(name: str) -> Optimizer:
+    """Return an optimizer with its usual settings.
+
+    Raises:
+        PowerlabError: there is none of this name.
+    """
+    if name not in OPTIMIZERS:
+        known = ", ".join(sorted(OPTIMIZERS))
+        raise PowerlabError(f"there is no optimizer {name!r}{meant(name, sorted(OPTIMIZERS))}; known are {known}.")
+    return OPTIMIZERS[name]
