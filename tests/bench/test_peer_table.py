@@ -114,7 +114,13 @@ def test_the_document_survives_json():
     assert found["measured_at"] == "2026-01-01T00:00:00+00:00"
     assert found["summary"]["cells"] == 3
     assert found["summary"]["geometric_mean"] == pytest.approx((1.2 * 0.95 * 1.6) ** (1 / 3))
-    assert found["summary"]["smallest"] == {"model": "resnet50", "batch_size": 8, "threads": 2, "precision": "fp32"}
+    assert found["summary"]["smallest"] == {
+        "model": "resnet50",
+        "batch_size": 8,
+        "threads": 2,
+        "precision": "fp32",
+        "processor": "cpu",
+    }
     first = found["cells"][0]
     assert (first["model"], first["batch_size"], first["threads"], first["rounds"]) == ("resnet50", 1, 2, 3)
     assert first["best_peer"] == "openvino"
