@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -106,6 +108,19 @@ for _ in range(2):
     assert "the GPU did not finish within 0 ms" in done.stdout
     assert "the GPU is still at work that took too long; start a new process." in done.stdout
     assert done.returncode == 0, done.stderr
+
+
+def test_a_device_that_is_lost_fails_the_run_and_the_process_ends(tmp_path):
+    compiler = shutil.which("c++") or shutil.which("g++")
+    if compiler is None:
+        pytest.skip("no C++ compiler is installed")
+    library = tmp_path / "liblosing.so"
+    source = Path(__file__).with_name("losing_device.cpp")
+    command = [compiler, "-std=c++20", "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"]
+    subprocess.run(command, check=True)
+    done = in_process(f"from powerlab.engine.gpu import device; device.LIBRARY = {str(library)!r}\n{ONE_RUN}")
+    assert done.returncode == 1
+    assert "sentence: the GPU cannot finish its work: it was lost (reset by its driver, or unplugged)" in done.stderr
 
 
 def test_two_processes_share_a_device():
