@@ -44,6 +44,7 @@ class TrainingSession:
         threads: threads that compute, the caller being one; None: as many as there are processors to use.
         shapes: input name -> shape, where another one is wanted than the model says.
         keep_gradients: whether :meth:`gradients` gives those of the latest step, which costs their memory.
+        seed: draws what Dropout drops.
 
     Attributes:
         threads: threads that compute.
@@ -64,6 +65,7 @@ class TrainingSession:
         threads: int | None = None,
         shapes: Mapping[str, tuple[int, ...]] | None = None,
         keep_gradients: bool = False,
+        seed: int = 0,
     ) -> None:
         usable = usable_cpus()
         self.threads = usable if threads is None else threads
@@ -71,6 +73,7 @@ class TrainingSession:
         self._optimizer = optimizer_named(optimizer) if isinstance(optimizer, str) else optimizer
         graph = model if isinstance(model, Graph) else load_graph(model, shapes, batch_size)
         self.steps_done = 0
+        self._network, self._random = graph, np.random.Generator(np.random.PCG64(seed))
         self._data = graph.inputs
         self._step = training_step(graph, loss, self._optimizer, give_gradients=keep_gradients)
         tier = tier_for("fp32")
@@ -135,8 +138,13 @@ class TrainingSession:
         return float(loss[0])
 
     def weights(self) -> dict[str, NDArray[np.float32]]:
-        """Return a copy of every parameter by its name in the model."""
-        return {name: self._shaped(name, self._kept[name]) for name in self._step.parameters}
+        """Return a copy of every parameter, and of running statistics, by its name in the model."""
+        names = (*self._step.parameters, *self._step.statistics)
+        return {name: self._shaped(name, self._kept[name]) for name in names}
+
+    def graph(self) -> Graph:
+        """Return the model as it is now, not optimised: to write as ONNX, or for a Session after ``optimise``."""
+        return self._network.rewritten(self._network.nodes, constants=self.weights())
 
     def gradients(self) -> dict[str, NDArray[np.float32]]:
         """Return the gradients of the latest step by parameter; empty unless they were asked for."""
@@ -160,6 +168,9 @@ class TrainingSession:
         }
         for name, number in self._optimizer.numbers(self.steps_done + 1).items():
             given[self._step.numbers[name]] = np.array([number], np.float32)
+        for mask in self._step.masks:
+            kept = self._random.random(self._step.graph.tensors[mask.input].elements, np.float32) >= mask.ratio
+            given[mask.input] = kept.astype(np.float32) / np.float32(1 - mask.ratio)
         return given
 
 

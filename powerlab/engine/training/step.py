@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.ir.graph import Graph, quoted
 from powerlab.engine.ops.view import FLOAT32
+from powerlab.engine.passes.expand.training import expand_training
 from powerlab.engine.passes.simplify.dead_nodes import drop_dead
 from powerlab.engine.training.differentiate import differentiate, want_gradients
+from powerlab.engine.training.forward import Mask, forward_pass
 from powerlab.engine.training.losses import Target, loss_named
+from powerlab.engine.training.merging import merge_equal
 from powerlab.engine.training.optimizers import Optimizer
 from powerlab.engine.training.parameters import parameters_of
 from powerlab.engine.training.tape import GraphTape
@@ -40,7 +43,9 @@ class TrainingStep:
         numbers: the inputs that hold what the optimizer gives for each step, by its names.
         parameters: names of what is trained.
         gradients: the output that holds the gradient of a parameter, where they were asked for.
-        kept: what stays from step to step.
+        kept: what stays from step to step: parameters, what the optimizer keeps of them, running statistics.
+        statistics: names of the running statistics.
+        masks: what is drawn before each step.
     """
 
     graph: Graph
@@ -49,6 +54,8 @@ class TrainingStep:
     parameters: tuple[str, ...]
     gradients: dict[str, str]
     kept: tuple[Kept, ...]
+    statistics: tuple[str, ...]
+    masks: tuple[Mask, ...]
 
 
 def training_step(graph: Graph, loss: str, optimizer: Optimizer, *, give_gradients: bool = False) -> TrainingStep:
@@ -65,16 +72,16 @@ def training_step(graph: Graph, loss: str, optimizer: Optimizer, *, give_gradien
             output that the loss does not take.
     """
     output = _logits(graph) if loss == "softmax_cross_entropy" else _only_output(graph)
-    graph = drop_dead(graph)
-    parameters = parameters_of(graph)
-    tape = GraphTape(graph)
-    tape.release(parameters)
+    forward = forward_pass(graph)
+    parameters = parameters_of(forward.graph)
+    tape = GraphTape(forward.graph)
+    tape.release((*parameters, *forward.statistics))
     want_gradients(tape, parameters)
     tape.begin("loss")
     added = loss_named(loss)(tape, output)
     found = differentiate(tape, parameters, dict(added.seeds))
     numbers = {name: tape.input(name, ()) for name in optimizer.numbers(1)}
-    kept: list[Kept] = []
+    kept = [Kept(before=before, after=after, zero=False) for before, after in forward.statistics.items()]
     for name in parameters:
         tape.begin(f"{name}.update")
         slots = tuple(tape.input(f"{name}.{slot}", tape.shape(name)) for slot in optimizer.slots)
@@ -86,12 +93,14 @@ def training_step(graph: Graph, loss: str, optimizer: Optimizer, *, give_gradien
     gradients = found if give_gradients else {}
     outputs = [added.value, *(one.after for one in kept), *dict.fromkeys(gradients.values())]
     return TrainingStep(
-        graph=drop_dead(tape.finish(outputs)),
+        graph=merge_equal(expand_training(drop_dead(tape.finish(outputs)))),
         target=added.target,
         numbers=numbers,
         parameters=parameters,
         gradients=gradients,
         kept=tuple(kept),
+        statistics=tuple(forward.statistics),
+        masks=tuple(forward.masks),
     )
 
 

@@ -39,12 +39,18 @@ class GraphTape:
 
     def add(self, op_type: str, inputs: Sequence[str], attributes: dict[str, object]) -> str:
         """Add a node with one output, and return the output's name."""
-        output = self._fresh(f"{self._prefix}.{op_type.lower()}")
-        node = Node(op_type, output, tuple(inputs), (output,), attributes)
-        shape, dtype = operator(node).infer(self.view(node))
-        self._tensors[output] = TensorInfo(output, shape, dtype)
+        return self.several(op_type, *inputs, made=1, **attributes)[0]
+
+    def several(self, op_type: str, *inputs: str, made: int, **attributes: object) -> tuple[str, ...]:
+        """Add a node with ``made`` outputs, and return their names."""
+        first = self._fresh(f"{self._prefix}.{op_type.lower()}")
+        outputs = (first, *(self._fresh(f"{first}.{number}") for number in range(1, made)))
+        node = Node(op_type, first, inputs, outputs, attributes)
+        view, rule = self.view(node), operator(node)
+        for name, (shape, dtype) in zip(outputs, (rule.infer(view), *rule.infer_more(view)), strict=False):
+            self._tensors[name] = TensorInfo(name, shape, dtype)
         self.nodes.append(node)
-        return output
+        return outputs
 
     def begin(self, label: str) -> None:
         """Name the nodes that are added from now on after ``label``: what they belong to."""

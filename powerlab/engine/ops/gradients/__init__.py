@@ -6,14 +6,26 @@ operator's shape.
 
 from __future__ import annotations
 
-from powerlab.engine.ops.gradients import elementwise, functions, matrix, moving, reducing
+from powerlab.engine.ops.gradients import (
+    convolution,
+    elementwise,
+    functions,
+    matrix,
+    moving,
+    normalisation,
+    pooling,
+    reducing,
+)
 from powerlab.engine.ops.gradients.base import Gradient
 
 GRADIENTS: dict[str, Gradient] = {
+    **convolution.GRADIENTS,
     **elementwise.GRADIENTS,
     **functions.GRADIENTS,
     **matrix.GRADIENTS,
     **moving.GRADIENTS,
+    **normalisation.GRADIENTS,
+    **pooling.GRADIENTS,
     **reducing.GRADIENTS,
 }
 """Operator → rule."""

@@ -14,6 +14,9 @@ class Tape(Protocol):
     def __call__(self, op_type: str, *inputs: str, **attributes: object) -> str:
         """Add a node with one output, and return the output's name."""
 
+    def several(self, op_type: str, *inputs: str, made: int, **attributes: object) -> tuple[str, ...]:
+        """Add a node with ``made`` outputs, and return their names."""
+
     def wants(self, tensor: str) -> bool:
         """Say whether anybody needs the gradient of ``tensor``: it is a parameter, or made of one."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+from powerlab.engine.ops.activation import softmax_axis
 from powerlab.engine.ops.functions import FUNCTIONS, approximates_by_tanh
 from powerlab.engine.ops.gradients.base import Gradient, Tape
 from powerlab.engine.ops.view import NodeView
@@ -119,16 +120,22 @@ def _softsign(_view: NodeView, tape: Tape, x: str, _y: str) -> str:
     return tape("Reciprocal", tape("Mul", wide, wide))
 
 
+def _soft_axes(view: NodeView, tape: Tape) -> str:
+    """Return the axes that a softmax goes over: one, until opset 13 all from it on."""
+    axis = softmax_axis(view)
+    return tape.ints(range(axis, len(view.shape(0))) if view.integer("flattens", 0) else [axis])
+
+
 def _softmax(view: NodeView, tape: Tape, gradients: tuple[str, ...]) -> Sequence[str]:
     """Return y * (dy - the sum of dy * y along the axis)."""
-    y, axis = view.node.outputs[0], view.integer("axis", -1)
-    common = tape("ReduceSum", tape("Mul", gradients[0], y), tape.ints([axis]), keepdims=1)
+    y = view.node.outputs[0]
+    common = tape("ReduceSum", tape("Mul", gradients[0], y), _soft_axes(view, tape), keepdims=1)
     return [tape("Mul", y, tape("Sub", gradients[0], common))]
 
 
 def _log_softmax(view: NodeView, tape: Tape, gradients: tuple[str, ...]) -> Sequence[str]:
     """Return dy - softmax * the sum of dy along the axis."""
-    common = tape("ReduceSum", gradients[0], tape.ints([view.integer("axis", -1)]), keepdims=1)
+    common = tape("ReduceSum", gradients[0], _soft_axes(view, tape), keepdims=1)
     return [tape("Sub", gradients[0], tape("Mul", tape("Exp", view.node.outputs[0]), common))]
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from powerlab.engine.ops.gradients.base import Gradient, Tape
+from powerlab.engine.ops.moving import padding, pads_zeros, slices
 from powerlab.engine.ops.view import NodeView
 
 
@@ -34,6 +35,27 @@ def _concat(view: NodeView, tape: Tape, gradients: tuple[str, ...]) -> Sequence[
     return found
 
 
+def _slice(view: NodeView, tape: Tape, gradients: tuple[str, ...]) -> Sequence[str]:
+    """Surround the part with zeros."""
+    before, after = [], []
+    for size, part in zip(view.shape(0), slices(view), strict=True):
+        begin, end, step = part.indices(size)
+        if step != 1:
+            view.fail(f"takes every {step}th element, which has no gradient in the engine")
+        before.append(begin)
+        after.append(size - max(begin, end))
+    return [tape("Pad", gradients[0], tape.ints([*before, *after]), tape.floats(0.0))]
+
+
+def _pad(view: NodeView, tape: Tape, gradients: tuple[str, ...]) -> Sequence[str]:
+    pads = padding(view)
+    if not pads_zeros(view) or any(min(pair) < 0 for pair in pads):
+        view.fail("pads with something else than zeros, or cuts, which has no gradient in the engine")
+    begins = [before for before, _ in pads]
+    ends = [before + size for (before, _), size in zip(pads, view.shape(0), strict=True)]
+    return [tape("Slice", gradients[0], tape.ints(begins), tape.ints(ends))]
+
+
 def _expand(view: NodeView, tape: Tape, gradients: tuple[str, ...]) -> Sequence[str]:
     return [tape.sum_to(gradients[0], view.shape(0))]
 
@@ -43,7 +65,9 @@ GRADIENTS: dict[str, Gradient] = {
     "Expand": _expand,
     "Flatten": _view,
     "Identity": _identity,
+    "Pad": _pad,
     "Reshape": _view,
+    "Slice": _slice,
     "Squeeze": _view,
     "Transpose": _transpose,
     "Unsqueeze": _view,

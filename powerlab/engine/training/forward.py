@@ -1,0 +1,104 @@
+"""The forward pass of a step: the network as it was loaded, with what layers do otherwise while they train."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine.ir.graph import Graph, Node, TensorInfo, fresh_name
+from powerlab.engine.ops.view import NodeView
+from powerlab.engine.ops.views import drop_ratio
+from powerlab.engine.passes.expand.attention import expand_attention
+from powerlab.engine.passes.expand.einsum import expand_einsum
+from powerlab.engine.passes.expand.rotary import expand_rotary
+from powerlab.engine.passes.simplify.dead_nodes import drop_dead
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mask:
+    """An input that says which elements a Dropout keeps: 0, or 1 / (1 - ratio).
+
+    Attributes:
+        input: its name.
+        ratio: the part that is dropped.
+    """
+
+    input: str
+    ratio: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forward:
+    """A forward pass.
+
+    Attributes:
+        graph: of it; running statistics are constants, as the weights are.
+        statistics: a running mean or variance -> the tensor that it becomes.
+        masks: what is drawn before each step.
+    """
+
+    graph: Graph
+    statistics: Mapping[str, str]
+    masks: Sequence[Mask]
+
+
+class _Network:
+    """A network whose layers are made to train one by one."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._tensors: dict[str, TensorInfo] = {}
+        self._inputs: list[TensorInfo] = []
+        self._statistics: dict[str, str] = {}
+        self._masks: list[Mask] = []
+
+    def forward(self) -> Forward:
+        """Return the network as it trains."""
+        rules = {"BatchNormalization": self._batch_norm, "Dropout": self._dropout}
+        nodes = [rules[node.op_type](node) if node.op_type in rules else node for node in self._graph.nodes]
+        graph = self._graph.rewritten(nodes, tensors=self._tensors.values())
+        graph = replace(graph, inputs=(*graph.inputs, *self._inputs))
+        return Forward(graph=graph, statistics=self._statistics, masks=tuple(self._masks))
+
+    def _batch_norm(self, node: Node) -> Node:
+        """Take the batch's own statistics, and move the running ones towards them."""
+        moved = []
+        for name in node.inputs[3:5]:
+            if name not in self._graph.kept_constants or name in self._statistics:
+                raise PowerlabError(f"{node} cannot be trained: its running statistics are no constants of its own.")
+            moved.append(self._tensor(f"{name}.after", self._graph.shape(name)))
+            self._statistics[name] = moved[-1]
+        outputs = (node.outputs[0], *moved)
+        return Node(node.op_type, node.name, node.inputs, outputs, {**node.attributes, "training_mode": 1})
+
+    def _dropout(self, node: Node) -> Node:
+        """Multiply by a mask."""
+        view = NodeView.of(self._graph, node)
+        ratio = drop_ratio(view) if view.has(1) else view.number("ratio", 0.5)  # an attribute until opset 12
+        if not 0 <= ratio < 1:
+            view.fail(f"drops {ratio} of its input, which must be 0 or more and less than 1")
+        if any(node.outputs[1:]):
+            view.fail("cannot be trained: its second output says what it kept")
+        if ratio == 0:
+            return Node("Identity", node.name, node.inputs[:1], node.outputs[:1])
+        mask = self._tensor(f"{node.outputs[0]}.mask", view.shape(0))
+        self._inputs.append(self._tensors[mask])
+        self._masks.append(Mask(input=mask, ratio=ratio))
+        return Node("Mul", node.name, (node.inputs[0], mask), node.outputs[:1])
+
+    def _tensor(self, base_name: str, shape: tuple[int, ...]) -> str:
+        name = fresh_name(self._graph, base_name, self._tensors)
+        self._tensors[name] = TensorInfo(name, shape)
+        return name
+
+
+def forward_pass(graph: Graph) -> Forward:
+    """Return the forward pass of a network, composed of operators that have gradients as far as that can be.
+
+    Raises:
+        PowerlabError: a layer cannot be trained; names it.
+    """
+    for rewrite in (expand_einsum, expand_attention, expand_rotary, drop_dead):
+        graph = rewrite(graph)
+    return _Network(graph).forward()
