@@ -23,7 +23,7 @@ from powerlab.engine.codegen.convolutions.volume import lower_conv_volume
 from powerlab.engine.codegen.data_movement import lower_concat, lower_reshape, lower_slice
 from powerlab.engine.codegen.elementwise import lower_add, lower_clamp, lower_multiply, lower_scale_shift
 from powerlab.engine.codegen.gemm import lower_gemm
-from powerlab.engine.codegen.general.copies import lower_expand, lower_pad, lower_tile
+from powerlab.engine.codegen.general.copies import lower_expand, lower_pad, lower_spread, lower_tile, lower_windows
 from powerlab.engine.codegen.general.functions import lower_function
 from powerlab.engine.codegen.general.indexed import (
     lower_gather,
@@ -123,9 +123,11 @@ LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
     "ScatterND": lower_scatter_nd,
     "Slice": lower_slice,
     "Softmax": lower_softmax,
+    "Spread": lower_spread,
     "Tile": lower_tile,
     "TopK": lower_top,
     "Transpose": lower_transpose,
+    "Windows": lower_windows,
 }
 
 

@@ -29,9 +29,11 @@ GENERAL = frozenset(
         "ScatterElements",
         "ScatterND",
         "Slice",
+        "Spread",
         "Tile",
         "TopK",
         "Transpose",
+        "Windows",
     }
 )
 """Operators of the native core that take tensors of any shape and type, computed or constant."""

@@ -16,9 +16,11 @@ import numpy as np
 from powerlab.engine.ir.constants import derived
 from powerlab.engine.ir.graph import Array, Graph, Node
 from powerlab.engine.ops.activation import NO_CLAMP
-from powerlab.engine.ops.convolution import conv_windows, image_shape, transposed_windows
+from powerlab.engine.ops.convolution import Transposed, conv_windows, image_shape, transposed_windows
 from powerlab.engine.ops.moving import padding, pads_zeros
 from powerlab.engine.ops.view import NodeView
+from powerlab.engine.ops.windows import Windows
+from powerlab.engine.passes.legalize.computed_convolutions import Geometry, by_windows
 from powerlab.engine.passes.legalize.general_nodes import VOLUME_AXES, as_volume, from_volume, general, numbers
 from powerlab.engine.passes.legalize.views import view_node
 from powerlab.engine.passes.rewriting import Rewriter, rewrite_nodes
@@ -31,6 +33,9 @@ def _conv(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
     windows, shape = conv_windows(view), image_shape(view)
     if _is_general(view):
         steps = Steps(windows.strides, windows.pads_given, windows.dilations)
+        found = _by_windows(view, rewriter, windows)
+        if found is not None:
+            return found
         constant = all(view.values[index] is not None for index in (1, 2) if view.has(index))
         if constant and view.values[0] is None and view.integer("group", 1) == 1:
             return [_over_volume(view, steps)]
@@ -50,6 +55,25 @@ def _conv(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
     if len(shape) == _IMAGE_AXES:
         return [Node("FusedConv", node.name, (source, *operands), node.outputs, attributes)]
     return _of_row(view, rewriter, "FusedConv", operands, attributes)
+
+
+def _by_windows(view: NodeView, rewriter: Rewriter, windows: Windows) -> Sequence[Node] | None:
+    """Return a convolution of images with weights that are computed, as a matrix product where that is a gain."""
+    if len(view.shape(0)) != _IMAGE_AXES or view.is_known(1):
+        return None
+    (rows, columns), (down, along), (top, left, *_) = windows.strides, windows.dilations, windows.pads_given
+    geometry = Geometry(view.integer("group", 1), (rows, columns), (down, along), (top, left))
+    return by_windows(view, rewriter, geometry, turned=False)
+
+
+def _transposed_by_windows(view: NodeView, rewriter: Rewriter, windows: Transposed) -> Sequence[Node] | None:
+    """Return a transposed convolution likewise: one of the image, spread, with the kernels turned round."""
+    if len(view.shape(0)) != _IMAGE_AXES or view.is_known(1):
+        return None
+    (down, along), (rows, columns), (top, left) = windows.dilations, windows.strides, windows.pads
+    before = ((windows.kernel[0] - 1) * down - top, (windows.kernel[1] - 1) * along - left)
+    geometry = Geometry(view.integer("group", 1), (1, 1), (down, along), before, (rows, columns))
+    return by_windows(view, rewriter, geometry, turned=True)
 
 
 class Steps(NamedTuple):
@@ -128,6 +152,9 @@ def _of_row(
 def _transposed(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
     node, windows, shape = view.node, transposed_windows(view), image_shape(view)
     if _is_general(view):
+        found = _transposed_by_windows(view, rewriter, windows)
+        if found is not None:
+            return found
         steps = Steps(windows.strides, windows.pads, windows.dilations)
         return _by_general_kernel(view, rewriter, "conv_transpose_strided_f32", steps)
     fill = (1,) * (_IMAGE_AXES - len(shape))
