@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from engine_reference import fused_conv_transpose
 from gradient_checks import check_gradients
 
 GENERATOR = np.random.default_rng(5)
@@ -128,3 +129,63 @@ def test_a_batch_norm_that_trains(shape):
 def test_layer_norm(axis):
     inner = (4,) if axis == -1 else (3, 4)
     check_gradients("LayerNormalization", {"x": normal(2, 3, 4), "s": positive(*inner), "b": normal(*inner)}, axis=axis)
+
+
+@pytest.mark.parametrize(
+    ("image", "weight", "attributes"),
+    [
+        ((2, 3, 3, 4), (3, 2, 3, 2), {}),
+        ((1, 4, 3, 3), (4, 2, 3, 3), {"group": 2, "strides": [2, 2], "pads": [1, 1, 1, 1]}),
+        ((1, 2, 3, 3), (2, 2, 2, 2), {"strides": [3, 2], "output_padding": [2, 1], "dilations": [1, 2]}),
+    ],
+)
+def test_transposed_convolutions(image, weight, attributes):
+    group = attributes.get("group", 1)
+    inputs = {"x": normal(*image), "w": normal(*weight), "b": normal(weight[1] * group)}
+    axes = {"strides": (1, 1), "dilations": (1, 1), "pads": (0, 0, 0, 0), "output_padding": (0, 0), **attributes}
+    size = [
+        (image[axis + 2] - 1) * axes["strides"][axis]
+        + (weight[axis + 2] - 1) * axes["dilations"][axis]
+        + 1
+        + axes["output_padding"][axis]
+        - axes["pads"][axis]
+        - axes["pads"][axis + 2]
+        for axis in (0, 1)
+    ]
+    how = {**axes, "group": group, "pads": axes["pads"][:2], "clamp": (-np.inf, np.inf)}
+
+    def judge(x, w, b):
+        apart = w.reshape(group, -1, *w.shape[1:]).swapaxes(1, 2)
+        ordered = apart.reshape(-1, *apart.shape[2:])
+        return fused_conv_transpose(how, x, ordered, b, None, (image[0], len(b), *size))
+
+    check_gradients("ConvTranspose", inputs, judge=judge, **attributes)
+
+
+def test_instances_and_groups_are_normalised():
+    def judge(x, s, b):
+        rows = x.reshape(2, 2, -1)
+        apart = (rows - rows.mean(-1, keepdims=True)) / np.sqrt(rows.var(-1, keepdims=True) + 1e-5)
+        return apart.reshape(x.shape) * s[:, None] + b[:, None]
+
+    check_gradients("InstanceNormalization", {"x": normal(2, 3, 2, 3), "s": positive(3), "b": normal(3)})
+    inputs = {"x": normal(2, 4, 3), "s": positive(4), "b": normal(4)}
+    check_gradients("GroupNormalization", inputs, judge=judge, opset=21, num_groups=2)
+
+
+@pytest.mark.parametrize("size", [1, 3, 4])
+def test_local_response_normalisation(size):
+    def judge(x):  # the reference of onnx stops at as many channels as there are images
+        sums = [np.sum(x[:, max(0, c - (size - 1) // 2) : c + size // 2 + 1] ** 2, axis=1) for c in range(5)]
+        return x / (1.5 + 0.3 / size * np.stack(sums, axis=1)) ** 0.6
+
+    check_gradients("LRN", {"x": normal(2, 5, 2, 2)}, judge=judge, size=size, alpha=0.3, beta=0.6, bias=1.5)
+
+
+def test_a_part_that_nobody_reads_is_zeros():
+    check_gradients("Split", {"x": normal(2, 5)}, constants={"s": ints(2, 3)}, outputs=("y", "z"), axis=1)
+
+
+@pytest.mark.parametrize(("indices", "axis"), [([1, 1, 0], 0), ([[0, 2], [2, -1]], 1), (1, 1)])
+def test_what_was_picked_twice_gets_both(indices, axis):
+    check_gradients("Gather", {"x": normal(2, 3, 2)}, constants={"i": np.asarray(indices)}, axis=axis)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
+from powerlab.engine.ops.gathering import picked_axis
 from powerlab.engine.ops.gradients.base import Gradient, Tape
-from powerlab.engine.ops.moving import padding, pads_zeros, slices
+from powerlab.engine.ops.moving import padding, pads_zeros, slices, split_axis, split_sizes
 from powerlab.engine.ops.view import NodeView
 
 
@@ -33,6 +35,26 @@ def _concat(view: NodeView, tape: Tape, gradients: tuple[str, ...]) -> Sequence[
         found.append(tape("Slice", gradients[0], *bounds) if tape.wants(name) else "")
         start = end
     return found
+
+
+def _split(view: NodeView, tape: Tape, gradients: tuple[str, ...]) -> Sequence[str]:
+    """Join the parts; one that nobody read is zeros."""
+    axis, shape = split_axis(view), view.shape(0)
+    parts = []
+    for gradient, size in zip(gradients, split_sizes(view), strict=True):
+        zeros = (*shape[:axis], size, *shape[axis + 1 :])
+        parts.append(gradient or tape("Expand", tape.floats(0.0), tape.ints(zeros)))
+    return [tape("Concat", *parts, axis=axis)]
+
+
+def _gather(view: NodeView, tape: Tape, gradients: tuple[str, ...]) -> Sequence[str]:
+    """Add each gradient where it was picked."""
+    shape, axis, indices = view.shape(0), picked_axis(view), view.node.inputs[1]
+    before, behind, count = math.prod(shape[:axis]), math.prod(shape[axis + 1 :]), math.prod(view.shape(1))
+    places = tape("Expand", tape.reshape(indices, (1, count, 1)), tape.ints((before, count, behind)))
+    zeros = tape("Expand", tape.floats(0.0), tape.ints((before, shape[axis], behind)))
+    flat = tape.reshape(gradients[0], (before, count, behind))
+    return [tape.reshape(tape("ScatterElements", zeros, places, flat, axis=1, reduction="add"), shape)]
 
 
 def _slice(view: NodeView, tape: Tape, gradients: tuple[str, ...]) -> Sequence[str]:
@@ -64,10 +86,12 @@ GRADIENTS: dict[str, Gradient] = {
     "Concat": _concat,
     "Expand": _expand,
     "Flatten": _view,
+    "Gather": _gather,
     "Identity": _identity,
     "Pad": _pad,
     "Reshape": _view,
     "Slice": _slice,
+    "Split": _split,
     "Squeeze": _view,
     "Transpose": _transpose,
     "Unsqueeze": _view,

@@ -1,21 +1,23 @@
-"""Gradients of BatchNormalization in training mode and of LayerNormalization.
+"""Gradients of normalisations: by a batch, by layers, by groups of channels, by neighbouring channels (LRN).
 
-Both are dx = (scale g - mean(scale g) - x' mean(scale g x')) / deviation, x' being the normalised input; their sums run
-over what was normalised together (S. Ioffe and C. Szegedy, https://arxiv.org/abs/1502.03167, section 3).
+The first three are dx = (scale g - mean(scale g) - x' mean(scale g x')) / deviation, x' being the normalised input;
+their means run over what was normalised together (S. Ioffe and C. Szegedy, https://arxiv.org/abs/1502.03167, 3).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from powerlab.engine.ops.gradients.base import Gradient, Tape
+from powerlab.engine.ops.normalisation import normalised_groups
 from powerlab.engine.ops.row_norms import first_axis
 from powerlab.engine.ops.view import NodeView
 
 
-def _normalised(view: NodeView, tape: Tape, axes: str) -> tuple[str, str]:
+def _normalised(view: NodeView, tape: Tape, axes: str, source: str) -> tuple[str, str]:
     """Return the normalised input and the deviation, as the forward half computes them."""
-    source = view.node.inputs[0]
     apart = tape("Sub", source, tape("ReduceMean", source, axes, keepdims=1))
     variance = tape("ReduceMean", tape("Mul", apart, apart), axes, keepdims=1)
     deviation = tape("Sqrt", tape("Add", variance, tape.floats(view.number("epsilon", 1e-5))))
@@ -36,7 +38,7 @@ def _batch_norm(view: NodeView, tape: Tape, gradients: tuple[str, ...]) -> Seque
         view.fail("normalises by running statistics, which has no gradient in the engine")
     rank = len(view.shape(0))
     axes = tape.ints(axis for axis in range(rank) if axis != 1)
-    normalised, deviation = _normalised(view, tape, axes)
+    normalised, deviation = _normalised(view, tape, axes, view.node.inputs[0])
     scaled = tape("Mul", upstream, tape.reshape(view.node.inputs[1], (1, -1, *(1,) * (rank - 2))))
     of_scale = tape("ReduceSum", tape("Mul", upstream, normalised), axes, keepdims=0)
     of_bias = tape("ReduceSum", upstream, axes, keepdims=0)
@@ -47,12 +49,57 @@ def _layer_norm(view: NodeView, tape: Tape, gradients: tuple[str, ...]) -> Seque
     upstream = gradients[0]
     shape, first = view.shape(0), first_axis(view)
     axes = tape.ints(range(first, len(shape)))
-    normalised, deviation = _normalised(view, tape, axes)
+    normalised, deviation = _normalised(view, tape, axes, view.node.inputs[0])
     scaled = tape("Mul", upstream, view.node.inputs[1])
     of_scale = tape.sum_to(tape("Mul", upstream, normalised), view.shape(1))
     of_bias = tape.sum_to(upstream, view.shape(2)) if view.has(2) else ""
     return _through(tape, scaled, normalised, deviation, axes), of_scale, of_bias
 
 
-GRADIENTS: dict[str, Gradient] = {"BatchNormalization": _batch_norm, "LayerNormalization": _layer_norm}
+def _group_norm(view: NodeView, tape: Tape, gradients: tuple[str, ...]) -> Sequence[str]:
+    """Normalise groups of channels as rows; scale and shift have one number a channel, or one a group."""
+    shape, groups = view.shape(0), normalised_groups(view)
+    images, channels, *pixels = shape
+    rows, wide = (images * groups, channels // groups, *pixels), (images, channels, *pixels)
+    axes = tape.ints(range(1, len(rows)))
+    normalised, deviation = _normalised(view, tape, axes, tape.reshape(view.node.inputs[0], rows))
+    apart = tape.reshape(normalised, wide)
+    each = view.shape(1)[0]
+    scale = tape("Expand", tape.reshape(view.node.inputs[1], (each, 1)), tape.ints((each, channels // each)))
+    scaled = tape("Mul", gradients[0], tape.reshape(scale, (1, channels, *(1,) * len(pixels))))
+    of_input = _through(tape, tape.reshape(scaled, rows), normalised, deviation, axes)
+    summed = [
+        tape.sum_to(
+            tape.reshape(whole, (images, each, channels // each, *pixels)), (1, each, *(1,) * (1 + len(pixels)))
+        )
+        for whole in (tape("Mul", gradients[0], apart), gradients[0])
+    ]
+    return tape.reshape(of_input, shape), *(tape.reshape(one, (each,)) for one in summed)
+
+
+def _lrn(view: NodeView, tape: Tape, gradients: tuple[str, ...]) -> Sequence[str]:
+    """Return g s^-beta - 2 alpha beta / size x sum(g y / s), s being what was divided by before the power.
+
+    The sum runs over the channels that a channel's square was counted for; sums over neighbouring channels are
+    products with matrices of ones and zeros.
+    """
+    (source,), output, channels = view.node.inputs, view.node.outputs[0], view.shape(0)[1]
+    size, alpha, beta = view.integer("size", 1), view.number("alpha", 1e-4), view.number("beta", 0.75)
+    away = np.arange(channels) - np.arange(channels)[:, None]
+    band = ((away >= -((size - 1) // 2)) & (away <= size // 2)).astype(np.float32).reshape(channels, channels, 1, 1)
+    squares = tape("Conv", tape("Mul", source, source), tape.floats(band * (alpha / size)))
+    below = tape("Add", squares, tape.floats(view.number("bias", 1.0)))
+    share = tape("Div", tape("Mul", gradients[0], output), below)
+    common = tape("Conv", share, tape.floats(band.transpose(1, 0, 2, 3) * (2 * alpha * beta / size)))
+    direct = tape("Mul", gradients[0], tape("Pow", below, tape.floats(-beta)))
+    return [tape("Sub", direct, tape("Mul", source, common))]
+
+
+GRADIENTS: dict[str, Gradient] = {
+    "BatchNormalization": _batch_norm,
+    "GroupNormalization": _group_norm,
+    "InstanceNormalization": _group_norm,
+    "LRN": _lrn,
+    "LayerNormalization": _layer_norm,
+}
 """Operator → rule."""
