@@ -42,14 +42,14 @@ class Optimizer(Protocol):
         """
 
 
-def _decayed(tape: GraphTape, weight: str, gradient: str, decay: float) -> str:
+def _decayed(tape: GraphTape, weight: str, gradient: str, decay: str) -> str:
     """Return the gradient plus that of half the square of all weights times ``decay``."""
-    return gradient if decay == 0 else tape("Add", gradient, tape("Mul", weight, tape.floats(decay)))
+    return tape("Add", gradient, tape("Mul", weight, decay))
 
 
-def _mixed(tape: GraphTape, old: str, new: str, share: float) -> str:
-    """Return ``share`` of the old value and the rest of the new one."""
-    return tape("Add", tape("Mul", old, tape.floats(share)), tape("Mul", new, tape.floats(1 - share)))
+def _mixed(tape: GraphTape, old: str, new: str, share: str, rest: str) -> str:
+    """Return ``share`` of the old value and the ``rest`` of the new one."""
+    return tape("Add", tape("Mul", old, share), tape("Mul", new, rest))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,18 +74,18 @@ class Sgd:
         return ("velocity",) if self.momentum else ()
 
     def numbers(self, step: int) -> Mapping[str, float]:
-        """Return the learning rate."""
+        """Return the settings, which need not be the same in every step."""
         del step
-        return {"rate": self.rate}
+        return {"rate": self.rate, "momentum": self.momentum, "decay": self.decay}
 
     def update(
         self, tape: GraphTape, weight: str, gradient: str, kept: tuple[str, ...], numbers: Mapping[str, str]
     ) -> tuple[str, ...]:
         """Add the nodes of an update."""
-        way = gradient = _decayed(tape, weight, gradient, self.decay)
+        way = gradient = _decayed(tape, weight, gradient, numbers["decay"]) if self.decay else gradient
         slots: tuple[str, ...] = ()
         if kept:
-            momentum = tape.floats(self.momentum)
+            momentum = numbers["momentum"]
             velocity = tape("Add", tape("Mul", kept[0], momentum), gradient)
             way = tape("Add", gradient, tape("Mul", velocity, momentum)) if self.nesterov else velocity
             slots = (velocity,)
@@ -118,23 +118,30 @@ class Adam:
         return ("first", "second")
 
     def numbers(self, step: int) -> Mapping[str, float]:
-        """Return the learning rate and what makes up for moments that began at 0."""
+        """Return the settings, the rate with what makes up for moments that began at 0."""
         return {
             "rate": self.rate / (1 - self.beta1**step),
             "root": (1 - self.beta2**step) ** -0.5,
+            "beta1": self.beta1,
+            "rest1": 1 - self.beta1,
+            "beta2": self.beta2,
+            "rest2": 1 - self.beta2,
+            "epsilon": self.epsilon,
+            "decay": 1 - self.rate * self.decay if self.decoupled else self.decay,
         }
 
     def update(
         self, tape: GraphTape, weight: str, gradient: str, kept: tuple[str, ...], numbers: Mapping[str, str]
     ) -> tuple[str, ...]:
         """Add the nodes of an update."""
-        if self.decoupled and self.decay:
-            before = tape("Mul", weight, tape.floats(1 - self.rate * self.decay))
-        else:
-            before, gradient = weight, _decayed(tape, weight, gradient, self.decay)
-        first = _mixed(tape, kept[0], gradient, self.beta1)
-        second = _mixed(tape, kept[1], tape("Mul", gradient, gradient), self.beta2)
-        wide = tape("Add", tape("Mul", tape("Sqrt", second), numbers["root"]), tape.floats(self.epsilon))
+        before = weight
+        if self.decay and self.decoupled:
+            before = tape("Mul", weight, numbers["decay"])
+        elif self.decay:
+            gradient = _decayed(tape, weight, gradient, numbers["decay"])
+        first = _mixed(tape, kept[0], gradient, numbers["beta1"], numbers["rest1"])
+        second = _mixed(tape, kept[1], tape("Mul", gradient, gradient), numbers["beta2"], numbers["rest2"])
+        wide = tape("Add", tape("Mul", tape("Sqrt", second), numbers["root"]), numbers["epsilon"])
         way = tape("Div", tape("Mul", first, numbers["rate"]), wide)
         return tape("Sub", before, way), first, second
 
