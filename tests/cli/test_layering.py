@@ -23,7 +23,7 @@ VOID = Finding(rule="power-gap", verdict=Verdict.VOID, detail="a gap")
 
 def words(**changes: object) -> argparse.Namespace:
     fields = {"model": "resnet50", "threads": None, "batch": 1, "modes": "current", "seconds_per_layer": None}
-    return argparse.Namespace(**{**fields, "idle": 3.0, "seed": 0, **changes})
+    return argparse.Namespace(**{**fields, "idle": 3.0, "seed": 0, "processor": "cpu", **changes})
 
 
 def able(*modes: PowerMode):
