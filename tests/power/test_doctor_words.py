@@ -217,9 +217,13 @@ def test_with_nothing_to_watch_it_says_so(machine: Machine) -> None:
 
 
 def test_a_slower_sensor_than_it_says_is_pointed_out(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["doctor", "--board", "jetson-agx-xavier", "--watch", "1", "--json"]) == EXIT_OK
-    found = json.loads(capsys.readouterr().out)
-    moving = [one for one in found["watched"] if one["values"] > 3]
+    moving = []
+    for seconds in ("1", "5", "20"):  # a busy machine moves the simulated sensors late
+        assert main(["doctor", "--board", "jetson-agx-xavier", "--watch", seconds, "--json"]) == EXIT_OK
+        found = json.loads(capsys.readouterr().out)
+        moving = [one for one in found["watched"] if one["values"] > 3]
+        if moving:
+            break
     assert moving
     for one in moving:
         assert one["reckoned_period_s"] >= one["stated_period_s"]
