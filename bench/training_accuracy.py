@@ -1,0 +1,149 @@
+"""Whether a small CNN learns as well in the built-in engine as in PyTorch: the same weights, batches and optimizer.
+
+    python bench/training_accuracy.py                # ten seeds
+    python bench/training_accuracy.py --seeds 2 --steps 40
+
+Images are made by code: one of four shapes at a random place and size, in noise. Both engines begin with the same
+weights and see the same batches; accuracy is on 512 other images, each engine inferring with its own running
+statistics. PyTorch's running variance is a sample's, ours the population's, as ONNX has it. Needs PyTorch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+
+from powerlab.engine import Session
+from powerlab.engine.ir.graph import Graph, Node, TensorInfo
+from powerlab.engine.ir.shapes import infer
+from powerlab.engine.passes import optimise
+from powerlab.engine.training import Adam, TrainingSession
+
+SIZE, CLASSES, BATCH, TESTED, RATE = 16, 4, 32, 512, 0.005
+
+Array = NDArray[np.float32]
+Batch = tuple[Array, NDArray[np.int64]]
+Weights = dict[str, Array]
+
+
+def images(random: np.random.Generator, count: int) -> Batch:
+    """Return images (count, 1, 16, 16) of a disc, a square, a cross or a ring in noise, and which it is."""
+    labels = random.integers(0, CLASSES, count)
+    rows, columns = (axis[None] - random.uniform(5, 11, (count, 1, 1)) for axis in np.mgrid[:SIZE, :SIZE])
+    radius = random.uniform(3, 5, (count, 1, 1))
+    far, near = np.hypot(rows, columns), np.minimum(abs(rows), abs(columns))
+    most = np.maximum(abs(rows), abs(columns))
+    shapes = (far < radius, most < radius * 0.9, (near < 1) & (most < radius), abs(far - radius) < 1)
+    drawn = np.choose(labels[:, None, None], shapes).astype(np.float32)
+    return (drawn + random.normal(0, 0.4, drawn.shape))[:, None].astype(np.float32), labels
+
+
+def start(random: np.random.Generator) -> Weights:
+    """Return the weights of two convolutions with batch norms and a linear layer."""
+    shapes = {"w1": (8, 1, 3, 3), "w2": (16, 8, 3, 3), "w3": (CLASSES, 16 * 16)}
+    weights = {
+        name: random.normal(0, (2 / np.prod(shape[1:])) ** 0.5, shape).astype(np.float32)
+        for name, shape in shapes.items()
+    }
+    for layer, channels in (("1", 8), ("2", 16)):
+        weights |= {f"scale{layer}": np.ones(channels, np.float32), f"shift{layer}": np.zeros(channels, np.float32)}
+        weights |= {f"mean{layer}": np.zeros(channels, np.float32), f"var{layer}": np.ones(channels, np.float32)}
+    return weights | {"bias": np.zeros(CLASSES, np.float32)}
+
+
+def network(weights: Weights) -> Graph:
+    """Return the network for batches of BATCH images."""
+    nodes, source = [], "x"
+    for layer in "12":
+        norm = tuple(f"{name}{layer}" for name in ("scale", "shift", "mean", "var"))
+        window = {"kernel_shape": (2, 2), "strides": (2, 2)}
+        nodes += [
+            Node("Conv", f"conv{layer}", (source, f"w{layer}"), (f"c{layer}",), {"pads": (1, 1, 1, 1)}),
+            Node("BatchNormalization", f"norm{layer}", (f"c{layer}", *norm), (f"n{layer}",)),
+            Node("Relu", f"relu{layer}", (f"n{layer}",), (f"r{layer}",)),
+            Node("MaxPool", f"pool{layer}", (f"r{layer}",), (f"p{layer}",), window),
+        ]
+        source = f"p{layer}"
+    nodes += [
+        Node("Flatten", "flat", (source,), ("f",)),
+        Node("Gemm", "linear", ("f", "w3", "bias"), ("y",), {"transB": 1}),
+    ]
+    return infer("shapes", nodes, [TensorInfo("x", (BATCH, 1, SIZE, SIZE))], ["y"], weights)
+
+
+def trained_here(weights: Weights, batches: Iterator[Batch], threads: int) -> Callable[[Array], Array]:
+    """Return the built-in engine's network after all batches."""
+    training = TrainingSession(network(weights), optimizer=Adam(rate=RATE), threads=threads)
+    for batch in batches:
+        training.step(*batch)
+    session = Session(optimise(training.graph()), threads=threads)
+    return lambda x: session.run({"x": x})["y"]
+
+
+def trained_by_torch(weights: Weights, batches: Iterator[Batch], threads: int) -> Callable[[Array], Array]:
+    """Return PyTorch's network after all batches."""
+    torch: Any = import_module("torch")  # of the environment of peers, not of this project's
+    functional: Any = import_module("torch.nn.functional")
+    torch.set_num_threads(threads)
+    tensors = {name: torch.tensor(value) for name, value in weights.items()}
+    trained = [tensor.requires_grad_() for name, tensor in tensors.items() if name[:-1] not in ("mean", "var")]
+    optimizer = torch.optim.Adam(trained, lr=RATE)
+
+    def forward(x: Any, training: bool) -> Any:
+        for layer in "12":
+            own = [tensors[f"{name}{layer}"] for name in ("w", "mean", "var", "scale", "shift")]
+            x = functional.batch_norm(functional.conv2d(x, own[0], padding=1), *own[1:], training, 0.1)
+            x = functional.max_pool2d(functional.relu(x), 2)
+        return functional.linear(x.flatten(1), tensors["w3"], tensors["bias"])
+
+    for x, labels in batches:
+        optimizer.zero_grad()
+        functional.cross_entropy(forward(torch.tensor(x), True), torch.tensor(labels)).backward()
+        optimizer.step()
+
+    def answers(x: Array) -> Array:
+        return np.asarray(forward(torch.tensor(x), False).detach())
+
+    return answers
+
+
+def accuracy(infer_batch: Callable[[Array], Array], seed: int) -> float:
+    """Return the share of right answers, in percent."""
+    x, labels = images(np.random.default_rng([seed, 2]), TESTED)
+    parts = [infer_batch(x[begin : begin + BATCH]) for begin in range(0, TESTED, BATCH)]
+    return 100 * float(np.mean(np.concatenate(parts).argmax(1) == labels))
+
+
+def main() -> None:
+    """Train in both engines and print their accuracies."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--steps", type=int, default=150)
+    parser.add_argument("--threads", type=int, default=1)
+    asked = parser.parse_args()
+
+    def batches(seed: int) -> Iterator[Batch]:
+        random = np.random.default_rng([seed, 1])
+        return (images(random, BATCH) for _ in range(asked.steps))
+
+    table = Table("accuracy, %", "mean", "standard error", *map(str, range(asked.seeds)))
+    for name, train in (("builtin", trained_here), ("torch", trained_by_torch)):
+        found = []
+        for seed in range(asked.seeds):
+            weights = start(np.random.default_rng([seed, 0]))
+            found.append(accuracy(train(weights, batches(seed), asked.threads), seed))
+        spread = statistics.stdev(found) / len(found) ** 0.5 if len(found) > 1 else float("nan")
+        table.add_row(name, f"{statistics.mean(found):.2f}", f"{spread:.2f}", *(f"{one:.1f}" for one in found))
+    Console(width=140).print(table)
+
+
+if __name__ == "__main__":
+    main()
