@@ -173,6 +173,19 @@ def test_instances_and_groups_are_normalised():
     check_gradients("GroupNormalization", inputs, judge=judge, opset=21, num_groups=2)
 
 
+def test_rows_are_scaled_by_their_root_mean_square():
+    def judge(x, s):
+        return x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-5) * s
+
+    check_gradients("RMSNormalization", {"x": normal(2, 3, 4), "s": positive(4)}, judge=judge, opset=23)
+
+
+def test_a_nearest_resize_by_whole_factors():
+    how = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    scales = {"scales": np.asarray([1, 1, 2, 3], np.float32)}
+    check_gradients("Resize", {"x": normal(1, 2, 2, 3)}, constants=scales, order=["x", "", "scales"], **how)
+
+
 @pytest.mark.parametrize("size", [1, 3, 4])
 def test_local_response_normalisation(size):
     def judge(x):  # the reference of onnx stops at as many channels as there are images

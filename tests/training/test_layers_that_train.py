@@ -139,6 +139,19 @@ def test_dropout_drops_by_the_seed_and_scales_what_it_keeps():
     assert np.any(first != dropping(2))
 
 
+def test_pixels_have_labels_of_their_own():
+    x, labels = torch_reference.batch(0)[0], np.random.default_rng(6).integers(0, 4, (6, 2, 2))
+    conv = torch_reference.start()["conv"]
+    data = model_bytes([node("Conv", "x conv", "y", strides=[2, 2])], {"x": x}, constants={"conv": conv})
+    logits = Session(optimise(load_bytes(data)), threads=1).run({"x": x})["y"].astype(np.float64)
+    logs = logits - np.log(np.exp(logits).sum(1, keepdims=True))
+    expected = -np.take_along_axis(logs, labels[:, None], 1).mean()
+    session = TrainingSession(load_bytes(data), threads=1)
+    assert session.labels_shape == (6, 2, 2)
+    assert session.step(x, labels) == pytest.approx(expected, rel=1e-5)
+    assert session.step(x, labels) < expected
+
+
 def test_a_batch_norm_that_shares_its_statistics_is_refused():
     nodes = [
         node("BatchNormalization", "x s b m v", "n1"),

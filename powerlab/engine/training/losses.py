@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -54,21 +55,21 @@ class Loss:
 
 
 def softmax_cross_entropy(tape: GraphTape, output: str) -> Loss:
-    """Return the mean over a batch of -log softmax(logits)[label].
+    """Return the mean of -log softmax(logits)[label] over a batch, and over pixels where these have labels.
 
-    Its gradient is (softmax(logits) - one at the label) / batch; logits have the shape (batch, classes).
+    Its gradient is (softmax(logits) - one at the label) / count; logits have the shape (batch, classes, ...).
     """
     shape = tape.shape(output)
-    if len(shape) != 2:
+    if len(shape) < 2:
         raise PowerlabError(
             f"the output {quoted(output)} has the shape {list(shape)}; softmax cross entropy takes (batch, classes)."
         )
-    batch, classes = shape
-    labels = tape.input("labels", (batch,), INT64)
-    places = tape("Equal", tape.reshape(labels, (batch, 1)), tape.reshape(tape.ints(range(classes)), (1, classes)))
-    hot = tape("Cast", places, to=1)
-    logarithms = tape("LogSoftmax", output, axis=-1)
-    share = tape.floats(-1 / batch)
+    batch, classes, *pixels = shape
+    labels = tape.input("labels", (batch, *pixels), INT64)
+    ladder = tape.reshape(tape.ints(range(classes)), (1, classes, *(1,) * len(pixels)))
+    hot = tape("Cast", tape("Equal", tape.reshape(labels, (batch, 1, *pixels)), ladder), to=1)
+    logarithms = tape("LogSoftmax", output, axis=1)
+    share = tape.floats(-1 / (batch * math.prod(pixels)))
     value = tape("Mul", tape("ReduceSum", tape("Mul", hot, logarithms), keepdims=0), share)
     seed = tape("Mul", tape("Sub", hot, tape("Exp", logarithms)), share)
     return Loss(value, Target(input=labels, classes=classes), {output: seed})

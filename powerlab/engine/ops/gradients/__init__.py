@@ -15,6 +15,7 @@ from powerlab.engine.ops.gradients import (
     normalisation,
     pooling,
     reducing,
+    resizing,
 )
 from powerlab.engine.ops.gradients.base import Gradient
 
@@ -27,5 +28,6 @@ GRADIENTS: dict[str, Gradient] = {
     **normalisation.GRADIENTS,
     **pooling.GRADIENTS,
     **reducing.GRADIENTS,
+    **resizing.GRADIENTS,
 }
 """Operator → rule."""

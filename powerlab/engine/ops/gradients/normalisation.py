@@ -56,6 +56,18 @@ def _layer_norm(view: NodeView, tape: Tape, gradients: tuple[str, ...]) -> Seque
     return _through(tape, scaled, normalised, deviation, axes), of_scale, of_bias
 
 
+def _rms_norm(view: NodeView, tape: Tape, gradients: tuple[str, ...]) -> Sequence[str]:
+    """Return what a layer norm has, without means."""
+    source, shape = view.node.inputs[0], view.shape(0)
+    axes = tape.ints(range(first_axis(view), len(shape)))
+    squares = tape("ReduceMean", tape("Mul", source, source), axes, keepdims=1)
+    root = tape("Sqrt", tape("Add", squares, tape.floats(view.number("epsilon", 1e-5))))
+    normalised, scaled = tape("Div", source, root), tape("Mul", gradients[0], view.node.inputs[1])
+    along = tape("ReduceMean", tape("Mul", scaled, normalised), axes, keepdims=1)
+    of_input = tape("Div", tape("Sub", scaled, tape("Mul", normalised, along)), root)
+    return of_input, tape.sum_to(tape("Mul", gradients[0], normalised), view.shape(1))
+
+
 def _group_norm(view: NodeView, tape: Tape, gradients: tuple[str, ...]) -> Sequence[str]:
     """Normalise groups of channels as rows; scale and shift have one number a channel, or one a group."""
     shape, groups = view.shape(0), normalised_groups(view)
@@ -101,5 +113,6 @@ GRADIENTS: dict[str, Gradient] = {
     "InstanceNormalization": _group_norm,
     "LRN": _lrn,
     "LayerNormalization": _layer_norm,
+    "RMSNormalization": _rms_norm,
 }
 """Operator → rule."""
