@@ -159,11 +159,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("networks", nargs="*", default=NETWORKS)
     parser.add_argument("--batch", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=1, help="of images and labels")
     asked = parser.parse_args()
     table = Table("network", "weights", "builtin, median", "largest", "torch float32, median", "largest")
     for name in asked.networks:
         graph = without_dropout(load_graph(name, batch_size=asked.batch))
-        random = np.random.default_rng(1)
+        random = np.random.default_rng(asked.seed)
         x = random.standard_normal(graph.inputs[0].shape, dtype=np.float32)
         labels = random.integers(0, graph.outputs[0].shape[1], asked.batch)
         session = TrainingSession(graph, optimizer=Sgd(rate=0.0), keep_gradients=True)
