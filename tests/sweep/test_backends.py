@@ -12,7 +12,7 @@ from powerlab.domain.preflight import ENGINES
 
 
 def test_every_engine_a_plan_may_name_has_a_module_that_loads_models():
-    assert tuple(BACKENDS) == ENGINES
+    assert tuple(BACKENDS) == tuple(ENGINES)
     for name in ENGINES:
         assert callable(importlib.import_module(backend_module(name)).load)
 
