@@ -1,9 +1,7 @@
 // Fully connected layers with weights in fewer bits: out = activate(W x + bias), see formats.hpp.
 //
 // A thread takes its own units of output blocks, whose weights follow on each other; up to kGemvImages images pass over
-// a unit's weights at once, the next ones find them in the cache. x and out are as gemv.hpp has them. Where images are
-// many, two blocks of 4-bit weights at a time have sums enough to hide the latency of additions, at a third of the
-// code.
+// a unit's weights at once, the next ones find them in the cache. x and out are as gemv.hpp has them.
 #pragma once
 
 #include "kernels/gemv.hpp"
@@ -25,17 +23,9 @@ static __attribute__((noinline)) void gemv_narrow_unit(const GemvUnit& g) {
   }
 }
 
-template <class W>
-constexpr int narrow_blocks(int images) {
-  return images > 2 && W::kFeatures == 8 ? 2 : kGemvBlocks;
-}
-
-constexpr std::int64_t at_most(std::int64_t blocks, std::int64_t most) { return blocks < most ? blocks : most; }
-
 template <class W, int... I>
 constexpr GemvUnitTable make_gemv_narrow_units(Indices<I...>) {
-  return {{&gemv_narrow_unit<W, at_most(I / kGemvImages + 1, narrow_blocks<W>(I % kGemvImages + 1)),
-                             I % kGemvImages + 1>...}};
+  return {{&gemv_narrow_unit<W, I / kGemvImages + 1, I % kGemvImages + 1>...}};
 }
 
 // unit_blocks of at most kGemvBlocks.
@@ -50,18 +40,14 @@ static void gemv_narrow(const Step& s, int thread, int threads) {
   GemvUnit g = gemv_unit_of(s);
   for (std::int64_t unit = own.begin; unit < own.end; ++unit) {
     const std::int64_t begin = unit * blocks / units, count = (unit + 1) * blocks / units - begin;
+    g.weights = s.weights + begin * words * kWidth;
+    g.bias = s.bias + begin * kWidth;
     for (std::int64_t pass = 0; pass < passes; ++pass) {
       const std::int64_t first = pass * s.out.w / passes, images = (pass + 1) * s.out.w / passes - first;
       g.x = s.x.data + first * s.x.pixel;
-      const std::int64_t most = narrow_blocks<W>(static_cast<int>(images));
-      for (std::int64_t block = begin; block < begin + count; block += most) {
-        const std::int64_t blocks_here = at_most(begin + count - block, most);
-        g.weights = s.weights + block * words * kWidth;
-        g.bias = s.bias + block * kWidth;
-        g.out = s.out.data + block * s.out.plane + first * s.out.pixel;
-        kUnits.at[(blocks_here - 1) * kGemvImages + (images - 1)](g);
-        finish(s, {g.out, g.out_plane, g.out_image, blocks_here, images});
-      }
+      g.out = s.out.data + begin * s.out.plane + first * s.out.pixel;
+      kUnits.at[(count - 1) * kGemvImages + (images - 1)](g);
+      finish(s, {g.out, g.out_plane, g.out_image, count, images});
     }
   }
 }
