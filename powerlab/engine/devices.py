@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from powerlab.domain.errors import PowerlabError
+from powerlab.domain.workload import Processor
 
-CPU, GPU = "cpu", "gpu"
+CPU, GPU = Processor.CPU.value, Processor.GPU.value
 DEVICES = (CPU, GPU)
 GPU_PRECISIONS = ("fp32", "fp16")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
+from enum import StrEnum
 from typing import TypeVar
 
 from powerlab.domain.accuracy import DEFAULT_LEAST_SQNR_DB
@@ -17,6 +18,7 @@ from powerlab.domain.workload import Preparation, Processor, Scenario
 from powerlab.search.proposals import proposed_modes
 
 _T = TypeVar("_T", int, float)
+_E = TypeVar("_E", bound=StrEnum)
 ALL_MODES = "all"
 
 
@@ -161,7 +163,7 @@ def plan_from(args: argparse.Namespace, device: Device, capabilities: Capabiliti
         engines=_words(args.engine),
         processors=tuple(processor_of(word) for word in _words(args.processor)),
         precisions=_words(args.precision),
-        scenarios=tuple(_scenario(word) for word in _words(args.scenario)),
+        scenarios=tuple(_member(Scenario, word) for word in _words(args.scenario)),
         slices=counts("--slices", args.slices),
         spin_us=(None,) if args.spin_us is None else _numbers("--spin-us", args.spin_us, int),
         cores=tuple(args.cores or [""]),
@@ -241,22 +243,16 @@ def processor_of(word: str) -> Processor:
     Raises:
         PowerlabError: there is no such processor.
     """
-    try:
-        return Processor(word)
-    except ValueError:
-        names = [processor.value for processor in Processor]
-        raise PowerlabError(
-            f"unknown processor {word!r}{meant(word, names)}; choose from: {', '.join(names)}."
-        ) from None
+    return _member(Processor, word)
 
 
-def _scenario(word: str) -> Scenario:
+def _member(kind: type[_E], word: str) -> _E:
     try:
-        return Scenario(word)
+        return kind(word)
     except ValueError:
-        names = [scenario.value for scenario in Scenario]
+        names = [member.value for member in kind]
         raise PowerlabError(
-            f"unknown scenario {word!r}{meant(word, names)}; choose from: {', '.join(names)}."
+            f"unknown {kind.__name__.lower()} {word!r}{meant(word, names)}; choose from: {', '.join(names)}."
         ) from None
 
 
