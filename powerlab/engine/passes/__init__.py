@@ -12,6 +12,7 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.engine.ir.graph import Graph, quoted
 from powerlab.engine.passes.expand.attention import expand_attention
 from powerlab.engine.passes.expand.einsum import expand_einsum
+from powerlab.engine.passes.expand.powers import expand_powers
 from powerlab.engine.passes.expand.quantized import expand_quantized
 from powerlab.engine.passes.expand.rotary import expand_rotary
 from powerlab.engine.passes.expand.running_products import expand_running_products
@@ -75,6 +76,7 @@ PASSES: tuple[Callable[[Graph], Graph], ...] = (
     expand_unfolding,
     fuse_layer_norms,
     fuse_gelus,
+    expand_powers,
     lower_row_norms,
     put_channels_first,
     lower_recurrences,

@@ -145,3 +145,17 @@ def test_channels_are_normalised_in_blocks(operator, channels, scaled):
         expected = expected + extra["h"][:, None, None]
     for threads in (1, 2):
         assert relative_error(Session(graph, threads=threads).run(x), {"y": expected.astype(np.float32)}) < 1e-4
+
+
+def test_a_transposition_between_two_chains_goes_to_the_longer_one():
+    """As in an MLP-Mixer: with three axes, what ends one chain begins the next, over the other axis."""
+    nodes = [
+        step("Transpose", ["x"], "l", perm=LAST[3]),
+        step("LayerNormalization", ["l", "tokens", "shifts"], "n", axis=-1, epsilon=1e-6),
+        step("Transpose", ["n"], "t", perm=LAST[3]),
+        *layers("t", "m"),
+        step("Transpose", ["m"], "f", perm=FIRST[3]),
+        step("Add", ["f", "l"], "y"),
+    ]
+    graph = check(nodes, (2, 7, 20), ["y"], {"tokens": normal(7), "shifts": normal(7)})
+    assert "FusedConv" in {node.op_type for node in graph.nodes}

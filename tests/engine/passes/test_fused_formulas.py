@@ -53,6 +53,65 @@ def test_a_formula_like_a_gelu_is_none(half, root):
     check_by_ort(data, inputs, rtol=1e-4)
 
 
+def gelu_by_tanh(form="power", cubic=0.044715, root=(2 / math.pi) ** 0.5):
+    """Return the nodes of a Gelu's approximation as exporters write them, and their constants."""
+    node = helper.make_node
+    if form == "power":
+        inside = [
+            node("Pow", ["x", "three"], ["p"]),
+            node("Mul", ["p", "cubic"], ["c"]),
+            node("Add", ["x", "c"], ["i"]),
+        ]
+        inside.append(node("Mul", ["i", "root"], ["t"]))
+    elif form == "products":
+        inside = [node("Mul", ["x", "x"], ["q"]), node("Mul", ["q", "x"], ["p"]), node("Mul", ["cubic", "p"], ["c"])]
+        inside += [node("Add", ["c", "x"], ["i"]), node("Mul", ["root", "i"], ["t"])]
+    else:
+        inside = [node("Mul", ["x", "x"], ["q"]), node("Mul", ["cubic", "q"], ["c"]), node("Add", ["c", "one"], ["i"])]
+        inside += [node("Mul", ["x", "root"], ["r"]), node("Mul", ["r", "i"], ["t"])]
+    end = [node("Tanh", ["t"], ["h"]), node("Add", ["h", "one"], ["a"])]
+    end += [node("Mul", ["half", "x"], ["m"]), node("Mul", ["m", "a"], ["y"])]
+    constants = {
+        "three": number(3),
+        "cubic": number(cubic),
+        "root": number(root),
+        "one": number(1),
+        "half": number(0.5),
+    }
+    used = {name for each in (*inside, *end) for name in each.input}
+    return [*inside, *end], {name: value for name, value in constants.items() if name in used}
+
+
+@pytest.mark.parametrize("form", ["power", "products", "factored"])
+def test_a_gelu_by_tanh_is_one(form):
+    nodes, constants = gelu_by_tanh(form)
+    inputs = {"x": normal(3, 40)}
+    data = model_bytes(nodes, inputs, constants=constants)
+    assert operator_counts(optimise(load_bytes(data))) == {"GeluTanh": 1}
+    check_by_ort(data, inputs, rtol=1e-4)
+
+
+@pytest.mark.parametrize("form", ["power", "products", "factored"])
+@pytest.mark.parametrize("numbers", [{"cubic": 0.0447}, {"root": 0.8}])
+def test_a_formula_like_a_gelu_by_tanh_is_none(form, numbers):
+    nodes, constants = gelu_by_tanh(form, **numbers)
+    inputs = {"x": normal(3, 40)}
+    data = model_bytes(nodes, inputs, constants=constants)
+    counts = operator_counts(optimise(load_bytes(data)))
+    assert not {"Gelu", "GeluTanh"} & set(counts)
+    check_by_ort(data, inputs, rtol=1e-4)
+
+
+@pytest.mark.parametrize("exponent", [2, 3, 2.0, -1.0, 0.5, 2.5])
+def test_powers_keep_their_value_and_their_shape(exponent):
+    inputs = {"x": normal(3, 40)}
+    if exponent not in (2, 3):
+        inputs["x"] = np.abs(inputs["x"]) + 0.1
+    constants = {"e": np.asarray(exponent, np.int64 if isinstance(exponent, int) else np.float32)}
+    data = model_bytes([helper.make_node("Pow", ["x", "e"], ["y"])], inputs, constants=constants)
+    check_by_ort(data, inputs, rtol=1e-5)
+
+
 def layer_norm(form="pow", axes=(-1,), others=(-1,), exponent=2.0):
     node = helper.make_node
     square = node("Pow", ["d", "two"], ["q"]) if form == "pow" else node("Mul", ["d", "d"], ["q"])

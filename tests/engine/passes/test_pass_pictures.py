@@ -26,6 +26,7 @@ CONSTANTS = {
     "root": np.float32(np.sqrt(2)),
     "one": np.float32(1),
     "half": np.float32(0.5),
+    "cube": np.float32(3),
     "true": np.array(True),
     "row": np.ones(4, np.float32),
     "square": np.ones((4, 4), np.float32),
@@ -220,6 +221,7 @@ PICTURES = {
         "y",
         ["Div x,root -> d", "Erf d -> e", "Add e,one -> a", "Mul x,a -> p", "Gelu x -> y"],
     ),
+    "expand_powers": (["Pow x,cube -> y"], "y", ["Mul x,x -> y.mul", "Mul y.mul,x -> y"]),
     "lower_row_norms": (["LayerNormalization x,row -> y"], "y", ["RowNorm x,row -> y"]),
     "put_channels_first": (
         ["ToLast x -> l", "LayerNormalization l,s -> n", "Relu n -> r", "ToFirst r -> y"],

@@ -41,6 +41,15 @@ class _Chain:
     nodes: tuple[Node, ...]
     after: Node | None
 
+    def beside(self, others: Sequence[_Chain]) -> _Chain:
+        """Return the chain without the transpositions that others took.
+
+        With three axes, what ends one chain may begin the next, and only one of them can do without it.
+        """
+        before = None if self.before in [other.after for other in others] else self.before
+        after = None if self.after in [other.before for other in others] else self.after
+        return replace(self, before=before, after=after)
+
     def part(self, graph: Graph) -> tuple[int, int]:
         """Return the nodes, from and to, that are worth computing with the channels first."""
         count = len(self.nodes)
@@ -62,11 +71,14 @@ def put_channels_first(graph: Graph) -> Graph:
     rewriter = Rewriter(graph)
     replaced: dict[str, Sequence[Node]] = {}
     dropped: set[str] = set()
-    for chain in _chains(graph):
+    turned: list[_Chain] = []
+    for found in sorted(_chains(graph), key=lambda chain: -len(chain.nodes)):
+        chain = found.beside(turned)
         begin, end = chain.part(graph)
         if begin == end:
             continue
         made = _with_channels_first(chain, begin, end, rewriter)
+        turned.append(chain)
         last = chain.after.outputs[0] if chain.after is not None and end == len(chain.nodes) else None
         replaced[last or chain.nodes[end - 1].outputs[0]] = made
         dropped |= {node.outputs[0] for node in chain.nodes[begin:end]}
