@@ -14,13 +14,17 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parent.parent / "powerlab" / "engine" / "gpu"
 TARGET = ("--target-env", "vulkan1.1")
 VARIANTS = {"fp32": (), "fp16": ("-DHALF",)}
+ONLY_16_BITS = "_half"
+"""How the names of shaders end that compute in 16 bits, and are there for numbers stored in 16 bits only."""
 
 
 def compile_all(out: Path) -> list[Path]:
-    """Compile every shader in both variants into a folder, validate them, and return the files."""
+    """Compile every shader in its variants into a folder, validate them, and return the files."""
     made = []
     for source in sorted((FOLDER / "shaders").glob("*.comp")):
         for variant, defines in VARIANTS.items():
+            if source.stem.endswith(ONLY_16_BITS) and variant != "fp16":
+                continue
             target = out / f"{source.stem}.{variant}.spv"
             includes = f"-I{source.parent}"
             command = ["glslangValidator", "-V", *TARGET, "-g0", "--quiet", includes, *defines, "-o", str(target)]
@@ -28,10 +32,6 @@ def compile_all(out: Path) -> list[Path]:
             subprocess.run(["spirv-val", *TARGET, str(target)], check=True)  # noqa: S607
             made.append(target)
     return made
-
-
-def _same(one: Path, other: Path) -> bool:
-    return other.is_file() and one.read_bytes() == other.read_bytes()
 
 
 def main() -> int:

@@ -21,12 +21,10 @@ def check_device(device: str) -> str:
     return device
 
 
-def check_gpu_choices(threads: int | None, slices: int, precision: str) -> None:
+def check_gpu_choices(threads: int | None, precision: str) -> None:
     """Raise PowerlabError where a GPU is asked for what there is on processors alone."""
     if threads not in (None, 1):
         raise PowerlabError(f"a GPU has no threads to choose; leave out threads={threads}.")
-    if slices != 1:
-        raise PowerlabError("the engine cuts no batches into slices on a GPU yet; leave the slices out.")
     if precision not in GPU_PRECISIONS:
         raise PowerlabError(
             f"on a GPU the engine computes in {' or '.join(GPU_PRECISIONS)} alone yet, not {precision}; use the cpu."

@@ -59,14 +59,15 @@ class Session:
         spin_us: how long a thread that has nothing to do spins before it sleeps, in microseconds.
         tuned: whether to choose by what ``powerlab engine tune`` found here, where it did.
         slices: parts the batch (the first axis of every input) is cut into, which run at the same time on
-            ``threads`` / ``slices`` threads each, with the same weights. Results are the same bits as without.
+            ``threads`` / ``slices`` threads each, with the same weights. Results are the same bits as without; on a GPU
+            those of batches of a slice's size.
         batch_size: size of the first axis of every input not in ``shapes``; None: as the model says.
         cached: whether to look in the cache of prepared models, where ``POWERLAB_CACHE`` asks for one.
         precision: ``fp32``; ``int8``, quantized by the calibration that is kept of the model, or where there is none,
             by one with seeded random inputs; ``int8w``, ``int4w``, ``fp16w``: weights rounded to that, and
             computed with in float32. On a GPU ``fp32``, or ``fp16``: numbers and weights stored in 16 bits, sums in 32.
-        device: ``cpu``, or ``gpu``: the GPU that Vulkan's loader knows (:mod:`powerlab.engine.gpu`), where threads and
-            slices are no choice and nothing is left to the processor: what is not supported there is refused.
+        device: ``cpu``, or ``gpu``: the GPU that Vulkan's loader knows (:mod:`powerlab.engine.gpu`), where threads
+            are no choice and nothing is left to the processor: what is not supported there is refused.
 
     Where the model leaves a shape open, or a value that only a run gives decides one, it is planned in stages when it
     runs, once for each set of shapes and deciding values (:mod:`powerlab.engine.staged`).
@@ -97,9 +98,10 @@ class Session:
         asked = _Asked(model, shapes, batch_size, precision)
         self._model: PlannedGraph | StagedModel | GpuModel
         if check_device(device) == GPU:
-            check_gpu_choices(threads, slices, precision)
-            self.tier, self.threads, self.slices = "vulkan", 1, 1
-            self._model = _on_gpu(asked)
+            check_gpu_choices(threads, precision)
+            check_slices(slices, slices)
+            self.tier, self.threads, self.slices = "vulkan", 1, slices
+            self._model = _on_gpu(asked, slices, tuned=tuned)
             return
         usable = usable_cpus()
         threads = usable if threads is None else threads
@@ -236,13 +238,19 @@ def _planned(asked: _Asked, planning: Planning, cache: Cache | None) -> PlannedG
     return StagedModel(load_open(model, asked.shapes, asked.batch_size), planning, pool)
 
 
-def _on_gpu(asked: _Asked) -> GpuModel:
+def _on_gpu(asked: _Asked, slices: int, *, tuned: bool) -> GpuModel:
     """Return the model on a GPU."""
+    from powerlab.engine.gpu.device import this_target
     from powerlab.engine.gpu.model import GpuModel
+    from powerlab.engine.gpu.tuning.kept import by_tuning
 
-    half = asked.precision == "fp16"
+    half, asked = asked.precision == "fp16", replace(asked, precision="fp32")
+    choose = by_tuning(this_target(), half=half) if tuned else None
     try:
-        return GpuModel(_optimised(replace(asked, precision="fp32"), chained=False), half=half)
+        graph = _optimised(asked, chained=False)
+        if slices > 1:
+            graph = _part(asked, graph, slices, chained=False)
+        return GpuModel(graph, half=half, choose=choose, slices=slices)
     except NeedsRunError as error:
         raise PowerlabError(f"{error} On a GPU all shapes must be known before a run; use the device cpu.") from None
 
@@ -271,12 +279,12 @@ def _prepared(asked: _Asked, planning: Planning, cache: Cache | None) -> Prepare
     return through_cache(cache, key, planning.threads, make, lambda: is_whole(model))
 
 
-def _part(asked: _Asked, whole: Graph, slices: int) -> Graph:
+def _part(asked: _Asked, whole: Graph, slices: int, *, chained: bool = True) -> Graph:
     """Return the optimised graph for one slice of the batch that ``whole`` takes."""
     if isinstance(asked.model, Graph):
         raise PowerlabError("a graph has its batch size already; give a model's name or path to cut it into slices.")
-    part = _optimised(asked.with_shapes(slice_shapes(whole, slices)))
-    check_images_apart(whole, _optimised(asked.with_shapes(doubled_shapes(whole))))
+    part = _optimised(asked.with_shapes(slice_shapes(whole, slices)), chained=chained)
+    check_images_apart(whole, _optimised(asked.with_shapes(doubled_shapes(whole)), chained=chained))
     return part
 
 

@@ -30,7 +30,7 @@ def test_it_computes_on_either_processor_and_names_the_gpu():
     [
         ({"spin_us": 5}, "ask for no --spin-us"),
         ({"precision": "int8"}, "int8"),
-        ({"slices": 2}, "no batches into slices on a GPU"),
+        ({"slices": 3}, "cannot be cut evenly into 3 slices"),
     ],
 )
 def test_it_refuses_what_it_has_not(choices, said):

@@ -80,11 +80,27 @@ def test_several_images_are_those_one_by_one():
         np.testing.assert_allclose(alone.run({"x": inputs["x"][image : image + 1]})["y"][0], whole[image], rtol=1e-5)
 
 
+@pytest.mark.parametrize("precision", ["fp32", "fp16"])
+def test_slices_are_batches_of_their_own(precision):
+    """Side by side and with the same weights, but without a word between them."""
+    choices = {"device": "gpu", "precision": precision}
+    cut = Session("squeezenet", batch_size=4, slices=2, shapes={"x": (4, 3, 32, 32)}, **choices)
+    alone = Session("squeezenet", shapes={"x": (2, 3, 32, 32)}, **choices)
+    inputs = synthetic_inputs(cut.inputs, 4, cut.dtypes)
+    whole = cut.run(inputs)["y"]
+    parts = [alone.run({"x": inputs["x"][first : first + 2]})["y"] for first in (0, 2)]
+    np.testing.assert_array_equal(whole, np.concatenate(parts))
+    assert cut.steps() == alone.steps()
+    assert cut._model.barriers == alone._model.barriers
+    assert len(cut.profile(inputs)) == len(cut.steps())
+    assert cut.repeat(inputs, 0, len(cut.steps()), 1) > 0
+
+
 @pytest.mark.parametrize(
     ("choices", "said"),
     [
         ({"threads": 2}, "a GPU has no threads"),
-        ({"slices": 2}, "no batches into slices on a GPU"),
+        ({"slices": 2}, "cannot be cut evenly into 2 slices"),
         ({"precision": "int8"}, "fp32 or fp16 alone yet, not int8"),
     ],
 )

@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from engine_models import load_bytes, onnx_bytes, random_inputs, relative_error
+from comparing import compared
+from engine_models import load_bytes, onnx_bytes
+from hypothesis import given, settings
 from onnx import helper
 from operator_cases import CASES
+from recurrent_cases import cells
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
 from powerlab.engine.gpu.activations import FUNCTIONS
 from powerlab.engine.gpu.lowering import LOWERINGS
 from powerlab.engine.gpu.model import GpuModel
+from powerlab.engine.gpu.target import Target
 from powerlab.engine.passes import LOWERED, optimise
 
 RANDOM = np.random.default_rng(3)
-TOLERANCE = 2e-5
-
-NOT_YET = {
-    "lstm",
-    "lstm backwards from a state",
-    "lstm both ways",
-    "lstm lengths",
-    "lstm one sequence",
-    "lstm without bias",
-}
 
 
 def graph_of(case):
@@ -34,26 +28,21 @@ def graph_of(case):
     return load_bytes(onnx_bytes([node], {"x": shape}, constants=constants, opset=opset))
 
 
-def compared(graph, *, tolerance=TOLERANCE, half=False):
-    """Compare a graph on the GPU with the processor, and its bits with those of an arena full of NaN."""
-    inputs = random_inputs(graph)
-    model = GpuModel(optimise(graph, chained=False), half=half)
-    found = model.run(inputs)
-    model.poison()
-    again = model.run(inputs)
-    expected = Session(optimise(graph), 1).run(inputs)
-    assert all(np.array_equal(found[name], again[name]) for name in found)
-    assert relative_error(found, expected) < tolerance
-    return model
-
-
 @pytest.mark.parametrize("case", CASES)
-def test_an_operator_is_computed_or_refused_by_name(case):
-    graph = graph_of(case)
-    if case in NOT_YET:
-        with pytest.raises(PowerlabError, match=r"on a GPU"):
-            compared(graph)
-    else:
+def test_an_operator_is_computed(case):
+    compared(graph_of(case))
+
+
+@settings(max_examples=25, deadline=None)
+@given(cells())
+def test_any_recurrent_cell_is_computed(data):
+    compared(load_bytes(data), tolerance=1e-4)
+
+
+def test_what_is_not_supported_is_refused_by_name():
+    node = helper.make_node("CumSum", ["x", "axis"], ["y"], "sums")
+    graph = load_bytes(onnx_bytes([node], {"x": (2, 3)}, constants={"axis": np.array(1)}))
+    with pytest.raises(PowerlabError, match=r"sums.* is not supported on a GPU yet"):
         compared(graph)
 
 
@@ -130,9 +119,9 @@ def test_a_layer_whose_weights_are_more_than_a_kernel_sees_is_cut(monkeypatch):
     graph = load_bytes(
         onnx_bytes([helper.make_node("Gemm", ["x", "w"], ["y"], transB=1)], {"x": (1, 32)}, constants=constants)
     )
-    program = lower(optimise(graph, chained=False), half=False, largest_bytes=2048)
+    program = lower(optimise(graph, chained=False), Target(largest_bytes=2048))
     assert [one.kernel for one in program.dispatches].count("dense") == 3
-    monkeypatch.setattr("powerlab.engine.gpu.model.lower", lambda graph, **_: program)
+    monkeypatch.setattr("powerlab.engine.gpu.model.lower", lambda *_, **__: program)
     compared(graph)
 
 

@@ -14,13 +14,11 @@ import platformdirs
 
 from powerlab.atomic_file import write_parts
 from powerlab.domain.errors import PowerlabError
+from powerlab.engine.gpu.target import PROCESSOR, Target, target_of
 
 LIBRARY = "libvulkan.so.1"
 NUMBER = "POWERLAB_GPU"
 """Environment variable: which of several GPUs to use, by its number from 0 on."""
-
-PROCESSOR = "cpu"
-"""The kind of a processor that stands in for a GPU."""
 
 _KINDS = ("discrete", "integrated", "virtual", "other", PROCESSOR)
 """In the order in which a GPU is looked for."""
@@ -64,6 +62,11 @@ def chosen() -> int:
     if not found:
         raise PowerlabError("The device gpu cannot be used: Vulkan's loader knows no GPU here; install its driver.")
     return min(range(len(found)), key=lambda index: _KINDS.index(found[index].kind))
+
+
+def this_target() -> Target:
+    """Return what the chosen GPU is able to do."""
+    return target_of(devices()[chosen()])
 
 
 @cache

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
-import msgspec
-
-from powerlab.atomic_file import write_whole
 from powerlab.boards.processor import clock_limits_khz, cpu_model
-from powerlab.domain.errors import PowerlabError
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
 from powerlab.engine.program.choice import Choice
 from powerlab.engine.target.tiers import Tier, native_engine_file
+from powerlab.engine.tuning.document import keep_document, read_document
 from powerlab.state_dir import state_dir
 from powerlab.sysroot import Sysroot
 
 VERSION = 1
 FILE_NAME = "engine-tuning.json"
-_ASIDE = ".damaged"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +99,7 @@ def read_tunings(place: Place, path: Path | None = None) -> Tunings:
     Raises:
         PowerlabError: the file is damaged or another version's, and now lies aside; or it cannot be read.
     """
-    found = {tunings.place: tunings for tunings in _read(path or tuning_file()).places}
+    found = {tunings.place: tunings for tunings in read_document(path or tuning_file(), _File()).places}
     return found.get(place, Tunings(place=place))
 
 
@@ -115,16 +110,8 @@ def keep_tunings(tunings: Tunings, path: Path | None = None) -> None:
         PowerlabError: the file cannot be written, or was damaged and now lies aside.
     """
     to = path or tuning_file()
-    others = tuple(other for other in _read(to).places if other.place != tunings.place)
-    content = msgspec.json.format(msgspec.json.encode(_File(places=(*others, tunings))), indent=1) + b"\n"
-    try:
-        write_whole(to, content)
-    except OSError as error:
-        raise PowerlabError(
-            f"what was tuned cannot be written to {to.parent} ({error.strerror}); free some space there, or name a "
-            "writable "
-            "place in POWERLAB_STATE_DIR."
-        ) from None
+    others = tuple(other for other in read_document(to, _File()).places if other.place != tunings.place)
+    keep_document(to, _File(places=(*others, tunings)))
 
 
 def with_tuned(tunings: Tunings, tuned: Tuned) -> Tunings:
@@ -134,35 +121,3 @@ def with_tuned(tunings: Tunings, tuned: Tuned) -> Tunings:
     cuts: Mapping[int, Choice] = before.cuts if before and before.algorithm == tuned.algorithm else {}
     known[tuned.shape] = replace(tuned, cuts={**cuts, **tuned.cuts})
     return replace(tunings, shapes=tuple(known.values()))
-
-
-def _read(path: Path) -> _File:
-    try:
-        found = msgspec.json.decode(path.read_bytes(), type=_File)
-    except FileNotFoundError:
-        return _File()
-    except OSError as error:
-        raise PowerlabError(
-            f"the engine's tuning {path} cannot be read ({error.strerror}); check its permissions."
-        ) from None
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        raise _set_aside(path) from None
-    if found.version != VERSION:
-        raise _set_aside(path)
-    return found
-
-
-def _set_aside(path: Path) -> PowerlabError:
-    """Move a file that cannot be used out of the way, and return what to say about it."""
-    aside = path.with_name(path.name + _ASIDE)
-    try:
-        os.replace(path, aside)
-    except OSError as error:
-        return PowerlabError(
-            f"the engine's tuning {path} is damaged or another version's, and cannot be moved ({error.strerror}); "
-            "remove it."
-        )
-    return PowerlabError(
-        f"the engine's tuning {path} was damaged or another version's and now lies at {aside.name}; try again, or make "
-        "a new one with `powerlab engine tune`."
-    )

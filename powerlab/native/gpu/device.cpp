@@ -31,17 +31,22 @@ Device::Device(std::shared_ptr<Library> library, std::size_t index, const std::s
   info_ = library_->devices()[index];
   functions_.GetPhysicalDeviceMemoryProperties(physical, &memory_);
   const float priority = 1;
-  const vk::DeviceQueueCreateInfo queue{.family = compute_family(functions_, physical), .priorities = &priority};
-  const vk::Storage16Features halves{.storage = 1};
-  const vk::DeviceCreateInfo wanted{.next = info_.half_storage ? &halves : nullptr, .queues = &queue};
+  family_ = compute_family(functions_, physical);
+  const vk::DeviceQueueCreateInfo queue{.family = family_, .priorities = &priority};
+  vk::Storage16Features storage{.storage = 1};
+  vk::Float16Int8Features arithmetic{.float16 = 1};
+  if (info_.half_arithmetic) storage.next = &arithmetic;
+  const char* const extensions[] = {kHalfArithmetic};
+  const vk::DeviceCreateInfo wanted{.next = info_.half_storage ? &storage : nullptr,
+                                    .queues = &queue,
+                                    .extension_count = info_.half_storage && info_.half_arithmetic ? 1u : 0u,
+                                    .extensions = extensions};
   check(functions_.CreateDevice(physical, &wanted, nullptr, &device_), "be opened");
 #define POWERLAB_VK_LOAD(name, result, parameters) \
   functions_.name = reinterpret_cast<decltype(functions_.name)>(functions_.GetDeviceProcAddr(device_, "vk" #name));
   POWERLAB_VK_DEVICE(POWERLAB_VK_LOAD)
 #undef POWERLAB_VK_LOAD
-  functions_.GetDeviceQueue(device_, queue.family, 0, &queue_);
-  const vk::CommandPoolCreateInfo pool{.family = queue.family};
-  check(functions_.CreateCommandPool(device_, &pool, nullptr, &commands_), "record commands");
+  functions_.GetDeviceQueue(device_, family_, 0, &queue_);
   const vk::PipelineCacheCreateInfo kept{.size = cache.size(), .data = cache.data()};
   check(functions_.CreatePipelineCache(device_, &kept, nullptr, &cache_), "keep its pipelines");
   const vk::FenceCreateInfo fence;
@@ -61,7 +66,6 @@ Device::~Device() {
   }
   functions_.DestroyFence(device_, fence_, nullptr);
   functions_.DestroyPipelineCache(device_, cache_, nullptr);
-  functions_.DestroyCommandPool(device_, commands_, nullptr);
   functions_.DestroyDevice(device_, nullptr);
 }
 
@@ -89,7 +93,18 @@ Device::Layouts& Device::layouts(int bindings) {
   return both;
 }
 
+vk::PipelineLayout Device::layout(int bindings) {
+  const std::lock_guard<std::mutex> lock(making_);
+  return layouts(bindings).pipeline;
+}
+
+vk::DescriptorSetLayout Device::set_layout(int bindings) {
+  const std::lock_guard<std::mutex> lock(making_);
+  return layouts(bindings).set;
+}
+
 vk::Pipeline Device::pipeline(const Shader& shader) {
+  const std::lock_guard<std::mutex> lock(making_);
   const auto key = std::make_tuple(shader.name, shader.constants);
   if (const auto found = pipelines_.find(key); found != pipelines_.end()) return found->second;
   std::vector<std::uint32_t> code(shader.code.size() / 4);
@@ -104,7 +119,7 @@ vk::Pipeline Device::pipeline(const Shader& shader) {
                                               .size = 4 * entries.size(),
                                               .data = shader.constants.data()};
   vk::ComputePipelineCreateInfo info;
-  info.layout = layout(shader.bindings);
+  info.layout = layouts(shader.bindings).pipeline;
   info.stage.module = module;
   info.stage.specialization = &specialization;
   vk::Pipeline made = nullptr;
@@ -157,8 +172,19 @@ std::int64_t Device::nanoseconds(std::uint64_t begin, std::uint64_t end) const {
   return static_cast<std::int64_t>(static_cast<double>((end - begin) & mask) * info_.tick_ns);
 }
 
-vk::CommandBuffer Device::begin(bool once) {
-  const vk::CommandBufferAllocateInfo wanted{.pool = commands_};
+vk::CommandPool Device::make_commands() {
+  const vk::CommandPoolCreateInfo wanted{.family = family_};
+  vk::CommandPool made = nullptr;
+  check(functions_.CreateCommandPool(device_, &wanted, nullptr, &made), "record commands");
+  return made;
+}
+
+void Device::destroy(vk::CommandPool commands) {
+  if (!abandoned_) functions_.DestroyCommandPool(device_, commands, nullptr);
+}
+
+vk::CommandBuffer Device::begin(vk::CommandPool commands, bool once) {
+  const vk::CommandBufferAllocateInfo wanted{.pool = commands};
   vk::CommandBuffer buffer = nullptr;
   check(functions_.AllocateCommandBuffers(device_, &wanted, &buffer), "record commands");
   const vk::CommandBufferBeginInfo info{.flags = once ? 1u : 0u};
@@ -184,8 +210,8 @@ void Device::submit(vk::CommandBuffer buffer, std::uint64_t timeout_ns) {
   check(functions_.ResetFences(device_, 1, &fence_), "be waited for");
 }
 
-void Device::free(vk::CommandBuffer buffer) {
-  if (!abandoned_) functions_.FreeCommandBuffers(device_, commands_, 1, &buffer);
+void Device::free(vk::CommandPool commands, vk::CommandBuffer buffer) {
+  if (!abandoned_) functions_.FreeCommandBuffers(device_, commands, 1, &buffer);
 }
 
 }  // namespace powerlab::gpu

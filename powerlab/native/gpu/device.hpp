@@ -31,9 +31,12 @@ struct DeviceInfo {
   std::uint32_t group_size;            // invocations of a work group at most
   std::uint32_t subgroup_lanes;        // that share what one of them has; 0 where they cannot
   bool half_storage;                   // whether shaders read and write 16-bit numbers
+  bool half_arithmetic;                // whether they compute with them
   double tick_ns;                      // of its timestamps; 0 where it has none
   std::uint32_t tick_bits;             // that count; those above are zero
 };
+
+constexpr const char* kHalfArithmetic = "VK_KHR_shader_float16_int8";
 
 // The loader, opened once, and an instance. Throws std::runtime_error with a sentence where there is none.
 class Library {
@@ -82,7 +85,6 @@ class Device {
   const DeviceInfo& info() const { return info_; }
   const vk::Functions& f() const { return functions_; }
   vk::Device handle() const { return device_; }
-  vk::CommandPool commands() const { return commands_; }
   bool host_constants() const { return host_constants_; }
   std::string pipeline_cache() const;
   std::size_t pipelines() const { return pipelines_.size(); }
@@ -90,19 +92,22 @@ class Device {
   std::int64_t nanoseconds(std::uint64_t begin, std::uint64_t end) const;
 
   vk::Pipeline pipeline(const Shader& shader);
-  vk::PipelineLayout layout(int bindings) { return layouts(bindings).pipeline; }
-  vk::DescriptorSetLayout set_layout(int bindings) { return layouts(bindings).set; }
+  vk::PipelineLayout layout(int bindings);
+  vk::DescriptorSetLayout set_layout(int bindings);
 
   // Memory with all of the wanted flags and, where some has them too, the preferred ones; mapped where it is visible.
   Piece allocate(std::uint64_t bytes, vk::Flags wanted, vk::Flags preferred);
   void release(Piece& piece);
 
-  // A command buffer in the recording state; end_and_submit waits until what it holds is done, a timeout being an error
-  // after which nothing of this device is ever freed: the GPU may still be writing.
-  vk::CommandBuffer begin(bool once);
+  // Command buffers come from a pool that one thread uses at a time: each plan has its own.
+  vk::CommandPool make_commands();
+  void destroy(vk::CommandPool commands);
+  vk::CommandBuffer begin(vk::CommandPool commands, bool once);  // in the recording state
   void end(vk::CommandBuffer buffer);
+  void free(vk::CommandPool commands, vk::CommandBuffer buffer);
+  // Waits until what the buffer holds is done. After a timeout nothing of this device is ever freed: the GPU may still
+  // be writing.
   void submit(vk::CommandBuffer buffer, std::uint64_t timeout_ns);
-  void free(vk::CommandBuffer buffer);
   bool abandoned() const { return abandoned_; }
 
  private:
@@ -118,12 +123,13 @@ class Device {
   bool host_constants_;
   vk::Device device_ = nullptr;
   vk::Queue queue_ = nullptr;
-  vk::CommandPool commands_ = nullptr;
+  std::uint32_t family_ = 0;
   vk::PipelineCache cache_ = nullptr;
   vk::Fence fence_ = nullptr;
   vk::MemoryProperties memory_{};
   std::map<int, Layouts> layouts_;
   std::map<std::tuple<std::string, std::vector<std::uint32_t>>, vk::Pipeline> pipelines_;
+  std::mutex making_;  // layouts and pipelines
   std::mutex submitting_;
   std::uint64_t submits_ = 0;
   bool abandoned_ = false;

@@ -19,6 +19,8 @@ using GetInstanceProcAddr = AnyFunction (*)(Instance, const char*);
   X(GetPhysicalDeviceFeatures2, void, (PhysicalDevice, Features2*))                               \
   X(GetPhysicalDeviceQueueFamilyProperties, void, (PhysicalDevice, std::uint32_t*, QueueFamily*)) \
   X(GetPhysicalDeviceMemoryProperties, void, (PhysicalDevice, MemoryProperties*))                 \
+  X(EnumerateDeviceExtensionProperties, Result,                                                   \
+    (PhysicalDevice, const char*, std::uint32_t*, ExtensionProperties*))                          \
   X(CreateDevice, Result, (PhysicalDevice, const DeviceCreateInfo*, const void*, Device*))        \
   X(GetDeviceProcAddr, AnyFunction, (Device, const char*))
 

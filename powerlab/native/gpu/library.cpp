@@ -29,6 +29,24 @@ std::uint64_t device_local_bytes(const vk::MemoryProperties& memory) {
   return most;
 }
 
+bool has_extension(const vk::Functions& f, vk::PhysicalDevice device, const char* name) {
+  std::uint32_t count = 0;
+  f.EnumerateDeviceExtensionProperties(device, nullptr, &count, nullptr);
+  std::vector<vk::ExtensionProperties> found(count);
+  f.EnumerateDeviceExtensionProperties(device, nullptr, &count, found.data());
+  return std::any_of(found.begin(), found.end(), [name](const auto& one) { return std::strcmp(one.name, name) == 0; });
+}
+
+bool computes_halves(const vk::Functions& f, vk::PhysicalDevice device) {
+  if (!has_extension(f, device, kHalfArithmetic)) return false;
+  vk::Float16Int8Features halves;
+  vk::Features2 features{};
+  features.type = vk::Type::kPhysicalDeviceFeatures2;
+  features.next = &halves;
+  f.GetPhysicalDeviceFeatures2(device, &features);
+  return halves.float16 != 0;
+}
+
 bool stores_halves(const vk::Functions& f, vk::PhysicalDevice device) {
   vk::Storage16Features halves;
   vk::Features2 features{};
@@ -89,6 +107,7 @@ DeviceInfo described(const vk::Functions& f, vk::PhysicalDevice device) {
           .group_size = found.limits.max_compute_work_group_invocations,
           .subgroup_lanes = subgroup_lanes(f, device),
           .half_storage = stores_halves(f, device),
+          .half_arithmetic = computes_halves(f, device),
           .tick_ns = bits > 0 ? static_cast<double>(found.limits.timestamp_period) : 0,
           .tick_bits = bits};
 }

@@ -28,6 +28,7 @@ Plan::Plan(std::shared_ptr<Device> device, const std::uint64_t (&bytes)[kRooms],
     for (int i = 0; i < kRooms; ++i) {
       rooms_[i] = device_->allocate(bytes[i] > 0 ? bytes[i] : 4, wanted[i], preferred[i]);
     }
+    pool_ = device_->make_commands();
   } catch (...) {
     for (auto& room : rooms_) device_->release(room);
     throw;
@@ -37,11 +38,10 @@ Plan::Plan(std::shared_ptr<Device> device, const std::uint64_t (&bytes)[kRooms],
 Plan::~Plan() {
   const auto& f = device_->f();
   if (device_->abandoned()) return;
-  if (commands_ != nullptr) device_->free(commands_);
-  if (timed_ != nullptr) device_->free(timed_);
   if (descriptors_ != nullptr) f.DestroyDescriptorPool(device_->handle(), descriptors_, nullptr);
   if (queries_ != nullptr) f.DestroyQueryPool(device_->handle(), queries_, nullptr);
   for (auto& room : rooms_) device_->release(room);
+  device_->destroy(pool_);
 }
 
 void Plan::upload(std::uint64_t offset, const void* data, std::uint64_t bytes) {
@@ -57,13 +57,13 @@ void Plan::upload(std::uint64_t offset, const void* data, std::uint64_t bytes) {
     for (std::uint64_t done = 0; done < bytes; done += staging.bytes) {
       const auto part = std::min(staging.bytes, bytes - done);
       std::memcpy(staging.mapped, static_cast<const char*>(data) + done, part);
-      const auto buffer = device_->begin(true);
+      const auto buffer = device_->begin(pool_, true);
       const vk::BufferCopy copy{0, offset + done, part};
       device_->f().CmdCopyBuffer(buffer, staging.buffer, constants.buffer, 1, &copy);
       barrier(buffer, vk::kAtTransfer, vk::kAccessTransferWrite, vk::kAtCompute, vk::kAccessShaderRead);
       device_->end(buffer);
       device_->submit(buffer, kUploadTimeoutNs);
-      device_->free(buffer);
+      device_->free(pool_, buffer);
     }
   } catch (...) {
     device_->release(staging);
@@ -89,7 +89,7 @@ void Plan::add(Dispatch dispatch) {
 void Plan::finish() {
   for (const auto& dispatch : dispatches_) pipelines_.push_back(device_->pipeline(dispatch.shader));
   make_descriptors();
-  commands_ = device_->begin(false);
+  commands_ = device_->begin(pool_, false);
   Hazards hazards;
   for (std::size_t i = 0; i < dispatches_.size(); ++i) {
     if (hazards.conflicts(dispatches_[i].bindings) && synchronised_) {
@@ -182,7 +182,7 @@ std::vector<std::int64_t> Plan::run_timed(std::span<const In> inputs, std::span<
   const auto count = static_cast<std::uint32_t>(dispatches_.size());
   make_queries();
   if (timed_ == nullptr) {
-    timed_ = device_->begin(false);
+    timed_ = device_->begin(pool_, false);
     f.CmdResetQueryPool(timed_, queries_, 0, count + 1);
     f.CmdWriteTimestamp(timed_, vk::kAtTopOfPipe, queries_, 0);
     for (std::uint32_t i = 0; i < count; ++i) {
@@ -210,7 +210,7 @@ std::int64_t Plan::repeat(std::span<const In> inputs, std::size_t first, std::si
   make_queries();
   put(inputs);
   const auto& f = device_->f();
-  const auto buffer = device_->begin(true);
+  const auto buffer = device_->begin(pool_, true);
   f.CmdResetQueryPool(buffer, queries_, 0, 2);
   f.CmdWriteTimestamp(buffer, vk::kAtTopOfPipe, queries_, 0);
   Hazards hazards;
@@ -227,20 +227,20 @@ std::int64_t Plan::repeat(std::span<const In> inputs, std::size_t first, std::si
   device_->end(buffer);
   device_->submit(buffer, timeout_ns);
   const auto ticks = timestamps(2);
-  device_->free(buffer);
+  device_->free(pool_, buffer);
   return device_->nanoseconds(ticks[0], ticks[1]);
 }
 
 void Plan::poison() {
   const std::lock_guard<std::mutex> lock(running_);
   const auto& arena = rooms_[at(Room::kArena)];
-  const auto buffer = device_->begin(true);
+  const auto buffer = device_->begin(pool_, true);
   device_->f().CmdFillBuffer(buffer, arena.buffer, 0, arena.bytes / 4 * 4, kNotANumber);
   barrier(buffer, vk::kAtTransfer, vk::kAccessTransferWrite, vk::kAtCompute,
           vk::kAccessShaderRead | vk::kAccessShaderWrite);
   device_->end(buffer);
   device_->submit(buffer, kUploadTimeoutNs);
-  device_->free(buffer);
+  device_->free(pool_, buffer);
 }
 
 }  // namespace powerlab::gpu

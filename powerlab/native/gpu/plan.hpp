@@ -84,6 +84,7 @@ class Plan {
   std::vector<vk::DescriptorSet> sets_;
   vk::DescriptorPool descriptors_ = nullptr;
   vk::QueryPool queries_ = nullptr;
+  vk::CommandPool pool_ = nullptr;
   vk::CommandBuffer commands_ = nullptr;
   vk::CommandBuffer timed_ = nullptr;
   std::size_t barriers_ = 0;

@@ -67,6 +67,7 @@ enum class Type : std::int32_t {
   kMemoryBarrier = 46,
   kPhysicalDeviceFeatures2 = 1000059000,
   kPhysicalDeviceProperties2 = 1000059001,
+  kFloat16Int8Features = 1000082000,
   k16BitStorageFeatures = 1000083000,
   kSubgroupProperties = 1000094000,
   kDriverProperties = 1000196000,
@@ -170,6 +171,19 @@ struct Storage16Features {
   Bool uniform = 0;
   Bool push_constants = 0;
   Bool stages = 0;
+};
+
+// Of VK_KHR_shader_float16_int8.
+struct Float16Int8Features {
+  Type type = Type::kFloat16Int8Features;
+  void* next = nullptr;
+  Bool float16 = 0;
+  Bool int8 = 0;
+};
+
+struct ExtensionProperties {
+  char name[256];
+  std::uint32_t version;
 };
 
 struct Features2 {

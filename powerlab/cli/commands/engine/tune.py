@@ -7,6 +7,9 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from powerlab.cli.commands.engine.shapes import add_shape_argument, given_shapes
+from powerlab.cli.commands.engine.tune_gpu import tune_on_gpu
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine.devices import CPU, DEVICES, GPU, GPU_PRECISIONS, check_gpu_choices
 
 if TYPE_CHECKING:
     from powerlab.engine.tuning.models import ShapeTuned
@@ -14,17 +17,19 @@ if TYPE_CHECKING:
 _DESCRIPTION = """\
 Time the most promising algorithms for every convolution of MODEL, with cold weights, and store those that are faster
 beyond noise. The engine uses a stored result when processor, clock limits, kernels, shape and thread count are the
-same; otherwise its cost model decides.
+same; otherwise its cost model decides. On a GPU kernels and tiles are chosen so, for the same GPU, driver, kernels and
+precision; otherwise a rule decides.
 """
 
 _EPILOG = """\
 The first tuning of a shape fixes its algorithm; later tunings with other thread counts only choose the blocking, so
-that outputs are bit-identical for any number of threads. Results are stored in engine-tuning.json in powerlab's state
-directory (POWERLAB_STATE_DIR); remove the file to forget them.
+that outputs are bit-identical for any number of threads. Results are stored in engine-tuning.json, of GPUs in
+gpu-tuning.json, in powerlab's state directory (POWERLAB_STATE_DIR); remove the file to forget them.
 
 examples:
   powerlab engine tune resnet50 --threads 2
   powerlab engine tune model.onnx --batch 8 --json
+  powerlab engine tune resnet50 --processor gpu --precision fp16
 """
 
 
@@ -34,14 +39,30 @@ def add_tune_parser(actions: argparse._SubParsersAction[argparse.ArgumentParser]
         "tune", help="find the fastest algorithms for a model on this machine", description=_DESCRIPTION, epilog=_EPILOG
     )
     parser.add_argument("model", metavar="MODEL", help="a zoo name or the path of an ONNX file")
-    parser.add_argument("--threads", metavar="N", type=int, default=1, help="compute threads (default: 1)")
+    parser.add_argument("--processor", choices=DEVICES, default=CPU, help="what computes (default: cpu)")
+    parser.add_argument(
+        "--precision", choices=GPU_PRECISIONS, default="fp32", help="of numbers stored on a gpu (default: fp32)"
+    )
+    parser.add_argument("--threads", metavar="N", type=int, help="compute threads of the cpu (default: 1)")
     parser.add_argument("--batch", metavar="N", type=int, default=1, help="images per inference (default: 1)")
     add_shape_argument(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def tune(args: argparse.Namespace) -> int:
-    """Tune a model and print what was found; returns the exit status."""
+    """Tune a model and print what was found; returns the exit status.
+
+    Raises:
+        PowerlabError: the model cannot be tuned as asked.
+    """
+    if args.processor == GPU:
+        check_gpu_choices(args.threads, args.precision)
+        return tune_on_gpu(args)
+    if args.precision != "fp32":
+        raise PowerlabError(
+            "the cpu's kernels are tuned in fp32 alone; leave out --precision, or give --processor gpu."
+        )
+    args.threads = 1 if args.threads is None else args.threads
     from powerlab.engine.tuning.kept import tuning_file
     from powerlab.engine.tuning.timer import measured_ns
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.gpu.activations import FUNCTIONS
 from powerlab.engine.gpu.builder import Builder
+from powerlab.engine.gpu.choice import Chooser, by_rule
 from powerlab.engine.gpu.lowering.convolution import lower_conv
 from powerlab.engine.gpu.lowering.dense import lower_gemm
 from powerlab.engine.gpu.lowering.lrn import lower_lrn
@@ -30,11 +31,12 @@ from powerlab.engine.gpu.lowering.pointwise import (
 )
 from powerlab.engine.gpu.lowering.pools import lower_average_pool, lower_global_average_pool, lower_max_pool, lower_pool
 from powerlab.engine.gpu.lowering.product import lower_product
-from powerlab.engine.gpu.lowering.recurrent import lower_lstm
+from powerlab.engine.gpu.lowering.recurrent import lower_recurrent
 from powerlab.engine.gpu.lowering.reductions import lower_reduce
 from powerlab.engine.gpu.lowering.resizes import lower_interpolate, lower_resize
 from powerlab.engine.gpu.lowering.rows import lower_log_softmax, lower_row_norm, lower_softmax
 from powerlab.engine.gpu.program import GpuProgram
+from powerlab.engine.gpu.target import Target
 from powerlab.engine.ir.graph import Graph, Node
 
 LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
@@ -47,7 +49,7 @@ LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
     "Expand": lower_expand,
     "FusedConv": lower_conv,
     "FusedGemm": lower_gemm,
-    "FusedLstm": lower_lstm,
+    "FusedLstm": lower_recurrent,
     "Gather": lower_gather,
     "GlobalAveragePool": lower_global_average_pool,
     "Interpolate": lower_interpolate,
@@ -58,6 +60,7 @@ LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
     "Pad": lower_pad,
     "Pool": lower_pool,
     "Product": lower_product,
+    "Recurrence": lower_recurrent,
     "Reduce": lower_reduce,
     "Reshape": lower_reshape,
     "Resize": lower_resize,
@@ -71,14 +74,14 @@ LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
 """Operator of an optimised graph, without chains → what emits its dispatches."""
 
 
-def lower(graph: Graph, *, half: bool, largest_bytes: int, broadcasts: bool = False) -> GpuProgram:
+def lower(graph: Graph, target: Target, *, half: bool = False, choose: Chooser | None = None) -> GpuProgram:
     """Turn an optimised graph into dispatches.
 
     Args:
         graph: what :func:`powerlab.engine.passes.optimise` returned, without chains.
+        target: what it is lowered for.
         half: whether numbers between kernels and weights are stored in 16 bits.
-        largest_bytes: of what a kernel may see at once.
-        broadcasts: whether lanes load weights for each other.
+        choose: says how each convolution is computed; None: the rule does.
 
     Raises:
         PowerlabError: an operator, a type or a size is not supported on a GPU, naming the node.
@@ -96,7 +99,7 @@ def lower(graph: Graph, *, half: bool, largest_bytes: int, broadcasts: bool = Fa
                 )
             if 0 in info.shape:
                 raise PowerlabError(f"the tensor {name!r} has shape {list(info.shape)}: it is empty.")
-    builder = Builder(graph, half, largest_bytes, broadcasts)
+    builder = Builder(graph=graph, target=target, half=half, choose=choose or by_rule(target))
     for node in graph.nodes:
         LOWERINGS[node.op_type](builder, node)
     return builder.finish()

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from powerlab.engine.gpu.activations import finish_of
 from powerlab.engine.gpu.builder import Builder
+from powerlab.engine.gpu.lowering.convolved import Convolution, Window
+from powerlab.engine.gpu.lowering.methods import emit_conv
 from powerlab.engine.ir.constants import Value, derived
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.storage import Storage
@@ -42,8 +44,6 @@ class Dense:
 
 def lower_gemm(builder: Builder, node: Node) -> None:
     """Lower a FusedGemm."""
-    from powerlab.engine.gpu.lowering.convolution import Convolution, Window, emit_conv
-
     x, made = builder.image(node.inputs[0]), builder.image(node.outputs[0])
     weights = builder.graph.kept_constants[node.inputs[1]]
     bias = builder.graph.constants[node.inputs[2]] if node.inputs[2] else np.zeros(made.channels, np.float32)
@@ -69,7 +69,7 @@ def emit_dense(builder: Builder, node: Node, places: tuple[Storage, Storage], de
     filled = np.zeros(4 * out_blocks, np.float32)
     filled[: dense.outputs] = dense.bias
     shifts = builder.constant(filled, floats=True)
-    most = builder.largest_bytes // (in_blocks * 16 * builder.dtype.itemsize)
+    most = builder.target.largest_bytes // (in_blocks * 16 * builder.dtype.itemsize)
     function, numbers = finish_of(node)
     together = min(dense.rows, _TILE_ROWS)
     each = -(-out_blocks // -(-out_blocks // max(most, 1)))

@@ -1,69 +1,188 @@
-"""LSTM: what inputs and biases add to the gates is one matrix product over all steps; then a dispatch a step."""
+"""LSTM, GRU and RNN: what inputs and biases add to the gates is one matrix product over all steps; then by steps."""
 
 from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from powerlab.domain.errors import PowerlabError
+from powerlab.engine.codegen.attributes import integers, number
 from powerlab.engine.gpu.activations import PLAIN
-from powerlab.engine.gpu.builder import Builder, Image
-from powerlab.engine.gpu.lowering.convolution import Convolution, Window, emit_conv
+from powerlab.engine.gpu.builder import Builder
+from powerlab.engine.gpu.images import Image
+from powerlab.engine.gpu.lowering.convolved import Convolution, Window
+from powerlab.engine.gpu.lowering.methods import emit_conv
 from powerlab.engine.ir.graph import Node
+from powerlab.engine.ops.cells import CellFunction
+from powerlab.engine.program.storage import Storage
 
 Floats = NDArray[np.float32]
 
-_GATES = 4
+_CELLS = {"LSTM": 0, "GRU": 1, "RNN": 2}
 _LANES = 32
+_USUAL = (CellFunction(name="sigmoid"), CellFunction(name="tanh"), CellFunction(name="tanh"))
+_STATES = 4
+"""Rows of units that the kernel keeps for itself."""
 
 
-def lower_lstm(builder: Builder, node: Node) -> None:
-    """Lower a FusedLstm of one direction that starts from zeros.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Cell:
+    """One direction of a recurrent node.
 
-    Raises:
-        PowerlabError: it has two directions, initial states, inputs that fill no blocks, or further outputs.
+    Attributes:
+        kind: LSTM, GRU or RNN.
+        weights: of inputs, shape (gates, units, inputs).
+        recurrence: of hidden units, shape (gates, units, units).
+        bias: shape (gates, units): what does not depend on the state.
+        of_units: shape (units, 4): peepholes, or a GRU's bias inside its reset.
+        functions: three; what the cell has no use for is anything.
+        clip: of what goes into functions.
+        couples: whether an LSTM's forget gate is what its input gate leaves.
+        resets_before: whether a GRU resets before the product.
+        backwards: whether time runs so.
     """
+
+    kind: str
+    weights: Floats
+    recurrence: Floats
+    bias: Floats
+    of_units: Floats
+    functions: tuple[CellFunction, ...]
+    clip: float
+    couples: bool
+    resets_before: bool
+    backwards: bool
+
+
+def lower_recurrent(builder: Builder, node: Node) -> None:
+    """Lower a FusedLstm or a Recurrence, one direction after the other."""
     steps, batch, inputs = builder.graph.shape(node.inputs[0])
-    directions, _, hidden = builder.graph.shape(node.inputs[2])
-    if directions > 1 or any(node.inputs[4:]) or any(node.outputs[1:]) or inputs % 4:
-        raise PowerlabError(
-            f"{node} has two directions, initial states, last states that are read, or inputs that are no multiple "
-            "of 4, which the engine does not on a GPU yet; use the device cpu for this model."
+    directions, _, units = builder.graph.shape(node.inputs[2])
+    x = builder.rows(node.inputs[0])
+    if inputs % 4:
+        rows, x = x, builder.room(-(-inputs // 4) * 4 * steps * batch)
+        builder.convert("pack", f"{node.inputs[0]} to vectors", x, rows, Image(steps * batch, inputs, 1, 1))
+    hidden, cells = (builder.rows(name) if name else None for name in _initial(node))
+    out, last_hidden, last_cells = (
+        builder.new_rows(name) if name else builder.room(size * directions * batch * units)
+        for name, size in zip((*node.outputs, "", "")[:3], (steps, 1, 1), strict=True)
+    )
+    known = integers(node, "lengths") if "lengths" in node.attributes else ()
+    lengths = builder.constant(np.array(known or [steps] * batch, np.float32), floats=True)
+    for direction in range(directions):
+        cell = _cell(builder, node, direction)
+        gates = _emit_gates(builder, node, cell, x, steps * batch)
+        _emit_steps(
+            builder,
+            node,
+            cell,
+            (out, last_hidden, last_cells, gates, lengths, hidden, cells),
+            (direction, directions, steps, batch),
         )
-    backwards = node.attributes["direction"] == "reverse"
-    weights, recurrence = (_unit_first(builder.graph.constants[name][0], hidden) for name in node.inputs[1:3])
-    bias = np.zeros(_GATES * hidden, np.float32)
+
+
+def _initial(node: Node) -> tuple[str, str]:
+    """Return the names of the initial hidden units and cells, empty where they are zeros."""
+    hidden, cells, *_ = (*node.inputs[4 if node.op_type == "FusedLstm" else 5 :], "", "")
+    return hidden, cells
+
+
+def _cell(builder: Builder, node: Node, direction: int) -> _Cell:
+    usual = node.op_type == "FusedLstm"
+    kind = "LSTM" if usual else str(node.attributes["cell"])
+    weights, recurrence = (builder.graph.constants[name][direction] for name in node.inputs[1:3])
+    units = recurrence.shape[1]
+    shape = (len(recurrence) // units, units, -1)
+    resets_before = kind == "GRU" and bool(node.attributes["resets_before"])
+    of_inputs, of_states = np.zeros((2, *shape[:2]), np.float32)
     if node.inputs[3]:
-        both = builder.graph.constants[node.inputs[3]][0].reshape(2, -1)
-        bias = _unit_first((both[0] + both[1])[:, None], hidden).reshape(-1)
-    x, gates = builder.rows(node.inputs[0]), builder.room(steps * batch * _GATES * hidden)
-    conv = Convolution(
-        x=Image(steps * batch, inputs, 1, 1),
-        made=Image(steps * batch, _GATES * hidden, 1, 1),
-        window=Window(kernel=(1, 1)),
-        weights=weights[:, :, None, None],
+        of_inputs, of_states = builder.graph.constants[node.inputs[3]][direction].reshape(2, *shape[:2])
+    bias, of_units = of_inputs + of_states, np.zeros((units, 4), np.float32)
+    if kind == "GRU" and not resets_before:
+        bias[2], of_units[:, 0] = of_inputs[2], of_states[2]
+    if not usual and node.inputs[4]:
+        of_units[:, :3] = builder.graph.constants[node.inputs[4]][direction].reshape(3, units).T
+    functions = cast("Sequence[Sequence[CellFunction]]", (_USUAL,) * 2 if usual else node.attributes["functions"])
+    return _Cell(
+        kind=kind,
+        weights=weights.reshape(shape),
+        recurrence=recurrence.reshape(shape),
         bias=bias,
+        of_units=of_units,
+        functions=(*functions[direction], *_USUAL)[:3],
+        clip=math.inf if usual else number(node, "clip"),
+        couples=not usual and bool(node.attributes["couples"]),
+        resets_before=resets_before,
+        backwards=direction == 1 or node.attributes["direction"] == "reverse",
+    )
+
+
+def _by_unit(gates: Floats) -> Floats:
+    """Return gates (gates, units, n) unit by unit, four a unit, those that fill up being 0: (units, 4, n)."""
+    filled = np.zeros((gates.shape[1], 4, gates.shape[2]), np.float32)
+    filled[:, : len(gates)] = gates.transpose(1, 0, 2)
+    return filled
+
+
+def _emit_gates(builder: Builder, node: Node, cell: _Cell, x: Storage, rows: int) -> Storage:
+    """Append what inputs and biases add to the gates, and return where that lies: [step][sequence][unit][4]."""
+    units, inputs = cell.weights.shape[1:]
+    gates = builder.room(rows * 4 * units)
+    conv = Convolution(
+        x=Image(rows, inputs, 1, 1),
+        made=Image(rows, 4 * units, 1, 1),
+        window=Window(kernel=(1, 1)),
+        weights=_by_unit(cell.weights).reshape(4 * units, inputs, 1, 1),
+        bias=_by_unit(cell.bias[:, :, None]).reshape(-1),
         finish=PLAIN,
     )
     emit_conv(builder, node, (gates, x, None), conv)
-    columns = builder.constant(np.ascontiguousarray(recurrence.T).reshape(-1))
-    out, cells = builder.new_rows(node.outputs[0]), builder.room(batch * hidden, 4)
-    order = range(steps)[::-1] if backwards else range(steps)
-    row, before = batch * hidden, 0
-    for index, step in enumerate(order):
-        builder.emit(
-            "lstm",
-            node,
-            (out, cells, gates, columns),
-            constants=(_LANES, int(index == 0)),
-            push=(hidden, batch, step, step * row, before),
-            groups=(-(-hidden // _LANES), batch, 1),
-            written=2,
-        )
-        before = step * row
+    return gates
 
 
-def _unit_first(matrix: Floats, hidden: int) -> Floats:
-    """Return the rows of four gates, unit by unit."""
-    units: Floats = matrix.reshape(_GATES, hidden, -1).transpose(1, 0, 2).reshape(_GATES * hidden, -1)
-    return units
+def _emit_steps(
+    builder: Builder,
+    node: Node,
+    cell: _Cell,
+    places: tuple[Storage, Storage, Storage, Storage, Storage, Storage | None, Storage | None],
+    sizes: tuple[int, int, int, int],
+) -> None:
+    """Append the steps of one direction; places: of result, last states, gates, lengths, and initial states."""
+    out, last_hidden, last_cells, gates, lengths, hidden, cells = places
+    direction, directions, steps, batch = sizes
+    units = len(cell.of_units)
+    weights = builder.constant(np.ascontiguousarray(_by_unit(cell.recurrence).transpose(2, 0, 1)).reshape(-1))
+    of_units, state = builder.constant(cell.of_units.reshape(-1), floats=True), builder.room(_STATES * batch * units, 4)
+    row = batch * units
+    numbers = [cell.clip, *(one.alpha for one in cell.functions), *(one.beta for one in cell.functions)]
+    for turn, step in enumerate(range(steps)[:: -1 if cell.backwards else 1]):
+        for phase in (1, 2) if cell.resets_before else (0,):
+            flags = (turn == 0, hidden is not None, turn == steps - 1)
+            builder.emit(
+                "recurrent",
+                node,
+                (
+                    out,
+                    state,
+                    last_hidden,
+                    last_cells,
+                    gates,
+                    weights,
+                    of_units,
+                    lengths,
+                    hidden or gates,
+                    cells or gates,
+                ),
+                constants=(_LANES, _CELLS[cell.kind], phase, *map(int, flags), *(one.code for one in cell.functions)),
+                push=(
+                    *map(float, numbers),
+                    *(int(cell.couples), units, batch, step, turn),
+                    *((step * directions + direction) * row, direction * row),
+                ),
+                groups=(-(-units // _LANES), batch, 1),
+                written=4,
+            )

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from powerlab.engine.codegen.attributes import number
 from powerlab.engine.gpu.builder import Builder
+from powerlab.engine.gpu.recorder import MOST_GROUPS
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.storage import Storage
 
 _KINDS = {"softmax": 0, "log_softmax": 1, "layer_norm": 2, "rms_norm": 3}
 _LANES = 32
-_MOST_GROUPS = 65535
 
 
 def lower_softmax(builder: Builder, node: Node) -> None:
@@ -54,7 +54,7 @@ def _emit(
     size, inner = row
     source = builder.rows(node.inputs[0])
     rows = builder.graph.tensors[node.inputs[0]].elements // size
-    across = min(rows, _MOST_GROUPS)
+    across = min(rows, MOST_GROUPS)
     builder.emit(
         "rows",
         node,

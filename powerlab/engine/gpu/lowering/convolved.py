@@ -1,0 +1,85 @@
+"""What a convolution is asked to do, weights included."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
+from powerlab.engine.gpu.activations import Finish
+from powerlab.engine.gpu.images import Image
+from powerlab.engine.ir.constants import Value
+from powerlab.engine.program.storage import Storage
+
+Floats = NDArray[np.float32]
+
+Places = tuple[Storage, Storage, Storage | None]
+"""Result, image, and what is added to the result or None, all in blocks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """How a convolution moves over its image: rows, then columns."""
+
+    kernel: tuple[int, int]
+    strides: tuple[int, int] = (1, 1)
+    pads: tuple[int, int] = (0, 0)
+    dilations: tuple[int, int] = (1, 1)
+
+    @property
+    def is_point(self) -> bool:
+        """Tell whether each pixel of the result is of one pixel, that at the same place."""
+        return self.kernel == self.strides == (1, 1) and self.pads == (0, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Convolution:
+    """See the module.
+
+    Attributes:
+        x: the image.
+        made: the result.
+        window: how it moves.
+        weights: shape (outputs, inputs of a group, rows, columns).
+        bias: one number an output.
+        groups: of channels.
+        finish: how the kernel ends.
+    """
+
+    x: Image
+    made: Image
+    window: Window
+    weights: Value
+    bias: Floats
+    groups: int = 1
+    finish: Finish
+
+    def shape(self, *, residual: bool) -> ConvShape:
+        """Return all that a choice may depend on."""
+        return ConvShape(
+            images=self.x.images,
+            inputs=self.x.channels,
+            outputs=self.made.channels,
+            groups=self.groups,
+            kernel=self.window.kernel,
+            strides=self.window.strides,
+            dilations=self.window.dilations,
+            pads=self.window.pads,
+            in_size=(self.x.height, self.x.width),
+            size=(self.made.height, self.made.width),
+            residual=residual,
+        )
+
+    def geometry(self) -> tuple[int, ...]:
+        """Return the push constants of a kernel that moves over an image."""
+        x, made, window = self.x, self.made, self.window
+        sizes = (made.images, x.height, x.width, made.height, made.width)
+        return (*sizes, *window.kernel, *window.strides, *window.pads, *window.dilations)
+
+    def filled_bias(self, blocks: int) -> Floats:
+        """Return the biases of each group, filled up with zeros to so many blocks of 4."""
+        filled = np.zeros((self.groups, 4 * blocks), np.float32)
+        filled[:, : self.made.channels // self.groups] = self.bias.reshape(self.groups, -1)
+        return filled

@@ -1,0 +1,54 @@
+"""Convolutions as implicit matrix products: pixels by output channels, over taps and input channels."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from powerlab.engine.gpu.builder import Builder
+from powerlab.engine.gpu.choice import CACHED, Method
+from powerlab.engine.gpu.lowering.convolved import Convolution, Floats, Places
+from powerlab.engine.gpu.recorder import MOST_GROUPS
+from powerlab.engine.ir.constants import derived
+from powerlab.engine.ir.graph import Node
+
+
+def emit_product(builder: Builder, node: Node, places: Places, conv: Convolution, method: Method) -> None:
+    """Append one implicit matrix product; groups fill whole blocks."""
+    x, made, groups, window = conv.x, conv.made, conv.groups, conv.window
+    in_blocks, out_blocks = -(-(x.channels // groups) // 4), -(-(made.channels // groups) // 4)
+    tile = method.tile_blocks
+    tiles, taps = -(-out_blocks // tile), window.kernel[0] * window.kernel[1]
+    packed = (groups * tiles * taps * in_blocks * 4 * tile * 4,)
+    weights = derived(conv.weights, packed, partial(pack, groups=groups, tile=tile))
+    (function, numbers), (out, source, residual) = conv.finish, places
+    pixel_tiles = -(-made.images * made.pixels // (method.lanes * method.pixels))
+    across = min(pixel_tiles, MOST_GROUPS)
+    own = (int(builder.target.broadcasts),) if method.kernel == CACHED else (method.lanes, method.down, method.depth)
+    builder.emit(
+        method.kernel,
+        node,
+        (
+            *(out, source, builder.constant(weights)),
+            *(builder.constant(conv.filled_bias(tiles * tile), floats=True), residual or source),
+        ),
+        constants=(
+            *(method.lanes * method.down, function, method.blocks, method.pixels),
+            *(int(residual is not None), *own),
+        ),
+        push=(*numbers, *conv.geometry(), groups, in_blocks, out_blocks),
+        groups=(across, groups * tiles, -(-pixel_tiles // across)),
+    )
+
+
+def pack(weights: Floats, groups: int, tile: int) -> Floats:
+    """Return weights (outputs, inputs, rows, columns) as [group][tile][tap][in block][4 inputs][block][4 outputs]."""
+    outputs, inputs = weights.shape[0] // groups, weights.shape[1]
+    taps = weights.shape[2] * weights.shape[3]
+    in_blocks, tiles = -(-inputs // 4), -(-outputs // (4 * tile))
+    filled = np.zeros((groups, tiles * tile * 4, in_blocks * 4, taps), np.float32)
+    filled[:, :outputs, :inputs] = weights.reshape(groups, outputs, inputs, taps)
+    axes = filled.reshape(groups, tiles, tile, 4, in_blocks, 4, taps)
+    packed: Floats = np.ascontiguousarray(axes.transpose(0, 1, 6, 4, 5, 2, 3)).reshape(-1)
+    return packed

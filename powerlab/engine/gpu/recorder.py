@@ -1,0 +1,105 @@
+"""Collects the dispatches of a network, and hands out the memory that they read and write."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine.gpu.choice import Chooser
+from powerlab.engine.gpu.program import Constant, Dispatch, words
+from powerlab.engine.gpu.target import Target
+from powerlab.engine.ir.constants import Value
+from powerlab.engine.ir.graph import Node
+from powerlab.engine.program.storage import Space, Storage
+
+LANES = 64
+"""Invocations of a work group, where nothing asks for another size."""
+
+MOST_GROUPS = 65535
+"""Along one axis, on any device."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Recorder:
+    """See the module.
+
+    Attributes:
+        target: what is recorded for.
+        half: whether numbers are stored in 16 bits.
+        choose: says how each convolution is computed.
+        dispatches: those so far, in order.
+        constants: by the index of their storages.
+    """
+
+    target: Target
+    half: bool
+    choose: Chooser
+    dispatches: list[Dispatch] = field(default_factory=list)
+    constants: list[Constant] = field(default_factory=list)
+    _storages: int = 0
+
+    @property
+    def dtype(self) -> np.dtype[np.floating]:
+        """Return what numbers are stored as."""
+        return np.dtype(np.float16 if self.half else np.float32)
+
+    def storage(self, space: Space, index: int, floats: int) -> Storage:
+        """Return memory of any kind; ``index``: which input, output or constant."""
+        self._storages += 1
+        return Storage(self._storages, space, index, floats)
+
+    def room(self, elements: int, element_bytes: int | None = None) -> Storage:
+        """Return memory of the arena for so many elements."""
+        return self.storage(Space.ARENA, 0, words(elements, element_bytes or self.dtype.itemsize))
+
+    def constant(self, value: Value, *, floats: bool = False) -> Storage:
+        """Return a constant's storage; ``floats``: in 32 bits whatever others are stored in."""
+        constant = Constant(value, np.dtype(np.float32) if floats else self.dtype)
+        self.constants.append(constant)
+        return self.storage(Space.CONSTANT, len(self.constants) - 1, constant.words)
+
+    def emit_flat(
+        self,
+        kernel: str,
+        label: str | Node,
+        buffers: Sequence[Storage],
+        count: int,
+        *,
+        constants: Sequence[int] = (),
+        push: Sequence[float] = (),
+    ) -> None:
+        """Append a dispatch of ``count`` invocations, each of which knows its number."""
+        groups = -(-count // LANES)
+        across = min(groups, MOST_GROUPS)
+        shape = (across, -(-groups // across), 1)
+        self.emit(kernel, label, buffers, constants=(LANES, *constants), push=push, groups=shape)
+
+    def emit(
+        self,
+        kernel: str,
+        label: str | Node,
+        buffers: Sequence[Storage],
+        *,
+        constants: Sequence[int],
+        push: Sequence[float],
+        groups: tuple[int, int, int],
+        written: int = 1,
+    ) -> None:
+        """Append a dispatch; of ``push`` integers and floats are packed as what they are.
+
+        Raises:
+            PowerlabError: the device cannot do so much at once.
+        """
+        name = label if isinstance(label, str) else label.name or label.outputs[0]
+        largest = max(4 * buffer.floats for buffer in buffers)
+        if largest > self.target.largest_bytes or max(groups) > MOST_GROUPS:
+            raise PowerlabError(
+                f"{name} needs {largest / 2**20:.0f} MiB in one piece, or too many work groups, for this GPU, whose "
+                f"kernels see {self.target.largest_bytes / 2**20:.0f} MiB at once; use a smaller batch or model."
+            )
+        packed = struct.pack("".join("f" if isinstance(one, float) else "i" for one in push), *push)
+        self.dispatches.append(Dispatch(kernel, name, tuple(buffers), written, tuple(constants), packed, groups))

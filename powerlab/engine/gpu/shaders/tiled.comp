@@ -1,0 +1,6 @@
+// A convolution through shared memory, sums of products in 32 bits: see tiled.glsl.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "common.glsl"
+#define S4 vec4
+#include "tiled.glsl"

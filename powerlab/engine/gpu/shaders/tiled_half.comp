@@ -1,0 +1,8 @@
+// A convolution through shared memory, whose products and their sums over DEPTH blocks are in 16 bits: see tiled.glsl.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#include "common.glsl"
+#define S4 f16vec4
+#define IN_PARTS
+#include "tiled.glsl"

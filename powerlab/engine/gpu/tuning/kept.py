@@ -1,0 +1,129 @@
+"""The file of what was found fastest, for which GPU, driver, kernels, shape and precision."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
+from powerlab.engine.gpu.choice import Chooser, Method, by_rule, candidates
+from powerlab.engine.gpu.device import chosen, devices
+from powerlab.engine.gpu.kernels import FOLDER
+from powerlab.engine.gpu.target import Target
+from powerlab.engine.tuning.document import keep_document, read_document
+from powerlab.state_dir import state_dir
+
+VERSION = 1
+FILE_NAME = "gpu-tuning.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """What measured choices hold for.
+
+    Attributes:
+        gpu: its own name.
+        driver: its version, in Vulkan's packing and in words.
+        kernels: a digest of the compiled shaders.
+    """
+
+    gpu: str
+    driver: str
+    kernels: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tuned:
+    """What was found for one convolution, its numbers stored in 16 bits (``half``) or in 32."""
+
+    shape: ConvShape
+    half: bool
+    method: Method
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tunings:
+    """All that was found in one place."""
+
+    place: Place
+    shapes: tuple[Tuned, ...] = ()
+
+    def added(self, tuned: Tuned) -> Tunings:
+        """Return these with one more, which replaces what was found of its shape before."""
+        others = (one for one in self.shapes if (one.shape, one.half) != (tuned.shape, tuned.half))
+        return replace(self, shapes=(*others, tuned))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _File:
+    version: int = VERSION
+    places: tuple[Tunings, ...] = ()
+
+
+def this_place() -> Place:
+    """Return the GPU that is used, its driver and the kernels.
+
+    Raises:
+        PowerlabError: there is none.
+    """
+    info = devices()[chosen()]
+    driver = f"{info.driver_version} {info.driver}".strip()
+    return Place(gpu=info.name, driver=driver, kernels=_kernels_digest())
+
+
+@cache
+def _kernels_digest() -> str:
+    digest = hashlib.blake2b(digest_size=8)
+    for file in sorted(FOLDER.glob("*.spv")):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def tuning_file() -> Path:
+    """Return where measured choices are kept."""
+    return state_dir() / FILE_NAME
+
+
+def read_tunings(place: Place) -> Tunings:
+    """Return what was found in a place; nothing where there is no file.
+
+    Raises:
+        PowerlabError: the file is damaged or another version's, and now lies aside; or it cannot be read.
+    """
+    return next((one for one in _places() if one.place == place), Tunings(place=place))
+
+
+def keep_tunings(tunings: Tunings) -> None:
+    """Write what was found in one place, beside what the file holds of others.
+
+    Raises:
+        PowerlabError: the file cannot be written, or was damaged and now lies aside.
+    """
+    others = (one for one in _places() if one.place != tunings.place)
+    keep_document(tuning_file(), _File(places=(*others, tunings)))
+
+
+def _places() -> Iterable[Tunings]:
+    return read_document(tuning_file(), _File()).places
+
+
+def by_tuning(target: Target, *, half: bool) -> Chooser:
+    """Return what takes the method found fastest here, and leaves shapes that were not tuned to the rule.
+
+    Raises:
+        PowerlabError: the file is damaged, or cannot be read.
+    """
+    expected = by_rule(target)
+    if not tuning_file().exists():
+        return expected
+    known = {one.shape: one.method for one in read_tunings(this_place()).shapes if one.half == half}
+
+    def choose(shape: ConvShape) -> Method:
+        method = known.get(shape)
+        usable = method is not None and method in candidates(shape, target, half=half)
+        return method if method is not None and usable else expected(shape)
+
+    return choose

@@ -1,0 +1,77 @@
+"""Tuning on a GPU: what is found is kept for this GPU, driver and precision, and taken by the next session."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from engine_models import onnx_bytes
+from onnx import helper
+
+from powerlab.cli import main
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine import Session
+from powerlab.engine.gpu.choice import SHARED, Method
+from powerlab.engine.gpu.tuning.kept import FILE_NAME, Tuned, keep_tunings, read_tunings, this_place
+
+
+@pytest.fixture
+def state(monkeypatch, tmp_path):
+    monkeypatch.setenv("POWERLAB_STATE_DIR", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def model(tmp_path):
+    weights = np.random.default_rng(1).standard_normal((16, 8, 3, 3)).astype(np.float32)
+    nodes = [helper.make_node("Conv", ["x", "w"], ["c"], pads=[1] * 4), helper.make_node("Relu", ["c"], ["y"])]
+    path = tmp_path / "conv.onnx"
+    path.write_bytes(onnx_bytes(nodes, {"x": (1, 8, 12, 12)}, constants={"w": weights}))
+    return path
+
+
+def kernels(model, **choices):
+    return [kernel for kernel, _ in Session(model, device="gpu", **choices).steps()]
+
+
+def test_what_tuning_finds_is_kept_and_taken(state, model, capsys):
+    assert main(["engine", "tune", str(model), "--processor", "gpu", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    (shape,) = document["shapes"]
+    assert shape["layers"] == 1
+    assert 0 < document["tuned_ns"] <= document["rule_ns"]
+    (kept,) = read_tunings(this_place()).shapes
+    assert kept.method.kernel == shape["method"]["kernel"]
+    assert ("winograd_in_fp32" in kernels(model)) == bool(kept.method.winograd)
+
+    tiles = Method(kernel=SHARED, lanes=8, pixels=4, blocks=2, down=4, depth=2)
+    tunings = read_tunings(this_place())
+    keep_tunings(tunings.added(Tuned(shape=kept.shape, half=False, method=tiles)))
+    assert "tiled_fp32" in kernels(model)
+    assert "tiled_fp32" not in kernels(model, tuned=False)
+    assert "tiled_fp16" not in kernels(model, precision="fp16")
+
+    keep_tunings(tunings.added(Tuned(shape=kept.shape, half=False, method=replace(tiles, lanes=4096))))
+    assert "tiled_fp32" not in kernels(model)
+
+
+def test_a_damaged_file_is_said_and_moved_aside(state, model):
+    (state / FILE_NAME).write_text("{")
+    with pytest.raises(PowerlabError, match=r"gpu-tuning.json was damaged .* now lies at gpu-tuning.json.damaged"):
+        Session(model, device="gpu")
+    assert (state / (FILE_NAME + ".damaged")).exists()
+    Session(model, device="gpu")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--processor", "gpu", "--threads", "2"], "a GPU has no threads to choose"),
+        (["--precision", "fp16"], "tuned in fp32 alone"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(state, model, words, said, capsys):
+    assert main(["engine", "tune", str(model), *words]) == 2
+    assert said in capsys.readouterr().err

@@ -1,0 +1,94 @@
+"""Every way to compute a convolution gives what the processor gives, for any sizes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from comparing import compared
+from engine_models import load_bytes, onnx_bytes
+from onnx import helper
+
+from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
+from powerlab.engine.gpu.choice import SHARED, SHARED_HALF, Method, by_rule, candidates, fits
+from powerlab.engine.gpu.target import Target
+
+RANDOM = np.random.default_rng(5)
+TILES = [
+    Method(kernel=SHARED, lanes=8, pixels=4, blocks=2, down=4, depth=2),
+    Method(kernel=SHARED, lanes=16, pixels=1, blocks=1, down=2, depth=3),
+]
+METHODS = {
+    "tiles": TILES[0],
+    "odd tiles": TILES[1],
+    "winograd 2": Method(lanes=16, pixels=2, blocks=2, winograd=2),
+    "winograd 4": Method(lanes=32, pixels=1, blocks=1, winograd=4),
+    "winograd of tiles": Method(kernel=SHARED, lanes=8, pixels=2, blocks=1, down=2, depth=4, winograd=4),
+}
+GPU = Target(largest_bytes=1 << 30, shared_bytes=32768, group_size=1024, half_arithmetic=True)
+
+
+def graph_of(inputs, outputs, kernel, size, *, stride=1, pad=0, dilation=1, group=1, residual=False):
+    weights = RANDOM.standard_normal((outputs, inputs // group, kernel, kernel)).astype(np.float32)
+    constants = {"w": weights, "b": RANDOM.standard_normal(outputs).astype(np.float32)}
+    attributes = {"strides": [stride] * 2, "pads": [pad] * 4, "dilations": [dilation] * 2, "group": group}
+    nodes = [helper.make_node("Conv", ["x", "w", "b"], ["c"], **attributes)]
+    nodes += [helper.make_node("Add", ["c", "s"], ["a"])] if residual else []
+    nodes += [helper.make_node("Relu", ["a" if residual else "c"], ["y"])]
+    made = [(side + 2 * pad - dilation * (kernel - 1) - 1) // stride + 1 for side in size]
+    shapes = {"x": (2, inputs, *size), **({"s": (2, outputs, *made)} if residual else {})}
+    return load_bytes(onnx_bytes(nodes, shapes, constants=constants))
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("residual", [False, True])
+def test_three_by_three(name, residual):
+    graph = graph_of(9, 21, 3, (9, 7), pad=1, residual=residual)
+    model = compared(graph, choose=lambda _: METHODS[name])
+    kernels = [kernel for kernel, _ in model.steps()]
+    assert ("winograd_in_fp32" in kernels) == bool(METHODS[name].winograd)
+    assert f"{METHODS[name].kernel}_fp32" in kernels
+
+
+@pytest.mark.parametrize("tiles", TILES)
+@pytest.mark.parametrize(
+    "window",
+    [
+        {"inputs": 5, "outputs": 17, "kernel": 1, "size": (7, 9)},
+        {"inputs": 12, "outputs": 8, "kernel": 5, "size": (11, 12), "pad": 2, "dilation": 2},
+        {"inputs": 6, "outputs": 10, "kernel": 3, "size": (8, 11), "pad": 1, "stride": 2},
+        {"inputs": 8, "outputs": 16, "kernel": 3, "size": (6, 7), "pad": 1, "group": 2},
+    ],
+)
+def test_tiles_in_shared_memory(tiles, window):
+    compared(graph_of(**window), choose=lambda _: tiles)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        Method(kernel=SHARED, lanes=8, pixels=4, blocks=2, down=4, depth=2),
+        Method(kernel=SHARED_HALF, lanes=8, pixels=4, blocks=2, down=4, depth=2),
+        Method(kernel=SHARED_HALF, lanes=8, pixels=2, blocks=2, down=4, depth=4, winograd=2),
+    ],
+)
+def test_in_16_bits(method):
+    compared(graph_of(32, 24, 3, (9, 8), pad=1), tolerance=4e-3, half=True, choose=lambda _: method)
+
+
+SHAPE = ConvShape(images=1, inputs=64, outputs=64, kernel=(3, 3), pads=(1, 1), in_size=(56, 56), size=(56, 56))
+
+
+@pytest.mark.parametrize("half", [False, True])
+def test_candidates_fit_the_device_and_the_rule_comes_first(half):
+    found = candidates(SHAPE, GPU, half=half)
+    assert found[0] == by_rule(GPU)(SHAPE)
+    assert len(set(found)) == len(found)
+    assert all(fits(method, GPU) for method in found)
+    assert any(method.kernel == SHARED_HALF for method in found) == half
+    assert {method.winograd for method in found} == ({0, 2} if half else {0, 2, 4})
+
+
+def test_a_small_device_is_asked_for_no_more_than_it_has():
+    small = Target(largest_bytes=1 << 27, shared_bytes=16384, group_size=128)
+    assert all(method.lanes * method.down <= 128 for method in candidates(SHAPE, small, half=True))
+    assert SHARED_HALF not in {method.kernel for method in candidates(SHAPE, small, half=True)}
