@@ -12,16 +12,15 @@ using GetInstanceProcAddr = AnyFunction (*)(Instance, const char*);
 // name, result, parameters
 #define POWERLAB_VK_GLOBAL(X) X(CreateInstance, Result, (const InstanceCreateInfo*, const void*, Instance*))
 
-#define POWERLAB_VK_INSTANCE(X)                                                                   \
-  X(DestroyInstance, void, (Instance, const void*))                                               \
-  X(EnumeratePhysicalDevices, Result, (Instance, std::uint32_t*, PhysicalDevice*))                \
-  X(GetPhysicalDeviceProperties2, void, (PhysicalDevice, Properties2*))                           \
-  X(GetPhysicalDeviceFeatures2, void, (PhysicalDevice, Features2*))                               \
-  X(GetPhysicalDeviceQueueFamilyProperties, void, (PhysicalDevice, std::uint32_t*, QueueFamily*)) \
-  X(GetPhysicalDeviceMemoryProperties, void, (PhysicalDevice, MemoryProperties*))                 \
-  X(EnumerateDeviceExtensionProperties, Result,                                                   \
-    (PhysicalDevice, const char*, std::uint32_t*, ExtensionProperties*))                          \
-  X(CreateDevice, Result, (PhysicalDevice, const DeviceCreateInfo*, const void*, Device*))        \
+#define POWERLAB_VK_INSTANCE(X)                                                                                      \
+  X(DestroyInstance, void, (Instance, const void*))                                                                  \
+  X(EnumeratePhysicalDevices, Result, (Instance, std::uint32_t*, PhysicalDevice*))                                   \
+  X(GetPhysicalDeviceProperties2, void, (PhysicalDevice, Properties2*))                                              \
+  X(GetPhysicalDeviceFeatures2, void, (PhysicalDevice, Features2*))                                                  \
+  X(GetPhysicalDeviceQueueFamilyProperties, void, (PhysicalDevice, std::uint32_t*, QueueFamily*))                    \
+  X(GetPhysicalDeviceMemoryProperties, void, (PhysicalDevice, MemoryProperties*))                                    \
+  X(EnumerateDeviceExtensionProperties, Result, (PhysicalDevice, const char*, std::uint32_t*, ExtensionProperties*)) \
+  X(CreateDevice, Result, (PhysicalDevice, const DeviceCreateInfo*, const void*, Device*))                           \
   X(GetDeviceProcAddr, AnyFunction, (Device, const char*))
 
 #define POWERLAB_VK_DEVICE(X)                                                                                        \
