@@ -29,6 +29,7 @@ NETWORKS = (
     "alexnet",
     "densenet121@64",
     "efficientnet-b0@64",
+    "lstm2",
     "mobilenetv2@64",
     "mobilenetv3@64",
     "resnet18@64",
@@ -74,6 +75,21 @@ def operators(torch: Any, functional: Any) -> dict[str, Callable[..., Any]]:
     def gemm(node: Node, a: Any, b: Any, c: Any = 0.0) -> Any:
         return a @ (b.T if node.attributes.get("transB", 0) else b) + c
 
+    def lstm(_node: Node, x: Any, weights: Any, recurrence: Any, bias: Any, *_more: Any) -> Any:
+        units = recurrence.shape[2]
+        hidden = cell = torch.zeros(x.shape[1], units, dtype=x.dtype)
+        made, of_both = [], bias[0, : 4 * units] + bias[0, 4 * units :]
+        for step in x:
+            gates = step @ weights[0].T + hidden @ recurrence[0].T + of_both
+            given, shown, kept, candidate = gates.split(units, 1)
+            cell = kept.sigmoid() * cell + given.sigmoid() * candidate.tanh()
+            hidden = shown.sigmoid() * cell.tanh()
+            made.append(hidden)
+        return torch.stack(made)[:, None]
+
+    def squeeze(_node: Node, x: Any, axes: Any) -> Any:
+        return x.squeeze(tuple(axes.tolist()))
+
     def max_pool(node: Node, x: Any) -> Any:
         attributes: Mapping[str, Any] = node.attributes
         return functional.max_pool2d(x, attributes["kernel_shape"], attributes["strides"], pool_pads(node))
@@ -118,6 +134,7 @@ def operators(torch: Any, functional: Any) -> dict[str, Callable[..., Any]]:
         "HardSwish": lambda _, x: functional.hardswish(x),
         "Identity": lambda _, x: x,
         "LRN": lrn,
+        "LSTM": lstm,
         "LayerNormalization": layer_norm,
         "MatMul": lambda _, a, b: a @ b,
         "MaxPool": max_pool,
@@ -125,6 +142,7 @@ def operators(torch: Any, functional: Any) -> dict[str, Callable[..., Any]]:
         "Relu": lambda _, x: functional.relu(x),
         "Reshape": lambda _, x, shape: x.reshape([x.shape[i] if s == 0 else s for i, s in enumerate(shape.tolist())]),
         "Sigmoid": lambda _, x: torch.sigmoid(x),
+        "Squeeze": squeeze,
         "Softmax": lambda node, x: functional.softmax(x, node.attributes.get("axis", -1)),
         "Transpose": lambda node, x: x.permute(node.attributes["perm"]),
     }
@@ -166,8 +184,9 @@ def main() -> None:
         graph = without_dropout(load_graph(name, batch_size=asked.batch))
         random = np.random.default_rng(asked.seed)
         x = random.standard_normal(graph.inputs[0].shape, dtype=np.float32)
-        labels = random.integers(0, graph.outputs[0].shape[1], asked.batch)
-        session = TrainingSession(graph, optimizer=Sgd(rate=0.0), keep_gradients=True)
+        _, classes, *pixels = graph.outputs[0].shape
+        labels = random.integers(0, classes, (asked.batch, *pixels))
+        session = TrainingSession(graph, optimizer=Sgd(rate=0.0))
         session.step(x, labels)
         found = session.gradients()
         exact, single = (by_torch(graph, tuple(found), x, labels, dtype) for dtype in ("float64", "float32"))

@@ -12,6 +12,7 @@ from powerlab.engine.passes import optimise
 from powerlab.engine.passes.expand.training import expand_training
 from powerlab.engine.passes.simplify.dead_nodes import drop_dead
 from powerlab.engine.training.differentiate import differentiate, want_gradients
+from powerlab.engine.training.forward import forward_pass
 from powerlab.engine.training.merging import merge_equal
 from powerlab.engine.training.tape import GraphTape
 
@@ -60,7 +61,7 @@ def check_gradients(
 
 def _of_engine(graph, inputs, weights, wanted):
     """Return the gradients that the engine computes, the same bits on one thread and on three."""
-    tape = GraphTape(graph)
+    tape = GraphTape(forward_pass(graph).graph)
     want_gradients(tape, wanted)
     gradients = differentiate(tape, wanted, {"y": tape.floats(weights)})
     outputs = {name: tape("Identity", gradient) for name, gradient in gradients.items()}

@@ -126,7 +126,7 @@ def dropping(seed):
     nodes = [node("Dropout", "x ratio", "d"), node("MatMul", "d w", "y")]
     constants = {"ratio": np.float32(0.25), "w": np.zeros((1000, 2), np.float32)}
     graph = load_bytes(model_bytes(nodes, {"x": np.zeros((1, 1000), np.float32)}, constants=constants))
-    session = TrainingSession(graph, threads=1, seed=seed, keep_gradients=True)
+    session = TrainingSession(graph, threads=1, seed=seed)
     session.step(np.ones((1, 1000), np.float32), np.zeros(1, np.int64))
     return session.gradients()["w"][:, 1] * 2
 

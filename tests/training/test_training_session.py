@@ -14,7 +14,7 @@ from training.numeric import cross_entropy, evaluated, slopes
 BATCH, FEATURES, HIDDEN, CLASSES = 32, 20, 24, 5
 
 
-def mlp(seed: int = 0, *, softmax: bool = True) -> Graph:
+def mlp(seed: int = 0, *, softmax: bool = True, count: int = BATCH) -> Graph:
     """Return a network of two linear layers."""
     random = np.random.default_rng(seed)
     constants = {
@@ -31,7 +31,7 @@ def mlp(seed: int = 0, *, softmax: bool = True) -> Graph:
     ]
     if softmax:
         nodes.append(Node("Softmax", "softmax", ("logits",), ("y",), {"axis": -1}))
-    return infer("mlp", nodes, [TensorInfo("x", (BATCH, FEATURES))], ["y" if softmax else "logits"], constants)
+    return infer("mlp", nodes, [TensorInfo("x", (count, FEATURES))], ["y" if softmax else "logits"], constants)
 
 
 def clusters(count: int, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
@@ -63,7 +63,7 @@ def test_every_optimizer_learns_to_tell_clusters_apart(optimizer):
 
 def test_loss_and_gradients_are_those_of_double_precision(data):
     graph, (points, labels) = mlp(), data
-    session = TrainingSession(graph, threads=1, keep_gradients=True)
+    session = TrainingSession(graph, threads=1)
     loss = session.step(points, labels)
     logits = evaluated(graph, {"x": points})["logits"]
     assert loss == pytest.approx(cross_entropy(logits, labels), rel=1e-5)
@@ -102,7 +102,7 @@ def by_hand(optimizer, weight: np.ndarray, gradients: list[np.ndarray]) -> np.nd
     ids=[*OPTIMIZERS, "momentum and decay", "adam and decay"],
 )
 def test_updates_are_pytorchs(optimizer, data):
-    session = TrainingSession(mlp(), optimizer=optimizer, threads=1, keep_gradients=True)
+    session = TrainingSession(mlp(), optimizer=optimizer, threads=1)
     before, gradients = session.weights(), []
     for _ in range(4):
         session.step(*data)
@@ -133,11 +133,45 @@ def test_labels_out_of_range_are_told_and_change_nothing(data):
     assert all(np.array_equal(before[name], weight) for name, weight in session.weights().items())
 
 
-def test_a_loss_that_is_no_number_tells_the_step(data):
-    session = TrainingSession(mlp(), threads=1)
-    session.step(*data)
-    with pytest.raises(PowerlabError, match="the loss of step 2 is nan"):
-        session.step(np.full_like(data[0], np.nan), data[1])
+@pytest.mark.parametrize("slices", [1, 2])
+def test_a_loss_that_is_not_finite_tells_step_and_layer_and_moves_no_weight(data, slices):
+    session = TrainingSession(mlp(), threads=1, slices=slices)
+    points, labels = (np.concatenate([one] * slices) for one in data)
+    session.step(points, labels)
+    before = session.weights()
+    with pytest.raises(PowerlabError, match="the loss of step 2 is nan: the numbers of 'x' were not all finite"):
+        session.step(np.where(np.arange(len(points))[:, None] == len(points) - 1, np.float32(np.nan), points), labels)
+    huge = np.full_like(points, 3e38)
+    with pytest.raises(PowerlabError, match=r"of step 2 is .*: the first layer .* not finite is the Gemm node 'first'"):
+        session.step(huge, labels)
+    assert session.steps_done == 1
+    assert all(np.array_equal(before[name], weight) for name, weight in session.weights().items())
+    session.step(points, labels)
+
+
+def test_slices_learn_what_the_whole_batch_does(data):
+    points, labels = (np.concatenate([one, one[::-1]]) for one in data)
+    whole = TrainingSession(mlp(count=2 * BATCH), optimizer="adam", threads=1)
+    sliced = TrainingSession(mlp(), optimizer="adam", threads=2, slices=2)
+    assert sliced.inputs == whole.inputs
+    assert sliced.labels_shape == whole.labels_shape
+    for _ in range(5):
+        assert sliced.step(points, labels) == pytest.approx(whole.step(points, labels), rel=1e-5)
+        for name, gradient in whole.gradients().items():
+            np.testing.assert_allclose(sliced.gradients()[name], gradient, rtol=1e-4, atol=1e-5, err_msg=name)
+
+
+def test_batches_that_cannot_be_cut_are_told():
+    with pytest.raises(PowerlabError, match="cannot be cut evenly into 3 slices"):
+        TrainingSession("squeezenet@64", batch_size=4, slices=3)
+    with pytest.raises(PowerlabError, match="slices must be an integer from 1 on, not 0"):
+        TrainingSession("squeezenet@64", batch_size=4, slices=0)
+
+
+def test_too_little_memory_is_told_before_training(monkeypatch):
+    monkeypatch.setattr("powerlab.engine.runtime.memory.available_bytes", lambda: 3000)
+    with pytest.raises(PowerlabError, match=r"training 'mlp' needs .* GiB for its activations, gradients and weights"):
+        TrainingSession(mlp(), threads=1)
 
 
 def test_data_that_does_not_fit_is_told(data):

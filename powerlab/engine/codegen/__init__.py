@@ -14,7 +14,12 @@ from powerlab.engine.codegen.concat_in_place import find_places, with_common_hal
 from powerlab.engine.codegen.convolutions.algorithms.table import ALGORITHMS
 from powerlab.engine.codegen.convolutions.chain import chain_halo, lower_chain
 from powerlab.engine.codegen.convolutions.choosing import Chooser, by_cost, cheapest
-from powerlab.engine.codegen.convolutions.conv_shape import conv_shapes
+from powerlab.engine.codegen.convolutions.conv_shape import (
+    MOVING_CONVOLUTIONS,
+    conv_shapes,
+    halo_of,
+    moving_conv_shape,
+)
 from powerlab.engine.codegen.convolutions.lowering import lower_conv
 from powerlab.engine.codegen.convolutions.phases import transposed_halo
 from powerlab.engine.codegen.convolutions.preactivation import find_preactivations
@@ -23,7 +28,7 @@ from powerlab.engine.codegen.convolutions.volume import lower_conv_volume
 from powerlab.engine.codegen.data_movement import lower_concat, lower_reshape, lower_slice
 from powerlab.engine.codegen.elementwise import lower_add, lower_clamp, lower_multiply, lower_scale_shift
 from powerlab.engine.codegen.gemm import lower_gemm
-from powerlab.engine.codegen.general.copies import lower_expand, lower_pad, lower_spread, lower_tile, lower_windows
+from powerlab.engine.codegen.general.copies import lower_expand, lower_pad, lower_tile
 from powerlab.engine.codegen.general.functions import lower_function
 from powerlab.engine.codegen.general.indexed import (
     lower_gather,
@@ -62,6 +67,20 @@ from powerlab.engine.codegen.rows import (
     lower_row_norm,
     lower_softmax,
 )
+from powerlab.engine.codegen.training.convolutions import (
+    lower_computed_conv,
+    lower_computed_conv_transpose,
+    lower_conv_weight_gradient,
+)
+from powerlab.engine.codegen.training.layers import (
+    lower_average_pool_gradient,
+    lower_batch_norm,
+    lower_batch_norm_gradient,
+    lower_channel_sums,
+    lower_clamp_gradient,
+    lower_global_average_pool_gradient,
+    lower_max_pool_gradient,
+)
 from powerlab.engine.codegen.transpose import lower_transpose
 from powerlab.engine.ir.graph import Graph, Node, quoted
 from powerlab.engine.ops.functions import KERNELS
@@ -76,10 +95,18 @@ LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
     "Add": lower_add,
     "ArgMost": lower_arg_most,
     "AveragePool": lower_average_pool,
+    "AveragePoolGradient": lower_average_pool_gradient,
+    "BatchNorm": lower_batch_norm,
+    "BatchNormGradient": lower_batch_norm_gradient,
     "Chain": lower_chain,
     "ChannelNorm": lower_channel_norm,
+    "ChannelSums": lower_channel_sums,
     "Clamp": lower_clamp,
+    "ClampGradient": lower_clamp_gradient,
+    "ComputedConv": lower_computed_conv,
+    "ComputedConvTranspose": lower_computed_conv_transpose,
     "Concat": lower_concat,
+    "ConvWeightGradient": lower_conv_weight_gradient,
     "CumSum": lower_running_sum,
     "Elementwise": lower_elementwise,
     "Dequantize": lower_dequantize,
@@ -94,12 +121,14 @@ LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
     "GatherElements": lower_gather_elements,
     "GatherND": lower_gather_nd,
     "GlobalAveragePool": lower_global_average_pool,
+    "GlobalAveragePoolGradient": lower_global_average_pool_gradient,
     "GroupNorm": lower_group_norm,
     "Interpolate": lower_interpolate,
     "Hardmax": lower_hardmax,
     "LRN": lower_lrn,
     "LogSoftmax": lower_log_softmax,
     "MaxPool": lower_max_pool,
+    "MaxPoolGradient": lower_max_pool_gradient,
     "Multiply": lower_multiply,
     "Norm": lower_norm,
     "Pad": lower_pad,
@@ -123,12 +152,18 @@ LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
     "ScatterND": lower_scatter_nd,
     "Slice": lower_slice,
     "Softmax": lower_softmax,
-    "Spread": lower_spread,
     "Tile": lower_tile,
     "TopK": lower_top,
     "Transpose": lower_transpose,
-    "Windows": lower_windows,
 }
+
+_HALOS: Mapping[str, Callable[[Graph, Node], Halo]] = {
+    "Chain": chain_halo,
+    "ComputedConvTranspose": transposed_halo,
+    "FusedConvTranspose": transposed_halo,
+    "QuantConv": byte_halo,
+}
+"""Operator → the zeros that it needs around what it reads, where no choice decides that."""
 
 
 def chosen_algorithms(graph: Graph, tier: Tier, threads: int, chooser: Chooser | None = None) -> Mapping[str, str]:
@@ -180,15 +215,14 @@ def lower(
             chosen[node.outputs[0]] = shape, choice
             halo = ALGORITHMS[choice.algorithm].halo(shape)
             halos[source] = halos.get(source, NO_HALO).union(halo)
-        if node.op_type == "Chain":
+        if node.op_type in MOVING_CONVOLUTIONS:
+            shape, source = moving_conv_shape(graph, node), node.inputs[0]
+            choice = cheapest(ALGORITHMS["depthwise" if shape.depthwise else "direct"], shape, machine)
+            chosen[node.outputs[0]] = shape, choice
+            halos[source] = halos.get(source, NO_HALO).union(halo_of(shape, shape.size))
+        if node.op_type in _HALOS:
             source = node.inputs[0]
-            halos[source] = halos.get(source, NO_HALO).union(chain_halo(graph, node))
-        if node.op_type == "QuantConv":
-            source = node.inputs[0]
-            halos[source] = halos.get(source, NO_HALO).union(byte_halo(graph, node))
-        if node.op_type == "FusedConvTranspose":
-            source = node.inputs[0]
-            halos[source] = halos.get(source, NO_HALO).union(transposed_halo(graph, node))
+            halos[source] = halos.get(source, NO_HALO).union(_HALOS[node.op_type](graph, node))
     places = find_places(graph, tier.vector_width)
     builder = Builder(
         graph,

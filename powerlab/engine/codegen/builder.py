@@ -185,12 +185,12 @@ class Builder:
     def emit(
         self, family: str, node: Node | str, out: Tensor, x: Tensor, y: Tensor | None = None, **fields: Any
     ) -> None:
-        """Append a step; ``fields`` are its choice, weights, bias, scratch and parts, and fields of the native step.
+        """Append a step; ``fields`` are those of the native step, and some of :class:`Step`, by name.
 
         Weights may be a recipe: they are there in the end.
         """
         label = node if isinstance(node, str) else node.name or node.outputs[0]
-        known = ("choice", "weights", "bias", "scratch", "parts")
+        known = ("choice", "weights", "bias", "packed", "packed_bias", "scratch", "parts")
         extras = {name: fields.pop(name) for name in known if name in fields}
         recipe = extras.pop("weights") if isinstance(extras.get("weights"), Recipe) else None
         if recipe is not None:
@@ -429,6 +429,24 @@ class Builder:
             raise PowerlabError(f"{node} works on {axes} axes, and the built-in engine goes up to {MOST_AXES}.")
         label = node if isinstance(node, str) else node.name or node.outputs[0]
         self._steps.append(Step(family, label, operands=tuple(operands), settings={"numbers": list(numbers), **fields}))
+
+    def emit_gradient(
+        self,
+        family: str,
+        node: Node,
+        x: Tensor,
+        y: Tensor | None = None,
+        *,
+        out: Tensor | None = None,
+        operands: Sequence[Operand],
+        scratch: Tensor | None = None,
+        numbers: Sequence[int] = (),
+        **fields: Any,
+    ) -> None:
+        """Append a step that reads images and writes general tensors, beside images or instead of them."""
+        settings = {"numbers": list(numbers), **fields}
+        label = node.name or node.outputs[0]
+        self._steps.append(Step(family, label, out, x, y, scratch=scratch, operands=tuple(operands), settings=settings))
 
     def emit_each(
         self, family: str, node: Node | str, out: Operand, *operands: Operand, numbers: Sequence[int] = ()

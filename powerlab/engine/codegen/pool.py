@@ -12,7 +12,8 @@ from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.program import Floats
 
 
-def _window(node: Node) -> dict[str, Any]:
+def window_fields(node: Node) -> dict[str, Any]:
+    """Return window, strides and padding as fields of the native step."""
     kernel_h, kernel_w = integers(node, "kernel")
     stride_h, stride_w = integers(node, "strides")
     top, left = integers(node, "pads")[:2]
@@ -29,7 +30,7 @@ def _window(node: Node) -> dict[str, Any]:
 def lower_max_pool(builder: Builder, node: Node) -> None:
     """Lower a MaxPool."""
     x = builder.blocked(node.inputs[0])
-    builder.emit("pool_max", node, builder.new_blocked(node.outputs[0]), x, **_window(node))
+    builder.emit("pool_max", node, builder.new_blocked(node.outputs[0]), x, **window_fields(node))
 
 
 def lower_average_pool(builder: Builder, node: Node) -> None:
@@ -37,7 +38,7 @@ def lower_average_pool(builder: Builder, node: Node) -> None:
     x = builder.blocked(node.inputs[0])
     out = builder.new_blocked(node.outputs[0])
     count_padding = int(bool(node.attributes["count_include_pad"]))
-    builder.emit("pool_average", node, out, x, count_padding=count_padding, **_window(node))
+    builder.emit("pool_average", node, out, x, count_padding=count_padding, **window_fields(node))
 
 
 def lower_global_average_pool(builder: Builder, node: Node) -> None:
@@ -61,7 +62,7 @@ def lower_pool(builder: Builder, node: Node) -> None:
         dilation_h=dilation_h,
         dilation_w=dilation_w,
         alpha=number(node, "p") if kind == "lp" else 0.0,
-        **_window(node),
+        **window_fields(node),
     )
 
 

@@ -17,7 +17,7 @@ from powerlab.engine.program.program import Step, Tensor
 
 FLOAT_BYTES = 4
 _CONVOLUTIONS = ("Conv", "FusedConv")
-_VIEWS = ("Concat", "Expand", "Pad", "QuantView", "Reshape", "Slice", "Spread", "Tile", "Transpose", "Windows")
+_VIEWS = ("Concat", "Expand", "Pad", "QuantView", "Reshape", "Slice", "Tile", "Transpose")
 """What is left of these are moves, as many as it takes."""
 
 

@@ -40,6 +40,7 @@ from powerlab.engine.ops import (
 from powerlab.engine.ops.base import Operator
 from powerlab.engine.ops.control import CONTROL
 from powerlab.engine.ops.gradients import GRADIENTS
+from powerlab.engine.ops.training import TRAINING
 from powerlab.engine.ops.view import NodeView
 
 _RULES: dict[str, Operator] = {
@@ -108,7 +109,16 @@ OPERATORS: dict[str, Operator] = {name: replace(rule, gradient=GRADIENTS.get(nam
 SUPPORTED = frozenset({*OPERATORS, *CONTROL})
 """The operators that a model may have."""
 
-__all__ = ["CONTROL", "OPERATORS", "SUPPORTED", "NodeView", "Operator", "decides_by_values", "operator"]
+__all__ = [
+    "CONTROL",
+    "OPERATORS",
+    "SUPPORTED",
+    "NodeView",
+    "Operator",
+    "decides_by_values",
+    "operator",
+    "training_operator",
+]
 
 
 def decides_by_values(node: Node) -> bool:
@@ -127,3 +137,12 @@ def operator(node: Node) -> Operator:
             f"{node} uses an operator the engine does not have; `powerlab engine operators` lists those it has."
         )
     return OPERATORS[node.op_type]
+
+
+def training_operator(node: Node) -> Operator:
+    """Return the rule of an operator that a step of training may have: one of ONNX, or of its own.
+
+    Raises:
+        PowerlabError: the engine does not have the operator.
+    """
+    return TRAINING.get(node.op_type) or operator(node)

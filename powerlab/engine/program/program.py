@@ -57,6 +57,8 @@ class Step:
         y: the residual or second operand.
         weights: packed for the kernel.
         bias: one value a channel, filled up to whole blocks.
+        packed: weights that another step of the program packs.
+        packed_bias: such a bias.
         scratch: memory it may use as it likes, one image of the layout for each thread.
         choice: what was chosen for it, where there was a choice.
         parts: the convolutions it is made of, where it is a chain.
@@ -71,6 +73,8 @@ class Step:
     y: Tensor | None = None
     weights: Floats | None = None
     bias: Floats | None = None
+    packed: Operand | None = None
+    packed_bias: Operand | None = None
     scratch: Tensor | None = None
     choice: Choice | None = None
     parts: tuple[Part, ...] = ()
@@ -80,7 +84,8 @@ class Step:
     def tensors(self) -> tuple[Tensor | Operand, ...]:
         """Return every tensor the step touches."""
         views = tuple(tensor for tensor in (self.out, self.x, self.y, self.scratch) if tensor is not None)
-        return (*views, *self.operands)
+        packed = tuple(operand for operand in (self.packed, self.packed_bias) if operand is not None)
+        return (*views, *packed, *self.operands)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -102,7 +102,18 @@ def _add(native: Any, plan: Any, arena: Arena, step: Step) -> None:
         bias=_constant(plan, step.bias),
         parts=[_part(native, plan, part) for part in step.parts],
         operands=[_operand(native, arena, operand) for operand in step.operands],
+        packed=_packed(native, arena, step),
     )
+
+
+def _packed(native: Any, arena: Arena, step: Step) -> Any:
+    """Return where weights and bias lie that another step packs."""
+    places: dict[str, int] = {}
+    for key, packed in (("weight", step.packed), ("bias", step.packed_bias)):
+        if packed is not None:
+            places["weights" if key == "weight" else key] = arena.offsets[packed.storage.number] + packed.offset
+            places[f"{key}_floats"] = packed.sizes[0]
+    return native.PackedWeights(**places)
 
 
 def _part(native: Any, plan: Any, part: Part) -> Any:

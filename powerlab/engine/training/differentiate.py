@@ -9,9 +9,14 @@ from collections.abc import Sequence
 from functools import reduce
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.engine.ir.graph import quoted
-from powerlab.engine.ops import operator
+from powerlab.engine.ir.graph import Node, quoted
+from powerlab.engine.ops import training_operator
 from powerlab.engine.training.tape import GraphTape
+
+_MANY = 3
+"""From so many products on, one of what they multiply, joined, is faster than their sum."""
+
+_OVER_ROWS: dict[str, object] = {"alpha": 1.0, "transA": 1, "transB": 0}
 
 
 def want_gradients(tape: GraphTape, parameters: Sequence[str]) -> None:
@@ -39,7 +44,7 @@ def differentiate(tape: GraphTape, parameters: Sequence[str], seeds: dict[str, s
         made = tuple(_whole(tape, parts.pop(name, [])) for name in node.outputs)
         if not any(made) or tape.wanted.isdisjoint(node.inputs):
             continue
-        rule = operator(node).gradient
+        rule = training_operator(node).gradient
         if rule is None:
             raise PowerlabError(f"{node} cannot be trained: the engine has no gradient for {node.op_type}.")
         for name, gradient in zip(node.inputs, rule(tape.view(node), tape, made), strict=False):
@@ -53,4 +58,13 @@ def differentiate(tape: GraphTape, parameters: Sequence[str], seeds: dict[str, s
 
 def _whole(tape: GraphTape, parts: list[str]) -> str:
     """Return the sum of the gradients that a tensor's readers gave; ``""`` where none did."""
+    if len(parts) >= _MANY:
+        nodes = [node for node in map(tape.maker, parts) if node is not None and _is_over_rows(node)]
+        if len(nodes) == len(parts):  # as of a recurrence's weights: the sum over all rows of all steps
+            sides = (tape("Concat", *(node.inputs[side] for node in nodes), axis=0) for side in (0, 1))
+            return tape("Gemm", *sides, **_OVER_ROWS)
     return reduce(lambda one, other: tape("Add", one, other), parts) if parts else ""
+
+
+def _is_over_rows(node: Node) -> bool:
+    return node.op_type == "Gemm" and len(node.inputs) == 2 and dict(node.attributes) == _OVER_ROWS

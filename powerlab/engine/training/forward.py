@@ -7,12 +7,15 @@ from dataclasses import dataclass, replace
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.ir.graph import Graph, Node, TensorInfo, fresh_name
+from powerlab.engine.ops.activation import NO_CLAMP
 from powerlab.engine.ops.view import NodeView
 from powerlab.engine.ops.views import drop_ratio
 from powerlab.engine.passes.expand.attention import expand_attention
 from powerlab.engine.passes.expand.einsum import expand_einsum
 from powerlab.engine.passes.expand.rotary import expand_rotary
 from powerlab.engine.passes.simplify.dead_nodes import drop_dead
+from powerlab.engine.training.parameters import parameters_of
+from powerlab.engine.training.recurrences import unroll_recurrences
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,11 +37,13 @@ class Forward:
 
     Attributes:
         graph: of it; running statistics are constants, as the weights are.
+        parameters: names of the constants that are trained.
         statistics: a running mean or variance -> the tensor that it becomes.
         masks: what is drawn before each step.
     """
 
     graph: Graph
+    parameters: Sequence[str]
     statistics: Mapping[str, str]
     masks: Sequence[Mask]
 
@@ -59,7 +64,12 @@ class _Network:
         nodes = [rules[node.op_type](node) if node.op_type in rules else node for node in self._graph.nodes]
         graph = self._graph.rewritten(nodes, tensors=self._tensors.values())
         graph = replace(graph, inputs=(*graph.inputs, *self._inputs))
-        return Forward(graph=graph, statistics=self._statistics, masks=tuple(self._masks))
+        return Forward(
+            graph=unroll_recurrences(graph),
+            parameters=parameters_of(graph),
+            statistics=self._statistics,
+            masks=tuple(self._masks),
+        )
 
     def _batch_norm(self, node: Node) -> Node:
         """Take the batch's own statistics, and move the running ones towards them."""
@@ -69,8 +79,14 @@ class _Network:
                 raise PowerlabError(f"{node} cannot be trained: its running statistics are no constants of its own.")
             moved.append(self._tensor(f"{name}.after", self._graph.shape(name)))
             self._statistics[name] = moved[-1]
-        outputs = (node.outputs[0], *moved)
-        return Node(node.op_type, node.name, node.inputs, outputs, {**node.attributes, "training_mode": 1})
+        view = NodeView.of(self._graph, node)
+        own = (self._tensor(f"{node.outputs[0]}.{what}", view.shape(0)[1:2]) for what in ("mean", "inverse"))
+        attributes = {
+            "epsilon": view.number("epsilon", 1e-5),
+            "momentum": view.number("momentum", 0.9),
+            "clamp": NO_CLAMP,
+        }
+        return Node("BatchNorm", node.name, node.inputs, (node.outputs[0], *moved, *own), attributes)
 
     def _dropout(self, node: Node) -> Node:
         """Multiply by a mask."""

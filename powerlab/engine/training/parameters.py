@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from powerlab.domain.errors import PowerlabError
-from powerlab.engine.ir.graph import Graph, quoted
+from powerlab.engine.ir.graph import Graph
 from powerlab.engine.ops.view import FLOAT32
 
 _PLACES: dict[str, tuple[int, ...]] = {
     "Add": (0, 1),
-    "BatchNormalization": (1, 2),
+    "BatchNorm": (1, 2),
     "Conv": (1, 2),
     "ConvTranspose": (1, 2),
     "GRU": (1, 2, 3),
@@ -34,9 +33,6 @@ def parameters_of(graph: Graph) -> tuple[str, ...]:
     """Return the names of a graph's parameters, in the order in which it first reads them.
 
     Numbers alone, such as the square root that divides attention's scores, are none.
-
-    Raises:
-        PowerlabError: there are none.
     """
     names: set[str] = set()
     for node in reversed(graph.nodes):
@@ -47,7 +43,4 @@ def parameters_of(graph: Graph) -> tuple[str, ...]:
         for name in dict.fromkeys(name for node in graph.nodes for name in node.inputs)
         if name in names and name in graph.kept_constants
     ]
-    kept = tuple(name for name in found if graph.tensors[name].dtype == FLOAT32 and graph.tensors[name].elements > 1)
-    if not kept:
-        raise PowerlabError(f"the model {quoted(graph.name)} has no parameters, so there is nothing to train.")
-    return kept
+    return tuple(name for name in found if graph.tensors[name].dtype == FLOAT32 and graph.tensors[name].elements > 1)

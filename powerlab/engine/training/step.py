@@ -1,20 +1,21 @@
-"""A step of training as one graph: forward pass, loss, backward pass and update of all weights."""
+"""A step of training as two graphs: forward pass, loss and backward pass, and the update of all weights."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.engine.ir.graph import Graph, quoted
+from powerlab.engine.ir.constants import Constants
+from powerlab.engine.ir.graph import Graph, TensorInfo, quoted
 from powerlab.engine.ops.view import FLOAT32
 from powerlab.engine.passes.expand.training import expand_training
 from powerlab.engine.passes.simplify.dead_nodes import drop_dead
 from powerlab.engine.training.differentiate import differentiate, want_gradients
-from powerlab.engine.training.forward import Mask, forward_pass
+from powerlab.engine.training.forward import Forward, Mask, forward_pass
 from powerlab.engine.training.losses import Target, loss_named
 from powerlab.engine.training.merging import merge_equal
 from powerlab.engine.training.optimizers import Optimizer
-from powerlab.engine.training.parameters import parameters_of
 from powerlab.engine.training.tape import GraphTape
 
 
@@ -32,89 +33,114 @@ class Kept:
     after: str
     zero: bool
 
+    def of(self, *graphs: Graph) -> TensorInfo:
+        """Return what the first graph that has the tensor knows of it."""
+        return next(graph.tensors[self.before] for graph in graphs if self.before in graph.tensors)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Update:
+    """How weights move.
+
+    Attributes:
+        graph: takes weights, their gradients, what the optimizer keeps of them and its numbers; not optimised.
+        gradients: parameter -> the input that takes its gradient.
+        numbers: the inputs that hold what the optimizer gives for each step, by its names.
+        kept: parameters, and what the optimizer keeps of them.
+    """
+
+    graph: Graph
+    gradients: dict[str, str]
+    numbers: dict[str, str]
+    kept: tuple[Kept, ...]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingStep:
     """A step of training.
 
     Attributes:
-        graph: not optimised; its first output is the loss.
+        graph: forward and backward pass, not optimised; its first output is the loss.
+        forward: the forward pass with the loss; gives every tensor of floats that it makes.
         target: what the loss compares with.
-        numbers: the inputs that hold what the optimizer gives for each step, by its names.
         parameters: names of what is trained.
-        gradients: the output that holds the gradient of a parameter, where they were asked for.
-        kept: what stays from step to step: parameters, what the optimizer keeps of them, running statistics.
-        statistics: names of the running statistics.
+        gradients: parameter -> the output of ``graph`` that holds its gradient.
+        statistics: running statistics.
         masks: what is drawn before each step.
+        update: how weights move.
     """
 
     graph: Graph
+    forward: Graph
     target: Target
-    numbers: dict[str, str]
     parameters: tuple[str, ...]
     gradients: dict[str, str]
-    kept: tuple[Kept, ...]
-    statistics: tuple[str, ...]
+    statistics: tuple[Kept, ...]
     masks: tuple[Mask, ...]
+    update: Update
 
 
-def training_step(graph: Graph, loss: str, optimizer: Optimizer, *, give_gradients: bool = False) -> TrainingStep:
+def training_step(graph: Graph, loss: str, optimizer: Optimizer, *, slices: int = 1) -> TrainingStep:
     """Return a step of training of a network.
 
     Args:
         graph: the network, not optimised.
         loss: name of the loss.
         optimizer: how gradients move weights.
-        give_gradients: whether the graph gives the gradients of all parameters, too.
+        slices: the update takes the sum of so many gradients, of a slice of the batch each.
 
     Raises:
         PowerlabError: the network cannot be trained: it has no parameters, an operator without a gradient, or an
             output that the loss does not take.
     """
-    output = _logits(graph) if loss == "softmax_cross_entropy" else _only_output(graph)
+    add_loss = loss_named(loss)
     forward = forward_pass(graph)
-    parameters = parameters_of(forward.graph)
+    parameters = tuple(forward.parameters)
+    if not parameters:
+        raise PowerlabError(f"the model {quoted(graph.name)} has no parameters, so there is nothing to train.")
     tape = GraphTape(forward.graph)
     tape.release((*parameters, *forward.statistics))
     want_gradients(tape, parameters)
     tape.begin("loss")
-    added = loss_named(loss)(tape, output)
-    found = differentiate(tape, parameters, dict(added.seeds))
+    added = add_loss(tape, graph)
+    made = [name for node in tape.nodes for name in node.outputs if name and tape.info(name).dtype == FLOAT32]
+    whole_forward = tape.finish(made)
+    gradients = differentiate(tape, parameters, dict(added.seeds))
+    statistics = _statistics(forward)
+    outputs = [added.value, *(one.after for one in statistics), *dict.fromkeys(gradients.values())]
+    return TrainingStep(
+        graph=merge_equal(expand_training(drop_dead(tape.finish(outputs)))),
+        forward=whole_forward,
+        target=added.target,
+        parameters=parameters,
+        gradients=gradients,
+        statistics=statistics,
+        masks=tuple(forward.masks),
+        update=_update(forward.graph, parameters, optimizer, slices),
+    )
+
+
+def _statistics(forward: Forward) -> tuple[Kept, ...]:
+    return tuple(Kept(before=before, after=after, zero=False) for before, after in forward.statistics.items())
+
+
+def _update(network: Graph, parameters: Sequence[str], optimizer: Optimizer, slices: int) -> Update:
+    tape = GraphTape(Graph(f"{network.name} update", (), (), (), Constants({}), {}, opset=network.opset))
+    for name in parameters:  # before any other, so that inputs have their names
+        tape.input(name, network.shape(name))
     numbers = {name: tape.input(name, ()) for name in optimizer.numbers(1)}
-    kept = [Kept(before=before, after=after, zero=False) for before, after in forward.statistics.items()]
+    kept, gradients = list[Kept](), dict[str, str]()
     for name in parameters:
+        shape = network.shape(name)
+        gradients[name] = gradient = tape.input(f"{name}.gradient", shape)
+        slots = tuple(tape.input(f"{name}.{slot}", shape) for slot in optimizer.slots)
         tape.begin(f"{name}.update")
-        slots = tuple(tape.input(f"{name}.{slot}", tape.shape(name)) for slot in optimizer.slots)
-        after = optimizer.update(tape, name, found[name], slots, numbers)
+        if slices > 1:
+            gradient = tape("Mul", gradient, tape.floats(1 / slices))
+        after = optimizer.update(tape, name, gradient, slots, numbers)
         kept += [
             Kept(before=before, after=new, zero=before in slots)
             for before, new in zip((name, *slots), after, strict=True)
         ]
-    gradients = found if give_gradients else {}
-    outputs = [added.value, *(one.after for one in kept), *dict.fromkeys(gradients.values())]
-    return TrainingStep(
-        graph=merge_equal(expand_training(drop_dead(tape.finish(outputs)))),
-        target=added.target,
-        numbers=numbers,
-        parameters=parameters,
-        gradients=gradients,
-        kept=tuple(kept),
-        statistics=tuple(forward.statistics),
-        masks=tuple(forward.masks),
-    )
-
-
-def _only_output(graph: Graph) -> str:
-    floats = [info.name for info in graph.outputs if info.dtype == FLOAT32]
-    if len(floats) != 1:
-        raise PowerlabError(
-            f"the model {quoted(graph.name)} has {len(floats)} outputs of numbers; training takes models with one."
-        )
-    return floats[0]
-
-
-def _logits(graph: Graph) -> str:
-    """Return what the last softmax of a network takes, or its output where it ends in none."""
-    output = _only_output(graph)
-    maker = graph.producers().get(output)
-    return maker.inputs[0] if maker is not None and maker.op_type == "Softmax" else output
+    graph = merge_equal(tape.finish([one.after for one in kept]))
+    return Update(graph=graph, gradients=gradients, numbers=numbers, kept=tuple(kept))

@@ -9,7 +9,7 @@ import numpy as np
 
 from powerlab.engine.ir.constants import Constants, Value
 from powerlab.engine.ir.graph import Graph, Node, TensorInfo, fresh_name
-from powerlab.engine.ops import operator
+from powerlab.engine.ops import training_operator
 from powerlab.engine.ops.view import FLOAT32, NodeView
 
 
@@ -32,6 +32,7 @@ class GraphTape:
         self._constants: dict[str, Value] = dict(graph.kept_constants)
         self._tensors: dict[str, TensorInfo] = dict(graph.tensors)
         self._prefix = "training"
+        self._makers: dict[str, Node] = {}
 
     def __call__(self, op_type: str, *inputs: str, **attributes: object) -> str:
         """Add a node with one output, and return the output's name."""
@@ -46,11 +47,16 @@ class GraphTape:
         first = self._fresh(f"{self._prefix}.{op_type.lower()}")
         outputs = (first, *(self._fresh(f"{first}.{number}") for number in range(1, made)))
         node = Node(op_type, first, inputs, outputs, attributes)
-        view, rule = self.view(node), operator(node)
+        view, rule = self.view(node), training_operator(node)
         for name, (shape, dtype) in zip(outputs, (rule.infer(view), *rule.infer_more(view)), strict=False):
             self._tensors[name] = TensorInfo(name, shape, dtype)
         self.nodes.append(node)
+        self._makers.update(dict.fromkeys(outputs, node))
         return outputs
+
+    def maker(self, tensor: str) -> Node | None:
+        """Return the node added here that makes a tensor; None: it was in the forward pass already, or is an input."""
+        return self._makers.get(tensor)
 
     def begin(self, label: str) -> None:
         """Name the nodes that are added from now on after ``label``: what they belong to."""

@@ -219,6 +219,14 @@ void bind_plan(nb::module_& module) {
           "__init__",
           [](Plan::Part* part, const Step& step, int weights, int bias) { new (part) Plan::Part{step, weights, bias}; },
           nb::arg("step"), nb::arg("weights"), nb::arg("bias"));
+  nb::class_<engine::PackedWeights>(module, "PackedWeights")
+      .def(
+          "__init__",
+          [](engine::PackedWeights* packed, std::int64_t weights, std::int64_t weight_floats, std::int64_t bias,
+             std::int64_t bias_floats) {
+            new (packed) engine::PackedWeights{weights, weight_floats, bias, bias_floats};
+          },
+          nb::arg("weights") = -1, nb::arg("weight_floats") = 0, nb::arg("bias") = -1, nb::arg("bias_floats") = 0);
   nb::enum_<engine::Element>(module, "Element")
       .value("FLOAT", engine::Element::kFloat)
       .value("INT", engine::Element::kInt);
@@ -233,8 +241,8 @@ void bind_plan(nb::module_& module) {
       .def("add_constant", &add_constant, nb::arg("values"))
       .def("loop", &Plan::loop, nb::arg("steps"), nb::arg("images"))
       .def("add", &Plan::add, nb::arg("family"), nb::arg("label"), nb::arg("step"), nb::arg("x"), nb::arg("y"),
-           nb::arg("out"), nb::arg("scratch"), nb::arg("weights"), nb::arg("bias"),
-           nb::arg("parts") = std::vector<Plan::Part>{}, nb::arg("operands") = std::vector<Plan::Operand>{})
+           nb::arg("out"), nb::arg("scratch"), nb::arg("weights"), nb::arg("bias"), nb::arg("parts"),
+           nb::arg("operands"), nb::arg("packed"))
       .def("run", &run, nb::arg("inputs"), nb::arg("outputs"))
       .def("run_timed", &run_timed, nb::arg("inputs"), nb::arg("outputs"))
       .def("repeat", &repeat, nb::arg("inputs"), nb::arg("outputs"), nb::arg("first"), nb::arg("last"),

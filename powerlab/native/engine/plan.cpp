@@ -80,6 +80,13 @@ const float* Plan::constant(int number) const {
   return number < 0 ? nullptr : constants_.at(static_cast<std::size_t>(number)).get();
 }
 
+const float* Plan::packed_at(std::int64_t offset, std::int64_t floats) const {
+  if (offset < 0 || floats < 0 || offset > arena_floats_ - floats || offset % (kAlignment / 4) != 0) {
+    throw std::invalid_argument("packed weights of the plan lie outside the arena; please report this as a bug.");
+  }
+  return arena_.get() + offset;
+}
+
 void Plan::check(const View& v, const Place& place, bool written) const {
   if (place.space != Place::Space::kArena) return;
   // Where a product may not fit into 64 bits, a size or a stride is larger than the arena: no sum overflows below.
@@ -141,7 +148,7 @@ void Plan::loop(std::int64_t steps, std::int64_t images) {
 
 void Plan::add(const std::string& family, const std::string& label, Step step, Place x, Place y, Place out,
                Place scratch, int weights, int bias, const std::vector<Part>& parts,
-               const std::vector<Operand>& operands) {
+               const std::vector<Operand>& operands, const PackedWeights& packed) {
   const Kernel& kernel = find_kernel(table_, family);
   check(step.x, x, false);
   check(step.y, y, false);
@@ -154,8 +161,8 @@ void Plan::add(const std::string& family, const std::string& label, Step step, P
   step.y.data = data(y);
   step.out.data = data(out);
   step.scratch.data = data(scratch);
-  step.weights = constant(weights);
-  step.bias = constant(bias);
+  step.weights = packed.weights < 0 ? constant(weights) : packed_at(packed.weights, packed.weight_floats);
+  step.bias = packed.bias < 0 ? constant(bias) : packed_at(packed.bias, packed.bias_floats);
   auto kept = std::make_unique<Step[]>(parts.size());
   for (std::size_t i = 0; i < parts.size(); ++i) {
     kept[i] = parts[i].step;

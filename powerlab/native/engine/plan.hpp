@@ -26,6 +26,11 @@ struct Place {
   std::int64_t shift = 0;
 };
 
+// Weights and bias that a step of the plan packs: where they lie in the arena, and how many floats; none below 0.
+struct PackedWeights {
+  std::int64_t weights = -1, weight_floats = 0, bias = -1, bias_floats = 0;
+};
+
 struct StepDescription {
   std::string kernel;  // the kernel's full name
   std::string label;   // the node it computes
@@ -65,10 +70,11 @@ class Plan {
   // were added already.
   void loop(std::int64_t steps, std::int64_t images);
 
-  // Appends a step. `weights` and `bias` are numbers of constants, or -1. Views in the arena are checked to lie inside
-  // it; throws std::invalid_argument otherwise, and where the tier has no such kernel.
+  // Appends a step. `weights` and `bias` are numbers of constants, or -1: then they may be `packed`. Views in the arena
+  // are checked to lie inside it; throws std::invalid_argument otherwise, and where the tier has no such kernel.
   void add(const std::string& family, const std::string& label, Step step, Place x, Place y, Place out, Place scratch,
-           int weights, int bias, const std::vector<Part>& parts = {}, const std::vector<Operand>& operands = {});
+           int weights, int bias, const std::vector<Part>& parts = {}, const std::vector<Operand>& operands = {},
+           const PackedWeights& packed = {});
 
   // Runs all steps. Calls from several threads take turns. inputs[i] and outputs[i] are what places of that index mean.
   // Throws std::runtime_error where a step could not compute with the numbers it was given, which it names.
@@ -106,6 +112,7 @@ class Plan {
 
   static AlignedFloats allocate(std::int64_t floats);
   const float* constant(int number) const;
+  const float* packed_at(std::int64_t offset, std::int64_t floats) const;
   void check(const View& view, const Place& place, bool written) const;
   void check(const Strided& tensor, const Place& place) const;
   void bind(std::span<const float* const> inputs, std::span<float* const> outputs);

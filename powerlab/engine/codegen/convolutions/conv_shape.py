@@ -142,6 +142,31 @@ def padded_tensors(graph: Graph) -> frozenset[str]:
     return frozenset(
         node.inputs[0]
         for node in graph.nodes
-        if (node.op_type == "FusedConv" and any(integers(node, "pads")))
-        or (node.op_type == "FusedConvTranspose" and transposed_halo(graph, node) != NO_HALO)
+        if (node.op_type in ("FusedConv", *MOVING_CONVOLUTIONS) and any(integers(node, "pads")))
+        or (node.op_type in ("FusedConvTranspose", "ComputedConvTranspose") and transposed_halo(graph, node) != NO_HALO)
+    )
+
+
+MOVING_CONVOLUTIONS = ("ComputedConv", "ConvWeightGradient")
+"""Operators whose weights change from run to run, and those that compute by how much."""
+
+
+def moving_conv_shape(graph: Graph, node: Node) -> ConvShape:
+    """Return the convolution that a ComputedConv is, or of whose weights a ConvWeightGradient is the gradient."""
+    weights, result = (1, node.outputs[0]) if node.op_type == "ComputedConv" else (None, node.inputs[1])
+    outputs, _, *kernel = graph.shape(node.outputs[0] if weights is None else node.inputs[weights])
+    images, inputs, *in_size = graph.shape(node.inputs[0])
+    size = graph.shape(result)[2:]
+    strides, dilations, pads = (integers(node, name) for name in ("strides", "dilations", "pads"))
+    return ConvShape(
+        images=images,
+        inputs=inputs,
+        outputs=outputs,
+        groups=int(number(node, "group")),
+        kernel=(kernel[0], kernel[1]),
+        strides=(strides[0], strides[1]),
+        dilations=(dilations[0], dilations[1]),
+        pads=(pads[0], pads[1]),
+        in_size=(in_size[0], in_size[1]),
+        size=(size[0], size[1]),
     )

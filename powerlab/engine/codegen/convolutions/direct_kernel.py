@@ -8,12 +8,14 @@ from functools import partial
 from typing import Any
 
 from powerlab.engine.codegen.builder import Builder
+from powerlab.engine.codegen.moving_weights import MovingKernels, pack_kernels, packed_bias
 from powerlab.engine.codegen.pack import fill_channels, pack_direct, packed_direct_floats
 from powerlab.engine.ir.constants import Value, derived
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.choice import Choice
-from powerlab.engine.program.layout import divide_up
+from powerlab.engine.program.layout import Layout, divide_up
 from powerlab.engine.program.program import Floats, Tensor
+from powerlab.engine.target.tiers import Tier
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,11 +25,18 @@ class Direct:
     x: Tensor
     out: Tensor
     residual: Tensor | None
-    weights: Value
+    weights: Value | MovingKernels
     bias: Floats | None
     groups: int
     lanes: int
     fields: Mapping[str, Any]
+
+    @property
+    def known_weights(self) -> Value:
+        """Return the weights of a convolution whose weights do not change."""
+        if isinstance(self.weights, MovingKernels):
+            raise TypeError("weights that change have no value")
+        return self.weights
 
 
 def emit_direct(builder: Builder, node: Node, conv: Direct, choice: Choice) -> None:
@@ -35,6 +44,7 @@ def emit_direct(builder: Builder, node: Node, conv: Direct, choice: Choice) -> N
     tier, layout, kernels = builder.tier.with_tile(choice.tile_blocks), conv.out.layout, conv.weights.shape
     inputs = kernels[1]
     in_blocks = divide_up(inputs, conv.lanes)
+    packed = _packed(builder, node, conv, tier, layout)
     builder.emit(
         "conv_direct",
         node,
@@ -42,18 +52,7 @@ def emit_direct(builder: Builder, node: Node, conv: Direct, choice: Choice) -> N
         conv.x,
         conv.residual,
         choice=choice,
-        weights=derived(
-            conv.weights,
-            (packed_direct_floats(kernels, conv.groups, tier.vector_width),),
-            partial(
-                pack_direct,
-                groups=conv.groups,
-                width=tier.vector_width,
-                tile_blocks=tier.tile_blocks,
-                lanes=conv.lanes,
-            ),
-        ),
-        bias=fill_channels(conv.bias, kernels[0], layout.blocks, tier.vector_width),
+        **packed,
         groups=conv.groups,
         lanes=conv.lanes,
         last_lanes=inputs - (in_blocks - 1) * conv.lanes,
@@ -63,3 +62,27 @@ def emit_direct(builder: Builder, node: Node, conv: Direct, choice: Choice) -> N
         chunk_tiles=choice.chunk_tiles,
         **conv.fields,
     )
+
+
+def _packed(builder: Builder, node: Node, conv: Direct, tier: Tier, layout: Layout) -> dict[str, Any]:
+    """Return weights and bias as fields of the step: packed now, or by steps in front of it where they change."""
+    weights = conv.weights
+    if isinstance(weights, MovingKernels):
+        return {
+            "packed": pack_kernels(builder, node, weights, tier.tile_blocks, conv.lanes),
+            **packed_bias(builder, node, weights.bias, layout.c),
+        }
+    return {
+        "weights": derived(
+            weights,
+            (packed_direct_floats(weights.shape, conv.groups, tier.vector_width),),
+            partial(
+                pack_direct,
+                groups=conv.groups,
+                width=tier.vector_width,
+                tile_blocks=tier.tile_blocks,
+                lanes=conv.lanes,
+            ),
+        ),
+        "bias": fill_channels(conv.bias, weights.shape[0], layout.blocks, tier.vector_width),
+    }

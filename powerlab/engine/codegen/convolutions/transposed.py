@@ -71,7 +71,7 @@ def _own_taps(weights: Floats, rows: AxisPhase, columns: AxisPhase) -> Floats:
 
 
 def _emit_direct(builder: Builder, node: Node, conv: Direct) -> None:
-    width, groups, weights = builder.tier.vector_width, conv.groups, value_of(conv.weights)
+    width, groups, weights = builder.tier.vector_width, conv.groups, value_of(conv.known_weights)
     if groups > 1:
         merged = mergeable_groups(weights.shape[1], weights.shape[0] // groups, groups, width)
         weights = merge_groups(weights, groups, merged)
@@ -101,7 +101,7 @@ def _emit_depthwise(builder: Builder, node: Node, conv: Direct) -> None:
         node,
         made,
         conv.x,
-        weights=pack_depthwise(value_of(conv.weights), width),
+        weights=pack_depthwise(value_of(conv.known_weights), width),
         bias=fill_channels(conv.bias, layout.c, layout.blocks, width),
         **conv.fields,
     )

@@ -13,6 +13,8 @@ from powerlab.engine.ops.gradients.base import Gradient, Tape
 from powerlab.engine.ops.view import NodeView
 from powerlab.engine.ops.windows import Windows
 
+_IMAGE_AXES = 4
+
 Steps = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 
 
@@ -28,8 +30,7 @@ def _conv(view: NodeView, tape: Tape, gradients: tuple[str, ...]) -> Sequence[st
             tape, (source, upstream), (windows.strides, windows.dilations, windows.pads_given), group, view.shape(1)[2:]
         )
     if tape.wants(view.node.input(2)):
-        axes = (axis for axis in range(len(view.shape(0))) if axis != 1)
-        found[2] = tape("ReduceSum", upstream, tape.ints(axes), keepdims=0)
+        found[2] = tape("ChannelSums", upstream)
     return found
 
 
@@ -55,6 +56,27 @@ def _of_input(view: NodeView, tape: Tape, upstream: str, windows: Windows, group
 
 
 def _of_weight(tape: Tape, pair: tuple[str, str], steps: Steps, group: int, kernel: tuple[int, ...]) -> str:
+    """Return the gradient of weights: for images by an operator of its own; the arguments are those of volumes."""
+    read, made = (tape.shape(name) for name in pair)
+    fill = _IMAGE_AXES - len(read)
+    if fill < 0:
+        return _of_volume_weight(tape, pair, steps, group, kernel)
+    images = (tape.reshape(name, (*tape.shape(name)[:2], *(1,) * fill, *tape.shape(name)[2:])) for name in pair)
+    strides, dilations, (*pads,) = steps
+    axes = len(kernel)
+    found = tape(
+        "ConvWeightGradient",
+        *images,
+        group=group,
+        strides=(*(1,) * fill, *strides),
+        dilations=(*(1,) * fill, *dilations),
+        pads=(*(0,) * fill, *pads[:axes], *(0,) * fill, *pads[axes:]),
+        shape=(made[1], read[1] // group, *(1,) * fill, *kernel),
+    )
+    return tape.reshape(found, (made[1], read[1] // group, *kernel))
+
+
+def _of_volume_weight(tape: Tape, pair: tuple[str, str], steps: Steps, group: int, kernel: tuple[int, ...]) -> str:
     """Convolve the larger image, its images as channels, with the smaller one, whose pixels are the taps.
 
     Strides become dilations and the reverse. Groups stay groups: images (channels of a group, groups * images, ...),
@@ -102,8 +124,7 @@ def _conv_transpose(view: NodeView, tape: Tape, gradients: tuple[str, ...]) -> S
             tape, (upstream, source), (windows.strides, windows.dilations, pads), group, windows.kernel
         )
     if tape.wants(view.node.input(2)):
-        axes = (axis for axis in range(len(view.shape(0))) if axis != 1)
-        found[2] = tape("ReduceSum", gradients[0], tape.ints(axes), keepdims=0)
+        found[2] = tape("ChannelSums", gradients[0])
     return found
 
 

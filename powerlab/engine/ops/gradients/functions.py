@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from powerlab.engine.ops.activation import softmax_axis
+from powerlab.engine.ops.activation import NO_CLAMP, NO_SLOPE, Clamp, clip_bounds, leak, softmax_axis
 from powerlab.engine.ops.functions import FUNCTIONS, approximates_by_tanh
 from powerlab.engine.ops.gradients.base import Gradient, Tape
 from powerlab.engine.ops.view import NodeView
@@ -26,21 +26,23 @@ def _neg(_view: NodeView, tape: Tape, gradients: tuple[str, ...]) -> Sequence[st
     return [tape("Neg", gradients[0])]
 
 
-def _relu(view: NodeView, tape: Tape, gradients: tuple[str, ...]) -> Sequence[str]:
-    above = tape("Greater", view.node.outputs[0], tape.floats(0.0))
-    return [tape("Where", above, gradients[0], tape.floats(0.0))]
+def _activation(bounds: Callable[[NodeView], Clamp], slope: Callable[[NodeView], float]) -> Gradient:
+    """Return the gradient of an activation that passes what lies inside its bounds, by what it made."""
+
+    def rule(view: NodeView, tape: Tape, gradients: tuple[str, ...]) -> Sequence[str]:
+        made = view.node.outputs[0]
+        return [tape("ClampGradient", made, gradients[0], clamp=bounds(view), slope=slope(view))]
+
+    return rule
 
 
 def _leaky_relu(view: NodeView, tape: Tape, gradients: tuple[str, ...]) -> Sequence[str]:
+    """Return the gradient by what was made, whose sign is that of what was given unless the slope turns it round."""
+    slope = leak(view)
+    if slope > 0:
+        return _activation(lambda _view: NO_CLAMP, lambda _view: slope)(view, tape, gradients)
     above = tape("Greater", view.node.inputs[0], tape.floats(0.0))
-    below = tape("Mul", gradients[0], tape.floats(view.number("alpha", 0.01)))
-    return [tape("Where", above, gradients[0], below)]
-
-
-def _clip(view: NodeView, tape: Tape, gradients: tuple[str, ...]) -> Sequence[str]:
-    """Return the gradient where the result is what was given, as PyTorch does: also on the bounds themselves."""
-    same = tape("Equal", view.node.inputs[0], view.node.outputs[0])
-    return [tape("Where", same, gradients[0], tape.floats(0.0))]
+    return [tape("Where", above, gradients[0], tape("Mul", gradients[0], tape.floats(slope)))]
 
 
 def _minus_square(tape: Tape, one: float, y: str) -> str:
@@ -141,7 +143,7 @@ def _log_softmax(view: NodeView, tape: Tape, gradients: tuple[str, ...]) -> Sequ
 
 GRADIENTS: dict[str, Gradient] = {
     "Abs": _by(lambda _view, tape, x, _y: tape("Sign", x)),
-    "Clip": _clip,
+    "Clip": _activation(clip_bounds, lambda _view: NO_SLOPE),
     "Cos": _by(lambda _view, tape, x, _y: tape("Neg", tape("Sin", x))),
     "Elu": _by(_elu),
     "Erf": _by(_erf),
@@ -155,7 +157,7 @@ GRADIENTS: dict[str, Gradient] = {
     "Mish": _by(_mish),
     "Neg": _neg,
     "Reciprocal": _by(lambda _view, tape, _x, y: tape("Neg", tape("Mul", y, y))),
-    "Relu": _relu,
+    "Relu": _activation(lambda _view: (0.0, math.inf), lambda _view: NO_SLOPE),
     "Selu": _by(_selu),
     "Sigmoid": _by(_sigmoid),
     "Sin": _by(lambda _view, tape, x, _y: tape("Cos", x)),

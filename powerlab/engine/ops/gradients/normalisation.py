@@ -31,18 +31,10 @@ def _through(tape: Tape, scaled: str, normalised: str, deviation: str, axes: str
     return tape("Div", tape("Sub", tape("Sub", scaled, mean), tape("Mul", normalised, along)), deviation)
 
 
-def _batch_norm(view: NodeView, tape: Tape, gradients: tuple[str, ...]) -> Sequence[str]:
+def batch_norm_gradient(view: NodeView, tape: Tape, gradients: tuple[str, ...]) -> Sequence[str]:
     """Take the batch's statistics as functions of the input; the running ones have no gradient."""
-    upstream = gradients[0]
-    if not view.integer("training_mode", 0):
-        view.fail("normalises by running statistics, which has no gradient in the engine")
-    rank = len(view.shape(0))
-    axes = tape.ints(axis for axis in range(rank) if axis != 1)
-    normalised, deviation = _normalised(view, tape, axes, view.node.inputs[0])
-    scaled = tape("Mul", upstream, tape.reshape(view.node.inputs[1], (1, -1, *(1,) * (rank - 2))))
-    of_scale = tape("ReduceSum", tape("Mul", upstream, normalised), axes, keepdims=0)
-    of_bias = tape("ReduceSum", upstream, axes, keepdims=0)
-    return _through(tape, scaled, normalised, deviation, axes), of_scale, of_bias, "", ""
+    source, scale = view.node.inputs[:2]
+    return tape.several("BatchNormGradient", source, gradients[0], scale, *view.node.outputs[3:], made=3)
 
 
 def _layer_norm(view: NodeView, tape: Tape, gradients: tuple[str, ...]) -> Sequence[str]:
@@ -108,7 +100,6 @@ def _lrn(view: NodeView, tape: Tape, gradients: tuple[str, ...]) -> Sequence[str
 
 
 GRADIENTS: dict[str, Gradient] = {
-    "BatchNormalization": _batch_norm,
     "GroupNormalization": _group_norm,
     "InstanceNormalization": _group_norm,
     "LRN": _lrn,

@@ -12,13 +12,25 @@ from powerlab.engine.ops.pooling import pool_windows
 from powerlab.engine.ops.view import NodeView
 from powerlab.engine.ops.windows import Windows
 
+_IMAGE_AXES = 4
+
+
+def _in_blocks(view: NodeView, windows: Windows) -> bool:
+    """Say whether the engine has an operator for the gradient of a pool: over images, by windows without gaps."""
+    return len(view.shape(0)) == _IMAGE_AXES and set(windows.dilations) == {1}
+
 
 def _average(view: NodeView, tape: Tape, gradients: tuple[str, ...]) -> Sequence[str]:
     """Spread by a transposed convolution, each channel by itself, what each window's count divides."""
     upstream = gradients[0]
     windows, channels = pool_windows(view), view.shape(0)[1]
+    counts_pads = bool(view.integer("count_include_pad", 0))
+    if _in_blocks(view, windows) and not (counts_pads and windows.pads != windows.pads_given):
+        attributes = {"kernel": windows.kernel, "strides": windows.strides, "pads": windows.pads}
+        shape = view.shape(0)
+        return [tape("AveragePoolGradient", upstream, **attributes, count_include_pad=int(counts_pads), shape=shape)]
     ones = tape.floats(np.ones((channels, 1, *windows.kernel)))
-    counts = _counts(windows, view.shape(0)[2:], with_pads=bool(view.integer("count_include_pad", 0)))
+    counts = _counts(windows, view.shape(0)[2:], with_pads=counts_pads)
     shares = tape("Mul", upstream, tape.floats(1 / counts))
     return [_spread(view, tape, shares, ones, windows)]
 
@@ -68,12 +80,22 @@ def _max(view: NodeView, tape: Tape, gradients: tuple[str, ...]) -> Sequence[str
     upstream = gradients[0]
     if view.integer("storage_order", 0):
         view.fail("counts places column by column, which has no gradient in the engine")
-    shape = view.shape(0)
+    shape, windows = view.shape(0), pool_windows(view)
+    if _in_blocks(view, windows):
+        attributes = {"kernel": windows.kernel, "strides": windows.strides, "pads": windows.pads}
+        return [tape("MaxPoolGradient", view.node.inputs[0], upstream, **attributes)]
     _, places = tape.several("MaxPool", view.node.inputs[0], made=2, **view.node.attributes)
     nothing = tape("Expand", tape.floats(0), tape.ints([math.prod(shape)]))
     flat_places, flat_upstream = tape.reshape(places, (-1,)), tape.reshape(upstream, (-1,))
     spread = tape("ScatterElements", nothing, flat_places, flat_upstream, axis=0, reduction="add")
     return [tape.reshape(spread, shape)]
+
+
+def _global_average(view: NodeView, tape: Tape, gradients: tuple[str, ...]) -> Sequence[str]:
+    images, channels, *pixels = view.shape(0)
+    image = (images, channels, math.prod(pixels[:-1]), pixels[-1])
+    made = tape.reshape(gradients[0], (images, channels, 1, 1))
+    return [tape.reshape(tape("GlobalAveragePoolGradient", made, shape=image), view.shape(0))]
 
 
 def _global_max(view: NodeView, tape: Tape, gradients: tuple[str, ...]) -> Sequence[str]:
@@ -87,6 +109,7 @@ def _global_max(view: NodeView, tape: Tape, gradients: tuple[str, ...]) -> Seque
 
 GRADIENTS: dict[str, Gradient] = {
     "AveragePool": _average,
+    "GlobalAveragePool": _global_average,
     "GlobalMaxPool": _global_max,
     "MaxPool": _max,
 }

@@ -33,12 +33,6 @@ def _mean(view: NodeView, tape: Tape, gradients: tuple[str, ...]) -> Sequence[st
     return [_spread(view, tape, gradients[0], 1 / taken)]
 
 
-def _global_average(view: NodeView, tape: Tape, gradients: tuple[str, ...]) -> Sequence[str]:
-    shape = view.shape(0)
-    part = tape("Mul", gradients[0], tape.floats(1 / math.prod(shape[2:])))
-    return [tape("Expand", part, tape.ints(shape))]
-
-
 def _squares(view: NodeView, tape: Tape, gradients: tuple[str, ...]) -> Sequence[str]:
     doubled = tape("Mul", _kept(view, tape, gradients[0]), tape.floats(2.0))
     return [tape("Mul", view.node.inputs[0], doubled)]
@@ -62,7 +56,6 @@ def _extreme(view: NodeView, tape: Tape, gradients: tuple[str, ...]) -> Sequence
 
 
 GRADIENTS: dict[str, Gradient] = {
-    "GlobalAveragePool": _global_average,
     "ReduceL1": _magnitudes,
     "ReduceL2": _norm,
     "ReduceMax": _extreme,

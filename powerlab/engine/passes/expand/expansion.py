@@ -34,12 +34,26 @@ class Expansion:
             output: a tensor of the graph that it makes; else it makes a new one.
             attributes: of the node.
         """
+        return self._add(op_type, inputs, attributes, (output,))[0]
+
+    def several(self, op_type: str, *inputs: str, made: int, **attributes: object) -> tuple[str, ...]:
+        """Add a node with ``made`` outputs, and return their names."""
+        return self._add(op_type, inputs, attributes, ("",) * made)
+
+    def _add(
+        self, op_type: str, inputs: tuple[str, ...], attributes: dict[str, object], outputs: tuple[str, ...]
+    ) -> tuple[str, ...]:
+        """Add a node; an output without a name gets a new one."""
         name = f"{self._node.name}.{len(self.nodes)}"
-        node = Node(op_type, name, inputs, (output or name,), attributes)
         infos = tuple(self.info(tensor) if tensor else None for tensor in inputs)
-        shape, dtype = operator(node).infer(NodeView(node, infos, tuple(map(self._known, inputs))))
-        made = output or self._rewriter.tensor(f"{self._node.outputs[0]}.{op_type.lower()}", shape, dtype)
-        self.nodes.append(Node(op_type, name, inputs, (made,), attributes))
+        placeholders = tuple(output or f"{name}.{number}" for number, output in enumerate(outputs))
+        view = NodeView(Node(op_type, name, inputs, placeholders, attributes), infos, tuple(map(self._known, inputs)))
+        rule, base_name = operator(view.node), f"{self._node.outputs[0]}.{op_type.lower()}"
+        made = tuple(
+            output or self._rewriter.tensor(base_name, *spec)
+            for output, spec in zip(outputs, (rule.infer(view), *rule.infer_more(view)), strict=False)
+        )
+        self.nodes.append(Node(op_type, name, inputs, made, attributes))
         return made
 
     def _known(self, tensor: str) -> Any:

@@ -6,6 +6,7 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.engine.ir.graph import Graph, Node
 from powerlab.engine.ops.functions import KERNELS
 from powerlab.engine.ops.quantization import QUANTIZED
+from powerlab.engine.ops.training import TRAINING
 from powerlab.engine.ops.view import FLOAT32
 
 GENERAL = frozenset(
@@ -29,11 +30,9 @@ GENERAL = frozenset(
         "ScatterElements",
         "ScatterND",
         "Slice",
-        "Spread",
         "Tile",
         "TopK",
         "Transpose",
-        "Windows",
     }
 )
 """Operators of the native core that take tensors of any shape and type, computed or constant."""
@@ -43,11 +42,14 @@ LOWERED = frozenset(
         *GENERAL,
         *QUANTIZED,
         *KERNELS,
+        *TRAINING,
         "Add",
         "AveragePool",
         "Chain",
         "ChannelNorm",
         "Clamp",
+        "ComputedConv",
+        "ComputedConvTranspose",
         "FusedConv",
         "FusedConvTranspose",
         "FusedGemm",
@@ -85,7 +87,14 @@ _WEIGHTS = {
 }
 """Operator → which of its inputs are constants; all others are computed."""
 
-_TAKES_BOTH = {"FusedLstm": 4, "Recurrence": 5}
+_TAKES_BOTH = {
+    "BatchNorm": 1,
+    "BatchNormGradient": 2,
+    "ComputedConv": 1,
+    "ComputedConvTranspose": 1,
+    "FusedLstm": 4,
+    "Recurrence": 5,
+}
 """Operator → from which input on it reads a constant like any other tensor."""
 
 

@@ -16,11 +16,9 @@ import numpy as np
 from powerlab.engine.ir.constants import derived
 from powerlab.engine.ir.graph import Array, Graph, Node
 from powerlab.engine.ops.activation import NO_CLAMP
-from powerlab.engine.ops.convolution import Transposed, conv_windows, image_shape, transposed_windows
+from powerlab.engine.ops.convolution import conv_windows, image_shape, transposed_windows
 from powerlab.engine.ops.moving import padding, pads_zeros
 from powerlab.engine.ops.view import NodeView
-from powerlab.engine.ops.windows import Windows
-from powerlab.engine.passes.legalize.computed_convolutions import Geometry, by_windows
 from powerlab.engine.passes.legalize.general_nodes import VOLUME_AXES, as_volume, from_volume, general, numbers
 from powerlab.engine.passes.legalize.views import view_node
 from powerlab.engine.passes.rewriting import Rewriter, rewrite_nodes
@@ -31,11 +29,10 @@ _IMAGE_AXES = 4
 def _conv(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
     node = view.node
     windows, shape = conv_windows(view), image_shape(view)
+    if _is_moving(view):
+        return _moving(view, rewriter, "ComputedConv", Steps(windows.strides, windows.pads_given, windows.dilations))
     if _is_general(view):
         steps = Steps(windows.strides, windows.pads_given, windows.dilations)
-        found = _by_windows(view, rewriter, windows)
-        if found is not None:
-            return found
         constant = all(view.values[index] is not None for index in (1, 2) if view.has(index))
         if constant and view.values[0] is None and view.integer("group", 1) == 1:
             return [_over_volume(view, steps)]
@@ -55,25 +52,6 @@ def _conv(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
     if len(shape) == _IMAGE_AXES:
         return [Node("FusedConv", node.name, (source, *operands), node.outputs, attributes)]
     return _of_row(view, rewriter, "FusedConv", operands, attributes)
-
-
-def _by_windows(view: NodeView, rewriter: Rewriter, windows: Windows) -> Sequence[Node] | None:
-    """Return a convolution of images with weights that are computed, as a matrix product where that is a gain."""
-    if len(view.shape(0)) != _IMAGE_AXES or view.is_known(1):
-        return None
-    (rows, columns), (down, along), (top, left, *_) = windows.strides, windows.dilations, windows.pads_given
-    geometry = Geometry(view.integer("group", 1), (rows, columns), (down, along), (top, left))
-    return by_windows(view, rewriter, geometry, turned=False)
-
-
-def _transposed_by_windows(view: NodeView, rewriter: Rewriter, windows: Transposed) -> Sequence[Node] | None:
-    """Return a transposed convolution likewise: one of the image, spread, with the kernels turned round."""
-    if len(view.shape(0)) != _IMAGE_AXES or view.is_known(1):
-        return None
-    (down, along), (rows, columns), (top, left) = windows.dilations, windows.strides, windows.pads
-    before = ((windows.kernel[0] - 1) * down - top, (windows.kernel[1] - 1) * along - left)
-    geometry = Geometry(view.integer("group", 1), (1, 1), (down, along), before, (rows, columns))
-    return by_windows(view, rewriter, geometry, turned=True)
 
 
 class Steps(NamedTuple):
@@ -96,6 +74,38 @@ def _is_general(view: NodeView) -> bool:
         view.fail(f"convolves images of {len(view.shape(0)) - 2} axes; the engine takes up to three")
     computed = any(view.has(index) and view.values[index] is None for index in (1, 2))
     return len(view.shape(0)) > _IMAGE_AXES or computed or view.values[0] is not None
+
+
+def _is_moving(view: NodeView) -> bool:
+    """Say whether a convolution of computed images has computed weights that kernels in blocks take."""
+    return view.values[0] is None and view.values[1] is None and len(view.shape(0)) <= _IMAGE_AXES
+
+
+def _moving(view: NodeView, rewriter: Rewriter, operator: str, steps: Steps) -> Sequence[Node]:
+    """Return a convolution whose weights change; of a row of pixels as one of an image of one row."""
+    node, output, axes = view.node, view.node.outputs[0], len(steps.strides)
+    fill = _IMAGE_AXES - 2 - axes
+    before, after = steps.pads[:axes], steps.pads[axes:]
+    attributes: dict[str, object] = {
+        "strides": (*(1,) * fill, *steps.strides),
+        "pads": (*(0,) * fill, *before, *(0,) * (fill if after else 0), *after),
+        "dilations": (*(1,) * fill, *steps.dilations),
+        "group": view.integer("group", 1),
+    }
+    if not fill:
+        return [Node(operator, node.name, node.inputs, (output,), attributes)]
+
+    def image(name: str) -> str:
+        shape = rewriter.shape(name)
+        return rewriter.tensor(f"{name}.image", (*shape[:2], 1, *shape[2:]))
+
+    x, weights, made = (image(name) for name in (*node.inputs[:2], output))
+    return [
+        view_node(f"{node.name}.image", node.inputs[0], x),
+        view_node(f"{node.name}.weights", node.inputs[1], weights),
+        Node(operator, node.name, (x, weights, *node.inputs[2:]), (made,), attributes),
+        view_node(f"{node.name}.shape", made, output),
+    ]
 
 
 def _over_volume(view: NodeView, steps: Steps) -> Node:
@@ -151,10 +161,9 @@ def _of_row(
 
 def _transposed(view: NodeView, rewriter: Rewriter) -> Sequence[Node]:
     node, windows, shape = view.node, transposed_windows(view), image_shape(view)
+    if _is_moving(view):
+        return _moving(view, rewriter, "ComputedConvTranspose", Steps(windows.strides, windows.pads, windows.dilations))
     if _is_general(view):
-        found = _transposed_by_windows(view, rewriter, windows)
-        if found is not None:
-            return found
         steps = Steps(windows.strides, windows.pads, windows.dilations)
         return _by_general_kernel(view, rewriter, "conv_transpose_strided_f32", steps)
     fill = (1,) * (_IMAGE_AXES - len(shape))

@@ -38,6 +38,7 @@ void check_kernels(const KernelTable& table, Report& report) {
   check_preactivated(table, report);
   check_extremes(table, report);
   check_any_layers(table, report);
+  check_training(table, report);
 }
 
 // What a thread sanitizer is to see: the pool, and plans on it.

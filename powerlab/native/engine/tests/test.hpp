@@ -89,6 +89,7 @@ void check_any_layers(const KernelTable& table, Report& report);
 void check_bytes(const KernelTable& table, Report& report);
 void check_pairs(const KernelTable& table, Report& report);
 void check_general(const KernelTable& table, Report& report);
+void check_training(const KernelTable& table, Report& report);
 
 // What has no tier.
 void check_thread_pool(Report& report);

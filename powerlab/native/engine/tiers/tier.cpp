@@ -33,6 +33,10 @@
 #include "kernels/space_to_depth.hpp"
 #include "kernels/spread.hpp"
 #include "kernels/strided_functions.hpp"
+#include "kernels/training/batch_norm.hpp"
+#include "kernels/training/conv_weight_gradient.hpp"
+#include "kernels/training/gradients.hpp"
+#include "kernels/training/pack_kernels.hpp"
 #include "kernels/windows_strided.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
@@ -221,6 +225,20 @@ static const Kernel kKernels[] = {
     POWERLAB_GENERAL("top_i64", top<Int>),
     POWERLAB_GENERAL("take_i64", take<Int>),
     POWERLAB_GENERAL("put_i64", put<Int>),
+    POWERLAB_KERNEL("batch_norm", "batch_norm_f32", batch_norm),
+    POWERLAB_KERNEL("batch_norm_gradient", "batch_norm_gradient_f32", batch_norm_gradient),
+    POWERLAB_KERNEL("channel_sums", "channel_sums_f32", channel_sums),
+    POWERLAB_KERNEL("clamp_gradient", "clamp_gradient_f32", clamp_gradient),
+    POWERLAB_KERNEL("conv_weight_gradient", "conv_weight_gradient_f32", conv_weight_gradient),
+    POWERLAB_KERNEL("conv_depthwise_weight_gradient", "conv_depthwise_weight_gradient_f32",
+                    conv_depthwise_weight_gradient),
+    POWERLAB_KERNEL("pool_average_gradient", "pool_average_gradient_f32", pool_average_gradient),
+    POWERLAB_KERNEL("pool_global_average_gradient", "pool_global_average_gradient_f32", pool_global_average_gradient),
+    POWERLAB_KERNEL("pool_max_gradient", "pool_max_gradient_f32", pool_max_gradient),
+    POWERLAB_KERNEL("zero", "zero_f32", zero),
+    POWERLAB_GENERAL("pack_kernels_f32", pack_kernels),
+    POWERLAB_GENERAL("pack_depthwise_kernels_f32", pack_depthwise_kernels),
+    POWERLAB_GENERAL("pack_channels_f32", pack_channels),
     POWERLAB_KERNEL("peak", "peak_f32_12", peak),
 };
 

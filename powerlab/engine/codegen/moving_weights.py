@@ -1,0 +1,70 @@
+"""Weights that change from run to run: a step of the plan packs them, in front of the one that reads them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from powerlab.engine.codegen.builder import Builder
+from powerlab.engine.codegen.pack import fill_channels, packed_direct_floats
+from powerlab.engine.ir.graph import Node
+from powerlab.engine.program.layout import divide_up
+from powerlab.engine.program.operand import Operand
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MovingKernels:
+    """A convolution's weights as a computed tensor.
+
+    Attributes:
+        weights: (groups, outputs, inputs, kh, kw) of each group, of any strides.
+        bias: one number an output channel of all groups; None: there is none.
+        merged: how many groups become one, with zeros between them.
+    """
+
+    weights: Operand
+    bias: Operand | None = None
+    merged: int = 1
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Return the shape (O, I / groups, kh, kw) that the merged weights have."""
+        groups, outputs, inputs, *kernel = self.weights.sizes
+        return (groups * outputs, inputs * self.merged, *kernel)
+
+
+def in_groups(weights: Operand, groups: int) -> Operand:
+    """Return weights (O, I / groups, kh, kw) as (groups, outputs, inputs, kh, kw)."""
+    return weights.split(0, (groups, weights.sizes[0] // groups))
+
+
+def pack_kernels(builder: Builder, node: Node, kernels: MovingKernels, unit_blocks: int, lanes: int) -> Operand:
+    """Append the step that packs weights for ``conv_direct``, and return what it makes."""
+    groups = kernels.weights.sizes[0] // kernels.merged
+    packed = builder.room((packed_direct_floats(kernels.shape, groups, builder.tier.vector_width),))
+    numbers = (unit_blocks, lanes, kernels.merged)
+    builder.emit_general("pack_kernels_f32", _label(node), (packed, kernels.weights), numbers)
+    return packed
+
+
+def pack_depthwise_kernels(builder: Builder, node: Node, weights: Operand) -> Operand:
+    """Append the step that packs weights (channels, 1, 1, kh, kw) for ``conv_depthwise``, and return what it makes."""
+    channels, _, _, rows, columns = weights.sizes
+    width = builder.tier.vector_width
+    packed = builder.room((divide_up(channels, width) * width * rows * columns,))
+    builder.emit_general("pack_depthwise_kernels_f32", _label(node), (packed, weights))
+    return packed
+
+
+def packed_bias(builder: Builder, node: Node, bias: Operand | None, channels: int) -> dict[str, Any]:
+    """Return the bias as a field of a step: packed by a step in front of it, or zeros where there is none."""
+    blocks, width = divide_up(channels, builder.tier.vector_width), builder.tier.vector_width
+    if bias is None:
+        return {"bias": fill_channels(None, channels, blocks, width)}
+    packed = builder.room((blocks * width,))
+    builder.emit_general("pack_channels_f32", _label(node), (packed, bias))
+    return {"packed_bias": packed}
+
+
+def _label(node: Node) -> str:
+    return f"{node.name or node.outputs[0]} packed"

@@ -1,0 +1,1 @@
+"""Lowering of what steps of training have: weights that change, and gradients."""

@@ -1,0 +1,42 @@
+"""Operators that only steps of training have: no file may hold them, gradients' rules add them.
+
+They are in the form in which they are lowered, so no pass touches them.
+"""
+
+from __future__ import annotations
+
+from powerlab.engine.ops.base import Operator, same_as_input
+from powerlab.engine.ops.gradients.normalisation import batch_norm_gradient
+from powerlab.engine.ops.view import FLOAT32, NodeView, Spec
+
+
+def _shaped(view: NodeView) -> Spec:
+    """Return the shape that the attribute ``shape`` tells."""
+    return view.integers("shape", ()), FLOAT32
+
+
+def _channels(view: NodeView) -> Spec:
+    return view.shape(0)[1:2], FLOAT32
+
+
+TRAINING: dict[str, Operator] = {
+    "AveragePoolGradient": Operator(_shaped),
+    "BatchNorm": Operator(same_as_input, infer_more=lambda view: (_channels(view),) * 4, gradient=batch_norm_gradient),
+    "BatchNormGradient": Operator(same_as_input, infer_more=lambda view: (_channels(view),) * 2),
+    "ChannelSums": Operator(_channels),
+    "ClampGradient": Operator(same_as_input),
+    "ConvWeightGradient": Operator(_shaped),
+    "GlobalAveragePoolGradient": Operator(_shaped),
+    "MaxPoolGradient": Operator(same_as_input),
+}
+"""Operator → rule.
+
+- ``AveragePoolGradient``, ``MaxPoolGradient``, ``GlobalAveragePoolGradient``: of what a pool read, if it looks at it,
+  and the gradient of its result.
+- ``BatchNorm``: of images, scale, shift, running mean and variance; gives the normalised images, both running ones
+  after, the batch's mean, and one over its deviation. ``BatchNormGradient``: of its images, the gradient of its result,
+  scale, the batch's mean and one over its deviation; gives the gradients of images, scale and shift.
+- ``ChannelSums``: of images, the sum of all pixels of each channel.
+- ``ClampGradient``: of what an activation made and its gradient.
+- ``ConvWeightGradient``: of a convolution's images and the gradient of its result.
+"""

@@ -1,0 +1,64 @@
+"""A graph of a step, planned: arrays go in and come out by the graph's names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine.ir.graph import Graph
+from powerlab.engine.passes import optimise
+from powerlab.engine.prepared.prepared import memory_errors, prepare
+from powerlab.engine.program.program import Floats
+from powerlab.engine.runtime.arena import lay_out
+from powerlab.engine.runtime.plan import build_plan
+from powerlab.engine.target.tiers import Tier
+
+FLOAT_BYTES = 4
+
+
+class StepPlan:
+    """A graph, lowered; :meth:`build` takes the memory that it needs.
+
+    Args:
+        graph: not optimised.
+        tier: the kernels to use.
+        threads: threads that compute.
+
+    Attributes:
+        arena_bytes: memory for what is neither input nor output.
+
+    Raises:
+        PowerlabError: the engine cannot compute what the graph holds.
+    """
+
+    def __init__(self, graph: Graph, tier: Tier, threads: int) -> None:
+        lowered = optimise(graph, chained=False)
+        self._name, self._tier = graph.name, tier
+        self._inputs, self._outputs = lowered.inputs, lowered.outputs
+        self._program = prepare(lowered, tier, threads).program
+        self.arena_bytes = FLOAT_BYTES * lay_out(self._program.steps).floats
+        self._plan: Any = None
+
+    def build(self, pool: Any) -> None:
+        """Take memory, on the threads of a pool.
+
+        Raises:
+            PowerlabError: there is not enough.
+        """
+        with memory_errors(self._name):
+            self._plan = build_plan(self._program, self._tier, pool)
+
+    def run(self, arrays: Mapping[str, Floats]) -> None:
+        """Run once on the memory of every input and output, by name; one may be both, where elements stay apart.
+
+        Raises:
+            PowerlabError: a step could not compute with the numbers it was given, which it names.
+        """
+        try:
+            self._plan.run(
+                [*(arrays[info.name] for info in self._inputs), *self._program.hidden_inputs],
+                [arrays[info.name] for info in self._outputs],
+            )
+        except RuntimeError as error:
+            raise PowerlabError(str(error)) from error

@@ -1,0 +1,350 @@
+// The kernels of training on random shapes: right, and the same bits on any threads.
+#include "reference/training.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "tests/test.hpp"
+
+namespace powerlab::engine::test {
+namespace {
+
+constexpr int kRounds = 40;
+constexpr double kTolerance = 2e-5;
+
+reference::Tensor random_tensor(int n, int c, int h, int w, Random& random) {
+  reference::Tensor t(n, c, h, w);
+  random.fill(t.values);
+  return t;
+}
+
+// A general tensor of exactly its own size, one element behind the other.
+struct Line {
+  Floats memory;
+  Strided tensor{};
+
+  explicit Line(const std::vector<int>& sizes)
+      : memory(static_cast<std::size_t>(std::accumulate(sizes.begin(), sizes.end(), 1, std::multiplies<>{})),
+               std::numeric_limits<float>::quiet_NaN()) {
+    tensor.data = memory.data();
+    tensor.element = Element::kFloat;
+    tensor.rank = static_cast<std::int32_t>(sizes.size());
+    std::int64_t stride = 1;
+    for (auto axis = sizes.size(); axis-- > 0; stride *= sizes[axis]) {
+      tensor.size[axis] = sizes[axis];
+      tensor.stride[axis] = stride;
+    }
+  }
+  explicit Line(const std::vector<double>& values) : Line(std::vector{static_cast<int>(values.size())}) {
+    for (std::size_t i = 0; i < values.size(); ++i) memory[i] = static_cast<float>(values[i]);
+  }
+  double error(const std::vector<double>& expected) {
+    double difference = 0, magnitude = 1e-30;
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      const double apart = std::abs(static_cast<double>(memory[i]) - expected[i]);
+      if (!(apart <= 1e30)) return std::numeric_limits<double>::infinity();
+      difference = std::max(difference, apart);
+      magnitude = std::max(magnitude, std::abs(expected[i]));
+    }
+    return difference / magnitude;
+  }
+  int different_bits(Line& other) {
+    int count = 0;
+    for (std::size_t i = 0; i < memory.size(); ++i) count += memory[i] != other.memory[i];
+    return count;
+  }
+};
+
+Step open_step() {
+  Step step{};
+  step.low = -std::numeric_limits<float>::infinity();
+  step.high = std::numeric_limits<float>::infinity();
+  return step;
+}
+
+std::string named(const KernelTable& table, const char* family, const reference::Tensor& x) {
+  return std::string(find_kernel(table, family).name) + " " + std::to_string(x.n) + " " + std::to_string(x.c) + " " +
+         std::to_string(x.h) + " " + std::to_string(x.w);
+}
+
+// Channels of a group on both sides, and groups that fill whole blocks together.
+struct Groups {
+  int groups, inputs, outputs, merged;
+};
+
+Groups random_groups(int width, Random& random) {
+  if (random.coin()) return {1, random.whole(1, 2 * width + 3), random.whole(1, 7 * width), 1};
+  if (random.coin()) return {random.whole(2, 3), width, 2 * width, 1};
+  return {2 * width, 1, 2, width};
+}
+
+void check_weight_gradient(const KernelTable& table, Random& random, Report& report) {
+  const int v = table.vector_width;
+  const bool depthwise = random.whole(0, 3) == 0;
+  const Groups g = depthwise ? Groups{random.whole(2, 3 * v), 1, 1, 1} : random_groups(v, random);
+  reference::Window window{random.whole(1, 3),
+                           random.whole(1, 3),
+                           random.whole(1, 2),
+                           random.whole(1, 2),
+                           random.whole(1, 2),
+                           random.whole(1, 2),
+                           0,
+                           0};
+  const int reach_h = (window.kernel_h - 1) * window.dilation_h, reach_w = (window.kernel_w - 1) * window.dilation_w;
+  window.top = random.whole(0, reach_h);
+  window.left = random.whole(0, reach_w);
+  const int h = random.whole(1, 5), w = random.coin() ? random.whole(1, 9) : random.whole(130, 150);
+  const int halo = std::max({reach_h, reach_w, 1}) + 1;
+  const auto dy = random_tensor(random.whole(1, 2), g.groups * g.outputs, h, w, random);
+  const auto x =
+      random_tensor(dy.n, g.groups * g.inputs, std::max(1, (h - 1) * window.stride_h + 1 + reach_h - window.top),
+                    (w - 1) * window.stride_w + 1 + std::max(0, reach_w - window.left), random);
+  reference::Tensor dw(dy.c, g.inputs, window.kernel_h, window.kernel_w);
+  reference::conv_weight_gradient(x, dy, window, g.groups, dw);
+  Placed in(x.n, x.c, x.h, x.w, v, halo), gradient(dy.n, dy.c, dy.h, dy.w, v, random.whole(0, 1));
+  in.put(x);
+  gradient.put(dy);
+  Step step{};
+  set_window(step, window);
+  step.x = in.view;
+  step.y = gradient.view;
+  step.groups = g.groups / g.merged;
+  step.numbers[0] = g.merged;
+  const std::vector<int> sizes{g.groups, g.outputs, g.inputs, window.kernel_h, window.kernel_w};
+  Line first(sizes), second(sizes);
+  const int threads = random.whole(2, 9);
+  const std::size_t room = static_cast<std::size_t>(4) * 3 * 6 * v * v;
+  Floats scratch(room * static_cast<std::size_t>(threads));
+  step.scratch.data = scratch.data();
+  step.scratch.image = static_cast<std::int64_t>(room);
+  const char* family = depthwise ? "conv_depthwise_weight_gradient" : "conv_weight_gradient";
+  step.operands = &first.tensor;
+  step.operand_count = 1;
+  run_kernel(table, family, step, 1);
+  step.operands = &second.tensor;
+  run_kernel(table, family, step, threads);
+  const std::string name = named(table, family, x);
+  report.check(name, first.error(dw.values), kTolerance);
+  report.check(name + ", bits on several threads", first.different_bits(second), 0);
+}
+
+std::vector<double> random_channels(int count, double low, Random& random) {
+  std::vector<double> values(static_cast<std::size_t>(count));
+  for (double& value : values) value = low + random.next();
+  return values;
+}
+
+void check_batch_norm(const KernelTable& table, Random& random, Report& report) {
+  const int v = table.vector_width;
+  auto x = random_tensor(random.whole(1, 3), random.whole(1, 3 * v), random.whole(2, 7), random.whole(1, 7), random);
+  for (double& value : x.values) value = static_cast<float>(value + 20);  // far from 0, where squares would cancel
+  const auto dy = random_tensor(x.n, x.c, x.h, x.w, random);
+  const auto scale = random_channels(x.c, 2, random), shift = random_channels(x.c, 0, random);
+  const auto old_mean = random_channels(x.c, 0, random), old_variance = random_channels(x.c, 2, random);
+  reference::Channels mean, variance, of_scale, of_shift;
+  reference::Tensor out(x.n, x.c, x.h, x.w), dx(x.n, x.c, x.h, x.w);
+  const double epsilon = 1e-3, kept = 0.75;
+  reference::batch_norm(x, scale, shift, epsilon, mean, variance, out);
+  reference::batch_norm_gradient(x, dy, scale, epsilon, of_scale, of_shift, dx);
+  std::vector<double> moved_mean, moved_variance, inverse;
+  for (std::size_t c = 0; c < mean.size(); ++c) {
+    moved_mean.push_back(kept * old_mean[c] + (1 - kept) * mean[c]);
+    moved_variance.push_back(kept * old_variance[c] + (1 - kept) * variance[c]);
+    inverse.push_back(1 / std::sqrt(variance[c] + epsilon));
+  }
+  Placed in(x.n, x.c, x.h, x.w, v, random.whole(0, 1)), gradient(x.n, x.c, x.h, x.w, v, random.whole(0, 1));
+  in.put(x);
+  gradient.put(dy);
+  Line scales(scale), shifts(shift), means(old_mean), variances(old_variance), exact_mean(mean), exact_inverse(inverse);
+  Step step = open_step();
+  step.slope = 1;
+  step.alpha = static_cast<float>(epsilon);
+  step.beta = static_cast<float>(kept);
+  step.x = in.view;
+  for (const int threads : {1, random.whole(2, 5)}) {
+    Line made[] = {Line(std::vector{x.c}), Line(std::vector{x.c}), Line(std::vector{x.c}), Line(std::vector{x.c})};
+    const Strided operands[] = {made[0].tensor, made[1].tensor, made[2].tensor, made[3].tensor,
+                                scales.tensor,  shifts.tensor,  means.tensor,   variances.tensor};
+    Placed normalised(x.n, x.c, x.h, x.w, v, 1);
+    step.operands = operands;
+    step.operand_count = 8;
+    step.out = normalised.view;
+    run_kernel(table, "batch_norm", step, threads);
+    const std::string name = named(table, "batch_norm", x) + " on " + std::to_string(threads);
+    report.check(name, error(normalised, out), kTolerance);
+    report.check(name + ", running mean", made[0].error(moved_mean), kTolerance);
+    report.check(name + ", running variance", made[1].error(moved_variance), kTolerance);
+    report.check(name + ", mean", made[2].error(mean), kTolerance);
+    report.check(name + ", deviation", made[3].error(inverse), kTolerance);
+    report.check(name + ", written outside", written_outside(normalised), 0);
+    const Strided back[] = {made[0].tensor, made[1].tensor, scales.tensor, exact_mean.tensor, exact_inverse.tensor};
+    Placed given(x.n, x.c, x.h, x.w, v, 1);
+    Step backwards = step;
+    backwards.y = gradient.view;
+    backwards.out = given.view;
+    backwards.operands = back;
+    backwards.operand_count = 5;
+    run_kernel(table, "batch_norm_gradient", backwards, threads);
+    report.check(name + ", gradient", error(given, dx), kTolerance);
+    report.check(name + ", gradient of scale", made[0].error(of_scale), kTolerance);
+    report.check(name + ", gradient of shift", made[1].error(of_shift), kTolerance);
+    const Strided sum[] = {made[2].tensor};
+    backwards.x = gradient.view;
+    backwards.operands = sum;
+    run_kernel(table, "channel_sums", backwards, threads);
+    report.check(name + ", sums", made[2].error(of_shift), kTolerance);
+  }
+}
+
+// Runs a kernel from x and the gradient y on one thread and on several.
+void check_images(const KernelTable& table, const char* family, Step step, const reference::Tensor& x,
+                  const reference::Tensor& y, const reference::Tensor& expected, Random& random, Report& report) {
+  const int v = table.vector_width;
+  Placed in(x.n, x.c, x.h, x.w, v, random.whole(0, 1)), gradient(y.n, y.c, y.h, y.w, v, random.whole(0, 1));
+  in.put(x);
+  gradient.put(y);
+  step.x = in.view;
+  step.y = gradient.view;
+  Placed first(expected.n, expected.c, expected.h, expected.w, v, 1);
+  Placed second(expected.n, expected.c, expected.h, expected.w, v, 1);
+  step.out = first.view;
+  run_kernel(table, family, step, 1);
+  step.out = second.view;
+  run_kernel(table, family, step, random.whole(2, 9));
+  const std::string name = named(table, family, expected);
+  report.check(name, error(first, expected), kTolerance);
+  report.check(name + ", bits on several threads", different_bits(first, second), 0);
+  report.check(name + ", written outside", written_outside(first), 0);
+}
+
+void check_pool_gradients(const KernelTable& table, Random& random, Report& report) {
+  reference::Window window{random.whole(1, 4), random.whole(1, 4), random.whole(1, 3), random.whole(1, 3), 1, 1, 0, 0};
+  window.top = random.whole(0, window.kernel_h - 1);
+  window.left = random.whole(0, window.kernel_w - 1);
+  auto x = random_tensor(random.whole(1, 2), random.whole(1, 2 * table.vector_width), random.whole(1, 8),
+                         random.whole(1, 8), random);
+  for (double& value : x.values) value = std::round(4 * value);  // several pixels have the maximum
+  const auto dy = random_tensor(x.n, x.c, (x.h - 1 + window.top) / window.stride_h + 1,
+                                (x.w - 1 + window.left) / window.stride_w + 1, random);
+  Step step = open_step();
+  set_window(step, window);
+  reference::Tensor most(x.n, x.c, x.h, x.w);
+  reference::pool_max_gradient(x, dy, window, most);
+  check_images(table, "pool_max_gradient", step, x, dy, most, random, report);
+  for (const bool counts : {false, true}) {
+    reference::Tensor average(x.n, x.c, x.h, x.w);
+    reference::pool_average_gradient(dy, window, counts, average);
+    step.count_padding = counts;
+    check_images(table, "pool_average_gradient", step, x, dy, average, random, report);
+  }
+  const auto one = random_tensor(x.n, x.c, 1, 1, random);
+  reference::Tensor whole(x.n, x.c, x.h, x.w);
+  reference::pool_average_gradient(one, {x.h, x.w}, false, whole);
+  check_images(table, "pool_global_average_gradient", step, one, one, whole, random, report);
+}
+
+void check_activations(const KernelTable& table, Random& random, Report& report) {
+  const auto x = random_tensor(random.whole(1, 2), random.whole(1, 2 * table.vector_width), random.whole(1, 5),
+                               random.whole(1, 5), random);
+  const auto dy = random_tensor(x.n, x.c, x.h, x.w, random);
+  reference::Tensor clipped(x.n, x.c, x.h, x.w), nothing(x.n, x.c, x.h, x.w);
+  for (std::size_t i = 0; i < x.values.size(); ++i) {
+    const double value = x.values[i], inside = value > -0.5 && value < 0.75 ? dy.values[i] : 0;
+    clipped.values[i] = value < 0 ? 0.25 * inside : inside;
+  }
+  Step step = open_step();
+  check_images(table, "zero", step, x, dy, nothing, random, report);
+  step.low = -0.5f;
+  step.high = 0.75f;
+  step.slope = 0.25f;
+  check_images(table, "clamp_gradient", step, x, dy, clipped, random, report);
+}
+
+// Packed weights by their places: [group][unit][input block][kh][kw][lane][block of the unit][v].
+void check_packing(const KernelTable& table, Random& random, Report& report) {
+  const int v = table.vector_width, lanes = random.coin() ? v : random.whole(1, v), most = random.whole(1, 4);
+  const Groups g = random_groups(v, random);
+  const int kh = random.whole(1, 3), kw = random.whole(1, 3);
+  Line weights(std::vector{g.groups, g.outputs, g.inputs, kh, kw});
+  for (std::size_t i = 0; i < weights.memory.size(); ++i) weights.memory[i] = static_cast<float>(random.next());
+  const int outputs = g.outputs * g.merged, inputs = g.inputs * g.merged, blocks = (outputs + v - 1) / v;
+  const int units = (blocks + most - 1) / most;
+  std::vector<double> expected;
+  for (int group = 0; group < g.groups / g.merged; ++group) {
+    for (int unit = 0; unit < units; ++unit) {
+      for (int first = 0; first < inputs; first += lanes) {
+        for (int tap = 0; tap < kh * kw; ++tap) {
+          for (int i = first; i < std::min(inputs, first + lanes); ++i) {
+            for (int o = unit * blocks / units * v; o < (unit + 1) * blocks / units * v; ++o) {
+              const bool own = o < outputs && o / g.outputs == i / g.inputs;
+              const int of = group * g.merged + i / g.inputs;
+              const int at = ((of * g.outputs + o % g.outputs) * g.inputs + i % g.inputs) * kh * kw + tap;
+              expected.push_back(own ? static_cast<double>(weights.memory[static_cast<std::size_t>(at)]) : 0.0);
+            }
+          }
+        }
+      }
+    }
+  }
+  Line packed(std::vector{static_cast<int>(expected.size())});
+  const Strided operands[] = {packed.tensor, weights.tensor};
+  Step step{};
+  step.operands = operands;
+  step.operand_count = 2;
+  step.numbers[0] = most;
+  step.numbers[1] = lanes;
+  step.numbers[2] = g.merged;
+  run_kernel(table, "pack_kernels_f32", step, random.whole(1, 5));
+  report.check(std::string("pack_kernels ") + table.tier, packed.error(expected), 0);
+}
+
+void check_small_packing(const KernelTable& table, Random& random, Report& report) {
+  const int v = table.vector_width, channels = random.whole(1, 3 * v), kh = random.whole(1, 3), kw = random.whole(1, 3);
+  const int filled = (channels + v - 1) / v * v;
+  Line weights(std::vector{channels, 1, 1, kh, kw});
+  for (std::size_t i = 0; i < weights.memory.size(); ++i) weights.memory[i] = static_cast<float>(random.next());
+  std::vector<double> expected;
+  for (int first = 0; first < channels; first += v) {
+    for (int tap = 0; tap < kh * kw; ++tap) {
+      for (int c = first; c < first + v; ++c) {
+        const auto at = static_cast<std::size_t>(c * kh * kw + tap);
+        expected.push_back(c < channels ? static_cast<double>(weights.memory[at]) : 0.0);
+      }
+    }
+  }
+  Line packed(std::vector{static_cast<int>(expected.size())});
+  const Strided operands[] = {packed.tensor, weights.tensor};
+  Step step{};
+  step.operands = operands;
+  step.operand_count = 2;
+  run_kernel(table, "pack_depthwise_kernels_f32", step, random.whole(1, 5));
+  report.check(std::string("pack_depthwise_kernels ") + table.tier, packed.error(expected), 0);
+  const auto bias = random_channels(channels, 0, random);
+  Line numbers(bias), whole(std::vector{filled});
+  auto with_zeros = bias;
+  with_zeros.resize(static_cast<std::size_t>(filled));
+  const Strided line[] = {whole.tensor, numbers.tensor};
+  step.operands = line;
+  run_kernel(table, "pack_channels_f32", step, random.whole(1, 5));
+  report.check(std::string("pack_channels ") + table.tier, whole.error(with_zeros), 1e-7);
+}
+
+}  // namespace
+
+void check_training(const KernelTable& table, Report& report) {
+  Random random(23);
+  for (int round = 0; round < kRounds; ++round) {
+    check_weight_gradient(table, random, report);
+    check_batch_norm(table, random, report);
+    check_pool_gradients(table, random, report);
+    check_activations(table, random, report);
+    check_packing(table, random, report);
+    check_small_packing(table, random, report);
+  }
+}
+
+}  // namespace powerlab::engine::test

@@ -1,0 +1,115 @@
+"""Backpropagation through time, against central differences in float64."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from engine_reference import recurrence
+from gradient_checks import check_gradients
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine.frontend.load import load_graph
+from powerlab.engine.ir.graph import Graph, Node, TensorInfo
+from powerlab.engine.ir.shapes import infer
+from powerlab.engine.training import Adam, TrainingSession
+
+STEPS, BATCH, INPUTS, HIDDEN = 3, 2, 3, 2
+GATES = {"GRU": 3, "LSTM": 4, "RNN": 1}
+FUNCTIONS = {"GRU": ("sigmoid", "tanh"), "LSTM": ("sigmoid", "tanh", "tanh"), "RNN": ("tanh",)}
+
+
+@pytest.mark.parametrize(
+    ("cell", "direction", "attributes"),
+    [
+        ("LSTM", "forward", {}),
+        ("LSTM", "bidirectional", {}),
+        ("GRU", "reverse", {"linear_before_reset": 0}),
+        ("GRU", "bidirectional", {"linear_before_reset": 1}),
+        ("RNN", "forward", {}),
+    ],
+)
+def test_gradients_go_back_through_time(cell, direction, attributes):
+    directions, rows = 1 + (direction == "bidirectional"), GATES[cell] * HIDDEN
+    random, state = np.random.default_rng(4), (directions, BATCH, HIDDEN)
+    shapes = {
+        "x": (STEPS, BATCH, INPUTS),
+        "w": (directions, rows, INPUTS),
+        "r": (directions, rows, HIDDEN),
+        "b": (directions, 2 * rows),
+        "h": state,
+        **({"c": state} if cell == "LSTM" else {}),
+    }
+    form = {
+        "cell": cell,
+        "direction": direction,
+        "lengths": (),
+        "clip": math.inf,
+        "couples": False,
+        "resets_before": not attributes.get("linear_before_reset", 0),
+        "functions": [[SimpleNamespace(name=name, alpha=0, beta=0) for name in FUNCTIONS[cell]]] * directions,
+    }
+    check_gradients(
+        cell,
+        {name: random.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()},
+        order=["x", "w", "r", "b", "", *list(shapes)[4:]],
+        judge=lambda x, w, r, b, *states: recurrence(form, x, w, r, b, None, *states)[0],
+        direction=direction,
+        hidden_size=HIDDEN,
+        **attributes,
+    )
+
+
+def of_last_step(outputs: tuple[str, ...], *after: Node, layout: int = 0) -> Graph:
+    """Return an LSTM from zeros without biases, and a linear layer of what the last step made."""
+    random = np.random.default_rng(4)
+    constants = {
+        "w": random.standard_normal((1, 4 * HIDDEN, INPUTS)).astype(np.float32),
+        "r": random.standard_normal((1, 4 * HIDDEN, HIDDEN)).astype(np.float32),
+        "last": np.array([STEPS - 1]),
+        "flat": np.array([BATCH, HIDDEN]),
+        "v": random.standard_normal((HIDDEN, 4)).astype(np.float32),
+    }
+    x = (BATCH, STEPS, INPUTS) if layout else (STEPS, BATCH, INPUTS)
+    nodes = [
+        Node("LSTM", "lstm", ("x", "w", "r"), outputs, {"hidden_size": HIDDEN, "layout": layout}),
+        *after,
+        Node("Reshape", "flatten", ("end", "flat"), ("e",)),
+        Node("MatMul", "linear", ("e", "v"), ("y",)),
+    ]
+    return infer("lstm", nodes, [TensorInfo("x", x)], ["y"], constants)
+
+
+def test_the_last_state_has_the_gradients_of_the_last_step():
+    gather = Node("Gather", "pick", ("all", "last"), ("end",), {"axis": 0})
+    x, labels = np.random.default_rng(1).standard_normal((STEPS, BATCH, INPUTS)).astype(np.float32), np.array([3, 0])
+    found = []
+    for graph, given in (
+        (of_last_step(("all",), gather), x),
+        (of_last_step(("", "end")), x),
+        (of_last_step(("", "end"), layout=1), x.transpose(1, 0, 2)),
+    ):
+        session = TrainingSession(graph, threads=1)
+        found.append((session.step(given, labels), session.gradients()))
+    for loss, gradients in found[1:]:
+        assert loss == pytest.approx(found[0][0], rel=1e-6)
+        for name, gradient in gradients.items():
+            np.testing.assert_allclose(gradient, found[0][1][name], rtol=1e-4, atol=1e-6, err_msg=name)
+
+
+def test_the_zoos_lstm_learns():
+    graph = load_graph("lstm2", {"x": (2, 4, 256)})
+    session = TrainingSession(graph, "mse", Adam(rate=0.002), threads=1)
+    x = np.random.default_rng(1).standard_normal((2, 4, 256)).astype(np.float32)
+    losses = [session.step(x, 0.5 * np.tanh(x[:, ::-1])) for _ in range(8)]
+    assert losses[-1] < 0.7 * losses[0]
+
+
+def test_other_recurrences_are_refused():
+    graph = of_last_step(("", "end"))
+    lstm = graph.nodes[0]
+    clipped = Node(lstm.op_type, lstm.name, lstm.inputs, lstm.outputs, {**lstm.attributes, "clip": 1.0})
+    with pytest.raises(PowerlabError, match=r"LSTM node 'lstm' cannot be trained: .* without clip"):
+        TrainingSession(graph.rewritten([clipped, *graph.nodes[1:]]), threads=1)
