@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from powerlab.modes.base import Knob
+from powerlab.modes.knobs.amd_gpu import AmdGpu
 from powerlab.modes.knobs.cpu_quota.knob import CpuQuota
 from powerlab.modes.knobs.cpufreq.knob import CpuFreq
 from powerlab.modes.knobs.emc.knob import Emc
 from powerlab.modes.knobs.gpu_devfreq import GpuDevfreq
 from powerlab.modes.knobs.hotplug import Hotplug
+from powerlab.modes.knobs.intel_gpu import IntelGpu
 from powerlab.modes.knobs.jetson_clocks.knob import JetsonClocks
 from powerlab.modes.knobs.nvml_limit.knob import NvmlLimit
 from powerlab.modes.knobs.nvpmodel.knob import Nvpmodel
@@ -23,6 +25,8 @@ KNOBS: tuple[Knob, ...] = (
     Emc(),
     RaplLimit(),
     NvmlLimit(),
+    AmdGpu(),
+    IntelGpu(),
     CpuQuota(),
     JetsonClocks(),
 )

@@ -9,7 +9,7 @@ keeps one library for the whole process, so each tree has a copy of that module 
 
 from __future__ import annotations
 
-from powerlab.nvml_library.generation import seen_share, usage_is_average
+from powerlab.nvml_library.generation import compute_capability, seen_share, usage_is_average
 from powerlab.nvml_library.library import Library, NvmlError
 from powerlab.nvml_library.loading import load, session
 from powerlab.nvml_library.problems import NvmlUnavailableError, unavailable
@@ -18,6 +18,7 @@ __all__ = [
     "Library",
     "NvmlError",
     "NvmlUnavailableError",
+    "compute_capability",
     "load",
     "seen_share",
     "session",

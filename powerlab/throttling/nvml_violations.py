@@ -4,7 +4,8 @@ Two signs are read. Violation counters say for how many ns a policy held the clo
 their difference over a run misses nothing. The reasons in force are looked at again and again; one without a counter,
 or whose counter stands still on this card, is told by the share of looks in which it was seen.
 
-A power limit is told with its watts: one that a power mode set works as it was meant to, and still explains the clocks.
+The power limit is no throttling, as with Intel's processors: keeping to what a mode or the maker has set is how a card
+runs, and busy cards often do.
 """
 
 from __future__ import annotations
@@ -24,14 +25,6 @@ _SHORTEST_S = 1e-3
 _NO_SIGNS_REMEDY = "the other watches still tell whether the rest of the device was slowed down"
 
 
-def _power_cap(library: Library, index: int) -> str:
-    try:
-        limit_mw = library.ask("nvmlDeviceGetPowerManagementLimit", library.device(index))
-    except NvmlError:
-        return f"the power limit of GPU{index} held its clocks down"
-    return f"the power limit of GPU{index} ({limit_mw / 1000:.10g} W) held its clocks down"
-
-
 def _heat(library: Library, index: int) -> str:
     try:
         temperature_c = library.ask("nvmlDeviceGetTemperature", library.device(index), 0)
@@ -49,13 +42,12 @@ class _Reason:
     told: Callable[[Library, int], str]
 
 
-_POWER_CAP = _Reason(0x4, 0, _power_cap)
 _HEAT = _Reason(0x20 | 0x40, 1, _heat)
 _BOARD_LIMIT = _Reason(0x200, 3, lambda _, index: f"a limit of GPU{index}'s board held its clocks down")
 _POWER_BRAKE = _Reason(0x80, None, lambda _, index: f"the power brake signal of its supply slowed GPU{index} down")
 _SLOWDOWN = _Reason(0x8, None, lambda _, index: f"GPU{index}'s hardware slowed it down (heat, power or its supply)")
-_REASONS = (_POWER_CAP, _HEAT, _BOARD_LIMIT, _POWER_BRAKE, _SLOWDOWN)
-"""Application clocks, sync boost and display clocks are reasons too, and no throttling."""
+_REASONS = (_HEAT, _BOARD_LIMIT, _POWER_BRAKE, _SLOWDOWN)
+"""The power limit, application clocks, sync boost and display clocks are reasons too, and no throttling."""
 
 
 @dataclass(slots=True)

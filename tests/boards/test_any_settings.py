@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from powerlab.boards.simulator import create_tree, layout
+from powerlab.boards.simulator import create_tree, layout, pacer
 from powerlab.boards.simulator.load import Load
 from powerlab.boards.simulator.loop import Simulator
-from powerlab.boards.simulator.pacing import pacer
 from powerlab.boards.simulator.physics import BoardState, Core, PowerModel, Work, inference_s
 from powerlab.boards.simulator.state import read_settings
 from powerlab.sysroot import Sysroot

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from e2e.golden_boards import GOLDEN, described, simulated
+from e2e.golden_boards import GOLDEN, ON_GPU, described, simulated
 from powerlab.boards.registry import BOARDS
 
 SHORT = "--threads 2 --repeats 3 --duration 1 --warm-up 0.2 --longest-warm-up 1 --idle 0.5 --database none --json"
@@ -36,8 +36,12 @@ def swept(some: Sequence[str]) -> Any:
         with simulated(request.param, directory) as tree:
             doctor = json.loads(shared_powerlab("doctor", "--sysroot", tree, "--json").stdout)
             before = settings_of(tree)
-            slow = next(mode["name"] for mode in doctor["modes"] if mode["name"].startswith("cpu-max="))
-            words = ["mobilenetv2", "--sysroot", tree, "--modes", f"current,{slow}", *SHORT.split()]
+            on_gpu = request.param == ON_GPU
+            cap = "gpu-lock=" if on_gpu else "cpu-max="
+            caps = [mode["name"] for mode in doctor["modes"] if mode["name"].startswith(cap)]
+            slow = caps[-1] if on_gpu else caps[0]
+            work = ["resnet50", "--batch", "16", "--processor", "gpu"] if on_gpu else ["mobilenetv2"]
+            words = [*work, "--sysroot", tree, "--modes", f"current,{slow}", *SHORT.split()]
             sweep = measured(shared_powerlab, words)
             after = settings_of(tree)
         return {

@@ -31,6 +31,17 @@ def variants() -> tuple[str, ...]:
     return tuple(found)
 
 
+DESCRIBED = ("amd-gpu-workstation", "intel-gpu-workstation")
+"""Boards that only describe themselves; the other workstations and knobs of theirs are swept elsewhere."""
+ON_GPU = "h100-workstation"
+"""The board that is swept on its card."""
+
+
+def swept() -> tuple[str, ...]:
+    """Return the variants that are swept, too."""
+    return tuple(variant for variant in variants() if variant not in DESCRIBED)
+
+
 @contextmanager
 def simulated(variant: str, directory: Path) -> Iterator[Path]:
     """Write a board's tree and move its sensors, with the program that users have."""

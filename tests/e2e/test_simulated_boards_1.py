@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from e2e import board_sweeps
-from e2e.golden_boards import GOLDEN, variants
+import json
 
-board = board_sweeps.swept(variants()[0::3])
+import pytest
+
+from e2e import board_sweeps
+from e2e.golden_boards import DESCRIBED, GOLDEN, described, simulated, swept, variants
+
+board = board_sweeps.swept(swept()[0::3])
 
 test_the_board_says_of_itself_what_its_golden_file_says = (
     board_sweeps.check_the_board_says_of_itself_what_its_golden_file_says
@@ -21,3 +25,10 @@ test_the_board_is_left_as_it_was = board_sweeps.check_the_board_is_left_as_it_wa
 
 def test_no_golden_file_is_left_over():
     assert {path.stem for path in GOLDEN.glob("*.json")} == set(variants())
+
+
+@pytest.mark.parametrize("variant", DESCRIBED)
+def test_a_board_that_is_not_swept_says_of_itself_what_its_golden_file_says(variant, tmp_path, shared_powerlab):
+    with simulated(variant, tmp_path) as tree:
+        doctor = json.loads(shared_powerlab("doctor", "--sysroot", tree, "--json").stdout)
+    assert described(doctor) == json.loads((GOLDEN / f"{variant}.json").read_text())

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from e2e import board_sweeps
-from e2e.golden_boards import variants
+from e2e.golden_boards import swept
 
-board = board_sweeps.swept(variants()[2::3])
+board = board_sweeps.swept(swept()[2::3])
 
 test_the_board_says_of_itself_what_its_golden_file_says = (
     board_sweeps.check_the_board_says_of_itself_what_its_golden_file_says

@@ -18,8 +18,8 @@ from powerlab.throttling.nvml_violations import NvmlViolations
 
 WATCH = NvmlViolations()
 POWER_CAP, HW_SLOWDOWN, SW_THERMAL, HW_THERMAL, POWER_BRAKE, BOARD_LIMIT = 0x4, 0x8, 0x20, 0x40, 0x80, 0x200
-HARMLESS = (0x0, 0x1, 0x2, 0x10, 0x100)
-"""None, idle, application clocks, sync boost, display clocks."""
+HARMLESS = (0x0, 0x1, 0x2, POWER_CAP, 0x10, 0x100)
+"""None, idle, application clocks, the power limit, sync boost, display clocks."""
 
 
 def look(sysroot: Sysroot, watching: Watching, *reasons: int) -> None:
@@ -33,7 +33,7 @@ def test_it_says_what_the_cards_tell(tmp_path: Path) -> None:
     probe = WATCH.probe(write_cards(tmp_path, cards))
     assert probe.availability is Availability.AVAILABLE
     assert probe.detail == (
-        "GPU0 tells reasons and 2 violation counters; GPU1 tells reasons; GPU2 tells 2 violation counters"
+        "GPU0 tells reasons and 1 violation counter; GPU1 tells reasons; GPU2 tells 1 violation counter"
     )
 
 
@@ -66,18 +66,17 @@ def test_a_device_without_cards(tmp_path: Path) -> None:
     assert WATCH.start(Sysroot(tmp_path)).finish() == ()
 
 
-def test_a_power_limit_is_told_with_its_watts_and_for_how_long(tmp_path: Path) -> None:
+def test_a_power_limit_that_is_kept_to_is_no_throttling(tmp_path: Path) -> None:
     sysroot = write_cards(tmp_path, [{**CARD, "violation_power_ns": 4_000_000_000}])
     watching = WATCH.start(sysroot)
     look(sysroot, watching, POWER_CAP, POWER_CAP)
     put(sysroot, "violation_power_ns", 5_200_000_000)
-    assert watching.finish() == ("the power limit of GPU0 (200 W) held its clocks down for 1.2 s",)
+    assert watching.finish() == ()
 
 
 @pytest.mark.parametrize(
     ("bits", "words"),
     [
-        (POWER_CAP, "the power limit of GPU0 (200 W) held its clocks down in 2 of 3 looks"),
         (SW_THERMAL, "the heat of GPU0 (41 °C at the end) held its clocks down in 2 of 3 looks"),
         (HW_THERMAL, "the heat of GPU0 (41 °C at the end) held its clocks down in 2 of 3 looks"),
         (POWER_BRAKE, "the power brake signal of its supply slowed GPU0 down in 2 of 3 looks"),
@@ -150,32 +149,28 @@ def test_an_older_driver_is_asked_by_the_older_name(monkeypatch: pytest.MonkeyPa
 
 
 def test_what_was_counted_before_is_not_this_runs(tmp_path: Path) -> None:
-    sysroot = write_cards(tmp_path, [{**CARD, "violation_power_ns": 10**12, "violation_thermal_ns": 10**12}])
+    sysroot = write_cards(tmp_path, [{**CARD, "violation_thermal_ns": 10**12}])
     watching = WATCH.start(sysroot)
-    put(sysroot, "violation_power_ns", 10**12 + 900_000)
+    put(sysroot, "violation_thermal_ns", 10**12 + 900_000)
     assert watching.finish() == (), "less than a millisecond is nothing"
 
 
 def test_every_card_speaks_for_itself(tmp_path: Path) -> None:
-    sysroot = write_cards(tmp_path, [CARD, {**CARD, "power_limit_mw": 150_000}])
+    sysroot = write_cards(tmp_path, [CARD, CARD])
     watching = WATCH.start(sysroot)
-    put(sysroot, "violation_power_ns", 2_000_000_000, index=1)
+    put(sysroot, "violation_thermal_ns", 2_000_000_000, index=1)
     put(sysroot, "violation_thermal_ns", 300_000_000, index=0)
     assert watching.finish() == (
         "the heat of GPU0 (41 °C at the end) held its clocks down for 0.3 s",
-        "the power limit of GPU1 (150 W) held its clocks down for 2 s",
+        "the heat of GPU1 (41 °C at the end) held its clocks down for 2 s",
     )
 
 
-def test_a_card_that_tells_neither_limit_nor_temperature(tmp_path: Path) -> None:
-    sysroot = write_cards(tmp_path, [without("power_limit_mw", "temperature_c")])
+def test_a_card_that_does_not_tell_its_temperature(tmp_path: Path) -> None:
+    sysroot = write_cards(tmp_path, [without("temperature_c")])
     watching = WATCH.start(sysroot)
-    put(sysroot, "violation_power_ns", 1_000_000_000)
     put(sysroot, "violation_thermal_ns", 2_000_000_000)
-    assert watching.finish() == (
-        "the power limit of GPU0 held its clocks down for 1 s",
-        "the heat of GPU0 held its clocks down for 2 s",
-    )
+    assert watching.finish() == ("the heat of GPU0 held its clocks down for 2 s",)
 
 
 def test_a_card_that_is_lost_meanwhile_says_what_was_seen_until_then(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ model (``physics.py``) of the board's settings and load. The worker that runs an
 that does nothing; on a simulated board it waits as long as the model says, and nothing is computed (``pace.computes``).
 """
 
-from powerlab.boards.simulator.pacing import NO_WORK, Pacer, pacer
+from powerlab.boards.simulator.pacers import pacer
+from powerlab.boards.simulator.pacing import NO_WORK, Pacer
 from powerlab.boards.simulator.physics import Work
 from powerlab.boards.simulator.process import simulated_board
 from powerlab.boards.simulator.tree import create_tree

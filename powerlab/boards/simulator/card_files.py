@@ -27,11 +27,11 @@ def fixed_files(card: Card) -> dict[str, object]:
         "power_limit_min_mw": round(card.low_w * 1000),
         "power_limit_max_mw": round(card.high_w * 1000),
         "locked_clocks_mhz": UNLOCKED,
+        "locked_memory_clocks_mhz": UNLOCKED,
         "supported_graphics_clocks_mhz": " ".join(map(str, card.clocks_mhz)),
         "supported_memory_clocks_mhz": " ".join(map(str, card.memory_clocks_mhz)),
         "max_clock_graphics_mhz": card.clocks_mhz[-1],
         "max_clock_memory_mhz": card.memory_clocks_mhz[-1],
-        "clock_memory_mhz": card.memory_clocks_mhz[0],
         "violation_thermal_ns": 0,
     }
 
@@ -43,6 +43,7 @@ def resting_values(card: Card, energy_mj: int) -> dict[str, int]:
         "power_average_mw": round(card.base_w * 1000),
         "energy_mj": energy_mj,
         "clock_graphics_mhz": card.clocks_mhz[0],
+        "clock_memory_mhz": card.memory_clocks_mhz[0],
         "clocks_event_reasons": REASON_IDLE,
         "violation_power_ns": 0,
         "temperature_c": round(ROOM_C),

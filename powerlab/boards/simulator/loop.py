@@ -14,7 +14,7 @@ from powerlab.boards.simulator import layout
 from powerlab.boards.simulator.faults.base import Bench
 from powerlab.boards.simulator.faults.follower import Follower
 from powerlab.boards.simulator.ledger import Ledger
-from powerlab.boards.simulator.load import load_now
+from powerlab.boards.simulator.load import LoadNow, load_now
 from powerlab.boards.simulator.parts.base import Moment
 from powerlab.boards.simulator.parts.registry import parts_of
 from powerlab.boards.simulator.physics import BoardState, PowerModel, components_w, rails_w
@@ -52,7 +52,7 @@ class Simulator:
         self._ledger = Ledger(sysroot, self._simulation, board)
         self._warmth = Warmth(self._simulation)
         self._caps: dict[str, float] = {}
-        self._known: tuple[tuple[tuple[int, float], Settings], _Physics] | None = None
+        self._known: tuple[tuple[LoadNow, Settings], _Physics] | None = None
         self._ticks = 0
         self._parts = parts_of(board, self._simulation, layout.variant_of(marker["jetpack"]))
         for part in self._parts:
@@ -78,6 +78,7 @@ class Simulator:
             energy_j=self._ledger.energy_j,
             state=state,
             settings=self._settings,
+            gpu_load=load.gpu,
             looked=looked,
             warmth_c=self._warmth.celsius,
             noise=self._noise,
@@ -89,11 +90,10 @@ class Simulator:
         self._share_caps()
         return rails
 
-    def _physics(self, load: tuple[int, float]) -> _Physics:
+    def _physics(self, load: LoadNow) -> _Physics:
         """Return state, components and rails; they are worked out anew only when load or settings changed."""
         if self._known is None or self._known[0] != (load, self._settings):
-            busy, activity = load
-            state = replace(self._settings.state(busy), activity=activity)
+            state = replace(self._settings.state(load.threads, load.gpu), activity=load.activity)
             components = components_w(self._model, state)
             rails = rails_w(self._simulation["rails"], components)
             self._known = ((load, self._settings), (state, components, rails))

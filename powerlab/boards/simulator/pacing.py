@@ -16,7 +16,6 @@ from powerlab.boards.simulator import layout
 from powerlab.boards.simulator.load import Load
 from powerlab.boards.simulator.physics import PowerModel, Work, inference_s
 from powerlab.boards.simulator.state import Settings, read_settings
-from powerlab.domain.errors import PowerlabError
 from powerlab.sysroot import Sysroot
 
 NO_WORK = Work(0.0, 0.0)
@@ -33,9 +32,11 @@ class Pacer:
     Attributes:
         host_threads: threads the engine is loaded with on this machine.
         computes: whether the inferences must be computed; on a simulated board they are only waited for.
+        processor_name: the simulated graphics processor that they are taken to run on; empty where there is none.
     """
 
     computes = True
+    processor_name = ""
 
     def __init__(self, host_threads: int) -> None:
         self.host_threads = host_threads
@@ -94,7 +95,13 @@ class SimulatedPacer(Pacer):
             with suppress(OSError, ValueError):  # somebody is writing just now: the board keeps its settings
                 self._settings = self._read_settings()
             self._settings_ns = now_ns
-        return inference_s(self._model, self._settings.state(self._threads), work)
+        return self._inference_s(self._settings, work)
+
+    def _inference_s(self, settings: Settings, work: Work) -> float:
+        return inference_s(self._model, settings.state(self._threads), work)
+
+    def _publish(self, *, busy: bool) -> None:
+        self._load.publish(self._threads if busy else 0, self._activity)
 
     @contextmanager
     def inference(self, work: Work = NO_WORK) -> Iterator[None]:
@@ -106,13 +113,13 @@ class SimulatedPacer(Pacer):
         start_ns = time.monotonic_ns()
         lasts_ns = round(self.seconds(work) * self._run_factor * self._noisy(JITTER) * 1e9)
         due_ns = start_ns + lasts_ns - min(self._late_ns, lasts_ns // 2)
-        self._load.publish(self._threads, self._activity)
+        self._publish(busy=True)
         try:
             yield
             time.sleep(max(0, due_ns - time.monotonic_ns()) / 1e9)
         finally:
             if not self._stays:
-                self._load.publish(0)
+                self._publish(busy=False)
             self._late_ns = max(0, time.monotonic_ns() - due_ns)
 
     @contextmanager
@@ -126,25 +133,8 @@ class SimulatedPacer(Pacer):
             yield
         finally:
             self._activity, self._stays = 1.0, False
-            self._load.publish(0)
+            self._publish(busy=False)
 
     def close(self) -> None:
         """Take the worker's load off the board."""
         self._load.close()
-
-
-def pacer(sysroot: Sysroot, threads: int) -> Pacer:
-    """Return what a worker wraps its inferences in, for ``threads`` threads on the (simulated) board.
-
-    Raises:
-        PowerlabError: the simulated board's tree is damaged.
-    """
-    if not sysroot.simulated:
-        return Pacer(threads)
-    try:
-        return SimulatedPacer(sysroot, threads)
-    except (OSError, ValueError) as error:
-        raise PowerlabError(
-            f"the simulated board in {sysroot.base} is damaged ({error}); write a new one with"
-            " `powerlab boards simulate NAME DIR`."
-        ) from None

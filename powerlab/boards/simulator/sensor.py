@@ -1,7 +1,7 @@
 """What stands between a rail's true power and a reading of it, the same for every simulated sensor.
 
-In this order: a first-order lag (the filter before the converter), the mean over a window, noise, rounding, and a value
-that only changes once a period. The true power is taken as constant between two looks.
+In this order: a first-order lag (the filter before the converter), the mean over a window, an error of gain, noise,
+rounding, and a value that only changes once a period. The true power is taken as constant between two looks.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ class Sensor:
         *,
         averaging_s: float = 0.0,
         lag_s: float = 0.0,
+        gain: float = 1.0,
         noise_relative: float = 0.0,
         noise_w: float = 0.0,
         step_w: float = 0.0,
@@ -32,6 +33,7 @@ class Sensor:
             update_period_s: how often its value changes, in s.
             averaging_s: the window it averages over, in s; 0: the present value.
             lag_s: the time constant of its first-order lag, in s; 0: none.
+            gain: what it shows of a watt; 1: no error.
             noise_relative: the standard deviation of its noise as a share of the power.
             noise_w: the constant part of it, in W; it fades below 0.3 W, so that a rail that is off reads 0.
             step_w: the step of its readings, in W; 0: none.
@@ -39,6 +41,7 @@ class Sensor:
         self._period_ns = round(update_period_s * 1e9)
         self._window_ns = round(averaging_s * 1e9)
         self._lag_ns = lag_s * 1e9
+        self._gain = gain
         self._noise_relative, self._noise_w, self._step_w = noise_relative, noise_w, step_w
         self._last_ns: int | None = None
         self._due_ns = 0
@@ -61,7 +64,7 @@ class Sensor:
         # Due at the period's own marks, wherever the looks fall: a late look does not delay the next value.
         periods = (now_ns - self._due_ns) // self._period_ns + 1 if self._period_ns else 0
         self._due_ns += periods * self._period_ns
-        value_w = self._mean_w(now_ns)
+        value_w = self._gain * self._mean_w(now_ns)
         spread_w = self._noise_relative * value_w + self._noise_w * min(1.0, value_w / _FULL_NOISE_W)
         if spread_w > 0.0:
             value_w = max(0.0, noise.gauss(value_w, spread_w))

@@ -28,12 +28,28 @@ class PolicyState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BusyGpu:
+    """What the first GPU does while it computes, all as shares.
+
+    Attributes:
+        power: of its changing power.
+        clock: of its highest clock.
+        memory: of its memory's highest clock.
+    """
+
+    power: float
+    clock: float
+    memory: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """What the knobs of a board are set to, and what heat and limits leave of it.
 
     Attributes:
         policies: every cluster, in core order.
         gpu_share: the clock each GPU is allowed, as a share of its highest.
+        busy_gpu: what the first GPU makes of work; None where the simulator has none that computes.
         emc_hz: the memory's highest allowed clock; 0 where the board says nothing about it.
         emc_pinned: the memory keeps that clock when nothing runs.
         quota_cores: the CPU quota of the load; None where there is none.
@@ -41,6 +57,7 @@ class Settings:
 
     policies: tuple[PolicyState, ...]
     gpu_share: tuple[float, ...] = ()
+    busy_gpu: BusyGpu | None = None
     emc_hz: int = 0
     emc_pinned: bool = False
     quota_cores: float | None = None
@@ -50,16 +67,27 @@ class Settings:
         """The numbers of all online cores, ascending."""
         return tuple(sorted(core for policy in self.policies for core in policy.online_cores))
 
-    def state(self, busy_threads: int) -> BoardState:
-        """Return the board's state while that many threads compute; threads fill the policies in their order."""
+    def state(self, busy_threads: int, gpu_load: float = 0.0) -> BoardState:
+        """Return the board's state while so many threads compute, which fill the policies in their order.
+
+        Args:
+            busy_threads: threads that compute.
+            gpu_load: the share of time in which the first GPU computes.
+        """
         resting = not busy_threads and not self.emc_pinned
         return BoardState(
             cores=tuple(_core(policy) for policy in self.policies for _ in policy.online_cores),
             busy_threads=busy_threads,
-            gpu_share=self.gpu_share,
+            gpu_share=self._gpu_share_under(gpu_load),
             emc_hz=int(self.emc_hz * EMC_IDLE_FRACTION) if resting else self.emc_hz,
             quota_cores=self.quota_cores,
         )
+
+    def _gpu_share_under(self, load: float) -> tuple[float, ...]:
+        if not load or self.busy_gpu is None:
+            return self.gpu_share
+        first, *others = self.gpu_share
+        return (max(first, first + load * (self.busy_gpu.power - first)), *others)
 
 
 def _core(state: PolicyState) -> Core:
@@ -86,6 +114,7 @@ def read_settings(sysroot: Sysroot, simulation: Mapping[str, Any]) -> Settings:
     settings = Settings(
         policies=tuple(_policy(sysroot, policy, fixed, caps.get("cpu", 1.0)) for policy in policies_of(simulation)),
         gpu_share=_gpu_share(sysroot, simulation, caps),
+        busy_gpu=_busy_gpu(caps),
         emc_hz=_emc_hz(sysroot, simulation),
         emc_pinned=_emc_pinned(sysroot, simulation),
         quota_cores=_quota_cores(sysroot),
@@ -138,6 +167,11 @@ def _gpu_share(sysroot: Sysroot, simulation: Mapping[str, Any], caps: Mapping[st
         limit_hz = int(_line(sysroot, f"{gpu_directory(table, _variant(sysroot))}/max_freq"))
         shares[0] = min(shares[0], max(limit_hz, table["freqs_hz"][0]) / table["freqs_hz"][-1])
     return tuple(shares)
+
+
+def _busy_gpu(caps: Mapping[str, float]) -> BusyGpu | None:
+    found = {name: share for name in ("power", "clock", "memory") if (share := caps.get(f"gpu0.{name}")) is not None}
+    return BusyGpu(**found) if len(found) == len(BusyGpu.__dataclass_fields__) else None
 
 
 def gpu_directory(table: Mapping[str, Any], variant: str) -> str:

@@ -87,8 +87,9 @@ class Bench:
 
     def _load(self, request: LoadLayers) -> Steps:
         graph = load_graph(request.model, batch_size=request.batch_size)
-        self._pace = pacer(Sysroot(Path(request.sysroot)), request.threads)
-        if request.processor is Processor.GPU:
+        on_gpu = request.processor is Processor.GPU
+        self._pace = pacer(Sysroot(Path(request.sysroot)), request.threads, on_gpu)
+        if on_gpu:
             session = Session(optimise(graph, chained=False), device=GPU)
         else:
             session = Session(optimise(graph), threads=self._pace.host_threads)

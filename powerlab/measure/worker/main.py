@@ -11,11 +11,14 @@ import signal
 import sys
 import time
 from array import array
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from powerlab.boards.simulator import NO_WORK, Pacer, Work, pacer
 from powerlab.domain.errors import PowerlabError
+from powerlab.domain.preflight import ENGINES
+from powerlab.domain.workload import Processor, Workload
 from powerlab.measure.layers.messages import FindCeilings, LoadLayers, RepeatStep
 from powerlab.measure.scenarios.loops import back_to_back, timed_window
 from powerlab.measure.worker.inference import load_slices
@@ -43,18 +46,32 @@ class Job:
     """A loaded model and what its inferences run in."""
 
     def __init__(self, request: Load) -> None:
-        self._pace: Pacer = pacer(Sysroot(Path(request.sysroot)), request.threads)
+        on_gpu = request.workload.processor is Processor.GPU
+        self._pace: Pacer = pacer(Sysroot(Path(request.sysroot)), request.threads, on_gpu)
         self._work = NO_WORK if self._pace.computes else _simulated_work(request)
         self._tried = False
         self._inferences = request.workload.inferences_per_query
         self._slices = load_slices(
-            request.backend_module, request.workload, self._pace.host_threads, request.spin_us, request.seed
+            request.backend_module,
+            self._computed_here(request.workload),
+            self._pace.host_threads,
+            request.spin_us,
+            request.seed,
         )
 
     @property
     def processor_name(self) -> str:
         """What the engine calls the graphics processor that computes; empty where none does."""
-        return self._slices.processor_name
+        return self._pace.processor_name or self._slices.processor_name
+
+    def _computed_here(self, workload: Workload) -> Workload:
+        """Return what this machine computes once where a simulated card stands for the time.
+
+        That needs no graphics driver in float32. What a lower precision gives on a card, only a driver can show.
+        """
+        if self._pace.computes or workload.precision != "fp32" or Processor.CPU not in ENGINES[workload.engine]:
+            return workload
+        return replace(workload, processor=Processor.CPU)
 
     def close(self) -> None:
         """Take the load off a simulated board, and end what runs beside this thread."""

@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jetsons import IDS, JETSONS
-from powerlab.boards.simulator import create_tree, layout
+from powerlab.boards.simulator import create_tree, layout, pacer
 from powerlab.boards.simulator.load import Load
 from powerlab.boards.simulator.loop import Simulator
-from powerlab.boards.simulator.pacing import pacer
 from powerlab.boards.simulator.physics import Work
 from powerlab.boards.simulator.warmth import Warmth
 from powerlab.sysroot import Sysroot

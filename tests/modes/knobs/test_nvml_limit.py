@@ -235,7 +235,7 @@ def test_a_damaged_record_says_how_to_be_rid_of_it(tmp_path: Path) -> None:
     KNOB.write(sysroot, setting("GPU0.locked_clocks_mhz", "300-600"))
     (record,) = sysroot.path(RECORD_DIRECTORY).iterdir()
     record.write_text("garbage\n")
-    with pytest.raises(PowerlabError, match=r"remove it, and unlock the clocks with `sudo nvidia-smi -rgc`"):
+    with pytest.raises(PowerlabError, match=r"remove it, and unlock the clocks with `sudo nvidia-smi -rgc -rmc`"):
         KNOB.read(sysroot)
 
 

@@ -16,11 +16,16 @@ from powerlab.modes.knobs.nvml_limit.knob import NvmlLimit
 from powerlab.nvml_library import Library
 from powerlab.sysroot import Sysroot
 
-MODE = "gpu-limit=150W+gpu-lock=300MHz"
-CARDS = [CARD, {**CARD, "uuid": "GPU-2", "power_limit_mw": 240_000}]
-WRITES = ("nvmlDeviceSetPowerManagementLimit", "nvmlDeviceSetGpuLockedClocks", "nvmlDeviceResetGpuLockedClocks")
-STEPS = 2 * (2 * 6)
-"""Each card is limited, noted and locked, then limited, unlocked and forgotten; before and after each of these."""
+MODE = "gpu-limit=150W+gpu-lock=300MHz+gpu-memory-lock=405MHz"
+AMPERE = {**CARD, "compute_capability": 86, "locked_memory_clocks_mhz": "unlocked"}
+CARDS = [AMPERE, {**CARD, "uuid": "GPU-2", "power_limit_mw": 240_000}]
+WRITES = (
+    "nvmlDeviceSetPowerManagementLimit",
+    *(f"nvmlDevice{verb}{what}LockedClocks" for verb in ("Set", "Reset") for what in ("Gpu", "Memory")),
+)
+STEPS = 2 * (2 * 6) + 2 * 4
+"""Each card is limited, noted and locked, then limited, unlocked and forgotten; the memory of the first is noted and
+locked, then unlocked and forgotten; before and after each of these."""
 KILLED = 9
 
 
@@ -81,7 +86,8 @@ def cards(tmp_path: Path) -> Sysroot:
 
 
 def settings_of(sysroot: Sysroot) -> list[tuple[str, str]]:
-    return [(get(sysroot, "power_limit_mw", card), get(sysroot, "locked_clocks_mhz", card)) for card in (0, 1)]
+    limits = [(get(sysroot, "power_limit_mw", card), get(sysroot, "locked_clocks_mhz", card)) for card in (0, 1)]
+    return [*limits, ("memory", get(sysroot, "locked_memory_clocks_mhz"))]
 
 
 def test_the_steps_are_all_the_steps(cards: Sysroot, tmp_path: Path) -> None:
@@ -95,7 +101,7 @@ def test_a_kill_at_any_write_is_undone(cards: Sysroot, tmp_path: Path, step: int
     before, read = settings_of(cards), NvmlLimit().read(cards)
     assert apply_and_die(cards, tmp_path / "state", step) == KILLED
     assert controller(cards, tmp_path / "state").recover()
-    assert settings_of(cards) == before == [("200000", "unlocked"), ("240000", "unlocked")]
+    assert settings_of(cards) == before == [("200000", "unlocked"), ("240000", "unlocked"), ("memory", "unlocked")]
     assert NvmlLimit().read(cards) == read
     assert not [*cards.path("/run/powerlab").glob("locked-clocks-*")]
 

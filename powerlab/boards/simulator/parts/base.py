@@ -33,6 +33,7 @@ class Moment:
         energy_j: the energy each rail has drawn since the simulator started, in J.
         state: clocks and load.
         settings: what the knobs are set to.
+        gpu_load: what workers ask of the first graphics processor, 0 to 1.
         looked: the settings were read anew for this moment, which happens every 50 ms: the time for what need not be
             faster, such as clocks and temperatures.
         warmth_c: the temperature of the silicon in °C.
@@ -51,6 +52,7 @@ class Moment:
     warmth_c: float
     noise: random.Random
     faults: frozenset[str]
+    gpu_load: float = 0.0
 
 
 class Part:
@@ -103,6 +105,7 @@ class Part:
         """Return what this part leaves of the clocks after the last tick, as shares of the highest.
 
         Keys are ``cpu``, ``gpu`` (every GPU) and ``gpu0``, ``gpu1``; the least of all parts holds. 1 limits nothing.
+        ``gpu0.power``, ``gpu0.clock`` and ``gpu0.memory`` are the fields of :class:`BusyGpu`, where a GPU computes.
         """
         return {}
 

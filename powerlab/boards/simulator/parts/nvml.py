@@ -1,15 +1,15 @@
 """NVIDIA cards: a stand-in for NVIDIA's library, and the files it answers from (:mod:`powerlab.nvml_library`).
 
 The library in the tree has NVML's own interface and is loaded the way the real one is. Its files lie in
-``/simulation/nvml``, a directory a card; a metric without a file is one the card lacks. ``load`` holds the share of
-time in which the card computes, 0 to 1: no engine of ours computes there, so it stays 0 unless somebody writes it.
+``/simulation/nvml``, a directory a card; a metric without a file is one the card lacks. The first card computes what
+workers run on the GPU. ``load`` holds what others ask of a card, from 0 to 1: it stays 0 unless somebody writes it.
 """
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from powerlab.boards.simulator.cards import (
     Card,
     Demand,
     WorkingPoint,
+    busy_caps,
     card_of,
     working_point,
 )
@@ -55,7 +56,10 @@ def fake_library() -> Path:
 
 @dataclass(slots=True)
 class _Moving:
-    """What of a card moves: sensors, counters (mJ at the start, ns and J so far), warmth and working point."""
+    """What of a card moves: sensors, counters (mJ at the start, ns and J so far), warmth and working points.
+
+    ``own`` is the working point under ``own_load``, which others ask of the card, ``busy`` that under full load.
+    """
 
     card: Card
     instant: Sensor
@@ -63,6 +67,9 @@ class _Moving:
     counted_mj: int
     warmth: Warmth
     point: WorkingPoint
+    own: WorkingPoint
+    busy: WorkingPoint
+    own_load: float = 0.0
     capped_ns: int = 0
     seen_j: float = 0.0
     seen_ns: int = 0
@@ -117,7 +124,9 @@ class Nvml(Part):
                 average=Sensor(**self.table["average"]),
                 counted_mj=int(layout.first_line(sysroot.path(path_of(card, "energy_mj")))),
                 warmth=Warmth(_WARMTH),
-                point=working_point(card, Demand(limit_w=card.default_w)),
+                point=(resting := working_point(card, Demand(limit_w=card.default_w))),
+                own=resting,
+                busy=working_point(card, Demand(limit_w=card.default_w, load=1.0)),
             )
             for card in self._cards
         ]
@@ -127,7 +136,8 @@ class Nvml(Part):
         for moving in self._moving:
             card, true_w = moving.card, moment.rails_w[moving.card.rail]
             moving.warmth.follow(true_w, moment.passed_s)
-            moving.capped_ns += round(moment.passed_s * 1e9) if moving.capped else 0
+            if moving.capped and (moment.gpu_load or moving.own_load):
+                moving.capped_ns += round(moment.passed_s * 1e9)
             instant_w = moving.instant.observe(moment.now_ns, true_w, moment.noise)
             if instant_w is not None:
                 self._write(card, "power_instant_mw", instant_w * 1000)
@@ -136,17 +146,17 @@ class Nvml(Part):
             if average_w is not None:
                 self._write(card, "power_average_mw", average_w * 1000)
             if moment.looked:
-                self._look(moving, braked=_OVER_CURRENT in moment.faults)
+                self._look(moving, moment)
 
     def _counted_j(self, moving: _Moving, moment: Moment, instant_w: float) -> float:
         """Return what a card's counter has counted: the truth, or what a part-time sensor made of it."""
         if not moving.card.part_time:
-            return moment.energy_j[moving.card.rail]
+            return float(self.table["instant"].get("gain", 1.0) * moment.energy_j[moving.card.rail])
         moving.seen_j += instant_w * (moment.now_ns - (moving.seen_ns or moment.now_ns)) / 1e9
         moving.seen_ns = moment.now_ns
         return moving.seen_j
 
-    def _look(self, moving: _Moving, *, braked: bool) -> None:
+    def _look(self, moving: _Moving, moment: Moment) -> None:
         """Read what somebody may have set, and show what the card makes of it."""
         card = moving.card
         try:
@@ -154,16 +164,21 @@ class Nvml(Part):
                 load=min(1.0, max(0.0, float(self._read(card, "load")))),
                 limit_w=int(self._read(card, "power_limit_mw")) / 1000,
                 locked_mhz=parse_lock(self._read(card, "locked_clocks_mhz")),
-                braked=braked,
+                memory_mhz=parse_lock(self._read(card, "locked_memory_clocks_mhz")),
+                braked=_OVER_CURRENT in moment.faults,
             )
         except (OSError, ValueError):
             return  # somebody is writing that file just now: the card goes on as before until the next look
-        moving.point = working_point(card, demand)
+        load = max(demand.load, moment.gpu_load if card.number == 0 else 0.0)
+        moving.own_load = demand.load
+        moving.own, moving.busy = working_point(card, demand), working_point(card, replace(demand, load=1.0))
+        moving.point = working_point(card, replace(demand, load=load))
         self._write(card, "clock_graphics_mhz", moving.point.clock_mhz)
+        self._write(card, "clock_memory_mhz", moving.point.memory_mhz)
         self._write(card, "clocks_event_reasons", moving.point.reasons)
         self._write(card, "violation_power_ns", moving.capped_ns)
         self._write(card, "temperature_c", moving.warmth.celsius)
-        self._write(card, "utilisation_percent", demand.load * 100)
+        self._write(card, "utilisation_percent", load * 100)
 
     def _read(self, card: Card, name: str) -> str:
         return layout.first_line(self.sysroot.path(path_of(card, name)))
@@ -172,8 +187,12 @@ class Nvml(Part):
         self._files.write(path_of(card, name), round(value))
 
     def caps(self) -> Mapping[str, float]:
-        """Return the share of its changing power that each card draws."""
-        return {f"gpu{moving.card.number}": moving.point.share for moving in self._moving}
+        """Return what each card draws without our work, and what the first makes of it."""
+        first = self._moving[0]
+        return {
+            **{f"gpu{moving.card.number}": moving.own.share for moving in self._moving},
+            **busy_caps(first.card, first.busy),
+        }
 
     def close(self) -> None:
         """Close the readings."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from powerlab.boards.board import Board
+from powerlab.boards.simulator.parts.amdgpu import Amdgpu
 from powerlab.boards.simulator.parts.base import Part
 from powerlab.boards.simulator.parts.battery import Battery
 from powerlab.boards.simulator.parts.cpu import Cpu
@@ -14,6 +15,7 @@ from powerlab.boards.simulator.parts.emc import Emc
 from powerlab.boards.simulator.parts.gpu_devfreq import GpuDevfreq
 from powerlab.boards.simulator.parts.hwmon_chips import HwmonChips
 from powerlab.boards.simulator.parts.ina3221 import Ina3221
+from powerlab.boards.simulator.parts.intel_gpu import IntelGpu
 from powerlab.boards.simulator.parts.ipmi import Ipmi
 from powerlab.boards.simulator.parts.jetson_clocks import JetsonClocks
 from powerlab.boards.simulator.parts.l4t import L4t
@@ -41,6 +43,8 @@ PARTS: Mapping[str, type[Part]] = {
     "hwmon_chips": HwmonChips,
     "rapl": Rapl,
     "nvml": Nvml,
+    "amdgpu": Amdgpu,
+    "intel_gpu": IntelGpu,
     "battery": Battery,
     "dmi": Dmi,
     "platform_profile": PlatformProfile,

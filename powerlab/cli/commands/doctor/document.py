@@ -61,7 +61,7 @@ def document(host: Host, watch_s: float | None = None) -> dict[str, Any]:
 def _gpus(host: Host) -> dict[str, Any]:
     """Return the GPUs that the built-in engine can compute on, or why there are none."""
     if host.sysroot.simulated:
-        return {"found": [], "problem": "a simulated board computes on no GPU"}
+        return {"found": [], "problem": "a simulated board's GPU stands for the time it takes, and computes nothing"}
     from powerlab.engine.gpu.device import devices
 
     try:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.nvml_library import Library, NvmlError
+from powerlab.nvml_library import Library, NvmlError, compute_capability
 
-_CLOCK_GRAPHICS = 0
+_AMPERE = (8, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +21,7 @@ class Card:
         energy_mj: its energy counter in mJ; 0 without one.
         limit_mw: its power limit now, in mW; ``low_mw`` to ``high_mw`` can be set, ``default_mw`` is the maker's.
         clocks_mhz: the clocks its processor can be locked to in MHz, ascending.
+        memory_clocks_mhz: those of its memory.
     """
 
     index: int
@@ -31,6 +32,7 @@ class Card:
     high_mw: int = 0
     default_mw: int = 0
     clocks_mhz: tuple[int, ...] = ()
+    memory_clocks_mhz: tuple[int, ...] = ()
 
     @property
     def name(self) -> str:
@@ -47,18 +49,19 @@ class Card:
                 f" {watts(self.high_mw)} W."
             )
 
-    def check_clock(self, clock_mhz: int) -> None:
+    def check_clock(self, clock_mhz: int, of_memory: bool = False) -> None:
         """Raise PowerlabError with the nearest clocks where the card has none of that many MHz.
 
         It would quietly run at a clock next to it, and the name of the mode would be wrong.
         """
-        if not self.clocks_mhz:
-            raise PowerlabError(f"{self.name} does not let its clocks be locked; leave it out.")
-        if clock_mhz not in self.clocks_mhz:
-            nearest = sorted(sorted(self.clocks_mhz, key=lambda clock: abs(clock - clock_mhz))[:2])
+        what, clocks = ("memory clock", self.memory_clocks_mhz) if of_memory else ("clock", self.clocks_mhz)
+        if not clocks:
+            raise PowerlabError(f"{self.name} does not let its {what}s be locked; leave it out.")
+        if clock_mhz not in clocks:
+            nearest = sorted(sorted(clocks, key=lambda clock: abs(clock - clock_mhz))[:2])
             raise PowerlabError(
-                f"{self.name} has no clock of {clock_mhz} MHz; it has {self.clocks_mhz[0]} to"
-                f" {self.clocks_mhz[-1]} MHz, nearest {' and '.join(map(str, nearest))}."
+                f"{self.name} has no {what} of {clock_mhz} MHz; it has {clocks[0]} to"
+                f" {clocks[-1]} MHz, nearest {' and '.join(map(str, nearest))}."
             )
 
 
@@ -89,6 +92,7 @@ def _read_card(library: Library, index: int) -> Card:
         high_mw=high_mw,
         default_mw=_asked(library, index, "nvmlDeviceGetPowerManagementDefaultLimit", high_mw),
         clocks_mhz=_clocks_mhz(library, index),
+        memory_clocks_mhz=_memory_clocks_mhz(library, index),
     )
 
 
@@ -99,6 +103,14 @@ def _clocks_mhz(library: Library, index: int) -> tuple[int, ...]:
         return ()
     graphics_mhz = _asked(library, index, "nvmlDeviceGetSupportedGraphicsClocks", [], max(memory_mhz))
     return tuple(sorted(graphics_mhz))
+
+
+def _memory_clocks_mhz(library: Library, index: int) -> tuple[int, ...]:
+    """Return the memory's clocks where they can be locked: from Ampere on (nvmlDeviceSetMemoryLockedClocks)."""
+    capability = compute_capability(library, index)
+    if capability is None or capability < _AMPERE:
+        return ()
+    return tuple(sorted(_asked(library, index, "nvmlDeviceGetSupportedMemoryClocks", [])))
 
 
 def _asked(library: Library, index: int, function: str, otherwise: Any, *arguments: Any) -> Any:

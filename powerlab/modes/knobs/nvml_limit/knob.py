@@ -18,28 +18,51 @@ from powerlab.modes import probing
 from powerlab.modes.base import KnobProbe
 from powerlab.modes.io.permissions import Permission, SettingPermission
 from powerlab.modes.knobs.nvml_limit.cards import Card, read_cards, watts
-from powerlab.modes.knobs.nvml_limit.locks import UNLOCKED, Record, forget_lock, locked_clocks, note_lock, read_record
-from powerlab.modes.knobs.nvml_limit.names import CLOCKS, FORMS, KNOB, LIMIT, is_own, mode_of, offered_names, setting_of
+from powerlab.modes.knobs.nvml_limit.locks import (
+    UNLOCKED,
+    Record,
+    forget_lock,
+    locked_clocks,
+    memory_key,
+    note_lock,
+    read_record,
+)
+from powerlab.modes.knobs.nvml_limit.names import (
+    CLOCKS,
+    FORMS,
+    KNOB,
+    LIMIT,
+    MEMORY,
+    is_own,
+    mode_of,
+    offered_names,
+    setting_of,
+)
 from powerlab.modes.undo.lock import held_lock
 from powerlab.nvml_library import Library, NvmlError, NvmlUnavailableError, session, unavailable
 from powerlab.privileged import client
 from powerlab.sysroot import Sysroot
 
-_TARGET = re.compile(rf"GPU(?P<index>[0-9]{{1,2}})\.(?P<part>{LIMIT}|{CLOCKS})")
+_TARGET = re.compile(rf"GPU(?P<index>[0-9]{{1,2}})\.(?P<part>{LIMIT}|{CLOCKS}|{MEMORY})")
 _RANGE_MHZ = re.compile(r"(?P<low>[0-9]{1,5})-(?P<high>[0-9]{1,5})")
 _NO_LIMITS = "this system's NVIDIA cards let neither their power limit nor their clocks be set"
 _DENIED_REMEDY = "run powerlab as root (sudo), or start the privileged helper: NVIDIA's driver lets nobody else"
 
 
 class NvmlLimit:
-    """Its settings are ``GPUn.power_limit_mw`` and ``GPUn.locked_clocks_mhz`` (``low-high`` or ``unlocked``)."""
+    """Its settings are ``GPUn.power_limit_mw``, ``GPUn.locked_clocks_mhz`` and ``GPUn.locked_memory_clocks_mhz``.
+
+    Locked clocks read ``low-high`` or ``unlocked``.
+    """
 
     name = KNOB
     meaning = "power limit and locked clocks of NVIDIA cards"
     forms = FORMS
     permissions: tuple[Permission, ...] = (
         SettingPermission(target=rf"GPU[0-9]{{1,2}}\.{LIMIT}", values="[0-9]{1,8}"),
-        SettingPermission(target=rf"GPU[0-9]{{1,2}}\.{CLOCKS}", values=f"{UNLOCKED}|[0-9]{{1,5}}-[0-9]{{1,5}}"),
+        SettingPermission(
+            target=rf"GPU[0-9]{{1,2}}\.({CLOCKS}|{MEMORY})", values=f"{UNLOCKED}|[0-9]{{1,5}}-[0-9]{{1,5}}"
+        ),
     )
 
     def probe(self, sysroot: Sysroot) -> KnobProbe:
@@ -91,13 +114,18 @@ class NvmlLimit:
                 settings.append(setting_of(card, LIMIT, str(card.limit_mw)))
             if card.clocks_mhz:
                 settings.append(setting_of(card, CLOCKS, locked_clocks(sysroot, card.uuid, card.energy_mj)))
+            if card.memory_clocks_mhz:
+                locked = locked_clocks(sysroot, memory_key(card.uuid), card.energy_mj)
+                settings.append(setting_of(card, MEMORY, locked))
         return settings
 
     def write(self, sysroot: Sysroot, setting: Setting) -> None:
         """Limit or lock one card, through the privileged helper where this user may not."""
         match = _TARGET.fullmatch(setting.target)
         if match is None:
-            raise PowerlabError(f"nvml_limit has no setting {setting.target!r}; it has GPUn.{LIMIT} and .{CLOCKS}.")
+            raise PowerlabError(
+                f"nvml_limit has no setting {setting.target!r}; it has GPUn.{LIMIT}, .{CLOCKS} and .{MEMORY}."
+            )
         if os.geteuid() != 0 and client.may_set(sysroot, KNOB):
             try:
                 client.make_setting(sysroot, KNOB, setting.target, setting.value, held_lock(sysroot))
@@ -110,8 +138,10 @@ class NvmlLimit:
                 card = next((card for card in read_cards(library) if card.index == int(match["index"])), None)
                 if card is None:
                     raise PowerlabError(f"GPU{match['index']} is gone; `nvidia-smi -L` lists the cards.")
-                write = _write_limit if match["part"] == LIMIT else _write_clocks
-                write(sysroot, library, card, setting.value)
+                if match["part"] == LIMIT:
+                    _write_limit(library, card, setting.value)
+                else:
+                    _write_clocks(sysroot, library, card, setting.value, of_memory=match["part"] == MEMORY)
             self._check_held(sysroot, setting)
         except NvmlUnavailableError as problem:
             raise _refusal(problem) from None
@@ -144,31 +174,32 @@ def _refusal(problem: NvmlUnavailableError) -> PowerlabError:
     return PowerlabError(f"{problem.detail}; {problem.remedy}." if problem.remedy else f"{problem.detail}.")
 
 
-def _write_limit(_sysroot: Sysroot, library: Library, card: Card, value: str) -> None:
+def _write_limit(library: Library, card: Card, value: str) -> None:
     if not re.fullmatch("[0-9]{1,8}", value):
         raise PowerlabError(f"{value!r} is not a power limit in mW; write it as an integer.")
     card.check_limit(int(value))
     library.ask("nvmlDeviceSetPowerManagementLimit", library.device(card.index), int(value))
 
 
-def _write_clocks(sysroot: Sysroot, library: Library, card: Card, value: str) -> None:
+def _write_clocks(sysroot: Sysroot, library: Library, card: Card, value: str, *, of_memory: bool) -> None:
+    what, key = ("Memory", memory_key(card.uuid)) if of_memory else ("Gpu", card.uuid)
     if value == UNLOCKED:
-        library.ask("nvmlDeviceResetGpuLockedClocks", library.device(card.index))
-        forget_lock(sysroot, card.uuid)
+        library.ask(f"nvmlDeviceReset{what}LockedClocks", library.device(card.index))
+        forget_lock(sysroot, key)
         return
     match = _RANGE_MHZ.fullmatch(value)
     if match is None:
         raise PowerlabError(f"{value!r} locks no clocks; write low-high in MHz, or {UNLOCKED}.")
     low, high = int(match["low"]), int(match["high"])
     for clock in (low, high):
-        card.check_clock(clock)
-    before = read_record(sysroot, card.uuid)
-    note_lock(sysroot, card.uuid, Record(low, high, card.energy_mj))
+        card.check_clock(clock, of_memory)
+    before = read_record(sysroot, key)
+    note_lock(sysroot, key, Record(low, high, card.energy_mj))
     try:
-        library.ask("nvmlDeviceSetGpuLockedClocks", library.device(card.index), low, high)
+        library.ask(f"nvmlDeviceSet{what}LockedClocks", library.device(card.index), low, high)
     except NvmlError:
         if before is None:
-            forget_lock(sysroot, card.uuid)
+            forget_lock(sysroot, key)
         else:
-            note_lock(sysroot, card.uuid, before)
+            note_lock(sysroot, key, before)
         raise

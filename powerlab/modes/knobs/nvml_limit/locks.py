@@ -53,43 +53,48 @@ def parse_record(text: str) -> Record:
     return Record(int(match["low"]), int(match["high"]), int(match["energy_mj"]))
 
 
-def _path(uuid: str) -> str:
-    return f"{RECORD_DIRECTORY}/locked-clocks-{re.sub('[^A-Za-z0-9-]', '_', uuid)[:80]}"
+def _path(key: str) -> str:
+    return f"{RECORD_DIRECTORY}/locked-clocks-{re.sub('[^A-Za-z0-9-]', '_', key)[:80]}"
 
 
-def read_record(sysroot: Sysroot, uuid: str) -> Record | None:
+def memory_key(uuid: str) -> str:
+    """Return the key of the record of a card's memory clock; that of its processor's clock is its UUID."""
+    return f"memory-{uuid}"
+
+
+def read_record(sysroot: Sysroot, key: str) -> Record | None:
     """Return the record of a card, None where there is none.
 
     Raises:
         PowerlabError: it is damaged.
     """
     try:
-        return parse_record(sysroot.read(_path(uuid)))
+        return parse_record(sysroot.read(_path(key)))
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
         raise PowerlabError(
-            f"{_path(uuid)} cannot be used ({error}); remove it, and unlock the clocks with `sudo nvidia-smi -rgc`."
+            f"{_path(key)} cannot be used ({error}); remove it, and unlock the clocks with `sudo nvidia-smi -rgc -rmc`."
         ) from None
 
 
-def locked_clocks(sysroot: Sysroot, uuid: str, energy_mj: int) -> str:
+def locked_clocks(sysroot: Sysroot, key: str, energy_mj: int) -> str:
     """Return the clocks that powerlab has locked a card to, as ``low-high`` in MHz, else ``unlocked``.
 
     Raises:
         PowerlabError: the record is damaged.
     """
-    record = read_record(sysroot, uuid)
+    record = read_record(sysroot, key)
     return UNLOCKED if record is None or not record.holds(energy_mj) else record.clocks
 
 
-def note_lock(sysroot: Sysroot, uuid: str, record: Record) -> None:
+def note_lock(sysroot: Sysroot, key: str, record: Record) -> None:
     """Write down that a card is about to be locked.
 
     Raises:
         PowerlabError: the record cannot be written; then nothing may be locked, for nobody would know.
     """
-    path = sysroot.path(_path(uuid))
+    path = sysroot.path(_path(key))
     draft = path.with_name(path.name + _DRAFT)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -103,15 +108,15 @@ def note_lock(sysroot: Sysroot, uuid: str, record: Record) -> None:
         ) from None
 
 
-def forget_lock(sysroot: Sysroot, uuid: str) -> None:
+def forget_lock(sysroot: Sysroot, key: str) -> None:
     """Remove the record of a card that is unlocked, and what a process killed over it left.
 
     Raises:
         PowerlabError: it cannot be removed.
     """
     try:
-        path = sysroot.path(_path(uuid))
+        path = sysroot.path(_path(key))
         path.with_name(path.name + _DRAFT).unlink(missing_ok=True)
         path.unlink(missing_ok=True)
     except OSError as error:
-        raise PowerlabError(f"{_path(uuid)} cannot be removed ({error.strerror}); run powerlab as root.") from None
+        raise PowerlabError(f"{_path(key)} cannot be removed ({error.strerror}); run powerlab as root.") from None

@@ -1,4 +1,7 @@
-"""Mode names of NVIDIA cards: ``gpu-limit=200W`` and ``gpu-lock=1200MHz``, applied to every card that supports it."""
+"""Mode names of NVIDIA cards: ``gpu-limit=200W``, ``gpu-lock=1200MHz``, ``gpu-memory-lock=5001MHz``.
+
+Each is applied to every card that supports it.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +14,18 @@ from powerlab.modes.knobs.nvml_limit.cards import Card, watts
 from powerlab.modes.mode_value import number_of, text_of, whole_of
 
 KNOB = "nvml_limit"
-LIMIT, CLOCKS = "power_limit_mw", "locked_clocks_mhz"
+LIMIT, CLOCKS, MEMORY = "power_limit_mw", "locked_clocks_mhz", "locked_memory_clocks_mhz"
 """The parts of a card that can be set."""
-_LIMIT_KEY, _LOCK_KEY = "gpu-limit", "gpu-lock"
+_LIMIT_KEY, _LOCK_KEY, _MEMORY_KEY = "gpu-limit", "gpu-lock", "gpu-memory-lock"
 FORMS: tuple[Form, ...] = (
     Form(name="gpu-limit=NW", meaning="each NVIDIA card draws at most N W"),
     Form(name="gpu-lock=NMHz", meaning="each NVIDIA card's clocks are locked at N MHz"),
+    Form(name="gpu-memory-lock=NMHz", meaning="the memory clock of each NVIDIA card is locked at N MHz"),
 )
 _LIMIT_SHARES = (1.0, 0.75, 0.5)
 _CLOCK_SHARES = (0.75, 0.5)
+_LEAST_MEMORY_SHARE = 0.5
+"""Below, a card's memory only waits: its processor cannot have its usual clocks there."""
 
 
 def setting_of(card: Card, part: str, value: str) -> Setting:
@@ -28,11 +34,11 @@ def setting_of(card: Card, part: str, value: str) -> Setting:
 
 
 def offered_names(cards: Sequence[Card]) -> list[str]:
-    """Return limits of 100, 75 and 50 % of the maker's, and locks at 75 and 50 % of the highest clock.
+    """Return limits of 100, 75 and 50 % of the maker's, locks at 75 and 50 % of the highest clock, and of the memory's.
 
     Each is possible for every card that can be limited or locked; unlike cards may share none.
     """
-    return [*_offered_limits(_limited(cards)), *_offered_locks(_lockable(cards))]
+    return [*_offered_limits(_limited(cards)), *_offered_locks(_lockable(cards)), *_offered_memory_locks(cards)]
 
 
 def _offered_limits(cards: Sequence[Card]) -> list[str]:
@@ -50,9 +56,16 @@ def _offered_locks(cards: Sequence[Card]) -> list[str]:
     return [f"{_LOCK_KEY}={clock_mhz}MHz" for clock_mhz in dict.fromkeys(clocks_mhz)]
 
 
+def _offered_memory_locks(cards: Sequence[Card]) -> list[str]:
+    """Return a lock at each clock in the upper half of the memory's range but the highest, which it has anyway."""
+    able = [set(card.memory_clocks_mhz) for card in cards if card.memory_clocks_mhz]
+    shared = sorted(set.intersection(*able)) if able else []
+    return [f"{_MEMORY_KEY}={mhz}MHz" for mhz in shared[:-1] if mhz >= _LEAST_MEMORY_SHARE * shared[-1]]
+
+
 def is_own(name: str) -> bool:
     """Say whether a name is one of these modes, possible or not."""
-    return any(text_of(name, key) is not None for key in (_LIMIT_KEY, _LOCK_KEY))
+    return any(text_of(name, key) is not None for key in (_LIMIT_KEY, _LOCK_KEY, _MEMORY_KEY))
 
 
 def mode_of(cards: Sequence[Card], name: str) -> PowerMode:
@@ -64,6 +77,8 @@ def mode_of(cards: Sequence[Card], name: str) -> PowerMode:
     limit_w = number_of(name, _LIMIT_KEY, "W")
     if limit_w is not None:
         settings, what = _limits(cards, name, round(limit_w * 1000)), f"draws at most {limit_w:.10g} W"
+    elif (memory_mhz := whole_of(name, _MEMORY_KEY, "MHz")) is not None:
+        settings, what = _memory_locks(cards, name, memory_mhz), f"has its memory clock locked at {memory_mhz} MHz"
     else:
         clock_mhz = whole_of(name, _LOCK_KEY, "MHz") or 0
         settings, what = _locks(cards, name, clock_mhz), f"has its clocks locked at {clock_mhz} MHz"
@@ -89,6 +104,15 @@ def _locks(cards: Sequence[Card], name: str, clock_mhz: int) -> list[Setting]:
     for card in _lockable(cards):
         card.check_clock(clock_mhz)
     return [setting_of(card, CLOCKS, f"{clock_mhz}-{clock_mhz}") for card in _lockable(cards)]
+
+
+def _memory_locks(cards: Sequence[Card], name: str, clock_mhz: int) -> list[Setting]:
+    able = [card for card in cards if card.memory_clocks_mhz]
+    if not able:
+        raise PowerlabError(f"{name} is impossible: no NVIDIA card here lets its memory clock be locked.")
+    for card in able:
+        card.check_clock(clock_mhz, of_memory=True)
+    return [setting_of(card, MEMORY, f"{clock_mhz}-{clock_mhz}") for card in able]
 
 
 def _limited(cards: Sequence[Card]) -> list[Card]:
