@@ -81,7 +81,7 @@ SHAPE = ConvShape(images=1, inputs=64, outputs=64, kernel=(3, 3), pads=(1, 1), i
 @pytest.mark.parametrize("half", [False, True])
 def test_candidates_fit_the_device_and_the_rule_comes_first(half):
     found = candidates(SHAPE, GPU, half=half)
-    assert found[0] == by_rule(GPU)(SHAPE)
+    assert found[0] == by_rule(GPU, half=half)(SHAPE)
     assert len(set(found)) == len(found)
     assert all(fits(method, GPU) for method in found)
     assert any(method.kernel == SHARED_HALF for method in found) == half

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -51,26 +52,27 @@ _LANES, _LEAST_LANES = 32, 8
 _SHARED_PIXELS, _SHARED_BLOCKS = 64, 4
 """Of a product that is worth shared memory, at least."""
 
+_WINOGRAD_CHANNELS = 32
+_WINOGRAD_SIDES = ((4, 24), (2, 12))
+"""Tiles of Winograd, and the sides of an image from which on the rule takes them: found by timing on lavapipe."""
+
 _WINOGRAD_TILES = {False: (2, 4), True: (2,)}
 """By whether numbers are stored in 16 bits: F(4, 3) loses too many of them."""
 
 
-def by_rule(target: Target) -> Chooser:
-    """Return what chooses where nothing was timed."""
+def by_rule(target: Target, *, half: bool) -> Chooser:
+    """Return what chooses where nothing was timed, for numbers stored in 16 bits (``half``) or in 32."""
 
     def choose(shape: ConvShape) -> Method:
-        pixels, blocks = _pixels(shape), _blocks(shape)
-        if target.broadcasts or pixels < _SHARED_PIXELS or blocks < _SHARED_BLOCKS:
-            return _cached(pixels, blocks)
-        return Method(kernel=SHARED, lanes=8, pixels=4, blocks=2, down=8 if blocks >= 16 else 4, depth=2)
+        return replace(_product(shape, target), winograd=_winograd(shape, target, half=half))
 
     return choose
 
 
 def candidates(shape: ConvShape, target: Target, *, half: bool) -> list[Method]:
     """Return what is worth a try, first that of the rule."""
-    expected, blocks = by_rule(target)(shape), _blocks(shape)
-    found = [expected]
+    blocks = _blocks(shape)
+    found = [_product(shape, target)]
     for lanes, pixels, each in ((32, 4, 2), (32, 2, 4), (16, 4, 2), (16, 2, 2), (64, 1, 4), (32, 8, 1)):
         found.append(Method(lanes=lanes, pixels=pixels, blocks=min(each, blocks)))
     kernels = (SHARED, SHARED_HALF) if half and target.half_arithmetic else (SHARED,)
@@ -81,7 +83,8 @@ def candidates(shape: ConvShape, target: Target, *, half: bool) -> list[Method]:
                 found.append(method)
     plain = list(dict.fromkeys(found))
     tiles = _WINOGRAD_TILES[half] if suits_winograd(shape) else ()
-    return plain + [replace(method, winograd=tile) for tile in tiles for method in plain[:5]]
+    by_winograd = [replace(method, winograd=tile) for tile in tiles for method in plain[:5]]
+    return list(dict.fromkeys([by_rule(target, half=half)(shape), *plain, *by_winograd]))
 
 
 def suits_winograd(shape: ConvShape) -> bool:
@@ -94,6 +97,28 @@ def fits(method: Method, target: Target) -> bool:
     """Tell whether a device has the lanes and the shared memory that a method takes."""
     vectors = method.depth * (method.lanes * method.pixels + 4 * method.tile_blocks) + method.lanes * method.pixels
     return method.lanes * method.down <= target.group_size and vectors * VECTOR_BYTES <= target.shared_bytes
+
+
+def _product(shape: ConvShape, target: Target) -> Method:
+    """Return the rule's tiles of the matrix product."""
+    pixels, blocks = _pixels(shape), _blocks(shape)
+    if target.broadcasts or pixels < _SHARED_PIXELS or blocks < _SHARED_BLOCKS:
+        return _cached(pixels, blocks)
+    return Method(kernel=SHARED, lanes=8, pixels=4, blocks=2, down=8 if blocks >= 16 else 4, depth=2)
+
+
+def _winograd(shape: ConvShape, target: Target, *, half: bool) -> int:
+    """Return the rule's tiles of Winograd, large ones for large images, or 0."""
+    if not suits_winograd(shape) or min(shape.inputs, shape.outputs) < _WINOGRAD_CHANNELS:
+        return 0
+    tile = next(
+        (each for each, least in _WINOGRAD_SIDES if min(shape.size) >= least and each in _WINOGRAD_TILES[half]), 0
+    )
+    if tile == 0:
+        return 0
+    tiles = shape.images * math.prod(-(-side // tile) for side in shape.size)
+    largest = 4 * (tile + 2) ** 2 * tiles * (max(shape.inputs, shape.outputs) + 3)
+    return tile if largest <= target.largest_bytes else 0
 
 
 def _cached(pixels: int, blocks: int) -> Method:

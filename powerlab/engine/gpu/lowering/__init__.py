@@ -99,7 +99,7 @@ def lower(graph: Graph, target: Target, *, half: bool = False, choose: Chooser |
                 )
             if 0 in info.shape:
                 raise PowerlabError(f"the tensor {name!r} has shape {list(info.shape)}: it is empty.")
-    builder = Builder(graph=graph, target=target, half=half, choose=choose or by_rule(target))
+    builder = Builder(graph=graph, target=target, half=half, choose=choose or by_rule(target, half=half))
     for node in graph.nodes:
         LOWERINGS[node.op_type](builder, node)
     return builder.finish()

@@ -116,7 +116,7 @@ def by_tuning(target: Target, *, half: bool) -> Chooser:
     Raises:
         PowerlabError: the file is damaged, or cannot be read.
     """
-    expected = by_rule(target)
+    expected = by_rule(target, half=half)
     if not tuning_file().exists():
         return expected
     known = {one.shape: one.method for one in read_tunings(this_place()).shapes if one.half == half}

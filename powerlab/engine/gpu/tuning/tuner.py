@@ -114,7 +114,7 @@ def _alone(graph: Graph, node: Node) -> Graph:
 def _shape(alone: Graph, target: Target) -> ConvShape | None:
     """Return the shape that a choice is asked for; None where there is none, as for few rows."""
     asked: list[ConvShape] = []
-    expected = by_rule(target)
+    expected = by_rule(target, half=False)
 
     def choose(shape: ConvShape) -> Method:
         asked.append(shape)
