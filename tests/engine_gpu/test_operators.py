@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import pytest
 from comparing import compared
 from engine_models import load_bytes, onnx_bytes
@@ -37,6 +38,50 @@ def test_an_operator_is_computed(case):
 @given(cells())
 def test_any_recurrent_cell_is_computed(data):
     compared(load_bytes(data), tolerance=1e-4)
+
+
+GATHERS = {"gather": (0, (7, 5), (2, 3)), "gather inside": (1, (3, 7, 4), (5,)), "gather one": (0, (7, 6), (1, 1))}
+
+
+@pytest.mark.parametrize("case", GATHERS)
+@pytest.mark.parametrize("half", [False, True])
+def test_places_that_a_run_gives(case, half):
+    axis, table, shape = GATHERS[case]
+    info = helper.make_tensor_value_info("places", onnx.TensorProto.INT64, shape)
+    made = helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)
+    node = helper.make_node("Gather", ["w", "places"], ["y"], axis=axis)
+    weights = onnx.numpy_helper.from_array(RANDOM.standard_normal(table).astype(np.float16).astype(np.float32), "w")
+    model = helper.make_model(helper.make_graph([node], "test", [info], [made], [weights]))
+    graph = load_bytes(model.SerializeToString())
+    gpu = GpuModel(optimise(graph, chained=False), half=half)
+    places = RANDOM.integers(-7, 7, shape)
+    expected = Session(optimise(graph), 1).run({"places": places})["y"]
+    np.testing.assert_array_equal(gpu.run({"places": places})["y"], expected)
+    with pytest.raises(PowerlabError, match="'places' picks from 7 rows and holds 7 to 7"):
+        gpu.run({"places": np.full(shape, 7)})
+
+
+@pytest.mark.parametrize("groups", [1, 2, 6])
+def test_norms_of_groups(groups):
+    count = groups if groups == 6 else 6
+    constants = {name: RANDOM.standard_normal(count).astype(np.float32) for name in "sb"}
+    node = helper.make_node("GroupNormalization", ["x", "s", "b"], ["y"], num_groups=groups)
+    compared(load_bytes(onnx_bytes([node], {"x": (2, 6, 3, 5)}, constants=constants, opset=21)))
+
+
+def test_rows_without_any_number_are_zeros():
+    """The attention of exporters: where a softmax is not a number, 0."""
+    nodes = [
+        helper.make_node("Softmax", ["x"], ["s"]),
+        helper.make_node("IsNaN", ["s"], ["n"]),
+        helper.make_node("Where", ["n", "zero", "s"], ["y"]),
+    ]
+    graph = load_bytes(onnx_bytes(nodes, {"x": (3, 4)}, constants={"zero": np.zeros(1, np.float32)}))
+    x = RANDOM.standard_normal((3, 4)).astype(np.float32)
+    x[1] = -np.inf
+    found = GpuModel(optimise(graph, chained=False)).run({"x": x})["y"]
+    np.testing.assert_allclose(found, Session(optimise(graph), 1).run({"x": x})["y"], atol=1e-6)
+    assert not found[1].any()
 
 
 def test_what_is_not_supported_is_refused_by_name():

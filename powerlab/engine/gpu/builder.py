@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from powerlab.engine.gpu.images import Image, image_of
 from powerlab.engine.gpu.program import GpuProgram, words
 from powerlab.engine.gpu.recorder import Recorder
@@ -30,9 +32,11 @@ class Builder(Recorder):
 
     Attributes:
         graph: the optimised graph.
+        picked: inputs that pick along axes -> the size of the smallest of them.
     """
 
     graph: Graph
+    picked: dict[str, int] = field(default_factory=dict)
     _places: dict[str, _Places] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -42,6 +46,13 @@ class Builder(Recorder):
     def image(self, name: str) -> Image:
         """Return the shape of a tensor, as images."""
         return image_of(self.graph.shape(name))
+
+    def places(self, name: str, size: int) -> Storage:
+        """Return whole numbers that pick along an axis of a size: a constant, or an input, whose numbers runs check."""
+        if name in self.graph.constants:
+            return self.constant(np.asarray(self.graph.constants[name], np.int32), integers=True)
+        self.picked[name] = min(size, self.picked.get(name, size))
+        return self._outside(name)
 
     def in_blocks(self, name: str) -> bool:
         """Tell whether a tensor lies in blocks already."""
@@ -144,4 +155,5 @@ class Builder(Recorder):
             inputs=tuple(words(info.elements, 4) for info in self.graph.inputs),
             outputs=tuple(words(info.elements, 4) for info in self.graph.outputs),
             half=self.half,
+            picked=self.picked,
         )

@@ -117,7 +117,8 @@ def _winograd(shape: ConvShape, target: Target, *, half: bool) -> int:
     if tile == 0:
         return 0
     tiles = shape.images * math.prod(-(-side // tile) for side in shape.size)
-    largest = 4 * (tile + 2) ** 2 * tiles * (max(shape.inputs, shape.outputs) + 3)
+    channels = max(shape.inputs, shape.outputs) + 3
+    largest = 4 * (tile + 2) ** 2 * channels * max(tiles, min(shape.inputs, shape.outputs) + 3)
     return tile if largest <= target.largest_bytes else 0
 
 

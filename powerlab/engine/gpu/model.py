@@ -72,7 +72,7 @@ class GpuModel:
         if info.subgroup_lanes == 0:
             raise PowerlabError(f"the driver of {info.name} lets lanes share nothing; install a newer one.")
         program = lower(graph, this_target(), half=half, choose=choose)
-        self._slices = slices
+        self._slices, self._picked = slices, program.picked
         self.inputs = {one.name: self._whole(one.shape) for one in graph.inputs}
         self.outputs = {one.name: self._whole(one.shape) for one in graph.outputs}
         computed = {one.name: one.dtype for one in (*graph.inputs, *graph.outputs)}
@@ -149,8 +149,17 @@ class GpuModel:
 
     def _given(self, inputs: Mapping[str, Any]) -> list[tuple[int, NDArray[np.uint8]]]:
         checked = checked_inputs(self.inputs, self.dtypes, inputs)
-        arrays = [readable(to_engine(np.asarray(one), np.dtype(np.float32))) for one in checked.values()]
+        arrays = [self._readable(name, np.asarray(one)) for name, one in checked.items()]
         return self._parts(Space.INPUT, arrays)
+
+    def _readable(self, name: str, array: NDArray[Any]) -> NDArray[Any]:
+        """Return an input as a GPU reads it: floats, or 32-bit places that lie inside what they pick from."""
+        size = self._picked.get(name)
+        if size is None:
+            return readable(to_engine(array, np.dtype(np.float32)))
+        if array.size and not -size <= array.min() <= array.max() < size:
+            raise PowerlabError(f"the input {name!r} picks from {size} rows and holds {array.min()} to {array.max()}.")
+        return np.ascontiguousarray(array, np.int32)
 
     def _parts(self, space: Space, arrays: Sequence[NDArray[Any]]) -> list[tuple[int, NDArray[np.uint8]]]:
         """Return the slices of whole arrays as bytes, and where each lies."""

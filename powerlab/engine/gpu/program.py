@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,6 +75,7 @@ class GpuProgram:
         inputs: words of each input.
         outputs: words of each output.
         half: whether numbers between kernels and weights are stored in 16 bits.
+        picked: inputs that pick along axes -> the size of the smallest of them.
     """
 
     dispatches: tuple[Dispatch, ...]
@@ -82,6 +83,7 @@ class GpuProgram:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     half: bool
+    picked: Mapping[str, int]
 
 
 def words(elements: int, element_bytes: int) -> int:

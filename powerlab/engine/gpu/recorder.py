@@ -56,9 +56,10 @@ class Recorder:
         """Return memory of the arena for so many elements."""
         return self.storage(Space.ARENA, 0, words(elements, element_bytes or self.dtype.itemsize))
 
-    def constant(self, value: Value, *, floats: bool = False) -> Storage:
-        """Return a constant's storage; ``floats``: in 32 bits whatever others are stored in."""
-        constant = Constant(value, np.dtype(np.float32) if floats else self.dtype)
+    def constant(self, value: Value, *, floats: bool = False, integers: bool = False) -> Storage:
+        """Return a constant's storage; ``floats``, ``integers``: in 32 bits whatever others are stored in."""
+        dtype = np.dtype(np.int32) if integers else np.dtype(np.float32) if floats else self.dtype
+        constant = Constant(value, dtype)
         self.constants.append(constant)
         return self.storage(Space.CONSTANT, len(self.constants) - 1, constant.words)
 

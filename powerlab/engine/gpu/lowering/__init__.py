@@ -34,7 +34,13 @@ from powerlab.engine.gpu.lowering.product import lower_product
 from powerlab.engine.gpu.lowering.recurrent import lower_recurrent
 from powerlab.engine.gpu.lowering.reductions import lower_reduce
 from powerlab.engine.gpu.lowering.resizes import lower_interpolate, lower_resize
-from powerlab.engine.gpu.lowering.rows import lower_log_softmax, lower_row_norm, lower_softmax
+from powerlab.engine.gpu.lowering.rows import (
+    lower_channel_norm,
+    lower_group_norm,
+    lower_log_softmax,
+    lower_row_norm,
+    lower_softmax,
+)
 from powerlab.engine.gpu.program import GpuProgram
 from powerlab.engine.gpu.target import Target
 from powerlab.engine.ir.graph import Graph, Node
@@ -43,6 +49,7 @@ LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
     **dict.fromkeys((name for name in FUNCTIONS if name), lower_function),
     "Add": lower_add,
     "AveragePool": lower_average_pool,
+    "ChannelNorm": lower_channel_norm,
     "Clamp": lower_clamp,
     "Concat": lower_concat,
     "Elementwise": lower_elementwise,
@@ -52,6 +59,7 @@ LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
     "FusedLstm": lower_recurrent,
     "Gather": lower_gather,
     "GlobalAveragePool": lower_global_average_pool,
+    "GroupNorm": lower_group_norm,
     "Interpolate": lower_interpolate,
     "LRN": lower_lrn,
     "LogSoftmax": lower_log_softmax,
@@ -92,14 +100,25 @@ def lower(graph: Graph, target: Target, *, half: bool = False, choose: Chooser |
             raise PowerlabError(f"{node} is not supported on a GPU yet; use the device cpu for this model.")
         for name in filter(None, (*node.inputs, *node.outputs)):
             info = graph.tensors[name]
-            if info.dtype.kind != "f" and name not in constants:
+            if name not in constants and not _is_known(graph, node, name):
                 raise PowerlabError(
                     f"{node} has the {info.dtype} tensor {name!r}, and on a GPU the engine computes with floats alone "
                     "yet; use the device cpu for this model."
                 )
             if 0 in info.shape:
                 raise PowerlabError(f"the tensor {name!r} has shape {list(info.shape)}: it is empty.")
+    if odd := [info.name for info in graph.outputs if info.dtype.kind != "f"]:
+        raise PowerlabError(
+            f"the output {odd[0]!r} is no float, which a GPU does not give out yet; use the device cpu."
+        )
     builder = Builder(graph=graph, target=target, half=half, choose=choose or by_rule(target, half=half))
     for node in graph.nodes:
         LOWERINGS[node.op_type](builder, node)
     return builder.finish()
+
+
+def _is_known(graph: Graph, node: Node, name: str) -> bool:
+    """Tell whether a GPU has a tensor's type: floats, truth as 1 and 0, and inputs that pick places."""
+    kind = graph.tensors[name].dtype.kind
+    picks = node.op_type == "Gather" and name == node.inputs[1] and any(info.name == name for info in graph.inputs)
+    return kind == "f" or (kind == "b" and node.op_type == "Elementwise") or (kind in "iu" and picks)

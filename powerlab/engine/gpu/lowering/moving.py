@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
 
-import numpy as np
-
-from powerlab.domain.errors import PowerlabError
 from powerlab.engine.codegen.attributes import integers, number
 from powerlab.engine.gpu.builder import Builder
 from powerlab.engine.gpu.lowering.strided import copy
 from powerlab.engine.ir.graph import Node
-from powerlab.engine.program.operand import compact_strides
 from powerlab.engine.program.storage import Storage
 
 _IMAGE_AXES = 4
-_MOST_PICKED = 32
-"""Of a Gather, each a copy of its own."""
 
 
 def lower_reshape(builder: Builder, node: Node) -> None:
@@ -103,24 +97,13 @@ def lower_pad(builder: Builder, node: Node) -> None:
 
 
 def lower_gather(builder: Builder, node: Node) -> None:
-    """Lower a Gather of places that the model knows, a copy each.
-
-    Raises:
-        PowerlabError: a run tells the places, or they are many.
-    """
-    places = builder.graph.kept_constants.get(node.inputs[1])
-    if places is None or places.size > _MOST_PICKED:
-        raise PowerlabError(
-            f"{node} picks places that a run tells, or more than {_MOST_PICKED}, which the engine does not on a GPU "
-            "yet; use the device cpu for this model."
-        )
-    axis = int(number(node, "axis"))
-    x, out = builder.operand(node.inputs[0]), builder.new_operand(node.outputs[0])
-    picked = np.asarray(builder.graph.constants[node.inputs[1]]).reshape(-1)
-    sizes = (*x.sizes[:axis], picked.size, *x.sizes[axis + 1 :])
-    flat = replace(out, sizes=sizes, strides=compact_strides(sizes))
-    for index, place in enumerate(picked):
-        copy(builder, node, flat.sliced(axis, index, 1), x.sliced(axis, int(place) % x.sizes[axis], 1))
+    """Lower a Gather of places that the model knows, or that a run gives."""
+    axis, shape = int(number(node, "axis")), builder.graph.shape(node.inputs[0])
+    outer, size, inner = math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
+    picked = builder.graph.tensors[node.inputs[1]].elements
+    places, x = builder.places(node.inputs[1], size), builder.rows(node.inputs[0])
+    out = builder.new_rows(node.outputs[0])
+    builder.emit_flat("gather", node, (out, x, places), outer * picked * inner, push=(outer, size, picked, inner))
 
 
 def _move_channels(

@@ -11,7 +11,7 @@ from powerlab.engine.gpu.builder import Builder
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.operand import Operand, joined
 
-FUNCTIONS = {"sum": 0, "mean": 1, "max": 2, "min": 3, "prod": 4}
+FUNCTIONS = {"sum": 0, "mean": 1, "max": 2, "min": 3, "prod": 4, "l2": 5}
 """Function of a Reduce → its code in ``shaders/reduce.comp``."""
 
 _AXES = 3

@@ -35,6 +35,25 @@ def lower_row_norm(builder: Builder, node: Node) -> None:
     _emit(builder, node, kind, (_row(builder, node), 1), vectors, epsilon=epsilon)
 
 
+def lower_channel_norm(builder: Builder, node: Node) -> None:
+    """Lower a ChannelNorm: the channels of each pixel are a row."""
+    _, channels, *pixels = builder.graph.shape(node.inputs[0])
+    vectors = [builder.rows(name) if name else None for name in (node.input(1), node.input(2))]
+    kind, epsilon = str(node.attributes["kernel"]), number(node, "epsilon")
+    _emit(builder, node, kind, (channels, math.prod(pixels)), vectors, epsilon=epsilon)
+
+
+def lower_group_norm(builder: Builder, node: Node) -> None:
+    """Lower a GroupNorm: a group's channels are a row; scale and shift are a channel's, or a group's."""
+    _, channels, *pixels = builder.graph.shape(node.inputs[0])
+    groups = int(number(node, "groups"))
+    size = channels // groups * math.prod(pixels)
+    of_channels = builder.graph.shape(node.inputs[1]) == (channels,)
+    shared = (groups, math.prod(pixels) if of_channels else size)
+    vectors = [builder.rows(name) for name in node.inputs[1:]]
+    _emit(builder, node, "layer_norm", (size, 1), vectors, shared=shared, epsilon=number(node, "epsilon"))
+
+
 def _row(builder: Builder, node: Node) -> int:
     """Return the numbers of a row: all from the axis on."""
     return math.prod(builder.graph.shape(node.inputs[0])[int(number(node, "axis")) :])
@@ -47,10 +66,22 @@ def _emit(
     row: tuple[int, int],
     vectors: Sequence[Storage | None] = (None, None),
     *,
+    shared: tuple[int, int] = (1, 1),
     masked: int = 0,
     epsilon: float = 0.0,
 ) -> None:
-    """Append a dispatch of a work group a row: ``row`` is its numbers, and how far apart they lie."""
+    """Append a dispatch of a work group a row.
+
+    Args:
+        builder: gets it.
+        node: what is computed.
+        kind: one of ``_KINDS``.
+        row: its numbers, and how far apart they lie.
+        vectors: scale and shift.
+        shared: rows after which scale and shift begin anew, and how many numbers of a row share one of each.
+        masked: whether a row of nothing but minus infinity becomes zeros.
+        epsilon: of a norm.
+    """
     size, inner = row
     source = builder.rows(node.inputs[0])
     rows = builder.graph.tensors[node.inputs[0]].elements // size
@@ -60,6 +91,6 @@ def _emit(
         node,
         (builder.new_rows(node.outputs[0]), source, *(one or source for one in vectors)),
         constants=(_LANES, _KINDS[kind], *(int(one is not None) for one in vectors)),
-        push=(rows, size, inner, masked, epsilon),
+        push=(rows, size, inner, *shared, masked, epsilon),
         groups=(across, -(-rows // across), 1),
     )

@@ -19,8 +19,12 @@ OPERATIONS = {
     "min": 6,
     "prelu": 7,
     "pow": 8,
+    "is_nan": 9,
+    "where": 10,
 }
 """Stem of the CPU's kernel → its code in ``shaders/strided.comp``."""
+
+_MOST_OPERANDS = 3
 
 _AXES = 5
 
@@ -28,13 +32,13 @@ _AXES = 5
 def emit_strided(
     builder: Builder, label: str | Node, operation: str, out: Operand, operands: tuple[Operand, ...]
 ) -> None:
-    """Append a dispatch that makes every element of ``out``; its one or two operands broadcast to its sizes.
+    """Append a dispatch that makes every element of ``out``; its one to three operands broadcast to its sizes.
 
     Raises:
         PowerlabError: the operands have more axes than a kernel takes, after neighbours are joined.
     """
-    x, y = operands[0].broadcast(out.sizes), operands[-1].broadcast(out.sizes)
-    views = joined([out, x, y])
+    filled = (*operands, *(operands[-1] for _ in range(_MOST_OPERANDS - len(operands))))
+    views = joined([out, *(one.broadcast(out.sizes) for one in filled)])
     sizes = views[0].sizes
     axes = len(sizes)
     if axes > _AXES:

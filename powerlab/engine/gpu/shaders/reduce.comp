@@ -29,6 +29,7 @@ void main() {
         if (FUNCTION == 2) most = max(most, v);
         if (FUNCTION == 3) least = min(least, v);
         if (FUNCTION == 4) product *= v;
+        if (FUNCTION == 5) sum += v * v;
       }
     }
   }
@@ -37,5 +38,6 @@ void main() {
   if (FUNCTION == 2) result = most;
   if (FUNCTION == 3) result = least;
   if (FUNCTION == 4) result = product;
+  if (FUNCTION == 5) result = sqrt(sum);
   made[i] = T1(result);
 }

@@ -15,6 +15,7 @@ layout(binding = 3) readonly buffer Shift { T1 shift[]; };
 
 layout(push_constant) uniform Push {
   int rows, size, inner;  // numbers of a row lie ``inner`` apart
+  int groups, run;        // rows after which scale and shift begin anew, and how many numbers share one of each
   int masked;             // whether a row of nothing but minus infinity becomes zeros
   float epsilon;
 } p;
@@ -67,8 +68,9 @@ void main() {
     float v = away * sum;
     if (KIND == 0) v = p.masked != 0 && isinf(most) && most < 0 ? 0.0 : exp(away) / sum;
     if (KIND == 1) v = away - log(sum);
-    if (SCALED) v *= float(scale[i]);
-    if (SHIFTED) v += float(shift[i]);
+    const int own = row % p.groups * (p.size / p.run) + i / p.run;
+    if (SCALED) v *= float(scale[own]);
+    if (SHIFTED) v += float(shift[own]);
     made[start + i * p.inner] = T1(v);
   }
 }

@@ -1,4 +1,5 @@
-// General tensors of up to 5 axes, number by number: made = x, or a function of x and y (OPERATION: see strided.py).
+// General tensors of up to 5 axes, number by number: made = x, or a function of x, y and z (OPERATION: see strided.py).
+// Truth is 1 and 0.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
@@ -9,21 +10,24 @@ layout(binding = 0) writeonly buffer Out { T1 made[]; };
 layout(binding = 1) readonly buffer X { T1 x[]; };
 layout(binding = 2) readonly buffer Y { T1 y[]; };
 
+layout(binding = 3) readonly buffer Z { T1 z[]; };
+
 layout(push_constant) uniform Push {
-  int sizes[5], out_strides[5], x_strides[5], y_strides[5];
-  int out_start, x_start, y_start, count;
+  int sizes[5], out_strides[5], x_strides[5], y_strides[5], z_strides[5];
+  int out_start, x_start, y_start, z_start, count;
 } p;
 
 void main() {
   int left = flat_index();
   if (left >= p.count) return;
-  int to = p.out_start, from_x = p.x_start, from_y = p.y_start;
+  int to = p.out_start, from_x = p.x_start, from_y = p.y_start, from_z = p.z_start;
   for (int axis = 4; axis >= 0; --axis) {
     const int at = left % p.sizes[axis];
     left /= p.sizes[axis];
     to += at * p.out_strides[axis];
     from_x += at * p.x_strides[axis];
     from_y += at * p.y_strides[axis];
+    from_z += at * p.z_strides[axis];
   }
   const float a = float(x[from_x]);
   float b = 0, v = a;
@@ -38,5 +42,7 @@ void main() {
     case 7: v = a < 0 ? a * b : a; break;  // parametric relu
     case 8: v = b == 2 ? a * a : pow(abs(a), b) * (a < 0 && mod(b, 2.0) == 1 ? -1.0 : 1.0); break;
   }
+  if (OPERATION == 9) v = (floatBitsToUint(a) & 0x7fffffffu) > 0x7f800000u ? 1.0 : 0.0;  // not a number
+  if (OPERATION == 10) v = a != 0 ? b : float(z[from_z]);
   made[to] = T1(v);
 }
