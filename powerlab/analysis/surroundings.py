@@ -24,10 +24,16 @@ def _software(conditions: Conditions, state: DeviceState) -> Iterator[tuple[str,
     yield "firmware", state.firmware or UNKNOWN
     yield "microcode", state.microcode or UNKNOWN
     yield "graphics drivers", ", ".join(state.drivers) or UNKNOWN
+    for graphics in state.graphics:
+        yield "graphics", ", ".join(filter(None, (graphics.name, graphics.driver, _memory(graphics.memory_bytes))))
     yield "powerlab", conditions.measured_with or UNKNOWN
     yield "engine", conditions.engine_version or UNKNOWN
     if conditions.processor_name:
-        yield "graphics processor", conditions.processor_name
+        yield "computed on", conditions.processor_name
+
+
+def _memory(size_bytes: int | None) -> str:
+    return f"{size_bytes / 2**30:.3g} GiB" if size_bytes else ""
 
 
 def _settings(state: DeviceState, conditions: Conditions) -> Iterator[tuple[str, str]]:

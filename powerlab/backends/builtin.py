@@ -74,4 +74,5 @@ def _load_on_gpu(options: LoadOptions) -> BuiltinBackend:
         precision=options.precision,
         device=GPU,
     )
-    return BuiltinBackend(session, devices()[chosen()].name)
+    used = devices()[chosen()]
+    return BuiltinBackend(session, f"{used.name}, {used.driver}" if used.driver else used.name)

@@ -40,6 +40,21 @@ class Fan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Graphics:
+    """A graphics processor.
+
+    Attributes:
+        name: the driver's name of it, or its maker and PCI identifier.
+        driver: name and version; empty where nobody says.
+        memory_bytes: its own memory; None where it has none or nobody says.
+    """
+
+    name: str
+    driver: str = ""
+    memory_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceState:
     """What a device was just before the timed part of a run. What no file tells is empty: unknown, not absent.
 
@@ -51,7 +66,8 @@ class DeviceState:
         microcode: of the processor.
         drivers: name and version of the graphics drivers that state one, ``nvidia 550.54.14``.
         cpu_clocks: one for each cluster of cores.
-        device_clocks: one for each device with a clock of its own (devfreq): graphics, memory.
+        graphics: the graphics processors, in the order of their makers' numbers.
+        device_clocks: one for each device with a clock of its own: graphics, memory (devfreq), graphics cards.
         fans: all that the kernel knows.
     """
 
@@ -61,6 +77,7 @@ class DeviceState:
     firmware: str = ""
     microcode: str = ""
     drivers: tuple[str, ...] = ()
+    graphics: tuple[Graphics, ...] = ()
     cpu_clocks: tuple[Clock, ...] = ()
     device_clocks: tuple[Clock, ...] = ()
     fans: tuple[Fan, ...] = ()

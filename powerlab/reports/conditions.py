@@ -34,6 +34,7 @@ def _facts(subject: Subject) -> Iterator[tuple[str, str]]:
     yield "Firmware", _values(one.firmware for one in states)
     yield "Microcode", _values(one.microcode for one in states)
     yield "Graphics drivers", _values(", ".join(one.drivers) for one in states)
+    yield "Graphics", _values(", ".join(f"{gpu.name} ({gpu.driver})" for gpu in one.graphics) for one in states)
     yield "Engines", _values(_engine(run) for run in subject.runs)
     yield "powerlab", _values(one.measured_with for one in conditions)
     yield "Power covers", _power(subject)

@@ -1,49 +1,31 @@
-"""Where a device shows its clocks: CPU clusters (cpufreq), a graphics processor (devfreq), memory, NVIDIA's cards.
+"""Where a device shows its clocks: CPU clusters (cpufreq), a graphics processor (devfreq), memory, graphics cards.
 
-Sources: the kernel's Documentation/admin-guide/pm/cpufreq and ABI/testing/sysfs-class-devfreq; NVIDIA's nvml.h.
+Sources: the kernel's Documentation/admin-guide/pm/cpufreq and ABI/testing/sysfs-class-devfreq.
 """
 
 from __future__ import annotations
 
 import re
 import statistics
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import partial
 
 from powerlab.modes.knobs.emc.pin import PINS
 from powerlab.modes.knobs.gpu_devfreq import GpuDevfreq
-from powerlab.nvml_library import Library, NvmlError
+from powerlab.nvml_library import Library
 from powerlab.sysroot import Sysroot
+from powerlab.throttling.card_clocks import card_clocks
 from powerlab.throttling.reading import first_line, integer
 from powerlab.throttling.requested_clock import actual_khz, parse_processors
+from powerlab.throttling.shown_clock import ShownClock
 
 _POLICIES = "/sys/devices/system/cpu/cpufreq/policy*"
 _DEVFREQ = "/sys/class/devfreq"
-_CARD_CLOCKS = ((0, "clock"), (2, "memory"))
-"""nvml.h, nvmlClockType_t: NVML_CLOCK_GRAPHICS and NVML_CLOCK_MEM."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShownClock:
-    """A clock that a device shows.
-
-    Attributes:
-        name: such as ``CPU 0-3``, ``GPU``, ``memory``, ``GPU0 clock``; unique on a device.
-        read_mhz: reads it in MHz; None where it cannot be read now.
-        limit_mhz: what limits it to; None where nothing says so.
-        governor: of cpufreq or devfreq; empty where there is none.
-    """
-
-    name: str
-    read_mhz: Callable[[], float | None]
-    limit_mhz: float | None = None
-    governor: str = ""
 
 
 def shown_clocks(sysroot: Sysroot, cards: tuple[Library, range] | None) -> tuple[ShownClock, ...]:
     """Return all clocks that can be read now; a virtual machine often shows none."""
-    return (*_cpu(sysroot), *_devfreq(sysroot), *_memory(sysroot), *(_cards(*cards) if cards else ()))
+    return (*_cpu(sysroot), *_devfreq(sysroot), *_memory(sysroot), *card_clocks(sysroot, cards))
 
 
 def _cpu(sysroot: Sysroot) -> Iterator[ShownClock]:
@@ -103,21 +85,3 @@ def _memory(sysroot: Sysroot) -> Iterator[ShownClock]:
 def _rate_mhz(sysroot: Sysroot, path: str) -> float | None:
     hz = integer(sysroot, path)
     return hz / 1e6 if hz else None
-
-
-def _cards(library: Library, cards: range) -> Iterator[ShownClock]:
-    for index in cards:
-        for kind, word in _CARD_CLOCKS:
-            yield ShownClock(
-                name=f"GPU{index} {word}",
-                read_mhz=partial(_card_mhz, library, "nvmlDeviceGetClockInfo", index, kind),
-                limit_mhz=_card_mhz(library, "nvmlDeviceGetMaxClockInfo", index, kind),
-            )
-
-
-def _card_mhz(library: Library, function: str, index: int, kind: int) -> float | None:
-    """Return a card's clock; cards differ in what they tell, and one may be gone."""
-    try:
-        return float(library.ask(function, library.device(index), kind))
-    except NvmlError:
-        return None

@@ -21,7 +21,8 @@ def test_it_computes_on_either_processor_and_names_the_gpu():
     inputs = on_gpu.inputs(3)
     found, expected = on_gpu.run(inputs)["y"], on_cpu.run(inputs)["y"]
     np.testing.assert_allclose(found, expected, atol=1e-5 * np.abs(expected).max())
-    assert on_gpu.processor_name == devices()[chosen()].name
+    used = devices()[chosen()]
+    assert on_gpu.processor_name == f"{used.name}, {used.driver}"
     assert on_cpu.processor_name == ""
 
 

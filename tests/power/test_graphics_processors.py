@@ -10,8 +10,8 @@ import pytest
 from nvidia_cards import CARD, SILENT, write_cards
 from powerlab.cli.commands.doctor.report import _graphics
 from powerlab.cli.output.page import Page
+from powerlab.power.graphics_processors import Gpu, graphics_processors
 from powerlab.power.registry import probe_all
-from powerlab.readings.graphics import Gpu, graphics_processors
 from powerlab.sysroot import Sysroot
 
 Tree = Callable[[Mapping[str, object]], Sysroot]

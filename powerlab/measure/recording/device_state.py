@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import ExitStack
 
-from powerlab.domain.device_state import Clock, DeviceState, Fan
+from powerlab.domain.device_state import Clock, DeviceState, Fan, Graphics
+from powerlab.nvml_library import NvmlError, NvmlUnavailableError, session
+from powerlab.power.graphics_processors import graphics_processors
 from powerlab.sysroot import Sysroot
+from powerlab.throttling.card_clocks import card_clocks
 
 _CPUFREQ = "/sys/devices/system/cpu/cpufreq/policy*"
 _DEVFREQ = "/sys/class/devfreq/*"
@@ -20,7 +24,7 @@ _PWM_RPM = "/sys/devices/pwm-fan"  # JetPack 4 has no hwmon for its fan
 
 
 def read_device_state(sysroot: Sysroot) -> DeviceState:
-    """Return the state of the device behind a sysroot now; some milliseconds."""
+    """Return the state of the device behind a sysroot now; some milliseconds, more where NVIDIA's driver must wake."""
     return DeviceState(
         kernel=_text(sysroot, "/proc/sys/kernel/osrelease"),
         kernel_build=_text(sysroot, "/proc/sys/kernel/version"),
@@ -29,7 +33,8 @@ def read_device_state(sysroot: Sysroot) -> DeviceState:
         microcode=_text(sysroot, "/sys/devices/system/cpu/cpu0/microcode/version"),
         drivers=tuple(_drivers(sysroot)),
         cpu_clocks=tuple(_cpu_clocks(sysroot)),
-        device_clocks=tuple(_device_clocks(sysroot)),
+        graphics=tuple(_graphics(sysroot)),
+        device_clocks=(*_device_clocks(sysroot), *_card_clocks(sysroot)),
         fans=tuple(_fans(sysroot)),
     )
 
@@ -62,6 +67,26 @@ def _device_clocks(sysroot: Sysroot) -> Iterator[Clock]:
     for path in sysroot.glob(_DEVFREQ):
         low, high, now = (_number(sysroot, f"{path}/{name}_freq") for name in ("min", "max", "cur"))
         yield Clock(name=_last(path), governor=_text(sysroot, f"{path}/governor"), low_hz=low, high_hz=high, now_hz=now)
+
+
+def _graphics(sysroot: Sysroot) -> Iterator[Graphics]:
+    for gpu in graphics_processors(sysroot):
+        yield Graphics(name=gpu.name, driver=gpu.driver, memory_bytes=gpu.memory_bytes)
+
+
+def _card_clocks(sysroot: Sysroot) -> Iterator[Clock]:
+    with ExitStack() as stack:
+        try:
+            library = stack.enter_context(session(sysroot))
+            cards = library, library.devices()
+        except (NvmlUnavailableError, NvmlError):
+            cards = None
+        for clock in card_clocks(sysroot, cards):
+            yield Clock(name=clock.name, high_hz=_hz(clock.limit_mhz), now_hz=_hz(clock.read_mhz()))
+
+
+def _hz(clock_mhz: float | None) -> int | None:
+    return None if clock_mhz is None else round(clock_mhz * 1e6)
 
 
 def _fans(sysroot: Sysroot) -> Iterator[Fan]:

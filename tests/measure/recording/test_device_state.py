@@ -8,7 +8,7 @@ import pytest
 
 from powerlab.boards.registry import BOARDS
 from powerlab.boards.simulator.tree import create_tree
-from powerlab.domain.device_state import Clock, DeviceState, Fan
+from powerlab.domain.device_state import Clock, DeviceState, Fan, Graphics
 from powerlab.measure.recording.device_state import parse_l4t_release, read_device_state
 from powerlab.sysroot import Sysroot
 
@@ -58,6 +58,7 @@ def test_a_jetson(tmp_path: Path) -> None:
         kernel_build="#1 SMP PREEMPT Tue Aug 1 12:32:50 PDT 2023",
         l4t_release="R35.4.1",
         firmware="EDK II 4.1-33958178 08/01/2023",
+        graphics=(Graphics(name="the board's 17000000.gv11b", driver="devfreq"),),
         cpu_clocks=(
             Clock(name="policy0", governor="schedutil", low_hz=115_200_000, high_hz=2_201_600_000, now_hz=729_600_000),
         ),
@@ -123,3 +124,26 @@ def test_every_simulated_board_tells_its_kernel_and_its_clocks(tmp_path: Path, n
     assert state.kernel
     assert all(clock.high_hz for clock in state.cpu_clocks)
     assert bool(state.l4t_release) == name.startswith("jetson")
+
+
+def test_graphics_cards_with_driver_memory_and_clocks(tmp_path: Path) -> None:
+    found = {}
+    for name in ("h100-workstation", "amd-gpu-workstation", "intel-gpu-workstation"):
+        create_tree(name, tmp_path / name)
+        found[name] = read_device_state(Sysroot(tmp_path / name))
+    cards = {name: state.graphics for name, state in found.items()}
+    assert cards == {
+        "h100-workstation": (Graphics(name="NVIDIA H100 PCIe", driver="nvidia 570.133.20", memory_bytes=81559 << 20),),
+        "amd-gpu-workstation": (
+            Graphics(name="AMD Radeon PRO W7900", driver="amdgpu 6.12.12", memory_bytes=46064 << 20),
+        ),
+        "intel-gpu-workstation": (Graphics(name="Intel graphics 0xe20b at 0000:03:00.0", driver="xe 1.1.0"),),
+    }
+    clocks = {clock.name: (clock.high_hz, clock.now_hz) for state in found.values() for clock in state.device_clocks}
+    assert clocks == {
+        "GPU0 clock": (1_755_000_000, 210_000_000),
+        "GPU0 memory": (1_593_000_000, 1_593_000_000),
+        "amdgpu GPU0 clock": (None, 500_000_000),
+        "amdgpu GPU0 memory": (None, 96_000_000),
+        "xe GPU0 clock": (2_850_000_000, 400_000_000),
+    }

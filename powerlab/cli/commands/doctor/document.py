@@ -14,8 +14,8 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.engine.target.tiers import choose_tier
 from powerlab.modes.reboot.return_note import ReturnNote
 from powerlab.power.cross_check import cross_check
+from powerlab.power.graphics_processors import graphics_processors
 from powerlab.power.sampling.update_period import Watched, corrected, watch
-from powerlab.readings.graphics import graphics_processors
 from powerlab.throttling.registry import probe_watches
 
 if TYPE_CHECKING:

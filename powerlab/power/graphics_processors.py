@@ -41,12 +41,12 @@ class Gpu:
     power: tuple[str, ...] = ()
 
 
-def graphics_processors(sysroot: Sysroot, probes: Sequence[SourceProbe]) -> tuple[Gpu, ...]:
+def graphics_processors(sysroot: Sysroot, probes: Sequence[SourceProbe] = ()) -> tuple[Gpu, ...]:
     """Return all that can be found; never raises.
 
     Args:
         sysroot: the device.
-        probes: what its power sources offer.
+        probes: what its power sources offer; without them nothing is said of power.
     """
     rails = [rail for probe in probes for rail in probe.rails]
     return (*_nvidia(sysroot, rails), *_on_pci(sysroot, rails), *_on_board(sysroot, rails))
