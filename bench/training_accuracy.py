@@ -171,7 +171,9 @@ def main() -> None:
     parser.add_argument("--slices", type=int, nargs="+", default=[1])
     asked = parser.parse_args()
     data = DATA[asked.data]
-    trained = {f"builtin, slices {count}": partial(trained_here, slices=count) for count in asked.slices}
+    trained: dict[str, Callable[..., Callable[[Array], Array]]] = {
+        f"builtin, slices {count}": partial(trained_here, slices=count) for count in asked.slices
+    }
     table = Table("accuracy, %", "mean", "standard error", *map(str, range(asked.seeds)))
     for name, train in {**trained, "torch": trained_by_torch}.items():
         found = []

@@ -61,9 +61,9 @@ def yolov3(tape: GraphTape, network: Graph) -> Loss:
     is_size, half, share = tape.floats(squared), tape.floats(0.5), tape.floats(1 / batch)
     heads, values, seeds = [], [], {}
     for number, output in enumerate(outputs):
-        head = _Head(
-            *(tape.input(f"boxes.{what}{number}", shapes[number]) for what in ("targets", "weights")), shapes[number]
-        )
+        shape = shapes[number]
+        targets, weights = (tape.input(f"boxes.{what}{number}", shape) for what in ("targets", "weights"))
+        head = _Head(targets, weights, shape)
         apart = tape("Sub", output, head.targets)
         squares = tape("Mul", tape("Mul", apart, apart), half)
         entropies = tape("Sub", tape("Softplus", output), tape("Mul", output, head.targets))
