@@ -15,6 +15,8 @@ from powerlab.engine.runtime.memory import check_memory
 from powerlab.engine.target.tiers import Tier
 from powerlab.engine.training.plans import FLOAT_BYTES, StepPlan
 
+FINITE = "what every layer makes is finite"
+
 
 def origin(forward: Graph, given: Mapping[str, Floats], tier: Tier, pool: Any) -> str:
     """Return a clause that says what is not finite first: an input, a parameter, or what a layer makes.
@@ -40,4 +42,4 @@ def origin(forward: Graph, given: Mapping[str, Floats], tier: Tier, pool: Any) -
     for node in forward.nodes:
         if any(name in made and not np.isfinite(made[name]).all() for name in node.outputs):
             return f"the first layer whose output is not finite is the {node}"
-    return "what every layer makes is finite"
+    return FINITE

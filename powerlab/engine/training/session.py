@@ -12,19 +12,19 @@ from numpy.typing import NDArray
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.ir.graph import Graph, TensorInfo
-from powerlab.engine.planned import checked_inputs
-from powerlab.engine.program.operand import Element, as_floats, element_of, readable
 from powerlab.engine.program.program import Floats
 from powerlab.engine.runtime.memory import check_memory
 from powerlab.engine.runtime.plan import aligned, thread_pool
 from powerlab.engine.session import SPIN_US, check_threads
 from powerlab.engine.target.cpus import usable_cpus
 from powerlab.engine.target.tiers import tier_for
-from powerlab.engine.training.diagnosis import origin
+from powerlab.engine.training.batches import Batches
+from powerlab.engine.training.diagnosis import FINITE, origin
 from powerlab.engine.training.optimizers import Optimizer, optimizer_named
 from powerlab.engine.training.plans import FLOAT_BYTES, StepPlan
 from powerlab.engine.training.slices import slice_of, sliced_graph
 from powerlab.engine.training.step import training_step
+from powerlab.engine.training.together import Alone, Group, check_alike
 
 
 class TrainingSession:
@@ -43,6 +43,8 @@ class TrainingSession:
         slices: parts of the batch, along the first axis, that go forward and backward one after the other before
             weights move: so there is memory for the activations of one. Batch norms normalise each by itself.
         seed: draws what Dropout drops.
+        group: processes that learn together, each from a batch of its own; None: this one alone. All must make the
+            same steps. Batch norms look at a process's own batch, and running statistics are the mean of all.
 
     Attributes:
         threads: threads that compute.
@@ -65,16 +67,18 @@ class TrainingSession:
         shapes: Mapping[str, tuple[int, ...]] | None = None,
         slices: int = 1,
         seed: int = 0,
+        group: Group | None = None,
     ) -> None:
         usable = usable_cpus()
         self.threads = usable if threads is None else threads
         check_threads(self.threads)
         self._optimizer = optimizer_named(optimizer) if isinstance(optimizer, str) else optimizer
         graph = sliced_graph(model, shapes, batch_size, slices)
-        self.slices, self.steps_done = slices, 0
-        self._network, self._random = graph, np.random.Generator(np.random.PCG64(seed))
-        self._data = graph.inputs
-        self._step = step = training_step(graph, loss, self._optimizer, slices=slices)
+        self.slices, self.steps_done, self._group = slices, 0, group or Alone()
+        self._shares = slices * self._group.size
+        self._network = graph
+        self._step = step = training_step(graph, loss, self._optimizer, sums=self._shares)
+        self._batches = Batches(graph.inputs, step, slices, seed)
         self._tier = tier_for("fp32")
         self._plan, self._update = (StepPlan(one, self._tier, self.threads) for one in (step.graph, step.update.graph))
         infos = {one.before: one.of(step.update.graph, step.graph) for one in (*step.statistics, *step.update.kept)}
@@ -90,17 +94,18 @@ class TrainingSession:
             for one in (*step.statistics, *step.update.kept)
         }
         self._sums = {info.name: _fresh(info, None) for info in sums}
+        check_alike(self._group, (self.inputs, slices, loss, self._optimizer), self._kept)
         self._parts = {info.name: _fresh(info, None) for info in sums} if slices > 1 else self._sums
 
     @property
     def inputs(self) -> dict[str, tuple[int, ...]]:
         """Return name -> shape of every input of the model, of the whole batch."""
-        return {info.name: self._whole(info.shape) for info in self._data}
+        return self._batches.inputs
 
     @property
     def labels_shape(self) -> tuple[int, ...]:
         """Return the shape of the labels or targets of a step; -1 stands for any size."""
-        return self._whole(self._step.target.shape)
+        return self._batches.labels_shape
 
     def step(self, inputs: Mapping[str, NDArray[Any]] | NDArray[Any], labels: NDArray[Any]) -> float:
         """Train on one batch, and return its loss before the weights moved.
@@ -115,17 +120,17 @@ class TrainingSession:
             PowerlabError: an input or label is missing or does not fit, or the loss is not finite, which names the
                 first layer whose output is not; weights stay as they were before the step.
         """
-        given = self._given(inputs, labels)
+        given = self._batches.given(inputs, labels)
         step = self._step
         before = {one.before: self._kept[one.before].copy() for one in step.statistics}
-        losses = [self._learn(given, number, before) for number in range(self.slices)]
+        loss = self._together(math.fsum(self._learn(given, number) for number in range(self.slices)), given, before)
         numbers = self._optimizer.numbers(self.steps_done + 1)
         arrays = self._kept | {one.after: self._kept[one.before] for one in step.update.kept}
         arrays |= {step.update.gradients[name]: self._sums[output] for name, output in step.gradients.items()}
         arrays |= {step.update.numbers[name]: np.array([value], np.float32) for name, value in numbers.items()}
         self._update.run(arrays)
         self.steps_done += 1
-        return sum(losses) / self.slices
+        return loss
 
     def weights(self) -> dict[str, NDArray[np.float32]]:
         """Return a copy of every parameter, and of running statistics, by its name in the model."""
@@ -139,50 +144,57 @@ class TrainingSession:
     def gradients(self) -> dict[str, NDArray[np.float32]]:
         """Return copies of the gradients of the latest step by parameter."""
         return {
-            name: self._sums[output].reshape(self._network.shape(name)) / np.float32(self.slices)
+            name: self._sums[output].reshape(self._network.shape(name)) / np.float32(self._shares)
             for name, output in self._step.gradients.items()
         }
 
-    def _learn(self, given: Mapping[str, Floats], number: int, before: Mapping[str, Floats]) -> float:
+    def _learn(self, given: Mapping[str, Floats], number: int) -> float:
         """Go forward and backward over a slice, add its gradients, and return its loss."""
         step, loss = self._step, np.empty(1, np.float32)
         gradients = self._sums if number == 0 else self._parts
-        arrays = self._kept | {name: slice_of(array, number, self.slices) for name, array in given.items()}
         written = {one.after: self._kept[one.before] for one in step.statistics}
-        self._plan.run({**arrays, **written, **gradients, step.graph.outputs[0].name: loss})
-        if not math.isfinite(loss[0]):
-            for name, values in before.items():
-                self._kept[name][:] = values
-            raise PowerlabError(
-                f"the loss of step {self.steps_done + 1} is {loss[0]:g}: "
-                f"{origin(step.forward, arrays, self._tier, self._pool)}; weights are as before this step: train with "
-                "a lower learning rate, or look at the data."
-            )
+        self._plan.run({**self._arrays(given, number), **written, **gradients, step.graph.outputs[0].name: loss})
         if number > 0:
             for name, part in gradients.items():
                 self._sums[name] += part
         return float(loss[0])
 
-    def _whole(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the shape of what is given for all slices from that of one."""
-        return shape if self.slices == 1 else (shape[0] * self.slices, *shape[1:])
+    def _arrays(self, given: Mapping[str, Floats], number: int) -> dict[str, Floats]:
+        """Return what a slice's forward and backward pass read."""
+        return self._kept | {name: slice_of(array, number, self.slices) for name, array in given.items()}
 
-    def _given(self, inputs: Mapping[str, NDArray[Any]] | NDArray[Any], labels: NDArray[Any]) -> dict[str, Floats]:
-        """Return everything that a step is given for the whole batch, as a plan wants it, by the graph's names."""
-        target, tensors = self._step.target, self._step.graph.tensors
-        named = dict(inputs) if isinstance(inputs, Mapping) else {self._data[0].name: inputs}
-        shapes = self.inputs | {target.name: self._whole(target.shape)}
-        dtypes = {info.name: info.dtype for info in self._data} | {target.name: target.dtype}
-        arrays = checked_inputs(shapes, dtypes, {**named, target.name: labels})
-        arrays |= target.prepare(arrays.pop(target.name))
-        given = {
-            name: as_floats(array) if element_of(array.dtype) is Element.INT else readable(array)
-            for name, array in arrays.items()
-        }
-        for mask in self._step.masks:
-            kept = self._random.random(self.slices * tensors[mask.input].elements, np.float32) >= mask.ratio
-            given[mask.input] = kept.astype(np.float32) / np.float32(1 - mask.ratio)
-        return given
+    def _together(self, loss: float, given: Mapping[str, Floats], before: Mapping[str, Floats]) -> float:
+        """Add up what all processes found, and return the mean loss of all slices of all of them.
+
+        Args:
+            loss: the sum over this process's slices.
+            given: what the step was given.
+            before: running statistics before it.
+        """
+        total = np.array([loss], np.float32)
+        self._group.add_up([total])
+        if math.isfinite(total[0]):
+            statistics = [self._kept[one.before] for one in self._step.statistics]
+            self._group.add_up([*self._sums.values(), *statistics])
+            for values in statistics:
+                np.divide(values, np.float32(self._group.size), out=values)
+            return float(total[0]) / self._shares
+        for name, values in before.items():
+            self._kept[name][:] = values
+        raise PowerlabError(
+            f"the loss of step {self.steps_done + 1} is {total[0] / self._shares:g}: {self._origin(loss, given)}; "
+            "weights are as before this step: train with a lower learning rate, or look at the data."
+        )
+
+    def _origin(self, loss: float, given: Mapping[str, Floats]) -> str:
+        """Return where a loss that is not finite comes from."""
+        if math.isfinite(loss):
+            return "it is finite in this process, and not in another one"
+        found = (
+            origin(self._step.forward, self._arrays(given, number), self._tier, self._pool)
+            for number in range(self.slices)
+        )
+        return next((clause for clause in found if clause != FINITE), FINITE)
 
 
 def _fresh(info: TensorInfo, value: NDArray[Any] | None) -> Floats:

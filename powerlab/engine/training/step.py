@@ -80,14 +80,14 @@ class TrainingStep:
     update: Update
 
 
-def training_step(graph: Graph, loss: str, optimizer: Optimizer, *, slices: int = 1) -> TrainingStep:
+def training_step(graph: Graph, loss: str, optimizer: Optimizer, *, sums: int = 1) -> TrainingStep:
     """Return a step of training of a network.
 
     Args:
         graph: the network, not optimised.
         loss: name of the loss.
         optimizer: how gradients move weights.
-        slices: the update takes the sum of so many gradients, of a slice of the batch each.
+        sums: the update takes the sum of so many gradients, of a part of the batch each.
 
     Raises:
         PowerlabError: the network cannot be trained: it has no parameters, an operator without a gradient, or an
@@ -116,7 +116,7 @@ def training_step(graph: Graph, loss: str, optimizer: Optimizer, *, slices: int 
         gradients=gradients,
         statistics=statistics,
         masks=tuple(forward.masks),
-        update=_update(forward.graph, parameters, optimizer, slices),
+        update=_update(forward.graph, parameters, optimizer, sums),
     )
 
 
@@ -124,7 +124,7 @@ def _statistics(forward: Forward) -> tuple[Kept, ...]:
     return tuple(Kept(before=before, after=after, zero=False) for before, after in forward.statistics.items())
 
 
-def _update(network: Graph, parameters: Sequence[str], optimizer: Optimizer, slices: int) -> Update:
+def _update(network: Graph, parameters: Sequence[str], optimizer: Optimizer, sums: int) -> Update:
     tape = GraphTape(Graph(f"{network.name} update", (), (), (), Constants({}), {}, opset=network.opset))
     for name in parameters:  # before any other, so that inputs have their names
         tape.input(name, network.shape(name))
@@ -135,8 +135,8 @@ def _update(network: Graph, parameters: Sequence[str], optimizer: Optimizer, sli
         gradients[name] = gradient = tape.input(f"{name}.gradient", shape)
         slots = tuple(tape.input(f"{name}.{slot}", shape) for slot in optimizer.slots)
         tape.begin(f"{name}.update")
-        if slices > 1:
-            gradient = tape("Mul", gradient, tape.floats(1 / slices))
+        if sums > 1:
+            gradient = tape("Mul", gradient, tape.floats(1 / sums))
         after = optimizer.update(tape, name, gradient, slots, numbers)
         kept += [
             Kept(before=before, after=new, zero=before in slots)

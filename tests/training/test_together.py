@@ -1,0 +1,112 @@
+"""Processes that learn together do what one does with the joined batch."""
+
+from __future__ import annotations
+
+import json
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from subprocess import run
+from threading import Barrier
+
+import numpy as np
+import pytest
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine.ir.graph import Graph
+from powerlab.engine.training import TrainingSession
+from requires import require_program
+from training.together_program import STEPS, batch, network
+
+PROGRAM = Path(__file__).with_name("together_program.py")
+
+
+class Threads:
+    """A group of threads of this process."""
+
+    size = 2
+
+    def __init__(self, shared: dict[int, list[np.ndarray]], barrier: Barrier, rank: int) -> None:
+        self._shared, self._barrier, self._rank = shared, barrier, rank
+
+    def add_up(self, arrays: list[np.ndarray]) -> None:
+        self._shared[self._rank] = [array.copy() for array in arrays]
+        self._barrier.wait(60)
+        for array, *parts in zip(arrays, self._shared[0], self._shared[1], strict=True):
+            array[:] = parts[0] + parts[1]
+        self._barrier.wait(60)
+
+
+def in_threads(act, graphs: tuple[Graph, Graph]) -> list:
+    """Return what each of two threads makes of its session."""
+    shared: dict[int, list[np.ndarray]] = {}
+    barrier = Barrier(2)
+
+    def one(rank: int):
+        group = Threads(shared, barrier, rank)
+        return act(TrainingSession(graphs[rank], optimizer="adam", threads=1, group=group), rank)
+
+    with ThreadPoolExecutor(2) as pool:
+        return list(pool.map(one, range(2)))
+
+
+def alone() -> tuple[list[float], dict[str, np.ndarray]]:
+    """Return the losses and weights of one process with the joined batch."""
+    session = TrainingSession(network(8), optimizer="adam", threads=1)
+    losses = [session.step(*batch(step)) for step in range(STEPS)]
+    return losses, session.weights()
+
+
+def learn(session: TrainingSession, rank: int) -> tuple[list[float], dict[str, np.ndarray]]:
+    own = slice(4 * rank, 4 * rank + 4)
+    losses = [session.step(*(array[own] for array in batch(step))) for step in range(STEPS)]
+    return losses, session.weights()
+
+
+def check(found: list[tuple[list[float], dict[str, np.ndarray]]]) -> None:
+    losses, weights = alone()
+    for loss, weight in found:
+        assert loss == pytest.approx(losses, rel=1e-5)
+        for name, value in weights.items():
+            np.testing.assert_allclose(weight[name], value, rtol=1e-4, atol=1e-5, err_msg=name)
+            np.testing.assert_array_equal(weight[name], found[0][1][name])
+
+
+def test_two_learn_what_one_does():
+    check(in_threads(learn, (network(4), network(4))))
+
+
+def test_a_loss_that_is_not_finite_stops_all():
+    def stop(session: TrainingSession, rank: int) -> str:
+        x, labels = (array[4 * rank : 4 * rank + 4] for array in batch(0))
+        with pytest.raises(PowerlabError) as stopped:
+            session.step(np.full_like(x, np.nan) if rank else x, labels)
+        assert session.steps_done == 0
+        return str(stopped.value)
+
+    first, second = in_threads(stop, (network(4), network(4)))
+    assert "it is finite in this process, and not in another one" in first
+    assert "the numbers of 'x' were not all finite" in second
+
+
+def test_other_weights_are_refused():
+    other = network(4)
+    other = other.rewritten(other.nodes, constants={"b": other.constants["b"] + np.float32(1)})
+    with pytest.raises(PowerlabError, match="the processes do not train the same"):
+        in_threads(learn, (network(4), other))
+
+
+@pytest.mark.campaign(minutes=1)
+def test_two_processes_by_mpi():
+    mpirun = require_program("mpirun", "openmpi-bin")
+    command = [mpirun, "--allow-run-as-root", "--oversubscribe", "-n", "2", sys.executable, "-m", "mpi4py", PROGRAM]
+    done = run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(lines) == 2
+    check(
+        [
+            (one["losses"], {name: np.array(values, np.float32) for name, values in one["weights"].items()})
+            for one in lines
+        ]
+    )

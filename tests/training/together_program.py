@@ -1,0 +1,53 @@
+"""What each process of a group does: trains a small network on its part of each batch, and prints what it learnt."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import numpy as np
+
+from powerlab.engine.ir.graph import Graph, Node, TensorInfo
+from powerlab.engine.ir.shapes import infer
+from powerlab.engine.training import TrainingSession
+from powerlab.engine.training.together import MpiGroup
+
+STEPS = 4
+
+
+def network(count: int) -> Graph:
+    """Return a convolution and a linear layer for ``count`` images."""
+    random = np.random.default_rng(7)
+    constants = {
+        "w": random.standard_normal((3, 2, 3, 3)).astype(np.float32) / 4,
+        "b": np.zeros(3, np.float32),
+        "v": random.standard_normal((27, 4)).astype(np.float32) / 5,
+    }
+    nodes = [
+        Node("Conv", "conv", ("x", "w", "b"), ("c",)),
+        Node("Tanh", "tanh", ("c",), ("t",)),
+        Node("Flatten", "flat", ("t",), ("f",)),
+        Node("MatMul", "linear", ("f", "v"), ("y",)),
+    ]
+    return infer("small", nodes, [TensorInfo("x", (count, 2, 5, 5))], ["y"], constants)
+
+
+def batch(step: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return eight images and their labels."""
+    random = np.random.default_rng(step)
+    return random.standard_normal((8, 2, 5, 5)).astype(np.float32), random.integers(0, 4, 8)
+
+
+def main() -> None:
+    """Train as one of two processes."""
+    group = MpiGroup()
+    session = TrainingSession(network(4), optimizer="adam", threads=1, group=group)
+    own = slice(4 * group.rank, 4 * group.rank + 4)
+    losses = [session.step(*(array[own] for array in batch(step))) for step in range(STEPS)]
+    weights = {name: value.tolist() for name, value in session.weights().items()}
+    sys.stdout.write(json.dumps({"losses": losses, "weights": weights}) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
