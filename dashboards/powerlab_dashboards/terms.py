@@ -111,6 +111,7 @@ TERMS = (
     mark("Hottest zone at the end"),
     mark("Signal to quantisation noise of the outputs, beside fp32"),
     mark("Top-1 agreement with fp32"),
+    mark("Top-1 accuracy on labelled images"),
     mark("Peak memory of the worker process"),
     mark("powerlab's own sampling, of one core"),
     mark("Power"),

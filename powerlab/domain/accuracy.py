@@ -1,4 +1,4 @@
-"""How exact the outputs of a low precision are, beside fp32's for the same inputs."""
+"""How exact the outputs of a low precision are, beside fp32's for the same inputs, and how often labels are met."""
 
 from __future__ import annotations
 
@@ -43,3 +43,18 @@ class OutputAccuracy:
     sqnr_half_width_db: float | None = None
     agreeing: int | None = None
     least_sqnr_db: float = DEFAULT_LEAST_SQNR_DB
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelledAccuracy:
+    """What comparing the outputs for labelled images with their labels found.
+
+    Attributes:
+        images: images that were classified.
+        right: those whose largest output is the label's.
+        sha256: of the file they came from.
+    """
+
+    images: int
+    right: int
+    sha256: str

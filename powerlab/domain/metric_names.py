@@ -29,8 +29,9 @@ _SAID: Mapping[str, tuple[str, ...]] = {
     ),
     "start_temperature_c": ("start temperature",),
     "end_temperature_c": ("temperature", "end temperature", "°C"),
-    "output_sqnr_db": ("sqnr", "dB", "accuracy"),
+    "output_sqnr_db": ("sqnr", "dB"),
     "top1_agreement_percent": ("top-1", "top1", "agreement"),
+    "top1_accuracy_percent": ("accuracy", "top-1 accuracy"),
     "peak_memory_mb": ("memory", "peak memory", "MB", "RSS"),
     "sampling_core_percent": ("sampling", "sampling cost"),
 }

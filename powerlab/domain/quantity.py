@@ -98,6 +98,7 @@ METRICS: dict[str, MetricKind] = {
         unit="dB", title="Signal to quantisation noise of the outputs, beside fp32", higher_is_better=True
     ),
     "top1_agreement_percent": MetricKind(unit="%", title="Top-1 agreement with fp32", higher_is_better=True),
+    "top1_accuracy_percent": MetricKind(unit="%", title="Top-1 accuracy on labelled images", higher_is_better=True),
     "peak_memory_mb": MetricKind(unit="MB", title="Peak memory of the worker process", higher_is_better=False),
     "sampling_core_percent": MetricKind(unit="%", title="powerlab's own sampling, of one core", higher_is_better=False),
 }

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from powerlab.domain.accuracy import OutputAccuracy
+from powerlab.domain.accuracy import LabelledAccuracy, OutputAccuracy
 from powerlab.domain.device_state import ClockOffset, DeviceState
 from powerlab.domain.power import TotalFormula
 from powerlab.domain.quantity import Metric
@@ -88,6 +88,7 @@ class Conditions:
             fp32, for the same inputs, as a share of the largest output; None where nothing was compared.
         output_accuracy: how exact the outputs of a low precision are beside those; None in fp32, and where nothing was
             compared.
+        labelled_accuracy: how often the engine's answer was the label; None where no labelled images were given.
         device_state: the device's software, clocks and fans; None in runs of an older powerlab.
         clock_offset: how the device's wall clock stood to its server's; None where no server was asked.
         temperature_guard: in words, which zones the temperature guard watched, the peak and the limits; empty where the
@@ -122,6 +123,7 @@ class Conditions:
     processor_name: str = ""
     output_difference: float | None = None
     output_accuracy: OutputAccuracy | None = None
+    labelled_accuracy: LabelledAccuracy | None = None
     device_state: DeviceState | None = None
     clock_offset: ClockOffset | None = None
     temperature_guard: str = ""

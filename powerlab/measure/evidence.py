@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 from powerlab import __version__
-from powerlab.domain.accuracy import OutputAccuracy
+from powerlab.domain.accuracy import LabelledAccuracy, OutputAccuracy
 from powerlab.domain.device_state import ClockOffset, DeviceState
 from powerlab.domain.power import TotalFormula, Trace
 from powerlab.domain.run import Conditions
@@ -57,6 +57,7 @@ class Evidence:
         processor_name: what the engine calls the graphics processor that computed; empty where none did.
         output_difference: how far its outputs were from the built-in engine's; None where nothing was compared.
         output_accuracy: how exact the outputs of a low precision are; None in fp32, and where nothing was compared.
+        labelled_accuracy: how often its answer was the label; None where no labelled images were given.
         device_state: the device's software, clocks and fans.
         clock_offset: how the device's wall clock stood to its server's; the agent adds it, who knows the server.
         temperature_guard: what the temperature guard watched and the peak; empty where the run had no limit.
@@ -100,6 +101,7 @@ class Evidence:
     processor_name: str = ""
     output_difference: float | None = None
     output_accuracy: OutputAccuracy | None = None
+    labelled_accuracy: LabelledAccuracy | None = None
     device_state: DeviceState | None = None
     clock_offset: ClockOffset | None = None
     temperature_guard: str = ""

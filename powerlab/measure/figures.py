@@ -13,7 +13,7 @@ from powerlab.measure.energy.idle import idle_around
 from powerlab.measure.energy.in_step import in_step_parts, missed_shares
 from powerlab.measure.energy.total import TotalEnergy, energy_budget, energy_metrics
 from powerlab.measure.evidence import Evidence
-from powerlab.measure.output_accuracy import accuracy_metrics
+from powerlab.measure.output_accuracy import accuracy_metrics, label_metrics
 from powerlab.measure.percentiles.latency import TimedInferences, percentile_ms
 from powerlab.measure.rules.stalled import stalled_s
 from powerlab.measure.scenarios.registry import latency_metrics_from
@@ -61,6 +61,7 @@ def figures_of(point: Point, timed: TimedInferences, evidence: Evidence, provena
             *temperature_metrics(evidence.traces, timed.window_ns),
             *_worker_metrics(evidence, provenance),
             *(() if evidence.output_accuracy is None else accuracy_metrics(evidence.output_accuracy, provenance)),
+            *(() if evidence.labelled_accuracy is None else label_metrics(evidence.labelled_accuracy, provenance)),
         ),
         budget=() if energy is None else energy_budget(energy, idle, images),
     )

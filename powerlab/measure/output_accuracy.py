@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from powerlab.domain.accuracy import OutputAccuracy, sqnr_db
+from powerlab.domain.accuracy import LabelledAccuracy, OutputAccuracy, sqnr_db
 from powerlab.domain.quantity import Metric, Provenance
 from powerlab.domain.statistics import NORMAL_95, mean_half_width
 
@@ -59,15 +59,17 @@ def accuracy_metrics(accuracy: OutputAccuracy, provenance: Provenance) -> Iterat
         provenance=provenance,
     )
     if accuracy.agreeing is not None:
-        low, high = wilson_95(accuracy.agreeing, accuracy.images)
-        share = accuracy.agreeing / accuracy.images
-        yield Metric(
-            name="top1_agreement_percent",
-            value=100 * share,
-            low=100 * low,
-            high=100 * high,
-            provenance=provenance,
-        )
+        yield _share("top1_agreement_percent", accuracy.agreeing, accuracy.images, provenance)
+
+
+def label_metrics(accuracy: LabelledAccuracy, provenance: Provenance) -> Iterator[Metric]:
+    """Yield the share of right answers with its 95 % interval by Wilson's score."""
+    yield _share("top1_accuracy_percent", accuracy.right, accuracy.images, provenance)
+
+
+def _share(name: str, hits: int, count: int, provenance: Provenance) -> Metric:
+    low, high = wilson_95(hits, count)
+    return Metric(name=name, value=100 * hits / count, low=100 * low, high=100 * high, provenance=provenance)
 
 
 def wilson_95(hits: int, count: int) -> tuple[float, float]:

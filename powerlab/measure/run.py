@@ -13,7 +13,7 @@ from itertools import chain
 
 from powerlab.backends.packages import installed_version
 from powerlab.backends.registry import backend_module
-from powerlab.domain.accuracy import OutputAccuracy
+from powerlab.domain.accuracy import LabelledAccuracy, OutputAccuracy
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.model_name import stored_model
 from powerlab.domain.phase import RunPhase
@@ -64,6 +64,7 @@ class RunRequest:
         like_c: how warm the first run in the same power mode began, in °C; None for that run itself.
         output_difference: how far the engine's outputs were from the built-in engine's; None where none were compared.
         output_accuracy: how exact the outputs of a low precision were; None in fp32, and where none were compared.
+        labelled_accuracy: how often its answer was the label; None where no labelled images were given.
         model_files: where the models lie that the plan names by their SHA-256, by the plan's word for them.
         announce: is told of each phase before it begins, and how long it takes, about, in s.
     """
@@ -78,6 +79,7 @@ class RunRequest:
     like_c: float | None = None
     output_difference: float | None = None
     output_accuracy: OutputAccuracy | None = None
+    labelled_accuracy: LabelledAccuracy | None = None
     model_files: Mapping[str, str] = field(default_factory=dict)
     announce: Callable[[RunPhase, float | None], None] = lambda _phase, _left_s: None
 
@@ -298,6 +300,7 @@ def _record(request: RunRequest) -> _Recorded:
         processor_name=processor_name,
         output_difference=request.output_difference,
         output_accuracy=request.output_accuracy,
+        labelled_accuracy=request.labelled_accuracy,
         device_state=state,
         temperature_guard=watched,
         peak_memory_bytes=peak_memory,

@@ -13,6 +13,7 @@ from powerlab.domain.device import Capabilities, Device
 from powerlab.domain.order import Stage
 from powerlab.domain.phase import RunPhase
 from powerlab.domain.temperature import NO_LIMITS, TemperatureLimits
+from powerlab.measure.labelled_images import LabelledImages
 from powerlab.modes.controller import ModeController
 from powerlab.power.registry import probe_all
 from powerlab.power.total import choose_total
@@ -34,6 +35,7 @@ class Host:
         sysroot: the machine itself, or a simulated board.
         name: what people call the device; None takes the host's own name.
         model_files: where the models lie that plans name by their SHA-256, by the plan's word for them.
+        labelled_images: images to say the accuracy of every engine and precision with; None where nobody gave any.
         may_reboot: whether somebody reboots the device when a sweep asks for it (:class:`RebootNeeded`).
         temperature_limits: what the device is held to in every sweep, beside what a plan asks for.
         stages: what is left of a sweep that an earlier boot has begun; None where none has.
@@ -46,6 +48,7 @@ class Host:
     sysroot: Sysroot = field(default_factory=Sysroot)
     name: str | None = None
     model_files: Mapping[str, str] = field(default_factory=dict)
+    labelled_images: LabelledImages | None = None
     may_reboot: bool = False
     temperature_limits: TemperatureLimits = NO_LIMITS
     stages: tuple[Stage, ...] | None = None

@@ -20,6 +20,7 @@ from powerlab.domain.sweep import Point, SweepPlan
 from powerlab.domain.workload import Workload
 from powerlab.measure.duration import expected_s, longest_s
 from powerlab.measure.heat.guard import TooHotError
+from powerlab.measure.labelled_images import LabelCheck, check_labels
 from powerlab.measure.output_check import OutputCheck, check_outputs
 from powerlab.measure.recording.rails import IdleBaseline, Meter
 from powerlab.measure.run import Measured, RunRequest, failed_run, load_request, measure_run, worker_cores
@@ -85,8 +86,11 @@ def run_sweep(
     check_until(plan, meter)
     inference_s = check_models(plan, meter, host.model_files)
     outputs = check_outputs(plan, meter, host.model_files)
+    labels = check_labels(plan, meter, host.labelled_images, host.model_files)
     order = visits(plan, done)
-    sweep = _Sweep(plan=plan, sweep_id=sweep_id, host=host, meter=meter, done=done, stop=stop, outputs=outputs)
+    sweep = _Sweep(
+        plan=plan, sweep_id=sweep_id, host=host, meter=meter, done=done, stop=stop, outputs=outputs, labels=labels
+    )
     stages = host.stages or (stages_of(plan, host.controller) if host.may_reboot else (Stage(modes=plan.modes),))
     sweep.run_count = sum(len(visit.points) for visit in order)
     if sweep.run_count:
@@ -159,6 +163,7 @@ class _Sweep:
     done: Done
     stop: threading.Event | None
     outputs: OutputCheck
+    labels: LabelCheck
     run_count: int = 0
     made: int = 0
     verdicts: Counter[Verdict] = field(default_factory=Counter)
@@ -307,6 +312,7 @@ class _Sweep:
             like_c=self.start_c.get(point.mode),
             output_difference=self.outputs.of(point),
             output_accuracy=self.outputs.accuracy_of(point),
+            labelled_accuracy=self.labels.of(point),
             model_files=self.host.model_files,
             announce=self.host.announce,
         )

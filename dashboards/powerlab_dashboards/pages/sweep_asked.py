@@ -32,6 +32,7 @@ BOUND_TITLES = {
     "temperature": mark("temperature"),
     "sqnr": mark("SQNR"),
     "agreement": mark("top-1 agreement"),
+    "accuracy": mark("accuracy"),
 }
 """Bounds in a word, by their names."""
 GOALS = {

@@ -42,6 +42,7 @@ _HEADINGS: Mapping[str, str] = {
     "peak_memory_mb": mark("Memory"),
     "output_sqnr_db": mark("SQNR"),
     "top1_agreement_percent": mark("Top-1 agreement"),
+    "top1_accuracy_percent": mark("Accuracy"),
 }
 
 

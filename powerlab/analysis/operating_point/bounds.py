@@ -59,6 +59,13 @@ BOUND_KINDS: dict[str, BoundKind] = {
         at_least=True,
         fp32_keeps=True,
     ),
+    "accuracy": BoundKind(
+        metric="top1_accuracy_percent",
+        units=PERCENT,
+        example="90%",
+        words="top-1 accuracy on labelled images",
+        at_least=True,
+    ),
     "agreement": BoundKind(
         metric="top1_agreement_percent",
         units=PERCENT,

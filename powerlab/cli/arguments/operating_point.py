@@ -16,6 +16,7 @@ _BOUNDS = {
     "memory": ("1GB", "highest peak memory of the worker process"),
     "temperature": ("70C", "highest temperature at the end of a run"),
     "sqnr": ("30dB", "least signal to quantisation noise of the outputs; fp32 keeps it"),
+    "accuracy": ("90%", "least top-1 accuracy on the labelled images of profile --labelled-images"),
     "agreement": ("99%", "least top-1 agreement with fp32; fp32 keeps it"),
 }
 _GOALS = ("energy", "throughput", "latency", "battery")

@@ -31,12 +31,13 @@ _COLUMNS: tuple[tuple[str, str], ...] = (
     ("img/s/W", "efficiency_img_per_s_per_w"),
     ("SQNR dB", "output_sqnr_db"),
     ("top-1 %", "top1_agreement_percent"),
+    ("right %", "top1_accuracy_percent"),
 )
 _SPARED = ("p90 ms", "p99 ms")
 _FOLDED = 12
 """Longer words of columns without figures, such as names of modes, go on below."""
-_LOW_PRECISION = frozenset({"output_sqnr_db", "top1_agreement_percent"})
-"""Columns of sweeps in which a point has the figure: it compares a low precision with fp32."""
+_WHERE_THERE = frozenset({"output_sqnr_db", "top1_agreement_percent", "top1_accuracy_percent"})
+"""Columns of sweeps in which a point has the figure: it compares a low precision with fp32, or answers with labels."""
 # The 90th and 99th percentile share the provenance of the median beside them; their intervals are in the JSON.
 _WITH_INTERVAL = frozenset(
     {"latency_p50_ms", "server_queries_per_s", "throughput_img_per_s", "power_w", "efficiency_img_per_s_per_w"}
@@ -107,7 +108,7 @@ def sweep_table(summaries: Sequence[PointSummary], width: int | None = None) -> 
         _figure_column(header, name, summaries, marked)
         for header, name in _COLUMNS
         if _belongs(name, scenarios)
-        and (name not in _LOW_PRECISION or any(summary.metric(name) is not None for summary in summaries))
+        and (name not in _WHERE_THERE or any(summary.metric(name) is not None for summary in summaries))
     ]
     columns.append(("valid", [f"{one.valid_count}/{one.run_count}" for one in summaries]))
     if title is not None:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from powerlab.backends.base import Backend, LoadOptions
 from powerlab.backends.registry import cuts_batches, load
+from powerlab.domain.errors import PowerlabError
 from powerlab.domain.workload import Preparation, Workload
 from powerlab.measure.preprocessing import Pictures, picture_input
 
@@ -52,6 +53,14 @@ class Slices:
         slices = [self._first, *self._others]
         return [one.backend.run(one.backend.inputs(seed + number)) for number, one in enumerate(slices)]
 
+    def run_given(self, given: Tensors) -> list[Tensors]:
+        """Run the whole batch once on these inputs.
+
+        Raises:
+            PowerlabError: they are not what the model takes.
+        """
+        return [self._first.backend.run(_fitted(given, self._first.backend.inputs(seed=0)))]
+
     @property
     def processor_name(self) -> str:
         """What the engine calls the graphics processor that computes; empty where none does, or nobody says."""
@@ -88,6 +97,21 @@ def load_slices(backend_module: str, workload: Workload, threads: int, spin_us: 
             for number, backend in enumerate(load(backend_module, options) for _ in range(engines))
         ]
     )
+
+
+def _fitted(given: Tensors, wanted: Tensors) -> Tensors:
+    """Return arrays under the names and in the types of a model's inputs."""
+    if len(given) == len(wanted) == 1:
+        given = dict(zip(wanted, given.values(), strict=True))
+    for name, example in wanted.items():
+        if name not in given:
+            raise PowerlabError(f"the labelled images lack the model's input {name!r}; give an array for each input.")
+        if given[name].shape != example.shape:
+            raise PowerlabError(
+                f"the labelled images have {name!r} in batches of the shape {given[name].shape}, but the model takes "
+                f"{example.shape}; give images of that shape."
+            )
+    return {name: given[name].astype(example.dtype) for name, example in wanted.items()}
 
 
 def _inputs(workload: Workload, backend: Backend, seed: int) -> Callable[[], Tensors]:

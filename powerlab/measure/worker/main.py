@@ -34,7 +34,9 @@ from powerlab.measure.worker.messages import (
     Timed,
     WarmUp,
     encode,
+    packed,
     read_request,
+    unpacked,
 )
 from powerlab.sysroot import Sysroot
 
@@ -93,7 +95,7 @@ class Job:
             case Measure():
                 return self.measure(request)
             case Show():
-                return self.show(request.seed)
+                return self.show(request)
 
     def warm_up(self, request: WarmUp) -> Ready:
         """Answer untimed queries, at least one; a simulated board, which only waits, computes one first."""
@@ -109,14 +111,13 @@ class Job:
         starts, ends = timed_window(self.answer, request)
         return Timed(start_ns=_little_endian(starts), end_ns=_little_endian(ends))
 
-    def show(self, seed: int | None = None) -> Shown:
+    def show(self, request: Show) -> Shown:
         """Run one inference, as fast as the host can, and return its outputs."""
-        return Shown(
-            outputs=[
-                {name: (value.shape, value.astype("<f4").tobytes()) for name, value in outputs.items()}
-                for outputs in (self._slices.run() if seed is None else self._slices.run_seeded(seed))
-            ]
-        )
+        if request.given is not None:
+            found = self._slices.run_given(unpacked(request.given))
+        else:
+            found = self._slices.run() if request.seed is None else self._slices.run_seeded(request.seed)
+        return Shown(outputs=list(map(packed, found)))
 
 
 def _little_endian(values: array[int]) -> bytes:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import struct
-from typing import BinaryIO
+from collections.abc import Mapping
+from typing import Any, BinaryIO
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from powerlab.domain.workload import Workload
 from powerlab.measure.layers.messages import LayerReply, LayerRequest
@@ -13,6 +16,10 @@ from powerlab.measure.layers.messages import LayerReply, LayerRequest
 MAX_FRAME_BYTES = 1 << 30
 """A longer frame is garbage: it would hold the times of 67 million queries."""
 LENGTH = struct.Struct("<I")
+
+
+PackedArrays = dict[str, tuple[tuple[int, ...], bytes]]
+"""By name, the shape and the little-endian float32 of an array."""
 
 
 class Load(msgspec.Struct, tag=True, frozen=True, kw_only=True):
@@ -47,9 +54,14 @@ class Measure(msgspec.Struct, tag=True, frozen=True, kw_only=True):
 
 
 class Show(msgspec.Struct, tag=True, frozen=True, kw_only=True):
-    """To the worker: run one inference on the loaded inputs, or on those that ``seed`` makes, and show its outputs."""
+    """To the worker: run one inference and show its outputs.
+
+    The inputs are those that were loaded, that ``seed`` makes, or that are ``given``; the only input of a model may be
+    given under any name.
+    """
 
     seed: int | None = None
+    given: PackedArrays | None = None
 
 
 Request = Load | WarmUp | Measure | Show | LayerRequest
@@ -74,9 +86,9 @@ class Timed(msgspec.Struct, tag=True, frozen=True, kw_only=True):
 
 
 class Shown(msgspec.Struct, tag=True, frozen=True, kw_only=True):
-    """From the worker: for each slice, by name, the shape and the little-endian float32 of every output."""
+    """From the worker: every slice's outputs."""
 
-    outputs: list[dict[str, tuple[tuple[int, ...], bytes]]]
+    outputs: list[PackedArrays]
 
 
 class Refused(msgspec.Struct, tag=True, frozen=True, kw_only=True):
@@ -92,6 +104,21 @@ class Broken(msgspec.Struct, tag=True, frozen=True, kw_only=True):
 
 
 Reply = Ready | Timed | Shown | Refused | Broken | LayerReply
+
+
+def packed(arrays: Mapping[str, NDArray[Any]]) -> PackedArrays:
+    """Return arrays as a message holds them."""
+    return {name: (value.shape, value.astype("<f4").tobytes()) for name, value in arrays.items()}
+
+
+def unpacked(arrays: PackedArrays) -> dict[str, NDArray[np.float32]]:
+    """Return the arrays that a message holds.
+
+    Raises:
+        ValueError: one is cut off.
+    """
+    return {name: np.frombuffer(data, "<f4").reshape(shape) for name, (shape, data) in arrays.items()}
+
 
 _encoder = msgspec.msgpack.Encoder()
 _request_decoder: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import IO, Self, TypeVar
@@ -37,6 +38,8 @@ from powerlab.measure.worker.messages import (
     WarmUp,
     decode_reply,
     encode,
+    packed,
+    unpacked,
 )
 
 LOAD_TIMEOUT_S = 300.0
@@ -127,18 +130,20 @@ class Worker:
             raise WorkerError("the worker answered with garbage: its times are not in order.")
         return TimedInferences(start_ns=start_ns, end_ns=end_ns)
 
-    def show(self, seed: int | None = None) -> list[dict[str, NDArray[np.float32]]]:
+    def show(
+        self, seed: int | None = None, given: Mapping[str, NDArray[np.float32]] | None = None
+    ) -> list[dict[str, NDArray[np.float32]]]:
         """Run one inference and return every slice's outputs by name; raises as :meth:`load` does.
 
         Args:
             seed: of the inputs; None takes those that were loaded.
+            given: inputs by name, of the whole batch, which is not cut into slices; a model's only input may have any
+                name.
         """
-        shown = self._ask(Show(seed=seed), LOAD_TIMEOUT_S, Shown)
+        request = Show(seed=seed, given=None if given is None else packed(given))
+        shown = self._ask(request, LOAD_TIMEOUT_S, Shown)
         try:
-            return [
-                {name: np.frombuffer(data, "<f4").reshape(shape) for name, (shape, data) in outputs.items()}
-                for outputs in shown.outputs
-            ]
+            return list(map(unpacked, shown.outputs))
         except ValueError as error:
             raise WorkerError("the worker answered with garbage: its outputs are cut off.") from error
 

@@ -29,6 +29,12 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's options."""
     add_plan_arguments(parser, "a zoo name, or the path of an ONNX file", ("--processor", "--device"))
+    parser.add_argument(
+        "--labelled-images",
+        metavar="FILE.npz",
+        help="say how often each engine and precision is right: an array of images by each of the model's inputs, and "
+        "their classes as `labels`, from 0",
+    )
     add_host_arguments(parser)
     out = parser.add_argument_group("results")
     out.add_argument(

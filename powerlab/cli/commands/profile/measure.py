@@ -39,6 +39,7 @@ from powerlab.domain.preflight import check_plan
 from powerlab.domain.run import Run
 from powerlab.domain.sweep import Point, SweepPlan
 from powerlab.engine.frontend.load import check_name
+from powerlab.measure.labelled_images import read_labelled_images
 from powerlab.state_dir import state_dir
 from powerlab.sweep.cooling import TELL_PERIOD_S
 from powerlab.sweep.events import CoolingDown, RunFinished, RunStarted, SearchEnded, SweepExtended, SweepStarted
@@ -61,6 +62,8 @@ def profile(args: argparse.Namespace) -> int:
             check_until(plan, choose_meter(host.sysroot, capabilities, plan.sample_period_s, plan.processors))
         plan = with_engines_here(plan, refuses_here(plan, str(host.sysroot.base)))
         output = writable("--output", args.output)
+        if args.labelled_images is not None:
+            host.labelled_images = read_labelled_images(Path(args.labelled_images))
         for model in plan.models if set(plan.engines) <= set(PACKAGES) else ():
             if stored_model(model) is None:  # what lies on a server is refused in words of its own
                 check_name(model)
