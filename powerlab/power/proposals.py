@@ -16,7 +16,7 @@ STAND_INS = ("tegrastats", "jtop")
 _PACKAGE = re.compile(r"package-\d+(-die-\d+)?")
 _MEMORY = re.compile(r"(package-\d+(-die-\d+)?/)?dram")
 _INPUT_RAILS = ("VDD_IN", "POM_5V_IN", "VIN")
-_CARD_SOURCES = ("nvml", "amdgpu", "intel_gpu")
+CARD_SOURCES = ("nvml", "amdgpu", "intel_gpu")
 _CARD = re.compile(r"GPU\d+")
 """The best figure of a card; what else a card gives is the same power again, or a part of it."""
 _MODULE_SOURCES = ("ina3221", "ina238", *STAND_INS)
@@ -63,7 +63,7 @@ def _with_cards(host: Sequence[Rail], what: str, rails: Sequence[Rail]) -> Total
 
 def card_rails(rails: Iterable[Rail]) -> list[Rail]:
     """Return the power or energy of each graphics card's whole board, once."""
-    return [rail for rail in rails if rail.source in _CARD_SOURCES and _CARD.fullmatch(rail.name)]
+    return [rail for rail in rails if rail.source in CARD_SOURCES and _CARD.fullmatch(rail.name)]
 
 
 def cards_alone(rails: Iterable[Rail]) -> TotalFormula | None:

@@ -12,6 +12,7 @@ from powerlab.domain.quantity import common_provenance
 from powerlab.domain.workload import Processor
 from powerlab.measure.lag.calibration import fitting, kept, place, with_lags
 from powerlab.measure.recording.rails import Meter
+from powerlab.power.proposals import CARD_SOURCES
 from powerlab.power.sampling.update_period import corrected, watch
 from powerlab.power.total import total_of_plan
 from powerlab.sysroot import Sysroot
@@ -51,6 +52,18 @@ def choose_meter(
     if rails:
         common_provenance(rail.provenance for rail in rails)
     return Meter(sysroot=sysroot, total=total, rails=rails, sample_period_s=sample_period_s)
+
+
+def card_rails_beside(meter: Meter, capabilities: Capabilities) -> tuple[Rail, ...]:
+    """Return the figures of graphics cards that the meter's total lacks: mostly the same power again."""
+    own = {rail.key for rail in meter.rails}
+    return tuple(
+        rail
+        for source in capabilities.sources
+        if source.source in CARD_SOURCES and source.availability is Availability.AVAILABLE
+        for rail in source.rails
+        if rail.key not in own
+    )
 
 
 def watch_s(window_s: float) -> float:

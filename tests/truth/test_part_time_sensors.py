@@ -18,10 +18,13 @@ from powerlab.measure.energy.in_step import EFFECT, in_step_parts, looks_of
 from powerlab.measure.energy.total import TotalEnergy, total_energy
 from powerlab.measure.percentiles.latency import TimedInferences
 from powerlab.measure.rules.in_step import MOST_MISSED
+from powerlab.power.sampling.poller import READS_A_LOOK
 from tests.truth.loads import LONG_S, TrueLoad
 from tests.truth.sensors import ENERGY, POWER, Reads, TrueSensor
 
-REFRESH_S, SEEN, READ_EVERY_S = 0.1, 0.25, 0.01
+REFRESH_S, SEEN = 0.1, 0.25
+READ_EVERY_S, LATE_S = REFRESH_S / READS_A_LOOK, 0.002
+"""How often the sampler reads such a rail, and how late the system lets it."""
 PACES = ("any", "nearly in step", "in step")
 MACHINES = 300
 
@@ -82,6 +85,7 @@ def sensor_of(rng: np.random.Generator, kind: str) -> TrueSensor:
 
 def read(load: TrueLoad, sensor: TrueSensor) -> Trace:
     stamps = np.arange(0.0, load.window_s[1] + 1.0, READ_EVERY_S)
+    stamps += np.random.default_rng(sensor.seed).uniform(0.0, LATE_S, stamps.size)
     return sensor.trace(load, Reads(time_s=stamps, read_s=1e-4, off=np.zeros(stamps.size)))
 
 

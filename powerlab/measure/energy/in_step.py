@@ -28,6 +28,7 @@ EFFECT = "in-step"
 _WIDE = 6.0
 """Of so many times the mean gap, random moments leave one in some hundred: wider ones are no chance."""
 _FEWEST_QUERIES, _FEWEST_LOOKS = 4, 4
+_MOST_READS_APART = 2.0
 
 Floats = NDArray[np.float64]
 
@@ -103,10 +104,26 @@ def _new_values(trace: Trace) -> tuple[Floats, Floats]:
     """Return when new values came, in s, and the power in W that each shows; how old they are shifts all alike."""
     time_s = trace.time_ns / 1e9
     new = np.concatenate(([False], np.diff(trace.value) != 0))
+    at_s, value = time_s[new], trace.value[new]
+    if at_s.size < 2:
+        return at_s[1:], value[1:]
+    period_s = trace.rail.update_period_s
+    periods = np.maximum(1.0, np.round(np.diff(at_s) / period_s))
+    at_s = _regular(at_s, periods, float(np.median(np.diff(time_s))))
     if trace.rail.quantity is RailQuantity.POWER:
-        return time_s[new], trace.value[new]
-    at_s, counted_j = time_s[new], trace.value[new]
-    return at_s[1:], np.diff(counted_j) / np.diff(at_s)
+        return at_s, value
+    return at_s[1:], np.diff(value) / (periods * period_s)
+
+
+def _regular(at_s: Floats, periods: Floats, read_s: float) -> Floats:
+    """Return evenly spaced moments in the place of those at which a read happened to see new values.
+
+    A value is seen up to a read's distance after it came. Such chance would spread the readings of a load in step over
+    parts of the query that they never saw. Where the moments are no even ones but for that, they stay as they are.
+    """
+    number = np.concatenate(([0.0], np.cumsum(periods)))
+    even_s = np.polyval(np.polyfit(number, at_s, 1), number)
+    return even_s if np.ptp(at_s - even_s) <= _MOST_READS_APART * read_s else at_s
 
 
 def _range_w(traces: Sequence[Trace]) -> float:

@@ -16,13 +16,16 @@ import msgspec
 from powerlab.atomic_file import write_whole
 from powerlab.domain.device import Device
 from powerlab.domain.errors import PowerlabError
-from powerlab.domain.power import Rail
+from powerlab.domain.power import Rail, RailQuantity
+from powerlab.domain.statistics import NORMAL_95
 from powerlab.measure.lag.edges import RailLag
 from powerlab.state_dir import state_dir
 from powerlab.sysroot import Sysroot
 
 VERSION = 1
 _DISAGREES = 1.5
+_PART_TIME = 0.8
+_LEAST_SHARE = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +96,23 @@ def kept(path: Path) -> Calibration | None:
         ) from None
 
 
+def updated(made: Calibration, before: Calibration | None) -> Calibration:
+    """Return a calibration with the lags that an earlier one of the same device found, and it did not.
+
+    A load on the cores moves no card's rail, and the other way round: calibrations with either add up.
+    """
+    if before is None or _of(before) != _of(made):
+        return made
+    found = {one.rail.key: one for one in made.rails}
+    earlier = {one.rail.key: one for one in before.rails if one.lag_s is not None}
+    merged = {key: earlier[key] if one.lag_s is None and key in earlier else one for key, one in found.items()}
+    return replace(made, rails=(*merged.values(), *(one for key, one in earlier.items() if key not in found)))
+
+
+def _of(calibration: Calibration) -> tuple[int, str, str, bool]:
+    return calibration.version, calibration.board, calibration.kernel, calibration.simulated
+
+
 def fitting(calibration: Calibration | None, device: Device, stated: Iterable[Rail]) -> dict[str, RailLag]:
     """Return, by key, the lags that hold for these rails of this device, as their sources describe them."""
     if calibration is None or calibration.version != VERSION:
@@ -122,4 +142,14 @@ def _with_lag(rail: Rail, found: RailLag | None) -> Rail:
     then_s = max(found.rail.update_period_s, found.update_period_s or 0.0)
     if rail.update_period_s > _DISAGREES * then_s:
         return rail
-    return replace(rail, lag_s=found.lag_s, lag_error_s=found.lag_error_s)
+    return replace(rail, lag_s=found.lag_s, lag_error_s=found.lag_error_s, seen_share=_seen_share(rail, found))
+
+
+def _seen_share(rail: Rail, found: RailLag) -> float:
+    """Return the share of its time that a counter adds up: less than all where its window is clearly the shorter."""
+    window_s, period_s = found.averaging_s, found.update_period_s
+    known = rail.seen_share < 1 or period_s is None or rail.update_period_s * _DISAGREES < period_s
+    if rail.quantity is not RailQuantity.ENERGY or known or window_s is None or not period_s:
+        return rail.seen_share
+    clear = window_s + NORMAL_95 * found.averaging_error_s < _PART_TIME * period_s
+    return max(window_s / period_s, _LEAST_SHARE) if clear else 1.0

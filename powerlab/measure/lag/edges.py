@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from powerlab.domain.power import Rail, RailQuantity, Trace
 from powerlab.domain.statistics import NORMAL_95, student_95
+from powerlab.measure.lag.averaging import averaging_of
 from powerlab.power.sampling.counters import observed_update_period_s
 
 SETTLING = 0.5
@@ -46,6 +47,8 @@ class RailLag:
         rise_s: how long the mean response takes from 10 % to 90 % of the step; None for a counter, and where it is lost
             in noise.
         update_period_s: how often the value was seen to change; None where that cannot be told.
+        averaging_s: the window over which it averages; None where that cannot be told.
+        averaging_error_s: the standard uncertainty of that.
         step_w: the mean height of the step.
         edges: how many edges were used.
         problem: why there is no lag, as a sentence; empty where there is one.
@@ -56,6 +59,8 @@ class RailLag:
     lag_error_s: float = 0.0
     rise_s: float | None = None
     update_period_s: float | None = None
+    averaging_s: float | None = None
+    averaging_error_s: float = 0.0
     step_w: float = 0.0
     edges: int = 0
     problem: str = ""
@@ -85,12 +90,15 @@ def rail_lag(trace: Trace, edges_ns: Sequence[int], until_ns: int) -> RailLag:
         problem = f"{rail.key} does not follow the load."
         return RailLag(rail=rail, update_period_s=seen_s, step_w=step_w, edges=count, problem=problem)
     lag_s, edges_error_s = _delay(heights_w, areas_j, signs)
+    averaging = averaging_of(trace, edges_ns, until_ns)
     return RailLag(
         rail=rail,
         lag_s=lag_s,
         lag_error_s=math.hypot(edges_error_s, _reading_error_s(trace)),
         rise_s=_rise_s(trace, edges_ns, until_ns) if rail.quantity is RailQuantity.POWER else None,
         update_period_s=seen_s,
+        averaging_s=None if averaging is None else averaging.window_s,
+        averaging_error_s=0.0 if averaging is None else averaging.error_s,
         step_w=step_w,
         edges=count,
     )

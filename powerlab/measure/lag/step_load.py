@@ -10,15 +10,18 @@ from dataclasses import dataclass
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.power import Rail, Trace
 from powerlab.domain.sweep import Point
-from powerlab.domain.workload import Workload
+from powerlab.domain.workload import Processor, Workload
 from powerlab.measure.lag.edges import RailLag, rail_lag
 from powerlab.measure.recording.rails import Meter, Recording
 from powerlab.measure.run import load_request, worker_cores
 from powerlab.measure.worker.messages import Measure
 from powerlab.measure.worker.process import Worker, WorkerError
 
-MODEL = "mobilenetv2"
-"""The zoo's smallest network: its inferences are short even on one slow core."""
+WORKLOADS = {
+    Processor.CPU: Workload(model="mobilenetv2", batch_size=1),
+    Processor.GPU: Workload(model="resnet50", batch_size=8, processor=Processor.GPU),
+}
+"""The zoo's smallest network, whose inferences are short even on one slow core; on a card one that keeps it busy."""
 SAMPLE_PERIOD_S = 0.005
 SHORTEST_LEVEL_S = 0.5
 PERIODS_A_LEVEL = 10
@@ -38,12 +41,14 @@ class StepLoad:
         cycles: how often it goes on.
         level_s: the shortest time between two edges.
         seed: of the chance in the others.
+        processor: what computes it.
     """
 
     threads: int
     cycles: int
     level_s: float
     seed: int = 0
+    processor: Processor = Processor.CPU
 
     @property
     def expected_s(self) -> float:
@@ -86,12 +91,13 @@ def _too_slow(rail: Rail) -> RailLag:
 
 def _recorded(meter: Meter, load: StepLoad) -> tuple[tuple[Trace, ...], list[int], int]:
     """Return the traces, the moments at which the load went on and off, and when the last rest ended."""
-    point = Point(workload=Workload(model=MODEL, batch_size=1), threads=load.threads, mode="current")
+    point = Point(workload=WORKLOADS[load.processor], threads=load.threads, mode="current")
     edges_ns: list[int] = []
     with Worker(worker_cores(point)) as worker:
         worker.load(load_request(point, meter, load.seed))
         worker.warm_up(load.level_s)
-        with Recording(meter) as recording:
+        # A card's library is read faster than its figures change, to see when they do.
+        with Recording(meter, every_period=load.processor is Processor.GPU) as recording:
             for number, length_s in enumerate(load.lengths_s()):
                 if number % 2 == 0:
                     time.sleep(length_s)

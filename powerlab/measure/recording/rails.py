@@ -60,7 +60,9 @@ class Recording:
         core_share: after :meth:`finish`, processor time of the sampling as a share of one core.
     """
 
-    def __init__(self, meter: Meter) -> None:
+    def __init__(self, meter: Meter, every_period: bool = False) -> None:
+        """Record nothing yet; with ``every_period`` polled rails are read as often as files are."""
+        self._every_period = every_period
         self.failure: str | None = None
         self.core_share = 0.0
         self._meter = meter
@@ -70,7 +72,9 @@ class Recording:
         keys = tuple(rail.key for rail in self._meter.rails)
         if keys:
             try:
-                self._recorder = Recorder(self._meter.sysroot, keys, self._meter.sample_period_s)
+                self._recorder = Recorder(
+                    self._meter.sysroot, keys, self._meter.sample_period_s, every_period=self._every_period
+                )
                 self._recorder.start()
             except PowerlabError as error:
                 self.failure = str(error)

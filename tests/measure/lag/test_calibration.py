@@ -13,7 +13,7 @@ from powerlab.domain.device import Device
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.power import Rail, RailQuantity
 from powerlab.domain.quantity import Provenance
-from powerlab.measure.lag.calibration import Calibration, fitting, keep, kept, place, with_lags
+from powerlab.measure.lag.calibration import Calibration, fitting, keep, kept, place, updated, with_lags
 from powerlab.measure.lag.edges import RailLag
 from powerlab.measure.recording.rails import Meter
 from powerlab.state_dir import VARIABLE
@@ -188,3 +188,37 @@ def test_the_file_is_readable_json_with_units_in_its_names(path):
     rail = msgspec.json.decode(path.read_bytes())["rails"][0]
     assert rail["lag_s"] == 0.048
     assert rail["rail"]["name"] == RAIL.name
+
+
+COUNTER = replace(RAIL, source="nvml", name="GPU0", quantity=RailQuantity.ENERGY, update_period_s=0.1)
+
+
+def counted(window_s: float | None, error_s: float = 0.005, rail: Rail = COUNTER) -> RailLag:
+    return replace(LAG, rail=rail, update_period_s=0.1, averaging_s=window_s, averaging_error_s=error_s)
+
+
+@pytest.mark.parametrize(
+    ("found", "share"),
+    [
+        (counted(0.025), 0.25),
+        (counted(0.1), 1.0),
+        (counted(None), 1.0),
+        (counted(0.025, error_s=0.03), 1.0),
+        (counted(0.025, rail=replace(COUNTER, update_period_s=0.01)), 1.0),
+        (counted(0.05, rail=replace(COUNTER, seen_share=0.25)), 0.25),
+        (counted(0.025, rail=replace(COUNTER, quantity=RailQuantity.POWER)), 1.0),
+    ],
+)
+def test_a_counter_that_clearly_adds_up_a_part_is_taken_to_look_part_of_the_time(found: RailLag, share: float) -> None:
+    (rail,) = with_lags([found.rail], {found.rail.key: found})
+    assert rail.seen_share == pytest.approx(share)
+
+
+def test_calibrations_on_cores_and_cards_add_up() -> None:
+    of_cores = calibration(LAG, replace(counted(None), lag_s=None))
+    of_cards = calibration(replace(LAG, lag_s=None, problem="does not follow the load."), counted(0.025))
+    both = {one.rail.key: one for one in updated(of_cards, of_cores).rails}
+    assert both[RAIL.key] == LAG
+    assert both[COUNTER.key].averaging_s == 0.025
+    assert updated(of_cards, None) == of_cards
+    assert updated(of_cards, calibration(LAG, kernel="other")) == of_cards

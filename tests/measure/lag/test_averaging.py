@@ -1,0 +1,56 @@
+"""The averaging window that a step load shows, against sensors whose window is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from powerlab.domain.power import RailQuantity, Trace
+from powerlab.measure.lag.averaging import Averaging, averaging_of
+from tests.measure.stepped_sensors import Steps, rail_of, record
+
+FULL = {"update_period_s": 0.1, "averaging_s": 0.1, "noise_relative": 0.002}
+PART_TIME = {**FULL, "averaging_s": 0.025}
+SECOND = {**FULL, "averaging_s": 1.0}
+
+
+def found(sensor, level_s: float, counts: bool = False, seed: int = 4) -> Averaging | None:
+    steps = Steps.draw(level_s, 8, seed)
+    trace = record(sensor, steps.power_w, steps.until_ns, seed)
+    if counts:
+        new = np.concatenate(([True], np.diff(trace.value) != 0))
+        each_j = np.where(new, trace.value * sensor["update_period_s"], 0.0)
+        trace = replace(trace, rail=replace(trace.rail, quantity=RailQuantity.ENERGY), value=np.cumsum(each_j))
+    return averaging_of(trace, steps.edges_ns, steps.until_ns)
+
+
+@pytest.mark.parametrize("counts", [False, True], ids=["power", "counter"])
+@pytest.mark.parametrize(
+    ("sensor", "level_s"), [(FULL, 1.0), (PART_TIME, 1.0), (SECOND, 2.5)], ids=["100", "25", "1000"]
+)
+def test_the_window_is_found_within_what_is_said_of_it(sensor, level_s, counts):
+    window = found(sensor, level_s, counts)
+    assert window is not None
+    assert abs(window.window_s - sensor["averaging_s"]) <= 3 * window.error_s + 0.005
+    assert window.error_s < 0.03
+
+
+def test_part_time_and_full_time_counters_are_told_apart():
+    for seed in range(10):
+        part, full = (found(sensor, 1.0, counts=True, seed=seed) for sensor in (PART_TIME, FULL))
+        assert part
+        assert full
+        assert part.window_s + 2 * part.error_s < 0.8 * 0.1
+        assert full.window_s + 2 * full.error_s > 0.8 * 0.1
+
+
+def test_values_that_come_faster_than_they_are_read_tell_nothing():
+    assert found({"update_period_s": 0.001}, 0.5) is None
+
+
+def test_a_rail_that_stands_still_tells_nothing():
+    time_ns = np.arange(0, 2_000_000_000, 5_000_000, dtype=np.int64)
+    trace = Trace(rail=rail_of(FULL), time_ns=time_ns, value=np.full(time_ns.size, 7.0))
+    assert averaging_of(trace, [500_000_000, 1_000_000_000], 1_500_000_000) is None
