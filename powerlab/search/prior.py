@@ -50,6 +50,21 @@ _POWER: dict[str, _Slope] = {
     "cpu-quota": (0.0, 0.2),
     "package-limit": (0.1, 0.2),
 }
+_TIME_ON_GPU: dict[str, _Slope] = {
+    **_TIME,
+    **dict.fromkeys(("capacity", "cpu-max"), (-0.1, 0.15)),
+    **dict.fromkeys(("gpu-max", "gpu-lock", "intel-gpu-max"), (-0.5, 0.3)),
+    **dict.fromkeys(("gpu-limit", "amd-gpu-limit", "intel-gpu-limit"), (-0.2, 0.2)),
+    **dict.fromkeys(("gpu-memory-lock", "emc-max"), (-0.2, 0.2)),
+}
+_POWER_ON_GPU: dict[str, _Slope] = {
+    **_POWER,
+    **dict.fromkeys(("capacity", "cpu-max"), (0.05, 0.1)),
+    **dict.fromkeys(("gpu-max", "gpu-lock", "intel-gpu-max"), (0.5, 0.4)),
+    **dict.fromkeys(("gpu-limit", "amd-gpu-limit", "intel-gpu-limit"), (0.4, 0.4)),
+    **dict.fromkeys(("gpu-memory-lock", "emc-max"), (0.1, 0.1)),
+}
+"""Where a graphics processor computes, its clocks and limits decide, and the cores only hand it work."""
 _UNKNOWN: _Slope = (0.0, 0.3)
 BEND = 0.1
 """Standard deviation of the change of a slope over one octave, of the same number or of another: threads pay less at a
@@ -64,9 +79,10 @@ class Prior:
     deviation: NDArray[np.float64]
 
 
-def prior_of(quantity: str, names: Sequence[str]) -> Prior:
-    """Return the prior for the columns of :func:`basis`."""
-    table = _POWER if quantity == POWER else _TIME
+def prior_of(quantity: str, names: Sequence[str], on_gpu: bool = False) -> Prior:
+    """Return the prior for the columns of :func:`basis`; ``on_gpu`` where a graphics processor computes some points."""
+    of_power, of_time = (_POWER_ON_GPU, _TIME_ON_GPU) if on_gpu else (_POWER, _TIME)
+    table = of_power if quantity == POWER else of_time
     slopes = [table.get(name, _UNKNOWN) for name in names]
     if quantity == THROUGHPUT:
         slopes = [(float(name == "batch") - mean, off) for name, (mean, off) in zip(names, slopes, strict=True)]

@@ -121,7 +121,10 @@ class Searcher:
     def _expected(self, goal: str) -> NDArray[np.float64]:
         """Return what is expected of the points before anything is measured."""
         columns = basis(self.space.numbers)
-        terms = (sign * columns @ prior_of(name, self.space.names).mean for name, sign in SIGNS[goal].items())
+        terms = (
+            sign * columns @ prior_of(name, self.space.names, self.space.on_gpu).mean
+            for name, sign in SIGNS[goal].items()
+        )
         return sum(terms, np.zeros(len(columns)))
 
     def _costs(self, mode: str | None) -> NDArray[np.float64]:

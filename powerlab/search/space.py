@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerlab.domain.sweep import Point
+from powerlab.domain.workload import Processor
 from powerlab.search.traits import Traits, traits_of
 
 CAPACITY, THREADS, BATCH, SLICES, SPIN = "capacity", "threads", "batch", "slices", "spin"
@@ -38,6 +39,11 @@ class Space:
     names: tuple[str, ...]
     numbers: NDArray[np.float64]
     labels: NDArray[np.int64]
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether a graphics processor computes some of the points."""
+        return any(point.workload.processor is Processor.GPU for point in self.points)
 
     def index(self) -> dict[str, int]:
         """Return where each point is, by its id."""

@@ -70,7 +70,7 @@ class Surface:
             places: the point of each run, at least one.
             values: natural logarithm of what each run measured.
         """
-        self._space, self._prior = space, prior_of(quantity, space.names)
+        self._space, self._prior = space, prior_of(quantity, space.names, space.on_gpu)
         self._at = np.array(places, dtype=np.int64)
         self._everywhere = Kernel(space, self._prior, self._at, np.arange(len(space.points)))
         self._values = np.array(values, dtype=np.float64)

@@ -12,6 +12,7 @@ from fastapi.testclient import TestClient
 from powerlab.domain.power import Part
 from powerlab.domain.quantity import Provenance
 from powerlab.domain.run import Run, Verdict
+from powerlab.domain.workload import Processor
 from powerlab.protocol.chunks import split
 from powerlab.protocol.messages import ChunkUpload, RunUpload
 from powerlab.protocol.wire import to_document
@@ -19,7 +20,15 @@ from powerlab.store import Store
 from powerlab.store.writes import control
 from server_examples import PLAN, Clock, make_run, make_trace
 
-OTHER = replace(PLAN, models=("alexnet",), threads=(1,), batch_sizes=(1,), modes=("current",), precisions=("int8",))
+OTHER = replace(
+    PLAN,
+    models=("alexnet",),
+    threads=(1,),
+    batch_sizes=(1,),
+    modes=("current",),
+    precisions=("int8",),
+    processors=(Processor.GPU,),
+)
 
 
 def get(client: TestClient, path: str, **query: Any) -> Any:
@@ -73,6 +82,8 @@ RUN_FILTERS: list[tuple[dict[str, Any], list[int]]] = [
     ({"engine": "builtin", "threads": 2}, [1, 3]),
     ({"engine": "ncnn"}, []),
     ({"precision": "int8"}, [4, 5]),
+    ({"processor": "gpu"}, [4, 5]),
+    ({"processor": "cpu", "threads": 2}, [1, 3]),
     ({"batch_size": 4}, [2, 3]),
     ({"mode": "SLOW"}, []),
     ({"mode": "current", "threads": 1}, [0, 2, 4, 5]),

@@ -95,6 +95,16 @@ def test_a_rail_for_each_core_is_written_with_a_star() -> None:
         ([probe("hwmon", "corsairpsu power total", "corsairpsu power +12v")], ("hwmon:corsairpsu power total",)),
         ([probe("hwmon", "amdgpu PPT")], None),
         ([probe("nvml", "GPU0")], None),
+        (  # a card's board is added to the host once; what lies inside a package, a card or an APU never is
+            [
+                probe("rapl", "package-0", "package-0/core", "package-0/uncore", "package-0/dram", "psys"),
+                probe("nvml", "GPU0", "GPU0 instant", "GPU0 average"),
+                probe("amdgpu", "GPU0", "GPU0 average", "APU1"),
+                probe("intel_gpu", "GPU0", "GPU0 package"),
+            ],
+            ("rapl:package-0", "rapl:package-0/dram", "nvml:GPU0", "amdgpu:GPU0", "intel_gpu:GPU0"),
+        ),
+        ([probe("hwmon", "power_meter"), probe("nvml", "GPU0")], ("hwmon:power_meter",)),
     ],
 )
 def test_the_order_on_an_unknown_machine(probes: list[SourceProbe], rails: tuple[str, ...] | None) -> None:

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from powerlab.domain.mode import CURRENT_MODE, ModeOrigin, PowerMode
 from powerlab.domain.sweep import SweepPlan
+from powerlab.domain.workload import Processor
+from powerlab.search.prior import LATENCY, prior_of
 from powerlab.search.proposals import MOST_PROPOSED, proposed_modes
 from powerlab.search.space import space_of
 from powerlab.search.traits import traits_of
@@ -75,6 +77,26 @@ def test_proposals_combine_cores_and_clocks_that_the_device_offers():
         "cpu-max=500000kHz+gpu-max=306000000Hz",
         "cores=4+cpu-max=500000kHz+gpu-max=306000000Hz",
     }
+
+
+def test_on_a_card_its_own_clocks_and_limits_are_proposed():
+    offered = (*OFFERED, mode("gpu-limit=200W"), mode("gpu-memory-lock=5001MHz"), mode("amd-gpu-level=low"))
+    on_card = set(proposed_modes(offered, 1, (Processor.GPU,)))
+    assert {"gpu-limit=200W", "gpu-max=306000000Hz+gpu-limit=200W+gpu-memory-lock=5001MHz"} <= on_card
+    assert not any("cores" in name or "cpu-max" in name or "level" in name for name in on_card)
+    both = set(proposed_modes(offered, 1, (Processor.GPU, Processor.CPU)))
+    assert both > on_card
+    assert "cores=4+gpu-limit=200W" in both
+
+
+def test_on_a_card_its_limit_is_expected_to_cost_time():
+    plan = SweepPlan(
+        models=("resnet50",), threads=(1,), modes=("gpu-limit=100W", "gpu-limit=200W"), processors=(Processor.GPU,)
+    )
+    (name,) = space_of(plan.points(), {}).names
+    assert space_of(plan.points(), {}).on_gpu
+    slopes = [prior_of(LATENCY, [name], on_gpu).mean[0] for on_gpu in (True, False)]
+    assert slopes[0] < slopes[1] == 0.0
 
 
 def test_a_device_without_knobs_is_proposed_nothing_and_no_device_too_much():

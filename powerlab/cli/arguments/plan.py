@@ -209,7 +209,8 @@ def _proposed(
         return ()
     if not args.search:
         raise PowerlabError("--propose-modes adds many power modes, which takes a search; add --search.")
-    found = tuple(name for name in proposed_modes(capabilities.modes, max(threads)) if name not in named)
+    processors = [processor_of(word) for word in _words(args.processor)]
+    found = tuple(name for name in proposed_modes(capabilities.modes, max(threads), processors) if name not in named)
     if not found:
         raise PowerlabError(
             "no power mode can be proposed: this device offers neither cores nor clocks to set; `powerlab modes` says "
