@@ -27,9 +27,9 @@ READS_A_LOOK = 5
 known to be of this or that part of a query (:mod:`powerlab.measure.energy.in_step`)."""
 
 
-def _least_s(rail: Rail) -> float:
-    """Return the shortest time between two reads that tells more than a longer one."""
-    return rail.update_period_s / (READS_A_LOOK if rail.seen_share < 1 else 1)
+def read_every_s(rail: Rail, period_s: float) -> float:
+    """Return how often a rail is read: no more often than tells more, and a part-time sensor never less often."""
+    return rail.update_period_s / READS_A_LOOK if rail.seen_share < 1 else max(period_s, rail.update_period_s)
 
 
 class Poller:
@@ -37,8 +37,8 @@ class Poller:
 
     def __init__(self, channels: Sequence[PolledChannel], period_s: float, *, every_period: bool = False) -> None:
         self._channels = tuple(channels)
-        least_s = [0.0 if every_period else _least_s(channel.rail) for channel in self._channels]
-        self._periods_ns = [round(max(period_s, least) * 1e9) for least in least_s]
+        rails = [channel.rail for channel in self._channels]
+        self._periods_ns = [round((period_s if every_period else read_every_s(one, period_s)) * 1e9) for one in rails]
         self._stopping = threading.Event()
         self._opened = threading.Event()
         self._thread: threading.Thread | None = None

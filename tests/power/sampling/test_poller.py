@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -13,7 +14,7 @@ from powerlab.domain.power import Rail, RailQuantity
 from powerlab.domain.quantity import Provenance
 from powerlab.power.base import PolledChannel, Stamped
 from powerlab.power.sampling import poller
-from powerlab.power.sampling.poller import Poller
+from powerlab.power.sampling.poller import Poller, read_every_s
 
 RAIL = Rail(
     source="fake",
@@ -138,3 +139,20 @@ def test_a_session_that_does_not_open_is_readings_that_fail_and_spoils_no_other_
     assert found.samples[0].time_ns == []
     assert found.samples[0].failed_reads > 0
     assert found.samples[1].value[:2] == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("update_s", "seen_share", "asked_s", "every_s"),
+    [
+        (0.1, 1.0, 0.01, 0.1),
+        (0.1, 1.0, 0.5, 0.5),
+        (0.0, 1.0, 0.01, 0.01),
+        (0.1, 0.25, 0.01, 0.02),
+        (0.1, 0.25, 0.5, 0.02),
+    ],
+)
+def test_a_sensor_that_looks_part_of_the_time_is_read_more_often(
+    update_s: float, seen_share: float, asked_s: float, every_s: float
+) -> None:
+    rail = replace(RAIL, update_period_s=update_s, seen_share=seen_share)
+    assert read_every_s(rail, asked_s) == pytest.approx(every_s)
