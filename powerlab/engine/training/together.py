@@ -107,7 +107,7 @@ def check_alike(group: Group, what: object, weights: Mapping[str, Floats]) -> No
         return
     digest = zlib.crc32(repr(what).encode())
     for name, values in sorted(weights.items()):
-        digest = zlib.crc32(np.ascontiguousarray(values), zlib.crc32(name.encode(), digest))
+        digest = zlib.crc32(np.ascontiguousarray(values).data, zlib.crc32(name.encode(), digest))
     own = np.array([digest & 0xFFFF, digest >> 16], np.float32)
     total = own.copy()
     group.add_up([total])
