@@ -63,6 +63,9 @@ class Builder:
         chosen: what was chosen for each convolution, by the name of its result.
         preactivations: the ScaleShift each convolution applies to what it reads, by the name of its result.
         words: the tensors of bytes that have a word a pixel instead of blocks.
+
+    Attributes:
+        packed_matrices: right sides of products that are packed already, by what they are and are multiplied by.
     """
 
     def __init__(
@@ -89,6 +92,7 @@ class Builder:
         self._pairs: dict[str, Tensor] = {}
         self._pair_rows: dict[str, Tensor] = {}
         self._readers = graph.consumers()
+        self.packed_matrices: dict[tuple[Operand, float], Operand] = {}
         self._wholes: dict[str, Tensor] = {}
         self._steps: list[Step] = []
         self._packed = PackedWeights(machine.threads)
@@ -156,6 +160,10 @@ class Builder:
     def preactivation(self, node: Node) -> Node:
         """Return the ScaleShift that a convolution applies to what it reads."""
         return self._preactivations[node.outputs[0]]
+
+    def readers(self, name: str) -> list[Node]:
+        """Return the nodes that read a tensor."""
+        return self._readers[name]
 
     def is_blocked(self, name: str) -> bool:
         """Tell whether ``name`` already lies in the blocked layout."""

@@ -10,6 +10,7 @@ from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.layout import divide_up
 from powerlab.engine.program.operand import Operand, joined
+from powerlab.engine.program.storage import Space
 from powerlab.engine.target.machine import Machine
 from powerlab.engine.target.tiers import Tier
 
@@ -18,20 +19,61 @@ _FLOAT_BYTES = 4
 _LONGEST_CHUNK = 512
 """Beyond it, sums are so seldom written and read again that longer chunks gain nothing."""
 
+_FEW_VECTORS = 2
+"""Of rows: with more of them, packing all weights is worth while."""
+
+_MANY_COLUMNS = 4
+"""Times as many as rows."""
+
 
 def lower_product(builder: Builder, node: Node) -> None:
     """Lower a Product."""
     left, right = (_side(builder, node, index) for index in (0, 1))
     out = builder.new_general(node.outputs[0])
+    if _is_better_turned(builder, node, left, right):
+        # The transpose of both sides, and of the result: what is packed are the few rows, and not all weights.
+        made = builder.room(out.sizes[::-1])
+        _multiply(builder, node, made, right.permuted((1, 0)), left.permuted((1, 0)))
+        builder.copy(node, out, made.permuted((1, 0)))
+    else:
+        _multiply(builder, node, out, left, right)
+
+
+def _multiply(builder: Builder, node: Node, out: Operand, left: Operand, right: Operand) -> None:
+    packed, batches = _packed(builder, node, right), out.sizes[:-2]
+    sides = (out, _repeated(left, batches), _repeated(packed, batches))
+    chunk, together = cut(right.sizes[-2], builder.tier, builder.machine)
+    builder.emit_general("matmul_f32", node, _joined_batches(sides), (chunk, together))
+
+
+def _packed(builder: Builder, node: Node, right: Operand) -> Operand:
+    """Return the right side, packed; of what a run brings along once for all products, as those of a recurrence."""
+    alpha, known = number(node, "alpha"), builder.packed_matrices
+    if (right, alpha) in known:
+        return known[right, alpha]
     *batch, inner, columns = right.sizes
     packed_floats = inner * divide_up(columns, builder.tier.vector_width) * builder.tier.vector_width
     packed = builder.room((*batch, 1, packed_floats))
-    label, alpha = f"{node.name or node.outputs[0]} packed", number(node, "alpha")
-    builder.emit_general("pack_matrix_f32", label, (packed, right), alpha=alpha)
-    batches = out.sizes[:-2]
-    sides = (out, _repeated(left, batches), _repeated(packed, batches))
-    chunk, together = cut(inner, builder.tier, builder.machine)
-    builder.emit_general("matmul_f32", node, _joined_batches(sides), (chunk, together))
+    builder.emit_general("pack_matrix_f32", f"{node.name or node.outputs[0]} packed", (packed, right), alpha=alpha)
+    if right.storage.space is Space.INPUT:
+        known[right, alpha] = packed
+    return packed
+
+
+def _is_better_turned(builder: Builder, node: Node, left: Operand, right: Operand) -> bool:
+    """Say whether few rows meet many weights, which a run brings along for this product alone, row by row."""
+    weights = len(right.sizes) == 2 and right.storage.space is Space.INPUT and right.strides[0] == 1
+    if not weights or len(left.sizes) != 2:
+        return False
+    alike = [
+        reader
+        for reader in builder.readers(node.inputs[1])
+        if reader.attributes.get("right") == node.attributes["right"]
+    ]
+    if len(alike) > 1:
+        return False
+    rows, columns = left.sizes[0], right.sizes[1]
+    return rows <= _FEW_VECTORS * builder.tier.vector_width and columns >= _MANY_COLUMNS * rows
 
 
 def cut(inner: int, tier: Tier, machine: Machine) -> tuple[int, int]:

@@ -9,6 +9,7 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.engine.ir.graph import Graph
 from powerlab.engine.passes import optimise
 from powerlab.engine.prepared.prepared import memory_errors, prepare
+from powerlab.engine.program.outputs import written_in_place
 from powerlab.engine.program.program import Floats
 from powerlab.engine.runtime.arena import lay_out
 from powerlab.engine.runtime.plan import build_plan
@@ -24,6 +25,7 @@ class StepPlan:
         graph: not optimised.
         tier: the kernels to use.
         threads: threads that compute.
+        in_place: whether outputs are written where they lie, which must be aligned memory then.
 
     Attributes:
         arena_bytes: memory for what is neither input nor output.
@@ -32,11 +34,12 @@ class StepPlan:
         PowerlabError: the engine cannot compute what the graph holds.
     """
 
-    def __init__(self, graph: Graph, tier: Tier, threads: int) -> None:
+    def __init__(self, graph: Graph, tier: Tier, threads: int, *, in_place: bool = False) -> None:
         lowered = optimise(graph, chained=False)
         self._name, self._tier = graph.name, tier
         self._inputs, self._outputs = lowered.inputs, lowered.outputs
-        self._program = prepare(lowered, tier, threads).program
+        program = prepare(lowered, tier, threads).program
+        self._program = written_in_place(program) if in_place else program
         self.arena_bytes = FLOAT_BYTES * lay_out(self._program.steps).floats
         self._plan: Any = None
 

@@ -80,7 +80,9 @@ class TrainingSession:
         self._step = step = training_step(graph, loss, self._optimizer, sums=self._shares)
         self._batches = Batches(graph.inputs, step, slices, seed)
         self._tier = tier_for("fp32")
-        self._plan, self._update = (StepPlan(one, self._tier, self.threads) for one in (step.graph, step.update.graph))
+        self._plan, self._update = (
+            StepPlan(one, self._tier, self.threads, in_place=True) for one in (step.graph, step.update.graph)
+        )
         infos = {one.before: one.of(step.update.graph, step.graph) for one in (*step.statistics, *step.update.kept)}
         sums = [step.graph.tensors[name] for name in dict.fromkeys(step.gradients.values())]
         floats = sum(info.elements for info in (*infos.values(), *sums * min(slices, 2)))

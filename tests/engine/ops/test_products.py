@@ -126,3 +126,18 @@ def test_not_a_number_passes_through():
     found = run_engine(node_bytes("MatMul", {"a": a, "b": b}), {"a": a, "b": b})["y"]
     assert np.isnan(found[2]).all()
     assert np.isfinite(found[[0, 1, 3]]).all()
+
+
+@pytest.mark.parametrize("readers", [1, 2])
+def test_few_rows_meet_many_weights_of_a_run(readers):
+    """Weights that are inputs are turned round for one reader, and packed once for several."""
+    a, b = normal(5, 70), normal(203, 70, seed=1)
+    nodes = [helper.make_node("Gemm", ["a", "b"], ["y"], "first", transB=1, alpha=0.5)]
+    if readers > 1:
+        nodes.append(helper.make_node("Neg", ["a"], ["n"], "negative"))
+        nodes.append(helper.make_node("Gemm", ["n", "b"], ["z"], "second", transB=1, alpha=0.5))
+    outputs = ("y", "z")[:readers]
+    found = run_engine(model_bytes(nodes, {"a": a, "b": b}, outputs), {"a": a, "b": b})
+    expected = 0.5 * (a.astype(np.float64) @ b.astype(np.float64).T)
+    for name, sign in zip(outputs, (1, -1), strict=False):
+        close(found[name], sign * expected, 70)
