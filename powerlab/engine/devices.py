@@ -7,7 +7,7 @@ from powerlab.domain.workload import Processor
 
 CPU, GPU = Processor.CPU.value, Processor.GPU.value
 DEVICES = (CPU, GPU)
-GPU_PRECISIONS = ("fp32", "fp16")
+GPU_PRECISIONS = ("fp32", "fp16", "int8")
 
 
 def check_device(device: str) -> str:
@@ -27,5 +27,5 @@ def check_gpu_choices(threads: int | None, precision: str) -> None:
         raise PowerlabError(f"a GPU has no threads to choose; leave out threads={threads}.")
     if precision not in GPU_PRECISIONS:
         raise PowerlabError(
-            f"on a GPU the engine computes in {' or '.join(GPU_PRECISIONS)} alone yet, not {precision}; use the cpu."
+            f"on a GPU the engine computes in {', '.join(GPU_PRECISIONS)} alone yet, not {precision}; use the cpu."
         )

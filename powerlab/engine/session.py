@@ -65,7 +65,7 @@ class Session:
         cached: whether to look in the cache of prepared models, where ``POWERLAB_CACHE`` asks for one.
         precision: ``fp32``; ``int8``, quantized by the calibration that is kept of the model, or where there is none,
             by one with seeded random inputs; ``int8w``, ``int4w``, ``fp16w``: weights rounded to that, and
-            computed with in float32. On a GPU ``fp32``, or ``fp16``: numbers and weights stored in 16 bits, sums in 32.
+            computed with in float32. On a GPU ``fp32``, ``int8``, or ``fp16``: numbers and weights stored in 16 bits.
         device: ``cpu``, or ``gpu``: the GPU that Vulkan's loader knows (:mod:`powerlab.engine.gpu`), where threads
             are no choice and nothing is left to the processor: what is not supported there is refused.
 
@@ -244,7 +244,8 @@ def _on_gpu(asked: _Asked, slices: int, *, tuned: bool) -> GpuModel:
     from powerlab.engine.gpu.model import GpuModel
     from powerlab.engine.gpu.tuning.kept import by_tuning
 
-    half, asked = asked.precision == "fp16", replace(asked, precision="fp32")
+    half = asked.precision == "fp16"
+    asked = replace(asked, precision="fp32") if half else asked
     choose = by_tuning(this_target(), half=half) if tuned else None
     try:
         graph = _optimised(asked, chained=False)

@@ -11,6 +11,7 @@ import pytest
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.gpu.device import devices
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1] / "engine"))
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))

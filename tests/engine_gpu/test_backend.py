@@ -30,7 +30,7 @@ def test_it_computes_on_either_processor_and_names_the_gpu():
     ("choices", "said"),
     [
         ({"spin_us": 5}, "ask for no --spin-us"),
-        ({"precision": "int8"}, "int8"),
+        ({"precision": "int8w"}, "int8w"),
         ({"slices": 3}, "cannot be cut evenly into 3 slices"),
     ],
 )

@@ -101,7 +101,7 @@ def test_slices_are_batches_of_their_own(precision):
     [
         ({"threads": 2}, "a GPU has no threads"),
         ({"slices": 2}, "cannot be cut evenly into 2 slices"),
-        ({"precision": "int8"}, "fp32 or fp16 alone yet, not int8"),
+        ({"precision": "int8w"}, "fp32, fp16, int8 alone yet, not int8w"),
     ],
 )
 def test_what_a_gpu_has_not_is_refused(choices, said):

@@ -20,10 +20,12 @@ from powerlab.engine.frontend.load import load_graph
 from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
 from powerlab.engine.gpu.model import GpuModel
 from powerlab.engine.passes import optimise
+from powerlab.engine.quantization.precisions import in_precision
 barriers, half, *networks = sys.argv[1:]
 for network in networks:
     shapes = None if network == "lstm2" else {"x": (1, 3, 32, 32)}
-    graph = optimise(load_graph(network, shapes, None), chained=False)
+    graph = load_graph(network, shapes, None)
+    graph = optimise(in_precision(graph, network, "int8") if half == "bytes" else graph, chained=False)
     model = GpuModel(graph, half=half == "half", synchronised=barriers == "barriers", host_constants=False)
     inputs = synthetic_inputs(model.inputs, 1, model.dtypes)
     model.run(inputs), model.poison(), model.timed(inputs), model.repeat(inputs, 0, 3, 2)
@@ -46,7 +48,7 @@ def said(*words):
 
 @pytest.mark.parametrize(
     ("half", "networks"),
-    [("single", ["squeezenet", "mobilenetv3", "lstm2", "densenet121"]), ("half", ["squeezenet"])],
+    [("single", ["squeezenet", "mobilenetv3", "lstm2", "densenet121"]), ("half", ["squeezenet", "resnet18"]), ("bytes", ["squeezenet"])],
 )
 def test_the_layers_are_silent(half, networks):
     assert said("barriers", half, *networks).split("\n") == [*(f"ran {name}" for name in networks), ""]

@@ -71,6 +71,11 @@ def finish_by(node: Node) -> Finish:
     return _with_function(node, node.op_type, (-_INFINITE, _INFINITE, 1.0))
 
 
+def finish_by_function(node: Node) -> Finish:
+    """Return the same of a node's function alone, without what comes before it."""
+    return _with_function(node, str(node.attributes["function"]), (-_INFINITE, _INFINITE, 1.0))
+
+
 def _with_function(node: Node, function: str, before: tuple[float, float, float]) -> Finish:
     if function not in FUNCTIONS:
         raise PowerlabError(f"{node} computes {function}, which the engine does not on a GPU yet; use the device cpu.")

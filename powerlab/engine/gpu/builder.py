@@ -1,7 +1,8 @@
 """Knows where each tensor of a network lies and how, and brings it into the form that a kernel wants.
 
 A tensor lies in **rows**, one number after another, or in **blocks**: [image][block of 4 channels][pixel], 4 channels a
-vector, the last block filled up with finite numbers. Whoever needs the other form gets it by a dispatch, once.
+vector, the last block filled up with finite numbers. Whoever needs the other form gets it by a dispatch, once. Bytes
+lie in blocks alone, 4 channels a word.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from powerlab.domain.errors import PowerlabError
 from powerlab.engine.gpu.images import Image, image_of
 from powerlab.engine.gpu.program import GpuProgram, words
 from powerlab.engine.gpu.recorder import Recorder
@@ -24,6 +26,7 @@ class _Places:
 
     rows: Storage | None = None
     blocks: Storage | None = None
+    bytes: Storage | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -109,6 +112,22 @@ class Builder(Recorder):
         """Append a move between forms: ``pack``, ``unpack``, or ``load`` and ``store``, from and to the outside."""
         count = image.vectors if kernel in ("pack", "load") else image.images * image.channels * image.pixels
         self.emit_flat(kernel, label, (to, source), count, push=(image.images, image.channels, image.pixels))
+
+    def bytes(self, name: str) -> Storage:
+        """Return where a tensor of bytes lies: in blocks, 4 channels a word."""
+        found = self._places[name].bytes
+        if found is None:
+            raise PowerlabError(f"the tensor {name!r} is bytes of the model's own, which a GPU does not take yet.")
+        return found
+
+    def new_bytes(self, name: str) -> Storage:
+        """Return memory for a tensor of bytes."""
+        return self.put_bytes(name, self.room(4 * self.image(name).vectors, 1))
+
+    def put_bytes(self, name: str, storage: Storage) -> Storage:
+        """Say where a tensor of bytes lies."""
+        self._places.setdefault(name, _Places()).bytes = storage
+        return storage
 
     def new_rows(self, name: str) -> Storage:
         """Return memory for a tensor in rows."""

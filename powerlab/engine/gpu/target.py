@@ -22,6 +22,7 @@ class Target:
         group_size: invocations of a work group at most.
         broadcasts: whether lanes load weights for each other; a processor that stands in for a GPU needs that.
         half_arithmetic: whether it computes with 16-bit numbers.
+        dot_product: whether it multiplies and sums four 8-bit numbers at once.
     """
 
     largest_bytes: int
@@ -29,6 +30,7 @@ class Target:
     group_size: int = 128
     broadcasts: bool = False
     half_arithmetic: bool = False
+    dot_product: bool = False
 
 
 def target_of(info: Any) -> Target:
@@ -39,4 +41,5 @@ def target_of(info: Any) -> Target:
         group_size=info.group_size,
         broadcasts=info.kind == PROCESSOR and info.subgroup_lanes >= _BROADCAST_LANES,
         half_arithmetic=info.half_arithmetic,
+        dot_product=info.dot_product,
     )

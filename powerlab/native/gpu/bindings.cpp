@@ -73,6 +73,7 @@ void bind_info(nb::module_& module) {
       .def_ro("subgroup_lanes", &DeviceInfo::subgroup_lanes)
       .def_ro("half_storage", &DeviceInfo::half_storage)
       .def_ro("half_arithmetic", &DeviceInfo::half_arithmetic)
+      .def_ro("dot_product", &DeviceInfo::dot_product)
       .def_ro("tick_ns", &DeviceInfo::tick_ns);
 }
 

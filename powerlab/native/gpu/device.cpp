@@ -35,12 +35,20 @@ Device::Device(std::shared_ptr<Library> library, std::size_t index, const std::s
   const vk::DeviceQueueCreateInfo queue{.family = family_, .priorities = &priority};
   vk::Storage16Features storage{.storage = 1};
   vk::Float16Int8Features arithmetic{.float16 = 1};
-  if (info_.half_arithmetic) storage.next = &arithmetic;
-  const char* const extensions[] = {kHalfArithmetic};
-  const vk::DeviceCreateInfo wanted{.next = info_.half_storage ? &storage : nullptr,
+  vk::IntegerDotProductFeatures dots{.dot_product = 1};
+  void* features = nullptr;
+  std::vector<const char*> extensions;
+  const auto enable = [&features](auto& feature) {
+    feature.next = features;
+    features = &feature;
+  };
+  if (info_.half_storage) enable(storage);
+  if (info_.half_arithmetic) enable(arithmetic), extensions.push_back(kHalfArithmetic);
+  if (info_.dot_product) enable(dots), extensions.push_back(kDotProduct);
+  const vk::DeviceCreateInfo wanted{.next = features,
                                     .queues = &queue,
-                                    .extension_count = info_.half_storage && info_.half_arithmetic ? 1u : 0u,
-                                    .extensions = extensions};
+                                    .extension_count = static_cast<std::uint32_t>(extensions.size()),
+                                    .extensions = extensions.data()};
   check(functions_.CreateDevice(physical, &wanted, nullptr, &device_), "be opened");
 #define POWERLAB_VK_LOAD(name, result, parameters) \
   functions_.name = reinterpret_cast<decltype(functions_.name)>(functions_.GetDeviceProcAddr(device_, "vk" #name));

@@ -32,11 +32,13 @@ struct DeviceInfo {
   std::uint32_t subgroup_lanes;        // that share what one of them has; 0 where they cannot
   bool half_storage;                   // whether shaders read and write 16-bit numbers
   bool half_arithmetic;                // whether they compute with them
+  bool dot_product;                    // whether they multiply and sum four 8-bit numbers at once
   double tick_ns;                      // of its timestamps; 0 where it has none
   std::uint32_t tick_bits;             // that count; those above are zero
 };
 
 constexpr const char* kHalfArithmetic = "VK_KHR_shader_float16_int8";
+constexpr const char* kDotProduct = "VK_KHR_shader_integer_dot_product";
 
 // The loader, opened once, and an instance. Throws std::runtime_error with a sentence where there is none.
 class Library {

@@ -37,14 +37,17 @@ bool has_extension(const vk::Functions& f, vk::PhysicalDevice device, const char
   return std::any_of(found.begin(), found.end(), [name](const auto& one) { return std::strcmp(one.name, name) == 0; });
 }
 
-bool computes_halves(const vk::Functions& f, vk::PhysicalDevice device) {
-  if (!has_extension(f, device, kHalfArithmetic)) return false;
-  vk::Float16Int8Features halves;
+// Tells whether a device has an extension and its feature, the member of a structure of features.
+template <class Features>
+bool has_feature(const vk::Functions& f, vk::PhysicalDevice device, const char* extension,
+                 vk::Bool Features::* member) {
+  if (!has_extension(f, device, extension)) return false;
+  Features wanted;
   vk::Features2 features{};
   features.type = vk::Type::kPhysicalDeviceFeatures2;
-  features.next = &halves;
+  features.next = &wanted;
   f.GetPhysicalDeviceFeatures2(device, &features);
-  return halves.float16 != 0;
+  return wanted.*member != 0;
 }
 
 bool stores_halves(const vk::Functions& f, vk::PhysicalDevice device) {
@@ -107,7 +110,8 @@ DeviceInfo described(const vk::Functions& f, vk::PhysicalDevice device) {
           .group_size = found.limits.max_compute_work_group_invocations,
           .subgroup_lanes = subgroup_lanes(f, device),
           .half_storage = stores_halves(f, device),
-          .half_arithmetic = computes_halves(f, device),
+          .half_arithmetic = has_feature(f, device, kHalfArithmetic, &vk::Float16Int8Features::float16),
+          .dot_product = has_feature(f, device, kDotProduct, &vk::IntegerDotProductFeatures::dot_product),
           .tick_ns = bits > 0 ? static_cast<double>(found.limits.timestamp_period) : 0,
           .tick_bits = bits};
 }

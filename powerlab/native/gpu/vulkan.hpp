@@ -71,6 +71,7 @@ enum class Type : std::int32_t {
   k16BitStorageFeatures = 1000083000,
   kSubgroupProperties = 1000094000,
   kDriverProperties = 1000196000,
+  kIntegerDotProductFeatures = 1000280000,
 };
 
 constexpr Flags kQueueCompute = 2;
@@ -179,6 +180,13 @@ struct Float16Int8Features {
   void* next = nullptr;
   Bool float16 = 0;
   Bool int8 = 0;
+};
+
+// Of VK_KHR_shader_integer_dot_product.
+struct IntegerDotProductFeatures {
+  Type type = Type::kIntegerDotProductFeatures;
+  void* next = nullptr;
+  Bool dot_product = 0;
 };
 
 struct ExtensionProperties {

@@ -31,6 +31,17 @@ from powerlab.engine.gpu.lowering.pointwise import (
 )
 from powerlab.engine.gpu.lowering.pools import lower_average_pool, lower_global_average_pool, lower_max_pool, lower_pool
 from powerlab.engine.gpu.lowering.product import lower_product
+from powerlab.engine.gpu.lowering.quantized import (
+    lower_dequantize,
+    lower_quantize,
+    lower_quantized_add,
+    lower_quantized_concat,
+    lower_quantized_pool,
+    lower_quantized_resize,
+    lower_quantized_scale,
+    lower_quantized_view,
+)
+from powerlab.engine.gpu.lowering.quantized_conv import lower_quantized_conv
 from powerlab.engine.gpu.lowering.recurrent import lower_recurrent
 from powerlab.engine.gpu.lowering.reductions import lower_reduce
 from powerlab.engine.gpu.lowering.resizes import lower_interpolate, lower_resize
@@ -53,6 +64,7 @@ LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
     "Clamp": lower_clamp,
     "Concat": lower_concat,
     "Elementwise": lower_elementwise,
+    "Dequantize": lower_dequantize,
     "Expand": lower_expand,
     "FusedConv": lower_conv,
     "FusedGemm": lower_gemm,
@@ -68,6 +80,14 @@ LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
     "Pad": lower_pad,
     "Pool": lower_pool,
     "Product": lower_product,
+    "QuantAdd": lower_quantized_add,
+    "QuantConcat": lower_quantized_concat,
+    "QuantConv": lower_quantized_conv,
+    "QuantPool": lower_quantized_pool,
+    "QuantResize": lower_quantized_resize,
+    "QuantScale": lower_quantized_scale,
+    "QuantView": lower_quantized_view,
+    "Quantize": lower_quantize,
     "Recurrence": lower_recurrent,
     "Reduce": lower_reduce,
     "Reshape": lower_reshape,
@@ -118,7 +138,8 @@ def lower(graph: Graph, target: Target, *, half: bool = False, choose: Chooser |
 
 
 def _is_known(graph: Graph, node: Node, name: str) -> bool:
-    """Tell whether a GPU has a tensor's type: floats, truth as 1 and 0, and inputs that pick places."""
-    kind = graph.tensors[name].dtype.kind
+    """Tell whether a GPU has a tensor's type: floats, bytes, truth as 1 and 0, and inputs that pick places."""
+    dtype = graph.tensors[name].dtype
     picks = node.op_type == "Gather" and name == node.inputs[1] and any(info.name == name for info in graph.inputs)
-    return kind == "f" or (kind == "b" and node.op_type == "Elementwise") or (kind in "iu" and picks)
+    in_bytes = node.op_type.startswith("Quant") or node.op_type == "Dequantize"
+    return {"f": True, "b": node.op_type == "Elementwise", "i": picks, "u": picks or in_bytes}.get(dtype.kind, False)

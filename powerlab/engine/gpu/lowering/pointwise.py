@@ -9,6 +9,7 @@ from powerlab.engine.gpu.activations import Finish, finish_by, finish_of
 from powerlab.engine.gpu.builder import Builder
 from powerlab.engine.gpu.lowering.strided import OPERATIONS, emit_strided
 from powerlab.engine.ir.graph import Node
+from powerlab.engine.program.storage import Storage
 
 _TAKE, _ADD, _MULTIPLY, _BY_CHANNEL, _SCALE_SHIFT = range(5)
 
@@ -66,6 +67,19 @@ def lower_elementwise(builder: Builder, node: Node) -> None:
         )
     operands = tuple(builder.operand(name) for name in node.inputs)
     emit_strided(builder, node, stem, builder.new_operand(node.outputs[0]), operands)
+
+
+def emit_finish(builder: Builder, node: Node, storage: Storage, finish: Finish) -> None:
+    """Append the end of a node whose kernel ends otherwise: blocks become a function of themselves."""
+    image, (function, numbers) = builder.image(node.outputs[0]), finish
+    builder.emit_flat(
+        "pointwise",
+        node,
+        (storage,) * 5,
+        image.vectors,
+        constants=(function, _TAKE),
+        push=(*numbers, image.vectors, image.pixels, image.blocks),
+    )
 
 
 def _emit(builder: Builder, node: Node, operation: int, finish: Finish) -> None:

@@ -1,0 +1,96 @@
+"""Networks in 8 bits on a GPU: the same bytes as in integers, by dot products and without."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from engine_native.quantized_graphs import Quantized
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine import Session
+from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
+from powerlab.engine.gpu import model as gpu_model
+from powerlab.engine.gpu.device import this_target
+from powerlab.engine.gpu.model import GpuModel
+from powerlab.engine.passes import optimise
+
+KINDS = {
+    "dot products": {},
+    "one by one": {"dot_product": False},
+    "each its own weights": {"broadcasts": False, "dot_product": False},
+}
+
+
+@pytest.fixture(params=KINDS)
+def kernel(request, monkeypatch):
+    """Return the kernel of convolutions on a GPU that has some of what this one has."""
+    target = replace(this_target(), **KINDS[request.param])
+    monkeypatch.setattr(gpu_model, "this_target", lambda: target)
+    return "quant_conv_dot_fp32" if target.dot_product else "quant_conv_fp32"
+
+
+def check(net, *outputs):
+    model = GpuModel(optimise(net.graph(*outputs), chained=False))
+    found = model.run(net.fed())
+    for name in outputs:
+        np.testing.assert_allclose(found[name], net.values[name], rtol=1e-6, atol=1e-6)
+    model.poison()
+    assert all(np.array_equal(found[name], again) for name, again in model.run(net.fed()).items())
+    return [kernel for kernel, _ in model.steps()]
+
+
+def test_a_residual_network_runs_in_bytes(kernel):
+    net = Quantized()
+    x = net.conv(net.input(2, 3, 21, 19), 40, (7, 7), strides=(2, 2), pads=(3, 3, 3, 3), relu=True)
+    x = net.max_pool(x, (3, 3), (2, 2), (1, 1, 1, 1))
+    y = net.conv(x, 24, (1, 1), relu=True)
+    y = net.conv(y, 24, (3, 3), pads=(1, 1, 1, 1), relu=True)
+    y = net.conv(y, 40, (1, 1), residual=x, relu=True)
+    assert kernel in check(net, net.gemm(net.flatten(net.global_average(y)), 21))
+
+
+def test_depthwise_and_grouped_convolutions(kernel):
+    net = Quantized(1)
+    x = net.conv(net.input(1, 20, 11, 13), 44, (1, 1), relu=True)
+    x = net.conv(x, 44, (3, 3), pads=(1, 1, 1, 1), group=44, relu=True)
+    x = net.conv(x, 42, (1, 1))
+    x = net.conv(x, 27, (3, 3), pads=(1, 1, 1, 1), group=3)
+    x = net.conv(x, 32, (1, 1))
+    x = net.conv(x, 96, (3, 3), pads=(2, 2, 2, 2), group=4, dilations=(2, 2))
+    check(net, net.floats(net.conv(x, 18, (2, 2), strides=(2, 2))))
+
+
+def test_sums_of_bytes():
+    net = Quantized(1)
+    x = net.conv(net.input(1, 20, 11, 13), 44, (1, 1), relu=True)
+    pooled = [net.max_pool(one, (3, 3), (2, 2), (1, 1, 1, 1)) for one in (x, net.conv(x, 44, (1, 1)))]
+    assert "quant_add_fp32" in check(net, net.floats(net.add(*pooled, relu=True)))
+
+
+def test_a_last_layer_stays_floats():
+    net = Quantized(3)
+    assert "quantize_fp32" in check(
+        net, net.conv(net.input(1, 16, 6, 6), 30, (3, 3), pads=(1, 1, 1, 1), quantized=False)
+    )
+
+
+@pytest.mark.parametrize("name", ["squeezenet", "densenet121", "yolov3-tiny"])
+def test_a_network_gives_the_bytes_of_the_processor(name):
+    choices = {"precision": "int8", "shapes": {"x": (1, 3, 32, 32)}}
+    on_gpu = Session(name, device="gpu", **choices)
+    inputs = synthetic_inputs(on_gpu.inputs, 1, on_gpu.dtypes)
+    found, expected = on_gpu.run(inputs), Session(name, 1, **choices).run(inputs)
+    assert any(kernel.startswith("quant_conv") for kernel, _ in on_gpu.steps())
+    for key, value in expected.items():
+        np.testing.assert_allclose(found[key], value, atol=0.02 * np.abs(value).max())
+
+
+def test_what_has_no_kernel_in_bytes_is_refused_by_name():
+    net = Quantized(4)
+    x = net.conv(net.input(1, 6, 6, 6), 6, (1, 1))
+    graph = optimise(net.graph(net.floats(net.conv(x, 8, (1, 1)))), chained=False)
+    nodes = [replace(node, op_type="QuantNothing") if node.op_type == "QuantConv" else node for node in graph.nodes]
+    with pytest.raises(PowerlabError, match=r"QuantNothing node .* is not supported on a GPU yet"):
+        GpuModel(replace(graph, nodes=tuple(nodes)))
