@@ -29,6 +29,7 @@ class Dispatch:
         constants: specialization constants 0, 1, ...; the first is the size of a work group.
         push: its push constants.
         groups: work groups along three axes.
+        covered: labels of other nodes that it computes.
     """
 
     kernel: str
@@ -38,6 +39,7 @@ class Dispatch:
     constants: tuple[int, ...]
     push: bytes
     groups: tuple[int, int, int]
+    covered: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -89,13 +89,16 @@ class Recorder:
         push: Sequence[float],
         groups: tuple[int, int, int],
         written: int = 1,
+        covered: Sequence[Node] = (),
     ) -> None:
-        """Append a dispatch; of ``push`` integers and floats are packed as what they are.
+        """Append a dispatch, which computes ``covered`` nodes, too.
+
+        Integers and floats of ``push`` are packed as what they are.
 
         Raises:
             PowerlabError: the device cannot do so much at once.
         """
-        name = label if isinstance(label, str) else label.name or label.outputs[0]
+        name = label if isinstance(label, str) else label_of(label)
         largest = max(4 * buffer.floats for buffer in buffers)
         if largest > self.target.largest_bytes or max(groups) > MOST_GROUPS:
             raise PowerlabError(
@@ -103,4 +106,13 @@ class Recorder:
                 f"kernels see {self.target.largest_bytes / 2**20:.0f} MiB at once; use a smaller batch or model."
             )
         packed = struct.pack("".join("f" if isinstance(one, float) else "i" for one in push), *push)
-        self.dispatches.append(Dispatch(kernel, name, tuple(buffers), written, tuple(constants), packed, groups))
+        self.dispatches.append(
+            Dispatch(
+                kernel, name, tuple(buffers), written, tuple(constants), packed, groups, tuple(map(label_of, covered))
+            )
+        )
+
+
+def label_of(node: Node) -> str:
+    """Return the words by which a node's dispatches are known."""
+    return node.name or node.outputs[0]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from powerlab.engine.codegen.work import StepWork, node_work
 from powerlab.engine.gpu.program import WORD_BYTES, Dispatch, GpuProgram
+from powerlab.engine.gpu.recorder import label_of
 from powerlab.engine.ir.graph import Graph
 
 
@@ -14,12 +17,16 @@ def dispatch_work(graph: Graph, program: GpuProgram) -> tuple[StepWork, ...]:
         graph: the optimised graph that was lowered.
         program: what became of it.
     """
-    nodes = {node.name or node.outputs[0]: node for node in graph.nodes}
+    nodes = {label_of(node): node for node in graph.nodes}
     last = {dispatch.label: index for index, dispatch in enumerate(program.dispatches)}
-    return tuple(
-        node_work(graph, nodes[one.label]) if one.label in nodes and last[one.label] == index else _move(one)
-        for index, one in enumerate(program.dispatches)
-    )
+
+    def work(index: int, one: Dispatch) -> StepWork:
+        if one.label not in nodes or last[one.label] != index:
+            return _move(one)
+        own = node_work(graph, nodes[one.label])
+        return replace(own, flops=own.flops + sum(node_work(graph, nodes[label]).flops for label in one.covered))
+
+    return tuple(work(index, one) for index, one in enumerate(program.dispatches))
 
 
 def _move(dispatch: Dispatch) -> StepWork:

@@ -8,6 +8,7 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.engine.gpu.activations import FUNCTIONS
 from powerlab.engine.gpu.builder import Builder
 from powerlab.engine.gpu.choice import Chooser, by_rule
+from powerlab.engine.gpu.lowering.attention import find_attentions, lower_attention
 from powerlab.engine.gpu.lowering.convolution import lower_conv
 from powerlab.engine.gpu.lowering.dense import lower_gemm
 from powerlab.engine.gpu.lowering.lrn import lower_lrn
@@ -132,8 +133,16 @@ def lower(graph: Graph, target: Target, *, half: bool = False, choose: Chooser |
             f"the output {odd[0]!r} is no float, which a GPU does not give out yet; use the device cpu."
         )
     builder = Builder(graph=graph, target=target, half=half, choose=choose or by_rule(target, half=half))
+    attentions = {one.products[1].outputs[0]: one for one in find_attentions(graph)}
+    covered = {node.outputs[0] for one in attentions.values() for node in one.covered}
     for node in graph.nodes:
-        LOWERINGS[node.op_type](builder, node)
+        attention = attentions.get(node.outputs[0])
+        if attention is not None and not lower_attention(builder, attention):
+            for one in attention.covered:
+                LOWERINGS[one.op_type](builder, one)
+            attention = None
+        if attention is None and node.outputs[0] not in covered:
+            LOWERINGS[node.op_type](builder, node)
     return builder.finish()
 
 

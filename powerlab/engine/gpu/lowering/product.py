@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -22,24 +23,19 @@ def lower_product(builder: Builder, node: Node) -> None:
     Raises:
         PowerlabError: the batch has more axes than the kernel takes, after neighbours are joined.
     """
-    sides = [_side(builder, node, index) for index in (0, 1)]
-    out = builder.new_operand(node.outputs[0])
-    batches = out.sizes[:-2]
-    everything = [one.broadcast((*batches, *one.sizes[-2:])) for one in (out, *sides)]
-    heads = joined([replace(one, sizes=one.sizes[:-2] or (1,), strides=one.strides[:-2] or (0,)) for one in everything])
-    axes = len(heads[0].sizes)
-    if axes > _BATCH_AXES:
+    x, y = (side(builder, node, index) for index in (0, 1))
+    made = builder.new_operand(node.outputs[0])
+    batch = batch_axes([x, y, made], made.sizes[:-2])
+    if batch is None:
         raise PowerlabError(
-            f"{node} multiplies along {axes} axes, and on a GPU the engine does along {_BATCH_AXES}; use the cpu."
+            f"{node} multiplies along more axes than {_BATCH_AXES}, as many as the engine does on a GPU; use the cpu."
         )
-    outer, inner_batches = (1,) * (_BATCH_AXES - axes) + heads[0].sizes
-    out_batch, x_batch, y_batch = ((0,) * (_BATCH_AXES - axes) + one.strides for one in heads)
-    made, x, y = everything
+    (outer, inner_batches), (x_batch, y_batch, out_batch) = batch
     rows, columns, inner = made.sizes[-2], made.sizes[-1], x.sizes[-1]
     builder.emit(
         "product",
         node,
-        [one.storage for one in everything],
+        [one.storage for one in (made, x, y)],
         constants=(_LANES, _TILE_ROWS),
         push=(
             number(node, "alpha"),
@@ -52,7 +48,22 @@ def lower_product(builder: Builder, node: Node) -> None:
     )
 
 
-def _side(builder: Builder, node: Node, index: int) -> Operand:
+def side(builder: Builder, node: Node, index: int) -> Operand:
+    """Return the left (0) or right (1) matrices of a Product."""
     operand = builder.operand(node.inputs[index])
     order = cast("tuple[int, ...]", node.attributes[("left", "right")[index]])
     return operand.permuted(order) if order else operand
+
+
+def batch_axes(
+    matrices: Sequence[Operand], batch: tuple[int, ...]
+) -> tuple[tuple[int, int], list[tuple[int, int]]] | None:
+    """Return the batch of matrices that broadcast as two axes: sizes, and strides of each; None where it takes more."""
+    whole = [one.broadcast((*batch, *one.sizes[-2:])) for one in matrices]
+    heads = joined([replace(one, sizes=one.sizes[:-2] or (1,), strides=one.strides[:-2] or (0,)) for one in whole])
+    fill = _BATCH_AXES - len(heads[0].sizes)
+    if fill < 0:
+        return None
+    outer, inner = (1,) * fill + heads[0].sizes
+    strides = [cast("tuple[int, int]", (0,) * fill + one.strides) for one in heads]
+    return (outer, inner), strides

@@ -52,7 +52,7 @@ def emit_strided(
         label,
         [one.storage for one in views],
         count,
-        constants=(OPERATIONS[operation],),
+        constants=(OPERATIONS[operation], axes),
         push=(
             *((1,) * fill + sizes),
             *(stride for one in views for stride in (0,) * fill + one.strides),

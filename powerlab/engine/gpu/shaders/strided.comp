@@ -5,6 +5,7 @@
 #include "common.glsl"
 
 layout(constant_id = 1) const int OPERATION = 0;
+layout(constant_id = 2) const int AXES = 5;  // the last ones; those before them have a size of 1
 
 layout(binding = 0) writeonly buffer Out { T1 made[]; };
 layout(binding = 1) readonly buffer X { T1 x[]; };
@@ -21,7 +22,7 @@ void main() {
   int left = flat_index();
   if (left >= p.count) return;
   int to = p.out_start, from_x = p.x_start, from_y = p.y_start, from_z = p.z_start;
-  for (int axis = 4; axis >= 0; --axis) {
+  for (int axis = 4; axis >= 5 - AXES; --axis) {
     const int at = left % p.sizes[axis];
     left /= p.sizes[axis];
     to += at * p.out_strides[axis];

@@ -1,0 +1,80 @@
+"""Attention by one kernel: found where nobody else reads the scores, and right for odd sizes, masks and empty rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from comparing import compared
+from engine_models import load_bytes, onnx_bytes
+from onnx import helper
+
+from powerlab.engine import Session
+from powerlab.engine.gpu.model import GpuModel
+from powerlab.engine.passes import optimise
+
+RANDOM = np.random.default_rng(7)
+SIZES = {"small": (1, 2, 5, 5, 4, 4), "odd": (2, 3, 9, 37, 6, 5), "wide": (1, 1, 17, 70, 64, 100)}
+"""images, heads, queries, keys, numbers of a key, numbers of a value"""
+
+
+def graph_of(sizes, *, mask=None, cleaned=False, outputs=("y",)):
+    images, heads, queries, keys, inner, width = sizes
+    shapes = {
+        "q": (images, heads, queries, inner),
+        "k": (images, heads, inner, keys),
+        "v": (images, heads, keys, width),
+    }
+    constants = {"factor": np.array(inner**-0.5, np.float32), "zero": np.zeros(1, np.float32)}
+    nodes = [helper.make_node("MatMul", ["q", "k"], ["m"]), helper.make_node("Mul", ["m", "factor"], ["scaled"])]
+    scores = "scaled"
+    if mask is not None:
+        constants["mask"] = mask
+        nodes.append(helper.make_node("Add", ["scaled", "mask"], ["masked"]))
+        scores = "masked"
+    nodes.append(helper.make_node("Softmax", [scores], ["p"]))
+    weights = "p"
+    if cleaned:
+        nodes += [helper.make_node("IsNaN", ["p"], ["n"]), helper.make_node("Where", ["n", "zero", "p"], ["clean"])]
+        weights = "clean"
+    nodes.append(helper.make_node("MatMul", [weights, "v"], ["y"]))
+    return load_bytes(onnx_bytes(nodes, shapes, outputs, constants=constants))
+
+
+def kernels(model):
+    return [kernel.removesuffix("_fp32").removesuffix("_fp16") for kernel, _ in model.steps()]
+
+
+@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize("half", [False, True])
+def test_without_a_mask(name, half):
+    model = compared(graph_of(SIZES[name]), half=half, tolerance=4e-3 if half else 2e-5)
+    assert [one for one in kernels(model) if one not in ("load", "store", "unpack")] == ["attention"]
+
+
+@pytest.mark.parametrize("shape", [(9, 37), (2, 1, 9, 37), (1, 3, 9, 37)])
+def test_with_a_mask(shape):
+    mask = np.where(RANDOM.random(shape) < 0.3, -np.inf, RANDOM.standard_normal(shape)).astype(np.float32)
+    mask[..., 0] = 0
+    assert "attention" in kernels(compared(graph_of(SIZES["odd"], mask=mask)))
+
+
+def test_rows_without_keys_are_zeros_where_the_model_says_so():
+    mask = np.zeros((9, 37), np.float32)
+    mask[4] = -np.inf
+    graph = graph_of(SIZES["odd"], mask=mask, cleaned=True)
+    model = compared(graph)
+    assert "attention" in kernels(model)
+    inputs = {info.name: RANDOM.standard_normal(info.shape).astype(np.float32) for info in graph.inputs}
+    assert not model.run(inputs)["y"][:, :, 4].any()
+
+
+def test_scores_that_are_read_are_made():
+    assert "product" in kernels(compared(graph_of(SIZES["odd"], outputs=("y", "p"))))
+
+
+def test_work_is_that_of_all_its_nodes():
+    graph = optimise(graph_of(SIZES["wide"]), chained=False)
+    images, heads, queries, keys, inner, width = SIZES["wide"]
+    flops = sum(one.flops for one in GpuModel(graph).work)
+    assert flops >= 2 * images * heads * queries * keys * (inner + width)
+    assert flops == pytest.approx(sum(one.flops for one in Session(graph, 1).work), rel=0.01)
