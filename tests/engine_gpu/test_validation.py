@@ -48,7 +48,11 @@ def said(*words):
 
 @pytest.mark.parametrize(
     ("half", "networks"),
-    [("single", ["squeezenet", "mobilenetv3", "lstm2", "densenet121"]), ("half", ["squeezenet", "resnet18"]), ("bytes", ["squeezenet"])],
+    [
+        ("single", ["squeezenet", "mobilenetv3", "lstm2", "densenet121"]),
+        ("half", ["squeezenet", "resnet18"]),
+        ("bytes", ["squeezenet"]),
+    ],
 )
 def test_the_layers_are_silent(half, networks):
     assert said("barriers", half, *networks).split("\n") == [*(f"ran {name}" for name in networks), ""]
