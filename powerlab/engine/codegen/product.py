@@ -47,7 +47,7 @@ def _multiply(builder: Builder, node: Node, out: Operand, left: Operand, right: 
 
 
 def _packed(builder: Builder, node: Node, right: Operand) -> Operand:
-    """Return the right side, packed; of what a run brings along once for all products, as those of a recurrence."""
+    """Return the right side, packed: once for all products that read it, as a recurrence's do at each step of time."""
     alpha, known = number(node, "alpha"), builder.packed_matrices
     if (right, alpha) in known:
         return known[right, alpha]
@@ -55,8 +55,7 @@ def _packed(builder: Builder, node: Node, right: Operand) -> Operand:
     packed_floats = inner * divide_up(columns, builder.tier.vector_width) * builder.tier.vector_width
     packed = builder.room((*batch, 1, packed_floats))
     builder.emit_general("pack_matrix_f32", f"{node.name or node.outputs[0]} packed", (packed, right), alpha=alpha)
-    if right.storage.space is Space.INPUT:
-        known[right, alpha] = packed
+    known[right, alpha] = packed
     return packed
 
 
