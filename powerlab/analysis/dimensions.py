@@ -37,9 +37,7 @@ class Dimension:
 DIMENSIONS: tuple[Dimension, ...] = (
     Dimension(title="model", read=lambda point: short(point.workload.model)),
     Dimension(title="engine", read=lambda point: point.workload.engine, usual="builtin"),
-    Dimension(
-        title="processor", read=lambda point: point.workload.processor.value, usual=Processor.CPU.value, words="on {}"
-    ),
+    Dimension(title="processor", read=lambda point: point.workload.processor.value, usual=Processor.CPU.value),
     Dimension(title="precision", read=lambda point: point.workload.precision, usual="fp32"),
     Dimension(title="scenario", read=lambda point: point.workload.scenario.value, usual=Scenario.SINGLE_STREAM.value),
     Dimension(

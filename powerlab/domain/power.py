@@ -94,6 +94,8 @@ TOO_LOW = "too low, because"
 """In a formula's scope: rails that belong to the board's power cannot be read."""
 WITHOUT_CARDS = "without graphics cards"
 CARDS_ALONE = "graphics cards alone"
+CARD_SOURCES = ("nvml", "amdgpu", "intel_gpu")
+"""Sources of graphics cards' power."""
 """In a formula's scope: what the power of a run on a graphics card, or on the cores, would lack."""
 
 

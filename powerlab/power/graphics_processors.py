@@ -10,14 +10,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from powerlab.domain.power import Rail, RailQuantity, SourceProbe
+from powerlab.domain.power import CARD_SOURCES, Rail, RailQuantity, SourceProbe
 from powerlab.nvml_library import Library, NvmlError, NvmlUnavailableError, session
 from powerlab.power.sources.graphics_chips import cards
 from powerlab.sysroot import Sysroot
 
 _VENDORS = {"0x1002": ("AMD", "amdgpu", ("amdgpu",)), "0x8086": ("Intel", "intel_gpu", ("i915", "xe"))}
 """By PCI vendor: its name, the source of its cards' power, and their drivers' hwmon chips."""
-_OF_CARDS = ("nvml", "amdgpu", "intel_gpu")
 _DISPLAY = "0x03"
 _DEVFREQ = "/sys/class/devfreq"
 _OF_BOARDS = re.compile(r"(?:[0-9a-f]{4,16}\.)?(gpu|gm20b|gp10b|gv11b|ga10b|gb10b|mali)\b.*")
@@ -131,7 +130,7 @@ def _quality(rail: Rail) -> str:
         parts.append("with the processor's cores")
     if rail.name.endswith("package"):
         parts.append("a part of the card")
-    if rail.source not in _OF_CARDS and re.search("CPU|SOC|CV", rail.name):
+    if rail.source not in CARD_SOURCES and re.search("CPU|SOC|CV", rail.name):
         parts.append("with other parts of the board")
     return ", ".join(parts)
 

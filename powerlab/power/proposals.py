@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from powerlab.domain.power import CARDS_ALONE, WITHOUT_CARDS, Rail, TotalFormula
+from powerlab.domain.power import CARD_SOURCES, CARDS_ALONE, WITHOUT_CARDS, Rail, TotalFormula
 
 STAND_INS = ("tegrastats", "jtop")
 """Programs that tell the same rails as the files do, to users who may not read the files."""
@@ -16,7 +16,6 @@ STAND_INS = ("tegrastats", "jtop")
 _PACKAGE = re.compile(r"package-\d+(-die-\d+)?")
 _MEMORY = re.compile(r"(package-\d+(-die-\d+)?/)?dram")
 _INPUT_RAILS = ("VDD_IN", "POM_5V_IN", "VIN")
-CARD_SOURCES = ("nvml", "amdgpu", "intel_gpu")
 _CARD = re.compile(r"GPU\d+")
 """The best figure of a card; what else a card gives is the same power again, or a part of it."""
 _MODULE_SOURCES = ("ina3221", "ina238", *STAND_INS)

@@ -7,12 +7,11 @@ from dataclasses import replace
 
 from powerlab.domain.device import Capabilities, Device
 from powerlab.domain.errors import PowerlabError
-from powerlab.domain.power import Availability, Rail
+from powerlab.domain.power import CARD_SOURCES, Availability, Rail
 from powerlab.domain.quantity import common_provenance
 from powerlab.domain.workload import Processor
 from powerlab.measure.lag.calibration import fitting, kept, place, with_lags
 from powerlab.measure.recording.rails import Meter
-from powerlab.power.proposals import CARD_SOURCES
 from powerlab.power.sampling.update_period import corrected, watch
 from powerlab.power.total import total_of_plan
 from powerlab.sysroot import Sysroot

@@ -26,4 +26,4 @@ def test_words_say_the_processor_only_where_it_is_not_the_cores():
         for one in Processor
     )
     assert in_words(cores) == "alexnet, batch 1, 1 thread, mode current"
-    assert in_words(card) == "alexnet, on gpu, batch 1, 1 thread, mode current"
+    assert in_words(card) == "alexnet, gpu, batch 1, 1 thread, mode current"

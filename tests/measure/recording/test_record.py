@@ -42,7 +42,7 @@ class BreakingRecorder:
     closed = 0
     core_share = 0.002
 
-    def __init__(self, *_: object) -> None:
+    def __init__(self, *_: object, **__: object) -> None:
         pass
 
     def start(self) -> None:

@@ -407,3 +407,19 @@ def test_power_without_the_processor_that_computed_is_void(good, processor, scop
         assert "uncovered-processor" in ENERGY_RULES
     else:
         assert "uncovered-processor" not in judged
+
+
+@pytest.mark.parametrize(
+    ("processor", "share", "verdict"),
+    [
+        (Processor.GPU, 0.04, None),
+        (Processor.GPU, 0.09, Verdict.FLAGGED),
+        (Processor.GPU, 0.30, Verdict.VOID),
+        (Processor.CPU, 0.30, None),
+    ],
+)
+def test_a_card_whose_sensor_missed_parts_of_its_queries(good, processor, share, verdict):
+    """One that waits draws what it draws, whatever part of a query the cores are at."""
+    workload = Workload(model="alexnet", batch_size=1, processor=processor)
+    judged = found(replace(good, workload=workload, missed_shares={"nvml:GPU0": share}))
+    assert judged.get("in-step", (None,))[0] is verdict

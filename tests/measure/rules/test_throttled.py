@@ -65,7 +65,7 @@ class SteadyRecorder:
 
     core_share = 0.002
 
-    def __init__(self, *_: object) -> None:
+    def __init__(self, *_: object, **__: object) -> None:
         pass
 
     def start(self) -> None:
