@@ -122,7 +122,7 @@ def _regular(at_s: Floats, periods: Floats, read_s: float) -> Floats:
     parts of the query that they never saw. Where the moments are no even ones but for that, they stay as they are.
     """
     number = np.concatenate(([0.0], np.cumsum(periods)))
-    even_s = np.polyval(np.polyfit(number, at_s, 1), number)
+    even_s: Floats = np.asarray(np.polyval(np.polyfit(number, at_s, 1), number), dtype=np.float64)
     return even_s if np.ptp(at_s - even_s) <= _MOST_READS_APART * read_s else at_s
 
 
