@@ -79,9 +79,10 @@ def test_hundreds_of_kills_are_hundreds_of_restores() -> None:
     assert {outcome["case"]["board"] for outcome in found} == set(BOARDS) - {"generic"}
     modes = " ".join(outcome["case"]["mode"] for outcome in found)
     parts = ("cores=", "governor=", "cpu-max=", "epp=", "gpu-max=", "emc-max=", "gpu-limit=", "gpu-lock=", "+")
-    for part in (*parts, "package-limit=", "profile=", "cpu-quota=", "jetson-clocks", "MODE_"):
+    cards = ("gpu-memory-lock=", "amd-gpu-limit=", "amd-gpu-level=", "intel-gpu-limit=", "intel-gpu-max=")
+    for part in (*parts, *cards, "package-limit=", "profile=", "cpu-quota=", "jetson-clocks", "MODE_"):
         assert part in modes, f"no mode with {part} was killed in"
-    assert len(KNOBS) == 10, "a new knob needs a part in the list above"
+    assert len(KNOBS) == 12, "a new knob needs a part in the list above"
 
 
 def change_by_hand(put: Put) -> None:
