@@ -71,7 +71,8 @@ class Job:
 
         That needs no graphics driver in float32. What a lower precision gives on a card, only a driver can show.
         """
-        if self._pace.computes or workload.precision != "fp32" or Processor.CPU not in ENGINES[workload.engine]:
+        on_cores_too = Processor.CPU in ENGINES.get(workload.engine, ())
+        if self._pace.computes or workload.precision != "fp32" or not on_cores_too:
             return workload
         return replace(workload, processor=Processor.CPU)
 
