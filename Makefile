@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all check check-python check-native environment fuzz bench bench-engine bench-contention bench-networks bench-precision bench-sampler bench-search bench-service \
-  bench-database bench-pages lock openapi docs messages networks plotly notebook site wheels mutation format clean
+  bench-train bench-database bench-pages lock openapi docs messages networks plotly notebook site wheels mutation format clean
 
 # A Python to build .venv with, where the first one found is not the right one: make demo PYTHON=/path/to/python3
 PYTHON ?=
@@ -59,7 +59,7 @@ format: ## put Python and C++ into the house's layout
 
 bench: ## run every benchmark in bench/ but those of the database and the wheels, one after the other
 	@scripts/setup_venv dev
-	@for file in $(filter-out bench/big_database.py bench/export_networks.py bench/pages.py bench/record_grid.py bench/search.py bench/search_grids.py bench/search_strategies.py bench/wheel_speed.py,$(wildcard bench/*.py)); do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done
+	@for file in $(filter-out bench/big_database.py bench/export_networks.py bench/pages.py bench/record_grid.py bench/search.py bench/search_grids.py bench/search_strategies.py bench/training_speed.py bench/wheel_speed.py,$(wildcard bench/*.py)); do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done
 
 bench-engine: ## the engine against every installed peer (15 minutes; QUICK=1: 2; wants a quiet machine)
 	@scripts/setup_venv dev
@@ -91,6 +91,11 @@ bench-search: ## runs until the best is found, beside other ways to search (hour
 	@build/search-venv/bin/pip install --quiet $(SEARCH_TORCH)
 	@build/search-venv/bin/pip install --quiet optuna scipy numpy msgspec platformdirs prometheus-client psutil rich urllib3
 	@PYTHONPATH=. build/search-venv/bin/python bench/search.py --seeds $(or $(SEEDS),20) --gp-seeds $(or $(GP_SEEDS),3) --results build/search
+
+bench-train: ## the engine's training against PyTorch (20 minutes; installs it into build/; MODELS="resnet50 ..." BATCH="8" PEERS="torch torch-compile")
+	@scripts/setup_venv dev
+	@test -d build/torch || $(BIN)/python -m pip install --quiet --target build/torch torch
+	@PYTHONPATH=build/torch $(BIN)/python bench/training_speed.py $(MODELS) $(if $(BATCH),--batch $(BATCH)) $(if $(PEERS),--peers $(PEERS))
 
 bench-service: ## agents at one server, samples a second, beside Prometheus, query times (half an hour, 16 GB; QUICK=1: 4 minutes; wants both and PostgreSQL)
 	@scripts/setup_venv dev

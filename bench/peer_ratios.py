@@ -17,13 +17,14 @@ OURS = "builtin"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """One model in one configuration."""
+    """One model in one configuration: answering, or trained by an optimizer."""
 
     model: str
     batch_size: int
     threads: int
     precision: str = "fp32"
     processor: Processor = Processor.CPU
+    optimizer: str = ""
 
     def __str__(self) -> str:
         return f"{self.model} batch {self.batch_size} threads {self.threads}"

@@ -25,8 +25,10 @@ from numpy.typing import NDArray
 from peer_ratios import OURS, Cell, Measured
 
 from powerlab.backends.base import LoadOptions
-from powerlab.backends.registry import BACKENDS, load
+from powerlab.backends.registry import backend_module, load
 from powerlab.domain.errors import PowerlabError
+from powerlab.domain.workload import WorkloadKind
+from powerlab.engine.frontend.load import load_graph
 from powerlab.measure.output_check import TOLERANCES, largest_difference
 from powerlab.measure.recording.background_load import BackgroundLoad
 
@@ -82,6 +84,7 @@ class EngineProcess:
             threads=cell.threads,
             precision=cell.precision,
             processor=cell.processor,
+            optimizer=cell.optimizer,
         )
         self._process: SpawnProcess = context.Process(target=_serve, args=(theirs, engine, options), daemon=True)
         self._process.start()
@@ -124,7 +127,8 @@ class EngineProcess:
 def _serve(pipe: Connection, engine: str, options: LoadOptions) -> None:
     """Load an engine, send its outputs, then the latencies of every turn asked for."""
     try:
-        backend = load(BACKENDS[engine], options)
+        kind = WorkloadKind.TRAIN if options.optimizer else WorkloadKind.INFERENCE
+        backend = load(backend_module(engine, kind), options)
         inputs = backend.inputs(seed=0)
         outputs = backend.run(inputs)
         _wait_until_asleep()
@@ -166,8 +170,8 @@ def balanced_orders(count: int) -> list[list[int]]:
 class _Turns:
     """The engines of a cell that still take part, what they took, and why the others do not."""
 
-    def __init__(self, engines: Mapping[str, Engine]) -> None:
-        self._engines = engines
+    def __init__(self, engines: Mapping[str, Engine], tolerance: float) -> None:
+        self._engines, self._tolerance = engines, tolerance
         self.taken: dict[str, list[list[float]]] = {name: [] for name in engines}
         self.absent: dict[str, str] = {}
         self.differences: dict[str, float] = {}
@@ -190,7 +194,7 @@ class _Turns:
                 continue
             difference = largest_difference(answer, answers[OURS])
             self.differences[name] = difference
-            if difference > TOLERANCES["fp32"]:
+            if difference > self._tolerance:
                 self._leave_out(name, f"its outputs differ from ours by {difference:.2g} of the largest")
 
     def take(self, name: str, warm: int, counted: int) -> None:
@@ -214,6 +218,12 @@ class _Turns:
         del self.taken[name]
 
 
+def tolerance(cell: Cell) -> float:
+    """Return how far outputs may be apart, or the losses of a first step, which layers that drop at random decide."""
+    drops = cell.optimizer and any(node.op_type == "Dropout" for node in load_graph(cell.model, batch_size=1).nodes)
+    return math.inf if drops else TOLERANCES["fp32"]
+
+
 def measure(
     cell: Cell, engines: Mapping[str, Engine], effort: Effort, clock: Callable[[], float] = time.monotonic
 ) -> Measured:
@@ -225,7 +235,7 @@ def measure(
         effort: how long.
         clock: seconds of a clock that runs steadily.
     """
-    turns = _Turns(engines)
+    turns = _Turns(engines, tolerance(cell))
     turns.check_outputs()
     if turns.comparable:
         warm, counted = turns.runs_a_turn(effort.turn_s)

@@ -14,6 +14,7 @@ from powerlab_dashboards.language import mark
 _WORDS: Mapping[str, str] = {
     "bound ms": mark("within %(value)s ms"),
     "processor": mark("on %(value)s"),
+    "optimizer": mark("optimizer %(value)s"),
     "preparation": mark("preparation %(value)s"),
     "batch": mark("batch %(value)s"),
     "slices": mark("%(value)s slices"),

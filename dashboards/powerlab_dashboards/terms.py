@@ -80,6 +80,8 @@ TERMS = (
     mark("model"),
     mark("engine"),
     mark("processor"),
+    mark("workload"),
+    mark("optimizer"),
     mark("precision"),
     mark("scenario"),
     mark("bound ms"),

@@ -92,6 +92,8 @@ def work_of(point: Point) -> str:
     """Return what a point's device is asked to do, in words: the model and how it is fed."""
     load = point.workload
     parts = [short(load.model)]
+    if load.trains:
+        parts.append(f"trained by {load.optimizer}")
     if load.scenario is not Scenario.SINGLE_STREAM:
         parts.append(load.scenario.value)
     if load.latency_bound_ms:

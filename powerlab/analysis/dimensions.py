@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from powerlab.domain.model_name import short
 from powerlab.domain.sweep import Point
-from powerlab.domain.workload import Preparation, Processor, Scenario
+from powerlab.domain.workload import Preparation, Processor, Scenario, WorkloadKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +36,8 @@ class Dimension:
 
 DIMENSIONS: tuple[Dimension, ...] = (
     Dimension(title="model", read=lambda point: short(point.workload.model)),
+    Dimension(title="workload", read=lambda point: point.workload.kind.value, usual=WorkloadKind.INFERENCE.value),
+    Dimension(title="optimizer", read=lambda point: point.workload.optimizer, usual="", words="optimizer {}"),
     Dimension(title="engine", read=lambda point: point.workload.engine, usual="builtin"),
     Dimension(title="processor", read=lambda point: point.workload.processor.value, usual=Processor.CPU.value),
     Dimension(title="precision", read=lambda point: point.workload.precision, usual="fp32"),

@@ -24,6 +24,7 @@ class LoadOptions:
         slices: parts the engine cuts the batch into, which run at the same time on a share of the threads each; more
             than one is asked only of an engine that cuts batches itself.
         processor: what computes the model; threads on a graphics processor are those that hand it its work.
+        optimizer: how steps of training move the weights; empty where the model answers.
     """
 
     model: str
@@ -33,6 +34,7 @@ class LoadOptions:
     spin_us: int | None = None
     slices: int = 1
     processor: Processor = Processor.CPU
+    optimizer: str = ""
 
 
 class Backend(Protocol):

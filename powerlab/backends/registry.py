@@ -7,29 +7,37 @@ the server knows too.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import cast
 
 from powerlab.backends.base import Backend, LoadOptions
 from powerlab.domain.choices import meant
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.preflight import ENGINES
-from powerlab.domain.workload import Processor
+from powerlab.domain.training import TRAINERS
+from powerlab.domain.workload import Processor, WorkloadKind
 
 BACKENDS: dict[str, str] = {name: f"powerlab.backends.{name.replace('-', '_')}" for name in ENGINES}
 """Name of each engine and the module that loads it; a module is imported only in the worker that runs it."""
 
+_MODULES: Mapping[WorkloadKind, Mapping[str, str]] = {
+    WorkloadKind.INFERENCE: BACKENDS,
+    WorkloadKind.TRAIN: {name: f"powerlab.backends.training.{name.replace('-', '_')}" for name in TRAINERS},
+}
 
-def backend_module(engine: str) -> str:
-    """Return the module of an engine.
+
+def backend_module(engine: str, kind: WorkloadKind = WorkloadKind.INFERENCE) -> str:
+    """Return the module of an engine that does what is asked with a model.
 
     Raises:
-        PowerlabError: there is no such engine.
+        PowerlabError: there is no such engine, or it cannot do that.
     """
     if engine not in BACKENDS:
         close = meant(engine, list(BACKENDS))
         raise PowerlabError(f"the engine {engine!r} is not known{close}; choose one of: {', '.join(BACKENDS)}.")
-    return BACKENDS[engine]
+    if engine not in _MODULES[kind]:
+        raise PowerlabError(f"the engine {engine} does not {kind}; choose one of: {', '.join(_MODULES[kind])}.")
+    return _MODULES[kind][engine]
 
 
 def load(module: str, options: LoadOptions) -> Backend:

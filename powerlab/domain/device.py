@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from powerlab.domain.mode import PowerMode
 from powerlab.domain.power import SourceProbe, TotalFormula
 from powerlab.domain.temperature import NO_LIMITS, TemperatureLimits
+from powerlab.domain.workload import WorkloadKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +46,7 @@ class Capabilities:
         may_reboot: its agent reboots it for a power mode that needs that.
         thermal_zones: names of the zones and cards that give a temperature; None where an older agent does not say.
         temperature_limits: what its agent holds it to, whatever a plan asks for.
+        workloads: what it can do with models; an older agent does not say that it can train.
     """
 
     sources: tuple[SourceProbe, ...]
@@ -53,6 +55,7 @@ class Capabilities:
     may_reboot: bool = False
     thermal_zones: tuple[str, ...] | None = None
     temperature_limits: TemperatureLimits = NO_LIMITS
+    workloads: tuple[WorkloadKind, ...] = (WorkloadKind.INFERENCE,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

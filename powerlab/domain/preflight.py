@@ -13,7 +13,8 @@ from powerlab.domain.mode import PowerMode, reboot_command
 from powerlab.domain.model_name import stored_model
 from powerlab.domain.rigour import TIMES_AND_COUNTS, Rigour, falls_short
 from powerlab.domain.sweep import SEARCH_GOALS, SweepPlan
-from powerlab.domain.workload import MULTI_STREAM_IMAGES, Processor, Scenario
+from powerlab.domain.training import TRAINERS, training_complaints
+from powerlab.domain.workload import MULTI_STREAM_IMAGES, Processor, Scenario, WorkloadKind
 
 MIN_REPEATS = 3
 """Fewer repeats say nothing about the scatter between runs."""
@@ -93,6 +94,7 @@ def _others(
     yield from _rigour(plan)
     yield from _search(plan)
     yield from _engines(plan, engines)
+    yield from _OF_WORKLOAD[plan.workload](plan, device, capabilities)
     yield from _scenarios(plan)
     yield from _slices(plan)
     for cores in filter(None, plan.cores):
@@ -110,6 +112,7 @@ def _lists(plan: SweepPlan) -> Iterator[str]:
         ("modes", plan.modes),
         ("engines", plan.engines),
         ("processors", plan.processors),
+        ("optimizers", plan.optimizers),
         ("precisions", plan.precisions),
         ("scenarios", plan.scenarios),
         ("counts of slices", plan.slices),
@@ -117,7 +120,7 @@ def _lists(plan: SweepPlan) -> Iterator[str]:
         ("lists of cores", plan.cores),
     )
     for title, values in lists:
-        if not values:
+        if not values and title != "optimizers":  # only training has some
             yield f"the plan has no {title}; name at least one."
         duplicate = next((value for index, value in enumerate(values) if value in values[:index]), None)
         if duplicate is not None:
@@ -211,6 +214,23 @@ def _engines(plan: SweepPlan, engines: Sequence[str]) -> Iterator[str]:
                     f"the engine {engine} does not compute on the {processor}; leave out one of them, or choose from: "
                     f"{', '.join(able)}."
                 )
+
+
+def _of_inference(plan: SweepPlan, _device: Device, _capabilities: Capabilities) -> Iterator[str]:
+    if plan.optimizers:
+        yield "an optimizer is for training alone; add --workload train, or leave it out."
+
+
+_OF_WORKLOAD: Mapping[WorkloadKind, Callable[[SweepPlan, Device, Capabilities], Iterator[str]]] = {
+    WorkloadKind.INFERENCE: _of_inference,
+    WorkloadKind.TRAIN: training_complaints,
+}
+
+
+def engines_for(plan: SweepPlan) -> tuple[str, ...]:
+    """Return the engines that can do what a plan does with models, on all its processors."""
+    able = engines_on(plan.processors)
+    return tuple(engine for engine in able if plan.workload is not WorkloadKind.TRAIN or engine in TRAINERS)
 
 
 def engines_on(processors: Iterable[Processor]) -> tuple[str, ...]:

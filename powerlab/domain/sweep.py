@@ -12,7 +12,7 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import CURRENT_MODE_NAME
 from powerlab.domain.rigour import Rigour
 from powerlab.domain.temperature import TemperatureLimits
-from powerlab.domain.workload import Preparation, Processor, Scenario, Workload
+from powerlab.domain.workload import Preparation, Processor, Scenario, Workload, WorkloadKind
 
 SEARCH_GOALS = ("latency", "throughput", "efficiency")
 """What a search may look for the best of: the goals of every answer."""
@@ -56,6 +56,8 @@ class Point:
                 ("preparation", w.preparation, usual.preparation),
                 ("latency_bound_ms", w.latency_bound_ms, usual.latency_bound_ms),
                 ("processor", w.processor, usual.processor),
+                ("kind", w.kind, usual.kind),
+                ("optimizer", w.optimizer, usual.optimizer),
                 ("spin_us", self.spin_us, None),
                 ("cores", self.cores, ""),
             )
@@ -69,6 +71,8 @@ class SweepPlan:
     """What a user asks for: every combination is a point, and every point is run ``repeats`` times.
 
     Attributes:
+        workload: what is done with the models.
+        optimizers: how steps of training move weights; none where nothing is trained.
         models: zoo names, paths of ONNX files, or models that lie on the server (:mod:`powerlab.domain.model_name`).
         threads: thread counts of points on the cores; points on a graphics processor have one thread.
         batch_sizes: images per inference.
@@ -108,6 +112,8 @@ class SweepPlan:
 
     models: tuple[str, ...]
     threads: tuple[int, ...]
+    workload: WorkloadKind = WorkloadKind.INFERENCE
+    optimizers: tuple[str, ...] = ()
     batch_sizes: tuple[int, ...] = (1,)
     modes: tuple[str, ...] = (CURRENT_MODE_NAME,)
     engines: tuple[str, ...] = ("builtin",)
@@ -173,7 +179,7 @@ class SweepPlan:
         """Number of points, counted without making them: a plan that is refused may have far too many."""
         lists = (self.models, self.engines, self.precisions, self.scenarios, self.modes, self.batch_sizes, self.slices)
         each = sum(len(self._threads_on(processor)) for processor in self.processors)
-        return each * math.prod(map(len, (*lists, self.spin_us, self.cores)))
+        return each * math.prod(map(len, (*lists, self.optimizers or ("",), self.spin_us, self.cores)))
 
     def _threads_on(self, processor: Processor) -> tuple[int, ...]:
         return self.threads if processor is Processor.CPU else (1,)
@@ -192,14 +198,17 @@ class SweepPlan:
                     preparation=self.preparation,
                     latency_bound_ms=self.latency_bound_ms if scenario is Scenario.SERVER else 0.0,
                     processor=processor,
+                    kind=self.workload,
+                    optimizer=optimizer,
                 ),
                 threads=threads,
                 mode=mode,
                 spin_us=spin_us,
                 cores=cores,
             )
-            for model, engine, processor, precision, scenario, mode, batch_size, slices in product(
+            for model, optimizer, engine, processor, precision, scenario, mode, batch_size, slices in product(
                 self.models,
+                self.optimizers or ("",),
                 self.engines,
                 self.processors,
                 self.precisions,

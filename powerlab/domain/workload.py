@@ -1,10 +1,17 @@
-"""Workloads: a model at a precision and batch size, and its scenario."""
+"""Workloads: what is done with a model, at a precision and batch size, in a scenario."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 from enum import StrEnum
+
+
+class WorkloadKind(StrEnum):
+    """What is done with a model: answering by it, or training it step by step on one batch of random data."""
+
+    INFERENCE = "inference"
+    TRAIN = "train"
 
 
 class Scenario(StrEnum):
@@ -65,6 +72,8 @@ class Workload:
         preparation: whether input preparation is inside the timed part.
         latency_bound_ms: what the server scenario's 99th percentile must hold; 0 in every other scenario.
         processor: what computes the model.
+        kind: what is done with the model; where it is trained, a query is a step.
+        optimizer: how a step moves the weights; empty where nothing is trained.
     """
 
     model: str
@@ -76,6 +85,13 @@ class Workload:
     preparation: Preparation = Preparation.OUTSIDE
     latency_bound_ms: float = 0.0
     processor: Processor = Processor.CPU
+    kind: WorkloadKind = WorkloadKind.INFERENCE
+    optimizer: str = ""
+
+    @property
+    def trains(self) -> bool:
+        """Whether the model is trained."""
+        return self.kind is WorkloadKind.TRAIN
 
     @property
     def images_per_query(self) -> int:

@@ -134,7 +134,7 @@ def load_request(point: Point, meter: Meter, seed: int, model_files: Mapping[str
         PowerlabError: the model is named by its SHA-256 and nobody has fetched it.
     """
     return Load(
-        backend_module=backend_module(point.workload.engine),
+        backend_module=backend_module(point.workload.engine, point.workload.kind),
         workload=replace(point.workload, model=_here(point.workload.model, model_files or {})),
         threads=point.threads,
         sysroot=str(meter.sysroot.base),
@@ -155,7 +155,7 @@ def _here(model: str, model_files: Mapping[str, str]) -> str:
 
 def _spin_us(point: Point, meter: Meter) -> int | None:
     load = point.workload
-    own = meter.sysroot.simulated and load.engine == "builtin" and load.processor is Processor.CPU
+    own = meter.sysroot.simulated and load.engine == "builtin" and load.processor is Processor.CPU and not load.trains
     return SIMULATED_SPIN_US if own and point.spin_us is None else point.spin_us
 
 

@@ -49,6 +49,8 @@ POINT_COLUMNS = (
     Column("spin_us", "int64", "how long idle threads spun", nullable=True, unit="us"),
     Column("cores", "string", "list of cores; empty: the first ones"),
     Column("processor", "string", "what computed: cpu, gpu"),
+    Column("workload", "string", "what was done with the model: inference, train"),
+    Column("optimizer", "string", "how steps of training moved the weights; empty: nothing was trained"),
 )
 RUN_COLUMNS = (
     Column("run_id", "string", "the run's identifier"),
@@ -79,7 +81,7 @@ def point_cells(point: Point) -> tuple[Cell, ...]:
     return (
         *(load.engine, load.model, load.precision, load.scenario.value, load.batch_size, point.threads, point.mode),
         *(load.slices, load.preparation.value, load.latency_bound_ms, point.spin_us, point.cores),
-        load.processor.value,
+        *(load.processor.value, load.kind.value, load.optimizer),
     )
 
 

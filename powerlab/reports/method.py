@@ -9,7 +9,7 @@ from powerlab.analysis.summary import MIN_VALID
 from powerlab.domain.quantity import Provenance
 from powerlab.domain.rigour import LEVELS
 from powerlab.domain.sweep import SweepPlan
-from powerlab.domain.workload import Preparation, Scenario
+from powerlab.domain.workload import Preparation, Scenario, WorkloadKind
 from powerlab.reports.subject import Subject
 from powerlab.reports.text import counted
 
@@ -70,6 +70,12 @@ def _runs(plan: SweepPlan) -> Iterator[str]:
     level = LEVELS[plan.rigour]
     loads = "; ".join(_SCENARIOS[scenario] for scenario in plan.scenarios)
     yield f"Rigour was `{plan.rigour.value}` ({level.words}). In a run, {loads}."
+    if plan.workload is WorkloadKind.TRAIN:
+        yield (
+            f"A query was a step of training by {' or '.join(plan.optimizers)}: forward pass, gradients and update of "
+            f"all weights, on one batch of random numbers and labels (seed {plan.seed}); an image counts when a step "
+            "has learnt from it."
+        )
     if plan.latency_bound_ms:
         yield f"The 99th percentile had to stay below {plan.latency_bound_ms:g} ms."
     yield (

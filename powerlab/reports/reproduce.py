@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from powerlab.domain.mode import CURRENT_MODE_NAME
 from powerlab.domain.rigour import LEVELS, Rigour
 from powerlab.domain.sweep import SweepPlan
-from powerlab.domain.workload import Preparation, Processor, Scenario
+from powerlab.domain.workload import Preparation, Processor, Scenario, WorkloadKind
 
 _USUAL_SEARCH_PERCENT = 1.0
 _LEVEL_OPTIONS = (
@@ -33,10 +33,13 @@ def profile_command(plan: SweepPlan, board: str | None = None) -> str:
 
 
 def _options(plan: SweepPlan) -> Iterator[str]:
+    if plan.workload is not WorkloadKind.INFERENCE:
+        yield from ("--workload", plan.workload.value)
     yield from ("--threads", _listed(plan.threads))
     for option, values, usual in (
         ("--batch", plan.batch_sizes, (1,)),
         ("--modes", tuple(one for one in plan.modes if one not in plan.proposed_modes), (CURRENT_MODE_NAME,)),
+        ("--optimizer", plan.optimizers, ()),
         ("--engine", plan.engines, ("builtin",)),
         ("--processor", tuple(one.value for one in plan.processors), (Processor.CPU.value,)),
         ("--precision", plan.precisions, ("fp32",)),

@@ -88,7 +88,7 @@ def _labels(points: Sequence[Point], traits: Mapping[str, Traits]) -> NDArray[np
     columns = [
         [
             point.workload.model,
-            f"{point.workload.engine} {point.workload.processor} {point.workload.precision}",
+            f"{point.workload.engine} {point.workload.processor} {point.workload.precision} {point.workload.optimizer}",
             str(point.workload.scenario),
             point.cores,
             traits[point.mode].label,

@@ -13,6 +13,7 @@ from powerlab.domain.device import Capabilities, Device
 from powerlab.domain.order import Stage
 from powerlab.domain.phase import RunPhase
 from powerlab.domain.temperature import NO_LIMITS, TemperatureLimits
+from powerlab.domain.workload import WorkloadKind
 from powerlab.measure.labelled_images import LabelledImages
 from powerlab.modes.controller import ModeController
 from powerlab.power.registry import probe_all
@@ -102,4 +103,5 @@ class Host:
             may_reboot=self.may_reboot,
             thermal_zones=watched_zones(self.sysroot),
             temperature_limits=self.temperature_limits,
+            workloads=tuple(WorkloadKind),
         )

@@ -113,12 +113,17 @@ def test_the_list_of_engines_says_which_are_here_and_how_to_install_the_others(i
     installed("builtin", "ncnn")
     assert main(["engine", "backends"]) == 0
     lines = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if line.strip()}
-    assert lines["ncnn"].split() == ["ncnn", "cpu,", "gpu", "1.0"]
+    assert lines["ncnn"].split() == ["ncnn", "cpu,", "gpu", "no", "1.0"]
     assert "pip install onnx openvino" in lines["openvino"]
     assert main(["engine", "backends", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert set(document) == set(PACKAGES)
-    assert document["ncnn"] == {"version": "1.0", "processors": ["cpu", "gpu"], "install": "pip install ncnn"}
+    assert document["ncnn"] == {
+        "version": "1.0",
+        "processors": ["cpu", "gpu"],
+        "trains": False,
+        "install": "pip install ncnn",
+    }
     assert document["torch"]["version"] is None
 
 

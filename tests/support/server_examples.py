@@ -21,6 +21,7 @@ from powerlab.domain.power import (
 from powerlab.domain.quantity import Metric, Provenance
 from powerlab.domain.run import Finding, Run, Verdict
 from powerlab.domain.sweep import Point, SweepPlan
+from powerlab.domain.workload import WorkloadKind
 
 
 @dataclass
@@ -80,7 +81,9 @@ def device(name: str = "board-1", cores: int = 4) -> Device:
 def capabilities() -> Capabilities:
     found = SourceProbe(source="ina3221", availability=Availability.AVAILABLE, detail="one rail", rails=(RAIL,))
     absent = SourceProbe(source="rapl", availability=Availability.ABSENT, detail="no counters")
-    return Capabilities(sources=(found, absent), total=TOTAL, modes=(CURRENT_MODE, SLOW, REBOOT))
+    return Capabilities(
+        sources=(found, absent), total=TOTAL, modes=(CURRENT_MODE, SLOW, REBOOT), workloads=tuple(WorkloadKind)
+    )
 
 
 PLAN = SweepPlan(models=("resnet50",), threads=(1, 2), batch_sizes=(1, 4), modes=("current", "SLOW"), duration_s=0.1)

@@ -28,6 +28,7 @@ _POINT = (
     "batch",
     "engine",
     "processor",
+    "workload",
     "precision",
     "scenario",
     "verdict",
@@ -178,6 +179,7 @@ def _newest(devices: tuple[FleetDevice, ...]) -> Iterator[Metric]:
                     how = (
                         load.engine,
                         load.processor.value,
+                        load.kind.value,
                         load.precision,
                         load.scenario.value,
                         one.newest.verdict.value,

@@ -14,7 +14,7 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import CURRENT_MODE_NAME
 from powerlab.domain.preflight import ENGINES
 from powerlab.domain.rigour import LEVELS, Rigour
-from powerlab.domain.workload import Preparation, Processor, Scenario
+from powerlab.domain.workload import Preparation, Processor, Scenario, WorkloadKind
 from powerlab.networks.outline import network_names
 from powerlab.protocol.records import DeviceRecord
 from powerlab_dashboards.language import gettext as _
@@ -90,6 +90,10 @@ def _optional_counts(text: list[str]) -> tuple[int | None, ...]:
         raise PowerlabError("give whole numbers of microseconds, such as 0,50,2000, or nothing.") from None
 
 
+def _optional_words(text: list[str]) -> tuple[str, ...]:
+    return tuple(word.strip() for word in text[0].split(",") if word.strip())
+
+
 def _number(text: list[str]) -> float:
     try:
         return float(text[0].strip() or 0)
@@ -163,6 +167,15 @@ FIELDS: tuple[Field, ...] = (
     Field(
         name="repeats", title=mark("Repeats"), parse=_repeats, harmless=LEVELS[Rigour.QUICK].repeats,
         default=_fixed("3"), hint=mark("Runs of each point, at least 3."),
+    ),
+    Field(
+        name="workload", title=mark("Workload"), dimension="workload", parse=lambda values: WorkloadKind(values[0]),
+        harmless=WorkloadKind.INFERENCE, choices=_fixed(*WorkloadKind), several=False,
+        default=_fixed(WorkloadKind.INFERENCE), hint=mark("train: steps of training on random data."), rare=True,
+    ),
+    Field(
+        name="optimizers", title=mark("Optimizers"), dimension="optimizer", parse=_optional_words, harmless=(),
+        default=_fixed(""), hint=mark("For training alone: sgd, momentum, nesterov, adam, adamw."), rare=True,
     ),
     Field(
         name="preparation", title=mark("Preparation of inputs"), dimension="preparation",

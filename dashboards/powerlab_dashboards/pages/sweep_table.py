@@ -185,6 +185,8 @@ def plan_of_point(plan: SweepPlan, point: Point) -> SweepPlan:
         modes=(point.mode,),
         engines=(load.engine,),
         processors=(load.processor,),
+        workload=load.kind,
+        optimizers=(load.optimizer,) if load.optimizer else (),
         precisions=(load.precision,),
         scenarios=(load.scenario,),
         slices=(load.slices,),

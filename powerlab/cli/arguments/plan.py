@@ -14,7 +14,8 @@ from powerlab.domain.device import Capabilities, Device
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.rigour import LEVELS, Level, Rigour
 from powerlab.domain.sweep import SEARCH_GOALS, SweepPlan
-from powerlab.domain.workload import Preparation, Processor, Scenario
+from powerlab.domain.training import OPTIMIZERS
+from powerlab.domain.workload import Preparation, Processor, Scenario, WorkloadKind
 from powerlab.search.proposals import proposed_modes
 
 _T = TypeVar("_T", int, float)
@@ -58,6 +59,17 @@ def add_plan_arguments(
     """
     parser.add_argument("models", nargs="+", metavar="MODEL", help=models_help)
     plan = parser.add_argument_group("sweep")
+    plan.add_argument(
+        "--workload",
+        choices=list(WorkloadKind),
+        default=WorkloadKind.INFERENCE,
+        help="inference, or train: steps of training on random data (default: inference)",
+    )
+    plan.add_argument(
+        "--optimizer",
+        metavar="NAME,...",
+        help=f"how steps of training move the weights: {', '.join(OPTIMIZERS)} (default: {OPTIMIZERS[0]})",
+    )
     plan.add_argument("--threads", metavar="N,...", help="thread counts, such as 1,2,4-8 (default: 1 and all cores)")
     for option, metavar, default, words in _LISTS:
         plan.add_argument(option, metavar=metavar, default=default, help=f"{words} (default: {default})")
@@ -154,10 +166,14 @@ def plan_from(args: argparse.Namespace, device: Device, capabilities: Capabiliti
     def chosen(option: str, given: str | None, kind: Callable[[str], _T], otherwise: _T) -> _T:
         return otherwise if given is None else _number(option, given, kind)
 
+    workload = WorkloadKind(args.workload)
+    usual = (OPTIMIZERS[0],) if workload is WorkloadKind.TRAIN else ()
     warm_up_s = chosen("--warm-up", args.warm_up, float, level.warm_up_s)
     return SweepPlan(
         models=tuple(args.models),
         threads=threads,
+        workload=workload,
+        optimizers=usual if args.optimizer is None else _words(args.optimizer),
         batch_sizes=counts("--batch", args.batch),
         modes=modes,
         engines=_words(args.engine),

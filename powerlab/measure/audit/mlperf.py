@@ -198,6 +198,8 @@ def _gaps(case: Case) -> Said:
 
 def _percentile(case: Case) -> Said:
     scenario, count = case.run.point.workload.scenario, case.evidence.inference_count
+    if case.run.point.workload.trains:
+        return Ruling.REJECTED, "steps of training are no queries of an inference", "measure inference"
     if scenario is Scenario.OFFLINE:
         return Ruling.ACCEPTED, "offline is judged by its throughput", ""
     wanted = MIN_QUERIES[scenario]

@@ -1,4 +1,4 @@
-"""One inference: a batch, or the slices of a batch concurrently.
+"""One inference, or one step of training: a batch, or the slices of a batch concurrently.
 
 An engine that cuts batches itself gets the whole batch. Any other is loaded once for each slice, and so is every engine
 where inputs are prepared inside the timed part: slices prepare their own at the same time, too.
@@ -90,6 +90,7 @@ def load_slices(backend_module: str, workload: Workload, threads: int, spin_us: 
         spin_us=spin_us,
         slices=slices_each,
         processor=workload.processor,
+        optimizer=workload.optimizer,
     )
     return Slices(
         [

@@ -13,7 +13,7 @@ from powerlab.measure.worker.process import Worker, WorkerError
 def refusal(point: Point, sysroot: str, seed: int) -> str | None:
     """Return why a point's engine cannot run its model here, in a sentence; None where it can."""
     request = Load(
-        backend_module=backend_module(point.workload.engine),
+        backend_module=backend_module(point.workload.engine, point.workload.kind),
         workload=point.workload,
         threads=point.threads,
         sysroot=sysroot,

@@ -18,6 +18,9 @@ from powerlab.engine.ir.statistics import macs
 
 UNREADABLE_IMAGE = Work(1e9, 5e7)
 """Stands in for an image of a network that the built-in engine cannot read, and other engines may: 1 GFLOP, 50 MB."""
+_STEP_PASSES = 3.0
+"""A step of training in inferences: each layer's gradients, of its input and of its weights, are as much work as it is
+(OpenAI, AI and Compute, 2018)."""
 _PREPARED_FLOPS, _PREPARED_BYTES = 20.0, 100.0
 """What each number of an input takes that is made from a picture inside the timed part. Chosen."""
 
@@ -40,6 +43,8 @@ def inference_work(workload: Workload) -> Work:
     except PowerlabError:
         return Work(UNREADABLE_IMAGE.flops * workload.batch_size, UNREADABLE_IMAGE.bytes_moved)
     work = graph_work(graph)
+    if workload.trains:
+        work = Work(_STEP_PASSES * work.flops, _STEP_PASSES * work.bytes_moved)
     if workload.preparation is Preparation.INSIDE:
         numbers = sum(info.elements for info in graph.inputs)
         work += Work(_PREPARED_FLOPS * numbers, _PREPARED_BYTES * numbers, calls=0.0)

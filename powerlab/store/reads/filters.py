@@ -13,7 +13,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from powerlab.domain.quantity import Provenance
 from powerlab.domain.run import Verdict
 from powerlab.domain.selector import Selector
-from powerlab.domain.workload import Processor, Scenario
+from powerlab.domain.workload import Processor, Scenario, WorkloadKind
 from powerlab.protocol.records import SweepState
 from powerlab.store.reads.selection import conditions
 from powerlab.store.tables import (
@@ -117,6 +117,8 @@ class RunFilter:
     engine: str | None = None
     precision: str | None = None
     processor: Processor | None = None
+    workload: WorkloadKind | None = None
+    optimizer: str | None = None
     batch_size: int | None = None
     scenario: Scenario | None = None
     threads: int | None = None
@@ -161,6 +163,8 @@ class RunFilter:
             WorkloadRow.engine: self.engine,
             WorkloadRow.precision: self.precision,
             WorkloadRow.processor: self.processor and self.processor.value,
+            WorkloadRow.kind: self.workload and self.workload.value,
+            WorkloadRow.optimizer: self.optimizer,
             WorkloadRow.batch_size: self.batch_size,
             WorkloadRow.scenario: self.scenario and self.scenario.value,
         }

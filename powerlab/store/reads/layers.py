@@ -54,8 +54,12 @@ def newest_profile_of(session: Session, model: str) -> LayerProfile | None:
 def profile_beside(session: Session, device_id: str, point: Point) -> LayerProfile | None:
     """Return the profile of a point's model on a device that is most like the point; None where there is none.
 
+    Profiles are of inferences, so there is none of what trains.
+
     Of the newest ones it is that of the same batch, mode and threads, in this order of importance.
     """
+    if point.workload.trains:
+        return None
     wanted = (
         select(_DOCUMENT)
         .where(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeVar
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -12,7 +14,7 @@ from powerlab.analysis.run_selection import DEVICE, Selection, selection
 from powerlab.analysis.sets import RunSet
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.run import Run
-from powerlab.domain.workload import Processor
+from powerlab.domain.workload import Processor, WorkloadKind
 from powerlab.protocol.records import SweepRecord
 from powerlab.store.errors import NotFoundError
 from powerlab.store.reads import queries
@@ -20,6 +22,8 @@ from powerlab.store.reads.filters import RunFilter, SweepFilter
 from powerlab.store.reads.repeats import runs_of_sweeps
 from powerlab.store.reads.run_rows import read_runs, run_rows
 from powerlab.store.tables import CampaignRow, DeviceRow, DeviceSnapshotRow, RunRow, SweepRow
+
+_E = TypeVar("_E", bound=StrEnum)
 
 MOST_RUNS = 5000
 """Runs of one set, at most."""
@@ -95,7 +99,9 @@ def _all_that_fit(session: Session, meant: Selection) -> tuple[list[Run], Mappin
         device_id=_device_id(session, chosen.get(DEVICE)),
         engine=chosen.get("engine"),
         precision=chosen.get("precision"),
-        processor=_processor(meant),
+        processor=_member(meant, "processor", Processor),
+        workload=_member(meant, "workload", WorkloadKind),
+        optimizer=chosen.get("optimizer"),
         batch_size=_number(meant, "batch"),
         threads=_number(meant, "threads"),
         mode=chosen.get("mode"),
@@ -115,11 +121,11 @@ def _number(meant: Selection, key: str) -> int | None:
         raise PowerlabError(f"{meant.wanted[key]!r} is no number of {key}; give one, such as {key}=4.") from None
 
 
-def _processor(meant: Selection) -> Processor | None:
-    name = meant.wanted.get("processor")
-    if name is not None and name not in list(Processor):
-        raise PowerlabError(f"{name!r} is no processor; give one of: {', '.join(Processor)}.")
-    return None if name is None else Processor(name)
+def _member(meant: Selection, key: str, kind: type[_E]) -> _E | None:
+    name = meant.wanted.get(key)
+    if name is not None and name not in list(kind):
+        raise PowerlabError(f"{name!r} is no {key}; give one of: {', '.join(kind)}.")
+    return None if name is None else kind(name)
 
 
 def _device_id(session: Session, name: str | None) -> str | None:

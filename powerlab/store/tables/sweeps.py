@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, String, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
-from powerlab.domain.workload import Preparation, Processor, Scenario
+from powerlab.domain.workload import Preparation, Processor, Scenario, WorkloadKind
 from powerlab.protocol.records import SweepState
 from powerlab.store.tables.base import Base, BigKey, Json, Uuid, one_of
 from powerlab.store.tables.devices import DeviceRow, DeviceSnapshotRow, PowerModeRow
@@ -29,6 +29,8 @@ class WorkloadRow(Base):
             "preparation",
             "latency_bound_ms",
             "processor",
+            "kind",
+            "optimizer",
             name="uq_workload_description",
         ),
         CheckConstraint("batch_size >= 1 AND slices >= 1", name="batch_size"),
@@ -36,6 +38,7 @@ class WorkloadRow(Base):
         CheckConstraint(one_of("preparation", Preparation), name="preparation"),
         CheckConstraint(one_of("processor", Processor), name="processor"),
         CheckConstraint(one_of("scenario", Scenario), name="scenario"),
+        CheckConstraint(one_of("kind", WorkloadKind), name="kind"),
         Index(None, "model"),
     )
 
@@ -49,6 +52,8 @@ class WorkloadRow(Base):
     preparation: Mapped[str] = mapped_column(String(20))
     latency_bound_ms: Mapped[float]
     processor: Mapped[str] = mapped_column(String(20))
+    kind: Mapped[str] = mapped_column(String(20))
+    optimizer: Mapped[str] = mapped_column(String(20))
 
 
 class CampaignRow(Base):

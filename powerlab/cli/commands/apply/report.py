@@ -55,7 +55,7 @@ def _knobs(point: Point) -> str:
     usual = Workload(model=load.model, batch_size=load.batch_size)
     said += [
         f"{name}={getattr(load, name)}"
-        for name in ("engine", "processor", "precision", "slices")
+        for name in ("engine", "processor", "precision", "slices", "optimizer")
         if getattr(load, name) != getattr(usual, name)
     ]
     said += [f"spin_us={point.spin_us}"] if point.spin_us is not None else []
@@ -70,6 +70,8 @@ def _words(point: Point) -> str:
     options = {
         "--threads": (point.threads, None),
         "--batch": (load.batch_size, 1),
+        "--workload": (load.kind.value, usual.kind.value),
+        "--optimizer": (load.optimizer, usual.optimizer),
         "--engine": (load.engine, usual.engine),
         "--processor": (load.processor.value, usual.processor.value),
         "--precision": (load.precision, usual.precision),

@@ -197,18 +197,24 @@ def _backends(args: argparse.Namespace) -> int:
     from powerlab.backends.packages import PACKAGES, installed_version
     from powerlab.cli.output.console import plain_table, print_neatly, table_console
     from powerlab.domain.preflight import ENGINES
+    from powerlab.domain.training import TRAINERS
 
     versions = {engine: installed_version(engine) for engine in PACKAGES}
     if args.json:
         document = {
-            engine: {"version": version, "processors": ENGINES[engine], "install": PACKAGES[engine].install}
+            engine: {
+                "version": version,
+                "processors": ENGINES[engine],
+                "trains": engine in TRAINERS,
+                "install": PACKAGES[engine].install,
+            }
             for engine, version in versions.items()
         }
         print(json.dumps(document, indent=2))
         return 0
-    table = plain_table("engine", "computes on", "installed", "how to install it")
+    table = plain_table("engine", "computes on", "trains", "installed", "how to install it")
     for engine, version in versions.items():
         install = "" if version else PACKAGES[engine].install
-        table.add_row(engine, ", ".join(ENGINES[engine]), version or "no", install)
+        table.add_row(engine, ", ".join(ENGINES[engine]), "yes" if engine in TRAINERS else "no", version or "no", install)
     print_neatly(table_console(), table)
     return 0

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from powerlab.backends.packages import PACKAGES, check_installed, installed_version
 from powerlab.domain.errors import PowerlabError
-from powerlab.domain.preflight import engines_on
+from powerlab.domain.preflight import engines_for
 from powerlab.domain.sweep import Point, SweepPlan
 from powerlab.measure.worker.load_check import refusal
 
@@ -35,7 +35,7 @@ def with_engines_here(
             if engine in PACKAGES:
                 check_installed(engine)
         return plan
-    able = [engine for engine in engines_on(plan.processors) if engine in PACKAGES]
+    able = [engine for engine in engines_for(plan) if engine in PACKAGES]
     installed = [engine for engine in able if installed_version(engine) is not None]
     missing = [engine for engine in able if engine not in installed]
     refusing = {engine: reason for engine in installed if (reason := _refusal(plan, engine, refuses)) is not None}

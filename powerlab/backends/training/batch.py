@@ -1,0 +1,58 @@
+"""What a model is trained on where its speed is measured: one batch of random numbers and labels, made from a seed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
+from powerlab.engine.ir.graph import Graph
+
+LABELS = "training.labels"
+"""The name under which a batch holds its labels."""
+_IMAGES_OF_CLASSES = (2, 4)
+"""Axes of (batch, classes) and of (batch, classes, rows, columns)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """What a model learns.
+
+    Attributes:
+        loss: ``softmax_cross_entropy`` or ``mse``.
+        shape: of its labels, or of the numbers that it should give.
+        classes: labels are below this; 0 where they are numbers.
+    """
+
+    loss: str
+    shape: tuple[int, ...]
+    classes: int = 0
+
+
+def target_of(graph: Graph) -> Target:
+    """Return what a model learns: to classify images or pixels, where its first output can be that, or else numbers."""
+    shape = graph.outputs[0].shape
+    if len(shape) in _IMAGES_OF_CLASSES and shape[1] > 1:
+        return Target(loss="softmax_cross_entropy", shape=(shape[0], *shape[2:]), classes=shape[1])
+    return Target(loss="mse", shape=shape)
+
+
+def learning_output(graph: Graph) -> str:
+    """Return the tensor that the loss takes: what the last softmax takes, where the loss has one of its own."""
+    output = graph.outputs[0].name
+    maker = graph.producers().get(output)
+    softmax = maker is not None and maker.op_type == "Softmax" and target_of(graph).classes
+    return maker.inputs[0] if maker is not None and softmax else output
+
+
+def batch(graph: Graph, seed: int) -> dict[str, NDArray[Any]]:
+    """Return the inputs that an inference has of this seed, and random labels."""
+    target, random = target_of(graph), np.random.default_rng((abs(seed), 1))
+    shapes = {info.name: info.shape for info in graph.inputs}
+    inputs = synthetic_inputs(shapes, seed, {info.name: info.dtype for info in graph.inputs})
+    if target.classes:
+        return {**inputs, LABELS: random.integers(0, target.classes, target.shape)}
+    return {**inputs, LABELS: random.standard_normal(target.shape, np.float32)}

@@ -1,0 +1,44 @@
+"""Training in powerlab's own engine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powerlab.backends.base import LoadOptions
+from powerlab.backends.offers import check_offers
+from powerlab.backends.training.batch import LABELS, batch, target_of
+from powerlab.engine.frontend.load import load_graph
+from powerlab.engine.ir.graph import Graph
+from powerlab.engine.training import TrainingSession
+
+
+class BuiltinTrainer:
+    """A model in training; fulfils :class:`powerlab.backends.base.Backend`."""
+
+    def __init__(self, graph: Graph, session: TrainingSession) -> None:
+        self._graph, self._session = graph, session
+
+    def inputs(self, seed: int) -> dict[str, NDArray[Any]]:
+        """Return a seeded batch."""
+        return batch(self._graph, seed)
+
+    def run(self, inputs: dict[str, NDArray[Any]]) -> dict[str, NDArray[np.float32]]:
+        """Make one step."""
+        given = {name: value for name, value in inputs.items() if name != LABELS}
+        return {"loss": np.array([self._session.step(given, inputs[LABELS])], np.float32)}
+
+
+def load(options: LoadOptions) -> BuiltinTrainer:
+    """Load a model and plan its steps.
+
+    Raises:
+        PowerlabError: the model cannot be read or trained, the engine does not offer what is asked for, or there is not
+            enough memory.
+    """
+    check_offers("builtin", options)
+    graph = load_graph(options.model, batch_size=options.batch_size)
+    session = TrainingSession(graph, target_of(graph).loss, options.optimizer, threads=options.threads)
+    return BuiltinTrainer(graph, session)

@@ -1,0 +1,109 @@
+"""Training in PyTorch on the cores, in eager mode.
+
+The model is the graph as it was loaded, one torch function a node, and has the same parameters, initial weights and loss
+as in the built-in engine. Images and kernels lie in the order ``channels_last``, activations overwrite what nobody else
+reads, and the optimizer is the fused one, as PyTorch's performance tuning guide advises.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powerlab.backends.base import LoadOptions
+from powerlab.backends.offers import check_offers, check_threads
+from powerlab.backends.packages import required
+from powerlab.backends.training.batch import LABELS, batch, learning_output, target_of
+from powerlab.backends.training.torch_functions import Tensor, torch_functions
+from powerlab.domain.errors import PowerlabError
+from powerlab.engine.frontend.load import load_graph
+from powerlab.engine.ir.graph import Graph
+from powerlab.engine.training.parameters import parameters_of
+
+_OPTIMIZERS: dict[str, tuple[str, dict[str, Any]]] = {
+    "sgd": ("SGD", {"lr": 0.01}),
+    "momentum": ("SGD", {"lr": 0.01, "momentum": 0.9}),
+    "nesterov": ("SGD", {"lr": 0.01, "momentum": 0.9, "nesterov": True}),
+    "adam": ("Adam", {"lr": 0.001}),
+    "adamw": ("AdamW", {"lr": 0.001, "weight_decay": 0.01}),
+}
+
+
+class TorchTrainer:
+    """A model in training; fulfils :class:`powerlab.backends.base.Backend`.
+
+    Args:
+        graph: the model as it was loaded.
+        torch: the package.
+        optimizer: one of :data:`powerlab.domain.training.OPTIMIZERS`.
+        compiled: whether ``torch.compile`` compiles forward pass and gradients.
+    """
+
+    def __init__(self, graph: Graph, torch: Any, optimizer: str, *, compiled: bool = False) -> None:
+        self._torch, self._graph, self._steps_done = torch, graph, 0
+        self._functions = torch_functions(torch, graph)
+        names = parameters_of(graph)
+        self._values = {name: self._tensor(np.array(value)) for name, value in graph.constants.items()}
+        for name in names:
+            self._values[name].requires_grad_()
+        kind, settings = _OPTIMIZERS[optimizer]
+        self._optimizer = getattr(torch.optim, kind)([self._values[name] for name in names], fused=True, **settings)
+        self._loss = torch.compile(self._forward, dynamic=False) if compiled else self._forward
+
+    def inputs(self, seed: int) -> dict[str, NDArray[Any]]:
+        """Return a seeded batch."""
+        return batch(self._graph, seed)
+
+    def run(self, inputs: dict[str, NDArray[Any]]) -> dict[str, NDArray[np.float32]]:
+        """Make one step.
+
+        Raises:
+            PowerlabError: the loss is no number any more.
+        """
+        given = {name: self._tensor(value) for name, value in inputs.items()}
+        loss = self._loss(given)
+        self._optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        self._optimizer.step()
+        self._steps_done += 1
+        found = float(loss)
+        if not np.isfinite(found):
+            raise PowerlabError(f"the loss of step {self._steps_done} is {found:g}.")
+        return {"loss": np.array([found], np.float32)}
+
+    def _forward(self, given: dict[str, Tensor]) -> Tensor:
+        values = {"": None} | self._values | given  # an input that is left out has no name
+        for function in self._functions:
+            made = function.compute(*(values[name] for name in function.inputs))
+            values.update(zip(function.outputs, made if isinstance(made, tuple) else (made,), strict=False))
+        output, functional = values[learning_output(self._graph)], self._torch.nn.functional
+        if target_of(self._graph).classes:
+            return functional.cross_entropy(output, given[LABELS])
+        return functional.mse_loss(output, given[LABELS])
+
+    def _tensor(self, value: NDArray[Any]) -> Tensor:
+        tensor = self._torch.from_numpy(np.require(value, requirements=("C", "W")))
+        images = value.ndim == 4 and value.dtype == np.float32
+        return tensor.contiguous(memory_format=self._torch.channels_last) if images else tensor
+
+
+def load(options: LoadOptions) -> TorchTrainer:
+    """Load a model; raises as :func:`load_with` does."""
+    return load_with("torch", options)
+
+
+def load_with(engine: str, options: LoadOptions, *, compiled: bool = False) -> TorchTrainer:
+    """Load a model; torch uses exactly the threads given, in one operator at a time.
+
+    Raises:
+        PowerlabError: torch is not installed or does not offer what is asked for, or the model cannot be read or has an
+            operator that is not translated.
+    """
+    check_offers(engine, options)
+    torch = required(engine, "torch")
+    torch.set_num_threads(options.threads)
+    check_threads(engine, options.threads, torch.get_num_threads())
+    graph = load_graph(options.model, batch_size=options.batch_size)
+    return TorchTrainer(graph, torch, options.optimizer, compiled=compiled)

@@ -1,0 +1,45 @@
+"""What a plan that trains may ask for: names that the server knows too, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from powerlab.domain.choices import meant
+from powerlab.domain.device import Capabilities, Device
+from powerlab.domain.sweep import SweepPlan
+from powerlab.domain.workload import Preparation, Processor, Scenario
+
+OPTIMIZERS = ("sgd", "momentum", "nesterov", "adam", "adamw")
+"""Names a plan's optimizer may have; every engine that trains has all of them, by PyTorch's definitions."""
+
+TRAINERS = ("builtin", "torch", "torch-compile")
+"""The engines that train: each has a module of its name in ``powerlab.backends.training``."""
+
+
+def training_complaints(plan: SweepPlan, device: Device, capabilities: Capabilities) -> Iterator[str]:
+    """Yield what keeps a device from carrying out a plan that trains, in sentences that say how to fix it."""
+    if plan.workload not in capabilities.workloads:
+        yield f"{device.name} does not say that it can train, for its agent is older than that; update it."
+    if not plan.optimizers:
+        yield f"training needs an optimizer; name one, such as --optimizer {OPTIMIZERS[0]}."
+    for optimizer in plan.optimizers:
+        if optimizer not in OPTIMIZERS:
+            close = meant(optimizer, OPTIMIZERS)
+            yield f"the optimizer {optimizer!r} is not known{close}; choose from: {', '.join(OPTIMIZERS)}."
+    for engine in plan.engines:
+        if engine not in TRAINERS:
+            yield f"the engine {engine} does not train; leave it out, or choose from: {', '.join(TRAINERS)}."
+    if Processor.GPU in plan.processors:
+        yield "models are trained on the cores alone; leave out the processor gpu."
+    for precision in plan.precisions:
+        if precision != "fp32":
+            yield f"models are trained in fp32 alone; leave out the precision {precision}."
+    for scenario in plan.scenarios:
+        if scenario is not Scenario.SINGLE_STREAM:
+            yield f"steps of training follow each other as in single-stream; leave out the scenario {scenario}."
+    if max(plan.slices) > 1:
+        yield f"batches are not cut into slices where a model is trained; leave out the slices {max(plan.slices)}."
+    if any(us is not None for us in plan.spin_us):
+        yield "how long threads spin cannot be set where a model is trained; leave out the spin time."
+    if plan.preparation is not Preparation.OUTSIDE:
+        yield "models are trained on random numbers, which nobody prepares; leave out the preparation."

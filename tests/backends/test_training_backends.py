@@ -1,0 +1,70 @@
+"""Engines that train: their steps begin alike, learn, and every other engine refuses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from powerlab.backends.base import LoadOptions
+from powerlab.backends.packages import installed_version
+from powerlab.backends.registry import BACKENDS, backend_module, load
+from powerlab.backends.training.batch import LABELS
+from powerlab.domain.errors import PowerlabError
+from powerlab.domain.training import OPTIMIZERS, TRAINERS
+from powerlab.domain.workload import WorkloadKind, Workload
+from powerlab.engine.training.optimizers import OPTIMIZERS as OF_THE_ENGINE
+from powerlab.measure.worker.simulated_work import inference_work
+from small_network import write_small_network
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(write_small_network(tmp_path_factory.mktemp("network") / "small.onnx"))
+
+
+def trainer(engine: str, network: str, **more: object):
+    options = LoadOptions(model=network, batch_size=4, threads=1, **{"optimizer": "sgd", **more})
+    return load(backend_module(engine, WorkloadKind.TRAIN), options)
+
+
+def test_a_plan_s_optimizers_are_those_of_the_engine():
+    assert set(OPTIMIZERS) == set(OF_THE_ENGINE)
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_steps_on_one_batch_lower_its_loss(network, optimizer):
+    one = trainer("builtin", network, optimizer=optimizer)
+    batch = one.inputs(3)
+    assert {name: value.shape for name, value in batch.items()} == {"x": (4, 3, 32, 32), LABELS: (4,)}
+    assert np.array_equal(one.inputs(3)[LABELS], batch[LABELS])
+    losses = [float(one.run(batch)["loss"][0]) for _ in range(10)]
+    assert losses[-1] < losses[0]
+
+
+@pytest.mark.parametrize("engine", ["torch"])
+@pytest.mark.parametrize("optimizer", ["sgd", "nesterov", "adamw"])
+def test_another_engine_learns_alike_from_the_same_batch(network, engine, optimizer):
+    if installed_version(engine) is None:
+        pytest.skip(f"{engine} is not installed")
+    one, other = trainer("builtin", network, optimizer=optimizer), trainer(engine, network, optimizer=optimizer)
+    batch = one.inputs(3)
+    for _ in range(5):
+        assert other.run(batch)["loss"][0] == pytest.approx(one.run(batch)["loss"][0], rel=1e-4)
+
+
+@pytest.mark.parametrize("engine", sorted(set(BACKENDS) - set(TRAINERS)))
+def test_the_others_refuse(engine):
+    with pytest.raises(PowerlabError, match=f"^the engine {engine} does not train; choose one of: builtin, torch"):
+        backend_module(engine, WorkloadKind.TRAIN)
+
+
+def test_a_spin_time_and_a_precision_are_refused(network):
+    for more in ({"spin_us": 0}, {"precision": "bf16"}):
+        with pytest.raises(PowerlabError, match="^the engine builtin "):
+            trainer("builtin", network, **more)
+
+
+def test_a_step_is_three_inferences_of_work_on_a_simulated_board(network):
+    answers = Workload(model=network, batch_size=4)
+    trains = Workload(model=network, batch_size=4, kind=WorkloadKind.TRAIN, optimizer="sgd")
+    assert inference_work(trains).flops == 3 * inference_work(answers).flops > 0

@@ -1,0 +1,54 @@
+"""Runs that trained are stored as such, and found as such."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from alembic import command
+from sqlalchemy import text
+
+from powerlab.domain.workload import WorkloadKind
+from powerlab.protocol.messages import SweepRequest
+from powerlab.store import Store
+from powerlab.store.database import changing_tables
+from powerlab.store.reads import queries
+from powerlab.store.reads.run_sets import stored_set
+from powerlab.store.schema import alembic_config
+from powerlab.store.writes.sweeps import create_sweep
+from server_examples import PLAN, runs_of
+from store_writing import take, upload
+
+TRAINS = replace(PLAN, workload=WorkloadKind.TRAIN, optimizers=("sgd", "adam"))
+
+
+@pytest.fixture
+def trained(store: Store, device_id: str) -> str:
+    with store.write() as session:
+        sweep_id = create_sweep(session, SweepRequest(device_id=device_id, plan=TRAINS), store.clock())
+    held = take(store, device_id)
+    for run in runs_of(sweep_id, TRAINS):
+        assert upload(store, device_id, held, run)
+    return sweep_id
+
+
+def test_runs_come_back_equal_and_are_found_by_workload_and_optimizer(store: Store, trained: str) -> None:
+    runs = runs_of(trained, TRAINS)
+    with store.session() as session:
+        assert len(queries.runs_of_sweep(session, trained)) == len(runs)
+        for filters, count in (
+            (queries.RunFilter(workload=WorkloadKind.TRAIN), len(runs)),
+            (queries.RunFilter(workload=WorkloadKind.INFERENCE), 0),
+            (queries.RunFilter(optimizer="adam"), len(runs) // 2),
+        ):
+            assert len([one for _, one in queries.stream_runs(session, filters)]) == count
+        chosen = stored_set(session, "workload=train,optimizer=adam").runs.runs
+        assert {run.point.workload.optimizer for run in chosen} == {"adam"}
+
+
+def test_workloads_of_older_tables_are_inference(store: Store, sweep_id: str) -> None:
+    with changing_tables(store.engine) as connection:
+        command.downgrade(alembic_config(connection), "0025")
+        command.upgrade(alembic_config(connection), "head")
+    with store.session() as session:
+        assert set(session.execute(text("SELECT kind, optimizer FROM workload")).all()) == {("inference", "")}

@@ -1,0 +1,86 @@
+"""Sweeps that train a small network with real workers: figures of steps, and what cannot be trained."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+
+from powerlab.domain.errors import PowerlabError
+from powerlab.domain.run import Run, Verdict
+from powerlab.domain.workload import WorkloadKind
+from powerlab.measure.audit.recompute import recompute
+from powerlab.sweep.events import RunFinished
+from powerlab.sweep.host import Host
+from powerlab.sweep.runner import run_sweep
+from powerlab.sysroot import Sysroot
+from small_network import write_small_network
+
+
+@pytest.fixture
+def sweep(rapl_tree: Path, tmp_path: Path, make_plan):
+    host = Host(sysroot=Sysroot(rapl_tree), state_dir=tmp_path / "state", name="bench")
+
+    def finished(*models: Path, **changes: object) -> list[RunFinished]:
+        quick = {"threads": (1,), "batch_sizes": (4,), "duration_s": 0.1, "warm_up_s": 0.0, "idle_s": 0.0}
+        trains = {"workload": WorkloadKind.TRAIN, "optimizers": ("sgd",)}
+        plan = make_plan(models=tuple(map(str, models)), **quick, **trains, **changes)
+        with closing(run_sweep(plan, "s", host)) as events:
+            return [event for event in events if isinstance(event, RunFinished)]
+
+    return finished
+
+
+@pytest.fixture
+def network(tmp_path: Path) -> Path:
+    return write_small_network(tmp_path / "small.onnx")
+
+
+def scaled(network: Path, constant: str, factor: float) -> Path:
+    """Return a copy of a network with one constant multiplied."""
+    model = onnx.load(network)
+    (found,) = (one for one in model.graph.initializer if one.name == constant)
+    value = numpy_helper.to_array(found) * np.float32(factor)
+    found.CopyFrom(numpy_helper.from_array(value.astype(np.float32), constant))
+    path = network.with_name("scaled.onnx")
+    onnx.save(model, path)
+    return path
+
+
+def test_steps_give_the_figures_of_queries_and_a_run_is_recomputed_from_its_record(sweep, network):
+    found = sweep(network)
+    assert len(found) == 3
+    run: Run = found[0].run
+    assert run.point.workload.optimizer == "sgd"
+    seconds = (run.window_ns[1] - run.window_ns[0]) / 1e9
+    images = 4 * run.inference_count
+    assert run.metric("throughput_img_per_s").value == pytest.approx(images / seconds)
+    assert run.metric("energy_per_image_j").value == pytest.approx(run.metric("power_w").value * seconds / images)
+    assert {"latency_p50_ms", "latency_p99_ms", "peak_memory_mb"} <= {metric.name for metric in run.metrics}
+    assert run.conditions.output_difference is None
+    assert recompute(run, found[0].traces)[2].metrics == run.metrics
+
+
+def test_a_loss_that_is_no_number_fails_its_runs_with_the_step_and_the_others_go_on(sweep, network):
+    runs = [event.run for event in sweep(scaled(network, "w3", 1e38), network)]
+    failed = [run for run in runs if run.verdict is Verdict.FAILED]
+    assert {Path(run.point.workload.model).name for run in failed} == {"scaled.onnx"}
+    assert len(failed) == 3
+    assert all(run.findings[0].detail.startswith("the loss of step 1 is ") for run in failed)
+
+
+def test_what_cannot_be_trained_is_refused_before_anything_is_measured(sweep, network):
+    model = onnx.load(network)
+    del model.graph.initializer[:]
+    model.graph.node[:] = [onnx.helper.make_node("Relu", ["x"], ["y"], "rise")]
+    model.graph.output[0].CopyFrom(
+        onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["N", 3, 32, 32])
+    )
+    bare = network.with_name("bare.onnx")
+    onnx.save(model, bare)
+    with pytest.raises(PowerlabError, match="has no parameters, so there is nothing to train"):
+        sweep(bare)
