@@ -54,7 +54,7 @@ def main() -> None:
                 cell = Cell(model=model, batch_size=batch_size, threads=threads, optimizer=options.optimizer)
                 effort = Effort(cell_s=options.seconds, turn_s=0.5, least_rounds=3)
                 measured.append(measure_processes(cell, options.peers, effort))
-                print(cell, {peer: f"{ratio.median:.2f}" for peer, ratio in measured[-1].ratios.items()}, file=sys.stderr)
+                print(cell, *(f"{one.median:.2f}" for one in measured[-1].ratios.values()), file=sys.stderr, flush=True)
     console = Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False)
     console.print(ratio_table(measured, options.peers))
     for sentence in sentences(measured):

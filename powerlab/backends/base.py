@@ -46,6 +46,9 @@ class Backend(Protocol):
     refuses: a model, a precision, a spin time. A process may hold several backends (one a slice of a batch) and run
     them at the same time, each from a thread of its own: so :meth:`run` releases the interpreter lock meanwhile.
 
+    A backend may have an attribute ``part_ns``: what the parts of its latest run took in ns, by name, in the order in
+    which they follow each other, such as those of a step of training.
+
     On a graphics processor a backend has an attribute ``processor_name`` with the driver's name of it, which is stored
     with each run, and :meth:`run` returns when the processor is done and the outputs are in the host's memory.
     """

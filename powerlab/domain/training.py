@@ -29,17 +29,28 @@ def training_complaints(plan: SweepPlan, device: Device, capabilities: Capabilit
     for engine in plan.engines:
         if engine not in TRAINERS:
             yield f"the engine {engine} does not train; leave it out, or choose from: {', '.join(TRAINERS)}."
-    if Processor.GPU in plan.processors:
-        yield "models are trained on the cores alone; leave out the processor gpu."
-    for precision in plan.precisions:
-        if precision != "fp32":
-            yield f"models are trained in fp32 alone; leave out the precision {precision}."
-    for scenario in plan.scenarios:
-        if scenario is not Scenario.SINGLE_STREAM:
-            yield f"steps of training follow each other as in single-stream; leave out the scenario {scenario}."
-    if max(plan.slices) > 1:
-        yield f"batches are not cut into slices where a model is trained; leave out the slices {max(plan.slices)}."
-    if any(us is not None for us in plan.spin_us):
-        yield "how long threads spin cannot be set where a model is trained; leave out the spin time."
-    if plan.preparation is not Preparation.OUTSIDE:
-        yield "models are trained on random numbers, which nobody prepares; leave out the preparation."
+    yield from (sentence for wrong, sentence in _not_with_training(plan) if wrong)
+
+
+def _not_with_training(plan: SweepPlan) -> Iterator[tuple[bool, str]]:
+    """Yield what may go with inference alone, and whether the plan asks for it."""
+    precisions = [one for one in plan.precisions if one != "fp32"]
+    scenarios = [one for one in plan.scenarios if one is not Scenario.SINGLE_STREAM]
+    yield Processor.GPU in plan.processors, "models are trained on the cores alone; leave out the processor gpu."
+    yield bool(precisions), f"models are trained in fp32 alone; leave out the precision {', '.join(precisions)}."
+    yield (
+        bool(scenarios),
+        f"steps of training follow each other as in single-stream; leave out the scenario {', '.join(scenarios)}.",
+    )
+    yield (
+        max(plan.slices) > 1,
+        f"batches are not cut into slices where a model is trained; leave out the slices {max(plan.slices)}.",
+    )
+    yield (
+        any(us is not None for us in plan.spin_us),
+        "how long threads spin cannot be set where a model is trained; leave out the spin time.",
+    )
+    yield (
+        plan.preparation is not Preparation.OUTSIDE,
+        "models are trained on random numbers, which nobody prepares; leave out the preparation.",
+    )

@@ -28,7 +28,7 @@ from powerlab.measure.duration import window_s
 from powerlab.measure.evidence import Evidence
 from powerlab.measure.figures import figures_of
 from powerlab.measure.heat.guard import HeatGuard
-from powerlab.measure.percentiles.latency import TimedInferences, latency_trace
+from powerlab.measure.percentiles.latency import TimedInferences, latency_trace, part_traces
 from powerlab.measure.recording.background_load import BackgroundLoad, background_limit_cores
 from powerlab.measure.recording.clock_rates import ClockRates
 from powerlab.measure.recording.clocks import read_clocks
@@ -192,6 +192,7 @@ def measure_run(request: RunRequest) -> Measured:
             *evidence.traces,
             *evidence.idle_traces,
             latency_trace(timed, _provenance(request)),
+            *part_traces(timed, _provenance(request)),
             *recorded.shown,
         ),
         idle_after=recorded.idle_after,

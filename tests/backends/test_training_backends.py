@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from backend_answers import HERE
 
 from powerlab.backends.base import LoadOptions
-from powerlab.backends.packages import installed_version
 from powerlab.backends.registry import BACKENDS, backend_module, load
 from powerlab.backends.training.batch import LABELS
 from powerlab.domain.errors import PowerlabError
 from powerlab.domain.training import OPTIMIZERS, TRAINERS
-from powerlab.domain.workload import WorkloadKind, Workload
+from powerlab.domain.workload import Workload, WorkloadKind
 from powerlab.engine.training.optimizers import OPTIMIZERS as OF_THE_ENGINE
 from powerlab.measure.worker.simulated_work import inference_work
 from small_network import write_small_network
@@ -41,11 +41,9 @@ def test_steps_on_one_batch_lower_its_loss(network, optimizer):
     assert losses[-1] < losses[0]
 
 
-@pytest.mark.parametrize("engine", ["torch"])
-@pytest.mark.parametrize("optimizer", ["sgd", "nesterov", "adamw"])
-def test_another_engine_learns_alike_from_the_same_batch(network, engine, optimizer):
-    if installed_version(engine) is None:
-        pytest.skip(f"{engine} is not installed")
+@pytest.mark.parametrize("engine", sorted({"builtin", *HERE} & set(TRAINERS)))
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_every_engine_here_learns_alike_from_the_same_batch(network, engine, optimizer):
     one, other = trainer("builtin", network, optimizer=optimizer), trainer(engine, network, optimizer=optimizer)
     batch = one.inputs(3)
     for _ in range(5):
@@ -60,7 +58,7 @@ def test_the_others_refuse(engine):
 
 def test_a_spin_time_and_a_precision_are_refused(network):
     for more in ({"spin_us": 0}, {"precision": "bf16"}):
-        with pytest.raises(PowerlabError, match="^the engine builtin "):
+        with pytest.raises(PowerlabError, match=r"^the engine builtin "):
             trainer("builtin", network, **more)
 
 

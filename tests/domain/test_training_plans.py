@@ -61,7 +61,7 @@ def test_the_command_that_repeats_a_plan_says_how_it_trains():
         ({"slices": (2,), "threads": (2,), "batch_sizes": (2,)}, "batches are not cut into slices where a model is"),
         ({"spin_us": (0,)}, "how long threads spin cannot be set where a model is trained"),
         ({"preparation": Preparation.INSIDE}, "models are trained on random numbers, which nobody prepares"),
-        ({"optimizers": ("sdg",)}, "the optimizer 'sdg' is not known, did you mean 'sgd'?"),
+        ({"optimizers": ("sdg",)}, "the optimizer 'sdg' is not known (did you mean sgd?); choose from: sgd, momentum"),
         ({"optimizers": ()}, "training needs an optimizer; name one, such as --optimizer sgd."),
         ({"optimizers": ("sgd", "sgd")}, "sgd stands twice among the optimizers"),
         ({"workload": WorkloadKind.INFERENCE}, "an optimizer is for training alone; add --workload train"),

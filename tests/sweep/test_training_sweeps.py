@@ -11,8 +11,10 @@ import pytest
 from onnx import numpy_helper
 
 from powerlab.domain.errors import PowerlabError
+from powerlab.domain.power import RailQuantity
 from powerlab.domain.run import Run, Verdict
 from powerlab.domain.workload import WorkloadKind
+from powerlab.engine.training.parts import PARTS
 from powerlab.measure.audit.recompute import recompute
 from powerlab.sweep.events import RunFinished
 from powerlab.sweep.host import Host
@@ -61,6 +63,12 @@ def test_steps_give_the_figures_of_queries_and_a_run_is_recomputed_from_its_reco
     assert run.metric("throughput_img_per_s").value == pytest.approx(images / seconds)
     assert run.metric("energy_per_image_j").value == pytest.approx(run.metric("power_w").value * seconds / images)
     assert {"latency_p50_ms", "latency_p99_ms", "peak_memory_mb"} <= {metric.name for metric in run.metrics}
+    parts_ms = [run.metric(f"{part}_p50_ms").value for part in PARTS]
+    assert min(parts_ms) > 0
+    assert sum(parts_ms) <= 1.2 * run.metric("latency_p50_ms").value
+    lines = {trace.rail.name: trace for trace in found[0].traces if trace.rail.quantity is RailQuantity.LATENCY}
+    assert list(lines) == ["latency", *PARTS]
+    assert lines["backward"].time_ns[0] - lines["forward"].time_ns[0] == round(1e9 * lines["forward"].value[0])
     assert run.conditions.output_difference is None
     assert recompute(run, found[0].traces)[2].metrics == run.metrics
 
@@ -70,16 +78,15 @@ def test_a_loss_that_is_no_number_fails_its_runs_with_the_step_and_the_others_go
     failed = [run for run in runs if run.verdict is Verdict.FAILED]
     assert {Path(run.point.workload.model).name for run in failed} == {"scaled.onnx"}
     assert len(failed) == 3
-    assert all(run.findings[0].detail.startswith("the loss of step 1 is ") for run in failed)
+    assert all(run.findings[0].detail.startswith("the loss of step 2 is nan; ") for run in failed)
 
 
 def test_what_cannot_be_trained_is_refused_before_anything_is_measured(sweep, network):
     model = onnx.load(network)
     del model.graph.initializer[:]
-    model.graph.node[:] = [onnx.helper.make_node("Relu", ["x"], ["y"], "rise")]
-    model.graph.output[0].CopyFrom(
-        onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["N", 3, 32, 32])
-    )
+    del model.graph.node[:]
+    model.graph.node.append(onnx.helper.make_node("Relu", ["x"], ["y"], "rise"))
+    model.graph.output[0].CopyFrom(onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["N", 3, 32, 32]))
     bare = network.with_name("bare.onnx")
     onnx.save(model, bare)
     with pytest.raises(PowerlabError, match="has no parameters, so there is nothing to train"):

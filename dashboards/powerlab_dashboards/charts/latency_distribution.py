@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from powerlab.domain.power import RailQuantity
 from powerlab.domain.run import Run
+from powerlab.measure.percentiles.latency import is_latency
 from powerlab_dashboards.charts.base import Chart, Figure, NoChart, axis, layout
 from powerlab_dashboards.charts.run_traces import RunTraces
 from powerlab_dashboards.charts.theme import Theme, View
@@ -27,7 +27,7 @@ def build(data: RunTraces, view: View) -> Figure | NoChart:
     """Return bars of queries by latency on a logarithmic scale, which shows the tail's single queries."""
     if data.retired:
         return NoChart(data.retired[:1].upper() + data.retired[1:])
-    found = [trace for trace in data.traces if trace.rail.quantity is RailQuantity.LATENCY]
+    found = [trace for trace in data.traces if is_latency(trace)]
     latency_ms = np.concatenate([1e3 * trace.value for trace in found]) if found else np.array([])
     if latency_ms.size == 0:
         return NoChart(_("The latencies of this run's queries are not stored."))

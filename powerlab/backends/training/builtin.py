@@ -25,6 +25,11 @@ class BuiltinTrainer:
         """Return a seeded batch."""
         return batch(self._graph, seed)
 
+    @property
+    def part_ns(self) -> dict[str, int]:
+        """How long the parts of the latest step took, in ns."""
+        return self._session.part_ns
+
     def run(self, inputs: dict[str, NDArray[Any]]) -> dict[str, NDArray[np.float32]]:
         """Make one step."""
         given = {name: value for name, value in inputs.items() if name != LABELS}

@@ -1,12 +1,13 @@
 """Training in PyTorch on the cores, in eager mode.
 
-The model is the graph as it was loaded, one torch function a node, and has the same parameters, initial weights and loss
-as in the built-in engine. Images and kernels lie in the order ``channels_last``, activations overwrite what nobody else
-reads, and the optimizer is the fused one, as PyTorch's performance tuning guide advises.
+The model is the graph as it was loaded, one torch function a node, and has the same parameters, initial weights and
+loss as in the built-in engine. Images and kernels lie in the order ``channels_last``, activations overwrite what nobody
+else reads, and the optimizer is the fused one, as PyTorch's performance tuning guide advises.
 """
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.engine.frontend.load import load_graph
 from powerlab.engine.ir.graph import Graph
 from powerlab.engine.training.parameters import parameters_of
+from powerlab.engine.training.parts import PARTS
 
 _OPTIMIZERS: dict[str, tuple[str, dict[str, Any]]] = {
     "sgd": ("SGD", {"lr": 0.01}),
@@ -43,6 +45,7 @@ class TorchTrainer:
 
     def __init__(self, graph: Graph, torch: Any, optimizer: str, *, compiled: bool = False) -> None:
         self._torch, self._graph, self._steps_done = torch, graph, 0
+        self.part_ns: dict[str, int] = {}
         self._functions = torch_functions(torch, graph)
         names = parameters_of(graph)
         self._values = {name: self._tensor(np.array(value)) for name, value in graph.constants.items()}
@@ -62,11 +65,16 @@ class TorchTrainer:
         Raises:
             PowerlabError: the loss is no number any more.
         """
+        times_ns = [time.monotonic_ns()]
         given = {name: self._tensor(value) for name, value in inputs.items()}
         loss = self._loss(given)
+        times_ns.append(time.monotonic_ns())
         self._optimizer.zero_grad(set_to_none=True)
         loss.backward()
+        times_ns.append(time.monotonic_ns())
         self._optimizer.step()
+        times_ns.append(time.monotonic_ns())
+        self.part_ns = dict(zip(PARTS, map(int, np.diff(times_ns)), strict=True))
         self._steps_done += 1
         found = float(loss)
         if not np.isfinite(found):

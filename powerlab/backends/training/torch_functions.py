@@ -34,7 +34,9 @@ def torch_functions(torch: Any, graph: Graph) -> tuple[Function, ...]:
         PowerlabError: it has several outputs, or an operator that is not translated.
     """
     if len(graph.outputs) != 1:
-        raise PowerlabError(f"the model {graph.name!r} has {len(graph.outputs)} outputs; training takes models with one.")
+        raise PowerlabError(
+            f"the model {graph.name!r} has {len(graph.outputs)} outputs; training takes models with one."
+        )
     softmax = () if learning_output(graph) == graph.outputs[0].name else (graph.outputs[0].name,)
     nodes = [node for node in graph.nodes if node.outputs != softmax]
     rules = _rules(torch, graph)
@@ -90,10 +92,10 @@ def _rules(torch: Any, graph: Graph) -> Mapping[str, Rule]:
     def clip(_node: Node, x: Tensor, low: Tensor = None, high: Tensor = None) -> Tensor:
         return torch.clamp(x, *(None if end is None else float(end) for end in (low, high)))
 
-    def batch_norm(node: Node, x: Tensor, scale: Tensor, shift: Tensor, mean: Tensor, variance: Tensor) -> Tensor:
+    def batch_norm(node: Node, x: Tensor, scale: Tensor, shift: Tensor, *running: Tensor) -> Tensor:
         has: Mapping[str, Any] = node.attributes
         moved = 1 - has.get("momentum", 0.9)
-        return functional.batch_norm(x, mean, variance, scale, shift, True, moved, has.get("epsilon", 1e-5))
+        return functional.batch_norm(x, *running, scale, shift, True, moved, has.get("epsilon", 1e-5))
 
     def layer_norm(node: Node, x: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
         return functional.layer_norm(x, x.shape[-1:], scale, shift, node.attributes.get("epsilon", 1e-5))

@@ -19,7 +19,9 @@ from powerlab.domain.workload import Scenario
 
 ABSENT = "–"
 BEST = "*"
-_LEFT = frozenset({"model", "workload", "optimizer", "engine", "processor", "precision", "scenario", "preparation", "cores", "mode"})
+_LEFT = frozenset(
+    {"model", "workload", "optimizer", "engine", "processor", "precision", "scenario", "preparation", "cores", "mode"}
+)
 _CAPTION = "± is the 95 % interval, * marks the best of its column"
 _COLUMNS: tuple[tuple[str, str], ...] = (
     ("p50 ms", "latency_p50_ms"),

@@ -29,6 +29,7 @@ class StepPlan:
 
     Attributes:
         arena_bytes: memory for what is neither input nor output.
+        labels: of its steps, in the order they run.
 
     Raises:
         PowerlabError: the engine cannot compute what the graph holds.
@@ -40,6 +41,7 @@ class StepPlan:
         self._inputs, self._outputs = lowered.inputs, lowered.outputs
         program = prepare(lowered, tier, threads).program
         self._program = written_in_place(program) if in_place else program
+        self.labels = tuple(step.label for step in self._program.steps)
         self.arena_bytes = FLOAT_BYTES * lay_out(self._program.steps).floats
         self._plan: Any = None
 
@@ -52,16 +54,20 @@ class StepPlan:
         with memory_errors(self._name):
             self._plan = build_plan(self._program, self._tier, pool)
 
-    def run(self, arrays: Mapping[str, Floats]) -> None:
+    def run(self, arrays: Mapping[str, Floats]) -> list[int]:
         """Run once on the memory of every input and output, by name; one may be both, where elements stay apart.
+
+        Returns:
+            how long each step took, in ns.
 
         Raises:
             PowerlabError: a step could not compute with the numbers it was given, which it names.
         """
         try:
-            self._plan.run(
+            took_ns: list[int] = self._plan.run_timed(
                 [*(arrays[info.name] for info in self._inputs), *self._program.hidden_inputs],
                 [arrays[info.name] for info in self._outputs],
             )
         except RuntimeError as error:
             raise PowerlabError(str(error)) from error
+        return took_ns

@@ -21,6 +21,7 @@ from powerlab.engine.target.tiers import tier_for
 from powerlab.engine.training.batches import Batches
 from powerlab.engine.training.diagnosis import FINITE, origin
 from powerlab.engine.training.optimizers import Optimizer, optimizer_named
+from powerlab.engine.training.parts import PARTS, backward_from
 from powerlab.engine.training.plans import FLOAT_BYTES, StepPlan
 from powerlab.engine.training.slices import slice_of, sliced_graph
 from powerlab.engine.training.step import training_step
@@ -50,6 +51,7 @@ class TrainingSession:
         threads: threads that compute.
         slices: parts of the batch.
         steps_done: steps so far.
+        part_ns: how long the parts of the latest step took in ns: forward, backward, update.
         planned_bytes: memory for activations, gradients, weights and what the optimizer keeps of them.
 
     Raises:
@@ -91,6 +93,8 @@ class TrainingSession:
         self._pool = thread_pool(self.threads, SPIN_US if self.threads <= usable else 0)
         for plan in (self._plan, self._update):
             plan.build(self._pool)
+        self._backward_from = backward_from(self._plan.labels)
+        self.part_ns = dict.fromkeys(PARTS, 0)
         self._kept: dict[str, Floats] = {
             one.before: _fresh(infos[one.before], None if one.zero else graph.constants[one.before])
             for one in (*step.statistics, *step.update.kept)
@@ -123,14 +127,14 @@ class TrainingSession:
                 first layer whose output is not; weights stay as they were before the step.
         """
         given = self._batches.given(inputs, labels)
-        step = self._step
+        step, self.part_ns = self._step, dict.fromkeys(PARTS, 0)
         before = {one.before: self._kept[one.before].copy() for one in step.statistics}
         loss = self._together(math.fsum(self._learn(given, number) for number in range(self.slices)), given, before)
         numbers = self._optimizer.numbers(self.steps_done + 1)
         arrays = self._kept | {one.after: self._kept[one.before] for one in step.update.kept}
         arrays |= {step.update.gradients[name]: self._sums[output] for name, output in step.gradients.items()}
         arrays |= {step.update.numbers[name]: np.array([value], np.float32) for name, value in numbers.items()}
-        self._update.run(arrays)
+        self.part_ns["update"] = sum(self._update.run(arrays))
         self.steps_done += 1
         return loss
 
@@ -155,7 +159,9 @@ class TrainingSession:
         step, loss = self._step, np.empty(1, np.float32)
         gradients = self._sums if number == 0 else self._parts
         written = {one.after: self._kept[one.before] for one in step.statistics}
-        self._plan.run({**self._arrays(given, number), **written, **gradients, step.graph.outputs[0].name: loss})
+        took_ns = self._plan.run({**self._arrays(given, number), **written, **gradients, step.graph.outputs[0].name: loss})
+        self.part_ns["forward"] += sum(took_ns[: self._backward_from])
+        self.part_ns["backward"] += sum(took_ns[self._backward_from :])
         if number > 0:
             for name, part in gradients.items():
                 self._sums[name] += part

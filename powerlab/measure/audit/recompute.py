@@ -12,7 +12,7 @@ from powerlab.measure.energy.rail import covers
 from powerlab.measure.energy.total import TotalEnergy, total_energy
 from powerlab.measure.evidence import Evidence
 from powerlab.measure.figures import Figures, figures_of
-from powerlab.measure.percentiles.latency import TimedInferences, from_trace
+from powerlab.measure.percentiles.latency import TimedInferences, from_trace, is_latency
 
 _NO_EVIDENCE = (RailQuantity.LATENCY, RailQuantity.CLOCK)
 """Latencies come as a table of their own, and clocks are shown and not judged."""
@@ -37,12 +37,13 @@ def recompute(run: Run, traces: Sequence[Trace]) -> tuple[TimedInferences, Evide
         )
     if run.conditions.traces_shed:
         raise PowerlabError(f"run {run.id} cannot be audited: {run.conditions.traces_shed}")
-    latencies = [trace for trace in traces if trace.rail.quantity is RailQuantity.LATENCY]
-    if not latencies:
+    of_queries = [trace for trace in traces if trace.rail.quantity is RailQuantity.LATENCY]
+    latencies = next(filter(is_latency, of_queries), None)
+    if latencies is None:
         raise PowerlabError(f"the latencies of run {run.id} are not stored; audit it where its traces are.")
-    timed = from_trace(latencies[0])
+    timed = from_trace(latencies, [trace for trace in of_queries if trace is not latencies])
     evidence = _evidence(run, run.conditions, timed, traces)
-    return timed, evidence, figures_of(run.point, timed, evidence, latencies[0].rail.provenance)
+    return timed, evidence, figures_of(run.point, timed, evidence, latencies.rail.provenance)
 
 
 def _evidence(run: Run, conditions: Conditions, timed: TimedInferences, traces: Sequence[Trace]) -> Evidence:

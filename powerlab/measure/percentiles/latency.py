@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,10 +33,14 @@ class TimedInferences:
     A query is one inference; in the multi-stream scenario it is as many as eight images take. It starts when it is
     issued, which is when the last one was answered; in the server scenario when it arrives, whether or not anybody is
     ready for it.
+
+    ``part_ns`` holds what the parts of each query took in ns, shape (n,) a part, in the order in which they follow each
+    other from its start; none where it has none.
     """
 
     start_ns: NDArray[np.int64]
     end_ns: NDArray[np.int64]
+    part_ns: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
 
     @property
     def window_ns(self) -> tuple[int, int]:
@@ -53,23 +58,52 @@ class TimedInferences:
         return np.sort(self.end_ns - self.start_ns) / 1e6
 
 
+_WHOLE = "latency"
+
+
 def latency_trace(timed: TimedInferences, provenance: Provenance) -> Trace:
     """Return every latency in s at the time of its start, so that a run's figures can be worked out again."""
+    return _trace(_WHOLE, timed.start_ns, timed.end_ns - timed.start_ns, provenance)
+
+
+def part_traces(timed: TimedInferences, provenance: Provenance) -> Iterator[Trace]:
+    """Yield how long each part of the queries took, in s, at the time of its start."""
+    begin_ns = timed.start_ns
+    for name, ns in timed.part_ns.items():
+        yield _trace(name, begin_ns, ns, provenance)
+        begin_ns = begin_ns + ns
+
+
+def is_latency(trace: Trace) -> bool:
+    """Tell whether a trace holds latencies of whole queries."""
+    return trace.rail.quantity is RailQuantity.LATENCY and trace.rail.name == _WHOLE
+
+
+def _trace(name: str, start_ns: NDArray[np.int64], ns: NDArray[np.int64], provenance: Provenance) -> Trace:
     rail = Rail(
         source="worker",
-        name="latency",
+        name=name,
         quantity=RailQuantity.LATENCY,
         resolution=1e-9,
         relative_error=0.0,
         update_period_s=0.0,
         provenance=provenance,
     )
-    return Trace(rail=rail, time_ns=timed.start_ns, value=(timed.end_ns - timed.start_ns) / 1e9)
+    return Trace(rail=rail, time_ns=start_ns, value=ns / 1e9)
 
 
-def from_trace(trace: Trace) -> TimedInferences:
-    """Return the times that :func:`latency_trace` made a trace of, to the nanosecond."""
-    return TimedInferences(start_ns=trace.time_ns, end_ns=trace.time_ns + np.round(trace.value * 1e9).astype(np.int64))
+def from_trace(trace: Trace, parts: Sequence[Trace] = ()) -> TimedInferences:
+    """Return the times that :func:`latency_trace` and :func:`part_traces` made traces of, to the nanosecond."""
+    ordered = sorted(parts, key=lambda one: int(one.time_ns[0]))
+    return TimedInferences(
+        start_ns=trace.time_ns,
+        end_ns=trace.time_ns + _ns(trace),
+        part_ns={one.rail.name: _ns(one) for one in ordered},
+    )
+
+
+def _ns(trace: Trace) -> NDArray[np.int64]:
+    return np.round(trace.value * 1e9).astype(np.int64)
 
 
 def percentile_rank(count: int, fraction: float) -> int:
@@ -112,6 +146,12 @@ def latency_metrics(timed: TimedInferences, provenance: Provenance) -> tuple[Met
             )
         )
     return tuple(metrics)
+
+
+def part_metrics(timed: TimedInferences, provenance: Provenance) -> Iterator[Metric]:
+    """Yield the median of each part of a query in ms."""
+    for name, ns in timed.part_ns.items():
+        yield Metric(name=f"{name}_p50_ms", value=float(np.median(ns)) / 1e6, provenance=provenance)
 
 
 def throughput_metric(timed: TimedInferences, images_per_query: int, provenance: Provenance) -> Metric:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from powerlab.domain.quantity import Metric, Provenance
 from powerlab.domain.workload import Scenario, Workload
-from powerlab.measure.percentiles.latency import TimedInferences
+from powerlab.measure.percentiles.latency import TimedInferences, part_metrics
 from powerlab.measure.scenarios.base import ScenarioRules
 from powerlab.measure.scenarios.multi_stream import MULTI_STREAM
 from powerlab.measure.scenarios.offline import OFFLINE
@@ -24,4 +24,4 @@ def latency_metrics_from(workload: Workload, timed: TimedInferences, provenance:
 
     With :func:`powerlab.measure.percentiles.latency.from_trace` a stored run gives them again.
     """
-    return SCENARIOS[workload.scenario].metrics(workload, timed, provenance)
+    return (*SCENARIOS[workload.scenario].metrics(workload, timed, provenance), *part_metrics(timed, provenance))

@@ -6,7 +6,7 @@ where inputs are prepared inside the timed part: slices prepare their own at the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -60,6 +60,11 @@ class Slices:
             PowerlabError: they are not what the model takes.
         """
         return [self._first.backend.run(_fitted(given, self._first.backend.inputs(seed=0)))]
+
+    @property
+    def part_ns(self) -> Mapping[str, int]:
+        """How long each part of the latest run took, in ns, in their order; none where the engine does not say."""
+        return getattr(self._first.backend, "part_ns", {})
 
     @property
     def processor_name(self) -> str:

@@ -38,6 +38,7 @@ from powerlab.measure.worker.messages import (
     read_request,
     unpacked,
 )
+from powerlab.measure.worker.part_log import PartLog
 from powerlab.sysroot import Sysroot
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class Job:
         self._pace: Pacer = pacer(Sysroot(Path(request.sysroot)), request.threads, on_gpu)
         self._work = NO_WORK if self._pace.computes else _simulated_work(request)
         self._tried = False
+        self._parts = PartLog()
         self._inferences = request.workload.inferences_per_query
         self._slices = load_slices(
             request.backend_module,
@@ -87,6 +89,7 @@ class Job:
             with self._pace.inference(self._work):
                 if self._pace.computes:
                     self._slices.run()
+                    self._parts.note(self._slices.part_ns)
 
     def carry_out(self, request: WarmUp | Measure | Show) -> Reply:
         """Do what is asked for with the loaded model."""
@@ -110,7 +113,8 @@ class Job:
     def measure(self, request: Measure) -> Timed:
         """Answer the queries of a timed window."""
         starts, ends = timed_window(self.answer, request)
-        return Timed(start_ns=_little_endian(starts), end_ns=_little_endian(ends))
+        parts = self._parts.taken(starts[0], ends[-1])
+        return Timed(start_ns=_little_endian(starts), end_ns=_little_endian(ends), parts=parts)
 
     def show(self, request: Show) -> Shown:
         """Run one inference, as fast as the host can, and return its outputs."""

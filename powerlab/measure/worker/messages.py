@@ -78,11 +78,16 @@ class Ready(msgspec.Struct, tag=True, frozen=True, kw_only=True):
     processor_name: str = ""
 
 
+QueryParts = dict[str, bytes]
+"""By part, in the order in which they follow each other: int64 little-endian ns that it took in each timed query."""
+
+
 class Timed(msgspec.Struct, tag=True, frozen=True, kw_only=True):
-    """From the worker: int64 little-endian CLOCK_MONOTONIC ns of every timed query's start and end."""
+    """From the worker: int64 little-endian CLOCK_MONOTONIC ns of every timed query's start and end, and its parts."""
 
     start_ns: bytes
     end_ns: bytes
+    parts: QueryParts = {}
 
 
 class Shown(msgspec.Struct, tag=True, frozen=True, kw_only=True):

@@ -124,11 +124,14 @@ class Worker:
         try:
             start_ns = np.frombuffer(timed.start_ns, dtype="<i8").astype(np.int64)
             end_ns = np.frombuffer(timed.end_ns, dtype="<i8").astype(np.int64)
+            parts = {name: np.frombuffer(data, dtype="<i8").astype(np.int64) for name, data in timed.parts.items()}
         except ValueError as error:
             raise WorkerError("the worker answered with garbage: its times are cut off.") from error
         if not (start_ns.size == end_ns.size > 0 and np.all(end_ns > start_ns) and np.all(np.diff(start_ns) > 0)):
             raise WorkerError("the worker answered with garbage: its times are not in order.")
-        return TimedInferences(start_ns=start_ns, end_ns=end_ns)
+        if any(ns.size != start_ns.size for ns in parts.values()):
+            raise WorkerError("the worker answered with garbage: its queries lack some of their parts.")
+        return TimedInferences(start_ns=start_ns, end_ns=end_ns, part_ns=parts)
 
     def show(
         self, seed: int | None = None, given: Mapping[str, NDArray[np.float32]] | None = None

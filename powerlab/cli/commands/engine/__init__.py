@@ -215,6 +215,8 @@ def _backends(args: argparse.Namespace) -> int:
     table = plain_table("engine", "computes on", "trains", "installed", "how to install it")
     for engine, version in versions.items():
         install = "" if version else PACKAGES[engine].install
-        table.add_row(engine, ", ".join(ENGINES[engine]), "yes" if engine in TRAINERS else "no", version or "no", install)
+        table.add_row(
+            engine, ", ".join(ENGINES[engine]), "yes" if engine in TRAINERS else "no", version or "no", install
+        )
     print_neatly(table_console(), table)
     return 0
