@@ -300,7 +300,7 @@ def _lstm(torch: Any, node: Node, graph: Graph) -> Operator:
     def compute(x: Tensor, of_inputs: Tensor, of_states: Tensor, *more: Tensor) -> tuple[Tensor, ...]:
         if not weights:
             pairs = [of_inputs, of_states, *(more[0].chunk(2, dim=1) if has_bias else ())]
-            weights.extend(_gates_of_torch(torch, part[i]) for i in range(directions) for part in pairs)
+            weights.extend(gates_of_torch(torch, part[i]) for i in range(directions) for part in pairs)
         steps, batch, _ = x.shape
         zeros = x.new_zeros(directions, batch, hidden)
         state = more[has_bias:] if has_state else (zeros, zeros)
@@ -312,7 +312,7 @@ def _lstm(torch: Any, node: Node, graph: Graph) -> Operator:
     return compute
 
 
-def _gates_of_torch(torch: Any, rows: Tensor) -> Tensor:
+def gates_of_torch(torch: Any, rows: Tensor) -> Tensor:
     """Return weights or biases with ONNX's gates (input, output, forget, cell) as input, forget, cell, output."""
     given, shown, kept, candidate = rows.chunk(4)
     return torch.cat((given, kept, candidate, shown)).contiguous()

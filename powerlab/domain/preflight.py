@@ -254,8 +254,9 @@ def _scenarios(plan: SweepPlan) -> Iterator[str]:
 
 
 def _slices(plan: SweepPlan) -> Iterator[str]:
-    """A slice needs an image and, on the cores, a thread of its own, and all slices are alike."""
-    threads = plan.threads if Processor.CPU in plan.processors else ()
+    """A slice needs an image, on the cores a thread of its own where it does not train, and all slices are alike."""
+    together = Processor.CPU in plan.processors and plan.workload is WorkloadKind.INFERENCE
+    threads = plan.threads if together else ()
     for slices in (slices for slices in plan.slices if slices > 1):
         for title, values in (("threads", threads), ("a batch", plan.batch_sizes)):
             uneven = [value for value in values if value % slices]

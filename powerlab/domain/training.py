@@ -15,6 +15,9 @@ OPTIMIZERS = ("sgd", "momentum", "nesterov", "adam", "adamw")
 TRAINERS = ("builtin", "torch", "torch-compile")
 """The engines that train: each has a module of its name in ``powerlab.backends.training``."""
 
+SLICER = "builtin"
+"""The engine that cuts a batch into slices, one after the other within a step."""
+
 
 def training_complaints(plan: SweepPlan, device: Device, capabilities: Capabilities) -> Iterator[str]:
     """Yield what keeps a device from carrying out a plan that trains, in sentences that say how to fix it."""
@@ -43,8 +46,8 @@ def _not_with_training(plan: SweepPlan) -> Iterator[tuple[bool, str]]:
         f"steps of training follow each other as in single-stream; leave out the scenario {', '.join(scenarios)}.",
     )
     yield (
-        max(plan.slices) > 1,
-        f"batches are not cut into slices where a model is trained; leave out the slices {max(plan.slices)}.",
+        max(plan.slices) > 1 and set(plan.engines) != {SLICER},
+        f"the engine {SLICER} alone trains a batch in slices; leave out the others, or the slices {max(plan.slices)}.",
     )
     yield (
         any(us is not None for us in plan.spin_us),

@@ -50,6 +50,12 @@ def test_every_engine_here_learns_alike_from_the_same_batch(network, engine, opt
         assert other.run(batch)["loss"][0] == pytest.approx(one.run(batch)["loss"][0], rel=1e-4)
 
 
+def test_a_batch_may_be_cut_into_slices_of_a_step(network):
+    whole, cut = trainer("builtin", network), trainer("builtin", network, slices=2)
+    assert cut.run(cut.inputs(3))["loss"].shape == (1,)
+    assert set(cut.part_ns) == set(whole.part_ns) == {"forward", "backward", "update"}
+
+
 @pytest.mark.parametrize("engine", sorted(set(BACKENDS) - set(TRAINERS)))
 def test_the_others_refuse(engine):
     with pytest.raises(PowerlabError, match=f"^the engine {engine} does not train; choose one of: builtin, torch"):

@@ -15,6 +15,8 @@ LABELS = "training.labels"
 """The name under which a batch holds its labels."""
 _IMAGES_OF_CLASSES = (2, 4)
 """Axes of (batch, classes) and of (batch, classes, rows, columns)."""
+_BOXES, _BOXES_OF_A_CELL, _NUMBERS_OF_A_BOX = 8, 3, 5
+"""Objects of an image; what the maps of YOLOv3 hold beside classes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,8 +24,8 @@ class Target:
     """What a model learns.
 
     Attributes:
-        loss: ``softmax_cross_entropy`` or ``mse``.
-        shape: of its labels, or of the numbers that it should give.
+        loss: ``softmax_cross_entropy``, ``mse`` or ``yolov3``.
+        shape: of its labels, of the numbers that it should give, or of its boxes.
         classes: labels are below this; 0 where they are numbers.
     """
 
@@ -33,8 +35,11 @@ class Target:
 
 
 def target_of(graph: Graph) -> Target:
-    """Return what a model learns: to classify images or pixels, where its first output can be that, or else numbers."""
+    """Return what a model learns: boxes with several outputs, classes where the output can be these, or numbers."""
     shape = graph.outputs[0].shape
+    if len(graph.outputs) > 1:
+        classes = max(1, shape[min(1, len(shape) - 1)] // _BOXES_OF_A_CELL - _NUMBERS_OF_A_BOX)
+        return Target(loss="yolov3", shape=(shape[0], _BOXES, _NUMBERS_OF_A_BOX), classes=classes)
     if len(shape) in _IMAGES_OF_CLASSES and shape[1] > 1:
         return Target(loss="softmax_cross_entropy", shape=(shape[0], *shape[2:]), classes=shape[1])
     return Target(loss="mse", shape=shape)
@@ -53,6 +58,10 @@ def batch(graph: Graph, seed: int) -> dict[str, NDArray[Any]]:
     target, random = target_of(graph), np.random.default_rng((abs(seed), 1))
     shapes = {info.name: info.shape for info in graph.inputs}
     inputs = synthetic_inputs(shapes, seed, {info.name: info.dtype for info in graph.inputs})
+    if target.loss == "yolov3":
+        boxes = random.uniform(0.05, 0.95, target.shape).astype(np.float32)
+        boxes[..., 0] = random.integers(0, target.classes, target.shape[:2])
+        return {**inputs, LABELS: boxes}
     if target.classes:
         return {**inputs, LABELS: random.integers(0, target.classes, target.shape)}
     return {**inputs, LABELS: random.standard_normal(target.shape, np.float32)}

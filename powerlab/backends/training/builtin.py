@@ -14,6 +14,8 @@ from powerlab.engine.frontend.load import load_graph
 from powerlab.engine.ir.graph import Graph
 from powerlab.engine.training import TrainingSession
 
+CUTS_BATCHES = True
+
 
 class BuiltinTrainer:
     """A model in training; fulfils :class:`powerlab.backends.base.Backend`."""
@@ -45,5 +47,12 @@ def load(options: LoadOptions) -> BuiltinTrainer:
     """
     check_offers("builtin", options)
     graph = load_graph(options.model, batch_size=options.batch_size)
-    session = TrainingSession(graph, target_of(graph).loss, options.optimizer, threads=options.threads)
+    session = TrainingSession(
+        options.model,
+        target_of(graph).loss,
+        options.optimizer,
+        batch_size=options.batch_size,
+        threads=options.threads,
+        slices=options.slices,
+    )
     return BuiltinTrainer(graph, session)

@@ -21,7 +21,7 @@ from powerlab.backends.training.torch_functions import Tensor, torch_functions
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.frontend.load import load_graph
 from powerlab.engine.ir.graph import Graph
-from powerlab.engine.training.parameters import parameters_of
+from powerlab.engine.training.forward import forward_pass
 from powerlab.engine.training.parts import PARTS
 
 _OPTIMIZERS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -47,7 +47,7 @@ class TorchTrainer:
         self._torch, self._graph, self._steps_done = torch, graph, 0
         self.part_ns: dict[str, int] = {}
         self._functions = torch_functions(torch, graph)
-        names = parameters_of(graph)
+        names = forward_pass(graph).parameters
         self._values = {name: self._tensor(np.array(value)) for name, value in graph.constants.items()}
         for name in names:
             self._values[name].requires_grad_()
@@ -76,7 +76,7 @@ class TorchTrainer:
         times_ns.append(time.monotonic_ns())
         self.part_ns = dict(zip(PARTS, map(int, np.diff(times_ns)), strict=True))
         self._steps_done += 1
-        found = float(loss)
+        found = float(loss.detach())
         if not np.isfinite(found):
             raise PowerlabError(f"the loss of step {self._steps_done} is {found:g}.")
         return {"loss": np.array([found], np.float32)}

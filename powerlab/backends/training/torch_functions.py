@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from powerlab.backends.torch import gates_of_torch
 from powerlab.backends.training.batch import learning_output
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.ir.graph import Graph, Node
@@ -118,6 +119,14 @@ def _rules(torch: Any, graph: Graph) -> Mapping[str, Rule]:
     def dropout(node: Node, x: Tensor, ratio: Tensor = None, _training: Tensor = None) -> Tensor:
         return functional.dropout(x, node.attributes.get("ratio", 0.5) if ratio is None else float(ratio), True)
 
+    def lstm(node: Node, x: Tensor, weights: Tensor, recurrence: Tensor, bias: Tensor, *more: Tensor) -> Tensor:
+        if weights.shape[0] > 1 or node.attributes.get("direction", "forward") != "forward" or more:
+            raise PowerlabError(f"{node} is not translated for training in torch yet; use another engine.")
+        state = x.new_zeros(1, x.shape[1], recurrence.shape[2])
+        of_torch = [gates_of_torch(torch, part) for part in (weights[0], recurrence[0], *bias[0].chunk(2))]
+        y, *last = torch.lstm(x, (state, state), of_torch, True, 1, 0.0, True, False, False)
+        return y[:, None], *last
+
     def reshape(_node: Node, x: Tensor, shape: Tensor) -> Tensor:
         return x.reshape([x.shape[axis] if size == 0 else size for axis, size in enumerate(shape.tolist())])
 
@@ -140,6 +149,7 @@ def _rules(torch: Any, graph: Graph) -> Mapping[str, Rule]:
         "HardSwish": lambda _, x: functional.hardswish(x),
         "Identity": lambda _, x: x,
         "LRN": lrn,
+        "LSTM": lstm,
         "LayerNormalization": layer_norm,
         "LeakyRelu": lambda node, x: functional.leaky_relu(x, node.attributes.get("alpha", 0.01), overwrites(node)),
         "MatMul": lambda _, a, b: a @ b,
@@ -148,6 +158,7 @@ def _rules(torch: Any, graph: Graph) -> Mapping[str, Rule]:
         "Relu": lambda node, x: functional.relu(x, overwrites(node)),
         "Reshape": reshape,
         "Sigmoid": lambda _, x: torch.sigmoid(x),
+        "Squeeze": lambda _, x, axes: x.squeeze(tuple(axes.tolist())),
         "Softmax": lambda node, x: functional.softmax(x, node.attributes.get("axis", -1)),
         "Transpose": lambda node, x: x.permute(node.attributes["perm"]),
     }

@@ -80,6 +80,8 @@ class Slices:
 def load_slices(backend_module: str, workload: Workload, threads: int, spin_us: int | None, seed: int) -> Slices:
     """Load a workload's model for all slices, each with its share of the threads, but one thread at least.
 
+    Slices of a step of training follow each other, so each has all threads.
+
     Raises:
         PowerlabError: the model cannot be run as asked, with the reason.
     """
@@ -90,7 +92,7 @@ def load_slices(backend_module: str, workload: Workload, threads: int, spin_us: 
     options = LoadOptions(
         model=workload.model,
         batch_size=workload.batch_size // engines,
-        threads=slices_each * max(1, threads // workload.slices),
+        threads=threads if workload.trains else slices_each * max(1, threads // workload.slices),
         precision=workload.precision,
         spin_us=spin_us,
         slices=slices_each,
