@@ -27,6 +27,10 @@ static inline Vec one_over(Vec x) {
 #endif
 }
 
+// low + high x. Polynomials are summed in such pairs, which do not wait for each other: what ends a tile has too few
+// vectors to hide the time of one term after the other.
+static inline Vec pair(float low, float high, Vec x) { return broadcast(low) + broadcast(high) * x; }
+
 // Added to a float, rounds it to an integer and puts the exponent's bias to it, both in the lowest bits.
 constexpr float kRounding = 12582912.0f + 127;
 
@@ -39,10 +43,9 @@ static inline Vec exponential_inside(Vec x) {
   const Vec inside = clamp(x, -87.0f, 88.0f);
   const Vec rounded = inside * broadcast(kLog2E) + broadcast(kRounding), whole = rounded - broadcast(kRounding);
   const Vec r = (inside - whole * broadcast(kHigh)) - whole * broadcast(kLow);
-  Vec sum = broadcast(0.00138145988f);
-  constexpr float kTerms[] = {0.00836871751f, 0.0416683890f, 0.166665211f, 0.499999940f, 1.0f, 1.0f};
-  for (const float coefficient : kTerms) sum = sum * r + broadcast(coefficient);
-  return sum * power_of(rounded);
+  const Vec square = r * r, high = pair(0.0416683890f, 0.00836871751f, r) + broadcast(0.00138145988f) * square;
+  const Vec sum = pair(1.0f, 1.0f, r) + pair(0.499999940f, 0.166665211f, r) * square;
+  return (sum + high * (square * square)) * power_of(rounded);
 }
 
 // Of numbers up to 0.
@@ -62,10 +65,9 @@ static inline PowerOfTwo power_of_two(Vec x) {
   const Vec inside = clamp(x, -126.0f, 126.0f);
   const Vec rounded = inside + broadcast(kRounding);
   const Vec r = inside - (rounded - broadcast(kRounding));
-  Vec sum = broadcast(0.00015453163f);
-  constexpr float kTerms[] = {0.0013390863f, 0.009618083f, 0.05550357f, 0.24022651f, 0.6931472f};
-  for (const float coefficient : kTerms) sum = sum * r + broadcast(coefficient);
-  return {power_of(rounded), sum * r};
+  const Vec square = r * r, high = pair(0.009618083f, 0.0013390863f, r) + broadcast(0.00015453163f) * square;
+  const Vec sum = broadcast(0.6931472f) + pair(0.24022651f, 0.05550357f, r) * r;
+  return {power_of(rounded), (sum + high * (square * r)) * r};
 }
 
 constexpr float kLog2E = 1.44269504f;
@@ -113,17 +115,22 @@ static inline Vec error_function(Vec x) {
   return size < broadcast(0.5f) ? x * series * broadcast(1.12837917f) : far;
 }
 
-// x times the normal distribution's share below x; what lies beyond |x| is half an exponential of a polynomial, fitted
-// for the smallest largest error of the result (1e-8).
+// x times the normal distribution's share below x: what lies beyond |x| is half an exponential of a polynomial, fitted
+// for the smallest largest error of the result (1e-8). Beyond 14 the share is 0.
 static inline Vec gelu(Vec x) {
-  const Vec size = absolute(x);
-  Vec sum = broadcast(-1.31841159e-06f);
-  constexpr float kTerms[] = {1.94475924e-05f, -9.11303068e-05f, -1.88588485e-04f, 0.00502214301f,
-                              -0.0364786796f,  -0.318266958f,    -0.797889352f,    0.0f};
-  for (const float coefficient : kTerms) sum = sum * size + broadcast(coefficient);
-  const Vec half = broadcast(0.5f) * exponential_below(sum), below = x * half;
-  const Vec above = x - clamp(x, 0.0f, 20.0f) * half;  // infinity times 0 is no number
-  return x < broadcast(0) ? below : above;
+  const Vec most = broadcast(14), least = broadcast(-126);
+  const Vec size = absolute(x) > most ? most : absolute(x), square = size * size;
+  const Vec near = pair(-0.797889352f * kLog2E, -0.318266958f * kLog2E, size) +
+                   pair(-0.0364786796f * kLog2E, 0.00502214301f * kLog2E, size) * square;
+  const Vec far = pair(-1.88588485e-04f * kLog2E, -9.11303068e-05f * kLog2E, size) +
+                  pair(1.94475924e-05f * kLog2E, -1.31841159e-06f * kLog2E, size) * square;
+  const Vec exact = size * (near + far * (square * square)), power = exact < least ? least : exact;
+  const Vec rounded = power + broadcast(kRounding - 1);  // half of 2^power
+  const Vec r = power - (rounded - broadcast(kRounding - 1)), r2 = r * r;
+  const Vec rest = pair(0.009618083f, 0.0013390863f, r) + broadcast(0.00015453163f) * r2;
+  const Vec sum = pair(1.0f, 0.6931472f, r) + pair(0.24022651f, 0.05550357f, r) * r2 + rest * (r2 * r2);
+  const Vec above = x < broadcast(0) ? Vec{} : x;
+  return above - size * (sum * power_of(rounded));
 }
 
 static inline Vec sigmoid_of(Vec x, const Step&) { return sigmoid(x); }

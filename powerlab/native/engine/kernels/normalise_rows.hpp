@@ -141,6 +141,24 @@ static inline float largest(const float* x, std::int64_t count) {
   return largest_of(larger(most, load_unaligned(x + count - kWidth)));
 }
 
+// out = exp(x - largest); returns the sum.
+static inline float exponentials(float* out, const float* x, std::int64_t count, Vec most) {
+  Vec sums{};
+  std::int64_t i = 0;
+  for (; i + kWidth <= count; i += kWidth) {
+    const Vec found = exponential_below(load_unaligned(x + i) - most);
+    store_unaligned(out + i, found);
+    sums += found;
+  }
+  if (i < count) {
+    const int left = static_cast<int>(count - i);
+    const Vec found = exponential_below(load_lanes(x + i, left) - most);
+    store_lanes(out + i, found, left);
+    sums += first_lanes(found, left);
+  }
+  return sum_of(sums);
+}
+
 // exp(x - largest) / its sum. number[0]: 1 where a row of -inf becomes zeros, as attention's masks want it.
 static void softmax_rows(const Step& s, int thread, int threads) {
   const std::int64_t count = s.operands[0].size[s.operands[0].rank - 1];
@@ -151,8 +169,7 @@ static void softmax_rows(const Step& s, int thread, int threads) {
       map_row(out, x, count, [&](Vec) { return nothing; });
       return;
     }
-    map_row(out, x, count, [&](Vec v) { return exponential(v - most); });
-    const Vec factor = broadcast(1.0f / sum_over(out, count, [](Vec v) { return v; }));
+    const Vec factor = broadcast(1.0f / exponentials(out, x, count, most));
     map_row(out, out, count, [&](Vec v) { return v * factor; });
   });
 }
