@@ -159,7 +159,8 @@ class TrainingSession:
         step, loss = self._step, np.empty(1, np.float32)
         gradients = self._sums if number == 0 else self._parts
         written = {one.after: self._kept[one.before] for one in step.statistics}
-        took_ns = self._plan.run({**self._arrays(given, number), **written, **gradients, step.graph.outputs[0].name: loss})
+        written |= {**gradients, step.graph.outputs[0].name: loss}
+        took_ns = self._plan.run({**self._arrays(given, number), **written})
         self.part_ns["forward"] += sum(took_ns[: self._backward_from])
         self.part_ns["backward"] += sum(took_ns[self._backward_from :])
         if number > 0:
