@@ -38,6 +38,7 @@ from powerlab.domain.order import in_plan_order
 from powerlab.domain.preflight import check_plan
 from powerlab.domain.run import Run
 from powerlab.domain.sweep import Point, SweepPlan
+from powerlab.domain.workload import WorkloadKind
 from powerlab.engine.frontend.load import check_name
 from powerlab.measure.labelled_images import read_labelled_images
 from powerlab.state_dir import state_dir
@@ -63,6 +64,8 @@ def profile(args: argparse.Namespace) -> int:
         plan = with_engines_here(plan, refuses_here(plan, str(host.sysroot.base)))
         output = writable("--output", args.output)
         if args.labelled_images is not None:
+            if plan.workload is not WorkloadKind.INFERENCE:
+                raise PowerlabError("labelled images are for inference; leave out --labelled-images where you train.")
             host.labelled_images = read_labelled_images(Path(args.labelled_images))
         for model in plan.models if set(plan.engines) <= set(PACKAGES) else ():
             if stored_model(model) is None:  # what lies on a server is refused in words of its own
