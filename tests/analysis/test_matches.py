@@ -110,7 +110,7 @@ def test_along_a_dimension_all_else_is_alike():
 @pytest.mark.parametrize(
     ("title", "sentence"),
     [
-        ("engin", r"no dimension 'engin' \(did you mean engine\?\); choose from: model, engine"),
+        ("engin", r"no dimension 'engin' \(did you mean engine\?\); choose from: model, workload"),
         ("mode", "no two points of the sweep differ in 'mode' alone"),
     ],
 )

@@ -120,6 +120,7 @@ def test_the_document_survives_json():
         "threads": 2,
         "precision": "fp32",
         "processor": "cpu",
+        "optimizer": "",
     }
     first = found["cells"][0]
     assert (first["model"], first["batch_size"], first["threads"], first["rounds"]) == ("resnet50", 1, 2, 3)

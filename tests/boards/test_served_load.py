@@ -13,7 +13,7 @@ from powerlab.boards.simulator.load import busy_threads
 from powerlab.domain.workload import Scenario, Workload
 from powerlab.measure.scenarios import loops
 from powerlab.measure.worker.main import Job
-from powerlab.measure.worker.messages import Load, Measure, WarmUp
+from powerlab.measure.worker.messages import Load, Measure, Show, WarmUp
 from powerlab.sysroot import Sysroot
 
 FAKES = Path(__file__).parent.parent / "measure" / "fakes"
@@ -90,7 +90,7 @@ def test_the_engine_computes_once_however_many_queries_there_are(board: Sysroot)
     timed = worker.measure(Measure(duration_s=0.1, min_inferences=3, margin_s=0.0))
     assert len(timed.start_ns) // 8 >= 3
     assert worker._slices._first.backend._runs == 1
-    worker.show()
+    worker.show(Show())
     assert worker._slices._first.backend._runs == 2
     worker.close()
 

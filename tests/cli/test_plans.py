@@ -50,6 +50,8 @@ def words(**changes: object) -> argparse.Namespace:
         "batch": "1",
         "modes": "current",
         "engine": "builtin",
+        "workload": "inference",
+        "optimizer": None,
         "precision": "fp32",
         "scenario": "single-stream",
         "processor": "cpu",

@@ -299,7 +299,7 @@ def test_plans_of_one_program_share_what_is_constant(monkeypatch):
             self.own.append(values.ctypes.data)
             return len(self.own) - 1
 
-    others = {name: getattr(native, name) for name in ("Step", "View", "Place", "Part", "Space")}
+    others = {name: getattr(native, name) for name in ("Step", "View", "Place", "Part", "Space", "PackedWeights")}
     monkeypatch.setattr("powerlab.engine.runtime.plan.native_engine", lambda: SimpleNamespace(Plan=Plan, **others))
     program = lower(optimise(load_graph("mobilenetv2@64")), choose_tier(), 1)
     build_plans(program, choose_tier(), [None] * 3)

@@ -129,8 +129,8 @@ static inline Vec gelu(Vec x) {
   const Vec r = power - (rounded - broadcast(kRounding - 1)), r2 = r * r;
   const Vec rest = pair(0.009618083f, 0.0013390863f, r) + broadcast(0.00015453163f) * r2;
   const Vec sum = pair(1.0f, 0.6931472f, r) + pair(0.24022651f, 0.05550357f, r) * r2 + rest * (r2 * r2);
-  const Vec above = x < broadcast(0) ? Vec{} : x;
-  return above - size * (sum * power_of(rounded));
+  const Vec above = x < broadcast(0) ? Vec{} : x, factor = x < broadcast(0) ? x : -size;  // minus infinity is no number
+  return above + factor * (sum * power_of(rounded));
 }
 
 static inline Vec sigmoid_of(Vec x, const Step&) { return sigmoid(x); }
