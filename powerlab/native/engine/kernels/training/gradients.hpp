@@ -19,7 +19,7 @@ static void clamp_gradient(const Step& s, int thread, int threads) {
     for (std::int64_t i = 0; i < count; i += kWidth) {
       const Vec made = load(x + i), gradient = load(y + i);
       const Vec sloped = made < zero ? gradient * slope : gradient;
-      store(out + i, (made > low) & (made < high) ? sloped : zero);
+      store(out + i, ((made > low) & (made < high)) ? sloped : zero);
     }
   }
 }
