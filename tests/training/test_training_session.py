@@ -11,7 +11,7 @@ from powerlab.engine.ir.shapes import infer
 from powerlab.engine.training import OPTIMIZERS, Adam, Sgd, TrainingSession
 from training.numeric import cross_entropy, evaluated, slopes
 
-BATCH, FEATURES, HIDDEN, CLASSES = 32, 20, 24, 5
+BATCH, FEATURES, HIDDEN, CLASSES = 32, 16, 32, 5
 
 
 def mlp(seed: int = 0, *, softmax: bool = True, count: int = BATCH) -> Graph:
