@@ -61,7 +61,8 @@ static inline Vec load_lanes(const float* from, int lanes) {
   return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1 << lanes) - 1), from);
 #elif defined(__AVX2__)
   // Lanes that were stored one by one could not be loaded together before all of them are in the cache.
-  return _mm256_maskload_ps(from, _mm256_cmpgt_epi32(_mm256_set1_epi32(lanes), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)));
+  return _mm256_maskload_ps(from,
+                            _mm256_cmpgt_epi32(_mm256_set1_epi32(lanes), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)));
 #else
   alignas(4 * kWidth) float all[kWidth] = {};
   for (int i = 0; i < lanes; ++i) all[i] = from[i];
