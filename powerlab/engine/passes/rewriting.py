@@ -61,6 +61,13 @@ class Rewriter:
         return self.graph.rewritten(nodes, constants=self.constants, tensors=self.tensors.values())
 
 
+def one_number(graph: Graph, name: str) -> float | None:
+    """Return a constant of a graph that is one number; None where it is another one, or computed."""
+    if name not in graph.constants or graph.tensors[name].elements != 1:
+        return None
+    return float(graph.constants[name].reshape(-1)[0])
+
+
 Rule = Callable[[NodeView, Rewriter], Sequence[Node] | None]
 """Gives the nodes that stand for the one seen, the last making its output; None: it stays."""
 

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterator
 
 from powerlab.engine.ir.graph import Graph, Node
-from powerlab.engine.passes.rewriting import sole_among
+from powerlab.engine.passes.rewriting import one_number, sole_among
 
 _SAME = 1e-5
 """Relative difference up to which a constant is the formula's: exporters write some with seven digits."""
@@ -52,7 +52,7 @@ class _Formulas:
     def _is_over_root_two(self, name: str, x: str) -> bool:
         node = self._made.get(name)
         if node is not None and node.op_type == "Div" and node.inputs[0] == x:
-            divisor = self._number(node.inputs[1])
+            divisor = one_number(self._graph, node.inputs[1])
             return divisor is not None and _is(divisor, math.sqrt(2))
         number, factors = self._product(node)
         return factors == [x] and _is(number, math.sqrt(0.5))
@@ -79,7 +79,7 @@ class _Formulas:
         if name == x:
             return 1
         node = self._made.get(name)
-        exponent = self._number(node.inputs[1]) if node is not None and node.op_type == "Pow" else None
+        exponent = one_number(self._graph, node.inputs[1]) if node is not None and node.op_type == "Pow" else None
         return math.nan if exponent is None or node is None or node.inputs[0] != x else exponent
 
     def _other_addend(self, name: str, is_one: Callable[[str], bool]) -> str:
@@ -95,7 +95,7 @@ class _Formulas:
         """Return the number and the tensors that are multiplied, through products that nobody else reads."""
         number, tensors = 1.0, []
         for name in self._factors(node):
-            constant = self._number(name)
+            constant = one_number(self._graph, name)
             number *= 1.0 if constant is None else constant
             tensors += [name] if constant is None else []
         return number, tensors
@@ -111,13 +111,7 @@ class _Formulas:
                 yield name
 
     def _is_one(self, name: str) -> bool:
-        return self._number(name) == 1.0
-
-    def _number(self, name: str) -> float | None:
-        """Return a constant that is one number."""
-        if name not in self._graph.constants or self._graph.tensors[name].elements != 1:
-            return None
-        return float(self._graph.constants[name].reshape(-1)[0])
+        return one_number(self._graph, name) == 1.0
 
 
 def _is(number: float, expected: float) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from powerlab.engine.ir.graph import Graph, Node
 from powerlab.engine.ops.reducing import reduced_axes
 from powerlab.engine.ops.view import NodeView
-from powerlab.engine.passes.rewriting import Rewriter, Sole, fuse_into_producers
+from powerlab.engine.passes.rewriting import Rewriter, Sole, fuse_into_producers, one_number
 
 
 def fuse_layer_norms(graph: Graph) -> Graph:
@@ -33,7 +33,7 @@ def _norm(graph: Graph, node: Node, made: Mapping[str, Node]) -> Node | None:
     for variance, epsilon in (moved.inputs[:2], moved.inputs[1::-1]):
         average = made.get(variance)
         squares = made.get(average.inputs[0]) if average is not None else None
-        number = _number(graph, epsilon)
+        number = one_number(graph, epsilon)
         if number is None or squares is None or not _is_square(graph, squares, node.inputs[0]):
             continue
         if _first_of_mean(graph, average, squares.outputs[0]) == axis:
@@ -55,15 +55,8 @@ def _first_of_mean(graph: Graph, node: Node | None, source: str) -> int | None:
 
 def _is_square(graph: Graph, node: Node, name: str) -> bool:
     if node.op_type == "Pow":
-        return node.inputs[0] == name and _number(graph, node.inputs[1]) == 2.0
+        return node.inputs[0] == name and one_number(graph, node.inputs[1]) == 2.0
     return node.op_type == "Mul" and node.inputs == (name, name)
-
-
-def _number(graph: Graph, name: str) -> float | None:
-    """Return a constant that is one number."""
-    if name not in graph.constants or graph.tensors[name].elements != 1:
-        return None
-    return float(graph.constants[name].reshape(-1)[0])
 
 
 def _scaled(node: Node, sole: Sole, rewriter: Rewriter) -> tuple[Node, Node] | None:
