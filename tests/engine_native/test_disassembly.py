@@ -140,6 +140,38 @@ def test_register_tiles_of_bytes_on_64_bit_arm(arm_kernels, instructions, mnemon
     check_bytes(objdump, byte_object(arm_kernels.parent, instructions), mnemonic, 1)
 
 
+@pytest.mark.campaign
+def test_tiles_of_amx(x86_folder):
+    """Per run of words one tile of pixels and one of weights for each vector are loaded, and nothing else."""
+    objdump, path = require_program("objdump", "binutils"), byte_object(x86_folder, "avx512amx")
+    tiles = {
+        (tile[1], int(tile[2])): body
+        for name, body in functions(objdump, path).items()
+        if (tile := re.fullmatch(r"amx_tile<(true|false), (\d)>", name))
+    }
+    assert sorted(tiles) == [(floats, vectors) for floats in ("false", "true") for vectors in (1, 2, 3, 4)]
+    for (floats, vectors), body in tiles.items():
+        loops = [loop for loop in innermost(body) if products(loop, "tdpbusd")[0]]
+        assert loops, f"amx_tile<{floats}, {vectors}>"
+        for loop in loops:
+            assert (*products(loop, "tdpbusd"), products(loop, "tileloadd")[0]) == (vectors, 0, vectors + 1), loop
+
+
+@pytest.mark.campaign
+def test_matrices_of_bytes_on_64_bit_arm(arm_kernels):
+    """Of a whole block each two pixels take two multiplications for each two outputs, and nothing is spilled."""
+    objdump = require_program("aarch64-linux-gnu-objdump", "binutils-aarch64-linux-gnu")
+    tiles = {
+        (int(tile[1]), int(tile[2])): body
+        for name, body in functions(objdump, byte_object(arm_kernels.parent, "neon_i8mm")).items()
+        if (tile := re.fullmatch(r"byte_tile<false, false, (\d+), (\d+)>", name))
+    }
+    assert max(tiles) == (2, 8)
+    for (vectors, pixels), body in tiles.items():
+        loops = [products(loop, "usmmla") for loop in innermost(body)]
+        assert (2 * 2 * vectors * -(-pixels // 2), 0) in loops, f"{vectors}x{pixels}: {loops}"
+
+
 def check_pairs(objdump, path, mnemonic):
     """Four words are multiplied in one turn: nothing is spilled."""
     tiles = {

@@ -1,6 +1,8 @@
 """The stand-alone kernel test: built natively, and for 64-bit Arm, where it runs under emulation."""
 
+import ctypes
 import platform
+import re
 import subprocess
 from pathlib import Path
 
@@ -18,9 +20,14 @@ COMPUTING = {
     *("sinhf", "coshf", "tanhf", "asinhf", "acoshf", "atanhf"),
 }
 
-ARM_CORES = ("cortex-a57", "neoverse-n1", "max")
+ARM_CORES = {
+    "cortex-a57": {"neonbytes"},
+    "neoverse-n1": {"neonbytes", "neon_dotprod"},
+    "max": {"neonbytes", "neon_dotprod", "neon_i8mm", "neon_bf16"},
+}
 """Of ARMv8.0 (Jetson Nano), 8.2 (Altra), and everything the emulator knows, SVE among it: one for each set of
-instructions, for the emulator runs two cores that have the same ones alike."""
+instructions, for the emulator runs two cores that have the same ones alike. With the kernels in low precision that each
+runs."""
 
 
 def checked(*command: str | Path) -> str:
@@ -30,12 +37,35 @@ def checked(*command: str | Path) -> str:
     return done.stdout
 
 
+def tiles_are_granted() -> bool:
+    """Ask Linux for the state of AMX, which a container may be refused (arch_prctl, ARCH_REQ_XCOMP_PERM)."""
+    return platform.machine() == "x86_64" and ctypes.CDLL(None).syscall(158, 0x1023, 18) == 0
+
+
+LOW_PRECISION = {
+    "amx_int8": "avx512: avx512amx",
+    "avx512_vnni": "avx512: avx512vnni",
+    "avx512_bf16": "avx512: avx512bf16",
+    "avx_vnni": "avx2: avxvnni",
+    "asimddp": "neon: neon_dotprod",
+    "i8mm": "neon: neon_i8mm",
+    "bf16": "neon: neon_bf16",
+}
+"""What Linux calls an instruction set → the kernels that need it, as the program says which of them it has run."""
+
+
 def test_kernels_of_every_tier_here(kernels):
     from powerlab.engine.target.tiers import available_tiers
 
     output = checked(kernels)
     for tier in available_tiers():
         assert f"{tier.name}: " in output
+    known = set(Path("/proc/cpuinfo").read_text(encoding="utf-8").split()) - (
+        set() if tiles_are_granted() else {"amx_int8"}
+    )
+    unlike = {name for name, line in LOW_PRECISION.items() if (name in known) != (f"{line}: " in output)}
+    assert unlike == set(), output
+    assert platform.machine() != "x86_64" or "amx_model: " in output
 
 
 def test_a_tier_that_does_not_exist_is_explained(kernels):
@@ -47,7 +77,8 @@ def test_a_tier_that_does_not_exist_is_explained(kernels):
 @pytest.mark.parametrize("core", ARM_CORES)
 def test_kernels_of_64_bit_arm(arm_kernels, core):
     emulator = require_program("qemu-aarch64", "qemu-user")
-    assert "neon: " in checked(emulator, "-cpu", core, "-L", "/usr/aarch64-linux-gnu", arm_kernels)
+    output = checked(emulator, "-cpu", core, "-L", "/usr/aarch64-linux-gnu", arm_kernels)
+    assert set(re.findall(r"^neon: (\w+): ", output, re.MULTILINE)) == ARM_CORES[core]
 
 
 def test_kernels_ask_nobody_for_memory(kernels):

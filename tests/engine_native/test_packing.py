@@ -25,6 +25,7 @@ from powerlab.engine.codegen.pack import (
     unit_bounds,
     winograd_g,
 )
+from powerlab.engine.codegen.quantized.pack import in_whole_blocks
 from powerlab.engine.codegen.weights import PackedWeights
 from powerlab.engine.ir.constants import Recipe
 from powerlab.engine.passes.fold.batch_norms import scaled_by
@@ -266,3 +267,12 @@ def test_scales_are_folded_into_own_weights_alone() -> None:
     scaled = scaled_by(factors, given, own=False)
     assert np.all(given == 1)
     assert np.array_equal(scaled_by(factors, given, own=True), scaled)
+
+
+def test_bytes_for_amx_fill_whole_blocks():
+    weights = (numbered(5, 20, 3, 2) % 100).astype(np.int8)
+    filled = in_whole_blocks(weights, "word_blocks")
+    assert filled.shape == (5, 32, 3, 2)
+    assert np.array_equal(filled[:, :20], weights)
+    assert not filled[:, 20:].any()
+    assert in_whole_blocks(weights, "words") is weights

@@ -19,6 +19,7 @@ from powerlab.engine.codegen.quantized.layouts import byte_fields
 from powerlab.engine.codegen.quantized.pack import (
     Bytes,
     fold_byte_row,
+    in_whole_blocks,
     is_narrow,
     merge_byte_groups,
     pack_bytes,
@@ -123,6 +124,8 @@ def _emit_direct(builder: Builder, conv: _Convolution) -> None:
         own = conv.weights[channels.start : channels.stop]
         if part.merged > 1:
             own = merge_byte_groups(own, part.groups, part.merged)
+        if not words:
+            own = in_whole_blocks(own, tier.byte_form)
         groups, summed = part.groups // part.merged, divide_up(own.shape[1], WORD_BYTES)
         in_block = summed if words else _BLOCK_WORDS
         work = _work(conv, groups, own, in_block, tier.vector_width)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerlab.engine.codegen.pack import aligned_floats, unit_bounds
-from powerlab.engine.program.layout import WORD_BYTES, divide_up
+from powerlab.engine.program.layout import BYTE_BLOCK, WORD_BYTES, divide_up
 from powerlab.engine.program.program import Floats
 from powerlab.engine.target.tiers import Tier
 
@@ -22,6 +22,18 @@ NARROW_SUM = 128
 def signed_bytes(form: str) -> bool:
     """Tell whether a form multiplies bytes of an activation as signed ones, 128 less than they are."""
     return form.startswith("signed")
+
+
+def in_whole_blocks(weights: Bytes, form: str) -> Bytes:
+    """Fill input channels up to whole blocks with zeros, where a form wants that.
+
+    Args:
+        weights: shape (O, I / groups, kh, kw), of tensors in blocks.
+        form: how weights lie.
+    """
+    if form != "word_blocks":
+        return weights
+    return np.pad(weights, ((0, 0), (0, -weights.shape[1] % BYTE_BLOCK), (0, 0), (0, 0)))
 
 
 def merge_byte_groups(weights: Bytes, groups: int, merged: int) -> Bytes:
@@ -88,6 +100,11 @@ def _formed(block: Bytes, form: str) -> NDArray[np.uint8]:
     if form == "pairs":
         halves = np.stack((block[..., 0::2], block[..., 1::2]), axis=-3)  # ... half, v, pair
         return np.ascontiguousarray(halves.astype(np.int16)).reshape(-1).view(np.uint8)
+    if form == "eights":  # ... two words, vector, v, eight channels
+        taps, words = block.shape[:2], block.shape[2]
+        filled = np.pad(block, ((0, 0), (0, 0), (0, words % 2), (0, 0), (0, 0), (0, 0)))
+        twos = filled.reshape(*taps, -1, 2, *block.shape[3:]).transpose(0, 1, 2, 4, 5, 3, 6)
+        return np.ascontiguousarray(twos).reshape(-1).view(np.uint8)
     if form == "signed_pairs":
         pairs = block.reshape(*block.shape[:-1], 2, 2)
         return np.ascontiguousarray(np.moveaxis(pairs, -2, -3)).reshape(-1).view(np.uint8)

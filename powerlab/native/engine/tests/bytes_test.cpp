@@ -160,23 +160,19 @@ ByteCase random_case(Random& random) {
   ByteCase c{};
   c.n = random.whole(1, 2);
   c.groups = random.whole(0, 4) == 0 ? random.whole(2, 3) : 1;
-  c.depthwise = random.whole(0, 3) == 0;
-  c.words = !c.depthwise && c.groups == 1 && random.whole(0, 3) == 0;
+  c.words = c.groups == 1 && random.whole(0, 3) == 0;
   c.in = c.words ? random.whole(1, 4) : c.groups > 1 ? c.groups * kBlock * random.whole(1, 2) : random.whole(1, 70);
   c.out = c.groups > 1 ? c.groups * kBlock * random.whole(1, 5) : random.whole(1, 150);
-  if (c.depthwise) {
-    c.in = c.out = c.groups = random.whole(2, 50);
-  }
   c.kernel_h = random.whole(1, 5);
-  c.kernel_w = c.depthwise || random.coin() ? c.kernel_h : random.whole(1, 5);
+  c.kernel_w = random.coin() ? c.kernel_h : random.whole(1, 5);
   c.stride = random.whole(1, 2);
   c.dilation = c.words || random.whole(0, 3) ? 1 : 2;
   c.pad = random.whole(0, 2);
   c.h = random.whole((c.kernel_h - 1) * c.dilation + 1, 16);
   c.w = random.whole((c.kernel_w - 1) * c.dilation + 1, 30);
   c.residual = random.coin();
-  c.floats = !c.depthwise && random.whole(0, 4) == 0;
-  c.narrow = !c.depthwise && random.coin();
+  c.floats = random.whole(0, 4) == 0;
+  c.narrow = random.coin();
   return c;
 }
 
@@ -189,12 +185,37 @@ std::string name_of(const ByteTable& bytes, const ByteCase& c, int threads) {
          " threads " + std::to_string(threads);
 }
 
+// Two words at a time, [block][kernel_h][kernel_w][two words][vector][v][8 channels]; weight(output, channel, ky, kx).
+template <class W>
+void pack_eights(std::vector<std::uint8_t>& packed, const ByteCase& c, int v, int begin, int end, int words,
+                 W&& weight) {
+  for (int block = 0; block < words; block += 4) {
+    const int in_block = std::min(words - block, 4);
+    for (int tap = 0; tap < c.kernel_h * c.kernel_w; ++tap) {
+      for (int word = 0; word < in_block; word += 2) {
+        for (int output = begin * v; output < end * v; ++output) {
+          for (int i = 0; i < 8; ++i) {
+            const int channel = word * 4 + i < in_block * 4 ? (block + word) * 4 + i : c.in;
+            packed.push_back(static_cast<std::uint8_t>(weight(output, channel, tap / c.kernel_w, tap % c.kernel_w)));
+          }
+        }
+      }
+    }
+  }
+}
+
+// Words that weights of an output have a tap.
+int words_of(const ByteTable& bytes, const ByteCase& c) {
+  const int words = (c.in / c.groups + 3) / 4;
+  return std::string_view(bytes.form) == "word_blocks" && !c.words ? (words + 3) / 4 * 4 : words;
+}
+
 // [unit][block][kernel_h][kernel_w][word][vector], groups one after the other.
 std::vector<std::uint8_t> packed_weights(const ByteTable& bytes, int v, const ByteCase& c,
                                          const std::vector<std::int8_t>& weights) {
   const int inputs = c.in / c.groups, outputs = c.out / c.groups, vectors = (outputs + v - 1) / v;
   const int units = (vectors + bytes.tile_blocks - 1) / bytes.tile_blocks;
-  const int words = (inputs + 3) / 4, in_block = 4;
+  const int words = words_of(bytes, c), in_block = 4;
   std::vector<std::uint8_t> packed;
   for (int group = 0; group < c.groups; ++group) {
     for (int unit = 0; unit < units; ++unit) {
@@ -209,6 +230,14 @@ std::vector<std::uint8_t> packed_weights(const ByteTable& bytes, int v, const By
           });
         }
       };
+      if (std::string_view(bytes.form) == "eights") {
+        pack_eights(packed, c, v, begin, end, words, [&](int output, int channel, int ky, int kx) -> int {
+          if (output >= outputs || channel >= inputs) return 0;
+          const std::size_t row = static_cast<std::size_t>(group * outputs + output) * inputs + channel;
+          return weights[(row * c.kernel_h + ky) * c.kernel_w + kx];
+        });
+        continue;
+      }
       for (int first = 0; first < words; first += in_block) {
         for (int ky = 0; ky < c.kernel_h; ++ky) {
           for (int kx = 0; kx < c.kernel_w; ++kx) {
@@ -290,7 +319,7 @@ void check_conv(const KernelTable& table, const ByteTable& bytes, const ByteCase
     step.groups = c.groups;
     step.channel_split = threads == 3 ? 3 : 1;
     step.chunk_tiles = threads == 1 ? 1 << 20 : 3;
-    const int words = (inputs + 3) / 4;
+    const int words = words_of(bytes, c);
     step.lanes = c.words ? 1 : 4;
     step.last_lanes = c.words ? 1 : words - (words - 1) / 4 * 4;
     step.weights = packed_floats.data();
@@ -462,13 +491,27 @@ void check_conversions(const KernelTable& table, const ByteTable& bytes, Random&
 
 }  // namespace
 
+void check_byte_convolutions(const KernelTable& table, const ByteTable& bytes, Report& report) {
+  Random random(23);
+  for (int i = 0; i < 150; ++i) {
+    ByteCase c = random_case(random);
+    c.narrow = c.narrow && std::string_view(bytes.form) == "pairs";
+    check_conv(table, bytes, c, random, report);
+  }
+}
+
 void check_bytes(const KernelTable& table, Report& report) {
   for (const ByteTable* bytes : byte_tables(table)) {
     const int before = report.checked();
-    Random random(23);
-    for (int i = 0; i < 200; ++i) {
+    check_byte_convolutions(table, *bytes, report);
+    Random random(24);
+    for (int i = 0; i < 50; ++i) {
       ByteCase c = random_case(random);
-      c.narrow = c.narrow && std::string_view(bytes->form) == "pairs";
+      c.depthwise = true;
+      c.words = c.floats = c.narrow = false;
+      c.in = c.out = c.groups = random.whole(2, 50);
+      c.kernel_w = c.kernel_h;
+      c.w = std::max(c.w, (c.kernel_w - 1) * c.dilation + 1);
       check_conv(table, *bytes, c, random, report);
     }
     for (int i = 0; i < 30; ++i) check_layers(*bytes, random, report);

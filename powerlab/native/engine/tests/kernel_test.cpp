@@ -70,6 +70,7 @@ int run(const char* tier) {
   if (all) {
     check_kernels(odd_tier(), report);
     check_winograd_identities(report);
+    check_amx_model(report);
     check_thread_pool(report);
     check_allocations(report);
   }

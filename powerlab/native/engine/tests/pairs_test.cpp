@@ -287,7 +287,7 @@ void check_pairs(const KernelTable& table, Report& report) {
   Random random(19);
   for (int round = 0; round < 120; ++round) check_conv(table, *pairs, random_case(random), random, report);
   check_conversions(table, random, report);
-  std::printf("%s: kernels on bfloat16 by %s\n", table.tier, pairs->name);
+  std::printf("%s: %s: kernels on bfloat16\n", table.tier, pairs->name);
 }
 
 }  // namespace powerlab::engine::test

@@ -11,6 +11,11 @@ bool has_dot_products() {
   return (getauxval(AT_HWCAP) & kAsimdDp) != 0;
 }
 
+bool has_byte_matrices() {
+  constexpr unsigned long kI8mm = 1ul << 13;  // HWCAP2_I8MM
+  return (getauxval(AT_HWCAP2) & kI8mm) != 0;
+}
+
 bool has_bf16_dot_products() {
   constexpr unsigned long kBf16 = 1ul << 14;  // HWCAP2_BF16
   return (getauxval(AT_HWCAP2) & kBf16) != 0;

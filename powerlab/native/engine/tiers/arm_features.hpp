@@ -6,6 +6,9 @@ namespace powerlab::engine {
 // Dot products of bytes: ARMv8.2's FEAT_DotProd.
 bool has_dot_products();
 
+// Products of matrices of bytes: ARMv8.6's FEAT_I8MM.
+bool has_byte_matrices();
+
 // Dot products of bfloat16: ARMv8.6's FEAT_BF16.
 bool has_bf16_dot_products();
 

@@ -39,6 +39,9 @@ extern const KernelTable kTable;
   namespace name {                   \
   extern const ByteTable kByteTable; \
   }
+#ifdef POWERLAB_BYTES_avx512amx
+POWERLAB_BYTES(avx512amx)
+#endif
 #ifdef POWERLAB_BYTES_avx512vnni
 POWERLAB_BYTES(avx512vnni)
 #endif
@@ -53,6 +56,9 @@ POWERLAB_BYTES(avx2bytes)
 #endif
 #ifdef POWERLAB_BYTES_sse4bytes
 POWERLAB_BYTES(sse4bytes)
+#endif
+#ifdef POWERLAB_BYTES_neon_i8mm
+POWERLAB_BYTES(neon_i8mm)
 #endif
 #ifdef POWERLAB_BYTES_neon_dotprod
 POWERLAB_BYTES(neon_dotprod)
@@ -109,6 +115,9 @@ struct Bytes {
 
 // Best first, for each tier.
 const Bytes kBytes[] = {
+#ifdef POWERLAB_BYTES_avx512amx
+    {&avx512amx::kByteTable, [] { return has_avx512_vnni() && has_amx_int8(); }},
+#endif
 #ifdef POWERLAB_BYTES_avx512vnni
     {&avx512vnni::kByteTable, [] { return has_avx512_vnni(); }},
 #endif
@@ -123,6 +132,9 @@ const Bytes kBytes[] = {
 #endif
 #ifdef POWERLAB_BYTES_sse4bytes
     {&sse4bytes::kByteTable, [] { return true; }},
+#endif
+#ifdef POWERLAB_BYTES_neon_i8mm
+    {&neon_i8mm::kByteTable, [] { return has_dot_products() && has_byte_matrices(); }},
 #endif
 #ifdef POWERLAB_BYTES_neon_dotprod
     {&neon_dotprod::kByteTable, [] { return has_dot_products(); }},

@@ -3,6 +3,8 @@
 #include "tiers/x86_levels.hpp"
 
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <initializer_list>
@@ -54,6 +56,14 @@ bool has_avx512_vnni() { return all(cpuid(7).c, {11}); }
 bool has_avx_vnni() { return cpuid(7).a >= 1 && all(cpuid(7, 1).a, {4}); }
 
 bool has_avx512_bf16() { return cpuid(7).a >= 1 && all(cpuid(7, 1).a, {5}); }
+
+bool has_amx_int8() {
+  constexpr int kTiles = 24, kBytesInTiles = 25, kConfigSaved = 17, kDataSaved = 18;
+  if (!all(cpuid(7).d, {kTiles, kBytesInTiles}) || !all(saved_state(), {kConfigSaved, kDataSaved})) return false;
+  constexpr long kAskForState = 0x1023;  // ARCH_REQ_XCOMP_PERM; it is for the whole process, and asking again is free
+  static const bool granted = syscall(SYS_arch_prctl, kAskForState, kDataSaved) == 0;
+  return granted;
+}
 
 }  // namespace powerlab::engine
 

@@ -13,4 +13,7 @@ bool has_avx_vnni();
 // Dot products of bfloat16 in vectors of 64 bytes, beside level 4.
 bool has_avx512_bf16();
 
+// Tiles of bytes, beside level 4, after asking Linux for them: it saves their registers for those alone who did.
+bool has_amx_int8();
+
 }  // namespace powerlab::engine

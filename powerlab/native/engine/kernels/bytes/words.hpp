@@ -6,10 +6,12 @@
 //
 // The leaves below are the only functions with intrinsics: no operator means them. Each multiplies the four channels
 // of a word, in all lanes the same, with four weights a lane, and adds all to the lane's sum, exactly:
-//   AVX-512 VNNI, AVX-VNNI  vpdpbusd: one instruction.
+//   AVX-512 VNNI, AVX-VNNI  vpdpbusd: one instruction. Beside AMX, whose tiles multiply in convolutions (amx.hpp),
+//                           words of the last block are filled up with zeros.
 //   AVX2, SSE4, AVX-512     even and odd channels widened to 16 bits, vpmaddwd for each. Where no two products of a
 //                           word exceed 16 bits, whatever x is, weights are narrow: vpmaddubsw adds them without
 //                           widening, and would saturate where they did; vpmaddwd by 1 adds pairs of these.
+//   Arm with matrices        usmmla, in convolutions: see matrix_tile.hpp.
 //   Arm with dot products   sdot; bytes become signed by flipping their highest bit, which is 128 less.
 //   Arm                     signed likewise; smull, smlal: two products of 8 bits fit into 16, as weights are -127 or
 //                           more; sadalp adds pairs of these to the sums.

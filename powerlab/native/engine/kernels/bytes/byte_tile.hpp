@@ -1,0 +1,101 @@
+// What a tile of a convolution of bytes reads and writes, and how its sums become bytes or floats.
+#pragma once
+
+#include "kernels/bytes/requantize.hpp"
+
+namespace powerlab::engine::POWERLAB_TIER {
+
+constexpr int kByteTileBlocks = POWERLAB_TILE_BLOCKS;
+// Narrow weights need no register beside the sums, so that AVX2 has room for more pixels.
+#if POWERLAB_VECTOR_WIDTH == 8
+#define POWERLAB_NARROW_PIXELS 4
+#else
+#define POWERLAB_NARROW_PIXELS POWERLAB_TILE_PIXELS
+#endif
+template <bool N>
+constexpr int kByteTilePixels = N ? POWERLAB_NARROW_PIXELS : POWERLAB_TILE_PIXELS;
+
+// Words of weights that a block of so many has.
+static inline std::int64_t packed_words(std::int32_t words) {
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+  return (words + 1) / 2 * 2;
+#else
+  return words;
+#endif
+}
+
+struct ByteTile {
+  const float* x;
+  const std::uint8_t* weights;
+  const float* bias;
+  std::uint8_t* out;
+  const std::uint8_t* residual;  // null where there is none
+  const char* prefetch;
+  std::int64_t prefetch_step;                                         // bytes
+  std::int64_t x_plane, x_row, x_column, x_pixel;                     // words
+  std::int64_t out_plane, out_pixel, residual_plane, residual_pixel;  // bytes
+  int first_vector;  // of the unit, counted from the start of its group
+  int blocks, words, last_words, kernel_h, kernel_w;
+  Requantize requantize;
+};
+
+// The bytes of vector b of a tile lie so far from the first one's.
+static inline std::int64_t byte_place(const ByteTile& t, int b, std::int64_t plane) {
+  const int vector = t.first_vector % kBlockVectors + b;
+  return vector / kBlockVectors * plane + vector % kBlockVectors * kWidth;
+}
+
+// F: floats; S: what is below 0 is multiplied by a slope; R: with a residual.
+template <bool F, bool S, bool R, int B, int P>
+static inline __attribute__((always_inline)) void byte_store(const IVec (&acc)[B][P], const ByteTile& t) {
+  const Requantize r = t.requantize;
+  const std::int64_t out_pixel = t.out_pixel, residual_pixel = t.residual_pixel;
+  const auto steps_of = [&](int b, int p, Vec multiplier) {
+    const Vec steps = products<S>(acc[b][p], multiplier, r);
+    if constexpr (!R) return steps;
+    const std::uint8_t* residual = t.residual + byte_place(t, b, t.residual_plane) + p * residual_pixel;
+    return steps + scaled(load_bytes(residual), r);
+  };
+#if defined(__AVX512F__)
+  if constexpr (!F) {
+    Vec multipliers[B];
+    POWERLAB_UNROLL
+    for (int b = 0; b < B; ++b) multipliers[b] = load_unaligned(t.bias + (2 * b + 1) * kWidth);
+    std::uint8_t* out = t.out;
+    POWERLAB_UNROLL
+    for (int p = 0; p < P; ++p, out += out_pixel) {
+      Vec steps[B];
+      POWERLAB_UNROLL
+      for (int b = 0; b < B; ++b) steps[b] = steps_of(b, p, multipliers[b]);
+      typedef long long Halves __attribute__((vector_size(64)));
+      const Halves bytes = (Halves)packed(steps, r);
+      store_block(out, (Block)__builtin_shufflevector(bytes, bytes, 0, 1));
+      if constexpr (B > 1) store_block(out + t.out_plane, (Block)__builtin_shufflevector(bytes, bytes, 2, 3));
+      if constexpr (B > 2) store_block(out + 2 * t.out_plane, (Block)__builtin_shufflevector(bytes, bytes, 4, 5));
+      if constexpr (B > 3) store_block(out + 3 * t.out_plane, (Block)__builtin_shufflevector(bytes, bytes, 6, 7));
+    }
+    return;
+  }
+#endif
+  POWERLAB_UNROLL
+  for (int b = 0; b < B; ++b) {
+    const Vec multiplier = load_unaligned(t.bias + (2 * b + 1) * kWidth);
+    std::uint8_t* out = t.out + (F ? b * t.out_plane : byte_place(t, b, t.out_plane));
+    POWERLAB_UNROLL
+    for (int p = 0; p < P; ++p, out += out_pixel) {
+      const Vec steps = steps_of(b, p, multiplier);
+      if constexpr (F) {
+        store_unaligned(reinterpret_cast<float*>(out), clamp(steps, r.low, r.high));
+      } else {
+        store_bytes(out, to_bytes(steps, r));
+      }
+    }
+  }
+}
+
+template <bool F, bool S, int B, int P>
+static inline __attribute__((always_inline)) void byte_finish(const IVec (&acc)[B][P], const ByteTile& t) {
+  t.residual ? byte_store<F, S, true, B, P>(acc, t) : byte_store<F, S, false, B, P>(acc, t);
+}
+
+}  // namespace powerlab::engine::POWERLAB_TIER

@@ -1,0 +1,35 @@
+// The register tiles of a table of kernels on bytes, by how many vectors and pixels they have.
+#pragma once
+
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+#include "kernels/bytes/matrix_tile.hpp"
+#else
+#include "kernels/bytes/register_tile.hpp"
+#endif
+
+namespace powerlab::engine::POWERLAB_TIER {
+
+using ByteTileFunction = void (*)(const ByteTile&);
+template <bool N>
+struct ByteTileTable {
+  ByteTileFunction at[kByteTileBlocks * kByteTilePixels<N>];
+};
+template <bool F, bool N, int... I>
+constexpr ByteTileTable<N> make_byte_tiles(Indices<I...>) {
+  return {{byte_tile<F, N, I / kByteTilePixels<N> + 1, I % kByteTilePixels<N> + 1>...}};
+}
+template <bool F, bool N>
+constexpr ByteTileTable<N> kByteTiles =
+    make_byte_tiles<F, N>(typename MakeIndices<kByteTileBlocks * kByteTilePixels<N>>::type{});
+
+// Registers want nothing before or after a step.
+struct ByteTiles {
+  explicit ByteTiles(const Step&) {}
+};
+
+template <bool F, bool N>
+static inline void run_byte_tile(const ByteTile& t, std::int64_t vectors, std::int64_t pixels, ByteTiles&) {
+  kByteTiles<F, N>.at[(vectors - 1) * kByteTilePixels<N> + (pixels - 1)](t);
+}
+
+}  // namespace powerlab::engine::POWERLAB_TIER
