@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from powerlab.modes.base import Knob
-from powerlab.modes.knobs.amd_gpu import AmdGpu
 from powerlab.modes.knobs.cpu_quota.knob import CpuQuota
 from powerlab.modes.knobs.cpufreq.knob import CpuFreq
 from powerlab.modes.knobs.emc.knob import Emc
 from powerlab.modes.knobs.gpu_devfreq import GpuDevfreq
 from powerlab.modes.knobs.hotplug import Hotplug
-from powerlab.modes.knobs.intel_gpu import IntelGpu
 from powerlab.modes.knobs.jetson_clocks.knob import JetsonClocks
 from powerlab.modes.knobs.nvml_limit.knob import NvmlLimit
 from powerlab.modes.knobs.nvpmodel.knob import Nvpmodel
+from powerlab.modes.knobs.pci_cards.amd_gpu import AmdGpu
+from powerlab.modes.knobs.pci_cards.intel_gpu import IntelGpu
 from powerlab.modes.knobs.platform_profile import PlatformProfile
 from powerlab.modes.knobs.rapl_limit import RaplLimit
 

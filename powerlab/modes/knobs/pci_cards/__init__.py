@@ -1,0 +1,1 @@
+"""Knobs of graphics cards that are set through their drivers' files."""
