@@ -224,6 +224,15 @@ class TestCharts:
         assert "<b>resnet50, mode MAXN</b>" in titles
         assert made["layout"]["coloraxis"]["reversescale"], "less power is better, and better is darker"
 
+    def test_a_panel_of_the_heatmap_has_only_the_columns_of_its_points(self) -> None:
+        found = summaries(models=("resnet50", "alexnet"), batch_sizes=(1,))
+        alone = [one for one in found if one.point.workload.model == "resnet50" or one.point.threads == 1]
+        made = SWEEP_CHARTS["heatmap"].build(alone, View())
+        assert not isinstance(made, NoChart)
+        assert [made["layout"][axis]["ticktext"] for axis in ("xaxis", "xaxis2")] == [["1", "2"], ["1"]]
+        assert [len(panel["z"][0]) for panel in made["data"]] == [2, 1]
+        assert "not run" not in str(made)
+
     @pytest.mark.parametrize("name", ["heatmap", "throughput"])
     def test_no_chart_is_drawn_over_what_did_not_vary(self, name: str) -> None:
         only_modes = summaries(threads=(2,), batch_sizes=(1,))

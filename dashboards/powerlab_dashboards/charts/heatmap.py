@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from powerlab.analysis.dimensions import Dimension, values_of, varied
@@ -28,7 +29,10 @@ _MARGIN_PX = {"l": 16, "r": 16, "t": 36, "b": 84}
 
 
 def build(summaries: Sequence[PointSummary], view: View) -> Figure | NoChart:
-    """Return the heatmaps; each model's colours are spread over the range it has. A cell without a figure says why."""
+    """Return the heatmaps; each model's colours are spread over the range it has. A cell without a figure says why.
+
+    A panel has the columns in which one of its points lies: a GPU has no number of threads, and a processor has one.
+    """
     metric = metric_of(summaries, view.choice.metric)
     if all(summary.metric(metric) is None for summary in summaries):
         return NoChart(no_metric(summaries, metric))
@@ -53,21 +57,24 @@ def build(summaries: Sequence[PointSummary], view: View) -> Figure | NoChart:
     data: list[dict[str, Any]] = []
     for index, (title, members) in enumerate(drawn.items()):
         suffix = _suffix(index)
-        x_domain, y_domain = grid.domains(index)
+        (left, right), y_domain = grid.domains(index)
         cells: Cells = {(x.read(one.point), y.read(one.point) if y else ""): one for one in members}
+        own_space = replace(space, columns=[column for column in columns if any(at == column for at, _row in cells)])
+        x_domain = [left, left + (right - left) * len(own_space.columns) / len(columns)]
         own = _suffix(list(by_model).index(members[0].point.workload.model))
         place = {"xaxis": f"x{suffix}", "yaxis": f"y{suffix}", "coloraxis": f"coloraxis{own}"}
-        data.append(heatmap_trace(theme, cells, space, metric, view.choice) | place)
+        data.append(heatmap_trace(theme, cells, own_space, metric, view.choice) | place)
         figure_layout["annotations"] += [
             *([panel_title(theme, title, x=x_domain[0], y=y_domain[1])] if title else []),
-            *cell_notes(cells, space, metric, view.choice, suffix=suffix, colour=theme.muted),
+            *cell_notes(cells, own_space, metric, view.choice, suffix=suffix, colour=theme.muted),
         ]
         best = _best(by_model[members[0].point.workload.model], metric, view)
-        figure_layout["shapes"] += outline(theme, cells, space, metric, suffix, best=best)
+        figure_layout["shapes"] += outline(theme, cells, own_space, metric, suffix, best=best)
         figure_layout[f"xaxis{suffix}"] = axis(
             theme, _(x.title), domain=x_domain, anchor=f"y{suffix}", showgrid=False, fixedrange=True,
-            tickvals=list(range(len(columns))), ticktext=[plain(value or _("default")) for value in columns],
-            range=[-0.5, len(columns) - 0.5], ticks="",
+            tickvals=list(range(len(own_space.columns))),
+            ticktext=[plain(value or _("default")) for value in own_space.columns],
+            range=[-0.5, len(own_space.columns) - 0.5], ticks="",
         )  # fmt: skip
         figure_layout[f"yaxis{suffix}"] = axis(
             theme, _(y.title) if y and y.numeric and index % grid.columns == 0 else "", domain=y_domain,
