@@ -1,4 +1,4 @@
-"""The built-in engine on a GPU beside ncnn's Vulkan on the same one, and what a submit costs.
+"""The built-in engine on a GPU beside ncnn's Vulkan on the same one.
 
     python bench/engine_gpu.py                                     # the zoo in fp32 and fp16, batch 1
     python bench/engine_gpu.py squeezenet mobilenetv2 --precisions fp32 --seconds 10
@@ -15,7 +15,6 @@ import sys
 import time
 from collections.abc import Sequence
 
-import numpy as np
 from peer_ratios import Cell
 from peer_turns import EngineError, EngineProcess
 from rich.console import Console
@@ -25,26 +24,10 @@ from powerlab.boards.processor import cpu_model
 from powerlab.domain.workload import Processor
 from powerlab.engine.frontend.zoo import ZOO
 from powerlab.engine.gpu.device import chosen, devices
-from powerlab.engine.gpu.model import GpuModel
-from powerlab.engine.ir.graph import Graph, Node, TensorInfo
 from powerlab.sysroot import Sysroot
 
 ENGINES = ("builtin", "ncnn")
 LEAST_TURNS = 3
-
-
-def submit_us(runs: int = 2000) -> tuple[float, float]:
-    """Return the median and the 99th percentile of a run of eight numbers, nearly all overhead, in microseconds."""
-    x, y = TensorInfo("x", (1, 8)), TensorInfo("y", (1, 8))
-    relu = Node("Clamp", "relu", ("x",), ("y",), {"clamp": (0.0, float("inf"))})
-    model = GpuModel(Graph("relu", (relu,), (x,), (y,), {}, {"x": x, "y": y}))
-    inputs = {"x": np.zeros((1, 8), np.float32)}
-    times = []
-    for _ in range(runs):
-        start = time.perf_counter()
-        model.run(inputs)
-        times.append(1e6 * (time.perf_counter() - start))
-    return statistics.median(times), float(np.percentile(times, 99))
 
 
 def medians(cell: Cell, seconds: float) -> dict[str, float | str]:
@@ -81,8 +64,6 @@ def main() -> int:
     gpu = devices()[chosen()]
     console = Console(width=120)
     console.print(f"{gpu.name}, {gpu.driver}; processor: {cpu_model(Sysroot('/'))}")
-    median, late = submit_us()
-    console.print(f"submit and wait for eight numbers: {median:.0f} µs, 99th percentile {late:.0f} µs")
     for precision in args.precisions.split(","):
         _print(console, precision, args.models, args.seconds)
     return 0

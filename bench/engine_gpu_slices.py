@@ -1,15 +1,17 @@
 """Batches cut into slices on the GPU, in turn: what recording them side by side without barriers between them is worth.
 
     python bench/engine_gpu_slices.py                              # squeezenet and mobilenetv2, 8 images
-    python bench/engine_gpu_slices.py resnet18 --batch 4 --slices 1,2,4 --seconds 10
+    python bench/engine_gpu_slices.py resnet18 --batch 4 --slices 1,2,4 --queues 1,2 --seconds 10
 
-`time` is that over the time of a whole batch, by the median of paired ratios: below 1, slices are faster.
+`time` is that over the time of a whole batch, by the median of paired ratios: below 1, slices are faster. Slices are
+spread over the queues; a device that has fewer of them than are asked for uses those it has.
 On a driver that computes on the processor (lavapipe) it says nothing about GPUs.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 
@@ -20,13 +22,23 @@ from rich.table import Table
 from powerlab.boards.processor import cpu_model
 from powerlab.engine import Session
 from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
-from powerlab.engine.gpu.device import chosen, devices
+from powerlab.engine.gpu.device import QUEUES, chosen, devices
 from powerlab.sysroot import Sysroot
 
+Way = tuple[int, int]
+"""Slices and queues."""
 
-def times_ms(model: str, batch: int, slices: list[int], seconds: float) -> np.ndarray:
-    """Return milliseconds of a batch, shape (rounds, slices): in each round every number of slices had its turn."""
-    sessions = [Session(model, device="gpu", batch_size=batch, slices=each) for each in slices]
+
+def session_of(model: str, batch: int, way: Way) -> Session:
+    """Return a session whose slices are spread over queues."""
+    slices, queues = way
+    os.environ[QUEUES] = str(queues)
+    return Session(model, device="gpu", batch_size=batch, slices=slices)
+
+
+def times_ms(model: str, batch: int, ways: list[Way], seconds: float) -> np.ndarray:
+    """Return milliseconds of a batch, shape (rounds, ways): in each round every way had its turn."""
+    sessions = [session_of(model, batch, way) for way in ways]
     inputs = synthetic_inputs(sessions[0].inputs, 1, sessions[0].dtypes)
     for session in sessions:
         session.run(inputs)
@@ -47,19 +59,22 @@ def main() -> int:
     parser.add_argument("models", nargs="*", default=["squeezenet", "mobilenetv2"], metavar="MODEL")
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--slices", default="1,2,4,8", metavar="N,...", help="others are compared with the first")
+    parser.add_argument("--queues", default="1", metavar="N,...", help="no more than there are slices")
     parser.add_argument("--seconds", type=float, default=10.0, help="of each model, at least")
     args = parser.parse_args()
-    gpu, slices = devices()[chosen()], [int(one) for one in args.slices.split(",")]
+    gpu = devices()[chosen()]
+    slices, queues = ([int(one) for one in text.split(",")] for text in (args.slices, args.queues))
+    ways = [(cut, each) for cut in slices for each in queues if each <= cut]
     console = Console(width=120)
-    console.print(f"{gpu.name}, {gpu.driver}; processor: {cpu_model(Sysroot('/'))}")
+    console.print(f"{gpu.name}, {gpu.driver}, queues: {gpu.queues}; processor: {cpu_model(Sysroot('/'))}")
     table = Table(title=f"fp32, batch {args.batch}", title_justify="left")
-    for column in ("model", "slices", "ms", "time"):
+    for column in ("model", "slices", "queues", "ms", "time"):
         table.add_column(column, justify="left" if column == "model" else "right")
     for model in args.models:
-        found = times_ms(model, args.batch, slices, args.seconds)
-        for index, each in enumerate(slices):
+        found = times_ms(model, args.batch, ways, args.seconds)
+        for index, way in enumerate(ways):
             ratio = np.median(found[:, index] / found[:, 0])
-            table.add_row(model, str(each), f"{np.median(found[:, index]):.1f}", f"{ratio:.2f}")
+            table.add_row(model, *map(str, way), f"{np.median(found[:, index]):.1f}", f"{ratio:.2f}")
     console.print(table)
     return 0
 

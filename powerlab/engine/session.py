@@ -240,7 +240,7 @@ def _planned(asked: _Asked, planning: Planning, cache: Cache | None) -> PlannedG
 
 def _on_gpu(asked: _Asked, slices: int, *, tuned: bool) -> GpuModel:
     """Return the model on a GPU."""
-    from powerlab.engine.gpu.device import this_target
+    from powerlab.engine.gpu.device import asked_queues, this_target
     from powerlab.engine.gpu.model import GpuModel
     from powerlab.engine.gpu.tuning.kept import by_tuning
 
@@ -251,7 +251,8 @@ def _on_gpu(asked: _Asked, slices: int, *, tuned: bool) -> GpuModel:
         graph = _optimised(asked, chained=False)
         if slices > 1:
             graph = _part(asked, graph, slices, chained=False)
-        return GpuModel(graph, half=half, choose=choose, slices=slices)
+        queues = min(asked_queues(), slices)
+        return GpuModel(graph, half=half, choose=choose, slices=slices, queues=queues)
     except NeedsRunError as error:
         raise PowerlabError(f"{error} On a GPU all shapes must be known before a run; use the device cpu.") from None
 

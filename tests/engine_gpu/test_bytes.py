@@ -17,18 +17,20 @@ from powerlab.engine.gpu.model import GpuModel
 from powerlab.engine.passes import optimise
 
 KINDS = {
-    "dot products": {},
-    "one by one": {"dot_product": False},
-    "each its own weights": {"broadcasts": False, "dot_product": False},
+    "dot products": ({}, "quant_conv_dot_fp32"),
+    "one by one": ({"dot_product": False}, "quant_conv_fp32"),
+    "in shared memory": ({"broadcasts": False, "byte_matrices": ()}, "quant_tiled_dot_fp32"),
+    "there one by one": ({"broadcasts": False, "byte_matrices": (), "dot_product": False}, "quant_tiled_fp32"),
 }
 
 
 @pytest.fixture(params=KINDS)
 def kernel(request, monkeypatch):
     """Return the kernel of convolutions on a GPU that has some of what this one has."""
-    target = replace(this_target(), **KINDS[request.param])
+    lacks, name = KINDS[request.param]
+    target = replace(this_target(), **lacks)
     monkeypatch.setattr(gpu_model, "this_target", lambda: target)
-    return "quant_conv_dot_fp32" if target.dot_product else "quant_conv_fp32"
+    return name
 
 
 def check(net, *outputs):

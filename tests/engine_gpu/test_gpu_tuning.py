@@ -13,7 +13,7 @@ from onnx import helper
 from powerlab.cli import main
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
-from powerlab.engine.gpu.choice import SHARED, Method
+from powerlab.engine.gpu.choice.method import SHARED, Method
 from powerlab.engine.gpu.tuning.kept import FILE_NAME, Tuned, keep_tunings, read_tunings, this_place
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from comparing import compared
@@ -9,7 +11,10 @@ from engine_models import load_bytes, onnx_bytes
 from onnx import helper
 
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
-from powerlab.engine.gpu.choice import SHARED, SHARED_HALF, Method, by_rule, candidates, fits
+from powerlab.engine.gpu.choice.candidates import candidates, fits
+from powerlab.engine.gpu.choice.matrices import matrix_methods
+from powerlab.engine.gpu.choice.method import CACHED, MATRICES, SHARED, SHARED_HALF, Method
+from powerlab.engine.gpu.choice.rule import by_rule
 from powerlab.engine.gpu.target import Target
 
 RANDOM = np.random.default_rng(5)
@@ -92,3 +97,24 @@ def test_a_small_device_is_asked_for_no_more_than_it_has():
     small = Target(largest_bytes=1 << 27, shared_bytes=16384, group_size=128)
     assert all(method.lanes * method.down <= 128 for method in candidates(SHAPE, small, half=True))
     assert SHARED_HALF not in {method.kernel for method in candidates(SHAPE, small, half=True)}
+
+
+MATRICES_OF = {"NVIDIA's": (32, ((16, 16, 16), (16, 8, 16), (16, 8, 8))), "Intel's": (16, ((8, 16, 16),))}
+
+
+@pytest.mark.parametrize("maker", MATRICES_OF)
+def test_a_gpu_with_units_for_matrices_is_asked_for_what_it_lists(maker):
+    lanes, sizes = MATRICES_OF[maker]
+    target = replace(GPU, subgroup_lanes=lanes, matrices=sizes)
+    found = [method for method in candidates(SHAPE, target, half=True) if method.kernel == MATRICES]
+    assert {method.matrix for method in found} == set(sizes)
+    assert by_rule(target, half=True)(SHAPE).kernel == MATRICES
+    assert all(method.lanes % lanes == 0 and method.lanes * method.down <= GPU.group_size for method in found)
+    assert by_rule(target, half=False)(SHAPE).kernel == SHARED
+    assert by_rule(replace(target, broadcasts=True), half=True)(SHAPE).kernel == CACHED
+
+
+def test_matrices_need_their_shared_memory():
+    wide = replace(GPU, subgroup_lanes=32, matrices=((16, 16, 16),))
+    small = replace(wide, shared_bytes=8192)
+    assert 0 < len(matrix_methods(SHAPE, small)) < len(matrix_methods(SHAPE, wide))

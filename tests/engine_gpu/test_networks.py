@@ -9,6 +9,7 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.engine import Session
 from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
 from powerlab.engine.frontend.zoo import ZOO
+from powerlab.engine.gpu import device
 
 TOLERANCE, HALF_TOLERANCE = 1e-4, 1e-2
 SMALL = {
@@ -94,6 +95,22 @@ def test_slices_are_batches_of_their_own(precision):
     assert cut._model.barriers == alone._model.barriers
     assert len(cut.profile(inputs)) == len(cut.steps())
     assert cut.repeat(inputs, 0, len(cut.steps()), 1) > 0
+
+
+def test_slices_on_several_queues_are_those_on_one(monkeypatch):
+    choices = {"device": "gpu", "batch_size": 3, "slices": 3, "shapes": {"x": (3, 3, 32, 32)}}
+    on_one = Session("squeezenet", **choices)
+    monkeypatch.setenv(device.QUEUES, "2")
+    on_two = Session("squeezenet", **choices)
+    inputs = synthetic_inputs(on_one.inputs, 4, on_one.dtypes)
+    before = on_two._model._device.submits
+    for _ in range(3):
+        np.testing.assert_array_equal(on_two.run(inputs)["y"], on_one.run(inputs)["y"])
+    assert on_two._model._device.submits == before + 3 * (2 + 1)
+    assert len(on_two.profile(inputs)) == len(on_two.steps())
+    monkeypatch.setenv(device.QUEUES, "0")
+    with pytest.raises(PowerlabError, match="POWERLAB_GPU_QUEUES is '0'; it must be a number from 1 to 8"):
+        Session("squeezenet", **choices)
 
 
 @pytest.mark.parametrize(

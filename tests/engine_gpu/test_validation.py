@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
+from validating import said
 
-LAYER = "VK_LAYER_KHRONOS_validation"
-ENVIRONMENT = {
-    "VK_INSTANCE_LAYERS": LAYER,
-    "VK_LAYER_ENABLES": "VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT",
-}
 PROGRAM = """
 import sys
 from powerlab.engine.frontend.load import load_graph
@@ -33,19 +24,6 @@ for network in networks:
 """
 
 
-def said(*words):
-    """Return what a process says that runs networks under the layers."""
-    layers = list(Path("/usr/share/vulkan/explicit_layer.d").glob("VkLayer_khronos_validation.json"))
-    if not layers and not os.environ.get("CI"):
-        pytest.skip("Vulkan's validation layers are not installed (Debian: vulkan-validationlayers)")
-    command = [sys.executable, "-c", PROGRAM, *words]
-    done = subprocess.run(
-        command, env={**os.environ, **ENVIRONMENT}, capture_output=True, text=True, timeout=200, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout + done.stderr
-
-
 @pytest.mark.parametrize(
     ("half", "networks"),
     [
@@ -55,10 +33,10 @@ def said(*words):
     ],
 )
 def test_the_layers_are_silent(half, networks):
-    assert said("barriers", half, *networks).split("\n") == [*(f"ran {name}" for name in networks), ""]
+    assert said(PROGRAM, "barriers", half, *networks).split("\n") == [*(f"ran {name}" for name in networks), ""]
 
 
 def test_without_barriers_the_layers_see_hazards():
-    found = said("none", "single", "squeezenet")
+    found = said(PROGRAM, "none", "single", "squeezenet")
     assert "SYNC-HAZARD-READ-AFTER-WRITE" in found
     assert "SYNC-HAZARD-WRITE-AFTER" in found

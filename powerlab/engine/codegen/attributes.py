@@ -20,6 +20,11 @@ def number(node: Node, name: str) -> float:
     return float(cast("float", node.attributes[name]))
 
 
+def number_or(node: Node, name: str, default: float) -> float:
+    """Return an attribute that is one number, or what it is where there is none."""
+    return number(node, name) if name in node.attributes else default
+
+
 def clamp_fields(node: Node) -> dict[str, Any]:
     """Return the node's slope, clamp and function as fields of the native step."""
     low, high = cast("tuple[float, float]", node.attributes["clamp"])

@@ -20,6 +20,11 @@ LIBRARY = "libvulkan.so.1"
 NUMBER = "POWERLAB_GPU"
 """Environment variable: which of several GPUs to use, by its number from 0 on."""
 
+QUEUES = "POWERLAB_GPU_QUEUES"
+"""Environment variable: over how many of the GPU's queues the slices of a batch are spread, 1 or more."""
+
+MOST_QUEUES = 8
+
 _KINDS = ("discrete", "integrated", "virtual", "other", PROCESSOR)
 """In the order in which a GPU is looked for."""
 
@@ -62,6 +67,18 @@ def chosen() -> int:
     if not found:
         raise PowerlabError("The device gpu cannot be used: Vulkan's loader knows no GPU here; install its driver.")
     return min(range(len(found)), key=lambda index: _KINDS.index(found[index].kind))
+
+
+def asked_queues() -> int:
+    """Return over how many queues slices are to be spread.
+
+    Raises:
+        PowerlabError: what is asked for is no such number.
+    """
+    asked = os.environ.get(QUEUES, "1")
+    if not asked.isdigit() or not 1 <= int(asked) <= MOST_QUEUES:
+        raise PowerlabError(f"{QUEUES} is {asked!r}; it must be a number from 1 to {MOST_QUEUES}.")
+    return int(asked)
 
 
 def this_target() -> Target:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.engine.gpu.choice import Chooser
+from powerlab.engine.gpu.choice.method import Chooser
 from powerlab.engine.gpu.device import chosen, devices, keep_pipelines, native, opened, this_target
 from powerlab.engine.gpu.kernels import spirv
 from powerlab.engine.gpu.layout import Layout
@@ -32,13 +32,14 @@ class GpuModel:
     """A graph on the chosen GPU.
 
     The slices of a batch are recorded side by side: each step of one beside the same step of the others, without a
-    barrier between them, for they share nothing but the weights.
+    barrier between them, for they share nothing but the weights; or they take turns among several queues.
 
     Args:
         graph: optimised, without chains; of one slice.
         half: whether numbers between kernels and weights are stored in 16 bits.
         choose: says how each convolution is computed; None: a rule does.
         slices: parts the batch (the first axis of every input) is cut into.
+        queues: of the device, over which the slices are spread.
         timeout_s: how long one inference may take.
         synchronised: whether dispatches wait for what they need; only a test of the tests says no.
         host_constants: whether weights are written where they lie, if the host sees that.
@@ -62,6 +63,7 @@ class GpuModel:
         half: bool = False,
         choose: Chooser | None = None,
         slices: int = 1,
+        queues: int = 1,
         timeout_s: float = TIMEOUT_S,
         synchronised: bool = True,
         host_constants: bool = True,
@@ -72,7 +74,7 @@ class GpuModel:
         if info.subgroup_lanes == 0:
             raise PowerlabError(f"the driver of {info.name} lets lanes share nothing; install a newer one.")
         program = lower(graph, this_target(), half=half, choose=choose)
-        self._slices, self._picked = slices, program.picked
+        self._slices, self._queues, self._picked = slices, queues, program.picked
         self.inputs = {one.name: self._whole(one.shape) for one in graph.inputs}
         self.outputs = {one.name: self._whole(one.shape) for one in graph.outputs}
         computed = {one.name: one.dtype for one in (*graph.inputs, *graph.outputs)}
@@ -102,7 +104,8 @@ class GpuModel:
                     layout.binding(storage, part, written=index < one.written)
                     for index, storage in enumerate(one.buffers)
                 ]
-                plan.add(name, code, list(one.constants), one.label, bindings, one.push, list(one.groups))
+                queue = part % self._queues
+                plan.add(name, code, list(one.constants), one.label, bindings, one.push, list(one.groups), queue)
         plan.finish()
         return plan
 

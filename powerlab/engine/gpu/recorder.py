@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.engine.gpu.choice import Chooser
+from powerlab.engine.gpu.choice.method import Chooser
 from powerlab.engine.gpu.program import Constant, Dispatch, words
 from powerlab.engine.gpu.target import Target
 from powerlab.engine.ir.constants import Value

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 PROCESSOR = "cpu"
 """The kind of a processor that stands in for a GPU."""
+
+MatrixSize = tuple[int, int, int]
+"""Rows m, columns n and inner k of a product of matrices, m x k times k x n."""
+
+NO_MATRIX: MatrixSize = (0, 0, 0)
 
 _BROADCAST_LANES = 8
 """Of a subgroup, which ``shaders/conv.comp`` counts on where lanes load weights for each other."""
@@ -23,6 +29,9 @@ class Target:
         broadcasts: whether lanes load weights for each other; a processor that stands in for a GPU needs that.
         half_arithmetic: whether it computes with 16-bit numbers.
         dot_product: whether it multiplies and sums four 8-bit numbers at once.
+        subgroup_lanes: of a subgroup.
+        matrices: of 16-bit numbers, whose products a subgroup sums in 32 bits at once; none: it has no such units.
+        byte_matrices: the same of signed bytes.
     """
 
     largest_bytes: int
@@ -31,6 +40,9 @@ class Target:
     broadcasts: bool = False
     half_arithmetic: bool = False
     dot_product: bool = False
+    subgroup_lanes: int = 0
+    matrices: tuple[MatrixSize, ...] = ()
+    byte_matrices: tuple[MatrixSize, ...] = ()
 
 
 def target_of(info: Any) -> Target:
@@ -42,4 +54,13 @@ def target_of(info: Any) -> Target:
         broadcasts=info.kind == PROCESSOR and info.subgroup_lanes >= _BROADCAST_LANES,
         half_arithmetic=info.half_arithmetic,
         dot_product=info.dot_product,
+        subgroup_lanes=info.subgroup_lanes,
+        matrices=_sizes(info.matrices),
+        byte_matrices=_sizes(info.byte_matrices),
     )
+
+
+def _sizes(listed: Sequence[Sequence[int]]) -> tuple[MatrixSize, ...]:
+    """Return sizes that the kernels can cut their tiles into: whole vectors of four along each side."""
+    whole = (tuple(one) for one in listed if not any(side % 4 for side in one))
+    return tuple(dict.fromkeys(cast("Iterator[MatrixSize]", whole)))

@@ -42,17 +42,24 @@ std::vector<Plan::Out> outs(const Outputs& arrays) {
 
 void add(Plan& plan, const std::string& name, const nb::bytes& code, const std::vector<std::uint32_t>& constants,
          const std::string& label, const std::vector<Bound>& bindings, const nb::bytes& push,
-         const std::array<std::uint32_t, 3>& groups) {
+         const std::array<std::uint32_t, 3>& groups, std::uint32_t queue) {
   gpu::Dispatch dispatch{.label = label,
                          .shader = {name, {code.c_str(), code.size()}, constants, static_cast<int>(bindings.size())},
                          .bindings = {},
                          .push = {push.c_str(), push.size()},
-                         .groups = {groups[0], groups[1], groups[2]}};
+                         .groups = {groups[0], groups[1], groups[2]},
+                         .queue = queue};
   for (const auto& [room, offset, bytes, written] : bindings) {
     if (room < 0 || room >= gpu::kRooms) throw nb::value_error("there is no such room.");
     dispatch.bindings.push_back({static_cast<gpu::Room>(room), offset, bytes, written});
   }
   plan.add(std::move(dispatch));
+}
+
+std::vector<std::array<std::uint32_t, 3>> triples(const std::vector<gpu::MatrixSize>& sizes) {
+  std::vector<std::array<std::uint32_t, 3>> found;
+  for (const auto& size : sizes) found.push_back({size.m, size.n, size.k});
+  return found;
 }
 
 void bind_info(nb::module_& module) {
@@ -74,6 +81,9 @@ void bind_info(nb::module_& module) {
       .def_ro("half_storage", &DeviceInfo::half_storage)
       .def_ro("half_arithmetic", &DeviceInfo::half_arithmetic)
       .def_ro("dot_product", &DeviceInfo::dot_product)
+      .def_prop_ro("matrices", [](const DeviceInfo& info) { return triples(info.matrices); })
+      .def_prop_ro("byte_matrices", [](const DeviceInfo& info) { return triples(info.byte_matrices); })
+      .def_ro("queues", &DeviceInfo::queues)
       .def_ro("tick_ns", &DeviceInfo::tick_ns);
 }
 
@@ -114,7 +124,7 @@ void bind_plan(nb::module_& module) {
           },
           nb::arg("offset"), nb::arg("values"))
       .def("add", &add, nb::arg("name"), nb::arg("code"), nb::arg("constants"), nb::arg("label"), nb::arg("bindings"),
-           nb::arg("push"), nb::arg("groups"))
+           nb::arg("push"), nb::arg("groups"), nb::arg("queue"))
       .def("finish", &Plan::finish, nb::call_guard<nb::gil_scoped_release>())
       .def(
           "run",

@@ -1,5 +1,6 @@
 #include "gpu/device.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace powerlab::gpu {
@@ -7,18 +8,16 @@ namespace {
 
 constexpr std::uint32_t kPushBytes = 128;  // every device has room for so many
 
-std::uint32_t compute_family(const vk::Functions& f, vk::PhysicalDevice device) {
-  std::uint32_t count = 0;
-  f.GetPhysicalDeviceQueueFamilyProperties(device, &count, nullptr);
-  std::vector<vk::QueueFamily> families(count);
-  f.GetPhysicalDeviceQueueFamilyProperties(device, &count, families.data());
-  for (std::uint32_t i = 0; i < count; ++i) {
-    if ((families[i].flags & vk::kQueueCompute) && families[i].timestamp_bits > 0) return i;
+// Of queues that one process asks for; more do not compute at the same time on any GPU known.
+constexpr std::uint32_t kMostQueues = 8;
+
+// Tells whether a kernel computes products of matrices: its capabilities are its first instructions (SPIR-V 2.4).
+bool uses_matrices(std::span<const std::uint32_t> code) {
+  constexpr std::uint32_t kCapability = 2u << 16 | 17u, kCooperativeMatrix = 6022;
+  for (std::size_t at = 5; at + 1 < code.size() && code[at] == kCapability; at += 2) {
+    if (code[at + 1] == kCooperativeMatrix) return true;
   }
-  for (std::uint32_t i = 0; i < count; ++i) {
-    if (families[i].flags & vk::kQueueCompute) return i;
-  }
-  throw std::runtime_error("this GPU has no queue for computing.");
+  return false;
 }
 
 }  // namespace
@@ -30,12 +29,19 @@ Device::Device(std::shared_ptr<Library> library, std::size_t index, const std::s
   const auto physical = all[index];
   info_ = library_->devices()[index];
   functions_.GetPhysicalDeviceMemoryProperties(physical, &memory_);
-  const float priority = 1;
-  family_ = compute_family(functions_, physical);
-  const vk::DeviceQueueCreateInfo queue{.family = family_, .priorities = &priority};
+  const auto family = compute_family(functions_, physical);
+  if (!family) throw std::runtime_error("this GPU has no queue for computing.");
+  family_ = family->index;
+  const std::vector<float> priorities(std::min(family->queues, kMostQueues), 1.0f);
+  const vk::DeviceQueueCreateInfo queue{
+      .family = family_, .count = static_cast<std::uint32_t>(priorities.size()), .priorities = priorities.data()};
   vk::Storage16Features storage{.storage = 1};
-  vk::Float16Int8Features arithmetic{.float16 = 1};
+  const bool matrices = !info_.matrices.empty() || !info_.byte_matrices.empty();
+  vk::Float16Int8Features arithmetic{.float16 = info_.half_arithmetic, .int8 = !info_.byte_matrices.empty()};
   vk::IntegerDotProductFeatures dots{.dot_product = 1};
+  vk::CooperativeMatrixFeatures units{.matrices = 1};
+  vk::MemoryModelFeatures memory_model{.memory_model = 1};
+  vk::SubgroupSizeFeatures subgroups{.full_subgroups = 1};
   void* features = nullptr;
   std::vector<const char*> extensions;
   const auto enable = [&features](auto& feature) {
@@ -43,7 +49,11 @@ Device::Device(std::shared_ptr<Library> library, std::size_t index, const std::s
     features = &feature;
   };
   if (info_.half_storage) enable(storage);
-  if (info_.half_arithmetic) enable(arithmetic), extensions.push_back(kHalfArithmetic);
+  if (arithmetic.float16 || arithmetic.int8) enable(arithmetic), extensions.push_back(kHalfArithmetic);
+  if (matrices) {
+    enable(units), enable(memory_model), enable(subgroups);
+    extensions.insert(extensions.end(), {kMatrices, kMemoryModel, kSubgroupSizes});
+  }
   if (info_.dot_product) enable(dots), extensions.push_back(kDotProduct);
   const vk::DeviceCreateInfo wanted{.next = features,
                                     .queues = &queue,
@@ -54,11 +64,10 @@ Device::Device(std::shared_ptr<Library> library, std::size_t index, const std::s
   functions_.name = reinterpret_cast<decltype(functions_.name)>(functions_.GetDeviceProcAddr(device_, "vk" #name));
   POWERLAB_VK_DEVICE(POWERLAB_VK_LOAD)
 #undef POWERLAB_VK_LOAD
-  functions_.GetDeviceQueue(device_, family_, 0, &queue_);
+  queues_.resize(priorities.size());
+  for (std::uint32_t i = 0; i < queues_.size(); ++i) functions_.GetDeviceQueue(device_, family_, i, &queues_[i]);
   const vk::PipelineCacheCreateInfo kept{.size = cache.size(), .data = cache.data()};
   check(functions_.CreatePipelineCache(device_, &kept, nullptr, &cache_), "keep its pipelines");
-  const vk::FenceCreateInfo fence;
-  check(functions_.CreateFence(device_, &fence, nullptr, &fence_), "be waited for");
 }
 
 Device::~Device() {
@@ -72,7 +81,7 @@ Device::~Device() {
     functions_.DestroyPipelineLayout(device_, both.pipeline, nullptr);
     functions_.DestroyDescriptorSetLayout(device_, both.set, nullptr);
   }
-  functions_.DestroyFence(device_, fence_, nullptr);
+  for (const auto fence : fences_) functions_.DestroyFence(device_, fence, nullptr);
   functions_.DestroyPipelineCache(device_, cache_, nullptr);
   functions_.DestroyDevice(device_, nullptr);
 }
@@ -129,6 +138,7 @@ vk::Pipeline Device::pipeline(const Shader& shader) {
   vk::ComputePipelineCreateInfo info;
   info.layout = layouts(shader.bindings).pipeline;
   info.stage.module = module;
+  info.stage.flags = uses_matrices(code) ? vk::kFullSubgroups : 0;
   info.stage.specialization = &specialization;
   vk::Pipeline made = nullptr;
   const auto result = functions_.CreateComputePipelines(device_, cache_, 1, &info, nullptr, &made);
@@ -202,20 +212,31 @@ vk::CommandBuffer Device::begin(vk::CommandPool commands, bool once) {
 
 void Device::end(vk::CommandBuffer buffer) { check(functions_.EndCommandBuffer(buffer), "record commands"); }
 
-void Device::submit(vk::CommandBuffer buffer, std::uint64_t timeout_ns) {
+void Device::submit(std::span<const vk::CommandBuffer> buffers, std::uint64_t timeout_ns) {
   const std::lock_guard<std::mutex> lock(submitting_);
   if (abandoned_) throw std::runtime_error("the GPU is still at work that took too long; start a new process.");
-  const vk::SubmitInfo info{.buffers = &buffer};
-  check(functions_.QueueSubmit(queue_, 1, &info, fence_), "take work");
-  ++submits_;
-  const auto result = functions_.WaitForFences(device_, 1, &fence_, 1, timeout_ns);
+  while (fences_.size() < buffers.size()) {
+    const vk::FenceCreateInfo wanted;
+    vk::Fence fence = nullptr;
+    check(functions_.CreateFence(device_, &wanted, nullptr, &fence), "be waited for");
+    fences_.push_back(fence);
+  }
+  for (std::size_t i = 0; i < buffers.size(); ++i) {
+    const vk::SubmitInfo info{.buffers = &buffers[i]};
+    const auto taken = functions_.QueueSubmit(queues_[i % queues_.size()], 1, &info, fences_[i]);
+    if (taken != vk::kSuccess && i > 0) abandoned_ = true;  // others are at work
+    check(taken, "take work");
+    ++submits_;
+  }
+  const auto count = static_cast<std::uint32_t>(buffers.size());
+  const auto result = functions_.WaitForFences(device_, count, fences_.data(), 1, timeout_ns);
   if (result != vk::kSuccess) abandoned_ = true;
   if (result == vk::kTimeout) {
     throw std::runtime_error("the GPU did not finish within " + std::to_string(timeout_ns / 1'000'000) +
                              " ms; use a smaller batch or model.");
   }
   check(result, "finish its work");
-  check(functions_.ResetFences(device_, 1, &fence_), "be waited for");
+  check(functions_.ResetFences(device_, count, fences_.data()), "be waited for");
 }
 
 void Device::free(vk::CommandPool commands, vk::CommandBuffer buffer) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <tuple>
@@ -13,6 +14,11 @@
 #include "gpu/functions.hpp"
 
 namespace powerlab::gpu {
+
+// Sizes of matrices whose products a subgroup computes at once: m x k times k x n.
+struct MatrixSize {
+  std::uint32_t m, n, k;
+};
 
 // What is known of a GPU before it is opened.
 struct DeviceInfo {
@@ -23,21 +29,27 @@ struct DeviceInfo {
   std::uint32_t driver_version;
   std::uint32_t vendor;
   std::uint32_t device;
-  std::string cache_id;                // hexadecimal: pipeline caches are of use between equal ones
-  std::uint64_t memory_bytes;          // of its largest device-local heap
-  std::uint64_t largest_buffer_bytes;  // that a shader may see at once
-  std::uint64_t alignment_bytes;       // of what a shader sees
-  std::uint32_t shared_bytes;          // of a work group
-  std::uint32_t group_size;            // invocations of a work group at most
-  std::uint32_t subgroup_lanes;        // that share what one of them has; 0 where they cannot
-  bool half_storage;                   // whether shaders read and write 16-bit numbers
-  bool half_arithmetic;                // whether they compute with them
-  bool dot_product;                    // whether they multiply and sum four 8-bit numbers at once
-  double tick_ns;                      // of its timestamps; 0 where it has none
-  std::uint32_t tick_bits;             // that count; those above are zero
+  std::string cache_id;                   // hexadecimal: pipeline caches are of use between equal ones
+  std::uint64_t memory_bytes;             // of its largest device-local heap
+  std::uint64_t largest_buffer_bytes;     // that a shader may see at once
+  std::uint64_t alignment_bytes;          // of what a shader sees
+  std::uint32_t shared_bytes;             // of a work group
+  std::uint32_t group_size;               // invocations of a work group at most
+  std::uint32_t subgroup_lanes;           // that share what one of them has; 0 where they cannot
+  bool half_storage;                      // whether shaders read and write 16-bit numbers
+  bool half_arithmetic;                   // whether they compute with them
+  bool dot_product;                       // whether they multiply and sum four 8-bit numbers at once
+  std::vector<MatrixSize> matrices;       // of 16-bit numbers, sums in 32
+  std::vector<MatrixSize> byte_matrices;  // of signed bytes, sums in 32 bits
+  std::uint32_t queues;                   // that compute at the same time
+  double tick_ns;                         // of its timestamps; 0 where it has none
+  std::uint32_t tick_bits;                // that count; those above are zero
 };
 
 constexpr const char* kHalfArithmetic = "VK_KHR_shader_float16_int8";
+constexpr const char* kMatrices = "VK_KHR_cooperative_matrix";
+constexpr const char* kMemoryModel = "VK_KHR_vulkan_memory_model";
+constexpr const char* kSubgroupSizes = "VK_EXT_subgroup_size_control";
 constexpr const char* kDotProduct = "VK_KHR_shader_integer_dot_product";
 
 // The loader, opened once, and an instance. Throws std::runtime_error with a sentence where there is none.
@@ -57,6 +69,14 @@ class Library {
   vk::Functions functions_;
   vk::Instance instance_ = nullptr;
 };
+
+// The queues of a device that compute, those with timestamps first.
+struct QueueFamily {
+  std::uint32_t index;
+  std::uint32_t queues;
+  std::uint32_t timestamp_bits;
+};
+std::optional<QueueFamily> compute_family(const vk::Functions& f, vk::PhysicalDevice device);
 
 // Throws std::runtime_error with a sentence for whoever asked, where a result is none of success.
 void check(vk::Result result, const char* what);
@@ -107,9 +127,10 @@ class Device {
   vk::CommandBuffer begin(vk::CommandPool commands, bool once);  // in the recording state
   void end(vk::CommandBuffer buffer);
   void free(vk::CommandPool commands, vk::CommandBuffer buffer);
-  // Waits until what the buffer holds is done. After a timeout nothing of this device is ever freed: the GPU may still
-  // be writing.
-  void submit(vk::CommandBuffer buffer, std::uint64_t timeout_ns);
+  // Waits until what the buffers hold is done; each goes to a queue of its own, as far as there are some. After a
+  // timeout nothing of this device is ever freed: the GPU may still be writing.
+  void submit(std::span<const vk::CommandBuffer> buffers, std::uint64_t timeout_ns);
+  void submit(vk::CommandBuffer buffer, std::uint64_t timeout_ns) { submit(std::span(&buffer, 1), timeout_ns); }
   bool abandoned() const { return abandoned_; }
 
  private:
@@ -124,10 +145,10 @@ class Device {
   DeviceInfo info_;
   bool host_constants_;
   vk::Device device_ = nullptr;
-  vk::Queue queue_ = nullptr;
+  std::vector<vk::Queue> queues_;
   std::uint32_t family_ = 0;
   vk::PipelineCache cache_ = nullptr;
-  vk::Fence fence_ = nullptr;
+  std::vector<vk::Fence> fences_;  // one for each buffer that is submitted at once
   vk::MemoryProperties memory_{};
   std::map<int, Layouts> layouts_;
   std::map<std::tuple<std::string, std::vector<std::uint32_t>>, vk::Pipeline> pipelines_;

@@ -23,6 +23,10 @@ using GetInstanceProcAddr = AnyFunction (*)(Instance, const char*);
   X(CreateDevice, Result, (PhysicalDevice, const DeviceCreateInfo*, const void*, Device*))                           \
   X(GetDeviceProcAddr, AnyFunction, (Device, const char*))
 
+// Looked up where a device has their extension: the loader may not know them.
+using GetCooperativeMatrixProperties = Result (*)(PhysicalDevice, std::uint32_t*, CooperativeMatrixProperties*);
+constexpr const char* kGetCooperativeMatrixProperties = "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR";
+
 #define POWERLAB_VK_DEVICE(X)                                                                                        \
   X(DestroyDevice, void, (Device, const void*))                                                                      \
   X(GetDeviceQueue, void, (Device, std::uint32_t, std::uint32_t, Queue*))                                            \

@@ -69,18 +69,35 @@ std::uint32_t subgroup_lanes(const vk::Functions& f, vk::PhysicalDevice device) 
   return shares ? subgroups.size : 0;
 }
 
-std::uint32_t timestamp_bits(const vk::Functions& f, vk::PhysicalDevice device) {
-  std::uint32_t count = 0, most = 0;
-  f.GetPhysicalDeviceQueueFamilyProperties(device, &count, nullptr);
-  std::vector<vk::QueueFamily> families(count);
-  f.GetPhysicalDeviceQueueFamilyProperties(device, &count, families.data());
-  for (const auto& family : families) {
-    if (most == 0 && (family.flags & vk::kQueueCompute) != 0) most = family.timestamp_bits;
-  }
-  return most;
+// Every product of matrices that a device's units compute; none where it has no such units, or lacks what they need.
+std::vector<vk::CooperativeMatrixProperties> matrix_products(const vk::Functions& f, vk::Instance instance,
+                                                             vk::PhysicalDevice device) {
+  const auto list =
+      reinterpret_cast<vk::GetCooperativeMatrixProperties>(f.get(instance, vk::kGetCooperativeMatrixProperties));
+  const bool usable = has_feature(f, device, kMatrices, &vk::CooperativeMatrixFeatures::matrices) &&
+                      has_feature(f, device, kMemoryModel, &vk::MemoryModelFeatures::memory_model) &&
+                      has_feature(f, device, kSubgroupSizes, &vk::SubgroupSizeFeatures::full_subgroups);
+  if (list == nullptr || !usable) return {};
+  std::uint32_t count = 0;
+  if (list(device, &count, nullptr) != vk::kSuccess) return {};
+  std::vector<vk::CooperativeMatrixProperties> found(count);
+  if (list(device, &count, found.data()) != vk::kSuccess) return {};
+  found.resize(count);
+  return found;
 }
 
-DeviceInfo described(const vk::Functions& f, vk::PhysicalDevice device) {
+// The sizes of products of one type, whose sums are of another, that a subgroup computes and that do not saturate.
+std::vector<MatrixSize> sizes_of(std::span<const vk::CooperativeMatrixProperties> products, std::int32_t type,
+                                 std::int32_t sums) {
+  std::vector<MatrixSize> sizes;
+  for (const auto& one : products) {
+    const bool fits = one.a == type && one.b == type && one.c == sums && one.result == sums;
+    if (fits && one.scope == vk::kScopeSubgroup && one.saturates == 0) sizes.push_back({one.m, one.n, one.k});
+  }
+  return sizes;
+}
+
+DeviceInfo described(const vk::Functions& f, vk::Instance instance, vk::PhysicalDevice device) {
   vk::Properties2 found{};
   vk::DriverProperties driver{};
   found.type = vk::Type::kPhysicalDeviceProperties2;
@@ -93,7 +110,10 @@ DeviceInfo described(const vk::Functions& f, vk::PhysicalDevice device) {
   vk::MemoryProperties memory{};
   f.GetPhysicalDeviceMemoryProperties(device, &memory);
   const std::string driver_name = driver.name, driver_info = driver.info;
-  const auto bits = timestamp_bits(f, device);
+  const auto family = compute_family(f, device).value_or(QueueFamily{});
+  const bool halves = has_feature(f, device, kHalfArithmetic, &vk::Float16Int8Features::float16);
+  const bool bytes = has_feature(f, device, kHalfArithmetic, &vk::Float16Int8Features::int8);
+  const auto products = matrix_products(f, instance, device);
   const bool known = found.kind >= 0 && found.kind < 5;
   return {.name = found.name,
           .driver = driver_info.empty() ? driver_name : driver_name + " " + driver_info,
@@ -110,13 +130,30 @@ DeviceInfo described(const vk::Functions& f, vk::PhysicalDevice device) {
           .group_size = found.limits.max_compute_work_group_invocations,
           .subgroup_lanes = subgroup_lanes(f, device),
           .half_storage = stores_halves(f, device),
-          .half_arithmetic = has_feature(f, device, kHalfArithmetic, &vk::Float16Int8Features::float16),
+          .half_arithmetic = halves,
           .dot_product = has_feature(f, device, kDotProduct, &vk::IntegerDotProductFeatures::dot_product),
-          .tick_ns = bits > 0 ? static_cast<double>(found.limits.timestamp_period) : 0,
-          .tick_bits = bits};
+          .matrices = halves ? sizes_of(products, vk::kFloat16, vk::kFloat32) : std::vector<MatrixSize>(),
+          .byte_matrices = bytes ? sizes_of(products, vk::kSint8, vk::kSint32) : std::vector<MatrixSize>(),
+          .queues = family.queues,
+          .tick_ns = family.timestamp_bits > 0 ? static_cast<double>(found.limits.timestamp_period) : 0,
+          .tick_bits = family.timestamp_bits};
 }
 
 }  // namespace
+
+std::optional<QueueFamily> compute_family(const vk::Functions& f, vk::PhysicalDevice device) {
+  std::uint32_t count = 0;
+  f.GetPhysicalDeviceQueueFamilyProperties(device, &count, nullptr);
+  std::vector<vk::QueueFamily> families(count);
+  f.GetPhysicalDeviceQueueFamilyProperties(device, &count, families.data());
+  std::optional<QueueFamily> found;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const auto& one = families[i];
+    if (!(one.flags & vk::kQueueCompute) || (found && (found->timestamp_bits > 0 || one.timestamp_bits == 0))) continue;
+    found = {i, one.count, one.timestamp_bits};
+  }
+  return found;
+}
 
 void check(vk::Result result, const char* what) {
   if (result == vk::kSuccess) return;
@@ -183,7 +220,7 @@ std::vector<vk::PhysicalDevice> Library::physical() const {
 
 std::vector<DeviceInfo> Library::devices() const {
   std::vector<DeviceInfo> found;
-  for (const auto device : physical()) found.push_back(described(functions_, device));
+  for (const auto device : physical()) found.push_back(described(functions_, instance_, device));
   return found;
 }
 

@@ -73,7 +73,7 @@ void Plan::upload(std::uint64_t offset, const void* data, std::uint64_t bytes) {
 }
 
 void Plan::add(Dispatch dispatch) {
-  if (commands_ != nullptr) throw std::runtime_error("this plan is finished.");
+  if (!commands_.empty()) throw std::runtime_error("this plan is finished.");
   if (dispatch.push.size() > kPushBytes || dispatch.push.size() % 4 != 0) {
     throw std::runtime_error("a dispatch has too many numbers.");
   }
@@ -89,18 +89,26 @@ void Plan::add(Dispatch dispatch) {
 void Plan::finish() {
   for (const auto& dispatch : dispatches_) pipelines_.push_back(device_->pipeline(dispatch.shader));
   make_descriptors();
-  commands_ = device_->begin(pool_, false);
+  std::uint32_t queues = 1;
+  for (const auto& dispatch : dispatches_) queues = std::max(queues, dispatch.queue + 1);
+  for (std::uint32_t queue = 0; queue < queues; ++queue) commands_.push_back(recorded(queue));
+}
+
+vk::CommandBuffer Plan::recorded(std::uint32_t queue) {
+  const auto buffer = device_->begin(pool_, false);
   Hazards hazards;
   for (std::size_t i = 0; i < dispatches_.size(); ++i) {
+    if (dispatches_[i].queue != queue) continue;
     if (hazards.conflicts(dispatches_[i].bindings) && synchronised_) {
-      barrier(commands_, vk::kAtCompute, vk::kAccessShaderWrite, vk::kAtCompute,
+      barrier(buffer, vk::kAtCompute, vk::kAccessShaderWrite, vk::kAtCompute,
               vk::kAccessShaderRead | vk::kAccessShaderWrite);
       ++barriers_;
     }
-    record(commands_, i);
+    record(buffer, i);
   }
-  barrier(commands_, vk::kAtCompute, vk::kAccessShaderWrite, vk::kAtHost, vk::kAccessHostRead);
-  device_->end(commands_);
+  barrier(buffer, vk::kAtCompute, vk::kAccessShaderWrite, vk::kAtHost, vk::kAccessHostRead);
+  device_->end(buffer);
+  return buffer;
 }
 
 void Plan::make_descriptors() {

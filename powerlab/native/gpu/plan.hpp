@@ -29,6 +29,7 @@ struct Dispatch {
   std::vector<Binding> bindings;
   std::string push;  // at most 128 bytes
   std::uint32_t groups[3];
+  std::uint32_t queue;  // dispatches of several queues share nothing that one of them writes
 };
 
 class Plan {
@@ -70,6 +71,7 @@ class Plan {
  private:
   void barrier(vk::CommandBuffer buffer, vk::Flags from, vk::Flags wrote, vk::Flags to, vk::Flags reads);
   void record(vk::CommandBuffer buffer, std::size_t index);
+  vk::CommandBuffer recorded(std::uint32_t queue);
   void put(std::span<const In> inputs);
   void take(std::span<const Out> outputs);
   void make_descriptors();
@@ -85,7 +87,7 @@ class Plan {
   vk::DescriptorPool descriptors_ = nullptr;
   vk::QueryPool queries_ = nullptr;
   vk::CommandPool pool_ = nullptr;
-  vk::CommandBuffer commands_ = nullptr;
+  std::vector<vk::CommandBuffer> commands_;  // one for each queue
   vk::CommandBuffer timed_ = nullptr;
   std::size_t barriers_ = 0;
   std::mutex running_;

@@ -71,19 +71,25 @@ enum class Type : std::int32_t {
   k16BitStorageFeatures = 1000083000,
   kSubgroupProperties = 1000094000,
   kDriverProperties = 1000196000,
+  kMemoryModelFeatures = 1000211000,
+  kSubgroupSizeFeatures = 1000225002,
   kIntegerDotProductFeatures = 1000280000,
+  kCooperativeMatrixFeatures = 1000506000,
+  kCooperativeMatrixProperties = 1000506001,
 };
 
 constexpr Flags kQueueCompute = 2;
 constexpr Flags kMemoryDeviceLocal = 1, kMemoryHostVisible = 2, kMemoryHostCoherent = 4, kMemoryHostCached = 8;
 constexpr Flags kUsageTransferSource = 1, kUsageTransferTarget = 2, kUsageStorage = 0x20;
-constexpr Flags kStageCompute = 0x20;
+constexpr Flags kStageCompute = 0x20, kFullSubgroups = 2;
 constexpr Flags kAtTopOfPipe = 1, kAtCompute = 0x800, kAtTransfer = 0x1000, kAtHost = 0x4000;
 constexpr Flags kAccessShaderRead = 0x20, kAccessShaderWrite = 0x40, kAccessTransferWrite = 0x1000,
                 kAccessHostRead = 0x2000;
 constexpr Flags kResultsOf64Bits = 1, kResultsWait = 2;
 constexpr Flags kSubgroupBallot = 8;
 constexpr std::int32_t kBindCompute = 1, kStorageBufferDescriptor = 7, kTimestampQueries = 2;
+constexpr std::int32_t kScopeSubgroup = 3;
+constexpr std::int32_t kFloat16 = 0, kFloat32 = 1, kSint8 = 3, kSint32 = 5;  // component types
 constexpr std::uint32_t kVersion11 = (1u << 22) | (1u << 12), kVersion12 = (1u << 22) | (2u << 12);
 
 struct ApplicationInfo {
@@ -187,6 +193,45 @@ struct IntegerDotProductFeatures {
   Type type = Type::kIntegerDotProductFeatures;
   void* next = nullptr;
   Bool dot_product = 0;
+};
+
+// Of VK_KHR_cooperative_matrix.
+struct CooperativeMatrixFeatures {
+  Type type = Type::kCooperativeMatrixFeatures;
+  void* next = nullptr;
+  Bool matrices = 0;
+  Bool robust = 0;
+};
+
+// Of VK_KHR_vulkan_memory_model.
+struct MemoryModelFeatures {
+  Type type = Type::kMemoryModelFeatures;
+  void* next = nullptr;
+  Bool memory_model = 0;
+  Bool device_scope = 0;
+  Bool chains = 0;
+};
+
+// Of VK_EXT_subgroup_size_control.
+struct SubgroupSizeFeatures {
+  Type type = Type::kSubgroupSizeFeatures;
+  void* next = nullptr;
+  Bool sizes = 0;
+  Bool full_subgroups = 0;
+};
+
+struct CooperativeMatrixProperties {
+  Type type = Type::kCooperativeMatrixProperties;
+  void* next = nullptr;
+  std::uint32_t m = 0;
+  std::uint32_t n = 0;
+  std::uint32_t k = 0;
+  std::int32_t a = 0;  // component types
+  std::int32_t b = 0;
+  std::int32_t c = 0;
+  std::int32_t result = 0;
+  Bool saturates = 0;
+  std::int32_t scope = 0;
 };
 
 struct ExtensionProperties {

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from powerlab.cli.commands.engine.shapes import given_shapes
 
 if TYPE_CHECKING:
-    from powerlab.engine.gpu.choice import Method
+    from powerlab.engine.gpu.choice.method import Method
+    from powerlab.engine.gpu.target import Target
     from powerlab.engine.gpu.tuning.tuner import ShapeTuned
 
 
@@ -52,7 +53,7 @@ def tune_on_gpu(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(document, indent=2))
     else:
-        _print(document, found)
+        _print(document, found, target)
     return 0
 
 
@@ -62,9 +63,9 @@ def _words(one: ShapeTuned) -> str:
     return f"{shape.inputs}->{shape.outputs} {kernel} at {size}"
 
 
-def _method(method: Method) -> str:
+def _method(method: Method, target: Target) -> str:
     """Return a method in a few characters: its kernel, and the pixels and output channels of a work group."""
-    wide, high = method.lanes * method.pixels, 4 * method.tile_blocks
+    wide, high = method.tile_pixels(target.subgroup_lanes), 4 * method.tile_blocks
     return f"{f'winograd{method.winograd} ' if method.winograd else ''}{method.kernel} {wide}x{high}"
 
 
@@ -80,7 +81,7 @@ def _shape(one: ShapeTuned) -> dict[str, Any]:
     }
 
 
-def _print(document: dict[str, Any], found: list[ShapeTuned]) -> None:
+def _print(document: dict[str, Any], found: list[ShapeTuned], target: Target) -> None:
     from powerlab.cli.output.console import plain_table, print_neatly, table_console
 
     table = plain_table("convolution", "layers", "by the rule", "ms", "tuned", "time")
@@ -89,9 +90,9 @@ def _print(document: dict[str, Any], found: list[ShapeTuned]) -> None:
         table.add_row(
             _words(one),
             str(one.layers),
-            _method(one.expected),
+            _method(one.expected, target),
             f"{one.expected_ns / 1e6:.3f}",
-            _method(one.tuned.method) if better else "-",
+            _method(one.tuned.method, target) if better else "-",
             f"{100 * (one.gain - 1):+.1f} %" if better else "-",
         )
     print_neatly(table_console(), table)

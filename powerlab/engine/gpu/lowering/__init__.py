@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.gpu.activations import FUNCTIONS
 from powerlab.engine.gpu.builder import Builder
-from powerlab.engine.gpu.choice import Chooser, by_rule
+from powerlab.engine.gpu.choice.method import Chooser
+from powerlab.engine.gpu.choice.rule import by_rule
 from powerlab.engine.gpu.lowering.attention import find_attentions, lower_attention
 from powerlab.engine.gpu.lowering.convolution import lower_conv
 from powerlab.engine.gpu.lowering.dense import lower_gemm
@@ -32,7 +33,8 @@ from powerlab.engine.gpu.lowering.pointwise import (
 )
 from powerlab.engine.gpu.lowering.pools import lower_average_pool, lower_global_average_pool, lower_max_pool, lower_pool
 from powerlab.engine.gpu.lowering.product import lower_product
-from powerlab.engine.gpu.lowering.quantized import (
+from powerlab.engine.gpu.lowering.quantized.convolution import lower_quantized_conv
+from powerlab.engine.gpu.lowering.quantized.images import (
     lower_dequantize,
     lower_quantize,
     lower_quantized_add,
@@ -42,8 +44,7 @@ from powerlab.engine.gpu.lowering.quantized import (
     lower_quantized_scale,
     lower_quantized_view,
 )
-from powerlab.engine.gpu.lowering.quantized_conv import lower_quantized_conv
-from powerlab.engine.gpu.lowering.recurrent import lower_recurrent
+from powerlab.engine.gpu.lowering.recurrent.lowering import lower_recurrent
 from powerlab.engine.gpu.lowering.reductions import lower_reduce
 from powerlab.engine.gpu.lowering.resizes import lower_interpolate, lower_resize
 from powerlab.engine.gpu.lowering.rows import (
@@ -53,6 +54,7 @@ from powerlab.engine.gpu.lowering.rows import (
     lower_row_norm,
     lower_softmax,
 )
+from powerlab.engine.gpu.lowering.transposed import lower_conv_transpose
 from powerlab.engine.gpu.program import GpuProgram
 from powerlab.engine.gpu.target import Target
 from powerlab.engine.ir.graph import Graph, Node
@@ -68,6 +70,7 @@ LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
     "Dequantize": lower_dequantize,
     "Expand": lower_expand,
     "FusedConv": lower_conv,
+    "FusedConvTranspose": lower_conv_transpose,
     "FusedGemm": lower_gemm,
     "FusedLstm": lower_recurrent,
     "Gather": lower_gather,

@@ -35,14 +35,20 @@ def lower_conv(builder: Builder, node: Node) -> None:
     source = builder.blocks(node.inputs[0])
     residual = builder.blocks(node.input(3)) if node.input(3) else None
     out = builder.new_blocks(node.outputs[0])
-    point = window.is_point and x.pixels == 1 and groups == 1 and residual is None
-    if groups == x.channels == made.channels > 1:
-        _emit_depthwise(builder, node, (out, source, residual), conv)
+    emit_convolution(builder, node, (out, source, residual), conv)
+
+
+def emit_convolution(builder: Builder, node: Node, places: Places, conv: Convolution) -> None:
+    """Append a convolution: each channel by itself, a layer of few rows, or a matrix product."""
+    x, made, weights, (out, source, residual) = conv.x, conv.made, conv.weights, places
+    point = conv.window.is_point and x.pixels == 1 and conv.groups == 1 and residual is None
+    if conv.groups == x.channels == made.channels > 1:
+        _emit_depthwise(builder, node, places, conv)
     elif point and x.images <= FEW_ROWS:
         flat = derived(weights, weights.shape[:2], partial(np.reshape, shape=weights.shape[:2]))
-        emit_dense(builder, node, (out, source), Dense(x.images, x.channels, made.channels, flat, bias))
+        emit_dense(builder, node, (out, source), Dense(x.images, x.channels, made.channels, flat, conv.bias))
     else:
-        emit_conv(builder, node, (out, source, residual), conv)
+        emit_conv(builder, node, places, conv)
 
 
 def _pair(node: Node, name: str) -> tuple[int, int]:

@@ -74,12 +74,16 @@ class Convolution:
 
     def geometry(self) -> tuple[int, ...]:
         """Return the push constants of a kernel that moves over an image."""
-        x, made, window = self.x, self.made, self.window
-        sizes = (made.images, x.height, x.width, made.height, made.width)
-        return (*sizes, *window.kernel, *window.strides, *window.pads, *window.dilations)
+        return geometry(self.x, self.made, self.window)
 
     def filled_bias(self, blocks: int) -> Floats:
         """Return the biases of each group, filled up with zeros to so many blocks of 4."""
         filled = np.zeros((self.groups, 4 * blocks), np.float32)
         filled[:, : self.made.channels // self.groups] = self.bias.reshape(self.groups, -1)
         return filled
+
+
+def geometry(x: Image, made: Image, window: Window) -> tuple[int, ...]:
+    """Return sizes and window in the order of ``shaders/window.glsl``, without groups and blocks."""
+    sizes = (made.images, x.height, x.width, made.height, made.width)
+    return (*sizes, *window.kernel, *window.strides, *window.pads, *window.dilations)

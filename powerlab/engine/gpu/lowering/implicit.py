@@ -7,9 +7,10 @@ from functools import partial
 import numpy as np
 
 from powerlab.engine.gpu.builder import Builder
-from powerlab.engine.gpu.choice import CACHED, Method
+from powerlab.engine.gpu.choice.method import CACHED, MATRICES, Method
 from powerlab.engine.gpu.lowering.convolved import Convolution, Floats, Places
 from powerlab.engine.gpu.recorder import MOST_GROUPS
+from powerlab.engine.gpu.target import Target
 from powerlab.engine.ir.constants import derived
 from powerlab.engine.ir.graph import Node
 
@@ -23,9 +24,8 @@ def emit_product(builder: Builder, node: Node, places: Places, conv: Convolution
     packed = (groups * tiles * taps * in_blocks * 4 * tile * 4,)
     weights = derived(conv.weights, packed, partial(pack, groups=groups, tile=tile))
     (function, numbers), (out, source, residual) = conv.finish, places
-    pixel_tiles = -(-made.images * made.pixels // (method.lanes * method.pixels))
+    pixel_tiles = -(-made.images * made.pixels // method.tile_pixels(builder.target.subgroup_lanes))
     across = min(pixel_tiles, MOST_GROUPS)
-    own = (int(builder.target.broadcasts),) if method.kernel == CACHED else (method.lanes, method.down, method.depth)
     builder.emit(
         method.kernel,
         node,
@@ -33,13 +33,22 @@ def emit_product(builder: Builder, node: Node, places: Places, conv: Convolution
             *(out, source, builder.constant(weights)),
             *(builder.constant(conv.filled_bias(tiles * tile), floats=True), residual or source),
         ),
-        constants=(
-            *(method.lanes * method.down, function, method.blocks, method.pixels),
-            *(int(residual is not None), *own),
-        ),
+        constants=_constants(method, builder.target, function, residual=residual is not None),
         push=(*numbers, *conv.geometry(), groups, in_blocks, out_blocks),
         groups=(across, groups * tiles, -(-pixel_tiles // across)),
     )
+
+
+def _constants(method: Method, target: Target, function: int, *, residual: bool) -> tuple[int, ...]:
+    """Return a kernel's specialization constants."""
+    lanes = method.lanes * method.down
+    if method.kernel == MATRICES:
+        across = method.lanes // target.subgroup_lanes
+        tiles = (method.blocks, method.pixels, across, method.down, method.depth)
+        return (lanes, function, int(residual), *tiles, *method.matrix)
+    usual = (lanes, function, method.blocks, method.pixels, int(residual))
+    own = (int(target.broadcasts),) if method.kernel == CACHED else (method.lanes, method.down, method.depth)
+    return (*usual, *own)
 
 
 def pack(weights: Floats, groups: int, tile: int) -> Floats:

@@ -9,12 +9,18 @@ from typing import cast
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.codegen.attributes import number
 from powerlab.engine.gpu.builder import Builder
+from powerlab.engine.gpu.choice.matrices import matrix_tiles
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.operand import Operand, joined
 
 _LANES = 32
 _TILE_ROWS = 4
 _BATCH_AXES = 2
+_OF_LANE, _LANES_OF_TILE, _INNER = 4, 8, 16
+"""Rows and columns of a lane, lanes along each, and what lies in shared memory of a row or column at once."""
+
+_WORTH_TILES = 16
+"""Rows and columns of a product that is worth shared memory, at least."""
 
 
 def lower_product(builder: Builder, node: Node) -> None:
@@ -32,11 +38,12 @@ def lower_product(builder: Builder, node: Node) -> None:
         )
     (outer, inner_batches), (x_batch, y_batch, out_batch) = batch
     rows, columns, inner = made.sizes[-2], made.sizes[-1], x.sizes[-1]
+    kernel, constants, (tile_rows, tile_columns) = _kernel(builder, rows, columns)
     builder.emit(
-        "product",
+        kernel,
         node,
         [one.storage for one in (made, x, y)],
-        constants=(_LANES, _TILE_ROWS),
+        constants=constants,
         push=(
             number(node, "alpha"),
             *(rows, columns, inner, inner_batches),
@@ -44,8 +51,24 @@ def lower_product(builder: Builder, node: Node) -> None:
             *(*y_batch, *y.strides[-2:]),
             *(*out_batch, *made.strides[-2:]),
         ),
-        groups=(-(-columns // _LANES), -(-rows // _TILE_ROWS), outer * inner_batches),
+        groups=(-(-columns // tile_columns), -(-rows // tile_rows), outer * inner_batches),
     )
+
+
+def _kernel(builder: Builder, rows: int, columns: int) -> tuple[str, tuple[int, ...], tuple[int, int]]:
+    """Return a kernel, its specialization constants, and the rows and columns of a work group.
+
+    A processor that stands in for a GPU computes best through its caches.
+    """
+    target = builder.target
+    if target.broadcasts or min(rows, columns) < _WORTH_TILES:
+        return "product", (_LANES, _TILE_ROWS), (_TILE_ROWS, _LANES)
+    by_matrices = next(matrix_tiles(target.matrices, rows, columns, target, 2), None) if builder.half else None
+    if by_matrices is None:
+        each, lanes = _OF_LANE, _LANES_OF_TILE
+        return "product_tiled", (lanes**2, each, each, lanes, lanes, _INNER), (each * lanes, each * lanes)
+    lanes = by_matrices.across * by_matrices.down * target.subgroup_lanes
+    return "product_matrix_half", (lanes, *by_matrices.constants), (by_matrices.rows, by_matrices.outputs)
 
 
 def side(builder: Builder, node: Node, index: int) -> Operand:

@@ -14,7 +14,7 @@ import numpy as np
 from powerlab.engine.codegen.pack import winograd_g
 from powerlab.engine.gpu.activations import PLAIN
 from powerlab.engine.gpu.builder import Builder
-from powerlab.engine.gpu.choice import Method
+from powerlab.engine.gpu.choice.method import Method
 from powerlab.engine.gpu.images import Image
 from powerlab.engine.gpu.lowering.convolved import Convolution, Floats, Places, Window
 from powerlab.engine.gpu.lowering.implicit import emit_product

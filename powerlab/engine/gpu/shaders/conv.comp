@@ -10,6 +10,7 @@
 #extension GL_KHR_shader_subgroup_ballot : require
 #include "common.glsl"
 #include "finish.glsl"
+#include "window.glsl"
 
 layout(constant_id = 2) const int BLOCKS = 4;
 layout(constant_id = 3) const int PIXELS = 1;
@@ -24,8 +25,7 @@ layout(binding = 4) readonly buffer Residual { T4 residual[]; };
 
 layout(push_constant) uniform Push {
   FINISH_NUMBERS;
-  int images, in_h, in_w, out_h, out_w, kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
-  int groups, in_blocks, out_blocks;  // blocks of one group
+  WINDOW_NUMBERS;
 } p;
 
 // The weight that lane k has loaded, times what it belongs to.

@@ -1,20 +1,11 @@
-// Products of computed matrices: made[batch][m][n] = factor * sum over k of x[batch][m][k] * y[batch][k][n]. Lanes are
-// columns; a work group's rows of x are the same for all of them.
+// A product of computed matrices through the caches. Lanes are columns; a work group's rows of x are the same for all of
+// them.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
+#include "product_numbers.glsl"
 
 layout(constant_id = 1) const int ROWS = 4;
-
-layout(binding = 0) writeonly buffer Out { T1 made[]; };
-layout(binding = 1) readonly buffer X { T1 x[]; };
-layout(binding = 2) readonly buffer Y { T1 y[]; };
-
-layout(push_constant) uniform Push {
-  float factor;
-  int rows, columns, inner, inner_batches;  // the batch is two axes, the second of this size
-  int x_batch[2], x_row, x_inner, y_batch[2], y_inner, y_column, out_batch[2], out_row, out_column;
-} p;
 
 void main() {
   const int column = min(int(gl_GlobalInvocationID.x), p.columns - 1), first = int(gl_WorkGroupID.y) * ROWS;

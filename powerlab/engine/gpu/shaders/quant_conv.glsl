@@ -1,30 +1,13 @@
-// A convolution of bytes, 8-bit weights, sums in 32 bits: images [n][channel block][pixel], 4 channels a word. Lanes are
-// pixels; each computes PIXELS pixels of 2 blocks. Weights: [group][tile of 2 blocks][tap][in block][8 outputs], 4 inputs
-// a word. With BROADCAST 8 lanes load those of 8 outputs for each other: see conv.comp.
+// A convolution of bytes through the caches. Lanes are pixels; each computes PIXELS pixels of 2 blocks. Weights: [group]
+// [tile of 2 blocks][tap][in block][8 outputs], 4 inputs a word. With BROADCAST 8 lanes load those of 8 outputs for each
+// other: see conv.comp.
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_ballot : require
-#include "bytes.glsl"
+#include "byte_conv.glsl"
 
-layout(constant_id = 1) const int PIXELS = 4;
-layout(constant_id = 2) const bool RESIDUAL = false;
-layout(constant_id = 3) const bool FLOATS = false;  // the result stays numbers of the network
-layout(constant_id = 4) const bool BROADCAST = false;
-
-layout(binding = 0) writeonly buffer Out { uint made[]; };
-layout(binding = 1) writeonly buffer OutFloats { T4 floats[]; };
-layout(binding = 2) readonly buffer X { uint x[]; };
-layout(binding = 3) readonly buffer Weights { uint weights[]; };
-layout(binding = 4) readonly buffer Begin { ivec4 begin[]; };
-layout(binding = 5) readonly buffer Multipliers { vec4 multipliers[]; };
-layout(binding = 6) readonly buffer Residual { uint residual[]; };
-
-layout(push_constant) uniform Push {
-  float low, high, slope, y_ratio;
-  int images, in_h, in_w, out_h, out_w, kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
-  int groups, in_blocks, out_blocks;  // blocks of one group
-  int x_zero, y_zero, zero;
-} p;
+layout(constant_id = 4) const int PIXELS = 4;
+layout(constant_id = 5) const bool BROADCAST = false;
 
 #define USE_WEIGHT(o)                                                                                        \
   {                                                                                                          \
@@ -82,14 +65,7 @@ void main() {
       const int block = tile * 2 + b;
       if (real && block < p.out_blocks) {
         const int to = ((image[i] * p.groups + group) * p.out_blocks + block) * out_size + pixel[i];
-        precise vec4 steps = vec4(sums[2 * i + b]) * multipliers[(group * tiles + tile) * 2 + b];
-        steps = mix(steps, steps * p.slope, lessThan(steps, vec4(0)));
-        if (RESIDUAL) {
-          const precise vec4 added = vec4(bytes_of(residual[to]) - p.y_zero) * p.y_ratio;
-          steps += added;
-        }
-        if (FLOATS) floats[to] = T4(clamp(steps, p.low, p.high));
-        else made[to] = to_bytes(steps, p.low, p.high, p.zero);
+        put(to, (group * tiles + tile) * 2 + b, sums[2 * i + b]);
       }
     }
   }

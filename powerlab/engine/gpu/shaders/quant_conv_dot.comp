@@ -1,15 +1,6 @@
-// A convolution of bytes by the instruction that multiplies and sums four (SPV_KHR_integer_dot_product): see
-// quant_conv.glsl.
+// A convolution of bytes by the instruction that multiplies and sums four: see quant_conv.glsl.
 #version 450
 #extension GL_GOOGLE_include_directive : require
-#extension GL_EXT_spirv_intrinsics : require
 #include "common.glsl"
-
-// OpSUDot of two words: capabilities DotProduct and DotProductInput4x8BitPacked, format PackedVectorFormat4x8Bit.
-spirv_instruction(extensions = ["SPV_KHR_integer_dot_product"], capabilities = [6019, 6018], id = 4452)
-int dot_words(int signed_bytes, int unsigned_bytes, spirv_literal int format);
-
-int dot_bytes(uint signed_bytes, uint unsigned_bytes) {
-  return dot_words(int(signed_bytes), int(unsigned_bytes), 0);
-}
+#include "dot_at_once.glsl"
 #include "quant_conv.glsl"

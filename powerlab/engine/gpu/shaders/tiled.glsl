@@ -3,6 +3,7 @@
 // [group][tile of DOWN * BLOCKS][tap][in block][4 inputs][DOWN * BLOCKS].
 #extension GL_EXT_control_flow_attributes : require
 #include "finish.glsl"
+#include "window.glsl"
 
 layout(constant_id = 2) const int BLOCKS = 2;
 layout(constant_id = 3) const int PIXELS = 4;
@@ -21,13 +22,13 @@ layout(binding = 4) readonly buffer Residual { T4 residual[]; };
 
 layout(push_constant) uniform Push {
   FINISH_NUMBERS;
-  int images, in_h, in_w, out_h, out_w, kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w;
-  int groups, in_blocks, out_blocks;  // blocks of one group
+  WINDOW_NUMBERS;
 } p;
+
+#include "corners.glsl"
 
 shared S4 values[DEPTH * TILE_PIXELS];
 shared S4 factors[DEPTH * 4 * TILE_BLOCKS];
-shared ivec3 corners[TILE_PIXELS];  // of each pixel's window: where its image begins, row, column
 
 void main() {
   const int lanes = int(gl_WorkGroupSize.x), lane = int(gl_LocalInvocationID.x);
@@ -35,30 +36,22 @@ void main() {
   const int tiles = (p.out_blocks + TILE_BLOCKS - 1) / TILE_BLOCKS;
   const int tile = int(gl_WorkGroupID.y) % tiles, group = int(gl_WorkGroupID.y) / tiles;
   const int first = int(gl_WorkGroupID.x + gl_WorkGroupID.z * gl_NumWorkGroups.x) * TILE_PIXELS;
-  const int out_size = p.out_h * p.out_w, in_size = p.in_h * p.in_w, count = p.images * out_size;
+  const int out_size = p.out_h * p.out_w, count = p.images * out_size;
   const int depth = p.kernel_h * p.kernel_w * p.in_blocks;
   const int from = (group * tiles + tile) * depth * 4 * TILE_BLOCKS;
 
-  for (int m = lane; m < TILE_PIXELS; m += lanes) {
-    const int at = min(first + m, count - 1), image = at / out_size, pixel = at - image * out_size;
-    const int row = pixel / p.out_w;
-    corners[m] = ivec3((image * p.groups + group) * p.in_blocks * in_size, row * p.stride_h - p.pad_h,
-                       (pixel - row * p.out_w) * p.stride_w - p.pad_w);
-  }
   vec4 sums[PIXELS * BLOCKS];
   [[unroll]] for (int b = 0; b < BLOCKS; ++b) {
     const vec4 start = bias[(group * tiles + tile) * TILE_BLOCKS + b * DOWN + own_block];
     [[unroll]] for (int i = 0; i < PIXELS; ++i) sums[i * BLOCKS + b] = start;
   }
+  find_corners(first, group);
   barrier();
 
   for (int k = 0; k < depth; k += DEPTH) {
     for (int e = lane; e < DEPTH * TILE_PIXELS; e += lanes) {
-      const ivec3 corner = corners[e % TILE_PIXELS];
-      const int at = k + e / TILE_PIXELS, tap = at / p.in_blocks, tap_row = tap / p.kernel_w;
-      const int y = corner.y + tap_row * p.dilation_h, x_at = corner.z + (tap - tap_row * p.kernel_w) * p.dilation_w;
-      const bool inside = at < depth && y >= 0 && y < p.in_h && x_at >= 0 && x_at < p.in_w;
-      const S4 found = S4(x[corner.x + (inside ? (at - tap * p.in_blocks) * in_size + y * p.in_w + x_at : 0)]);
+      bool inside;
+      const S4 found = S4(x[place_of(e % TILE_PIXELS, k + e / TILE_PIXELS, inside)]);
       values[e] = inside ? found : S4(0);
     }
     for (int e = lane; e < DEPTH * 4 * TILE_BLOCKS; e += lanes) {

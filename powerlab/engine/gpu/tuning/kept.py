@@ -9,7 +9,9 @@ from functools import cache
 from pathlib import Path
 
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
-from powerlab.engine.gpu.choice import Chooser, Method, by_rule, candidates
+from powerlab.engine.gpu.choice.candidates import candidates
+from powerlab.engine.gpu.choice.method import Chooser, Method
+from powerlab.engine.gpu.choice.rule import by_rule
 from powerlab.engine.gpu.device import chosen, devices
 from powerlab.engine.gpu.kernels import FOLDER
 from powerlab.engine.gpu.target import Target

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
 from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
-from powerlab.engine.gpu.choice import Method, by_rule, candidates
+from powerlab.engine.gpu.choice.candidates import candidates
+from powerlab.engine.gpu.choice.method import Method
+from powerlab.engine.gpu.choice.rule import by_rule
 from powerlab.engine.gpu.lowering import lower
 from powerlab.engine.gpu.model import GpuModel
 from powerlab.engine.gpu.target import Target

@@ -10,14 +10,17 @@ from numpy.typing import NDArray
 Bytes = NDArray[np.int8]
 
 
-def pack(weights: Bytes, groups: int) -> NDArray[np.int32]:
-    """Return weights (outputs, inputs, rows, columns) as [group][tile][tap][in block][8 outputs], 4 inputs a word."""
+def pack(weights: Bytes, groups: int, tile: int) -> NDArray[np.int32]:
+    """Return weights (outputs, inputs, rows, columns) as [group][tile][tap][in block][outputs of a tile].
+
+    A word has 4 inputs; ``tile`` is the outputs of one.
+    """
     outputs, inputs = weights.shape[0] // groups, weights.shape[1]
     taps = weights.shape[2] * weights.shape[3]
-    in_blocks, tiles = -(-inputs // 4), -(-outputs // 8)
-    filled = np.zeros((groups, tiles * 8, in_blocks * 4, taps), np.int8)
+    in_blocks, tiles = -(-inputs // 4), -(-outputs // tile)
+    filled = np.zeros((groups, tiles * tile, in_blocks * 4, taps), np.int8)
     filled[:, :outputs, :inputs] = weights.reshape(groups, outputs, inputs, taps)
-    axes = filled.reshape(groups, tiles, 8, in_blocks, 4, taps)
+    axes = filled.reshape(groups, tiles, tile, in_blocks, 4, taps)
     return np.ascontiguousarray(axes.transpose(0, 1, 5, 3, 2, 4)).reshape(-1).view(np.int32)
 
 

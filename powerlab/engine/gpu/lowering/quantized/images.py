@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.engine.codegen.attributes import integers, number
+from powerlab.engine.codegen.attributes import integers, number, number_or
 from powerlab.engine.gpu.builder import Builder
 from powerlab.engine.gpu.images import Image
-from powerlab.engine.gpu.lowering.byte_weights import per_output
+from powerlab.engine.gpu.lowering.quantized.weights import per_output
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.storage import Storage
 
@@ -18,7 +18,7 @@ _HIGHEST = 255.0
 def lower_quantize(builder: Builder, node: Node) -> None:
     """Lower a Quantize."""
     x, zero = builder.image(node.inputs[0]), number(node, "zero")
-    low, high = (value_or(node, name, at - zero) for name, at in (("low", 0.0), ("high", _HIGHEST)))
+    low, high = (number_or(node, name, at - zero) for name, at in (("low", 0.0), ("high", _HIGHEST)))
     source = builder.blocks(node.inputs[0])
     push = (number(node, "step"), low, high, int(zero), x.vectors)
     builder.emit_flat("quantize", node, (builder.new_bytes(node.outputs[0]), source), x.vectors, push=push)
@@ -46,8 +46,8 @@ def lower_quantized_pool(builder: Builder, node: Node) -> None:
         made.vectors,
         constants=(int(kind != "max"), int(counts)),
         push=(
-            *(number(node, "low"), number(node, "high"), value_or(node, "x_ratio", 0.0)),
-            *(int(value_or(node, "x_zero", 0)), int(number(node, "zero"))),
+            *(number(node, "low"), number(node, "high"), number_or(node, "x_ratio", 0.0)),
+            *(int(number_or(node, "x_zero", 0)), int(number(node, "zero"))),
             *(x.images * x.blocks, x.height, x.width, made.height, made.width, *window),
         ),
     )
@@ -57,8 +57,8 @@ def lower_quantized_add(builder: Builder, node: Node) -> None:
     """Lower a QuantAdd: a sum of two, or one in another scale."""
     places = [builder.bytes(name) for name in node.inputs]
     places.insert(0, builder.new_bytes(node.outputs[0]))
-    ratios = (value_or(node, "x_ratio", 0.0), value_or(node, "y_ratio", 0.0))
-    zeros = tuple(int(value_or(node, name, 0)) for name in ("x_zero", "y_zero", "zero"))
+    ratios = (number_or(node, "x_ratio", 0.0), number_or(node, "y_ratio", 0.0))
+    zeros = tuple(int(number_or(node, name, 0)) for name in ("x_zero", "y_zero", "zero"))
     _emit_add(builder, node, places, (*ratios, *zeros), (0, builder.image(node.inputs[0])))
 
 
@@ -86,7 +86,7 @@ def lower_quantized_scale(builder: Builder, node: Node) -> None:
         for name in node.inputs[1:]
     ]
     source, out = builder.bytes(node.inputs[0]), builder.new_bytes(node.outputs[0])
-    ends = (number(node, "low"), number(node, "high"), int(value_or(node, "zero", 0)))
+    ends = (number(node, "low"), number(node, "high"), int(number_or(node, "zero", 0)))
     push = (*ends, x.vectors, x.pixels, x.blocks)
     builder.emit_flat("quant_scale", node, (out, source, *of_channels), x.vectors, push=push)
 
@@ -128,8 +128,3 @@ def _emit_add(
             *(image.images, image.pixels, image.blocks, builder.image(node.outputs[0]).blocks, first),
         ),
     )
-
-
-def value_or(node: Node, name: str, default: float) -> float:
-    """Return an attribute that is a number, or what it is where there is none."""
-    return number(node, name) if name in node.attributes else default

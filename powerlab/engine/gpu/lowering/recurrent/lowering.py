@@ -1,61 +1,23 @@
-"""LSTM, GRU and RNN: what inputs and biases add to the gates is one matrix product over all steps; then by steps."""
+"""The dispatches of recurrent nodes, one direction after the other."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import cast
-
 import numpy as np
-from numpy.typing import NDArray
 
-from powerlab.engine.codegen.attributes import integers, number
+from powerlab.engine.codegen.attributes import integers
 from powerlab.engine.gpu.activations import PLAIN
 from powerlab.engine.gpu.builder import Builder
 from powerlab.engine.gpu.images import Image
 from powerlab.engine.gpu.lowering.convolved import Convolution, Window
 from powerlab.engine.gpu.lowering.methods import emit_conv
+from powerlab.engine.gpu.lowering.recurrent.cells import Cell, Floats, cell_of
 from powerlab.engine.ir.graph import Node
-from powerlab.engine.ops.cells import CellFunction
 from powerlab.engine.program.storage import Storage
-
-Floats = NDArray[np.float32]
 
 _CELLS = {"LSTM": 0, "GRU": 1, "RNN": 2}
 _LANES = 32
-_USUAL = (CellFunction(name="sigmoid"), CellFunction(name="tanh"), CellFunction(name="tanh"))
 _STATES = 4
 """Rows of units that the kernel keeps for itself."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Cell:
-    """One direction of a recurrent node.
-
-    Attributes:
-        kind: LSTM, GRU or RNN.
-        weights: of inputs, shape (gates, units, inputs).
-        recurrence: of hidden units, shape (gates, units, units).
-        bias: shape (gates, units): what does not depend on the state.
-        of_units: shape (units, 4): peepholes, or a GRU's bias inside its reset.
-        functions: three; what the cell has no use for is anything.
-        clip: of what goes into functions.
-        couples: whether an LSTM's forget gate is what its input gate leaves.
-        resets_before: whether a GRU resets before the product.
-        backwards: whether time runs so.
-    """
-
-    kind: str
-    weights: Floats
-    recurrence: Floats
-    bias: Floats
-    of_units: Floats
-    functions: tuple[CellFunction, ...]
-    clip: float
-    couples: bool
-    resets_before: bool
-    backwards: bool
 
 
 def lower_recurrent(builder: Builder, node: Node) -> None:
@@ -74,7 +36,7 @@ def lower_recurrent(builder: Builder, node: Node) -> None:
     known = integers(node, "lengths") if "lengths" in node.attributes else ()
     lengths = builder.constant(np.array(known or [steps] * batch, np.float32), floats=True)
     for direction in range(directions):
-        cell = _cell(builder, node, direction)
+        cell = cell_of(builder, node, direction)
         gates = _emit_gates(builder, node, cell, x, steps * batch)
         _emit_steps(
             builder,
@@ -91,36 +53,6 @@ def _initial(node: Node) -> tuple[str, str]:
     return hidden, cells
 
 
-def _cell(builder: Builder, node: Node, direction: int) -> _Cell:
-    usual = node.op_type == "FusedLstm"
-    kind = "LSTM" if usual else str(node.attributes["cell"])
-    weights, recurrence = (builder.graph.constants[name][direction] for name in node.inputs[1:3])
-    units = recurrence.shape[1]
-    shape = (len(recurrence) // units, units, -1)
-    resets_before = kind == "GRU" and bool(node.attributes["resets_before"])
-    of_inputs, of_states = np.zeros((2, *shape[:2]), np.float32)
-    if node.inputs[3]:
-        of_inputs, of_states = builder.graph.constants[node.inputs[3]][direction].reshape(2, *shape[:2])
-    bias, of_units = of_inputs + of_states, np.zeros((units, 4), np.float32)
-    if kind == "GRU" and not resets_before:
-        bias[2], of_units[:, 0] = of_inputs[2], of_states[2]
-    if not usual and node.inputs[4]:
-        of_units[:, :3] = builder.graph.constants[node.inputs[4]][direction].reshape(3, units).T
-    functions = cast("Sequence[Sequence[CellFunction]]", (_USUAL,) * 2 if usual else node.attributes["functions"])
-    return _Cell(
-        kind=kind,
-        weights=weights.reshape(shape),
-        recurrence=recurrence.reshape(shape),
-        bias=bias,
-        of_units=of_units,
-        functions=(*functions[direction], *_USUAL)[:3],
-        clip=math.inf if usual else number(node, "clip"),
-        couples=not usual and bool(node.attributes["couples"]),
-        resets_before=resets_before,
-        backwards=direction == 1 or node.attributes["direction"] == "reverse",
-    )
-
-
 def _by_unit(gates: Floats) -> Floats:
     """Return gates (gates, units, n) unit by unit, four a unit, those that fill up being 0: (units, 4, n)."""
     filled = np.zeros((gates.shape[1], 4, gates.shape[2]), np.float32)
@@ -128,7 +60,7 @@ def _by_unit(gates: Floats) -> Floats:
     return filled
 
 
-def _emit_gates(builder: Builder, node: Node, cell: _Cell, x: Storage, rows: int) -> Storage:
+def _emit_gates(builder: Builder, node: Node, cell: Cell, x: Storage, rows: int) -> Storage:
     """Append what inputs and biases add to the gates, and return where that lies: [step][sequence][unit][4]."""
     units, inputs = cell.weights.shape[1:]
     gates = builder.room(rows * 4 * units)
@@ -147,7 +79,7 @@ def _emit_gates(builder: Builder, node: Node, cell: _Cell, x: Storage, rows: int
 def _emit_steps(
     builder: Builder,
     node: Node,
-    cell: _Cell,
+    cell: Cell,
     places: tuple[Storage, Storage, Storage, Storage, Storage, Storage | None, Storage | None],
     sizes: tuple[int, int, int, int],
 ) -> None:

@@ -1,0 +1,1 @@
+"""How a convolution, or a matrix product that is one, is computed: the kernel and its tiles."""

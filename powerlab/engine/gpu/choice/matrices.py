@@ -1,0 +1,113 @@
+"""Tiles for units that compute products of matrices (``VK_KHR_cooperative_matrix``)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
+from powerlab.engine.gpu.choice.method import MATRICES, Method
+from powerlab.engine.gpu.target import MatrixSize, Target
+
+_SUM_BYTES, _CORNER_BYTES, _PADDING_BYTES = 4, 16, 16
+_STAGED = 32
+"""Inputs that lie in shared memory at once, about."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatrixTiles:
+    """How a work group shares a product of matrices.
+
+    Attributes:
+        size: pixels, output channels and input channels of one matrix product.
+        across: subgroups along pixels.
+        down: subgroups along output channels.
+        pixels: matrices of a subgroup along pixels.
+        blocks: matrices of a subgroup along output channels.
+        depth: matrices along input channels that lie in shared memory at once.
+    """
+
+    size: MatrixSize
+    across: int
+    down: int
+    pixels: int
+    blocks: int
+    depth: int
+
+    @property
+    def rows(self) -> int:
+        """Return the pixels of a work group."""
+        return self.across * self.pixels * self.size[0]
+
+    @property
+    def outputs(self) -> int:
+        """Return the output channels of a work group."""
+        return self.down * self.blocks * self.size[1]
+
+    @property
+    def constants(self) -> tuple[int, ...]:
+        """Return the specialization constants of ``shaders/matrices.glsl``."""
+        return self.blocks, self.pixels, self.across, self.down, self.depth, *self.size
+
+    def fits(self, target: Target, element_bytes: int) -> bool:
+        """Tell whether a device has the lanes and the shared memory for elements of so many bytes.
+
+        Values lie pixel by pixel, 16-bit weights input by input and weights of one byte output by output.
+        """
+        m, n, k = self.size
+        inputs, subgroups = self.depth * k, self.across * self.down
+        lines, length = (inputs, self.outputs) if element_bytes > 1 else (self.outputs, inputs)
+        values = self.rows * (inputs * element_bytes + _PADDING_BYTES + _CORNER_BYTES)
+        weights = lines * (length * element_bytes + _PADDING_BYTES)
+        needed = values + weights + subgroups * m * n * _SUM_BYTES
+        return 0 < subgroups * target.subgroup_lanes <= target.group_size and needed <= target.shared_bytes
+
+
+def matrix_tiles(
+    sizes: Sequence[MatrixSize], pixels: int, outputs: int, target: Target, element_bytes: int
+) -> Iterator[MatrixTiles]:
+    """Yield tiles for a product of so many pixels by so many output channels, those that the rule takes first.
+
+    Args:
+        sizes: of the matrices that the device's units take.
+        pixels: of all images.
+        outputs: output channels of a group.
+        target: the device.
+        element_bytes: of what is multiplied.
+    """
+    for size in sorted(sizes, key=math.prod, reverse=True):
+        for across, down, rows, columns in ((2, 2, 2, 2), (4, 2, 2, 2), (2, 2, 4, 2), (4, 1, 2, 2), (2, 1, 1, 1)):
+            tiles = MatrixTiles(
+                size=size,
+                across=across,
+                down=down,
+                pixels=rows,
+                blocks=columns,
+                depth=max(1, _STAGED // size[2]),
+            )
+            wasted = tiles.outputs >= 2 * outputs or tiles.rows >= 2 * pixels
+            if tiles.fits(target, element_bytes) and (not wasted or (rows, columns) == (1, 1)):
+                yield tiles
+
+
+def matrix_methods(shape: ConvShape, target: Target) -> list[Method]:
+    """Return the ways to compute a convolution by matrices of 16-bit numbers, if the device has such units."""
+    outputs = shape.outputs // shape.groups
+    return [
+        Method(
+            kernel=MATRICES,
+            lanes=one.across * target.subgroup_lanes,
+            pixels=one.pixels,
+            blocks=one.blocks,
+            down=one.down,
+            depth=one.depth,
+            matrix=one.size,
+        )
+        for one in matrix_tiles(target.matrices, shape.pixels, outputs, target, 2)
+    ]
+
+
+def matrix_method(shape: ConvShape, target: Target) -> Method | None:
+    """Return the rule's way by matrices, or None."""
+    return next(iter(matrix_methods(shape, target)), None)

@@ -1,0 +1,85 @@
+"""What is chosen where nothing was timed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
+from powerlab.engine.gpu.choice.matrices import matrix_method
+from powerlab.engine.gpu.choice.method import MATRICES, SHARED, Chooser, Method
+from powerlab.engine.gpu.target import Target
+
+WINOGRAD_TILES = {False: (2, 4), True: (2,)}
+"""By whether numbers are stored in 16 bits: F(4, 3) loses too many of them."""
+
+_FEW_PIXELS = 256
+"""Up to so many a lane computes two pixels of four blocks, else four of two."""
+
+_LANES, _LEAST_LANES = 32, 8
+_SHARED_PIXELS, _SHARED_BLOCKS = 64, 4
+"""Of a product that is worth shared memory, at least."""
+
+_WINOGRAD_CHANNELS = 32
+_WINOGRAD_SIDES = ((4, 24), (2, 12))
+"""Tiles of Winograd, and the sides of an image from which on the rule takes them: found by timing on lavapipe."""
+
+
+def by_rule(target: Target, *, half: bool) -> Chooser:
+    """Return what chooses where nothing was timed, for numbers stored in 16 bits (``half``) or in 32.
+
+    A processor that stands in for a GPU computes best through its caches. A GPU takes its units for products of
+    matrices where it has them and numbers are stored in 16 bits, without Winograd, whose products are cheap there and
+    whose transforms are not; else shared memory.
+    """
+
+    def choose(shape: ConvShape) -> Method:
+        product = rule_product(shape, target, half=half)
+        tiles = 0 if product.kernel == MATRICES else _winograd(shape, target, half=half)
+        return replace(product, winograd=tiles)
+
+    return choose
+
+
+def rule_product(shape: ConvShape, target: Target, *, half: bool) -> Method:
+    """Return the rule's tiles of the matrix product."""
+    blocks = blocks_of(shape)
+    if target.broadcasts or shape.pixels < _SHARED_PIXELS or blocks < _SHARED_BLOCKS:
+        return _cached(shape.pixels, blocks)
+    by_matrices = matrix_method(shape, target) if half else None
+    return by_matrices or Method(kernel=SHARED, lanes=8, pixels=4, blocks=2, down=8 if blocks >= 16 else 4, depth=2)
+
+
+def suits_winograd(shape: ConvShape) -> bool:
+    """Tell whether there is a Winograd convolution of a shape, and channels enough for it to be worth a thought."""
+    square = shape.kernel == (3, 3) and shape.strides == shape.dilations == (1, 1) and shape.groups == 1
+    return square and min(shape.inputs, shape.outputs) >= 8 and min(shape.size) >= 4
+
+
+def blocks_of(shape: ConvShape) -> int:
+    """Return the output blocks of a group."""
+    return -(-(shape.outputs // shape.groups) // 4)
+
+
+def _winograd(shape: ConvShape, target: Target, *, half: bool) -> int:
+    """Return the rule's tiles of Winograd, large ones for large images, or 0."""
+    if not suits_winograd(shape) or min(shape.inputs, shape.outputs) < _WINOGRAD_CHANNELS:
+        return 0
+    tile = next(
+        (each for each, least in _WINOGRAD_SIDES if min(shape.size) >= least and each in WINOGRAD_TILES[half]), 0
+    )
+    if tile == 0:
+        return 0
+    tiles = shape.images * math.prod(-(-side // tile) for side in shape.size)
+    channels = max(shape.inputs, shape.outputs) + 3
+    largest = 4 * (tile + 2) ** 2 * channels * max(tiles, min(shape.inputs, shape.outputs) + 3)
+    return tile if largest <= target.largest_bytes else 0
+
+
+def _cached(pixels: int, blocks: int) -> Method:
+    """Return tiles for the caches: few lanes where there is not much to share."""
+    together = next(each for each, least in ((4, _FEW_PIXELS), (2, 16), (1, 0)) if pixels >= least)
+    lanes = _LANES
+    while lanes > _LEAST_LANES and lanes * together > pixels * 5 // 4:
+        lanes //= 2
+    return Method(lanes=lanes, pixels=together, blocks=min(2 if together == 4 else 4, blocks))

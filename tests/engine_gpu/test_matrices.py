@@ -1,0 +1,123 @@
+"""Units for products of matrices (VK_KHR_cooperative_matrix) compute what the processor does.
+
+Debian 12's lavapipe has none: ``scripts/newest_lavapipe .venv/bin/python -m pytest tests/engine_gpu/test_matrices.py``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from comparing import compared
+from test_bytes import check
+from test_methods import graph_of
+from validating import said
+
+from engine_native.quantized_graphs import Quantized
+from powerlab.engine import Session
+from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
+from powerlab.engine.gpu import model as gpu_model
+from powerlab.engine.gpu.choice.method import MATRICES, Method
+from powerlab.engine.gpu.device import this_target
+
+TOLERANCE = 2e-3
+"""Of numbers stored in 16 bits, summed in 32, relative to the largest."""
+
+TILES = {
+    "one of each": (1, 1, 1, 1, 1),
+    "wide": (2, 1, 2, 1, 3),
+    "high": (1, 2, 1, 2, 2),
+    "the rule's": (2, 2, 2, 2, 4),
+}
+"""Subgroups across and down, matrices of each along pixels and outputs, and along inputs at once."""
+
+
+@pytest.fixture(autouse=True)
+def target():
+    """Return what this GPU is able to do."""
+    found = this_target()
+    if not found.matrices or not found.byte_matrices:
+        pytest.skip("this GPU's driver has no cooperative matrices of 16 and 8 bits; see scripts/newest_lavapipe")
+    return found
+
+
+@pytest.fixture
+def as_gpu(target, monkeypatch):
+    """Let the rule take this device for a GPU, not for a processor that stands in for one."""
+    monkeypatch.setattr(gpu_model, "this_target", lambda: replace(target, broadcasts=False))
+
+
+def method(target, tiles, **more):
+    across, down, pixels, blocks, depth = TILES[tiles]
+    lanes = across * target.subgroup_lanes
+    sizes = {"lanes": lanes, "down": down, "pixels": pixels, "blocks": blocks, "depth": depth}
+    return Method(kernel=MATRICES, matrix=target.matrices[0], **sizes, **more)
+
+
+@pytest.mark.parametrize("tiles", TILES)
+@pytest.mark.parametrize(
+    "window",
+    [
+        {"inputs": 9, "outputs": 21, "kernel": 3, "size": (9, 7), "pad": 1, "residual": True},
+        {"inputs": 12, "outputs": 8, "kernel": 5, "size": (11, 12), "pad": 2, "dilation": 2},
+        {"inputs": 6, "outputs": 10, "kernel": 3, "size": (8, 11), "pad": 1, "stride": 2},
+        {"inputs": 32, "outputs": 48, "kernel": 1, "size": (7, 9), "group": 2},
+    ],
+    ids=["residual", "dilated", "stride", "groups"],
+)
+def test_convolutions_of_16_bits(target, tiles, window):
+    chosen = method(target, tiles)
+    model = compared(graph_of(**window), tolerance=TOLERANCE, half=True, choose=lambda _: chosen)
+    assert "matrix_half_fp16" in [kernel for kernel, _ in model.steps()]
+
+
+def test_winograd_by_matrices(target):
+    chosen = method(target, "wide", winograd=2)
+    compared(graph_of(32, 24, 3, (9, 8), pad=1), tolerance=4e-3, half=True, choose=lambda _: chosen)
+
+
+@pytest.mark.usefixtures("as_gpu")
+def test_bytes_are_those_of_integers():
+    net = Quantized()
+    x = net.conv(net.input(2, 3, 21, 19), 40, (7, 7), strides=(2, 2), pads=(3, 3, 3, 3), relu=True)
+    y = net.conv(x, 24, (3, 3), pads=(1, 1, 1, 1), relu=True)
+    y = net.conv(y, 40, (1, 1), residual=x, relu=True)
+    y = net.conv(y, 96, (3, 3), pads=(2, 2, 2, 2), group=4, dilations=(2, 2))
+    kernels = check(net, net.floats(net.conv(y, 18, (2, 2), strides=(2, 2))))
+    assert kernels.count("quant_matrix_fp32") >= 4
+
+
+@pytest.mark.usefixtures("as_gpu")
+@pytest.mark.parametrize(
+    ("precision", "kernel", "tolerance"), [("fp16", "matrix_half", 5e-3), ("int8", "quant_matrix", 0.02)]
+)
+def test_a_network_takes_them_by_the_rule(precision, kernel, tolerance):
+    choices = {"precision": precision, "shapes": {"x": (1, 3, 64, 64)}}
+    on_gpu = Session("squeezenet", device="gpu", tuned=False, **choices)
+    inputs = synthetic_inputs(on_gpu.inputs, 1, on_gpu.dtypes)
+    expected = Session("squeezenet", 1, **{**choices, "precision": "fp32" if precision == "fp16" else precision}).run(
+        inputs
+    )
+    assert any(name.startswith(kernel) for name, _ in on_gpu.steps())
+    for key, value in on_gpu.run(inputs).items():
+        np.testing.assert_allclose(value, expected[key], atol=tolerance * np.abs(expected[key]).max())
+
+
+PROGRAM = """
+import sys
+from dataclasses import replace
+from powerlab.engine import Session
+from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
+from powerlab.engine.gpu import model
+this_target = model.this_target
+model.this_target = lambda: replace(this_target(), broadcasts=False)
+for precision in sys.argv[1:]:
+    session = Session("squeezenet", device="gpu", precision=precision, shapes={"x": (1, 3, 64, 64)}, tuned=False)
+    session.run(synthetic_inputs(session.inputs, 1, session.dtypes))
+    print("ran", precision, any("matrix" in kernel for kernel, _ in session.steps()))
+"""
+
+
+def test_the_layers_are_silent():
+    assert said(PROGRAM, "fp16", "int8") == "ran fp16 True\nran int8 True\n"
