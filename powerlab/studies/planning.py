@@ -11,7 +11,8 @@ from powerlab.domain.mode import CURRENT_MODE_NAME, ModeOrigin, PowerMode, reboo
 from powerlab.domain.preflight import ENGINES
 from powerlab.domain.rigour import LEVELS, Rigour
 from powerlab.domain.sweep import SweepPlan
-from powerlab.domain.workload import Processor
+from powerlab.domain.training import TRAINERS
+from powerlab.domain.workload import Processor, WorkloadKind
 from powerlab.studies.study import NotRepeated, PlanTemplate, Study, Threads
 
 ALL = "all"
@@ -30,6 +31,7 @@ class Here:
         engines: the engines that are installed.
         models: what runs each network: its own name where the zoo has it, or a file.
         needed_bytes: the least memory a model takes at a batch size.
+        training_bytes: the same where it is trained.
         refusal: why an engine does not run a model at a precision on a processor; empty where it does.
         first_cores: the list of cores that so many threads are given unasked.
     """
@@ -41,6 +43,7 @@ class Here:
     engines: tuple[str, ...]
     models: Mapping[str, str]
     needed_bytes: Callable[[str, int], int]
+    training_bytes: Callable[[str, int], int]
     refusal: Callable[[str, str, str, Processor], str]
     first_cores: Callable[[int], str]
 
@@ -107,8 +110,10 @@ def plan_study(
 
 def _jobs(template: PlanTemplate, here: Here, left_out: list[NotRepeated]) -> Iterator[_Job]:
     processor = template.processor
-    wanted = [one for one in here.engines if processor in ENGINES[one]] if ALL in template.engines else template.engines
+    able_here = [one for one in here.engines if processor in ENGINES[one] and (one in TRAINERS or not template.trains)]
+    wanted = able_here if ALL in template.engines else template.engines
     place = "" if processor is Processor.CPU else f" on the {processor}"
+    trained = " in training" if template.trains else ""
     for network in template.models:
         model = here.models.get(network)
         if model is None:
@@ -124,15 +129,15 @@ def _jobs(template: PlanTemplate, here: Here, left_out: list[NotRepeated]) -> It
                 else:
                     able.append(engine)
             for batch_size in template.batch_sizes:
-                too_big = _too_big(model, batch_size, here)
+                too_big = _too_big(model, batch_size, here, trains=template.trains)
                 if too_big:
-                    left_out.append(NotRepeated(what=f"{network} at batch {batch_size}", why=too_big))
+                    left_out.append(NotRepeated(what=f"{network}{trained} at batch {batch_size}", why=too_big))
                 elif able:
                     yield _Job(model, batch_size, precision, tuple(able))
 
 
-def _too_big(model: str, batch_size: int, here: Here) -> str:
-    needed = here.needed_bytes(model, batch_size)
+def _too_big(model: str, batch_size: int, here: Here, *, trains: bool) -> str:
+    needed = (here.training_bytes if trains else here.needed_bytes)(model, batch_size)
     if not 0 < here.memory_bytes < needed:
         return ""
     return (
@@ -211,7 +216,12 @@ def _sweep(
     cores, modes = group
     threads = thread_counts(template.threads, cores)
     level = LEVELS[rigour]
+    # Steps of training take their slices one after the other; those of an inference share the threads.
+    slices = tuple(one for one in template.slices if template.trains or not any(count % one for count in threads))
     return SweepPlan(
+        workload=WorkloadKind.TRAIN if template.trains else WorkloadKind.INFERENCE,
+        optimizers=template.optimizers,
+        slices=slices or (1,),
         models=crossing.models,
         threads=threads,
         batch_sizes=crossing.batch_sizes,

@@ -33,6 +33,8 @@ class PlanTemplate:
         same_cores: run every point twice: with its cores left to powerlab, and with the very same cores named.
         repeats: runs of each point; 0 takes those of the level.
         processor: what computes; where there is no graphics processor, that part is left out and said.
+        optimizers: where models are trained, how; none where they infer.
+        slices: parts that a batch is cut into.
     """
 
     models: tuple[str, ...]
@@ -45,6 +47,13 @@ class PlanTemplate:
     same_cores: bool = False
     repeats: int = 0
     processor: Processor = Processor.CPU
+    optimizers: tuple[str, ...] = ()
+    slices: tuple[int, ...] = (1,)
+
+    @property
+    def trains(self) -> bool:
+        """Whether models are trained."""
+        return bool(self.optimizers)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +89,7 @@ class Case:
         models: the models whose points belong here.
         least_batch: the smallest batch size of such a point.
         most_batch: the largest one; 0 for any.
+        trains: whether such a point trains its model.
         published: the rows; none where a study has no figures of its own.
     """
 
@@ -87,12 +97,15 @@ class Case:
     models: tuple[str, ...]
     least_batch: int = 1
     most_batch: int = 0
+    trains: bool = False
     published: tuple[Published, ...] = ()
 
     def holds(self, point: Point, models: Mapping[str, str] | None = None) -> bool:
         """Whether a point belongs to the case; ``models`` says which files stand for which networks."""
         workload = point.workload
         if workload.batch_size < self.least_batch or 0 < self.most_batch < workload.batch_size:
+            return False
+        if workload.trains != self.trains:
             return False
         names = [models.get(name, name) for name in self.models] if models else self.models
         return workload.model in names

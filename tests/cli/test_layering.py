@@ -10,6 +10,7 @@ import pytest
 from layer_profiles import layer_profile
 from powerlab.cli.commands.layers import measure
 from powerlab.cli.commands.layers.measure import layers_document
+from powerlab.cli.commands.layers.table import layer_table
 from powerlab.domain.mode import CURRENT_MODE, PowerMode
 from powerlab.domain.power import RailQuantity
 from powerlab.domain.run import Finding, Verdict
@@ -18,12 +19,13 @@ from powerlab.sysroot import Sysroot
 from server_examples import capabilities, device
 from tests.measure.true_power import rail_of
 
+INFERS = {"workload": "inference", "optimizer": None}
 VOID = Finding(rule="power-gap", verdict=Verdict.VOID, detail="a gap")
 
 
 def words(**changes: object) -> argparse.Namespace:
     fields = {"model": "resnet50", "threads": None, "batch": 1, "modes": "current", "seconds_per_layer": None}
-    return argparse.Namespace(**{**fields, "idle": 3.0, "seed": 0, "processor": "cpu", **changes})
+    return argparse.Namespace(**{**fields, "idle": 3.0, "seed": 0, "processor": "cpu", **INFERS, **changes})
 
 
 def able(*modes: PowerMode):
@@ -107,3 +109,12 @@ def test_figures_that_may_not_be_used_make_the_answer_incomplete(profile, usable
 @pytest.mark.parametrize(("seconds", "said"), [(12.4, "12 s"), (89.0, "89 s"), (150.0, "2.5 min")])
 def test_durations_are_said_as_people_say_them(seconds, said):
     assert measure._duration(seconds) == said
+
+
+def test_training_names_its_optimizer_in_plan_document_and_title():
+    plan = measure._plan(words(workload="train"), device(cores=6), able())
+    assert (plan.workload, plan.optimizers) == ("train", ("sgd",))
+    profile = layer_profile()
+    assert layers_document([profile], ("adam",))["optimizer"] == "adam"
+    assert "optimizer" not in layers_document([profile])
+    assert str(layer_table(profile, ("adam",)).title).endswith(", trained by adam")

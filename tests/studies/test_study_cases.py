@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from powerlab.domain.rigour import Rigour
 from powerlab.domain.sweep import Point, SweepPlan
-from powerlab.domain.workload import Workload
+from powerlab.domain.workload import Workload, WorkloadKind
 from powerlab.studies.registry import STUDIES, find_study
 from powerlab.studies.study import Threads
 
@@ -27,6 +27,8 @@ def swept(study, batch_sizes, **changes):
             threads=(2,),
             batch_sizes=batch_sizes(template),
             precisions=template.precisions,
+            workload=WorkloadKind.TRAIN if template.trains else WorkloadKind.INFERENCE,
+            optimizers=template.optimizers,
             cores=cores,
             rigour=Rigour.QUICK,
             **changes,

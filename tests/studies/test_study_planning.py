@@ -14,7 +14,7 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.domain.mode import CURRENT_MODE, ModeOrigin, PowerMode, Setting
 from powerlab.domain.preflight import ENGINES, check_plan
 from powerlab.domain.rigour import LEVELS, Rigour
-from powerlab.domain.workload import Processor
+from powerlab.domain.workload import Processor, WorkloadKind
 from powerlab.studies.planning import Here, plan_study, thread_counts
 from powerlab.studies.registry import STUDIES, find_study
 from powerlab.studies.study import PlanTemplate, Threads
@@ -44,6 +44,7 @@ def here(**changes):
             engines=("builtin", "onnxruntime"),
             models=ZOO,
             needed_bytes=lambda _model, batch_size: batch_size * GIB // 16,
+            training_bytes=lambda _model, batch_size: batch_size * GIB // 4,
             refusal=lambda engine, _model, precision, processor: (
                 f"{engine} finds no graphics processor."
                 if processor is Processor.GPU
@@ -110,9 +111,27 @@ def test_a_batch_too_big_for_the_memory_is_left_out_before_anything_runs():
 
 
 def test_one_network_too_big_leaves_the_other_in():
-    made = planned("armv8-cluster", here(needed_bytes=lambda model, _: 40 * GIB if model == "resnet152@256" else GIB))
+    def needed(model, _batch_size):
+        return 40 * GIB if model == "resnet152@256" else GIB
+
+    made = planned("armv8-cluster", here(needed_bytes=needed))
     assert [plan.models for plan in made.plans] == [("densenet201@256",)]
-    assert {what for what in reasons(made) if "gpu" not in what} == {"yolov3", "resnet152@256 at batch 256"}
+    trained = {f"{name}@256 in training at batch 256" for name in ("resnet152", "densenet201")}
+    assert {what for what in reasons(made) if "gpu" not in what} == {"yolov3", "resnet152@256 at batch 256", *trained}
+
+
+def test_training_is_a_sweep_of_its_own_by_the_engines_that_train():
+    made = planned("armv8-cluster", here(training_bytes=lambda *_: GIB, engines=("builtin", "onnxruntime", "torch")))
+    assert [(plan.workload, plan.optimizers, plan.engines) for plan in made.plans] == [
+        ("inference", (), ("builtin",)),
+        ("train", ("momentum",), ("builtin", "torch")),
+    ]
+    assert find_study("armv8-cluster").asked_by(made.plans[1].points())
+
+
+def test_slices_of_an_inference_share_the_threads_and_those_of_a_step_need_not():
+    found = {(plan.workload, plan.slices) for plan in planned("caffe-streams", here(core_count=2)).plans}
+    assert found == {("train", (1, 2, 4)), ("inference", (1, 2))}
 
 
 def test_a_study_of_which_nothing_fits_is_refused_with_the_reasons():
@@ -128,8 +147,9 @@ def test_a_network_that_the_zoo_lacks_asks_for_a_file():
     made = planned("armv8-cluster")
     assert "--model yolov3=FILE.onnx" in reasons(made)["yolov3"]
     given_file = planned("armv8-cluster", here(models={**ZOO, "yolov3": "nets/yolo.onnx"}))
-    assert [plan.models for plan in given_file.plans] == [("nets/yolo.onnx",), ("resnet152@256", "densenet201@256")]
-    assert [plan.batch_sizes for plan in given_file.plans] == [(64,), (256,)]
+    infers = [plan for plan in given_file.plans if not plan.optimizers]
+    assert [plan.models for plan in infers] == [("nets/yolo.onnx",), ("resnet152@256", "densenet201@256")]
+    assert [plan.batch_sizes for plan in infers] == [(64,), (256,)]
 
 
 def test_the_vendors_modes_are_swept_with_the_threads_that_their_cores_allow():
@@ -169,7 +189,8 @@ def test_every_sweep_passes_the_check_before_a_sweep(name, quick):
     )  # fmt: skip
     made = planned(name, here(models={**ZOO, "yolov3": "y.onnx", "fcn5": "f.onnx"}), quick=quick)
     for plan in made.plans:
-        check_plan(plan, device, Capabilities(sources=(), total=None, modes=MODES), ("builtin", "onnxruntime"))
+        able = Capabilities(sources=(), total=None, modes=MODES, workloads=tuple(WorkloadKind))
+        check_plan(plan, device, able, ("builtin", "onnxruntime"))
 
 
 @given(st.integers(1, 300), st.sampled_from(list(Threads)) | st.lists(st.integers(1, 400), max_size=5).map(tuple))

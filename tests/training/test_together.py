@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from subprocess import run
+from subprocess import CompletedProcess, run
 from threading import Barrier
 
 import numpy as np
@@ -15,6 +16,7 @@ import pytest
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.ir.graph import Graph
 from powerlab.engine.training import TrainingSession
+from powerlab.engine.training.launch import run_together
 from requires import require_program
 from training.together_program import STEPS, batch, network
 
@@ -96,11 +98,16 @@ def test_other_weights_are_refused():
         in_threads(learn, (network(4), other))
 
 
+def launched(*arguments: str) -> CompletedProcess[str]:
+    launch = [sys.executable, "-m", "powerlab.engine.training.launch", "--processes", "2"]
+    options = ["--mpirun-options=--allow-run-as-root --oversubscribe", str(PROGRAM), *arguments]
+    return run([*launch, *options], capture_output=True, text=True, timeout=120, check=False)
+
+
 @pytest.mark.campaign(minutes=1)
 def test_two_processes_by_mpi():
-    mpirun = require_program("mpirun", "openmpi-bin")
-    command = [mpirun, "--allow-run-as-root", "--oversubscribe", "-n", "2", sys.executable, "-m", "mpi4py", PROGRAM]
-    done = run(command, capture_output=True, text=True, timeout=120, check=False)
+    require_program("mpirun", "openmpi-bin")
+    done = launched()
     assert done.returncode == 0, done.stderr[-3000:]
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(lines) == 2
@@ -110,3 +117,32 @@ def test_two_processes_by_mpi():
             for one in lines
         ]
     )
+
+
+@pytest.mark.campaign(minutes=1)
+def test_a_process_that_dies_is_named_in_a_sentence():
+    require_program("mpirun", "openmpi-bin")
+    died = launched("dies")
+    assert died.returncode == 2
+    assert re.fullmatch(
+        r"powerlab: process 1 of 2 on \S+ was ended by signal 9 \(Killed\), so all were; look whether it ran out of "
+        r"memory there, and start the training again\.\n",
+        died.stderr,
+    )
+    assert launched().returncode == 0  # the next training is not touched by that
+
+
+def test_what_mpirun_says_becomes_a_sentence(tmp_path, monkeypatch):
+    said = "ValueError: the file is empty.\nThe first to do so was:\n  Process name: [[7,1],3]\n  Exit code:    1\n"
+    fake = tmp_path / "mpirun"
+    fake.write_text(f"#!/bin/sh\ncat >&2 <<'END'\n{said}END\nexit 1\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    sentence = "process 3 of 4 failed with exit status 1: ValueError: the file is empty; mend that and start them again"
+    with pytest.raises(PowerlabError, match=sentence):
+        run_together(["program.py"], 4)
+    with pytest.raises(PowerlabError, match="1 process or more, not 0"):
+        run_together(["program.py"], 0)
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(PowerlabError, match="no mpirun here; on Debian: apt install openmpi-bin"):
+        run_together(["program.py"], 2)

@@ -13,6 +13,9 @@ from powerlab.engine.ir.graph import Graph
 
 LABELS = "training.labels"
 """The name under which a batch holds its labels."""
+RATE = 1e-4
+"""The learning rate of every optimizer: nothing is to be learnt from random numbers, and thousands of steps on one
+batch must not end in a loss that is no number, as AlexNet's does at 0.01."""
 _IMAGES_OF_CLASSES = (2, 4)
 """Axes of (batch, classes) and of (batch, classes, rows, columns)."""
 _BOXES, _BOXES_OF_A_CELL, _NUMBERS_OF_A_BOX = 8, 3, 5

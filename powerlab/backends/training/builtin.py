@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,11 @@ from numpy.typing import NDArray
 
 from powerlab.backends.base import LoadOptions
 from powerlab.backends.offers import check_offers
-from powerlab.backends.training.batch import LABELS, batch, target_of
+from powerlab.backends.training.batch import LABELS, RATE, batch, target_of
 from powerlab.engine.frontend.load import load_graph
 from powerlab.engine.ir.graph import Graph
 from powerlab.engine.training import TrainingSession
+from powerlab.engine.training.optimizers import optimizer_named
 
 CUTS_BATCHES = True
 
@@ -50,7 +52,7 @@ def load(options: LoadOptions) -> BuiltinTrainer:
     session = TrainingSession(
         options.model,
         target_of(graph).loss,
-        options.optimizer,
+        replace(optimizer_named(options.optimizer), rate=RATE),
         batch_size=options.batch_size,
         threads=options.threads,
         slices=options.slices,

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from powerlab.backends.base import LoadOptions
 from powerlab.backends.offers import check_offers, check_threads
 from powerlab.backends.packages import required
-from powerlab.backends.training.batch import LABELS, batch, learning_output, target_of
+from powerlab.backends.training.batch import RATE, batch
 from powerlab.backends.training.torch_functions import Tensor, torch_functions
+from powerlab.backends.training.torch_loss import labels_for_torch, torch_loss
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.frontend.load import load_graph
 from powerlab.engine.ir.graph import Graph
@@ -25,11 +26,11 @@ from powerlab.engine.training.forward import forward_pass
 from powerlab.engine.training.parts import PARTS
 
 _OPTIMIZERS: dict[str, tuple[str, dict[str, Any]]] = {
-    "sgd": ("SGD", {"lr": 0.01}),
-    "momentum": ("SGD", {"lr": 0.01, "momentum": 0.9}),
-    "nesterov": ("SGD", {"lr": 0.01, "momentum": 0.9, "nesterov": True}),
-    "adam": ("Adam", {"lr": 0.001}),
-    "adamw": ("AdamW", {"lr": 0.001, "weight_decay": 0.01}),
+    "sgd": ("SGD", {}),
+    "momentum": ("SGD", {"momentum": 0.9}),
+    "nesterov": ("SGD", {"momentum": 0.9, "nesterov": True}),
+    "adam": ("Adam", {}),
+    "adamw": ("AdamW", {"weight_decay": 0.01}),
 }
 
 
@@ -52,7 +53,9 @@ class TorchTrainer:
         for name in names:
             self._values[name].requires_grad_()
         kind, settings = _OPTIMIZERS[optimizer]
-        self._optimizer = getattr(torch.optim, kind)([self._values[name] for name in names], fused=True, **settings)
+        parameters = [self._values[name] for name in names]
+        self._optimizer = getattr(torch.optim, kind)(parameters, lr=RATE, fused=True, **settings)
+        self._of_outputs = torch_loss(torch, graph)
         self._loss = torch.compile(self._forward, dynamic=False) if compiled else self._forward
 
     def inputs(self, seed: int) -> dict[str, NDArray[Any]]:
@@ -66,7 +69,7 @@ class TorchTrainer:
             PowerlabError: the loss is no number any more.
         """
         times_ns = [time.monotonic_ns()]
-        given = {name: self._tensor(value) for name, value in inputs.items()}
+        given = {name: self._tensor(value) for name, value in labels_for_torch(self._graph, inputs).items()}
         loss = self._loss(given)
         times_ns.append(time.monotonic_ns())
         self._optimizer.zero_grad(set_to_none=True)
@@ -86,10 +89,7 @@ class TorchTrainer:
         for function in self._functions:
             made = function.compute(*(values[name] for name in function.inputs))
             values.update(zip(function.outputs, made if isinstance(made, tuple) else (made,), strict=False))
-        output, functional = values[learning_output(self._graph)], self._torch.nn.functional
-        if target_of(self._graph).classes:
-            return functional.cross_entropy(output, given[LABELS])
-        return functional.mse_loss(output, given[LABELS])
+        return self._of_outputs(values, given)
 
     def _tensor(self, value: NDArray[Any]) -> Tensor:
         tensor = self._torch.from_numpy(np.require(value, requirements=("C", "W")))

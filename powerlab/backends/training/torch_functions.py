@@ -7,10 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from powerlab.backends.torch import gates_of_torch
 from powerlab.backends.training.batch import learning_output
+from powerlab.backends.training.torch_recurrences import recurrent_rules
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.ir.graph import Graph, Node
+from powerlab.engine.ops.resizing import resizing, whole_factors
+from powerlab.engine.ops.view import NodeView
 
 Tensor = Any
 Rule = Callable[..., Tensor]
@@ -32,12 +34,8 @@ def torch_functions(torch: Any, graph: Graph) -> tuple[Function, ...]:
     """Return what computes a model's output for its loss, in order.
 
     Raises:
-        PowerlabError: it has several outputs, or an operator that is not translated.
+        PowerlabError: it has an operator that is not translated.
     """
-    if len(graph.outputs) != 1:
-        raise PowerlabError(
-            f"the model {graph.name!r} has {len(graph.outputs)} outputs; training takes models with one."
-        )
     softmax = () if learning_output(graph) == graph.outputs[0].name else (graph.outputs[0].name,)
     nodes = [node for node in graph.nodes if node.outputs != softmax]
     rules = _rules(torch, graph)
@@ -54,7 +52,7 @@ def _bound(rule: Rule, node: Node) -> Callable[..., Tensor]:
 def _rules(torch: Any, graph: Graph) -> Mapping[str, Rule]:
     """Return operator -> what computes it from the node and its inputs."""
     functional = torch.nn.functional
-    readers = Counter(name for node in graph.nodes for name in node.inputs)
+    readers = Counter([*graph.output_names(), *(name for node in graph.nodes for name in node.inputs)])
     makers = graph.producers()
 
     def overwrites(node: Node) -> bool:
@@ -119,18 +117,17 @@ def _rules(torch: Any, graph: Graph) -> Mapping[str, Rule]:
     def dropout(node: Node, x: Tensor, ratio: Tensor = None, _training: Tensor = None) -> Tensor:
         return functional.dropout(x, node.attributes.get("ratio", 0.5) if ratio is None else float(ratio), True)
 
-    def lstm(node: Node, x: Tensor, weights: Tensor, recurrence: Tensor, bias: Tensor, *more: Tensor) -> Tensor:
-        if weights.shape[0] > 1 or node.attributes.get("direction", "forward") != "forward" or more:
+    def resize(node: Node, x: Tensor, *_more: Tensor) -> Tensor:
+        factors = whole_factors(resizing(NodeView.of(graph, node)))
+        if factors is None:
             raise PowerlabError(f"{node} is not translated for training in torch yet; use another engine.")
-        state = x.new_zeros(1, x.shape[1], recurrence.shape[2])
-        of_torch = [gates_of_torch(torch, part) for part in (weights[0], recurrence[0], *bias[0].chunk(2))]
-        y, *last = torch.lstm(x, (state, state), of_torch, True, 1, 0.0, True, False, False)
-        return y[:, None], *last
+        return functional.interpolate(x, scale_factor=tuple(map(float, factors)), mode="nearest")
 
     def reshape(_node: Node, x: Tensor, shape: Tensor) -> Tensor:
         return x.reshape([x.shape[axis] if size == 0 else size for axis, size in enumerate(shape.tolist())])
 
     return {
+        **recurrent_rules(torch),
         "Add": lambda _, a, b: a + b,
         "AveragePool": average_pool,
         "BatchNormalization": batch_norm,
@@ -149,7 +146,6 @@ def _rules(torch: Any, graph: Graph) -> Mapping[str, Rule]:
         "HardSwish": lambda _, x: functional.hardswish(x),
         "Identity": lambda _, x: x,
         "LRN": lrn,
-        "LSTM": lstm,
         "LayerNormalization": layer_norm,
         "LeakyRelu": lambda node, x: functional.leaky_relu(x, node.attributes.get("alpha", 0.01), overwrites(node)),
         "MatMul": lambda _, a, b: a @ b,
@@ -157,8 +153,10 @@ def _rules(torch: Any, graph: Graph) -> Mapping[str, Rule]:
         "Mul": lambda _, a, b: a * b,
         "Relu": lambda node, x: functional.relu(x, overwrites(node)),
         "Reshape": reshape,
+        "Resize": resize,
         "Sigmoid": lambda _, x: torch.sigmoid(x),
         "Squeeze": lambda _, x, axes: x.squeeze(tuple(axes.tolist())),
+        "Softplus": lambda _, x: functional.softplus(x, threshold=100.0),
         "Softmax": lambda node, x: functional.softmax(x, node.attributes.get("axis", -1)),
         "Transpose": lambda node, x: x.permute(node.attributes["perm"]),
     }

@@ -14,12 +14,7 @@ from powerlab.engine.codegen.concat_in_place import find_places, with_common_hal
 from powerlab.engine.codegen.convolutions.algorithms.table import ALGORITHMS
 from powerlab.engine.codegen.convolutions.chain import chain_halo, lower_chain
 from powerlab.engine.codegen.convolutions.choosing import Chooser, by_cost, cheapest
-from powerlab.engine.codegen.convolutions.conv_shape import (
-    MOVING_CONVOLUTIONS,
-    conv_shapes,
-    halo_of,
-    moving_conv_shape,
-)
+from powerlab.engine.codegen.convolutions.conv_shape import conv_shapes
 from powerlab.engine.codegen.convolutions.lowering import lower_conv
 from powerlab.engine.codegen.convolutions.phases import transposed_halo
 from powerlab.engine.codegen.convolutions.preactivation import find_preactivations
@@ -67,6 +62,7 @@ from powerlab.engine.codegen.rows import (
     lower_row_norm,
     lower_softmax,
 )
+from powerlab.engine.codegen.training.choosing import moving_choice, moving_shape
 from powerlab.engine.codegen.training.convolutions import (
     lower_computed_conv,
     lower_computed_conv_transpose,
@@ -79,8 +75,10 @@ from powerlab.engine.codegen.training.layers import (
     lower_channel_sums,
     lower_clamp_gradient,
     lower_global_average_pool_gradient,
+    lower_lrn_gradient,
     lower_max_pool_gradient,
 )
+from powerlab.engine.codegen.training.updates import lower_adam_update, lower_sgd_update
 from powerlab.engine.codegen.transpose import lower_transpose
 from powerlab.engine.ir.graph import Graph, Node, quoted
 from powerlab.engine.ops.functions import KERNELS
@@ -92,6 +90,7 @@ from powerlab.engine.target.tiers import Tier
 
 LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
     **dict.fromkeys(KERNELS, lower_function),
+    "AdamUpdate": lower_adam_update,
     "Add": lower_add,
     "ArgMost": lower_arg_most,
     "AveragePool": lower_average_pool,
@@ -126,6 +125,7 @@ LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
     "Interpolate": lower_interpolate,
     "Hardmax": lower_hardmax,
     "LRN": lower_lrn,
+    "LRNGradient": lower_lrn_gradient,
     "LogSoftmax": lower_log_softmax,
     "MaxPool": lower_max_pool,
     "MaxPoolGradient": lower_max_pool_gradient,
@@ -150,6 +150,7 @@ LOWERINGS: Mapping[str, Callable[[Builder, Node], None]] = {
     "ScaleShift": lower_scale_shift,
     "ScatterElements": lower_scatter_elements,
     "ScatterND": lower_scatter_nd,
+    "SgdUpdate": lower_sgd_update,
     "Slice": lower_slice,
     "Softmax": lower_softmax,
     "Tile": lower_tile,
@@ -215,11 +216,11 @@ def lower(
             chosen[node.outputs[0]] = shape, choice
             halo = ALGORITHMS[choice.algorithm].halo(shape)
             halos[source] = halos.get(source, NO_HALO).union(halo)
-        if node.op_type in MOVING_CONVOLUTIONS:
-            shape, source = moving_conv_shape(graph, node), node.inputs[0]
-            choice = cheapest(ALGORITHMS["depthwise" if shape.depthwise else "direct"], shape, machine)
-            chosen[node.outputs[0]] = shape, choice
-            halos[source] = halos.get(source, NO_HALO).union(halo_of(shape, shape.size))
+        moving = moving_shape(graph, node)
+        if moving is not None:
+            source, choice = node.inputs[0], moving_choice(node, moving, machine)
+            chosen[node.outputs[0]] = moving, choice
+            halos[source] = halos.get(source, NO_HALO).union(ALGORITHMS[choice.algorithm].halo(moving))
         if node.op_type in _HALOS:
             source = node.inputs[0]
             halos[source] = halos.get(source, NO_HALO).union(_HALOS[node.op_type](graph, node))

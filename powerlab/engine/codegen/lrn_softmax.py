@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.codegen.attributes import number
@@ -22,16 +23,13 @@ def lower_lrn(builder: Builder, node: Node) -> None:
     if size > widest:
         raise PowerlabError(f"{node} normalises over {size} channels, and the built-in engine goes up to {widest}.")
     x = builder.blocked(node.inputs[0])
-    builder.emit(
-        "lrn",
-        node,
-        builder.new_blocked(node.outputs[0]),
-        x,
-        size=size,
-        alpha=number(node, "alpha"),
-        beta=number(node, "beta"),
-        offset=number(node, "bias"),
-    )
+    builder.emit("lrn", node, builder.new_blocked(node.outputs[0]), x, **lrn_fields(node))
+
+
+def lrn_fields(node: Node) -> dict[str, Any]:
+    """Return the window and the numbers of an LRN as fields of the native step."""
+    numbers = {field: number(node, name) for field, name in (("alpha", "alpha"), ("beta", "beta"), ("offset", "bias"))}
+    return {"size": int(number(node, "size")), **numbers}
 
 
 def lower_softmax(builder: Builder, node: Node) -> None:

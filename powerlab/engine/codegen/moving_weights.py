@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from powerlab.engine.codegen.builder import Builder
-from powerlab.engine.codegen.pack import fill_channels, packed_direct_floats
+from powerlab.engine.codegen.pack import fill_channels, packed_direct_floats, packed_winograd_floats
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.layout import divide_up
 from powerlab.engine.program.operand import Operand
+from powerlab.engine.program.program import Tensor
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,6 +35,16 @@ class MovingKernels:
         return (groups * outputs, inputs * self.merged, *kernel)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Moving:
+    """A convolution from ``x`` to ``out``; ``fields`` are its window and activation as fields of the native step."""
+
+    x: Tensor
+    out: Tensor
+    kernels: MovingKernels
+    fields: Mapping[str, Any]
+
+
 def in_groups(weights: Operand, groups: int) -> Operand:
     """Return weights (O, I / groups, kh, kw) as (groups, outputs, inputs, kh, kw)."""
     return weights.split(0, (groups, weights.sizes[0] // groups))
@@ -44,6 +56,14 @@ def pack_kernels(builder: Builder, node: Node, kernels: MovingKernels, unit_bloc
     packed = builder.room((packed_direct_floats(kernels.shape, groups, builder.tier.vector_width),))
     numbers = (unit_blocks, lanes, kernels.merged)
     builder.emit_general("pack_kernels_f32", _label(node), (packed, kernels.weights), numbers)
+    return packed
+
+
+def pack_winograd_kernels(builder: Builder, node: Node, kernels: MovingKernels, tile: int, unit_blocks: int) -> Operand:
+    """Append the step that transforms and packs weights for ``conv_winograd``, and return what it makes."""
+    floats = packed_winograd_floats(kernels.shape, tile, builder.tier.vector_width, kernels.weights.sizes[0])
+    packed = builder.room((floats,))
+    builder.emit_general(f"pack_winograd{tile}_kernels_f32", _label(node), (packed, kernels.weights), (unit_blocks,))
     return packed
 
 

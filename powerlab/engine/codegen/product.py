@@ -25,12 +25,18 @@ _FEW_VECTORS = 2
 _MANY_COLUMNS = 4
 """Times as many as rows."""
 
+_FEW = 32
+"""Rows, or elements of the inner axis, up to which the right side is read as it lies: to pack it takes as long."""
+
 
 def lower_product(builder: Builder, node: Node) -> None:
     """Lower a Product."""
     left, right = (_side(builder, node, index) for index in (0, 1))
     out = builder.new_general(node.outputs[0])
-    if _is_better_turned(builder, node, left, right):
+    if _is_read_once(builder, node, left, right):
+        rows = int(left.sizes[0] > _FEW)
+        builder.emit_general("matmul_few_f32", node, (out, left, right), (rows,), alpha=number(node, "alpha"))
+    elif _is_better_turned(builder, node, left, right):
         # The transpose of both sides, and of the result: what is packed are the few rows, and not all weights.
         made = builder.room(out.sizes[::-1])
         _multiply(builder, node, made, right.permuted((1, 0)), left.permuted((1, 0)))
@@ -59,17 +65,27 @@ def _packed(builder: Builder, node: Node, right: Operand) -> Operand:
     return packed
 
 
+def _is_read_once(builder: Builder, node: Node, left: Operand, right: Operand) -> bool:
+    """Say whether few rows meet many weights, or a sum over few makes many, as of a layer's gradients."""
+    if len(left.sizes) != 2 or len(right.sizes) != 2 or right.strides[1] != 1:
+        return False
+    rows, inner, columns = left.sizes[0], *right.sizes
+    if inner <= _FEW:
+        return rows >= _MANY_COLUMNS * inner and columns >= _MANY_COLUMNS * inner
+    weights = right.storage.space is Space.INPUT and not _has_others(builder, node)
+    return weights and rows <= _FEW and min(inner, columns) >= _MANY_COLUMNS * rows
+
+
+def _has_others(builder: Builder, node: Node) -> bool:
+    """Say whether other products read the right side in the same order, and so its packed form."""
+    order = node.attributes["right"]
+    return sum(reader.attributes.get("right") == order for reader in builder.readers(node.inputs[1])) > 1
+
+
 def _is_better_turned(builder: Builder, node: Node, left: Operand, right: Operand) -> bool:
     """Say whether few rows meet many weights, which a run brings along for this product alone, row by row."""
     weights = len(right.sizes) == 2 and right.storage.space is Space.INPUT and right.strides[0] == 1
-    if not weights or len(left.sizes) != 2:
-        return False
-    alike = [
-        reader
-        for reader in builder.readers(node.inputs[1])
-        if reader.attributes.get("right") == node.attributes["right"]
-    ]
-    if len(alike) > 1:
+    if not weights or len(left.sizes) != 2 or _has_others(builder, node):
         return False
     rows, columns = left.sizes[0], right.sizes[1]
     return rows <= _FEW_VECTORS * builder.tier.vector_width and columns >= _MANY_COLUMNS * rows

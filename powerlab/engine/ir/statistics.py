@@ -34,6 +34,7 @@ bias or an embedding. A batch norm's mean and variance are not learned and not c
 and single numbers of no axis are no parameters either."""
 
 
+_CONVOLUTIONS = ("ComputedConv", "Conv", "ConvWeightGradient", "FusedConv", "FusedVolumeConv", "QuantConv")
 _RECURRENT = ("FusedLstm", "GRU", "LSTM", "RNN", "Recurrence")
 
 
@@ -54,9 +55,11 @@ def mac_count(graph: Graph) -> int:
 
 def macs(graph: Graph, node: Node) -> int:
     """Return the multiply-accumulates of one node; 0 where it is no convolution, matrix product or LSTM."""
-    if node.op_type in ("Conv", "FusedConv", "FusedVolumeConv", "QuantConv"):
-        return graph.tensors[node.outputs[0]].elements * math.prod(graph.shape(node.inputs[1])[1:])
-    if node.op_type in ("ConvTranspose", "FusedConvTranspose"):
+    if node.op_type in _CONVOLUTIONS:
+        names = (node.inputs[1], node.outputs[0])
+        kernels, made = names[::-1] if node.op_type == "ConvWeightGradient" else names
+        return graph.tensors[made].elements * math.prod(graph.shape(kernels)[1:])
+    if node.op_type in ("ComputedConvTranspose", "ConvTranspose", "FusedConvTranspose"):
         weights = graph.tensors[node.inputs[1]].elements
         return graph.tensors[node.inputs[0]].elements * weights // graph.shape(node.inputs[0])[1]
     if node.op_type == "Chain":

@@ -19,7 +19,13 @@ def _channels(view: NodeView) -> Spec:
     return view.shape(0)[1:2], FLOAT32
 
 
+def _kept(view: NodeView) -> tuple[Spec, ...]:
+    """Return what an optimizer keeps of a weight: as much as it has elements, each time."""
+    return (same_as_input(view),) * view.integer("kept", 0)
+
+
 TRAINING: dict[str, Operator] = {
+    "AdamUpdate": Operator(same_as_input, infer_more=_kept),
     "AveragePoolGradient": Operator(_shaped),
     "BatchNorm": Operator(same_as_input, infer_more=lambda view: (_channels(view),) * 4, gradient=batch_norm_gradient),
     "BatchNormGradient": Operator(same_as_input, infer_more=lambda view: (_channels(view),) * 2),
@@ -27,7 +33,9 @@ TRAINING: dict[str, Operator] = {
     "ClampGradient": Operator(same_as_input),
     "ConvWeightGradient": Operator(_shaped),
     "GlobalAveragePoolGradient": Operator(_shaped),
+    "LRNGradient": Operator(same_as_input),
     "MaxPoolGradient": Operator(same_as_input),
+    "SgdUpdate": Operator(same_as_input, infer_more=_kept),
 }
 """Operator → rule.
 
@@ -39,4 +47,7 @@ TRAINING: dict[str, Operator] = {
 - ``ChannelSums``: of images, the sum of all pixels of each channel.
 - ``ClampGradient``: of what an activation made and its gradient.
 - ``ConvWeightGradient``: of a convolution's images and the gradient of its result.
+- ``LRNGradient``: of what a local response normalisation read and the gradient of its result.
+- ``AdamUpdate``, ``SgdUpdate``: of a weight, its gradient, the ``kept`` tensors that the optimizer keeps of it, and its
+  numbers for the step; give the weight and what is kept anew. The gradient is a sum, of which ``share`` counts.
 """

@@ -14,6 +14,29 @@ from powerlab.domain.errors import PowerlabError
 from powerlab.engine.training.tape import GraphTape
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """A weight that an optimizer moves: names of tensors.
+
+    Attributes:
+        weight: before the step.
+        gradient: of the loss, or a sum of several.
+        kept: what the optimizer keeps of the weight, before the step.
+        share: of the gradient that counts.
+    """
+
+    weight: str
+    gradient: str
+    kept: tuple[str, ...]
+    share: float = 1.0
+
+    def by(self, tape: GraphTape, operator: str, numbers: tuple[str, ...], **more: object) -> tuple[str, ...]:
+        """Add the operator that moves it, and return the weight, then what is kept, after the step."""
+        count = len(self.kept)
+        inputs = (self.weight, self.gradient, *self.kept, *numbers)
+        return tape.several(operator, *inputs, made=1 + count, kept=count, share=self.share, **more)
+
+
 class Optimizer(Protocol):
     """How gradients move weights.
 
@@ -28,28 +51,14 @@ class Optimizer(Protocol):
     def numbers(self, step: int) -> Mapping[str, float]:
         """Return what a step is given beside its data; the first step is 1."""
 
-    def update(
-        self, tape: GraphTape, weight: str, gradient: str, kept: tuple[str, ...], numbers: Mapping[str, str]
-    ) -> tuple[str, ...]:
-        """Add the nodes that compute a weight anew, and return it, then its slots.
+    def update(self, tape: GraphTape, moved: Moved, numbers: Mapping[str, str]) -> tuple[str, ...]:
+        """Add the node that computes a weight anew, and return it, then its slots.
 
         Args:
-            tape: takes the nodes.
-            weight: before the step.
-            gradient: of the loss.
-            kept: the weight's slots before the step.
+            tape: takes the node.
+            moved: the weight.
             numbers: the inputs that hold what :meth:`numbers` gives.
         """
-
-
-def _decayed(tape: GraphTape, weight: str, gradient: str, decay: str) -> str:
-    """Return the gradient plus that of half the square of all weights times ``decay``."""
-    return tape("Add", gradient, tape("Mul", weight, decay))
-
-
-def _mixed(tape: GraphTape, old: str, new: str, share: str, rest: str) -> str:
-    """Return ``share`` of the old value and the ``rest`` of the new one."""
-    return tape("Add", tape("Mul", old, share), tape("Mul", new, rest))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,18 +87,10 @@ class Sgd:
         del step
         return {"rate": self.rate, "momentum": self.momentum, "decay": self.decay}
 
-    def update(
-        self, tape: GraphTape, weight: str, gradient: str, kept: tuple[str, ...], numbers: Mapping[str, str]
-    ) -> tuple[str, ...]:
-        """Add the nodes of an update."""
-        way = gradient = _decayed(tape, weight, gradient, numbers["decay"]) if self.decay else gradient
-        slots: tuple[str, ...] = ()
-        if kept:
-            momentum = numbers["momentum"]
-            velocity = tape("Add", tape("Mul", kept[0], momentum), gradient)
-            way = tape("Add", gradient, tape("Mul", velocity, momentum)) if self.nesterov else velocity
-            slots = (velocity,)
-        return (tape("Sub", weight, tape("Mul", way, numbers["rate"])), *slots)
+    def update(self, tape: GraphTape, moved: Moved, numbers: Mapping[str, str]) -> tuple[str, ...]:
+        """Add the node of an update."""
+        given = tuple(numbers[name] for name in ("rate", "momentum", "decay"))
+        return moved.by(tape, "SgdUpdate", given, nesterov=int(self.nesterov))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,23 +131,14 @@ class Adam:
             "decay": 1 - self.rate * self.decay if self.decoupled else self.decay,
         }
 
-    def update(
-        self, tape: GraphTape, weight: str, gradient: str, kept: tuple[str, ...], numbers: Mapping[str, str]
-    ) -> tuple[str, ...]:
-        """Add the nodes of an update."""
-        before = weight
-        if self.decay and self.decoupled:
-            before = tape("Mul", weight, numbers["decay"])
-        elif self.decay:
-            gradient = _decayed(tape, weight, gradient, numbers["decay"])
-        first = _mixed(tape, kept[0], gradient, numbers["beta1"], numbers["rest1"])
-        second = _mixed(tape, kept[1], tape("Mul", gradient, gradient), numbers["beta2"], numbers["rest2"])
-        wide = tape("Add", tape("Mul", tape("Sqrt", second), numbers["root"]), numbers["epsilon"])
-        way = tape("Div", tape("Mul", first, numbers["rate"]), wide)
-        return tape("Sub", before, way), first, second
+    def update(self, tape: GraphTape, moved: Moved, numbers: Mapping[str, str]) -> tuple[str, ...]:
+        """Add the node of an update."""
+        names = ("rate", "root", "beta1", "rest1", "beta2", "rest2", "epsilon", "decay")
+        given = tuple(numbers[name] for name in names)
+        return moved.by(tape, "AdamUpdate", given, decoupled=int(self.decoupled))
 
 
-OPTIMIZERS: dict[str, Optimizer] = {
+OPTIMIZERS: dict[str, Sgd | Adam] = {
     "adam": Adam(),
     "adamw": Adam(decay=0.01, decoupled=True),
     "momentum": Sgd(momentum=0.9),
@@ -156,7 +148,7 @@ OPTIMIZERS: dict[str, Optimizer] = {
 """Name → the optimizer with its usual settings."""
 
 
-def optimizer_named(name: str) -> Optimizer:
+def optimizer_named(name: str) -> Sgd | Adam:
     """Return an optimizer with its usual settings.
 
     Raises:

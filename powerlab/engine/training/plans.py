@@ -30,6 +30,7 @@ class StepPlan:
     Attributes:
         arena_bytes: memory for what is neither input nor output.
         labels: of its steps, in the order they run.
+        work: what each of them has to do.
 
     Raises:
         PowerlabError: the engine cannot compute what the graph holds.
@@ -39,7 +40,8 @@ class StepPlan:
         lowered = optimise(graph, chained=False)
         self._name, self._tier = graph.name, tier
         self._inputs, self._outputs = lowered.inputs, lowered.outputs
-        program = prepare(lowered, tier, threads).program
+        prepared = prepare(lowered, tier, threads)
+        program, self.work = prepared.program, prepared.work
         self._program = written_in_place(program) if in_place else program
         self.labels = tuple(step.label for step in self._program.steps)
         self.arena_bytes = FLOAT_BYTES * lay_out(self._program.steps).floats
@@ -64,10 +66,23 @@ class StepPlan:
             PowerlabError: a step could not compute with the numbers it was given, which it names.
         """
         try:
-            took_ns: list[int] = self._plan.run_timed(
-                [*(arrays[info.name] for info in self._inputs), *self._program.hidden_inputs],
-                [arrays[info.name] for info in self._outputs],
-            )
+            took_ns: list[int] = self._plan.run_timed(*self._bound(arrays))
         except RuntimeError as error:
             raise PowerlabError(str(error)) from error
         return took_ns
+
+    def repeat(self, arrays: Mapping[str, Floats], first: int, last: int, times: int) -> int:
+        """Run the steps ``first`` to ``last - 1``, all of them ``times`` times over; return how long that took, in ns.
+
+        They read what earlier steps left in the arena.
+        """
+        return int(self._plan.repeat(*self._bound(arrays), first, last, times))
+
+    def kernels(self) -> tuple[str, ...]:
+        """Return what computes each step."""
+        return tuple(kernel for kernel, _ in self._plan.steps())
+
+    def _bound(self, arrays: Mapping[str, Floats]) -> tuple[list[Floats], list[Floats]]:
+        """Return the memory of all inputs, and of all outputs, in their order."""
+        inputs = [*(arrays[info.name] for info in self._inputs), *self._program.hidden_inputs]
+        return inputs, [arrays[info.name] for info in self._outputs]

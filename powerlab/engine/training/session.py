@@ -104,6 +104,11 @@ class TrainingSession:
         self._parts = {info.name: _fresh(info, None) for info in sums} if slices > 1 else self._sums
 
     @property
+    def tier(self) -> str:
+        """Return the instruction set in use."""
+        return self._tier.name
+
+    @property
     def inputs(self) -> dict[str, tuple[int, ...]]:
         """Return name -> shape of every input of the model, of the whole batch."""
         return self._batches.inputs
@@ -130,13 +135,22 @@ class TrainingSession:
         step, self.part_ns = self._step, dict.fromkeys(PARTS, 0)
         before = {one.before: self._kept[one.before].copy() for one in step.statistics}
         loss = self._together(math.fsum(self._learn(given, number) for number in range(self.slices)), given, before)
-        numbers = self._optimizer.numbers(self.steps_done + 1)
-        arrays = self._kept | {one.after: self._kept[one.before] for one in step.update.kept}
-        arrays |= {step.update.gradients[name]: self._sums[output] for name, output in step.gradients.items()}
-        arrays |= {step.update.numbers[name]: np.array([value], np.float32) for name, value in numbers.items()}
-        self.part_ns["update"] = sum(self._update.run(arrays))
+        self.part_ns["update"] = sum(self._update.run(self._of_update()))
         self.steps_done += 1
         return loss
+
+    def runs(
+        self, inputs: Mapping[str, NDArray[Any]] | NDArray[Any], labels: NDArray[Any]
+    ) -> tuple[tuple[StepPlan, dict[str, Floats]], ...]:
+        """Return the plans of a step, for both passes and for the update, each with the memory that it would run on.
+
+        Of a batch in slices, the first one's passes.
+
+        Raises:
+            PowerlabError: an input or label is missing or does not fit.
+        """
+        given = self._batches.given(inputs, labels)
+        return (self._plan, self._of_slice(given, 0, np.empty(1, np.float32))), (self._update, self._of_update())
 
     def weights(self) -> dict[str, NDArray[np.float32]]:
         """Return a copy of every parameter, and of running statistics, by its name in the model."""
@@ -156,17 +170,27 @@ class TrainingSession:
 
     def _learn(self, given: Mapping[str, Floats], number: int) -> float:
         """Go forward and backward over a slice, add its gradients, and return its loss."""
-        step, loss = self._step, np.empty(1, np.float32)
-        gradients = self._sums if number == 0 else self._parts
-        written = {one.after: self._kept[one.before] for one in step.statistics}
-        written |= {**gradients, step.graph.outputs[0].name: loss}
-        took_ns = self._plan.run({**self._arrays(given, number), **written})
+        loss = np.empty(1, np.float32)
+        took_ns = self._plan.run(self._of_slice(given, number, loss))
         self.part_ns["forward"] += sum(took_ns[: self._backward_from])
         self.part_ns["backward"] += sum(took_ns[self._backward_from :])
         if number > 0:
-            for name, part in gradients.items():
+            for name, part in self._parts.items():
                 self._sums[name] += part
         return float(loss[0])
+
+    def _of_slice(self, given: Mapping[str, Floats], number: int, loss: Floats) -> dict[str, Floats]:
+        """Return what a slice's forward and backward pass read and write."""
+        written = {one.after: self._kept[one.before] for one in self._step.statistics}
+        gradients = self._sums if number == 0 else self._parts
+        return {**self._arrays(given, number), **written, **gradients, self._step.graph.outputs[0].name: loss}
+
+    def _of_update(self) -> dict[str, Floats]:
+        """Return what an update reads and writes."""
+        update, numbers = self._step.update, self._optimizer.numbers(self.steps_done + 1)
+        arrays = self._kept | {one.after: self._kept[one.before] for one in update.kept}
+        arrays |= {update.gradients[name]: self._sums[output] for name, output in self._step.gradients.items()}
+        return arrays | {update.numbers[name]: np.array([value], np.float32) for name, value in numbers.items()}
 
     def _arrays(self, given: Mapping[str, Floats], number: int) -> dict[str, Floats]:
         """Return what a slice's forward and backward pass read."""

@@ -15,7 +15,7 @@ from powerlab.engine.training.differentiate import differentiate, want_gradients
 from powerlab.engine.training.forward import Forward, Mask, forward_pass
 from powerlab.engine.training.losses import Target, loss_named
 from powerlab.engine.training.merging import merge_equal
-from powerlab.engine.training.optimizers import Optimizer
+from powerlab.engine.training.optimizers import Moved, Optimizer
 from powerlab.engine.training.tape import GraphTape
 
 
@@ -135,9 +135,8 @@ def _update(network: Graph, parameters: Sequence[str], optimizer: Optimizer, sum
         gradients[name] = gradient = tape.input(f"{name}.gradient", shape)
         slots = tuple(tape.input(f"{name}.{slot}", shape) for slot in optimizer.slots)
         tape.begin(f"{name}.update")
-        if sums > 1:
-            gradient = tape("Mul", gradient, tape.floats(1 / sums))
-        after = optimizer.update(tape, name, gradient, slots, numbers)
+        moved = Moved(weight=name, gradient=gradient, kept=slots, share=1 / sums)
+        after = optimizer.update(tape, moved, numbers)
         kept += [
             Kept(before=before, after=new, zero=before in slots)
             for before, new in zip((name, *slots), after, strict=True)

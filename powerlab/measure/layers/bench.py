@@ -6,19 +6,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from powerlab.boards.simulator import NO_WORK, Pacer, Work, pacer
 from powerlab.domain.workload import Processor
-from powerlab.engine import Session
-from powerlab.engine.codegen.work import nodes_behind
-from powerlab.engine.devices import GPU
 from powerlab.engine.frontend.load import load_graph
-from powerlab.engine.frontend.synthetic_inputs import synthetic_inputs
-from powerlab.engine.passes import optimise
 from powerlab.engine.target.ceilings import measure_ceilings
 from powerlab.measure.layers.activity import activities
 from powerlab.measure.layers.messages import (
@@ -32,7 +26,8 @@ from powerlab.measure.layers.messages import (
     Roofs,
     Steps,
 )
-from powerlab.measure.worker.simulated_work import graph_work, step_works
+from powerlab.measure.layers.subjects import Subject, load_subject
+from powerlab.measure.worker.simulated_work import graph_work, step_works, training_work
 from powerlab.sysroot import Sysroot
 
 CHUNK_NS = 10_000_000
@@ -58,9 +53,8 @@ class Bench:
     """Steps on their way through the engine: loads a model once and repeats what it is asked to."""
 
     def __init__(self) -> None:
-        self._session: Session | None = None
+        self._subject: Subject | None = None
         self._pace: Pacer | None = None
-        self._inputs: dict[str, NDArray[Any]] = {}
         self._activities: tuple[float, ...] = ()
         self._works: tuple[Work, ...] = ()
 
@@ -78,43 +72,39 @@ class Bench:
         """
         if isinstance(request, LoadLayers):
             return self._load(request)
-        if self._session is None or self._pace is None:
+        if self._subject is None or self._pace is None:
             raise RuntimeError("no model is loaded")
         if isinstance(request, FindCeilings):
-            found = measure_ceilings(self._session.threads)
+            found = measure_ceilings(self._subject.threads)
             return Roofs(peak_gflops=found.peak_gflops, memory_gb_per_s=found.memory_gb_per_s)
-        return self._repeat(request, self._session, self._pace)
+        return self._repeat(request, self._subject, self._pace)
 
     def _load(self, request: LoadLayers) -> Steps:
         graph = load_graph(request.model, batch_size=request.batch_size)
         on_gpu = request.processor is Processor.GPU
         self._pace = pacer(Sysroot(Path(request.sysroot)), request.threads, on_gpu)
-        if on_gpu:
-            session = Session(optimise(graph, chained=False), device=GPU)
-        else:
-            session = Session(optimise(graph), threads=self._pace.host_threads)
-        self._inputs = synthetic_inputs(session.inputs, request.seed, session.dtypes)
-        self._session = session
-        steps = session.steps()
+        self._subject = subject = load_subject(graph, request, self._pace.host_threads)
+        steps, works = subject.steps(), subject.work
         self._activities = (1.0,) * len(steps)
         self._works = (NO_WORK,) * len(steps)
         if not self._pace.computes:
-            self._works = step_works(graph_work(graph), session.work)
-            self._activities = activities(session.work, self._modelled_ns(self._pace))
+            whole = graph_work(graph)
+            self._works = step_works(training_work(whole) if request.optimizer else whole, works)
+            self._activities = activities(works, self._modelled_ns(self._pace))
         return Steps(
-            tier=session.tier,
+            tier=subject.tier,
             kernels=tuple(kernel for kernel, _ in steps),
-            labels=tuple(work.label for work in session.work),
-            operators=tuple(work.operator for work in session.work),
-            nodes=nodes_behind(graph, session.work),
-            shapes=tuple(work.shape for work in session.work),
-            flops=tuple(work.flops for work in session.work),
-            bytes_moved=tuple(work.bytes_moved for work in session.work),
+            labels=tuple(label for _, label in steps),
+            operators=tuple(work.operator for work in works),
+            nodes=subject.nodes,
+            shapes=tuple(work.shape for work in works),
+            flops=tuple(work.flops for work in works),
+            bytes_moved=tuple(work.bytes_moved for work in works),
         )
 
-    def _repeat(self, request: RepeatStep, session: Session, pace: Pacer) -> Repeated:
+    def _repeat(self, request: RepeatStep, subject: Subject, pace: Pacer) -> Repeated:
         """Repeat a step with the load already there before the window and still there after it."""
-        chunk = self._chunk(request.step, session, pace)
+        chunk = self._chunk(request.step, subject, pace)
         activity = 1.0 if request.step == WHOLE else self._activities[request.step]
         with pace.at(activity):
             _run_until(time.monotonic_ns() + round(request.margin_s * 1e9), chunk, pace)
@@ -128,33 +118,32 @@ class Bench:
             step_ns=b"".join(_little_endian(row) for row in steps),
         )
 
-    def _chunk(self, step: int, session: Session, pace: Pacer) -> Chunk:
+    def _chunk(self, step: int, subject: Subject, pace: Pacer) -> Chunk:
         """Return what runs often enough. What the step reads is there afterwards."""
         if not pace.computes:
             return self._simulated(step, pace)
         if step == WHOLE:
-            return self._whole(session)
-        inputs = self._inputs
-        session.repeat(inputs, 0, step + 1, 1)
+            return self._whole(subject)
+        subject.prepare(step)
         count = 1
-        while (took_ns := session.repeat(inputs, step, step + 1, count)) < CHUNK_NS // 8:
+        while (took_ns := subject.repeat(step, count)) < CHUNK_NS // 8:
             count *= 2
         count = max(1, round(count * CHUNK_NS / took_ns))
 
         def run() -> None:
-            session.repeat(inputs, step, step + 1, count)
+            subject.repeat(step, count)
 
         return Chunk(count, NO_WORK, run)
 
-    def _whole(self, session: Session) -> Chunk:
-        """Return what runs inferences and says what each step took on the mean."""
-        inputs = self._inputs
+    @staticmethod
+    def _whole(subject: Subject) -> Chunk:
+        """Return what runs all of them and says what each took on the mean."""
         begin_ns = time.monotonic_ns()
-        session.profile(inputs)
+        subject.profile()
         count = max(1, round(CHUNK_NS / (time.monotonic_ns() - begin_ns)))
 
         def run() -> NDArray[np.int64]:
-            steps = np.array([[ns for *_, ns in session.profile(inputs)] for _ in range(count)], dtype=np.int64)
+            steps = np.array([subject.profile() for _ in range(count)], dtype=np.int64)
             return np.asarray(steps.mean(axis=0).round().astype(np.int64))
 
         return Chunk(count, NO_WORK, run)

@@ -19,6 +19,7 @@ class LoadLayers(msgspec.Struct, tag=True, frozen=True, kw_only=True):
     sysroot: str
     seed: int
     processor: Processor = Processor.CPU
+    optimizer: str = ""
 
 
 class RepeatStep(msgspec.Struct, tag=True, frozen=True, kw_only=True):

@@ -146,6 +146,7 @@ def _load(request: LayersRequest) -> LoadLayers:
         sysroot=str(request.meter.sysroot.base),
         seed=request.seed,
         processor=workload.processor,
+        optimizer=workload.optimizer,
     )
 
 

@@ -44,11 +44,16 @@ def inference_work(workload: Workload) -> Work:
         return Work(UNREADABLE_IMAGE.flops * workload.batch_size, UNREADABLE_IMAGE.bytes_moved)
     work = graph_work(graph)
     if workload.trains:
-        work = Work(_STEP_PASSES * work.flops, _STEP_PASSES * work.bytes_moved)
+        work = training_work(work)
     if workload.preparation is Preparation.INSIDE:
         numbers = sum(info.elements for info in graph.inputs)
         work += Work(_PREPARED_FLOPS * numbers, _PREPARED_BYTES * numbers, calls=0.0)
     return work
+
+
+def training_work(inference: Work) -> Work:
+    """Return the work of a step of training."""
+    return Work(_STEP_PASSES * inference.flops, _STEP_PASSES * inference.bytes_moved)
 
 
 def step_works(whole: Work, steps: Sequence[StepWork]) -> tuple[Work, ...]:

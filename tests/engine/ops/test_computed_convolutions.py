@@ -26,7 +26,7 @@ def check(operator, image, weight, attributes, *, bias=0):
     one, three = (Session(graph, threads=threads) for threads in (1, 3))
     np.testing.assert_array_equal(one.run(inputs)["y"], three.run(inputs)["y"])
     kernels = {kernel for kernel, _ in one.steps()}
-    assert any(kernel.startswith(("conv_direct", "conv_depthwise")) for kernel in kernels)
+    assert any(kernel.startswith(("conv_direct", "conv_depthwise", "conv_winograd")) for kernel in kernels)
     assert not any(kernel.startswith(("conv_strided", "conv_transpose_strided")) for kernel in kernels)
 
 
@@ -39,6 +39,8 @@ def check(operator, image, weight, attributes, *, bias=0):
         ((3, 6, 9, 9), (4, 3, 2, 3), {"group": 2, "dilations": [2, 3], "pads": [2, 3, 2, 3]}),
         ((2, 4, 8, 8), (6, 4, 1, 1), {"strides": [2, 2]}),
         ((2, 40, 7, 7), (70, 40, 1, 1), {}),
+        ((4, 40, 15, 13), (70, 40, 3, 3), {"pads": [1, 1, 1, 1]}),
+        ((2, 64, 14, 14), (64, 32, 3, 3), {"group": 2, "pads": [0, 1, 1, 0], "dilations": [2, 2]}),
         ((1, 80, 6, 6), (80, 8, 3, 3), {"group": 10, "pads": [1, 1, 1, 1]}),
         ((2, 20, 6, 6), (20, 1, 3, 3), {"group": 20, "pads": [1, 1, 1, 1], "strides": [2, 2]}),
         ((2, 5, 11), (7, 5, 3), {"pads": [1, 1], "strides": [2]}),
@@ -59,6 +61,9 @@ def test_convolutions(image, weight, attributes, biased):
         ((2, 24, 4, 4), (24, 40, 1, 1), {"strides": [2, 2], "output_padding": [1, 1]}),
         ((2, 20, 4, 4), (20, 1, 3, 3), {"group": 20, "strides": [2, 2], "pads": [1, 1, 1, 1]}),
         ((2, 20, 6, 5), (20, 1, 5, 5), {"group": 20, "pads": [2, 2, 2, 2]}),
+        ((4, 70, 15, 13), (70, 40, 3, 3), {"pads": [1, 1, 1, 1]}),
+        ((2, 64, 14, 14), (64, 32, 3, 3), {"group": 2, "pads": [2, 1, 1, 2], "dilations": [2, 2]}),
+        ((2, 40, 9, 9), (40, 40, 3, 3), {"pads": [3, 3, 3, 3]}),
         ((2, 5, 6), (5, 7, 3), {"strides": [2]}),
     ],
 )

@@ -62,6 +62,22 @@ def test_a_worker_says_which_steps_a_model_has(model):
     assert steps.shapes[steps.labels.index("second")] == (2, 16, 32, 32)
 
 
+def test_a_step_of_training_has_a_layer_for_each_direction_and_update(model):
+    load = LoadLayers(model=model, batch_size=2, threads=1, sysroot="/", seed=3, optimizer="momentum")
+    (steps,) = answers(load)
+    learning = ("first", "norm", "second", "classes")
+    for name in learning:
+        places = [steps.labels.index(f"{name}{what}") for what in ("", " backward", " update")]
+        assert places == sorted(places)
+        assert {steps.nodes[place] for place in places} == {(name,)}
+    forward, backward = (steps.labels.index(name) for name in ("second", "second backward"))
+    assert steps.flops[backward] == 2 * steps.flops[forward] > 0  # gradients of images and of weights
+    assert steps.shapes[forward] == (2, 16, 32, 32)
+    _, whole, one = answers(load, *(RepeatStep(step=step, duration_s=0.05, margin_s=0.0) for step in (WHOLE, backward)))
+    assert np.all(chunks_of(whole).step_ns.sum(axis=0) > 0)
+    assert chunks_of(one).count.min() >= 1
+
+
 def test_a_worker_repeats_a_step_in_chunks(model):
     steps, repeated = answers(load_of(model), RepeatStep(step=1, duration_s=0.05, margin_s=0.01))
     chunks = chunks_of(repeated)

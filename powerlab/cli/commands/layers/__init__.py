@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 
 from powerlab.cli.arguments.host import add_host_arguments
+from powerlab.domain.training import OPTIMIZERS
+from powerlab.domain.workload import WorkloadKind
 
 DESCRIPTION = """\
 Measure time, energy and power of every layer of a model on the built-in engine, and show it on the processor's
 roofline. A layer is a step of the engine's plan, in which a convolution, its normalisation, its activation and a
 residual are fused. Each layer is repeated on its own, in an order shuffled by --seed, until its power is steady; the
-whole model is measured in between, to compare with the sum.
+whole model is measured in between, to compare with the sum. With --workload train a layer has a row for its forward
+pass, one for its gradients and one for the update of its weights; such profiles are not kept in the database.
 """
 
 EPILOG = """\
@@ -21,6 +24,7 @@ examples:
   powerlab layers resnet50 --threads 2
   powerlab layers mobilenetv2 --seconds-per-layer 1 --trace trace.json
                                                     open trace.json in https://ui.perfetto.dev
+  powerlab layers resnet18 --workload train --batch 8
   powerlab layers resnet50 --board jetson-agx-xavier --modes MAXN,MODE_15W --json > layers.json
 """
 
@@ -32,6 +36,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--threads", metavar="N", type=int, help="compute threads (default: all cores)")
     what.add_argument(
         "--processor", metavar="NAME", default="cpu", help="what computes: cpu, or gpu by Vulkan (default: cpu)"
+    )
+    what.add_argument(
+        "--workload",
+        choices=[kind.value for kind in WorkloadKind],
+        default=WorkloadKind.INFERENCE.value,
+        help="inference, or train: a row for each layer's forward pass, gradients and update (default: inference)",
+    )
+    what.add_argument(
+        "--optimizer",
+        metavar="NAME",
+        choices=OPTIMIZERS,
+        help=f"how training moves the weights: {', '.join(OPTIMIZERS)} (default: {OPTIMIZERS[0]})",
     )
     what.add_argument("--batch", metavar="N", type=int, default=1, help="images per inference (default: 1)")
     what.add_argument(

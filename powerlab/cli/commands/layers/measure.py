@@ -29,6 +29,8 @@ from powerlab.domain.layers import LayerProfile
 from powerlab.domain.preflight import check_plan
 from powerlab.domain.run import Verdict
 from powerlab.domain.sweep import Point, SweepPlan
+from powerlab.domain.training import OPTIMIZERS
+from powerlab.domain.workload import WorkloadKind
 from powerlab.engine.frontend.load import load_graph
 from powerlab.measure.layers.session import (
     LayersFinished,
@@ -55,7 +57,8 @@ def layers(args: argparse.Namespace) -> int:
         check_plan(plan, device, capabilities, tuple(BACKENDS))
         load_graph(args.model, batch_size=plan.batch_sizes[0])
         output, trace = writable("--output", args.output), writable("--trace", args.trace)
-        store = open_local(args.database)
+        trains = plan.workload is WorkloadKind.TRAIN
+        store = None if trains else open_local(args.database)
         host.controller.recover()
         meter = choose_meter(host.sysroot, capabilities, plan.sample_period_s)
         if meter.rails:
@@ -78,14 +81,14 @@ def layers(args: argparse.Namespace) -> int:
         f"powerlab: {'interrupted; ' * interrupted}{len(profiles)} of {len(plan.points())} profiles made{kept}.",
         file=sys.stderr,
     )
-    document = msgspec.json.format(msgspec.json.encode(layers_document(profiles)), indent=2).decode()
+    document = msgspec.json.format(msgspec.json.encode(layers_document(profiles, plan.optimizers)), indent=2).decode()
     _write(output, document)
     _write(trace, json.dumps(chrome_trace(profiles)))
     if args.json:
         print(document)
     else:
         for profile in profiles:
-            print_neatly(table_console(), layer_table(profile), *layer_words(profile))
+            print_neatly(table_console(), layer_table(profile, plan.optimizers), *layer_words(profile))
     if interrupted:
         return EXIT_INTERRUPTED
     return EXIT_OK if all(map(_usable, profiles)) else EXIT_INCOMPLETE
@@ -96,12 +99,13 @@ def _write(path: Path | None, text: str) -> None:
         path.write_text(f"{text}\n", encoding="utf-8")
 
 
-def layers_document(profiles: list[LayerProfile]) -> dict[str, object]:
+def layers_document(profiles: list[LayerProfile], optimizers: tuple[str, ...] = ()) -> dict[str, object]:
     """Return the profiles as ``--json`` prints them, each layer's place under the roof beside its profile."""
     return {
+        **({"optimizer": optimizers[0]} if optimizers else {}),
         "profiles": [
             {**msgspec.to_builtins(profile), "roofline": msgspec.to_builtins(roofline(profile))} for profile in profiles
-        ]
+        ],
     }
 
 
@@ -111,8 +115,12 @@ def _plan(args: argparse.Namespace, device: Device, capabilities: Capabilities) 
     if args.modes.strip() == ALL_MODES:
         modes = tuple(mode.name for mode in capabilities.modes if not mode.requires_reboot)
     online = [mode.online_cores for mode in capabilities.modes if mode.name in modes and mode.online_cores is not None]
+    kind = WorkloadKind(args.workload)
+    trained = (args.optimizer or OPTIMIZERS[0],) if kind is WorkloadKind.TRAIN or args.optimizer else ()
     return SweepPlan(
         models=(args.model,),
+        workload=kind,
+        optimizers=trained,
         threads=(min([device.core_count, *online]) if args.threads is None else args.threads,),
         processors=(processor_of(args.processor),),
         batch_sizes=(args.batch,),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 
 from rich.box import SIMPLE_HEAD
@@ -19,10 +20,11 @@ _COLUMNS = ("#", "layer", "kernel", "shape", "ms", "ms alone", "W", "mJ", "mJ ab
 _LEFT = frozenset({"layer", "kernel", "shape"})
 
 
-def layer_table(profile: LayerProfile) -> Table:
-    """Return a row a layer, then their sum and the whole."""
+def layer_table(profile: LayerProfile, optimizers: Sequence[str] = ()) -> Table:
+    """Return a row a layer, then their sum and the whole; where it was trained, by the one of ``optimizers``."""
     threads = "1 thread" if profile.threads == 1 else f"{profile.threads} threads"
     title = f"{profile.model}, batch {profile.batch_size}, {threads}, mode {profile.mode}, {profile.tier}"
+    title += "".join(f", trained by {optimizer}" for optimizer in optimizers)
     table = Table(title=Text(title), box=SIMPLE_HEAD, show_edge=False, padding=0, pad_edge=False)
     words = _provenances(profile)
     for name in _COLUMNS:

@@ -46,6 +46,7 @@ def here(study: Study, device: Device, capabilities: Capabilities, files: Sequen
         engines=tuple(name for name in BACKENDS if name not in PACKAGES or installed_version(name) is not None),
         models=models(study, files),
         needed_bytes=needed_bytes,
+        training_bytes=training_bytes,
         refusal=trials.refusal,
         first_cores=first_cores,
     )
@@ -70,10 +71,11 @@ def models(study: Study, files: Sequence[str]) -> dict[str, str]:
 
 
 @cache
-def _sizes(model: str) -> tuple[int, int]:
-    """Return the bytes of a model's weights, and of the activations of one image."""
+def _sizes(model: str) -> tuple[int, int, int]:
+    """Return the bytes of a model's weights, of the activations of one image at a time, and of all of them."""
     graph = optimise(load_graph(model, batch_size=1))
-    return weight_bytes(graph), live_bytes(graph)
+    made = [graph.tensors[name] for node in graph.nodes for name in node.outputs if name]
+    return weight_bytes(graph), live_bytes(graph), sum(info.elements * info.dtype.itemsize for info in made)
 
 
 def needed_bytes(model: str, batch_size: int) -> int:
@@ -82,8 +84,18 @@ def needed_bytes(model: str, batch_size: int) -> int:
     Raises:
         PowerlabError: the model cannot be read.
     """
-    weights, activations = _sizes(model)
+    weights, activations, _ = _sizes(model)
     return weights + batch_size * activations
+
+
+def training_bytes(model: str, batch_size: int) -> int:
+    """Return the least memory that a step of training takes: weights, their gradients, and every layer's result.
+
+    Raises:
+        PowerlabError: the model cannot be read.
+    """
+    weights, _, activations = _sizes(model)
+    return 2 * weights + batch_size * activations
 
 
 def first_cores(threads: int) -> str:

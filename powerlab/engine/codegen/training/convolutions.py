@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from powerlab.engine.codegen.attributes import integers, number
@@ -15,12 +14,21 @@ from powerlab.engine.codegen.convolutions.algorithms.direct import (
     planes,
 )
 from powerlab.engine.codegen.convolutions.algorithms.fields import kernel_fields
+from powerlab.engine.codegen.convolutions.algorithms.table import ALGORITHMS
+from powerlab.engine.codegen.convolutions.algorithms.winograd import WinogradConvolution
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape
 from powerlab.engine.codegen.convolutions.direct_kernel import Direct, emit_direct
 from powerlab.engine.codegen.convolutions.partition import partition
 from powerlab.engine.codegen.convolutions.phases import AxisPhase, phases
-from powerlab.engine.codegen.moving_weights import MovingKernels, in_groups, pack_depthwise_kernels, packed_bias
+from powerlab.engine.codegen.moving_weights import (
+    Moving,
+    MovingKernels,
+    in_groups,
+    pack_depthwise_kernels,
+    packed_bias,
+)
 from powerlab.engine.codegen.pack import fill_channels
+from powerlab.engine.codegen.training.choosing import phase_shape
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.ops.activation import NO_CLAMP
 from powerlab.engine.program.choice import Choice
@@ -38,29 +46,27 @@ at most: its scratch has room for as many."""
 _MOST_BLOCKS = 6
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Moving:
-    """A convolution from ``x`` to ``out``; ``fields`` are its window as fields of the native step."""
-
-    x: Tensor
-    out: Tensor
-    kernels: MovingKernels
-    fields: Mapping[str, Any]
-
-
 def lower_computed_conv(builder: Builder, node: Node) -> None:
     """Lower a ComputedConv."""
     shape, choice = builder.chosen(node)
     kernels = MovingKernels(in_groups(builder.general(node.inputs[1]), shape.groups), _bias(builder, node))
     x, out = builder.blocked(node.inputs[0]), builder.new_blocked(node.outputs[0])
-    conv = _Moving(x, out, kernels, {**kernel_fields(shape), **_OPEN})
+    conv = Moving(x, out, kernels, {**kernel_fields(shape), **_OPEN})
     if shape.depthwise:
         _emit_depthwise(builder, node, conv)
+    else:
+        _emit_chosen(builder, node, shape, conv, choice)
+
+
+def _emit_chosen(builder: Builder, node: Node, shape: ConvShape, conv: Moving, choice: Choice) -> None:
+    algorithm = ALGORITHMS[choice.algorithm]
+    if isinstance(algorithm, WinogradConvolution):
+        algorithm.emit_moving(builder, node, shape, choice, conv)
     else:
         _emit_parts(builder, node, shape, conv, choice)
 
 
-def _emit_parts(builder: Builder, node: Node, shape: ConvShape, conv: _Moving, choice: Choice | None) -> None:
+def _emit_parts(builder: Builder, node: Node, shape: ConvShape, conv: Moving, choice: Choice | None) -> None:
     """Emit ``conv_direct`` for each part of the groups of ``shape``; without a choice, cut as the cost model says."""
     width, groups = builder.tier.vector_width, shape.groups
     x, out = conv.x, conv.out
@@ -86,7 +92,7 @@ def _bias(builder: Builder, node: Node) -> Operand | None:
     return builder.general(node.inputs[2]) if node.input(2) else None
 
 
-def _emit_depthwise(builder: Builder, node: Node, conv: _Moving) -> None:
+def _emit_depthwise(builder: Builder, node: Node, conv: Moving) -> None:
     packed = pack_depthwise_kernels(builder, node, conv.kernels.weights)
     bias = packed_bias(builder, node, conv.kernels.bias, conv.out.layout.c)
     builder.emit("conv_depthwise", node, conv.out, conv.x, packed=packed, **bias, **conv.fields)
@@ -118,15 +124,17 @@ def lower_computed_conv_transpose(builder: Builder, node: Node) -> None:
             "pad_left": columns.pad,
             **_OPEN,
         }
-        conv = _Moving(x, own, MovingKernels(_own_taps(weights, rows, columns), bias), fields)
+        conv = Moving(x, own, MovingKernels(_own_taps(weights, rows, columns), bias), fields)
         if depthwise and single:
             _emit_depthwise(builder, node, conv)
         elif depthwise:  # by itself first: the kernel writes whole rows
             made = _alone(builder, own)
             _emit_depthwise(builder, node, replace(conv, out=made))
             builder.emit("spread", f"{node.outputs[0]} pixels", own, made)
+        elif single:
+            _emit_chosen(builder, node, builder.chosen(node)[0], conv, builder.chosen(node)[1])
         else:
-            _emit_phase(builder, node, conv, groups)
+            _emit_parts(builder, node, phase_shape(builder.graph, node, rows, columns), conv, None)
 
 
 def _emit_without_taps(builder: Builder, node: Node, own: Tensor, x: Tensor, bias: Operand | None) -> None:
@@ -164,21 +172,6 @@ def _own_taps(weights: Operand, rows: AxisPhase, columns: AxisPhase) -> Operand:
     for axis, taps in ((3, rows.taps), (4, columns.taps)):
         weights = weights.sliced(axis, taps[0], len(taps), taps[1] - taps[0] if len(taps) > 1 else 1)
     return weights
-
-
-def _emit_phase(builder: Builder, node: Node, conv: _Moving, groups: int) -> None:
-    source, layout = conv.x.layout, conv.out.layout
-    shape = ConvShape(
-        images=layout.n,
-        inputs=source.c,
-        outputs=layout.c,
-        groups=groups,
-        kernel=(conv.kernels.shape[2], conv.kernels.shape[3]),
-        pads=(conv.fields["pad_top"], conv.fields["pad_left"]),
-        in_size=(source.h, source.w),
-        size=(layout.h, layout.w),
-    )
-    _emit_parts(builder, node, shape, conv, None)
 
 
 def lower_conv_weight_gradient(builder: Builder, node: Node) -> None:

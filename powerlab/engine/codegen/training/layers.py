@@ -5,6 +5,7 @@ from __future__ import annotations
 from powerlab.engine.codegen.attributes import clamp_fields, number
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.elementwise import emit_alike
+from powerlab.engine.codegen.lrn_softmax import lrn_fields
 from powerlab.engine.codegen.pool import window_fields
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.layout import blocked, shape4
@@ -54,6 +55,12 @@ def lower_channel_sums(builder: Builder, node: Node) -> None:
 def lower_clamp_gradient(builder: Builder, node: Node) -> None:
     """Lower a ClampGradient."""
     emit_alike(builder, node, "clamp_gradient", **clamp_fields(node))
+
+
+def lower_lrn_gradient(builder: Builder, node: Node) -> None:
+    """Lower an LRNGradient."""
+    x, gradient = (builder.blocked(name) for name in node.inputs)
+    builder.emit("lrn_gradient", node, builder.new_blocked(node.outputs[0]), x, gradient, **lrn_fields(node))
 
 
 def lower_max_pool_gradient(builder: Builder, node: Node) -> None:

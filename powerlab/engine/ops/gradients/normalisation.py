@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from powerlab.engine.ops.gradients.base import Gradient, Tape
 from powerlab.engine.ops.normalisation import normalised_groups
 from powerlab.engine.ops.row_norms import first_axis
@@ -82,21 +80,8 @@ def _group_norm(view: NodeView, tape: Tape, gradients: tuple[str, ...]) -> Seque
 
 
 def _lrn(view: NodeView, tape: Tape, gradients: tuple[str, ...]) -> Sequence[str]:
-    """Return g s^-beta - 2 alpha beta / size x sum(g y / s), s being what was divided by before the power.
-
-    The sum runs over the channels that a channel's square was counted for; sums over neighbouring channels are
-    products with matrices of ones and zeros.
-    """
-    (source,), output, channels = view.node.inputs, view.node.outputs[0], view.shape(0)[1]
-    size, alpha, beta = view.integer("size", 1), view.number("alpha", 1e-4), view.number("beta", 0.75)
-    away = np.arange(channels) - np.arange(channels)[:, None]
-    band = ((away >= -((size - 1) // 2)) & (away <= size // 2)).astype(np.float32).reshape(channels, channels, 1, 1)
-    squares = tape("Conv", tape("Mul", source, source), tape.floats(band * (alpha / size)))
-    below = tape("Add", squares, tape.floats(view.number("bias", 1.0)))
-    share = tape("Div", tape("Mul", gradients[0], output), below)
-    common = tape("Conv", share, tape.floats(band.transpose(1, 0, 2, 3) * (2 * alpha * beta / size)))
-    direct = tape("Mul", gradients[0], tape("Pow", below, tape.floats(-beta)))
-    return [tape("Sub", direct, tape("Mul", source, common))]
+    numbers = {"alpha": view.number("alpha", 1e-4), "beta": view.number("beta", 0.75), "bias": view.number("bias", 1.0)}
+    return [tape("LRNGradient", view.node.inputs[0], gradients[0], size=view.integer("size", 1), **numbers)]
 
 
 GRADIENTS: dict[str, Gradient] = {

@@ -88,12 +88,14 @@ _WEIGHTS = {
 """Operator → which of its inputs are constants; all others are computed."""
 
 _TAKES_BOTH = {
+    "AdamUpdate": 0,
     "BatchNorm": 1,
     "BatchNormGradient": 2,
     "ComputedConv": 1,
     "ComputedConvTranspose": 1,
     "FusedLstm": 4,
     "Recurrence": 5,
+    "SgdUpdate": 0,
 }
 """Operator → from which input on it reads a constant like any other tensor."""
 

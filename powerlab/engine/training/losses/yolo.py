@@ -40,11 +40,6 @@ class _Head:
     weights: str
     shape: tuple[int, ...]
 
-    @property
-    def parts(self) -> tuple[int, int, int, int]:
-        """Return its axes but the batch: boxes of a cell, numbers of a box, rows and columns."""
-        return _BOXES, self.shape[1] // _BOXES, self.shape[2], self.shape[3]
-
 
 def yolov3(tape: GraphTape, network: Graph) -> Loss:
     """Return the mean over the images of the sum over all boxes."""
@@ -57,8 +52,8 @@ def yolov3(tape: GraphTape, network: Graph) -> Loss:
             "loss yolov3 takes two or three maps (batch, 3 x (5 + classes), rows, columns)."
         )
     batch, channels = shapes[0][:2]
-    squared = np.isin(np.arange(channels) % (channels // _BOXES), (2, 3)).reshape(1, -1, 1, 1)
-    is_size, half, share = tape.floats(squared), tape.floats(0.5), tape.floats(1 / batch)
+    is_size = tape.floats(sizes_of_boxes(channels).reshape(1, -1, 1, 1))
+    half, share = tape.floats(0.5), tape.floats(1 / batch)
     heads, values, seeds = [], [], {}
     for number, output in enumerate(outputs):
         shape = shapes[number]
@@ -81,9 +76,33 @@ def yolov3(tape: GraphTape, network: Graph) -> Loss:
 
 
 def _arrays(boxes: Array, heads: Sequence[_Head]) -> Mapping[str, Array]:
-    """Return what each output is compared with, and how much each number counts."""
-    priors, classes = _PRIORS[len(heads)], heads[0].parts[1] - 5
-    targets = [np.zeros((len(boxes), *head.parts), np.float32) for head in heads]
+    """Return what each output is compared with, and how much each number counts, by the inputs that take them."""
+    pairs = yolo_maps(boxes, [head.shape[1:] for head in heads])
+    return {
+        name: array
+        for head, pair in zip(heads, pairs, strict=True)
+        for name, array in zip((head.targets, head.weights), pair, strict=True)
+    }
+
+
+def sizes_of_boxes(channels: int) -> NDArray[np.bool_]:
+    """Say which channels of an output hold the width or the height of a box."""
+    return np.isin(np.arange(channels) % (channels // _BOXES), (2, 3))
+
+
+def yolo_maps(boxes: Array, shapes: Sequence[tuple[int, ...]]) -> list[tuple[Array, Array]]:
+    """Return what each output is compared with, and how much each of its numbers counts.
+
+    Args:
+        boxes: (batch, boxes, 5), as a step is given them.
+        shapes: of the outputs, without their batch.
+
+    Raises:
+        PowerlabError: a box is out of range.
+    """
+    parts = [(_BOXES, channels // _BOXES, rows, columns) for channels, rows, columns in shapes]
+    priors, classes = _PRIORS[len(parts)], parts[0][1] - 5
+    targets = [np.zeros((len(boxes), *sizes), np.float32) for sizes in parts]
     weights = [np.zeros_like(target) for target in targets]
     for weight in weights:
         weight[:, :, 4] = 1
@@ -92,13 +111,13 @@ def _arrays(boxes: Array, heads: Sequence[_Head]) -> Mapping[str, Array]:
     found = [_overlaps(box[4:], priors) for box in objects]
     for (image, _, x, y, *_), overlaps in zip(objects, found, strict=True):
         for prior in np.flatnonzero(overlaps > _OVERLAP):
-            number, box = _place(int(prior), len(heads))
-            _, _, rows, columns = heads[number].parts
+            number, box = _place(int(prior), len(parts))
+            _, _, rows, columns = parts[number]
             weights[number][image, box, 4, int(y * rows), int(x * columns)] = 0
     for (image, kind, x, y, *size), overlaps in zip(objects, found, strict=True):
         best = int(overlaps.argmax())
-        number, box = _place(best, len(heads))
-        _, _, rows, columns = heads[number].parts
+        number, box = _place(best, len(parts))
+        _, _, rows, columns = parts[number]
         cell = (image, box, slice(None), int(y * rows), int(x * columns))
         wanted, counts = np.zeros(5 + classes), np.ones(5 + classes)
         wanted[:2] = x * columns % 1, y * rows % 1
@@ -106,11 +125,10 @@ def _arrays(boxes: Array, heads: Sequence[_Head]) -> Mapping[str, Array]:
         wanted[[4, 5 + int(kind)]] = 1
         counts[:4] = 2 - size[0] * size[1]
         targets[number][cell], weights[number][cell] = wanted, counts
-    return {
-        name: array.reshape(len(boxes), *head.shape[1:])
-        for head, *pair in zip(heads, targets, weights, strict=True)
-        for name, array in zip((head.targets, head.weights), pair, strict=True)
-    }
+    return [
+        (target.reshape(len(boxes), *shape), weight.reshape(len(boxes), *shape))
+        for shape, target, weight in zip(shapes, targets, weights, strict=True)
+    ]
 
 
 def _check(boxes: Array, classes: int) -> None:

@@ -7,15 +7,20 @@
 
 namespace powerlab::engine::POWERLAB_TIER {
 
+// A channel block with zeros in the channels that fill up the last one.
+static inline Vec inside_channels(const View& x, Vec v, int block) {
+  if ((block + 1) * kWidth <= x.c) return v;
+  float lanes[kWidth] __attribute__((aligned(4 * kWidth)));
+  store(lanes, v);
+  for (int i = x.c - block * kWidth; i < kWidth; ++i) lanes[i] = 0.0f;
+  return load(lanes);
+}
+
 // Squares of one channel block at a pixel; zero outside the tensor and in the channels that fill up the last block.
 static inline Vec square_at(const View& x, const float* pixel, int block) {
   if (block >= x.blocks) return Vec{};
   const Vec v = load(pixel + block * x.plane);
-  if ((block + 1) * kWidth <= x.c) return v * v;
-  float lanes[kWidth] __attribute__((aligned(4 * kWidth)));
-  store(lanes, v * v);
-  for (int i = x.c - block * kWidth; i < kWidth; ++i) lanes[i] = 0.0f;
-  return load(lanes);
+  return inside_channels(x, v * v, block);
 }
 
 // Raise each lane to -beta; the usual 0.75 without a call to pow.

@@ -1,5 +1,6 @@
 #include "reference/training.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace powerlab::engine::reference {
@@ -90,6 +91,25 @@ void batch_norm_gradient(const Tensor& x, const Tensor& dy, const Channels& scal
     const double apart =
         dy.at(n, c, y, at, 0.0) - of_shift[channel] / pixels - normalised(n, c, y, at) * of_scale[channel] / pixels;
     dx.at(n, c, y, at) = apart * scale[channel] / std::sqrt(variance[channel] + epsilon);
+  });
+}
+
+void lrn_gradient(const Tensor& x, const Tensor& dy, int size, double alpha, double beta, double offset, Tensor& dx) {
+  const int before = (size - 1) / 2, behind = size / 2;
+  const auto base = [&](int n, int c, int y, int at) {
+    double sum = 0;
+    for (int i = std::max(0, c - before); i <= std::min(x.c - 1, c + behind); ++i) {
+      sum += x.at(n, i, y, at, 0.0) * x.at(n, i, y, at, 0.0);
+    }
+    return offset + alpha / size * sum;
+  };
+  for_pixels(dx, [&](int n, int c, int y, int at) {
+    double slope = dy.at(n, c, y, at, 0.0) * std::pow(base(n, c, y, at), -beta);
+    for (int i = std::max(0, c - behind); i <= std::min(x.c - 1, c + before); ++i) {
+      slope -= dy.at(n, i, y, at, 0.0) * x.at(n, i, y, at, 0.0) * beta * std::pow(base(n, i, y, at), -beta - 1) * 2 *
+               alpha / size * x.at(n, c, y, at, 0.0);
+    }
+    dx.at(n, c, y, at) = slope;
   });
 }
 

@@ -19,6 +19,9 @@ void batch_norm(const Tensor& x, const Channels& scale, const Channels& shift, d
 void batch_norm_gradient(const Tensor& x, const Tensor& dy, const Channels& scale, double epsilon, Channels& of_scale,
                          Channels& of_shift, Tensor& dx);
 
+// dx of out = x * (offset + alpha / size * sum of the squares of the size channels around)^-beta.
+void lrn_gradient(const Tensor& x, const Tensor& dy, int size, double alpha, double beta, double offset, Tensor& dx);
+
 // The gradient of a window's maximum goes to the first pixel that has it, that of an average to all of its pixels.
 void pool_max_gradient(const Tensor& x, const Tensor& dy, const Window& window, Tensor& dx);
 void pool_average_gradient(const Tensor& dy, const Window& window, bool count_padding, Tensor& dx);

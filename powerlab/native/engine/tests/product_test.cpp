@@ -90,6 +90,54 @@ void check_product(const KernelTable& table, const Product& p, Report& report) {
   }
 }
 
+// Few rows, or few of the inner axis, against double precision; rows of the result lie apart.
+void check_few(const KernelTable& table, int rows, int inner, int columns, bool by_rows, Report& report) {
+  Random random(static_cast<std::uint64_t>(rows * 1000 + inner * 100 + columns));
+  std::vector<double> left(static_cast<std::size_t>(rows) * inner), right(static_cast<std::size_t>(inner) * columns);
+  random.fill(left);
+  random.fill(right);
+  Floats a(left.size()), b(right.size());
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(left[i]);
+  for (std::size_t i = 0; i < b.size(); ++i) b[i] = static_cast<float>(right[i]);
+  std::vector<float> alone;
+  for (const int threads : {1, 2, 7}) {
+    const std::int64_t row = columns + 3;
+    Floats out(static_cast<std::size_t>(rows * row), 77.0f);
+    const Strided operands[] = {strided(out.data(), {rows, columns}, {row, 1}),
+                                strided(a.data(), {rows, inner}, {1, rows}),
+                                strided(b.data(), {inner, columns}, {columns, 1})};
+    Step step{};
+    step.operands = operands;
+    step.operand_count = 3;
+    step.alpha = 0.5f;
+    step.numbers[0] = by_rows;
+    run_kernel(table, "matmul_few_f32", step, threads);
+    double worst = 0, outside = 0;
+    for (int i = 0; i < rows; ++i) {
+      for (int j = 0; j < row; ++j) {
+        const float found = out[static_cast<std::size_t>(i * row + j)];
+        if (j >= columns) {
+          outside += found != 77.0f;
+          continue;
+        }
+        double sum = 0;
+        for (int k = 0; k < inner; ++k) {
+          sum += static_cast<double>(a[static_cast<std::size_t>(k * rows + i)]) *
+                 static_cast<double>(b[static_cast<std::size_t>(k * columns + j)]);
+        }
+        worst = std::max(worst, std::fabs(static_cast<double>(found) - sum / 2));
+      }
+    }
+    const std::string what = "matmul_few " + std::to_string(rows) + "x" + std::to_string(inner) + "x" +
+                             std::to_string(columns) + " threads " + std::to_string(threads);
+    report.check(what, worst / inner, 1e-6);
+    report.check(what + " keeps to its columns", outside, 0);
+    const std::vector<float> made(out.data(), out.data() + out.size());
+    if (threads == 1) alone = made;
+    report.check(what + " makes the same bits", made == alone ? 0 : 1, 0);
+  }
+}
+
 // The reference of the kernels for rows, in place.
 void normalise(std::vector<double>& row, const std::string& family, double epsilon) {
   const double count = static_cast<double>(row.size());
@@ -171,6 +219,11 @@ void check_products(const KernelTable& table, Report& report) {
       check_product(table, {3, 13, 37, 5 * v + 1, left, right, 10, 2}, report);
       check_product(table, {2, 1, 1, 1, left, right, 1, 1}, report);
     }
+  }
+  for (const bool by_rows : {false, true}) {
+    for (int rows = 1; rows <= 17; ++rows) check_few(table, rows, rows + 3, 5 * v + rows % v, by_rows, report);
+    check_few(table, 3, 33, 1030, by_rows, report);
+    check_few(table, 70, 1, v - 1, by_rows, report);
   }
   for (const char* family :
        {"layer_norm_f32", "rms_norm_f32", "softmax_rows_f32", "log_softmax_rows_f32", "hardmax_rows_f32"}) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/packing.hpp"
 #include "tests/test.hpp"
 
 namespace powerlab::engine::test {
@@ -264,6 +265,118 @@ void check_activations(const KernelTable& table, Random& random, Report& report)
   check_images(table, "clamp_gradient", step, x, dy, clipped, random, report);
 }
 
+void check_lrn_gradient(const KernelTable& table, Random& random, Report& report) {
+  const int v = table.vector_width, size = random.whole(1, 2 * v + 1);
+  const auto x = random_tensor(random.whole(1, 2), random.whole(1, 4 * v), random.whole(1, 3),
+                               random.coin() ? random.whole(1, 5) : random.whole(15, 40), random);
+  const auto dy = random_tensor(x.n, x.c, x.h, x.w, random);
+  reference::Tensor dx(x.n, x.c, x.h, x.w);
+  const double alpha = random.coin() ? 0.5 : 2, beta = random.coin() ? 0.75 : 0.6, offset = 1.5;
+  reference::lrn_gradient(x, dy, size, alpha, beta, offset, dx);
+  Step step = open_step();
+  step.size = size;
+  step.alpha = static_cast<float>(alpha);
+  step.beta = static_cast<float>(beta);
+  step.offset = static_cast<float>(offset);
+  check_images(table, "lrn_gradient", step, x, dy, dx, random, report);
+}
+
+// The weights of Winograd's convolutions, with kernels turned around as those of a gradient are.
+void check_winograd_packing(const KernelTable& table, Random& random, Report& report) {
+  const int v = table.vector_width, m = random.coin() ? 2 : 4, most = random.whole(1, 4);
+  const int groups = random.whole(1, 2), outputs = groups > 1 ? 2 * v : random.whole(v, 5 * v);
+  const int inputs = random.whole(1, 9);
+  const auto weights = random_tensor(groups * outputs, inputs, 3, 3, random);
+  Line turned(std::vector{groups, inputs, outputs, 3, 3});
+  for (int i = 0; i < static_cast<int>(turned.memory.size()); ++i) {
+    const int tap = 8 - i % 9, output = i / 9 % outputs, input = i / 9 / outputs % inputs;
+    turned.memory[static_cast<std::size_t>(i)] = static_cast<float>(
+        weights.at(i / 9 / outputs / inputs * outputs + output, input, tap / 3, tap % 3, 0.0));
+  }
+  Strided kernels = turned.tensor;
+  kernels.data = turned.memory.data() + 8;
+  std::swap(kernels.size[1], kernels.size[2]);
+  std::swap(kernels.stride[1], kernels.stride[2]);
+  kernels.stride[3] = -3;
+  kernels.stride[4] = -1;
+  Floats wanted = pack_winograd(table, weights, m, groups, most);
+  std::vector<double> expected;
+  for (std::size_t i = 0; i < wanted.size(); ++i) expected.push_back(static_cast<double>(wanted[i]));
+  Line packed(std::vector{static_cast<int>(wanted.size())});
+  const Strided operands[] = {packed.tensor, kernels};
+  Step step{};
+  step.operands = operands;
+  step.operand_count = 2;
+  step.numbers[0] = most;
+  const std::string family = "pack_winograd" + std::to_string(m) + "_kernels_f32";
+  run_kernel(table, family.c_str(), step, random.whole(1, 5));
+  report.check(family + " " + table.tier, packed.error(expected), 1e-6);
+}
+
+// How weights move, in place: by the definitions.
+void check_updates(const KernelTable& table, Random& random, Report& report) {
+  const int rows = random.whole(1, 3), length = random.coin() ? random.whole(1, 40) : random.whole(4090, 4110);
+  std::vector<std::vector<double>> before(4);  // weight, gradient, what is kept
+  for (auto& values : before) {
+    values = random_channels(rows * length, 0, random);
+    for (double& value : values) value = static_cast<double>(static_cast<float>(value));
+  }
+  for (double& value : before[3]) value = std::abs(value);
+  const double share = 0.5;
+  const std::vector<double> numbers{0.25, 0.5, 0.75, 0.25, 0.5, 0.5, 0.125, 0.0625};
+  for (const std::string family : {"sgd_update_f32", "momentum_update_f32", "adam_update_f32"}) {
+    const bool adam = family == "adam_update_f32";
+    const std::size_t kept = adam ? 2 : family == "sgd_update_f32" ? 0 : 1;
+    for (const bool other : {false, true}) {
+      auto after = before;
+      for (std::size_t i = 0; i < after[0].size(); ++i) {
+        double &weight = after[0][i], gradient = before[1][i] * share, way = gradient;
+        const double decay = numbers[adam ? 7 : 2];
+        if (adam) {
+          gradient += other ? 0 : weight * decay;
+          weight *= other ? decay : 1;
+          after[2][i] = numbers[2] * before[2][i] + numbers[3] * gradient;
+          after[3][i] = numbers[4] * before[3][i] + numbers[5] * gradient * gradient;
+          way = after[2][i] / (std::sqrt(after[3][i]) * numbers[1] + numbers[6]);
+        } else {
+          way = gradient += weight * decay;
+          if (kept > 0) {
+            after[2][i] = numbers[1] * before[2][i] + gradient;
+            way = other ? gradient + numbers[1] * after[2][i] : after[2][i];
+          }
+        }
+        weight -= numbers[0] * way;
+      }
+      for (const int threads : {1, random.whole(2, 5)}) {
+        std::vector<Line> held, given;
+        for (std::size_t i = 0; i < 2 + kept; ++i) {
+          held.emplace_back(std::vector{rows, length});
+          for (std::size_t at = 0; at < before[i].size(); ++at) held[i].memory[at] = static_cast<float>(before[i][at]);
+        }
+        for (const double number : numbers) given.emplace_back(std::vector<double>{number});
+        std::vector<Strided> operands;
+        const auto pass = [&](Line& line) {
+          operands.push_back(line.tensor);
+          operands.back().data = line.memory.data();  // a vector may have moved the line
+        };
+        pass(held[0]);
+        for (std::size_t i = 0; i < kept; ++i) pass(held[2 + i]);
+        for (Line& line : held) pass(line);
+        for (Line& line : given) pass(line);
+        Step step{};
+        step.alpha = static_cast<float>(share);
+        step.numbers[0] = other;
+        step.operands = operands.data();
+        step.operand_count = static_cast<std::int32_t>(operands.size());
+        run_kernel(table, family.c_str(), step, threads);
+        const std::string name = family + " " + table.tier + " " + std::to_string(length);
+        report.check(name, held[0].error(after[0]), kTolerance);
+        for (std::size_t i = 2; i < 2 + kept; ++i) report.check(name + ", kept", held[i].error(after[i]), kTolerance);
+      }
+    }
+  }
+}
+
 // Packed weights by their places: [group][unit][input block][kh][kw][lane][block of the unit][v].
 void check_packing(const KernelTable& table, Random& random, Report& report) {
   const int v = table.vector_width, lanes = random.coin() ? v : random.whole(1, v), most = random.whole(1, 4);
@@ -344,7 +457,10 @@ void check_training(const KernelTable& table, Report& report) {
     check_activations(table, random, report);
     check_packing(table, random, report);
     check_small_packing(table, random, report);
+    check_lrn_gradient(table, random, report);
+    check_winograd_packing(table, random, report);
   }
+  for (int round = 0; round < kRounds / 8; ++round) check_updates(table, random, report);
 }
 
 }  // namespace powerlab::engine::test

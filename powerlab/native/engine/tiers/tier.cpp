@@ -15,6 +15,7 @@
 #include "kernels/interpolate.hpp"
 #include "kernels/lstm.hpp"
 #include "kernels/matmul.hpp"
+#include "kernels/matmul_few.hpp"
 #include "kernels/more_functions.hpp"
 #include "kernels/move_channels.hpp"
 #include "kernels/narrow/gemv_narrow.hpp"
@@ -36,7 +37,9 @@
 #include "kernels/training/batch_norm.hpp"
 #include "kernels/training/conv_weight_gradient.hpp"
 #include "kernels/training/gradients.hpp"
+#include "kernels/training/lrn_gradient.hpp"
 #include "kernels/training/pack_kernels.hpp"
+#include "kernels/training/update.hpp"
 #include "kernels/windows_strided.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
@@ -193,6 +196,7 @@ static const Kernel kKernels[] = {
     POWERLAB_KERNEL("interpolate", "interpolate_f32", interpolate),
     POWERLAB_GENERAL("pack_matrix_f32", pack_matrix),
     POWERLAB_KERNEL("matmul_f32", "matmul_f32_" POWERLAB_CONV_TILE, matmul),
+    POWERLAB_GENERAL("matmul_few_f32", matmul_few),
     POWERLAB_GENERAL("layer_norm_f32", layer_norm),
     POWERLAB_GENERAL("rms_norm_f32", rms_norm),
     POWERLAB_GENERAL("softmax_rows_f32", softmax_rows),
@@ -232,6 +236,7 @@ static const Kernel kKernels[] = {
     POWERLAB_KERNEL("conv_weight_gradient", "conv_weight_gradient_f32", conv_weight_gradient),
     POWERLAB_KERNEL("conv_depthwise_weight_gradient", "conv_depthwise_weight_gradient_f32",
                     conv_depthwise_weight_gradient),
+    POWERLAB_KERNEL("lrn_gradient", "lrn_gradient_f32", lrn_gradient),
     POWERLAB_KERNEL("pool_average_gradient", "pool_average_gradient_f32", pool_average_gradient),
     POWERLAB_KERNEL("pool_global_average_gradient", "pool_global_average_gradient_f32", pool_global_average_gradient),
     POWERLAB_KERNEL("pool_max_gradient", "pool_max_gradient_f32", pool_max_gradient),
@@ -239,6 +244,11 @@ static const Kernel kKernels[] = {
     POWERLAB_GENERAL("pack_kernels_f32", pack_kernels),
     POWERLAB_GENERAL("pack_depthwise_kernels_f32", pack_depthwise_kernels),
     POWERLAB_GENERAL("pack_channels_f32", pack_channels),
+    POWERLAB_GENERAL("pack_winograd2_kernels_f32", pack_winograd_kernels<2>),
+    POWERLAB_GENERAL("pack_winograd4_kernels_f32", pack_winograd_kernels<4>),
+    POWERLAB_GENERAL("sgd_update_f32", sgd_update<false>),
+    POWERLAB_GENERAL("momentum_update_f32", sgd_update<true>),
+    POWERLAB_GENERAL("adam_update_f32", adam_update),
     POWERLAB_KERNEL("peak", "peak_f32_12", peak),
 };
 

@@ -8,14 +8,16 @@ dilation, of every dilation-th pixel each, that share their weights.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.convolutions.algorithms.fields import result, window_fields
 from powerlab.engine.codegen.convolutions.conv_shape import FLOAT_BYTES, ConvShape, halo_of
 from powerlab.engine.codegen.convolutions.cost import fetch_cycles, overlapped, step_cycles
+from powerlab.engine.codegen.moving_weights import Moving, pack_winograd_kernels, packed_bias
 from powerlab.engine.codegen.pack import fill_channels, pack_winograd, packed_winograd_floats
 from powerlab.engine.ir.constants import Value, derived
 from powerlab.engine.ir.graph import Node
@@ -153,13 +155,36 @@ class WinogradConvolution:
         self, builder: Builder, node: Node, shape: ConvShape, choice: Choice, *, x: Tensor, weights: Value
     ) -> None:
         """Append the step that computes a FusedConv, given the input in blocks and the weights."""
-        tier = builder.tier
-        width = tier.vector_width
+        width, groups = builder.tier.vector_width, shape.groups
         bias = builder.optional_constant(node.input(2))
         out, residual = result(builder, node)
+        packed = derived(
+            weights,
+            (packed_winograd_floats(weights.shape, self.tile, width, groups),),
+            partial(pack_winograd, tile=self.tile, width=width, tile_blocks=choice.tile_blocks, groups=groups),
+        )
+        kernels = {"weights": packed, "bias": fill_channels(bias, shape.outputs, out.layout.blocks, width)}
+        self._emit(builder, node, shape, choice, (out, x, residual), {**kernels, **window_fields(shape, node)})
+
+    def emit_moving(self, builder: Builder, node: Node, shape: ConvShape, choice: Choice, conv: Moving) -> None:
+        """Append the steps that compute a convolution of 3 x 3 whose weights change from run to run."""
+        packed = pack_winograd_kernels(builder, node, conv.kernels, self.tile, choice.tile_blocks)
+        bias = packed_bias(builder, node, conv.kernels.bias, conv.out.layout.c)
+        fields = {"packed": packed, **bias, **conv.fields}
+        self._emit(builder, node, shape, choice, (conv.out, conv.x, None), fields)
+
+    def _emit(  # noqa: PLR0917 - likewise
+        self,
+        builder: Builder,
+        node: Node,
+        shape: ConvShape,
+        choice: Choice,
+        tensors: tuple[Tensor, Tensor, Tensor | None],
+        fields: Mapping[str, Any],
+    ) -> None:
+        tier, (out, x, residual) = builder.tier, tensors
         in_blocks = x.layout.blocks // shape.groups
-        floats = self.positions * ((in_blocks + tier.tile_blocks) * choice.chunk_tiles + 2) * width
-        scratch = builder.in_arena(Layout(builder.threads, floats, 1, 1, 1, 1, floats, floats, floats))
+        floats = self.positions * ((in_blocks + tier.tile_blocks) * choice.chunk_tiles + 2) * tier.vector_width
         builder.emit(
             f"conv_{self.name}",
             node,
@@ -167,22 +192,14 @@ class WinogradConvolution:
             x,
             residual,
             choice=choice,
-            scratch=scratch,
-            weights=derived(
-                weights,
-                (packed_winograd_floats(weights.shape, self.tile, width, shape.groups),),
-                partial(
-                    pack_winograd, tile=self.tile, width=width, tile_blocks=choice.tile_blocks, groups=shape.groups
-                ),
-            ),
-            bias=fill_channels(bias, shape.outputs, out.layout.blocks, width),
+            scratch=builder.in_arena(Layout(builder.threads, floats, 1, 1, 1, 1, floats, floats, floats)),
             groups=shape.groups,
-            lanes=width,
-            last_lanes=shape.inputs // shape.groups - (in_blocks - 1) * width,
+            lanes=tier.vector_width,
+            last_lanes=shape.inputs // shape.groups - (in_blocks - 1) * tier.vector_width,
             channel_split=choice.channel_split,
             unit_blocks=choice.tile_blocks,
             chunk_tiles=choice.chunk_tiles,
-            **window_fields(shape, node),
+            **fields,
         )
 
 

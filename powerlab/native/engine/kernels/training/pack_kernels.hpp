@@ -41,6 +41,77 @@ static void pack_kernels(const Step& s, int thread, int threads) {
   }
 }
 
+// What one row or column of a kernel of three taps becomes: G of F(2, 3) and F(4, 3) (A. Lavin and S. Gray, "Fast
+// Algorithms for Convolutional Neural Networks", CVPR 2016, section 4).
+template <int M>
+static inline void winograd_taps(const Vec (&w)[3], Vec (&made)[M + 2]) {
+  const Vec outer = w[0] + w[2];
+  if constexpr (M == 2) {
+    made[1] = (outer + w[1]) * 0.5f;
+    made[2] = (outer - w[1]) * 0.5f;
+    made[0] = w[0];
+    made[3] = w[2];
+  } else {
+    static_assert(M == 4);
+    const Vec even = w[0] * (1 / 24.0f) + w[2] * (1 / 6.0f), odd = w[1] * (1 / 12.0f);
+    made[0] = w[0] * 0.25f;
+    made[1] = (outer + w[1]) * (-1 / 6.0f);
+    made[2] = (outer - w[1]) * (-1 / 6.0f);
+    made[3] = even + odd;
+    made[4] = even - odd;
+    made[5] = w[2];
+  }
+}
+
+// A 3 x 3 convolution's weights for conv_winograd, as kernels/pack_winograd.hpp has them:
+// [group][unit][position][channel][block of the unit][v].
+//
+// operands: the packed floats; the weights (groups, outputs, inputs, 3, 3), of any strides.
+// numbers: output blocks of a unit at most.
+template <int M>
+static void pack_winograd_kernels(const Step& s, int thread, int threads) {
+  constexpr int kPositions = M + 2, kTogether = 4;  // channels that are read before one is transformed
+  const Strided& w = s.operands[1];
+  const std::int64_t outputs = w.size[1], inputs = w.size[2], blocks = (outputs + kWidth - 1) / kWidth;
+  const std::int64_t units = (blocks + s.numbers[0] - 1) / s.numbers[0], parts = (inputs + kTogether - 1) / kTogether;
+  const Range own = share(w.size[0] * units * parts, thread, threads);
+  for (std::int64_t i = own.begin; i < own.end; ++i) {
+    const std::int64_t group = i / parts / units, unit = i / parts % units, first = i % parts * kTogether;
+    const std::int64_t begin = unit * blocks / units, span = ((unit + 1) * blocks / units - begin) * kWidth;
+    const std::int64_t count = inputs - first < kTogether ? inputs - first : kTogether;
+    float* packed = static_cast<float*>(s.operands[0].data) +
+                    (group * blocks + begin) * kWidth * inputs * kPositions * kPositions + first * span;
+    const float* from = static_cast<const float*>(w.data) + group * w.stride[0] + first * w.stride[2];
+    for (std::int64_t block = 0; block < span / kWidth; ++block) {
+      const std::int64_t output = (begin + block) * kWidth, left = outputs - output;
+      const std::int64_t lanes = left < kWidth ? left : kWidth;
+      alignas(4 * kWidth) float read[kTogether][9][kWidth] = {};
+      for (std::int64_t lane = 0; lane < lanes; ++lane) {
+        for (std::int64_t channel = 0; channel < count; ++channel) {
+          const float* source = from + (output + lane) * w.stride[1] + channel * w.stride[2];
+          for (int tap = 0; tap < 9; ++tap) {
+            read[channel][tap][lane] = source[tap / 3 * w.stride[3] + tap % 3 * w.stride[4]];
+          }
+        }
+      }
+      for (std::int64_t channel = 0; channel < count; ++channel) {
+        Vec half[3][kPositions];  // of w G^T
+        for (int y = 0; y < 3; ++y) {
+          const float* line = read[channel][3 * y];
+          winograd_taps<M>({load(line), load(line + kWidth), load(line + 2 * kWidth)}, half[y]);
+        }
+        for (int x = 0; x < kPositions; ++x) {
+          Vec column[kPositions];
+          winograd_taps<M>({half[0][x], half[1][x], half[2][x]}, column);
+          for (int y = 0; y < kPositions; ++y) {
+            store(packed + ((y * kPositions + x) * inputs + channel) * span + block * kWidth, column[y]);
+          }
+        }
+      }
+    }
+  }
+}
+
 // A depthwise convolution's weights for conv_depthwise: [block][kh][kw][v].
 //
 // operands: the packed floats; the weights (channels, 1, 1, kh, kw), of any strides.
