@@ -290,8 +290,8 @@ void check_winograd_packing(const KernelTable& table, Random& random, Report& re
   Line turned(std::vector{groups, inputs, outputs, 3, 3});
   for (int i = 0; i < static_cast<int>(turned.memory.size()); ++i) {
     const int tap = 8 - i % 9, output = i / 9 % outputs, input = i / 9 / outputs % inputs;
-    turned.memory[static_cast<std::size_t>(i)] = static_cast<float>(
-        weights.at(i / 9 / outputs / inputs * outputs + output, input, tap / 3, tap % 3, 0.0));
+    turned.memory[static_cast<std::size_t>(i)] =
+        static_cast<float>(weights.at(i / 9 / outputs / inputs * outputs + output, input, tap / 3, tap % 3, 0.0));
   }
   Strided kernels = turned.tensor;
   kernels.data = turned.memory.data() + 8;

@@ -53,7 +53,9 @@ static inline void store_some(float* to, Vec v, int lanes) {
   }
 }
 
-static inline float number_of(const Step& s, int operand) { return *static_cast<const float*>(s.operands[operand].data); }
+static inline float number_of(const Step& s, int operand) {
+  return *static_cast<const float*>(s.operands[operand].data);
+}
 
 // Numbers: rate, momentum, decay. With momentum the velocity is the second of what is written, and what is kept.
 // numbers[0]: whether the gradient is taken ahead, as Nesterov's method does.
