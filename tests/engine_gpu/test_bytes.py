@@ -78,6 +78,18 @@ def test_a_last_layer_stays_floats():
     )
 
 
+def test_each_channel_alone_and_a_function_end_in_floats():
+    net = Quantized(5)
+    x = net.input(1, 20, 12, 11)
+    each = net.conv(x, 20, (3, 3), pads=(1, 1, 1, 1), group=20, quantized=False)
+    all_of_them = net.conv(x, 30, (1, 1), quantized=False)
+    ended = net.node("Sigmoid", (all_of_them,), net.tensors[all_of_them].shape)
+    net.values[ended] = 1 / (1 + np.exp(-net.values[all_of_them]))
+    kernels = check(net, each, ended)
+    assert "quant_depthwise_fp32" in kernels
+    assert not any(name.startswith("pointwise") for name in kernels), "the function is a part of the convolution"
+
+
 @pytest.mark.parametrize("name", ["squeezenet", "densenet121", "yolov3-tiny"])
 def test_a_network_gives_the_bytes_of_the_processor(name):
     choices = {"precision": "int8", "shapes": {"x": (1, 3, 32, 32)}}
