@@ -22,6 +22,7 @@ from powerlab.domain.power import RailQuantity, Trace
 _SETTLED = 0.5
 """The share of a level from which on its values show the level alone."""
 _GRID, _ZOOMS = 24, 4
+_RANGE = 100
 _FEWEST_VALUES = 3
 _Floats = NDArray[np.float64]
 
@@ -54,7 +55,9 @@ def averaging_of(trace: Trace, edges_ns: Sequence[int], until_ns: int) -> Averag
     # Leaving out one edge after the other (the jackknife: Quenouille, 1956; Tukey, 1958).
     others_s = np.array([_fitted_s(edges[:one] + edges[one + 1 :], longest_s) for one in range(len(edges))])
     scatter_s = math.sqrt((len(edges) - 1) / len(edges) * float(((others_s - others_s.mean()) ** 2).sum()))
-    return Averaging(window_s, math.hypot(scatter_s, read_s / 2 / math.sqrt(3)))
+    shortest_s, widest_s = _range_s(edges, longest_s, window_s)
+    width_s = math.hypot(widest_s - shortest_s, read_s)
+    return Averaging((shortest_s + widest_s) / 2, math.hypot(scatter_s, width_s / 2 / math.sqrt(3)))
 
 
 def _new_values(trace: Trace) -> tuple[NDArray[np.int64], _Floats]:
@@ -101,6 +104,27 @@ def _fitted_s(edges: Sequence[tuple[_Floats, _Floats]], longest_s: float) -> flo
         best_window_s, best_delay_s = float(window_s[row, column]), float(delay_s[row, column])
         windows, delays = (_around(best, bounds) for best, bounds in ((best_window_s, windows), (best_delay_s, delays)))
     return best_window_s
+
+
+def _range_s(edges: Sequence[tuple[_Floats, _Floats]], longest_s: float, best_s: float) -> tuple[float, float]:
+    """Return the shortest and the longest window that fit as well as the best one, by the scatter around its line.
+
+    Where no value came while the line climbed, every shorter window fits as well, and no edge left out shows it.
+    """
+    offset_s = np.concatenate([offset for offset, _ in edges])
+    share = np.concatenate([shares for _, shares in edges])
+    window_s = np.append(best_s, np.linspace(0.0, longest_s, _RANGE))[:, None]
+    first_s, reach_s = np.zeros_like(window_s), longest_s
+    for _ in range(_ZOOMS):
+        delay_s = first_s + np.linspace(0.0, reach_s, _GRID)
+        line = (offset_s - delay_s[..., None]) / np.maximum(window_s[..., None], 1e-6)
+        misfits = ((np.clip(line, 0.0, 1.0) - share) ** 2).sum(axis=-1)
+        step_s = reach_s / (_GRID - 1)
+        nearest_s = np.take_along_axis(delay_s, misfits.argmin(axis=1)[:, None], axis=1)
+        first_s, reach_s = nearest_s - 3 * step_s, 6 * step_s
+    misfit = misfits.min(axis=1)
+    as_good = window_s[misfit <= misfit[0] * (1 + 1 / max(share.size - 2, 1))]
+    return float(as_good.min()), float(as_good.max())
 
 
 def _around(best: float, bounds: tuple[float, float]) -> tuple[float, float]:

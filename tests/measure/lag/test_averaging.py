@@ -37,6 +37,12 @@ def test_the_window_is_found_within_what_is_said_of_it(sensor, level_s, counts):
     assert window.error_s < 0.03
 
 
+def test_it_is_said_to_be_unsure_where_no_value_came_while_the_line_climbed():
+    windows = [found(PART_TIME, 1.0, seed=seed) for seed in range(20)]
+    assert all(window and abs(window.window_s - 0.025) <= 3 * window.error_s for window in windows)
+    assert max(window.error_s for window in windows if window) > 0.01
+
+
 def test_part_time_and_full_time_counters_are_told_apart():
     for seed in range(10):
         part, full = (found(sensor, 1.0, counts=True, seed=seed) for sensor in (PART_TIME, FULL))
