@@ -34,15 +34,14 @@ def run(program, *arguments):
 
 @pytest.mark.parametrize("sanitizer", ["address", "undefined", "thread"])
 def test_the_kernel_test_is_clean(tmp_path, sanitizer):
-    """The widest and the narrowest tier, and the test's own odd one, are watched for what they read and write.
+    """What differs between tiers is what they read and write: the widest one masks, the test's own odd one does not.
 
-    What is undefined stands in the lines that all tiers are compiled from: the widest one and the test's own odd one
-    show it. Threads are the same for every instruction set: the narrowest is compiled soonest.
+    What is undefined stands in the lines that all tiers are compiled from, and threads are the same for every
+    instruction set: the narrowest is compiled soonest.
     """
     require_compiler()
     widest, narrowest = available_tiers()[0], available_tiers()[-1]
-    tiers = {"address": {widest, narrowest}, "undefined": {widest}, "thread": {narrowest}}[sanitizer]
-    options = [f"-DPOWERLAB_TIERS={';'.join(sorted(one.name for one in tiers))}"]
+    options = [f"-DPOWERLAB_TIERS={(widest if sanitizer == 'address' else narrowest).name}"]
     words = ["threads"] if sanitizer == "thread" else []
     done = run(build(tmp_path, f"-DPOWERLAB_SANITIZE={sanitizer}", *options), *words)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
