@@ -3,9 +3,10 @@
     python bench/engine_gpu_overhead.py
     python bench/engine_gpu_overhead.py --kernels 1,100 --runs 5000
 
-Each kernel clamps eight numbers, so that it takes next to no time, and waits for the one before it. `host` is the
-median time of a run less what the GPU counts between the first kernel's begin and the last one's end. On a driver that
-computes on the processor (lavapipe) this is the cost of waking its threads, and says nothing about GPUs.
+Each kernel clamps eight numbers, so that it takes next to no time, and waits for the one before it. `counted` is from
+the first kernel's begin to the last one's end by the GPU's clock, in runs with a timestamp behind every kernel; `host`
+is what such a run takes beside that, run by run. `run` is without timestamps. On a driver that computes on the
+processor (lavapipe) this is the cost of waking its threads, and says nothing about GPUs.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ import itertools
 import statistics
 import sys
 import time
-from collections.abc import Callable
 
 import numpy as np
 from rich.console import Console
@@ -41,26 +41,23 @@ def chain(kernels: int) -> GpuModel:
     return GpuModel(Graph("chain", nodes, (tensors[names[0]],), (tensors[names[-1]],), {}, tensors))
 
 
-def times_us(run: Callable[[], object], runs: int) -> list[float]:
-    """Return how long each of some runs takes."""
-    times = []
-    for _ in range(runs):
-        start = time.perf_counter_ns()
-        run()
-        times.append((time.perf_counter_ns() - start) / 1e3)
-    return times
-
-
-def row(kernels: int, runs: int) -> tuple[float, float, float, float]:
-    """Return the median and 99th percentile of a run, what the GPU counts of it, and what is the host's; µs."""
+def row(kernels: int, runs: int) -> list[float]:
+    """Return µs: median and 99th percentile of runs, what the GPU counts of timed ones, and both of the rest."""
     model, inputs = chain(kernels), {"t0": np.zeros((1, NUMBERS), np.float32)}
     for _ in range(20):
+        model.timed(inputs)
+    whole, counted, host = [], [], []
+    for _ in range(runs):
+        start = time.perf_counter_ns()
         model.run(inputs)
-    times = times_us(lambda: model.run(inputs), runs)
-    steps = len(model.steps())
-    counted = statistics.median(model.repeat(inputs, 0, steps, 1) / 1e3 for _ in range(max(runs // 10, 20)))
-    median = statistics.median(times)
-    return median, float(np.percentile(times, 99)), counted, median - counted
+        between = time.perf_counter_ns()
+        _, steps = model.timed(inputs)
+        own = sum(ns for *_, ns in steps)
+        whole.append((between - start) / 1e3)
+        counted.append(own / 1e3)
+        host.append((time.perf_counter_ns() - between - own) / 1e3)
+    of_runs, of_host = (np.percentile(times, (50, 99)).tolist() for times in (whole, host))
+    return [*of_runs, statistics.median(counted), *of_host]
 
 
 def main() -> int:
@@ -72,7 +69,7 @@ def main() -> int:
     gpu, console = devices()[chosen()], Console(width=120)
     console.print(f"{gpu.name}, {gpu.driver}; processor: {cpu_model(Sysroot('/'))}")
     table = Table(title="one run, µs", title_justify="left")
-    for column in ("kernels", "median", "p99", "counted by the GPU", "host"):
+    for column in ("kernels", "run", "p99", "counted", "host", "host p99"):
         table.add_column(column, justify="right")
     for kernels in (int(text) for text in args.kernels.split(",")):
         table.add_row(str(kernels), *(f"{value:.1f}" for value in row(kernels, args.runs)))
