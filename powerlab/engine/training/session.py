@@ -44,6 +44,8 @@ class TrainingSession:
         slices: parts of the batch, along the first axis, that go forward and backward one after the other before
             weights move: so there is memory for the activations of one. Batch norms normalise each by itself.
         seed: draws what Dropout drops.
+        recompute: whether the backward pass computes activations again instead of keeping them: a step takes longer and
+            less memory, and gives the same bits.
         group: processes that learn together, each from a batch of its own; None: this one alone. All must make the
             same steps. Batch norms look at a process's own batch, and running statistics are the mean of all.
 
@@ -52,6 +54,7 @@ class TrainingSession:
         slices: parts of the batch.
         steps_done: steps so far.
         part_ns: how long the parts of the latest step took in ns: forward, backward, update.
+        activation_bytes: memory for activations, packed weights and scratch.
         planned_bytes: memory for activations, gradients, weights and what the optimizer keeps of them.
 
     Raises:
@@ -69,6 +72,7 @@ class TrainingSession:
         shapes: Mapping[str, tuple[int, ...]] | None = None,
         slices: int = 1,
         seed: int = 0,
+        recompute: bool = False,
         group: Group | None = None,
     ) -> None:
         usable = usable_cpus()
@@ -79,7 +83,7 @@ class TrainingSession:
         self.slices, self.steps_done, self._group = slices, 0, group or Alone()
         self._shares = slices * self._group.size
         self._network = graph
-        self._step = step = training_step(graph, loss, self._optimizer, sums=self._shares)
+        self._step = step = training_step(graph, loss, self._optimizer, sums=self._shares, recompute=recompute)
         self._batches = Batches(graph.inputs, step, slices, seed)
         self._tier = tier_for("fp32")
         self._plan, self._update = (
@@ -88,7 +92,8 @@ class TrainingSession:
         infos = {one.before: one.of(step.update.graph, step.graph) for one in (*step.statistics, *step.update.kept)}
         sums = [step.graph.tensors[name] for name in dict.fromkeys(step.gradients.values())]
         floats = sum(info.elements for info in (*infos.values(), *sums * min(slices, 2)))
-        self.planned_bytes = FLOAT_BYTES * floats + self._plan.arena_bytes + self._update.arena_bytes
+        self.activation_bytes = self._plan.arena_bytes
+        self.planned_bytes = FLOAT_BYTES * floats + self.activation_bytes + self._update.arena_bytes
         check_memory(self.planned_bytes, f"training {graph.name!r}", "its activations, gradients and weights")
         self._pool = thread_pool(self.threads, SPIN_US if self.threads <= usable else 0)
         for plan in (self._plan, self._update):

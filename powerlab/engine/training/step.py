@@ -16,6 +16,7 @@ from powerlab.engine.training.forward import Forward, Mask, forward_pass
 from powerlab.engine.training.losses import Target, loss_named
 from powerlab.engine.training.merging import merge_equal
 from powerlab.engine.training.optimizers import Moved, Optimizer
+from powerlab.engine.training.recompute import recomputed
 from powerlab.engine.training.tape import GraphTape
 
 
@@ -80,7 +81,9 @@ class TrainingStep:
     update: Update
 
 
-def training_step(graph: Graph, loss: str, optimizer: Optimizer, *, sums: int = 1) -> TrainingStep:
+def training_step(
+    graph: Graph, loss: str, optimizer: Optimizer, *, sums: int = 1, recompute: bool = False
+) -> TrainingStep:
     """Return a step of training of a network.
 
     Args:
@@ -88,6 +91,7 @@ def training_step(graph: Graph, loss: str, optimizer: Optimizer, *, sums: int = 
         loss: name of the loss.
         optimizer: how gradients move weights.
         sums: the update takes the sum of so many gradients, of a part of the batch each.
+        recompute: whether the backward pass computes activations again, for which less memory is needed.
 
     Raises:
         PowerlabError: the network cannot be trained: it has no parameters, an operator without a gradient, or an
@@ -108,8 +112,9 @@ def training_step(graph: Graph, loss: str, optimizer: Optimizer, *, sums: int = 
     gradients = differentiate(tape, parameters, dict(added.seeds))
     statistics = _statistics(forward)
     outputs = [added.value, *(one.after for one in statistics), *dict.fromkeys(gradients.values())]
+    whole = merge_equal(expand_training(drop_dead(tape.finish(outputs))))
     return TrainingStep(
-        graph=merge_equal(expand_training(drop_dead(tape.finish(outputs)))),
+        graph=recomputed(whole) if recompute else whole,
         forward=whole_forward,
         target=added.target,
         parameters=parameters,
