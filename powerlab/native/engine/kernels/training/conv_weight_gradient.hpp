@@ -132,23 +132,23 @@ static void sum_gradients(const Step& s, const GradientUnit& u, std::int64_t in_
   }
 }
 
+// Output by output: what lies together is written together. Outputs lie so many bytes apart, often powers of 2, that
+// their lines would drive each other out of the cache.
 static void put_gradients(const Step& s, const GradientUnit& u, const float* sums) {
   const Strided& dw = s.operands[0];
-  const std::int64_t merged = s.numbers[0], outputs = dw.size[1], inputs = dw.size[2];
-  float* data = static_cast<float*>(dw.data);
-  for (std::int64_t block = 0; block < u.ins; ++block) {
-    for (std::int64_t kx = 0; kx < s.kernel_w; ++kx) {
-      for (std::int64_t lane = 0; lane < kWidth; ++lane) {
-        const std::int64_t input = (u.first_in + block) * kWidth + lane;
-        if (input >= inputs * merged) break;
-        const float* line = sums + ((block * s.kernel_w + kx) * kWidth + lane) * u.outs * kWidth;
-        const std::int64_t part = input / inputs;
-        float* to = data + (u.group * merged + part) * dw.stride[0] + input % inputs * dw.stride[2] +
-                    u.ky * dw.stride[3] + kx * dw.stride[4];
-        for (std::int64_t o = 0; o < u.outs * kWidth; ++o) {
-          const std::int64_t output = u.first_out * kWidth + o - part * outputs;
-          if (output >= 0 && output < outputs) to[output * dw.stride[1]] = line[o];
-        }
+  const std::int64_t merged = s.numbers[0], outputs = dw.size[1], inputs = dw.size[2], span = u.outs * kWidth;
+  for (std::int64_t o = 0; o < span; ++o) {
+    const std::int64_t output = u.first_out * kWidth + o, part = output / outputs;
+    if (part >= merged) break;
+    float* row = static_cast<float*>(dw.data) + (u.group * merged + part) * dw.stride[0] +
+                 output % outputs * dw.stride[1] + u.ky * dw.stride[3];
+    for (std::int64_t block = 0; block < u.ins; ++block) {
+      const std::int64_t first = (u.first_in + block) * kWidth - part * inputs;  // within the part
+      const std::int64_t begin = first < 0 ? -first : 0, end = inputs - first < kWidth ? inputs - first : kWidth;
+      const float* from = sums + block * s.kernel_w * kWidth * span + o;
+      for (std::int64_t lane = begin; lane < end; ++lane) {
+        float* to = row + (first + lane) * dw.stride[2];
+        for (std::int64_t kx = 0; kx < s.kernel_w; ++kx) to[kx * dw.stride[4]] = from[(kx * kWidth + lane) * span];
       }
     }
   }
