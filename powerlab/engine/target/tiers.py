@@ -27,6 +27,7 @@ class Tier:
         tile_pixels: pixels it holds at most.
         tall_blocks: channel blocks of its other register tile, for rows that the first cuts badly; 0: there is none.
         tall_pixels: pixels of that one.
+        long_pixels: pixels of a tile of one block, where groups have no more; 0: the usual ones.
         bytes: the instruction set of its kernels on bytes, such as ``avx512vnni``; empty: there are none.
         byte_form: how their weights lie, as native/engine/kernels/bytes/words.hpp calls it.
         byte_tile_blocks: vectors of sums that their register tile holds at most, a pixel.
@@ -43,6 +44,7 @@ class Tier:
     tile_pixels: int
     tall_blocks: int = 0
     tall_pixels: int = 0
+    long_pixels: int = 0
     bytes: str = ""
     byte_form: str = ""
     byte_tile_blocks: int = 0

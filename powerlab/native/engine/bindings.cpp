@@ -103,6 +103,7 @@ nb::dict tier_dict(const engine::KernelTable& table) {
   tier["tile_pixels"] = table.tile_pixels;
   tier["tall_blocks"] = table.tall_blocks;
   tier["tall_pixels"] = table.tall_pixels;
+  tier["long_pixels"] = table.long_pixels;
   const auto bytes = engine::byte_tables(table);
   tier["bytes"] = bytes.empty() ? "" : bytes.front()->name;
   tier["byte_form"] = bytes.empty() ? "" : bytes.front()->form;

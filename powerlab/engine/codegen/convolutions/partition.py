@@ -57,7 +57,8 @@ class Partition:
 
 def tiles_of(work: Work, tier: Tier) -> int:
     """Return how many register tiles of pixels there are."""
-    return work.rows * divide_up(work.columns, tier.tile_pixels)
+    long = tier.long_pixels if work.out_blocks == 1 else 0
+    return work.rows * divide_up(work.columns, long or tier.tile_pixels)
 
 
 def partition(work: Work, tier: Tier, threads: int, caches: Caches, channel_split: int | None = None) -> Partition:

@@ -20,7 +20,9 @@ from powerlab.engine.target.tiers import Tier
 
 def pair_tier(tier: Tier) -> Tier:
     """Return the tier with the register tile of its kernels on bfloat16."""
-    return replace(tier, tile_blocks=tier.pair_tile_blocks, tile_pixels=tier.pair_tile_pixels, tall_blocks=0)
+    return replace(
+        tier, tile_blocks=tier.pair_tile_blocks, tile_pixels=tier.pair_tile_pixels, tall_blocks=0, long_pixels=0
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

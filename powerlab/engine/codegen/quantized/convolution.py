@@ -157,7 +157,9 @@ def _emit_direct(builder: Builder, conv: _Convolution) -> None:
 
 def _byte_tier(tier: Tier) -> Tier:
     """Return the tier with the register tile of its kernels on bytes."""
-    return replace(tier, tile_blocks=tier.byte_tile_blocks, tile_pixels=tier.byte_tile_pixels, tall_blocks=0)
+    return replace(
+        tier, tile_blocks=tier.byte_tile_blocks, tile_pixels=tier.byte_tile_pixels, tall_blocks=0, long_pixels=0
+    )
 
 
 def _work(conv: _Convolution, groups: int, own: Bytes, in_block: int, width: int) -> Work:

@@ -12,6 +12,7 @@
 //
 // Where there are few registers, a row of 7 pixels in tiles of 4 and 3 leaves too few sums to hide their latency. Tall
 // tiles have more blocks and fewer pixels; a step whose units have more blocks than kTileBlocks is computed in them.
+// Groups of one block have long tiles, for the same reason.
 #pragma once
 
 #include "kernels/epilogue.hpp"
@@ -22,6 +23,11 @@ constexpr int kTileBlocks = POWERLAB_TILE_BLOCKS;
 constexpr int kTilePixels = POWERLAB_TILE_PIXELS;
 constexpr int kTallBlocks = POWERLAB_TALL_BLOCKS;
 constexpr int kTallPixels = POWERLAB_TALL_PIXELS;
+#if defined(__aarch64__)
+constexpr int kLongPixels = kTilePixels;  // enough by themselves, and each pixel takes a register
+#else
+constexpr int kLongPixels = 2 * kTilePixels;
+#endif
 constexpr int kMostBlocks = kTallBlocks > kTileBlocks ? kTallBlocks : kTileBlocks;
 
 // Which taps of a kernel are computed.
@@ -46,15 +52,20 @@ struct ConvTile {
   float slope, low, high;
 };
 
+// Of x and x3, the first pixel and the fourth, x86's addresses reach two more each.
 template <int B, int P>
 static inline __attribute__((always_inline)) void conv_lane(Vec (&acc)[B][P], const float* x, const float* x3,
                                                             std::int64_t pixel, const float* weights) {
+  const float *x6 = x3 + 3 * pixel, *x9 = x6 + 3 * pixel;
   Vec w[B];
   POWERLAB_UNROLL
   for (int b = 0; b < B; ++b) w[b] = load(weights + b * kWidth);
   POWERLAB_UNROLL
   for (int p = 0; p < P; ++p) {
-    const float value = p < 3 ? x[p * pixel] : p < 6 ? x3[(p - 3) * pixel] : x3[p * pixel - 3 * pixel];
+    const float value = p < 3   ? x[p * pixel]
+                        : p < 6 ? x3[(p - 3) * pixel]
+                        : p < 9 ? x6[(p - 6) * pixel]
+                                : x9[(p - 9) * pixel];
     POWERLAB_UNROLL
     for (int b = 0; b < B; ++b) acc[b][p] += w[b] * value;
   }
@@ -106,6 +117,7 @@ static inline __attribute__((always_inline)) void conv_lanes(Vec (&acc)[B][P], c
   for (; lane < lanes; ++lane) {
     conv_lane<B, P>(acc, x + lane, x3 + lane, pixel, weights);
     weights += B * kWidth;
+    if constexpr (P > kTilePixels) continue;  // a long tile has few weights, and loads are its limit
     __builtin_prefetch(prefetch, 0, 2);
     prefetch += prefetch_step;
   }
@@ -231,29 +243,32 @@ static __attribute__((noinline)) void conv_point(const ConvTile& t) {
 
 using ConvTileFunction = void (*)(const ConvTile&);
 
-using AllTiles = typename MakeIndices<kMostBlocks * kTilePixels>::type;
+using AllTiles = typename MakeIndices<kMostBlocks * kLongPixels>::type;
 
 struct ConvTileTable {
-  ConvTileFunction at[kMostBlocks * kTilePixels];  // null for tiles of more sums than there are registers
+  ConvTileFunction at[kMostBlocks * kLongPixels];  // null for tiles of more sums than there are registers
 };
-constexpr bool fits_registers(int blocks, int pixels) { return blocks <= kTileBlocks || pixels <= kTallPixels; }
+// The most pixels of a tile of so many blocks.
+constexpr int tile_pixels(std::int64_t blocks) {
+  return blocks == 1 ? kLongPixels : blocks <= kTileBlocks ? kTilePixels : kTallPixels;
+}
 template <int B, int P, int S>
 constexpr ConvTileFunction conv_tile_function() {
-  if constexpr (fits_registers(B, P)) return &conv_tile<B, P, S>;
+  if constexpr (P <= tile_pixels(B)) return &conv_tile<B, P, S>;
   return nullptr;
 }
 template <int B, int P, int S>
 constexpr ConvTileFunction conv_point_function() {
-  if constexpr (fits_registers(B, P)) return &conv_point<B, P, S>;
+  if constexpr (P <= tile_pixels(B)) return &conv_point<B, P, S>;
   return nullptr;
 }
 template <int S, int... I>
 constexpr ConvTileTable make_conv_tiles(Indices<I...>) {
-  return {{conv_tile_function<I / kTilePixels + 1, I % kTilePixels + 1, S>()...}};
+  return {{conv_tile_function<I / kLongPixels + 1, I % kLongPixels + 1, S>()...}};
 }
 template <int S, int... I>
 constexpr ConvTileTable make_conv_points(Indices<I...>) {
-  return {{conv_point_function<I / kTilePixels + 1, I % kTilePixels + 1, S>()...}};
+  return {{conv_point_function<I / kLongPixels + 1, I % kLongPixels + 1, S>()...}};
 }
 // By how many vectors the pixels lie apart; x86's addresses have room for any number.
 #if defined(__aarch64__)
@@ -269,6 +284,9 @@ static constexpr ConvTileTable kConvPoints[] = {make_conv_points<0>(AllTiles{})}
 static inline const ConvTileTable& conv_functions(std::int64_t taps, std::int64_t pixel) {
   const std::int64_t apart = kFourLanes && (pixel == kWidth || pixel == 2 * kWidth) ? pixel / kWidth : 0;
   return taps == 1 ? kConvPoints[apart] : kConvTiles[apart];
+}
+static inline ConvTileFunction conv_function(const ConvTileTable& functions, std::int64_t blocks, std::int64_t pixels) {
+  return functions.at[(blocks - 1) * kLongPixels + (pixels - 1)];
 }
 
 // The taps that meet one of `size` pixels or rows in some of `count` windows, `stride` apart, whose first tap is at
@@ -287,7 +305,9 @@ struct ConvUnit {
   std::int64_t group, first_block, blocks;
 };
 static inline std::int64_t conv_row_tiles(const Step& s) {
-  const int most = s.unit_blocks > kTileBlocks ? kTallPixels : kTilePixels;
+  const int most = tile_pixels(s.out.blocks == s.groups      ? 1
+                               : s.unit_blocks > kTileBlocks ? s.unit_blocks
+                                                             : kTileBlocks);
   return (s.out.w + most - 1) / most;
 }
 static inline std::int64_t conv_group_units(const Step& s) {
@@ -358,7 +378,7 @@ static void conv_pass(const Step& s, const ConvUnit& unit, int chunk_begin, int 
       t.rows = taps_inside(s.kernel_h, s.dilation_h, y * s.stride_h - s.pad_top, 1, 1, s.x.h);
       t.columns = taps_inside(s.kernel_w, s.dilation_w, begin * s.stride_w - s.pad_left, s.stride_w, pixels, s.x.w);
     }
-    functions.at[(unit.blocks - 1) * kTilePixels + (pixels - 1)](t);
+    conv_function(functions, unit.blocks, pixels)(t);
     if (t.last) finish(s, {t.out, t.out_plane, t.out_pixel, unit.blocks, pixels});
     if (++column == row_tiles) {
       column = 0;

@@ -77,7 +77,7 @@ static void preactivated_multiply(const Step& s, const ConvUnit& unit, const Pre
   t.lanes = kWidth;
   t.last_lanes = blocks.end == s.x.blocks ? s.last_lanes : kWidth;
   const std::int64_t steps = (t.blocks - 1) * kWidth + t.last_lanes;
-  const std::int64_t tiles = (pixels + kTilePixels - 1) / kTilePixels;
+  const std::int64_t most = tile_pixels(unit.blocks), tiles = (pixels + most - 1) / most;
   const std::int64_t tile_bytes = steps * unit.blocks * kWidth * 4 / tiles;
   t.weights = weights;
   t.bias = s.bias + unit.first_block * kWidth;
@@ -94,7 +94,7 @@ static void preactivated_multiply(const Step& s, const ConvUnit& unit, const Pre
     t.x = input + begin * kWidth;
     t.out = sums + unit.first_block * t.out_plane + begin * kWidth;
     t.prefetch = next_weights + tile * tile_bytes;
-    conv_functions(1, kWidth).at[(unit.blocks - 1) * kTilePixels + (end - begin - 1)](t);
+    conv_function(conv_functions(1, kWidth), unit.blocks, end - begin)(t);
     prefetch_pixels(s, part.next, {part.pixels.begin + begin, part.pixels.begin + end});
   }
 }

@@ -123,12 +123,12 @@ static void winograd_output(const Step& s, const ConvUnit& unit, Range tiles, co
 static void winograd_multiply(const Step& s, const ConvUnit& unit, std::int64_t tiles, const float* input,
                               const float* weights, float* products) {
   const std::int64_t in_blocks = s.x.blocks / s.groups;
-  const std::int64_t steps = (in_blocks - 1) * kWidth + s.last_lanes;
+  const std::int64_t steps = (in_blocks - 1) * kWidth + s.last_lanes, most = tile_pixels(unit.blocks);
   const std::int64_t tile_bytes = steps * unit.blocks * kWidth * 4 / tiles;
   ConvTile t{};
   t.weights = weights;
   t.bias = kZeroBias;
-  t.prefetch_step = tile_bytes * kTilePixels / steps;
+  t.prefetch_step = tile_bytes * most / steps;
   t.x_plane = tiles * kWidth;
   t.x_pixel = kWidth;
   t.out_plane = tiles * kWidth;
@@ -139,13 +139,13 @@ static void winograd_multiply(const Step& s, const ConvUnit& unit, std::int64_t 
   t.kernel_h = t.kernel_w = 1;
   t.first = true;
   const char* next_weights = reinterpret_cast<const char*>(weights) + steps * unit.blocks * kWidth * 4;
-  const std::int64_t parts = (tiles + kTilePixels - 1) / kTilePixels;
+  const std::int64_t parts = (tiles + most - 1) / most;
   for (std::int64_t part = 0; part < parts; ++part) {
     const std::int64_t begin = part * tiles / parts, end = (part + 1) * tiles / parts;
     t.x = input + begin * kWidth;
     t.out = products + begin * kWidth;
     t.prefetch = next_weights + begin * tile_bytes;
-    conv_functions(1, kWidth).at[(unit.blocks - 1) * kTilePixels + (end - begin - 1)](t);
+    conv_function(conv_functions(1, kWidth), unit.blocks, end - begin)(t);
   }
 }
 

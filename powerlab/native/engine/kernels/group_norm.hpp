@@ -66,4 +66,43 @@ static void group_norm(const Step& s, int thread, int threads) {
   }
 }
 
+// The sum of x - less over some blocks of an image, or of its squares.
+template <bool kSquared>
+static double sum_of_blocks(const View& x, std::int64_t n, Range blocks, float less) {
+  double sum = 0;
+  for (std::int64_t block = blocks.begin; block < blocks.end; ++block) {
+    for (std::int64_t y = 0; y < x.h; ++y) {
+      sum += sum_of<kSquared>(row_start(x, {n, block, y}), x.w * x.pixel, less);
+    }
+  }
+  return sum;
+}
+
+// The same in blocks, each group being some of them: weights, bias: scale and shift, one float a channel; alpha is
+// added to the variance. Threads share out the blocks, and each that has a part of a group adds up all of it.
+static void group_norm_blocks(const Step& s, int thread, int threads) {
+  const std::int64_t group_blocks = s.x.blocks / s.groups;
+  const double count = static_cast<double>(group_blocks * kWidth) * s.x.h * s.x.w;
+  const Range own = share(static_cast<std::int64_t>(s.x.n) * s.x.blocks, thread, threads);
+  for (std::int64_t unit = own.begin; unit < own.end;) {
+    const std::int64_t n = unit / s.x.blocks, block = unit % s.x.blocks, first = block / group_blocks * group_blocks;
+    const Range group{first, first + group_blocks};
+    const std::int64_t left = own.end - unit, end = left < group.end - block ? block + left : group.end;
+    const float mean = static_cast<float>(sum_of_blocks<false>(s.x, n, group, 0.0f) / count);
+    const double variance = sum_of_blocks<true>(s.x, n, group, mean) / count;
+    const float factor = static_cast<float>(1 / sqrt(variance + static_cast<double>(s.alpha)));
+    for (std::int64_t b = block; b < end; ++b) {
+      const Vec times = load(s.weights + b * kWidth) * factor, plus = load(s.bias + b * kWidth);
+      for (std::int64_t y = 0; y < s.x.h; ++y) {
+        const float* x = row_start(s.x, {n, b, y});
+        float* out = row_start(s.out, {n, b, y});
+        for (std::int64_t i = 0; i < s.x.w * kWidth; i += kWidth) {
+          store(out + i, (load(x + i) - broadcast(mean)) * times + plus);
+        }
+      }
+    }
+    unit += end - block;
+  }
+}
+
 }  // namespace powerlab::engine::POWERLAB_TIER

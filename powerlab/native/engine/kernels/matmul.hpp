@@ -12,17 +12,18 @@
 
 #include "kernels/conv_direct.hpp"
 #include "kernels/strided.hpp"
+#include "kernels/transpose_tile.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
 
 // Some axes of a general tensor as one number counted from the last: where the element of that number lies.
 static inline std::int64_t offset_of(const Strided& t, int axes, std::int64_t number) {
   std::int64_t offset = 0;
-  for (int axis = axes - 1; axis >= 0; --axis) {
+  for (int axis = axes - 1; axis > 0; --axis) {
     offset += number % t.size[axis] * t.stride[axis];
     number /= t.size[axis];
   }
-  return offset;
+  return axes > 0 ? offset + number * t.stride[0] : 0;
 }
 static inline std::int64_t count_of(const Strided& t, int axes) {
   std::int64_t count = 1;
@@ -62,6 +63,15 @@ static void pack_matrix(const Step& s, int thread, int threads) {
     } else {
       for (std::int64_t i = 0; i < inner; i += kWidth) {
         const std::int64_t rows = inner - i < kWidth ? inner - i : kWidth;
+        if (down == 1 && rows == kWidth) {
+          Vec tile[kWidth];
+          for (int lane = 0; lane < kWidth; ++lane) {
+            tile[lane] = lane < lanes ? load_unaligned(from + lane * across + i) : Vec{};
+          }
+          transpose_tile(tile);
+          for (int row = 0; row < kWidth; ++row) store(to + (i + row) * step, tile[row] * s.alpha);
+          continue;
+        }
         for (std::int64_t lane = 0; lane < lanes; ++lane) {
           const float* source = from + lane * across + i * down;
           float* target = to + i * step + lane;

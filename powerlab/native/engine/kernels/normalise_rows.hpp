@@ -137,7 +137,19 @@ static inline float largest(const float* x, std::int64_t count) {
     return found;
   }
   Vec most = load_unaligned(x);
-  for (std::int64_t i = kWidth; i + kWidth <= count; i += kWidth) most = larger(most, load_unaligned(x + i));
+  std::int64_t i = kWidth;
+  if (count >= 4 * kWidth) {  // in four, which do not wait for one another
+    Vec second = load_unaligned(x + kWidth), third = load_unaligned(x + 2 * kWidth),
+        fourth = load_unaligned(x + 3 * kWidth);
+    for (i = 4 * kWidth; i + 4 * kWidth <= count; i += 4 * kWidth) {
+      most = larger(most, load_unaligned(x + i));
+      second = larger(second, load_unaligned(x + i + kWidth));
+      third = larger(third, load_unaligned(x + i + 2 * kWidth));
+      fourth = larger(fourth, load_unaligned(x + i + 3 * kWidth));
+    }
+    most = larger(larger(most, second), larger(third, fourth));
+  }
+  for (; i + kWidth <= count; i += kWidth) most = larger(most, load_unaligned(x + i));
   return largest_of(larger(most, load_unaligned(x + count - kWidth)));
 }
 
@@ -159,9 +171,49 @@ static inline float exponentials(float* out, const float* x, std::int64_t count,
   return sum_of(sums);
 }
 
+// The softmax of a row of N vectors, the last of which may be filled in part: all of it stays in registers.
+template <int N>
+static void softmax_short(float* out, const float* x, std::int64_t count, bool masked) {
+  const int left = static_cast<int>(count - (N - 1) * kWidth);
+  Vec row[N], sums{};
+  POWERLAB_UNROLL
+  for (int i = 0; i < N - 1; ++i) row[i] = load_unaligned(x + i * kWidth);
+  row[N - 1] = lane_numbers() < left ? load_lanes(x + (N - 1) * kWidth, left) : broadcast(-__builtin_inff());
+  Vec most = row[0];
+  POWERLAB_UNROLL
+  for (int i = 1; i < N; ++i) most = larger(most, row[i]);
+  const float found = largest_of(most);
+  const bool nothing = masked && found == -__builtin_inff();
+  most = broadcast(nothing ? 0.0f : found);
+  POWERLAB_UNROLL
+  for (int i = 0; i < N; ++i) {
+    row[i] = exponential_below(row[i] - most);
+    sums += row[i];
+  }
+  const Vec factor = broadcast(nothing ? 0.0f : 1.0f / sum_of(sums));
+  POWERLAB_UNROLL
+  for (int i = 0; i < N - 1; ++i) store_unaligned(out + i * kWidth, row[i] * factor);
+  store_lanes(out + (N - 1) * kWidth, row[N - 1] * factor, left);
+}
+
+constexpr int kShortVectors = 8;
+struct ShortRows {
+  void (*at[kShortVectors])(float* out, const float* x, std::int64_t count, bool masked);
+};
+template <int... I>
+constexpr ShortRows make_short_rows(Indices<I...>) {
+  return {{&softmax_short<I + 1>...}};
+}
+static constexpr ShortRows kShortRows = make_short_rows(typename MakeIndices<kShortVectors>::type{});
+
 // exp(x - largest) / its sum. number[0]: 1 where a row of -inf becomes zeros, as attention's masks want it.
 static void softmax_rows(const Step& s, int thread, int threads) {
-  const std::int64_t count = s.operands[0].size[s.operands[0].rank - 1];
+  const std::int64_t count = s.operands[0].size[s.operands[0].rank - 1], vectors = (count + kWidth - 1) / kWidth;
+  if (vectors <= kShortVectors) {
+    for_rows(s, thread, threads,
+             [&](float* out, const float* x) { kShortRows.at[vectors - 1](out, x, count, s.numbers[0] == 1); });
+    return;
+  }
   for_rows(s, thread, threads, [&](float* out, const float* x) {
     const float found = largest(x, count);
     const Vec most = broadcast(found), nothing{};

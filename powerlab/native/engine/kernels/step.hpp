@@ -157,6 +157,7 @@ struct KernelTable {
   std::int32_t tile_pixels;   //   and so many pixels
   std::int32_t tall_blocks;   // its other register tile, of more blocks and fewer pixels; 0: there is none
   std::int32_t tall_pixels;
+  std::int32_t long_pixels;  // pixels of a tile of one block, where groups have no more
   const Kernel* kernels;
   std::int32_t kernel_count;
   void (*pack_winograd)(const WinogradWeights& sizes, const float* weights, const double* g, float* buffer,

@@ -123,6 +123,7 @@ static const Kernel kKernels[] = {
     POWERLAB_KERNEL("reorder_to_blocks", "reorder_to_blocks_f32", reorder_to_blocks),
     POWERLAB_KERNEL("reorder_to_planes", "reorder_to_planes_f32", reorder_to_planes),
     POWERLAB_KERNEL("channels_to_blocks", "channels_to_blocks_f32", channels_to_blocks),
+    POWERLAB_KERNEL("group_norm", "group_norm_f32", group_norm_blocks),
     POWERLAB_KERNEL("channel_layer_norm", "channel_layer_norm_f32", channel_norm<true>),
     POWERLAB_KERNEL("channel_rms_norm", "channel_rms_norm_f32", channel_norm<false>),
     POWERLAB_KERNEL("move_channels", "move_channels_f32", move_channels),
@@ -257,8 +258,15 @@ void finish_tile(const Step& s, const OutTile& tile);
 void finish_tile(const Step& s, const OutTile& tile) { finish(s, tile); }
 
 extern const KernelTable kTable;
-const KernelTable kTable = {
-    POWERLAB_TEXT(POWERLAB_TIER),           kWidth,       kTileBlocks, kTilePixels, kTallBlocks, kTallPixels, kKernels,
-    sizeof(kKernels) / sizeof(kKernels[0]), pack_winograd};
+const KernelTable kTable = {POWERLAB_TEXT(POWERLAB_TIER),
+                            kWidth,
+                            kTileBlocks,
+                            kTilePixels,
+                            kTallBlocks,
+                            kTallPixels,
+                            kLongPixels,
+                            kKernels,
+                            sizeof(kKernels) / sizeof(kKernels[0]),
+                            pack_winograd};
 
 }  // namespace powerlab::engine::POWERLAB_TIER
