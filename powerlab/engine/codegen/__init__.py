@@ -237,7 +237,7 @@ def lower(
     absorbed = {before.outputs[0] for before in preactivations.values()}
     looped, looped_steps = looped_nodes(graph), 0
     for index, node in enumerate(graph.nodes):
-        if node.outputs[0] not in absorbed:
+        if node.outputs[0] not in absorbed | builder.written:
             LOWERINGS[node.op_type](builder, node)
         if index < looped:
             looped_steps = builder.steps

@@ -66,6 +66,7 @@ class Builder:
 
     Attributes:
         packed_matrices: right sides of products that are packed already, by what they are and are multiplied by.
+        written: results of nodes that need no steps any more, because those of a node before them write it.
     """
 
     def __init__(
@@ -93,6 +94,7 @@ class Builder:
         self._pair_rows: dict[str, Tensor] = {}
         self._readers = graph.consumers()
         self.packed_matrices: dict[tuple[Operand, float], Operand] = {}
+        self.written: set[str] = set()
         self._wholes: dict[str, Tensor] = {}
         self._steps: list[Step] = []
         self._packed = PackedWeights(machine.threads)
@@ -103,6 +105,7 @@ class Builder:
         self._blocked: dict[str, Tensor] = {}
         self._planar: dict[str, Tensor] = {}
         self._channels_last: dict[str, Tensor] = {}
+        self._views: dict[str, Operand] = {}
         self._whole_numbers: dict[str, Operand] = {}
         for index, info in enumerate(graph.inputs):
             if self.is_whole(info.name):
@@ -165,6 +168,11 @@ class Builder:
         """Return the nodes that read a tensor."""
         return self._readers[name]
 
+    def sole_reader(self, name: str) -> Node | None:
+        """Return the node that alone reads a tensor, once; None where there is none, or the tensor is an output."""
+        readers = self._readers[name]
+        return readers[0] if len(readers) == 1 and name not in self.graph.output_names() else None
+
     def is_blocked(self, name: str) -> bool:
         """Tell whether ``name`` already lies in the blocked layout."""
         return name in self._blocked
@@ -176,6 +184,18 @@ class Builder:
     def is_planar(self, name: str) -> bool:
         """Tell whether ``name`` already lies in the planar layout."""
         return name in self._planar
+
+    def has_strides(self, name: str) -> bool:
+        """Tell whether ``name`` can be read as a general tensor without a copy of it."""
+        return name in self._planar or name in self._views or self.is_outside(name)
+
+    def is_view(self, name: str) -> bool:
+        """Tell whether ``name`` lies in another tensor, in no layout of its own yet."""
+        return name in self._views and name not in self._planar
+
+    def show(self, name: str, operand: Operand) -> None:
+        """Let a tensor of floats be a view of another, for kernels that take any strides."""
+        self._views[name] = operand
 
     def is_outside(self, name: str) -> bool:
         """Tell whether ``name`` is an array from outside that lies in no layout of the engine's yet."""
@@ -358,7 +378,7 @@ class Builder:
             layout = replace(held.layout, blocks=out.layout.blocks, plane=self.tier.vector_width)
             self.emit("channels_to_blocks", f"{name} to blocks", out, held.seen_as(layout))
             return out
-        source = self._planar.get(name) or self.external(name)
+        source = self.planar(name) if self.is_view(name) else self._planar.get(name) or self.external(name)
         self.emit("reorder_to_blocks", f"{name} to blocks", self.new_blocked(name), source)
         return self._blocked[name]
 
@@ -368,6 +388,9 @@ class Builder:
             return self._planar[name]
         if name in self._channels_last:
             return self._planes_of_channels(name)
+        if self.is_view(name):
+            self.copy(f"{name} in rows", self.new_general(name), self._views[name])
+            return self._planar[name]
         held = self._blocked.get(name)
         if held is None:
             source = self.external(name)
@@ -395,6 +418,8 @@ class Builder:
             if name not in self._whole_numbers:
                 self._whole_numbers[name] = self._hidden_whole_numbers(name)
             return self._whole_numbers[name]
+        if self.is_view(name):
+            return self._views[name]
         held = name in self._planar or name in self._blocked or name in self._channels_last
         return _strided(self.planar(name) if held else self.external(name), self.graph.shape(name))
 

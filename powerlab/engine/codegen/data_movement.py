@@ -8,6 +8,7 @@ from dataclasses import replace
 from powerlab.engine.codegen.attributes import integers, number
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.concat_in_place import joins_blocks
+from powerlab.engine.codegen.views import lower_in_place, sliced
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.layout import Layout, planar, shape4
 from powerlab.engine.program.operand import compact_strides
@@ -29,6 +30,8 @@ def lower_reshape(builder: Builder, node: Node) -> None:
     images = min(len(before), len(after)) >= _LEAST_AXES and before[:2] == after[:2]
     if images and builder.keeps_pixels(node.inputs[0], node.outputs[0]):
         return
+    if builder.is_view(node.inputs[0]) and lower_in_place(builder, node):
+        return
     x = builder.planar(node.inputs[0])
     shape = shape4(after)
     compact, padded = planar(shape, compact=True), planar(shape)
@@ -38,6 +41,8 @@ def lower_reshape(builder: Builder, node: Node) -> None:
     size = x.layout.c * x.layout.h * x.layout.w
     if x.layout.image == size and padded == compact:
         builder.alias_planar(node.outputs[0], x.seen_as(padded))
+        return
+    if lower_in_place(builder, node):
         return
     if x.layout.image != size:
         whole = builder.in_arena(replace(compact, n=1, image=x.layout.n * size))
@@ -68,10 +73,23 @@ def lower_slice(builder: Builder, node: Node) -> None:
             "move_channels", node, builder.new_blocked(node.outputs[0]), source, numbers=[starts[1], 0, out[1]]
         )
         return
-    whole, made = builder.general(node.inputs[0]), builder.new_general(node.outputs[0])
-    for axis, (start, step) in enumerate(zip(starts, steps, strict=True)):
-        whole = whole.sliced(axis, start, made.sizes[axis], step)
-    builder.copy(node, made, whole)
+    if lower_in_place(builder, node):
+        return
+    whole = builder.general(node.inputs[0])
+    if not _takes_images(builder, node):
+        builder.copy(node, builder.new_general(node.outputs[0]), sliced(whole, node, out))
+
+
+def _takes_images(builder: Builder, node: Node) -> bool:
+    """Let a Slice of whole images that follow on each other be a part of the tensor itself; return whether it is."""
+    name, output = node.inputs[0], node.outputs[0]
+    before, after = builder.graph.shape(name), builder.graph.shape(output)
+    if not builder.is_planar(name) or len(before) < 2 or before[1:] != after[1:] or set(integers(node, "steps")) != {1}:
+        return False
+    x = builder.planar(name)
+    part = replace(x.layout, n=after[0])
+    builder.alias_planar(output, x.seen_as(part, integers(node, "starts")[0] * x.layout.image))
+    return True
 
 
 def lower_concat(builder: Builder, node: Node) -> None:

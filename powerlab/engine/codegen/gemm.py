@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from powerlab.engine.codegen.attributes import clamp_fields
 from powerlab.engine.codegen.builder import Builder
@@ -11,6 +11,7 @@ from powerlab.engine.codegen.convolutions.partition import Work, partition
 from powerlab.engine.codegen.narrow.formats import FORMATS, Format
 from powerlab.engine.codegen.pack import fill_channels, pack_direct, packed_direct_floats
 from powerlab.engine.codegen.pairs.kernel import Pairs, emit_pairs, pair_tier
+from powerlab.engine.codegen.row_sums import take_sum
 from powerlab.engine.ir.constants import derived
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.choice import Choice
@@ -99,17 +100,20 @@ def _emit_convolution(builder: Builder, node: Node) -> None:
     """Images are the pixels of one row, features its channels."""
     weights = builder.kept(node.inputs[1])
     outputs, features = weights.shape
-    x, out = builder.planar(node.inputs[0]), builder.new_planar(node.outputs[0])
+    x, added = builder.planar(node.inputs[0]), take_sum(builder, node)
+    out = builder.new_planar((added.node if added else node).outputs[0])
     lanes = min(_GEMM_LANES, features)
+    each = replace(out.layout, n=x.layout.n, image=outputs) if added else out.layout
+    rows = _images_as_pixels(each, outputs, builder.tier.vector_width)
     conv = Direct(
         x=x.seen_as(_images_as_pixels(x.layout, features, lanes)),
-        out=out.seen_as(_images_as_pixels(out.layout, outputs, builder.tier.vector_width)),
-        residual=None,
+        out=out.seen_as(rows),
+        residual=builder.planar(added.summand).seen_as(rows) if added else None,
         weights=derived(weights, (outputs, features, 1, 1), _kernels),
         bias=builder.optional_constant(node.input(2)),
         groups=1,
         lanes=lanes,
-        fields={**_POINT, **clamp_fields(node)},
+        fields={**_POINT, **clamp_fields(added.node if added else node)},
     )
     work = Work(
         groups=1,

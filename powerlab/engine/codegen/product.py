@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import cast
 
-from powerlab.engine.codegen.attributes import number
+from powerlab.engine.codegen.attributes import integers, number
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.layout import divide_up
@@ -32,7 +32,7 @@ _FEW = 32
 def lower_product(builder: Builder, node: Node) -> None:
     """Lower a Product."""
     left, right = (_side(builder, node, index) for index in (0, 1))
-    out = builder.new_general(node.outputs[0])
+    out = _result(builder, node)
     if _is_read_once(builder, node, left, right):
         rows = int(left.sizes[0] > _FEW)
         builder.emit_general("matmul_few_f32", node, (out, left, right), (rows,), alpha=number(node, "alpha"))
@@ -43,6 +43,18 @@ def lower_product(builder: Builder, node: Node) -> None:
         builder.copy(node, out, made.permuted((1, 0)))
     else:
         _multiply(builder, node, out, left, right)
+
+
+def _result(builder: Builder, node: Node) -> Operand:
+    """Return room for the product: in the order of a Transpose that alone reads it, where rows of it stay together."""
+    reader = builder.sole_reader(node.outputs[0])
+    if reader is None or reader.op_type != "Transpose":
+        return builder.new_general(node.outputs[0])
+    order, made = integers(reader, "perm"), reader.outputs[0]
+    if order[-1] != len(order) - 1:
+        return builder.new_general(node.outputs[0])
+    builder.written.add(made)
+    return builder.new_general(made).permuted([order.index(axis) for axis in range(len(order))])
 
 
 def _multiply(builder: Builder, node: Node, out: Operand, left: Operand, right: Operand) -> None:

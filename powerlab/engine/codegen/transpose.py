@@ -6,6 +6,7 @@ import math
 
 from powerlab.engine.codegen.attributes import integers
 from powerlab.engine.codegen.builder import Builder
+from powerlab.engine.codegen.views import lower_in_place
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.layout import Layout
 from powerlab.engine.program.operand import Element, Operand
@@ -19,6 +20,8 @@ _LEAST_AXES = 3
 
 def lower_transpose(builder: Builder, node: Node) -> None:
     """Lower a Transpose."""
+    if lower_in_place(builder, node):
+        return
     if _puts_channels_first(builder, node):
         builder.put_channels_first(node.inputs[0], node.outputs[0])
         return
@@ -35,7 +38,7 @@ def lower_transpose(builder: Builder, node: Node) -> None:
 def _puts_channels_first(builder: Builder, node: Node) -> bool:
     """Tell whether the last axis of what lies in no blocks becomes the second one, all others keeping their order."""
     order, name = integers(node, "perm"), node.inputs[0]
-    if len(order) < _LEAST_AXES or builder.is_whole(name) or builder.is_blocked(name):
+    if len(order) < _LEAST_AXES or builder.is_whole(name) or builder.is_blocked(name) or builder.is_view(name):
         return False
     return order == (0, len(order) - 1, *range(1, len(order) - 1))
 
@@ -73,7 +76,7 @@ def _moves_rows(builder: Builder, node: Node) -> bool:
     """
     shape, order = builder.graph.shape(node.inputs[0]), integers(node, "perm")
     moved = [axis for axis in order if shape[axis] > 1]
-    if not moved or len(moved) > ROWS_AXES or builder.is_whole(node.inputs[0]):
+    if not moved or len(moved) > ROWS_AXES or builder.is_whole(node.inputs[0]) or builder.is_view(node.inputs[0]):
         return False
     row = moved[-1]
     return row == max(moved) and row != 0 != order.index(row)

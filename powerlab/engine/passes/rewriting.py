@@ -31,6 +31,10 @@ class Rewriter:
         """Return the value of a constant, old or added."""
         return value_of(self.kept(constant))
 
+    def is_constant(self, name: str) -> bool:
+        """Tell whether a tensor is a constant, old or added."""
+        return name in self.constants or name in self.graph.constants
+
     def kept(self, constant: str) -> Value:
         """Return a constant, old or added: its value, or the recipe that makes it."""
         return self.constants[constant] if constant in self.constants else self.graph.kept_constants[constant]

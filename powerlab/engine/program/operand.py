@@ -109,6 +109,20 @@ class Operand:
         """Return the first element alone, without axes."""
         return replace(self, sizes=(), strides=())
 
+    def reshaped(self, sizes: Sequence[int]) -> Operand | None:
+        """Return the operand in another shape, its elements in the same order; None where no strides say that."""
+        (whole,) = joined((self,))
+        axes = list(zip(whole.sizes, whole.strides, strict=True))
+        size, stride, strides = 1, 0, []
+        for wanted in sizes:
+            if size == 1 < wanted:
+                size, stride = axes.pop(0)
+            if size % wanted:
+                return None
+            size //= wanted
+            strides.append(stride * size)
+        return replace(self, sizes=tuple(sizes), strides=tuple(strides))
+
     def split(self, axis: int, sizes: Sequence[int]) -> Operand:
         """Return the operand with one axis as several, whose sizes have the same product."""
         own = tuple(stride * self.strides[axis] for stride in compact_strides(sizes))

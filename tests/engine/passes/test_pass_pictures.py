@@ -45,8 +45,11 @@ CONSTANTS = {
     "signed": np.ones((2, 2, 3, 3), np.int8),
     "unsigned": np.ones((2, 2, 3, 3), np.uint8),
     "columns": np.ones((4, 4), np.int8),
+    "together": np.array([1, 1, -1]),
+    "unit": np.ones(1, np.float32),
 }
 CONV = "Conv x,w -> c"
+GROUP_NORM = ["Reshape x,together -> f", "InstanceNormalization f,unit,unit -> n", "Reshape n,whole -> g"]
 
 SAMPLED = [
     "Reshape x -> x.volume",
@@ -289,6 +292,11 @@ PICTURES = {
         "y",
         ["Clamp x -> y"],
     ),
+    "fuse_group_norms": (
+        [*GROUP_NORM, "BatchNormalization g,s,b,b,s -> y"],
+        "y",
+        ["GroupNorm x,y.scale_1,y.shift_1 -> y"],
+    ),
     "fuse_transposes": (["Transpose x -> t", "MatMul x,t -> y"], "y", ["Transpose x -> t", "Product x,x -> y"]),
     "nest_concats": (
         ["Relu x -> r", "Concat x,r -> c", "Concat x,r,x -> d", "Concat x,r,x,c -> e", "Sum d,d -> y"],
@@ -353,6 +361,7 @@ KEPT = {
     "fold_factors": (["MatMul x,x -> p", "Mul two,p -> y"], "y,p"),
     "nest_concats": (["Concat x,x -> c", "Concat x,x -> d", "Sum c,d -> y"], "y"),
     "pool_first": (["Conv x,q -> c", "AveragePool c -> y"], "y,c"),
+    "fuse_group_norms": ([*GROUP_NORM, "Relu g -> y"], "y,n"),
     "fuse_residuals": ([CONV, "Add x,c -> y"], "y,c"),
     "fuse_clamps": ([CONV, "Relu c -> y"], "y,c"),
     "fuse_functions": ([CONV, "Tanh c -> y"], "y,c"),
@@ -427,3 +436,27 @@ def test_the_batch_norm_is_in_the_weights_channel_by_channel():
     factor = scale / np.sqrt(constants["variance"])
     np.testing.assert_allclose(folded[conv.inputs[1]], constants["w"] * factor[:, None, None, None], rtol=1e-6)
     np.testing.assert_allclose(folded[conv.inputs[2]], (constants["b"] - constants["mean"]) * factor + shift, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("pads", "shift", "folds"), [(0, 7, True), (1, 0, True), (1, 7, False)])
+def test_a_batch_norm_goes_into_the_convolution_behind_it_unless_it_shifts_padding(pads, shift, folds):
+    nodes = [
+        helper.make_node("BatchNormalization", ["x", "g", "h", "zero", "one"], ["n"], epsilon=0.0),
+        helper.make_node("Conv", ["n", "w", "b"], ["y"], pads=[pads] * 4, group=2),
+    ]
+    constants = {
+        "w": np.arange(4 * 9, dtype=np.float32).reshape(4, 1, 3, 3),
+        "b": np.arange(4, dtype=np.float32),
+        "g": np.array([2, -3], np.float32),
+        "h": np.array([shift, 2 * shift], np.float32),
+        "zero": np.zeros(2, np.float32),
+        "one": np.ones(2, np.float32),
+    }
+    graph, rewrite = until(load_bytes(onnx_bytes(nodes, {"x": IMAGE}, constants=constants)), "fold_scales")
+    done = rewrite(graph)
+    assert (len(done.nodes) == 1) == folds
+    if folds:
+        weights, bias = (done.constants[name] for name in done.nodes[0].inputs[1:3])
+        factor, added = (np.repeat(constants[name], 2) for name in "gh")
+        np.testing.assert_allclose(weights, constants["w"] * factor[:, None, None, None], rtol=1e-6)
+        np.testing.assert_allclose(bias, constants["b"] + constants["w"].sum(axis=(1, 2, 3)) * added, rtol=1e-6)

@@ -7,14 +7,42 @@ from typing import Any, cast
 
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.ir.graph import Node
+from powerlab.engine.program.operand import Element, Operand
+from powerlab.engine.program.program import Tensor
+
+_IN_BLOCKS = ("sub_strided_f32", "max_strided_f32", "min_strided_f32")
+"""Kernels that make zeros of zeros, so that what fills up the last block of channels stays a number."""
+
+_IMAGE_AXES = 4
 
 
 def lower_elementwise(builder: Builder, node: Node) -> None:
-    """Lower an Elementwise node."""
-    operands = [builder.general(name) for name in node.inputs]
-    out = builder.new_general(node.outputs[0])
+    """Lower an Elementwise node; what lies in blocks stays there."""
+    kernel = str(node.attributes["kernel"])
+    if kernel in _IN_BLOCKS and _lie_in_blocks(builder, node):
+        operands = [_as_lies(builder.blocked(name)) for name in node.inputs]
+        out = _as_lies(builder.new_blocked(node.outputs[0]))
+    else:
+        operands = [builder.general(name) for name in node.inputs]
+        out = builder.new_general(node.outputs[0])
     numbers = tuple(cast("Iterable[int]", node.attributes["numbers"]))
-    builder.emit_each(str(node.attributes["kernel"]), node, out, *operands, numbers=numbers)
+    builder.emit_each(kernel, node, out, *operands, numbers=numbers)
+
+
+def _lie_in_blocks(builder: Builder, node: Node) -> bool:
+    """Tell whether all operands are images of one shape in blocks."""
+    shape = builder.graph.shape(node.outputs[0])
+    return len(shape) == _IMAGE_AXES and all(
+        builder.is_blocked(name) and builder.graph.shape(name) == shape for name in node.inputs
+    )
+
+
+def _as_lies(tensor: Tensor) -> Operand:
+    """Return a tensor in blocks as a general one: images, blocks, rows, and columns of whole vectors."""
+    layout = tensor.layout
+    sizes = (layout.n, layout.blocks, layout.h, layout.w * layout.pixel)
+    strides = (layout.image, layout.plane, layout.row, 1)
+    return Operand(tensor.storage, Element.FLOAT, sizes, strides, tensor.offset + layout.start)
 
 
 def lower_general(builder: Builder, node: Node) -> None:

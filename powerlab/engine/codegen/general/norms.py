@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy as np
+
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.codegen.attributes import integers, number
 from powerlab.engine.codegen.builder import Builder
@@ -15,12 +17,28 @@ from powerlab.engine.program.operand import MOST_AXES, Operand
 def lower_group_norm(builder: Builder, node: Node) -> None:
     """Lower a GroupNorm; scale and shift have a number for each channel, or for each group."""
     groups = int(number(node, "groups"))
+    if builder.lies_in_blocks(node.inputs[0]) and _has_whole_blocks(builder, node, groups):
+        _norm_blocks(builder, node, groups)
+        return
     x, scale, shift = (builder.general(name) for name in node.inputs)
     out = builder.new_general(node.outputs[0])
     channels = x.sizes[1] // groups
     images = [_in_groups(operand, groups, channels) for operand in (out, x)]
     of_channels = [_of_channels(operand, groups, channels) for operand in (scale, shift)]
     builder.emit_general("group_norm_strided_f32", node, [*images, *of_channels], offset=number(node, "epsilon"))
+
+
+def _has_whole_blocks(builder: Builder, node: Node, groups: int) -> bool:
+    """Tell whether each group of channels fills blocks, and scale and shift are constants."""
+    channels = builder.graph.shape(node.inputs[0])[1]
+    return channels // groups % builder.tier.vector_width == 0 and set(node.inputs[1:]) <= set(builder.graph.constants)
+
+
+def _norm_blocks(builder: Builder, node: Node, groups: int) -> None:
+    x, out = builder.blocked(node.inputs[0]), builder.new_blocked(node.outputs[0])
+    scale, shift = (np.repeat(values, x.layout.c // len(values)) for values in map(builder.constant, node.inputs[1:]))
+    epsilon = number(node, "epsilon")
+    builder.emit("group_norm", node, out, x, weights=scale, bias=shift, groups=groups, alpha=epsilon)
 
 
 def _in_groups(operand: Operand, groups: int, channels: int) -> Operand:

@@ -80,6 +80,8 @@ def _pad(view: NodeView, rewriter: Rewriter) -> Sequence[Node] | None:
         nodes.append(_slice_node(f"{node.name}.kept", source, kept, [before for before, _ in taken], (1,) * len(shape)))
         source = kept
     added = [(max(0, before), max(0, after)) for before, after in pads]
+    if not any(map(any, added)):
+        return [*nodes, view_node(node.name, source, node.outputs[0])]
     if pad_mode(view) != "constant":
         return [*nodes, *_pad_from_inside(view, rewriter, source, shape, added)]
     value = pad_value(view)
