@@ -117,7 +117,6 @@ static inline __attribute__((always_inline)) void conv_lanes(Vec (&acc)[B][P], c
   for (; lane < lanes; ++lane) {
     conv_lane<B, P>(acc, x + lane, x3 + lane, pixel, weights);
     weights += B * kWidth;
-    if constexpr (P > kTilePixels) continue;  // a long tile has few weights, and loads are its limit
     __builtin_prefetch(prefetch, 0, 2);
     prefetch += prefetch_step;
   }
@@ -248,18 +247,19 @@ using AllTiles = typename MakeIndices<kMostBlocks * kLongPixels>::type;
 struct ConvTileTable {
   ConvTileFunction at[kMostBlocks * kLongPixels];  // null for tiles of more sums than there are registers
 };
-// The most pixels of a tile of so many blocks.
+// The most pixels of a tile of so many blocks. In long ones they follow on each other, or addresses would take more
+// registers than there are.
 constexpr int tile_pixels(std::int64_t blocks) {
   return blocks == 1 ? kLongPixels : blocks <= kTileBlocks ? kTilePixels : kTallPixels;
 }
 template <int B, int P, int S>
 constexpr ConvTileFunction conv_tile_function() {
-  if constexpr (P <= tile_pixels(B)) return &conv_tile<B, P, S>;
+  if constexpr (P <= tile_pixels(B)) return &conv_tile<B, P, (P > kTilePixels ? 1 : S)>;
   return nullptr;
 }
 template <int B, int P, int S>
 constexpr ConvTileFunction conv_point_function() {
-  if constexpr (P <= tile_pixels(B)) return &conv_point<B, P, S>;
+  if constexpr (P <= tile_pixels(B)) return &conv_point<B, P, (P > kTilePixels ? 1 : S)>;
   return nullptr;
 }
 template <int S, int... I>
@@ -305,9 +305,8 @@ struct ConvUnit {
   std::int64_t group, first_block, blocks;
 };
 static inline std::int64_t conv_row_tiles(const Step& s) {
-  const int most = tile_pixels(s.out.blocks == s.groups      ? 1
-                               : s.unit_blocks > kTileBlocks ? s.unit_blocks
-                                                             : kTileBlocks);
+  const bool is_long = s.out.blocks == s.groups && s.x.pixel * s.stride_w == kWidth;
+  const int most = is_long ? kLongPixels : tile_pixels(s.unit_blocks > kTileBlocks ? kMostBlocks : kTileBlocks);
   return (s.out.w + most - 1) / most;
 }
 static inline std::int64_t conv_group_units(const Step& s) {

@@ -22,7 +22,7 @@ const Kernel kModelKernels[] = {
     POWERLAB_KERNEL("conv_direct_u8", "conv_direct_u8", conv_bytes<false>),
     POWERLAB_KERNEL("conv_direct_u8_f32", "conv_direct_u8_f32", conv_bytes<true>),
 };
-const KernelTable kModelTier = {"amx_model", kWidth, 1, 1, 0, 0, nullptr, 0, nullptr};
+const KernelTable kModelTier = {"amx_model", kWidth, 1, 1, 0, 0, 1, nullptr, 0, nullptr};
 const ByteTable kModelBytes = {
     "amx_model", "amx_model", POWERLAB_BYTE_FORM, kByteTileBlocks, kByteTilePixels<false>, kModelKernels, 2};
 
