@@ -194,7 +194,8 @@ def _lack(name: str, points: Sequence[PointSummary], repeats: Mapping[Point, Seq
     point, count = short[0]
     named = varying([one.point for one in points])
     others = f"; {counted(len(short) - 1, 'other point')} as well" if len(short) > 1 else ""
+    first = "mend what flags them all, then " if count == 0 and point.run_count >= MIN_VALID else ""
     return (
         f"not enough data: {count} of {point.run_count} runs of {named(point.point)} are valid, and a claim takes "
-        f"{MIN_VALID}{others}; add {counted(stands.missing_repeats, 'repeat')}"
+        f"{MIN_VALID}{others}; {first}add {counted(stands.missing_repeats, 'repeat')}"
     )

@@ -16,13 +16,13 @@ def cost_words(cost: BoundCost, other: str) -> str:
         cost: the bound and its cost.
         other: the best point without it and its figure, in words; unused where that is no other.
     """
-    said = f"The bound {cost.bound.words} costs"
+    asked = f"Asking for {cost.bound.words}"
     if cost.without is None:
-        return f"{said} nothing: without it the best point is the same."
-    best = f"without it the best is {other}"
+        return f"{asked} costs nothing: without it the best point is the same."
+    best = f"without it the best point is {other}"
     ratio = cost.without.ratio
     if ratio is None or ratio.differs is None:
-        return f"{said} something: {best}."
+        return f"{asked} costs something, but too few runs are valid to say how much: {best}."
     if not ratio.differs:
-        return f"{said} nothing significant: {best} (ratio {ratio_words(ratio)})."
-    return f"{said}: {best}; with it the figure is {verdict_words(ratio, claimed=True)}."
+        return f"{asked} costs nothing significant: {best} (ratio {ratio_words(ratio)})."
+    return f"{asked} makes the figure {verdict_words(ratio, claimed=True)}: {best}."

@@ -30,11 +30,11 @@ def add_question_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="GOAL",
         choices=_GOALS,
         help="least energy per image, highest throughput, lowest p99 latency, or longest battery life, which takes "
-        f"--rate: {', '.join(_GOALS)} (default: energy, without power latency)",
+        f"--rate: {', '.join(_GOALS)} (default: energy; latency where power was not measured)",
     )
     bounds = parser.add_argument_group("bounds (kept only if the whole 95 % interval keeps them)")
     for name, (example, words) in _BOUNDS.items():
-        bounds.add_argument(f"--{name}", metavar=example.replace("%", "%%"), help=words)
+        bounds.add_argument(f"--{name}", metavar=example, help=words)
     arrivals = parser.add_argument_group("arrivals")
     arrivals.add_argument(
         "--rate", metavar="25/s", help="images that arrive in a second: energy includes the idle time between them"

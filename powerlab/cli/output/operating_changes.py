@@ -23,15 +23,15 @@ def change_words(change: Change, named: Callable[[Point], str]) -> str:
     below, above = named(change.below), named(change.above)
     rate = f"{format_number(change.rate_img_per_s, _DIGITS)} img/s"
     if change.cause is Cause.CAPACITY:
-        return f"Up to {rate} {below} takes the least energy and keeps up no further; then {above} does."
+        return f"Up to {rate}, {below} takes the least energy; it cannot keep up with more, and {above} follows."
     if change.cause is Cause.BATCH:
-        return f"From {rate} on, where its batch is collected in time, {above} takes the least energy; below, {below}."
+        return f"From {rate} on, where its batch fills in time, {above} takes the least energy; below that, {below}."
     if change.low is None and change.high is None:
         return ""
     faster, side = (below, "below") if change.racing_below else (above, "above")
     return (
-        f"Below {rate} ({_interval(change)}) {below} takes less, above it {above}: {side} it racing to idle pays, "
-        f"with {faster}, the faster of the two."
+        f"Below {rate} ({_interval(change)}), {below} takes less energy, above it {above}. Racing to idle pays {side} "
+        f"that rate: {faster} is the faster of the two."
     )
 
 

@@ -14,6 +14,7 @@ from powerlab.analysis.operating_point.devices import DeviceAnswer
 from powerlab.analysis.operating_point.question import Question
 from powerlab.analysis.operating_point.records import Answer, AtRate, BoundCost, OpenPoint
 from powerlab.analysis.operating_point.words import NO_BOUND_COSTS, NO_OTHER_COSTS, cost_words
+from powerlab.analysis.verdict import Decision
 from powerlab.analysis.wording import counted, ratio_words
 from powerlab.cli.output.console import plain_table, print_neatly, table_console
 from powerlab.cli.output.operating_changes import change_words
@@ -75,7 +76,7 @@ def _answer(answer: Answer, question: Question) -> Iterator[RenderableType]:
             table.add_row(held.bound.words, _sourced(held.figure), _fit(held))
         yield from (Text(), table)
     if answer.tied:
-        table = plain_table("tied with it", "figure", "ratio of the best to it (95 % CI)")
+        table = plain_table(f"{_unbeaten(answer)} it", "figure", "ratio of the best to it (95 % CI)")
         for rated in answer.tied:
             table.add_row(
                 named(rated.point), _figure(rated.figure), "" if rated.ratio is None else ratio_words(rated.ratio)
@@ -88,7 +89,7 @@ def _answer(answer: Answer, question: Question) -> Iterator[RenderableType]:
     if answer.costs:
         yield from (Text(), *map(Text, _costs(answer.costs, named)))
     if answer.rates:
-        yield from _rates(answer.rates, question, named)
+        yield from _rates(answer, question, named)
         yield from (Text(sentence) for change in answer.changes if (sentence := change_words(change, named)))
         yield Text(_ASSUMED)
     if answer.scope:
@@ -153,11 +154,17 @@ def _costs(costs: Sequence[BoundCost], named: Callable[[Point], str]) -> Iterato
         yield cost_words(free[0], "")
 
 
-def _rates(rows: Sequence[AtRate], question: Question, named: Callable[[Point], str]) -> Iterator[RenderableType]:
+def _unbeaten(answer: Answer) -> str:
+    """Return how to speak of the points that are not shown to be worse."""
+    return "cannot be told from" if answer.decision is Decision.NOT_ENOUGH_DATA else "tied with"
+
+
+def _rates(answer: Answer, question: Question, named: Callable[[Point], str]) -> Iterator[RenderableType]:
+    rows = answer.rates
     battery, source = question.battery_wh, rows[0].rated.figure.provenance
     hours = () if battery is None else (f"hours on {battery:g} Wh",)
     table = plain_table(
-        "img/s arriving", "least energy with", f"J/img {source}", f"mean W {source}", *hours, "tied with"
+        "img/s arriving", "least energy with", f"J/img {source}", f"mean W {source}", *hours, _unbeaten(answer)
     )
     for row in rows:
         life = () if battery is None else (_hours(row),)

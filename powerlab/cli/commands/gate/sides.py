@@ -8,6 +8,7 @@ from pathlib import Path
 
 from powerlab.cli.stored.baselines import open_baselines
 from powerlab.cli.stored.sweeps import SweepRuns, find_sweep, find_sweeps
+from powerlab.domain.choices import meant
 from powerlab.domain.errors import PowerlabError
 from powerlab.protocol.baselines import Baseline
 
@@ -77,7 +78,8 @@ def _found(word: str, args: argparse.Namespace, names: Sequence[str] = ()) -> tu
             raise
         known = f"; the baselines are: {', '.join(names)}" if names else ""
         raise PowerlabError(
-            f"there is no baseline, sweep or file {word!r}{known}; `powerlab baseline set {word} SWEEP` makes one."
+            f"there is no baseline, sweep or file {word!r}{meant(word, names)}{known}; `powerlab baseline set {word} "
+            "SWEEP` makes one."
         ) from error
 
 
