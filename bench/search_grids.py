@@ -5,8 +5,9 @@ mode is set with powerlab's own controller, and time and power follow from what 
 real time. A run scatters around the truth by SCATTER, chosen larger than the 0.2 % that the simulator itself has.
 
 A recorded grid's truth is the median of each point's repeats, and a run draws one of them: without putting it back,
-until all have been drawn. Where another process used the machine meanwhile, runs of one point differ by tens of per
-cent, and the best of these medians is an accident: :attr:`Grid.scatter` tells it.
+until all have been drawn. Three repeats do not tell which of several good points is the best: :attr:`Grid.scatter` says
+how far they are apart, and :meth:`Grid.again` how far the answer of the same grid, recorded once more, would be from
+the best.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from statistics import fmean, median
+
+import numpy as np
 
 from powerlab.boards.board import Board
 from powerlab.boards.registry import find_board
@@ -35,6 +38,8 @@ from powerlab.sysroot import Sysroot
 
 RECORDED = Path(__file__).parent / "grids"
 REPEATS = 3
+RECORDINGS = 2000
+"""How often a recorded grid is drawn anew to see how far its answer is from the best."""
 SCATTER = {"latency_p50_ms": 0.005, "throughput_img_per_s": 0.005, "power_w": 0.01}
 BATCHES = (1, 2, 4, 8)
 MODELS = ("resnet18", "mobilenetv2", "squeezenet")
@@ -72,6 +77,7 @@ class Grid:
     vendor: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     core_count: int = 0
     _best: dict[str, float] = field(default_factory=dict)
+    _again: dict[str, float] = field(default_factory=dict)
 
     @property
     def scatter(self) -> float:
@@ -100,6 +106,31 @@ class Grid:
         if goal not in self._best:
             self._best[goal] = max(self.goal(one, goal) for one in self.truth)
         return self._best[goal]
+
+    def again(self, goal: str) -> float:
+        """Return how far, as a share, the best point of the same grid, recorded once more, would be from the best.
+
+        The mean of RECORDINGS draws of a residual bootstrap (Efron & Tibshirani, An Introduction to the Bootstrap,
+        1993, chapter 9): every point's truth times the median of three deviations, each drawn from those of all points
+        with as many threads. A deviation is a run's logarithm less its point's mean, times √(3/2) for the mean taken
+        off. 0 on a simulated board, whose truth is known.
+        """
+        if goal not in self._again:
+            self._again[goal] = self._recorded_again(goal) if self.repeats else 0.0
+        return self._again[goal]
+
+    def _recorded_again(self, goal: str) -> float:
+        dice = np.random.default_rng(0)
+        truth = np.log([self.goal(point, goal) for point in self.points])
+        runs = np.log([[of_goal(figures, goal) for figures in self.repeats[point]] for point in self.points])
+        off = (runs - runs.mean(axis=1, keepdims=True)) * np.sqrt(REPEATS / (REPEATS - 1))
+        threads = np.array([point.threads for point in self.points])
+        drawn = np.empty((RECORDINGS, len(self.points), REPEATS))
+        for count in set(threads.tolist()):
+            alike = threads == count
+            drawn[:, alike] = dice.choice(off[alike].ravel(), (RECORDINGS, int(alike.sum()), REPEATS))
+        chosen = (truth + np.median(drawn, axis=2)).argmax(axis=1)
+        return float(1 - np.exp(truth[chosen] - truth.max()).mean())
 
 
 def of_goal(figures: Figures, goal: str) -> float:

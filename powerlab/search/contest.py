@@ -7,7 +7,8 @@ the two have in common. From it follow
 - what one more run of the point may gain: the expected excess over that bound (expected improvement: Jones, Schonlau &
   Welch, Journal of Global Optimization, 1998), of the mean of ``d`` as it will be *after* the run (knowledge gradient:
   Frazier, Powell & Dayanik, SIAM Journal on Control and Optimization, 2008), so that a noisy repeat of a known point is
-  worth less than a first run of an unknown one.
+  worth less than a first run of an unknown one. A run of the leader changes the difference to every point, and is
+  worth the most that this may gain at any of them.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerlab.search.prior import LATENCY, POWER, THROUGHPUT
-from powerlab.search.surface import Prediction, Surface
+from powerlab.search.surface import Surface
 
 Numbers = NDArray[np.float64]
 Places = NDArray[np.int64]
@@ -32,6 +33,7 @@ SIGNS: Mapping[str, Mapping[str, float]] = {
 }
 """The logarithm of each goal as a signed sum of those of quantities; more is better."""
 _LEAST_SD = 1e-9
+_LEAST_VARIANCE = _LEAST_SD**2
 _erf = np.vectorize(math.erf, otypes=[np.float64])
 
 
@@ -68,18 +70,22 @@ def contest(goal: str, places: Places, measured: Places, surfaces: Mapping[str, 
     leader = leader_of(goal, measured, surfaces)
     seen = {name: surfaces[name].against(leader) for name in signs}
     mean = sum((sign * (seen[name].mean - seen[name].mean[leader]) for name, sign in signs.items()), np.zeros(1))
-    variance = sum((_of_difference(one, leader) for one in seen.values()), np.zeros(1))
+    variance = sum((one.variance for one in seen.values()), np.zeros(1))[places]
+    shared = sum((one.covariance for one in seen.values()), np.zeros(1))[places]
+    of_leader = sum(float(one.variance[leader]) for one in seen.values())
     noise = sum(one.noise for one in seen.values())
+    # A run moves the mean of a difference by its covariance with what is run, over the deviation of what it measures.
     beyond = (mean - math.log1p(epsilon))[places]
-    spread = np.maximum(np.sqrt(variance[places]), _LEAST_SD)
-    after = np.maximum(variance[places] / np.sqrt(variance[places] + noise), _LEAST_SD)
     others = places != leader
+    gain = _excess(beyond, np.abs(variance - shared) / np.sqrt(variance + noise))
+    leader_gain = _excess(beyond, np.abs(of_leader - shared) / math.sqrt(of_leader + noise))
+    spread = np.sqrt(np.maximum(variance + of_leader - 2 * shared, _LEAST_VARIANCE))
     return Contest(
         goal=goal,
         places=places,
         leader=leader,
         chance=others * _below(beyond / spread),
-        gain=others * (beyond * _below(beyond / after) + after * _density(beyond / after)),
+        gain=np.where(others, gain, np.max(leader_gain * others)),
     )
 
 
@@ -93,8 +99,10 @@ def leader_of(goal: str, measured: Places, surfaces: Mapping[str, Surface]) -> i
     return int(measured[np.argmax(promise(goal, surfaces)[measured])])
 
 
-def _of_difference(one: Prediction, leader: int) -> Numbers:
-    return np.asarray(np.maximum(one.variance + one.variance[leader] - 2 * one.covariance, 0.0), dtype=np.float64)
+def _excess(beyond: Numbers, spread: Numbers) -> Numbers:
+    """Return how much a normal figure of this mean and standard deviation is expected to be above 0."""
+    spread = np.maximum(spread, _LEAST_SD)
+    return np.asarray(beyond * _below(beyond / spread) + spread * _density(beyond / spread), dtype=np.float64)
 
 
 def _below(z: Numbers) -> Numbers:
