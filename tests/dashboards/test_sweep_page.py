@@ -83,7 +83,7 @@ class TestPicker:
         html = client.get(f"/sweeps/{sweep.id}", params={"goal": "energy", "p99": "120ms"}).text
         (picked,) = [one for one in parse(html).all("div") if one.attributes.get("class") == "pick"]
         assert "batch 1, 2 threads, mode" in picked.text
-        assert "The bound 99th percentile latency of at most 120 ms costs" in picked.text
+        assert "Asking for 99th percentile latency of at most 120 ms " in picked.text
         command = f"sudo powerlab apply {sweep.id} --server http://testserver --for energy --p99 120ms"
         assert f'data-copy="{command}"' in html
         kept = [
