@@ -56,18 +56,19 @@ def files(model: str, batch: int, *, narrow: bool) -> tuple[Path, Path]:
     """
     FOLDER.mkdir(parents=True, exist_ok=True)
     stem = f"{Path(model).stem}-b{batch}"
-    floats, integers = FOLDER / f"{stem}-fp32.onnx", FOLDER / f"{stem}-int8{'-narrow' * narrow}.onnx"
+    floats, integers = FOLDER / f"{stem}-fp32.onnx", FOLDER / f"{stem}-int8-{'narrow' if narrow else 'attention'}.onnx"
     if not floats.exists():
         write_onnx(graph_of(model, batch), floats)
     if not integers.exists():
         prepared = prepared_for_quantization(graph_of(model, batch))
-        write_onnx(quantize_graph(prepared, _calibration(model), Options(narrow_weights=narrow)).graph, integers)
+        options = Options(narrow_weights=narrow, attention=not narrow)
+        write_onnx(quantize_graph(prepared, _calibration(model), options).graph, integers)
     return floats, integers
 
 
 def _calibration(model: str) -> Calibration:
     """Return the calibration of a network, which is kept beside its files."""
-    path = FOLDER / f"{Path(model).stem}-calibration.json"
+    path = FOLDER / f"{Path(model).stem}-ranges.json"
     if not path.exists():
         made = calibrate(prepared_for_quantization(graph_of(model, 1)))
         path.write_bytes(msgspec.json.encode(made))

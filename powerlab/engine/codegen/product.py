@@ -7,6 +7,7 @@ from typing import cast
 
 from powerlab.engine.codegen.attributes import integers, number
 from powerlab.engine.codegen.builder import Builder
+from powerlab.engine.codegen.quantized.byte_products import byte_factor, byte_sides, is_of_bytes
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.layout import divide_up
 from powerlab.engine.program.operand import Operand, joined
@@ -33,7 +34,12 @@ def lower_product(builder: Builder, node: Node) -> None:
     """Lower a Product."""
     left, right = (_side(builder, node, index) for index in (0, 1))
     out = _result(builder, node)
-    if _is_read_once(builder, node, left, right):
+    if is_of_bytes(node):
+        sides = byte_sides(builder, node, left, right)
+        operands = (out, *(_repeated(side, out.sizes[:-2]) for side in sides))
+        inner = (right.sizes[-2],)
+        builder.emit_general("matmul_u8", node, _joined_batches(operands), inner, alpha=byte_factor(node))
+    elif _is_read_once(builder, node, left, right):
         rows = int(left.sizes[0] > _FEW)
         builder.emit_general("matmul_few_f32", node, (out, left, right), (rows,), alpha=number(node, "alpha"))
     elif _is_better_turned(builder, node, left, right):

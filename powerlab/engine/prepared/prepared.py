@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.codegen import chosen_algorithms, lower
 from powerlab.engine.codegen.convolutions.choosing import Chooser
+from powerlab.engine.codegen.quantized.byte_products import with_byte_products
 from powerlab.engine.codegen.quantized.faster_floats import with_faster_floats
 from powerlab.engine.codegen.work import StepWork, step_work
 from powerlab.engine.ir.graph import Graph
@@ -52,6 +53,11 @@ def memory_errors(name: str) -> Iterator[None]:
         ) from error
 
 
+def _for_tier(graph: Graph, tier: Tier) -> Graph:
+    """Return a graph with what a tier computes faster on floats, or on bytes, done so."""
+    return with_byte_products(with_faster_floats(graph, tier), tier)
+
+
 def prepare(
     graph: Graph, tier: Tier, threads: int, chooser: Chooser | None = None, part: Graph | None = None
 ) -> Prepared:
@@ -69,7 +75,7 @@ def prepare(
         PowerlabError: the engine cannot compute what the graph holds, or it does not fit into memory.
     """
     with memory_errors(graph.name):
-        graph, part = with_faster_floats(graph, tier), part and with_faster_floats(part, tier)
+        graph, part = _for_tier(graph, tier), part and _for_tier(part, tier)
         algorithms = {} if part is None else chosen_algorithms(graph, tier, threads, chooser)
         program = lower(part or graph, tier, threads, chooser, algorithms)
     return Prepared(

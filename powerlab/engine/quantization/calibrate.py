@@ -105,7 +105,7 @@ def calibrate(
         raise PowerlabError(f"there is no calibration method {method!r}; known are {', '.join(METHODS)}.")
     random = batches is None
     batches = checked_batches(graph, random_batches(graph) if batches is None else batches)
-    layers = layers_of(graph)
+    layers = layers_of(graph, attention=True)  # whoever quantizes with this calibration says which of them
     names = sorted(quantized_tensors(graph, layers))
     if not names:
         raise PowerlabError(

@@ -17,6 +17,7 @@ _FOLLOWERS = {"Clip", "Relu"}
 _MOVES = {"Flatten", "Identity", "MaxPool", "Reshape", "Squeeze", "Transpose", "Unsqueeze"}
 
 _IMAGE_AXES = 4
+_MATRIX_AXES = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +45,18 @@ class Layer:
         return self.node.inputs[1] if weighted else ""
 
 
-def layers_of(graph: Graph) -> tuple[Layer, ...]:
-    """Return the layers of a network, in order; constants are folded."""
+def layers_of(graph: Graph, *, attention: bool = False) -> tuple[Layer, ...]:
+    """Return the layers of a network, in order; constants are folded.
+
+    Args:
+        graph: the network.
+        attention: whether products of two computed matrices are layers, too.
+    """
     sole_reader = sole_readers(graph)
     found = []
     for node in graph.nodes:
         inputs = tuple(name for name in node.inputs if name and name not in graph.kept_constants)
-        if not _computes(graph, node, inputs):
+        if not (_computes(graph, node, inputs) or (attention and is_attention(graph, node))):
             continue
         output = node.outputs[0]
         reader = sole_reader(output)
@@ -60,6 +66,16 @@ def layers_of(graph: Graph) -> tuple[Layer, ...]:
             output = reader.outputs[0]
         found.append(Layer(node, inputs, output))
     return tuple(found)
+
+
+def is_attention(graph: Graph, node: Node) -> bool:
+    """Tell whether a node is a product of two computed matrices."""
+    if node.op_type != "MatMul" or any(name in graph.kept_constants for name in node.inputs):
+        return False
+    return all(
+        graph.tensors[name].dtype == FLOAT32 and _MATRIX_AXES <= len(graph.shape(name)) <= _IMAGE_AXES
+        for name in node.inputs
+    )
 
 
 def _computes(graph: Graph, node: Node, inputs: tuple[str, ...]) -> bool:

@@ -20,7 +20,7 @@ from powerlab.engine.ir.graph import Array, Graph, Node, quoted
 from powerlab.engine.passes.rewriting import Rewriter
 from powerlab.engine.passes.simplify.dead_nodes import drop_dead
 from powerlab.engine.quantization.calibrate import Calibration
-from powerlab.engine.quantization.layers import Layer, layers_of, moves, quantized_tensors
+from powerlab.engine.quantization.layers import Layer, is_attention, layers_of, moves, quantized_tensors
 
 _STEPS = 255
 _LARGEST_WEIGHT = 127
@@ -41,11 +41,13 @@ class Options:
         floats: names of the layers that stay in float32.
         correct_biases: whether biases make up for what rounded weights shift on average.
         narrow_weights: whether weights are so small that two products fit 16 bits; see :func:`quantized_weights`.
+        attention: whether products of two computed matrices are quantized, too.
     """
 
     floats: frozenset[str] = frozenset()
     correct_biases: bool = True
     narrow_weights: bool = False
+    attention: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,7 @@ class _State:
     calibration: Calibration
     options: Options
     sources: Mapping[str, tuple[str, ...]]
+    signed: frozenset[str]
     nodes: list[Node] = field(default_factory=list)
     read_as: dict[str, str] = field(default_factory=dict)
     scales: dict[str, np.float32] = field(default_factory=dict)
@@ -87,6 +90,16 @@ def scale_of(low: float, high: float) -> tuple[np.float32, np.uint8]:
     return np.float32(scale), np.uint8(np.clip(np.rint(-low / scale), 0, _STEPS))
 
 
+def signed_scale_of(low: float, high: float) -> tuple[np.float32, np.uint8]:
+    """Return scale and zero point of a range on both sides of 0, which is in the middle of the integers.
+
+    So a product need not know the sums of its left side's rows.
+    """
+    largest = max(-low, high, 0.0)
+    scale = max(np.float32(largest / _LARGEST_WEIGHT), np.finfo(np.float32).tiny) if largest else np.float32(1)
+    return np.float32(scale), np.uint8(128)
+
+
 def quantize_graph(graph: Graph, calibration: Calibration, options: Options | None = None) -> Quantized:
     """Return a float network as a quantized one.
 
@@ -99,14 +112,16 @@ def quantize_graph(graph: Graph, calibration: Calibration, options: Options | No
         PowerlabError: the calibration is that of another network.
     """
     options = options or Options()
-    layers = tuple(layer for layer in layers_of(graph) if layer.name not in options.floats)
+    found = layers_of(graph, attention=options.attention)
+    layers = tuple(layer for layer in found if layer.name not in options.floats)
     sources = quantized_tensors(graph, layers)
     missing = sorted({name for names in sources.values() for name in names} - calibration.ranges.keys())
     if missing:
         raise PowerlabError(
             f"the calibration does not know the tensor {quoted(missing[0])}; calibrate this model anew."
         )
-    state = _State(graph, Rewriter(graph), calibration, options, sources)
+    signed = frozenset(layer.node.inputs[1] for layer in layers if is_attention(graph, layer.node))
+    state = _State(graph, Rewriter(graph), calibration, options, sources, signed)
     by_node = {layer.name: layer for layer in layers}
     outputs = graph.output_names()
     # What else is quantized was floats, which whoever computes with floats reads as they were.
@@ -139,7 +154,8 @@ def quantize_graph(graph: Graph, calibration: Calibration, options: Options | No
 def _quantize(state: _State, tensor: str, exact: str, dequantized: str) -> None:
     """Add the nodes that round a tensor to its integers and back; those after them read it so."""
     lows, highs = zip(*(state.calibration.ranges[name] for name in state.sources[tensor]), strict=True)
-    scale, zero_point = scale_of(min(lows), max(highs))
+    rounded = signed_scale_of if tensor in state.signed else scale_of
+    scale, zero_point = rounded(min(lows), max(highs))
     rewriter = state.rewriter
     whole = rewriter.tensor(f"{tensor}.quantized", state.graph.shape(tensor), _UINT8)
     parameters = (

@@ -24,6 +24,7 @@ def quantize_network(
     compared: Sequence[Arrays],
     least_sqnr_db: float | None = None,
     narrow_weights: bool = False,
+    attention: bool = False,
 ) -> tuple[Result, Calibration]:
     """Return the quantized network, what it keeps of the signal, and its calibration.
 
@@ -34,11 +35,13 @@ def quantize_network(
         compared: inputs on which the quantized network is compared with the float one.
         least_sqnr_db: what the outputs keep at least; None: whatever is left.
         narrow_weights: whether two products of weights fit 16 bits.
+        attention: whether products of two computed matrices are quantized, too.
 
     Raises:
         PowerlabError: the data are wrong or too few, or not that much can be kept.
     """
-    calibration, options = calibrate(graph, batches, method), Options(narrow_weights=narrow_weights)
+    calibration = calibrate(graph, batches, method)
+    options = Options(narrow_weights=narrow_weights, attention=attention)
     search = Search(graph, calibration, compared, options)
     even = equalized(graph)
     if even is not graph:

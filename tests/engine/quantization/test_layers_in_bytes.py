@@ -10,6 +10,7 @@ from onnx import helper
 from quantized_models import answers, model_bytes, quantized_between, random_floats
 
 from powerlab.engine import Session
+from powerlab.engine.codegen.quantized.byte_products import FASTER
 from powerlab.engine.codegen.quantized.pack import is_narrow
 from powerlab.engine.frontend.load import load_graph
 from powerlab.engine.frontend.onnx_writer import write_onnx
@@ -100,11 +101,33 @@ ROWS = (
         "half": np.float32(0.5),
     },
 )
+ATTENTION = (
+    [
+        *(helper.make_node("MatMul", ["x", f"w{side}"], [side]) for side in "qkv"),
+        *(helper.make_node("Reshape", [side, "heads"], [f"{side}h"]) for side in "qkv"),
+        *(helper.make_node("Transpose", [f"{side}h"], [f"{side}t"], perm=[0, 2, 1, 3]) for side in "qv"),
+        helper.make_node("Transpose", ["kh"], ["kt"], perm=[0, 2, 3, 1]),
+        helper.make_node("MatMul", ["qt", "kt"], ["s"]),
+        helper.make_node("Mul", ["s", "third"], ["m"]),
+        helper.make_node("Softmax", ["m"], ["p"], axis=-1),
+        helper.make_node("MatMul", ["p", "vt"], ["o"]),
+        helper.make_node("Transpose", ["o"], ["ot"], perm=[0, 2, 1, 3]),
+        helper.make_node("Reshape", ["ot", "rows"], ["or"]),
+        helper.make_node("MatMul", ["or", "wo"], ["y"]),
+    ],
+    {
+        **{f"w{side}": weights(24, 24) * np.float32(2) for side in "qkvo"},
+        "heads": np.array([0, 0, 2, 12], np.int64),
+        "rows": np.array([0, 0, 24], np.int64),
+        "third": np.float32(1 / 3),
+    },
+)
 CASES = {"dense": (DENSE, (2, 16, 12, 12)), "detector": (DETECTOR, (2, 16, 10, 14)), "rows": (ROWS, (2, 7, 24))}
+WITH_ATTENTION = {**CASES, "attention": (ATTENTION, (2, 19, 24))}
 
 
 def prepared(case, folder):
-    (nodes, constants), shape = CASES[case]
+    (nodes, constants), shape = WITH_ATTENTION[case]
     path = folder / "floats.onnx"
     path.write_bytes(model_bytes(nodes, {"x": (FLOAT32, shape)}, {"y": (FLOAT32, None)}, constants, 17))
     return prepared_for_quantization(load_graph(path))
@@ -152,6 +175,25 @@ def test_products_of_sequences_multiply_bytes(tmp_path):
     products = [kernel for kernel in kernels if kernel.startswith("conv_direct")]
     assert products == ["conv_direct_u8_f32"] * 2
     assert "gelu" not in "".join(kernels), "it ends the product before it"
+
+
+def test_attention_multiplies_bytes(tmp_path, monkeypatch):
+    """Where an instruction set has dot products of bytes; elsewhere floats that were rounded give the same answer."""
+    path, inputs, _ = written("attention", tmp_path, attention=True)
+    exact = Session(tmp_path / "floats.onnx", threads=1).run(inputs)["y"]
+    expected = run_ort(str(path), inputs)["y"]
+    signal = np.square(exact, dtype=np.float64).sum()
+    for tier in available_tiers():
+        monkeypatch.setenv(TIER_VARIABLE, tier.name)
+        for threads in (1, 3):
+            session = Session(path, threads=threads)
+            found = session.run(inputs)["y"]
+            products = [kernel for kernel, _ in session.steps() if kernel.startswith("matmul")]
+            assert [kernel.startswith("matmul_u8") for kernel in products] == [tier.bytes in FASTER] * 2, products
+            assert np.square(exact - found, dtype=np.float64).sum() < 10**-2.8 * signal
+            assert np.square(expected - found, dtype=np.float64).sum() < 10**-4.5 * signal, tier
+    plain = written("attention", tmp_path)[0]
+    assert not any("matmul_u8" in kernel for kernel, _ in Session(plain, threads=1).steps())
 
 
 @pytest.mark.parametrize(("first", "scale"), [(16, 0.02), (16, 0.05), (7, 0.05)])

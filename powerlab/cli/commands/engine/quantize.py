@@ -63,6 +63,12 @@ def add_quantize_parser(actions: argparse._SubParsersAction[argparse.ArgumentPar
         help="weights so small that two products fit 16 bits: up to one bit less exact, and faster on processors "
         "without dot products of bytes (AVX2)",
     )
+    parser.add_argument(
+        "--attention",
+        action="store_true",
+        help="products of two computed matrices in 8 bits, too: less exact, and faster on processors with dot products "
+        "of bytes",
+    )
     add_shape_argument(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
 
@@ -86,11 +92,17 @@ def quantize(args: argparse.Namespace) -> int:
         checked_batches(graph, given)
         compared = given[: -(-_MEASURED_IMAGES // batch_of(graph))]
     result, calibration = quantize_network(
-        graph, given, args.method, compared=compared, least_sqnr_db=args.sqnr, narrow_weights=args.narrow_weights
+        graph,
+        given,
+        args.method,
+        compared=compared,
+        least_sqnr_db=args.sqnr,
+        narrow_weights=args.narrow_weights,
+        attention=args.attention,
     )
     write_onnx(result.quantized.graph, args.output)
     keep_calibration(args.model, calibration)
-    names = [(layer.name, layer.node.op_type) for layer in layers_of(graph)]
+    names = [(layer.name, layer.node.op_type) for layer in layers_of(graph, attention=args.attention)]
     if args.json:
         print(json.dumps(_document(args, calibration, result, names), indent=2))
     else:

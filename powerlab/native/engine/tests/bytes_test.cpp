@@ -504,6 +504,7 @@ void check_bytes(const KernelTable& table, Report& report) {
   for (const ByteTable* bytes : byte_tables(table)) {
     const int before = report.checked();
     check_byte_convolutions(table, *bytes, report);
+    check_byte_products(*bytes, table.vector_width, report);
     Random random(24);
     for (int i = 0; i < 50; ++i) {
       ByteCase c = random_case(random);

@@ -87,6 +87,7 @@ void check_preactivated(const KernelTable& table, Report& report);
 void check_extremes(const KernelTable& table, Report& report);
 void check_any_layers(const KernelTable& table, Report& report);
 void check_bytes(const KernelTable& table, Report& report);
+void check_byte_products(const ByteTable& bytes, int v, Report& report);
 void check_byte_convolutions(const KernelTable& table, const ByteTable& bytes, Report& report);
 void check_amx_model(Report& report);
 void check_pairs(const KernelTable& table, Report& report);

@@ -3,6 +3,7 @@
 #include "kernels/bytes/conv_bytes.hpp"
 #include "kernels/bytes/convert_bytes.hpp"
 #include "kernels/bytes/depthwise_bytes.hpp"
+#include "kernels/bytes/matmul_bytes.hpp"
 #include "kernels/bytes/pool_bytes.hpp"
 
 namespace powerlab::engine::POWERLAB_TIER {
@@ -24,6 +25,9 @@ static const Kernel kByteKernels[] = {
     POWERLAB_KERNEL("add_u8", "add_u8", add_bytes),
     POWERLAB_KERNEL("scale_shift_u8", "scale_shift_u8", scale_shift_bytes),
     POWERLAB_KERNEL("quantize_blocks", "quantize_blocks_u8", quantize_blocks),
+    POWERLAB_KERNEL("matmul_u8", "matmul_u8_" POWERLAB_BYTE_TILE, matmul_bytes),
+    POWERLAB_KERNEL("pack_matrix_s8", "pack_matrix_s8", pack_matrix_bytes),
+    POWERLAB_KERNEL("quantize_matrix", "quantize_matrix_u8", quantize_matrix),
     POWERLAB_KERNEL("resize_nearest_u8", "resize_nearest_u8", resize_nearest_bytes),
     POWERLAB_KERNEL("quantize_rows", "quantize_rows_u8", quantize_rows),
     POWERLAB_KERNEL("quantize_planes", "quantize_planes_u8", quantize_planes),

@@ -233,6 +233,19 @@ static inline IVec multiply_add(IVec sums, IVec x, IVec w) {
 #endif
 }
 
+// Whether weights of a word are pairs of bytes for all outputs, and whether bytes of activations become signed, 128
+// less than they are, on their way to a product.
+#if defined(__aarch64__)
+constexpr bool kFlipsBytes = true;
+#if defined(__ARM_FEATURE_DOTPROD)
+constexpr bool kPairsOfBytes = false;
+#else
+constexpr bool kPairsOfBytes = true;
+#endif
+#else
+constexpr bool kFlipsBytes = false, kPairsOfBytes = false;
+#endif
+
 // Weights of a word, for a vector of sums; N: narrow ones.
 template <bool N>
 constexpr int kWordBytes = 4 * kWidth * (N ? 1 : kHalves);

@@ -1,0 +1,212 @@
+// Products of computed matrices in bytes, many at once: out = a b, both rounded to bytes by steps of their own.
+//
+// As matmul.hpp, without chunks of the inner axis: sums of 32 bits stay in registers. a becomes unsigned bytes with a
+// zero point, row by row; b signed ones with the zero point 0, from -127 to 127, in panels of words, so that what the
+// zero point of a adds is a number a column: the sums of a column begin with it.
+//
+// Packed b: [batch][panel][word][vector of the panel][half][v], then [batch] the integers that sums begin with.
+#pragma once
+
+#include "kernels/axes.hpp"
+#include "kernels/bytes/convert_bytes.hpp"
+#include "kernels/bytes/register_words.hpp"
+
+namespace powerlab::engine::POWERLAB_TIER {
+
+// A register tile of rows; that of AMX's table is of other registers.
+constexpr int kByteRows = POWERLAB_TILE_PIXELS > 8 ? 6 : POWERLAB_TILE_PIXELS;
+
+struct BytePanels {
+  std::int64_t vectors, count;
+  explicit BytePanels(std::int64_t columns)
+      : vectors((columns + kWidth - 1) / kWidth), count((vectors + POWERLAB_TILE_BLOCKS - 1) / POWERLAB_TILE_BLOCKS) {}
+  std::int64_t begin(std::int64_t panel) const { return panel * vectors / count; }
+  std::int64_t of(std::int64_t vector) const { return ((vector + 1) * count - 1) / vectors; }
+};
+
+// Operands: bytes, [batch ...][rows][floats of a row], whole vectors of bytes; a, [batch ...][rows][inner], any
+// strides. alpha: a step of a; numbers[0]: its zero point.
+static void quantize_matrix(const Step& s, int thread, int threads) {
+  const Strided &out = s.operands[0], &a = s.operands[1];
+  const int axes = a.rank - 1;
+  const std::int64_t inner = a.size[axes], across = a.stride[axes];
+  Requantize r = requantize_of(s);
+  r.low = static_cast<float>(-r.zero);
+  r.high = static_cast<float>(255 - r.zero);
+  const Divisor by = divisor_of(s.alpha);
+  const Range rows = share(count_of(a, axes), thread, threads);
+  for (std::int64_t row = rows.begin; row < rows.end; ++row) {
+    const float* from = static_cast<const float*>(a.data) + offset_of(a, axes, row);
+    std::uint8_t* to = bytes_of(static_cast<float*>(out.data) + offset_of(out, axes, row));
+    for (std::int64_t i = 0; i < inner; i += kWidth) {
+      const std::int64_t left = inner - i;
+      const int lanes = left < kWidth ? static_cast<int>(left) : kWidth;
+      Vec x;
+      if (across == 1) {
+        x = lanes == kWidth ? load_unaligned(from + i) : load_lanes(from + i, lanes);
+      } else {
+        alignas(4 * kWidth) float gathered[kWidth] = {};
+        for (int lane = 0; lane < lanes; ++lane) gathered[lane] = from[(i + lane) * across];
+        x = load(gathered);
+      }
+      store_bytes(to + i, quantized(x, by, r));
+    }
+  }
+}
+
+// Signed bytes of four features, in the lanes of integers, as the weights of a word.
+static inline void put_word(std::uint8_t* to, const IVec (&lanes)[4]) {
+  const auto put = [&](int vector, IVec v) { *reinterpret_cast<UnalignedIVec*>(to + 4 * kWidth * vector) = v; };
+  if constexpr (kHalves == 2) {
+    for (int half = 0; half < 2; ++half) put(half, (lanes[half] & 0xffff) | lanes[half + 2] << 16);
+  } else if constexpr (kPairsOfBytes) {
+    for (int i = 0; i < 4; ++i) {
+      for (int lane = 0; lane < kWidth; ++lane)
+        to[i / 2 * 2 * kWidth + 2 * lane + i % 2] = static_cast<std::uint8_t>(lanes[i][lane]);
+    }
+  } else {
+    put(0, (lanes[0] & 255) | (lanes[1] & 255) << 8 | (lanes[2] & 255) << 16 | lanes[3] << 24);
+  }
+}
+
+// Operands: packed, [batch ...][1][floats]; b, [batch ...][inner][columns], any strides. alpha: a step of b;
+// numbers[0]: the zero point of a.
+static void pack_matrix_bytes(const Step& s, int thread, int threads) {
+  const Strided &packed = s.operands[0], &b = s.operands[1];
+  const int axes = b.rank - 2;
+  const std::int64_t inner = b.size[axes], columns = b.size[axes + 1], down = b.stride[axes],
+                     across = b.stride[axes + 1];
+  const std::int64_t words = (inner + 3) / 4;
+  const BytePanels panels(columns);
+  const Divisor by = divisor_of(s.alpha);
+  Requantize r = requantize_of(s);
+  r.zero = 0;
+  r.low = -127;
+  r.high = 127;
+  const auto a_zero = static_cast<std::int32_t>(s.numbers[0]);
+  const Range units = share(count_of(b, axes) * panels.vectors, thread, threads);
+  for (std::int64_t unit = units.begin; unit < units.end; ++unit) {
+    const std::int64_t batch = unit / panels.vectors, vector = unit % panels.vectors, panel = panels.of(vector);
+    const std::int64_t first = panels.begin(panel), width = panels.begin(panel + 1) - first;
+    const float* from = static_cast<const float*>(b.data) + offset_of(b, axes, batch) + vector * kWidth * across;
+    std::uint8_t* whole = bytes_of(static_cast<float*>(packed.data) + offset_of(packed, axes, batch));
+    std::uint8_t* to = whole + (first * words + vector - first) * kWordBytes<false>;
+    const std::int64_t left = columns - vector * kWidth;
+    const int lanes = left < kWidth ? static_cast<int>(left) : kWidth;
+    IVec sums = {};
+    for (std::int64_t word = 0; word < words; ++word, to += width * kWordBytes<false>) {
+      IVec four[4] = {};
+      for (int i = 0; i < 4 && 4 * word + i < inner; ++i) {
+        const float* row = from + (4 * word + i) * down;
+        Vec x;
+        if (across == 1) {
+          x = lanes == kWidth ? load_unaligned(row) : load_lanes(row, lanes);
+        } else {
+          alignas(4 * kWidth) float gathered[kWidth] = {};
+          for (int lane = 0; lane < lanes; ++lane) gathered[lane] = row[lane * across];
+          x = load(gathered);
+        }
+        // The lowest bits of the rounded sum, with their sign.
+        four[i] = (quantized(x, by, r) << 24) >> 24;
+        sums += four[i];
+      }
+      put_word(to, four);
+    }
+    const std::int32_t more = kFlipsBytes ? 128 - a_zero : -a_zero;
+    std::uint8_t* begins = whole + panels.vectors * words * kWordBytes<false>;
+    *reinterpret_cast<UnalignedIVec*>(begins + vector * 4 * kWidth) = sums * more;
+  }
+}
+
+struct ByteProduct {
+  const float* a;
+  const std::uint8_t *b, *begin;
+  float* out;
+  std::int64_t a_row, out_row, words;
+  float multiplier;
+  int lanes;  // of the last vector, that are columns
+};
+
+template <int B, int P>
+static __attribute__((noinline)) void byte_product(const ByteProduct& t) {
+  IVec acc[B][P];
+  POWERLAB_UNROLL
+  for (int b = 0; b < B; ++b) {
+    const IVec begin = load_ints(t.begin + b * 4 * kWidth);
+    POWERLAB_UNROLL
+    for (int p = 0; p < P; ++p) acc[b][p] = begin;
+  }
+  const float *x = t.a, *x3 = t.a + 3 * t.a_row;
+  const std::uint8_t* weights = t.b;
+  const std::int64_t row = t.a_row;
+  std::int64_t left = t.words;
+  for (; left >= 4; left -= 4, x += 4, x3 += 4, weights += 4 * B * kWordBytes<false>)
+    byte_four_words<false, B, P>(acc, x, x3, row, weights);
+  for (; left > 0; --left, ++x, ++x3, weights += B * kWordBytes<false>)
+    byte_word<false, B, P>(acc, x, x3, row, weights);
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);  // reads t anew, as in register_tile.hpp
+  const Vec multiplier = broadcast(t.multiplier);
+  POWERLAB_UNROLL
+  for (int b = 0; b < B; ++b) {
+    POWERLAB_UNROLL
+    for (int p = 0; p < P; ++p) {
+      const Vec product = __builtin_convertvector(acc[b][p], Vec) * multiplier;
+      float* to = t.out + p * t.out_row + b * kWidth;
+      if (b + 1 < B || t.lanes == kWidth) {
+        store_unaligned(to, product);
+      } else {
+        store_lanes(to, product, t.lanes);
+      }
+    }
+  }
+}
+
+using ByteProductFunction = void (*)(const ByteProduct&);
+struct ByteProductTable {
+  ByteProductFunction at[POWERLAB_TILE_BLOCKS * kByteRows];
+};
+template <int... I>
+constexpr ByteProductTable make_byte_products(Indices<I...>) {
+  return {{byte_product<I / kByteRows + 1, I % kByteRows + 1>...}};
+}
+static constexpr ByteProductTable kByteProducts =
+    make_byte_products(typename MakeIndices<POWERLAB_TILE_BLOCKS * kByteRows>::type{});
+
+// Operands: out, [batch ...][rows][columns], whose columns follow on each other; bytes of a, [batch ...][rows][floats];
+// packed b, [batch ...][1][floats]. alpha: what a sum is multiplied by; numbers[0]: the inner axis.
+static void matmul_bytes(const Step& s, int thread, int threads) {
+  const Strided &out = s.operands[0], &a = s.operands[1], &packed = s.operands[2];
+  const int axes = out.rank - 2;
+  const std::int64_t rows = out.size[axes], columns = out.size[axes + 1];
+  const BytePanels panels(columns);
+  const std::int64_t tiles = (rows + kByteRows - 1) / kByteRows;
+  ByteProduct t;
+  t.words = (s.numbers[0] + 3) / 4;
+  t.a_row = a.stride[axes];
+  t.out_row = out.stride[axes];
+  t.multiplier = s.alpha;
+  const Range units = share(count_of(out, axes) * tiles, thread, threads);
+  for (std::int64_t unit = units.begin; unit < units.end;) {
+    const std::int64_t batch = unit / tiles, first_tile = unit % tiles;
+    const std::int64_t last_tile = units.end - unit < tiles - first_tile ? first_tile + units.end - unit : tiles;
+    unit += last_tile - first_tile;
+    const float* a_data = static_cast<const float*>(a.data) + offset_of(a, axes, batch);
+    const std::uint8_t* b_data = bytes_of(static_cast<const float*>(packed.data) + offset_of(packed, axes, batch));
+    float* out_data = static_cast<float*>(out.data) + offset_of(out, axes, batch);
+    for (std::int64_t panel = 0; panel < panels.count; ++panel) {
+      const std::int64_t begin = panels.begin(panel), width = panels.begin(panel + 1) - begin;
+      const std::int64_t left = columns - (begin + width - 1) * kWidth;
+      t.lanes = static_cast<int>(left < kWidth ? left : kWidth);
+      t.b = b_data + begin * t.words * kWordBytes<false>;
+      t.begin = b_data + (panels.vectors * t.words * (kWordBytes<false> / kWidth) + begin * 4) * kWidth;
+      for (std::int64_t tile = first_tile; tile < last_tile; ++tile) {
+        const std::int64_t row = tile * rows / tiles, height = (tile + 1) * rows / tiles - row;
+        t.a = a_data + row * t.a_row;
+        t.out = out_data + row * t.out_row + begin * kWidth;
+        kByteProducts.at[(width - 1) * kByteRows + (height - 1)](t);
+      }
+    }
+  }
+}
+
+}  // namespace powerlab::engine::POWERLAB_TIER
