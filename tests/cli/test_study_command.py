@@ -156,10 +156,10 @@ def test_what_cannot_be_repeated_is_refused_in_one_sentence(capsys, measured, wo
 
 
 def test_a_network_too_big_for_the_board_is_said_before_the_sweep(capsys, measured, monkeypatch):
-    monkeypatch.setattr(requirements, "_sizes", lambda _model: (2**28, 2**26))
+    monkeypatch.setattr(requirements, "_sizes", lambda _model: (2**28, 2**26, 2**27))
     said(capsys, "tegra-x1-alexnet", "--board", "jetson-nano")
     assert [plan.batch_sizes for plan in measured] == [(1, 48)]
-    monkeypatch.setattr(requirements, "_sizes", lambda _model: (2**34, 2**26))
+    monkeypatch.setattr(requirements, "_sizes", lambda _model: (2**34, 2**26, 2**27))
     error = refused(capsys, "tegra-x1-alexnet", "--board", "jetson-nano")
     assert "nothing of the study tegra-x1-alexnet can be repeated on simulated-jetson-nano" in error
     assert "it takes at least 16.1 GiB for weights and activations, and simulated-jetson-nano has 3.9 GiB" in error
