@@ -57,7 +57,7 @@ struct TileModel {
     require(configured && config.rows[sums] == config.rows[a] && config.row_bytes[sums] == config.row_bytes[b]);
     require(config.row_bytes[a] == 4 * config.rows[b]);
     for (int row = 0; row < config.rows[sums]; ++row) {
-      auto* to = reinterpret_cast<UnalignedWord*>(bytes[sums][row]);
+      UnalignedWord* to = reinterpret_cast<UnalignedWord*>(bytes[sums][row]);
       for (int k = 0; k < config.row_bytes[a]; ++k) {
         for (int column = 0; column < config.row_bytes[b] / 4; ++column)
           to[column] += bytes[a][row][k] * static_cast<std::int8_t>(bytes[b][k / 4][4 * column + k % 4]);
