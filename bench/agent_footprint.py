@@ -3,7 +3,7 @@
     python bench/agent_footprint.py [--seconds 60] [--sweep]
 
 Prints resident set, proportional set and processor time as the kernel counts them (proc_pid_smaps(5) and
-proc_pid_stat(5)). The bounds are 60 MB resident and 0.1 % of a core. ``--sweep`` lets the agent measure a short sweep
+proc_pid_stat(5)). The bounds are 45 MB resident and 0.1 % of a core. ``--sweep`` lets the agent measure a short sweep
 of a simulated board first, for what it keeps of that.
 """
 
@@ -22,7 +22,7 @@ from pathlib import Path
 
 import psutil
 
-BOUND_MB, BOUND_PERCENT = 60.0, 0.1
+BOUND_MB, BOUND_PERCENT = 45.0, 0.1
 _POWERLAB = [sys.executable, "-m", "powerlab.cli"]
 
 

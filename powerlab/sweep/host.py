@@ -6,6 +6,7 @@ import platform
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from powerlab.boards.processor import cpu_model
 from powerlab.boards.registry import detect
@@ -14,13 +15,16 @@ from powerlab.domain.order import Stage
 from powerlab.domain.phase import RunPhase
 from powerlab.domain.temperature import NO_LIMITS, TemperatureLimits
 from powerlab.domain.workload import WorkloadKind
-from powerlab.measure.labelled_images import LabelledImages
 from powerlab.modes.controller import ModeController
 from powerlab.power.registry import probe_all
 from powerlab.power.total import choose_total
 from powerlab.sweep.facts import kernel_release, memory_bytes, online_cores, usable_cores
 from powerlab.sysroot import Sysroot
 from powerlab.throttling.temperatures import watched_zones
+
+if TYPE_CHECKING:
+    # With NumPy, which an agent that waits for work would keep 22 MB of.
+    from powerlab.measure.labelled_images import LabelledImages
 
 
 def unheard(_phase: RunPhase, _left_s: float | None) -> None:
