@@ -153,7 +153,7 @@ def test_an_agent_that_waits_for_room_can_be_stopped(
 ) -> None:
     life = threading.Thread(target=world.live)
     life.start()
-    wait_for(lambda: "Measuring stops." in caplog.text)
+    wait_for(lambda: "Trying again" in caplog.text)
     world.daemon.request_stop()
     life.join(60)
     assert not life.is_alive()
