@@ -1,6 +1,6 @@
 // kernel_test [tier]: every kernel of the tier (of all tiers this processor runs) against its reference, without
 // Python, so that it also runs on a board, under emulation and under sanitizers; kernel_test threads: only what runs on
-// several threads. Exits with 1 where a result is wrong.
+// several threads; kernel_test low-precision: only kernels on bytes and bfloat16. Exits with 1 where a result is wrong.
 #include <cstdio>
 #include <exception>
 #include <string_view>
@@ -51,8 +51,20 @@ int run_threads() {
   return report.failed() == 0 ? 0 : 1;
 }
 
+// What depends on instruction sets beside a tier's own.
+int run_low_precision() {
+  Report report;
+  for (const KernelTable* table : available_tiers()) {
+    check_bytes(*table, report);
+    check_pairs(*table, report);
+  }
+  std::printf("%d checks, %d wrong\n", report.checked(), report.failed());
+  return report.failed() == 0 ? 0 : 1;
+}
+
 int run(const char* tier) {
   if (std::string_view(tier) == "threads") return run_threads();
+  if (std::string_view(tier) == "low-precision") return run_low_precision();
   Report report;
   const bool all = tier[0] == '\0';
   for (const KernelTable* table : available_tiers()) {
