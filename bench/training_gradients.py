@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from powerlab.backends.training.batch import LABELS, target_of
+from powerlab.backends.training.batch import LABELS, batch, target_of
 from powerlab.backends.training.torch_functions import torch_functions
 from powerlab.backends.training.torch_loss import torch_loss
 from powerlab.engine.frontend.load import load_graph
@@ -98,7 +98,7 @@ def recurrent_network(name: str, batch_size: int) -> Graph:
 
 
 def by_torch(graph: Graph, weights: tuple[str, ...], x: Any, labels: Any, dtype: str) -> Gradients:
-    """Return PyTorch's gradients of the cross entropy."""
+    """Return PyTorch's gradients of the loss."""
     torch: Any = import_module("torch")
     kind = getattr(torch, dtype)
     constants = {name: torch.tensor(np.array(value)) for name, value in graph.constants.items()}
@@ -110,7 +110,8 @@ def by_torch(graph: Graph, weights: tuple[str, ...], x: Any, labels: Any, dtype:
     for function in torch_functions(torch, graph):
         made = function.compute(*(values[name] for name in function.inputs))
         values.update(zip(function.outputs, made if isinstance(made, tuple) else (made,), strict=False))
-    torch_loss(torch, graph)(values, {LABELS: torch.tensor(labels)}).backward()
+    given = torch.tensor(labels)
+    torch_loss(torch, graph)(values, {LABELS: given.to(kind) if given.is_floating_point() else given}).backward()
     return {name: np.asarray(values[name].grad.double()) for name in weights}
 
 
@@ -136,9 +137,8 @@ def main() -> None:
         graph = without_kinks(graph) if asked.smooth else graph
         random = np.random.default_rng(asked.seed)
         x = random.standard_normal(graph.inputs[0].shape, dtype=np.float32)
-        target = target_of(graph)
-        labels = random.integers(0, target.classes, target.shape)
-        session = TrainingSession(graph, optimizer=Sgd(rate=0.0))
+        labels = batch(graph, asked.seed)[LABELS]
+        session = TrainingSession(graph, target_of(graph).loss, optimizer=Sgd(rate=0.0))
         session.step(x, labels)
         found = session.gradients()
         exact, single = (by_torch(graph, tuple(found), x, labels, dtype) for dtype in ("float64", "float32"))
