@@ -92,14 +92,11 @@ def _edges(
 
 def _fitted_s(edges: Sequence[tuple[_Floats, _Floats]], longest_s: float) -> float:
     """Return the window whose line is nearest to the values: least squares over window and delay, on finer grids."""
-    offset_s = np.concatenate([offset for offset, _ in edges])
-    share = np.concatenate([shares for _, shares in edges])
     windows, delays = (0.0, longest_s), (0.0, longest_s)
     best_window_s = best_delay_s = 0.0
     for _ in range(_ZOOMS):
         window_s, delay_s = np.meshgrid(np.linspace(*windows, _GRID), np.linspace(*delays, _GRID), indexing="ij")
-        line = (offset_s - delay_s[..., None]) / np.maximum(window_s[..., None], 1e-6)
-        misfit = ((np.clip(line, 0.0, 1.0) - share) ** 2).sum(axis=-1)
+        misfit = _misfit(edges, window_s, delay_s)
         row, column = np.unravel_index(int(misfit.argmin()), misfit.shape)
         best_window_s, best_delay_s = float(window_s[row, column]), float(delay_s[row, column])
         windows, delays = (_around(best, bounds) for best, bounds in ((best_window_s, windows), (best_delay_s, delays)))
@@ -111,20 +108,26 @@ def _range_s(edges: Sequence[tuple[_Floats, _Floats]], longest_s: float, best_s:
 
     Where no value came while the line climbed, every shorter window fits as well, and no edge left out shows it.
     """
-    offset_s = np.concatenate([offset for offset, _ in edges])
-    share = np.concatenate([shares for _, shares in edges])
     window_s = np.append(best_s, np.linspace(0.0, longest_s, _RANGE))[:, None]
     first_s, reach_s = np.zeros_like(window_s), longest_s
     for _ in range(_ZOOMS):
         delay_s = first_s + np.linspace(0.0, reach_s, _GRID)
-        line = (offset_s - delay_s[..., None]) / np.maximum(window_s[..., None], 1e-6)
-        misfits = ((np.clip(line, 0.0, 1.0) - share) ** 2).sum(axis=-1)
+        misfits = _misfit(edges, window_s, delay_s)
         step_s = reach_s / (_GRID - 1)
         nearest_s = np.take_along_axis(delay_s, misfits.argmin(axis=1)[:, None], axis=1)
         first_s, reach_s = nearest_s - 3 * step_s, 6 * step_s
     misfit = misfits.min(axis=1)
-    as_good = window_s[misfit <= misfit[0] * (1 + 1 / max(share.size - 2, 1))]
+    count = sum(shares.size for _, shares in edges)
+    as_good = window_s[misfit <= misfit[0] * (1 + 1 / max(count - 2, 1))]
     return float(as_good.min()), float(as_good.max())
+
+
+def _misfit(edges: Sequence[tuple[_Floats, _Floats]], window_s: _Floats, delay_s: _Floats) -> _Floats:
+    """Return how far the values are from the line of each window and delay, which have one shape: a sum of squares."""
+    offset_s = np.concatenate([offset for offset, _ in edges])
+    share = np.concatenate([shares for _, shares in edges])
+    line = (offset_s - delay_s[..., None]) / np.maximum(window_s[..., None], 1e-6)
+    return np.asarray(((np.clip(line, 0.0, 1.0) - share) ** 2).sum(axis=-1))
 
 
 def _around(best: float, bounds: tuple[float, float]) -> tuple[float, float]:
