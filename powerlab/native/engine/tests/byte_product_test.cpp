@@ -12,16 +12,6 @@
 namespace powerlab::engine::test {
 namespace {
 
-Strided strided(float* data, std::vector<std::int64_t> sizes, std::vector<std::int64_t> strides) {
-  Strided made{};
-  made.data = data;
-  made.element = Element::kFloat;
-  made.rank = static_cast<std::int32_t>(sizes.size());
-  std::copy(sizes.begin(), sizes.end(), made.size);
-  std::copy(strides.begin(), strides.end(), made.stride);
-  return made;
-}
-
 void run(const ByteTable& bytes, std::string_view family, const Step& step, int threads) {
   const auto* end = bytes.kernels + bytes.kernel_count;
   const auto* kernel = std::find_if(bytes.kernels, end, [&](const Kernel& one) { return family == one.family; });

@@ -41,14 +41,19 @@ void check_kernels(const KernelTable& table, Report& report) {
   check_training(table, report);
 }
 
+// Says what was found, and returns the exit status.
+int ended(const Report& report) {
+  std::printf("%d checks, %d wrong\n", report.checked(), report.failed());
+  return report.failed() == 0 ? 0 : 1;
+}
+
 // What a thread sanitizer is to see: the pool, and plans on it.
 int run_threads() {
   Report report;
   for (const KernelTable* table : available_tiers()) check_plan(*table, report);
   check_thread_pool(report);
   check_allocations(report);
-  std::printf("%d checks, %d wrong\n", report.checked(), report.failed());
-  return report.failed() == 0 ? 0 : 1;
+  return ended(report);
 }
 
 // What depends on instruction sets beside a tier's own.
@@ -58,8 +63,7 @@ int run_low_precision() {
     check_bytes(*table, report);
     check_pairs(*table, report);
   }
-  std::printf("%d checks, %d wrong\n", report.checked(), report.failed());
-  return report.failed() == 0 ? 0 : 1;
+  return ended(report);
 }
 
 int run(const char* tier) {
@@ -86,8 +90,7 @@ int run(const char* tier) {
     check_thread_pool(report);
     check_allocations(report);
   }
-  std::printf("%d checks, %d wrong\n", report.checked(), report.failed());
-  return report.failed() == 0 ? 0 : 1;
+  return ended(report);
 }
 
 }  // namespace

@@ -8,19 +8,6 @@
 namespace powerlab::engine::test {
 namespace {
 
-// A matrix or several, each element at i * strides: what a general kernel sees of `data`.
-Strided strided(float* data, std::vector<std::int64_t> sizes, std::vector<std::int64_t> strides) {
-  Strided made{};
-  made.data = data;
-  made.element = Element::kFloat;
-  made.rank = static_cast<std::int32_t>(sizes.size());
-  for (std::size_t axis = 0; axis < sizes.size(); ++axis) {
-    made.size[axis] = sizes[axis];
-    made.stride[axis] = strides[axis];
-  }
-  return made;
-}
-
 struct Product {
   int batch, rows, inner, columns;
   bool left_transposed, right_transposed;

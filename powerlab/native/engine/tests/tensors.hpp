@@ -53,6 +53,19 @@ class Floats {
   std::size_t count_;
 };
 
+// A matrix or several, each element at i * strides: what a general kernel sees of `data`.
+inline Strided strided(float* data, std::vector<std::int64_t> sizes, std::vector<std::int64_t> strides) {
+  Strided made{};
+  made.data = data;
+  made.element = Element::kFloat;
+  made.rank = static_cast<std::int32_t>(sizes.size());
+  for (std::size_t axis = 0; axis < sizes.size(); ++axis) {
+    made.size[axis] = sizes[axis];
+    made.stride[axis] = strides[axis];
+  }
+  return made;
+}
+
 // The view of a tensor in blocks of so many channels, a pixel of which takes so many floats, within a halo.
 inline View view_in_blocks(float* memory, int n, int c, int h, int w, int channels, int pixel, int halo) {
   View view{};
