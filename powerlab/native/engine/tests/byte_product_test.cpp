@@ -12,13 +12,6 @@
 namespace powerlab::engine::test {
 namespace {
 
-void run(const ByteTable& bytes, std::string_view family, const Step& step, int threads) {
-  const auto* end = bytes.kernels + bytes.kernel_count;
-  const auto* kernel = std::find_if(bytes.kernels, end, [&](const Kernel& one) { return family == one.family; });
-  if (kernel == end) throw std::invalid_argument("no kernel " + std::string(family));
-  for (int thread = 0; thread < threads; ++thread) kernel->run(step, thread, threads);
-}
-
 // Quarters of steps, ties among them, and more than bytes hold.
 float some(Random& random, float step) { return step * static_cast<float>(random.whole(-700, 700)) / 4; }
 
@@ -53,14 +46,14 @@ void check_one(const ByteTable& bytes, int v, Random& random, Report& report) {
     step.numbers[0] = zero;
     step.alpha = left_step;
     step.operands = rounding;
-    run(bytes, "quantize_matrix", step, threads);
+    run_kernel(bytes, "quantize_matrix", step, threads);
     step.alpha = right_step;
     step.operands = packing;
-    run(bytes, "pack_matrix_s8", step, threads);
+    run_kernel(bytes, "pack_matrix_s8", step, threads);
     step.numbers[0] = inner;
     step.alpha = 0.375f;
     step.operands = product;
-    run(bytes, "matmul_u8", step, threads);
+    run_kernel(bytes, "matmul_u8", step, threads);
     int wrong = 0;
     for (int n = 0; n < batch; ++n) {
       for (int i = 0; i < rows; ++i) {

@@ -83,18 +83,6 @@ void fill(ByteTensor& t, Random& random) {
     value = static_cast<std::uint8_t>(random.coin() ? random.whole(0, 255) : random.whole(0, 1) * 255);
 }
 
-const Kernel& kernel_of(const ByteTable& bytes, std::string_view family) {
-  for (std::int32_t i = 0; i < bytes.kernel_count; ++i) {
-    if (family == bytes.kernels[i].family) return bytes.kernels[i];
-  }
-  throw std::invalid_argument("no kernel " + std::string(family));
-}
-
-void run(const ByteTable& bytes, const char* family, const Step& step, int threads) {
-  const Kernel& kernel = kernel_of(bytes, family);
-  for (int thread = 0; thread < threads; ++thread) kernel.run(step, thread, threads);
-}
-
 Rounding random_rounding(Random& random) {
   const int zero = random.coin() ? 0 : random.whole(0, 255), low = random.coin() ? zero : 0;
   return {static_cast<float>(low - zero),
@@ -325,7 +313,7 @@ void check_conv(const KernelTable& table, const ByteTable& bytes, const ByteCase
     step.weights = packed_floats.data();
     step.bias = bias.data();
     set(step, rounding, x_zero, 0);
-    run(bytes, family.c_str(), step, threads);
+    run_kernel(bytes, family, step, threads);
     const std::string name = name_of(bytes, c, threads);
     if (c.floats) {
       int wrong = 0;  // zeros of either sign are the same: Arm's maximum makes one of the other
@@ -366,7 +354,7 @@ void check_layers(const ByteTable& bytes, Random& random, Report& report) {
   const auto check = [&](const char* family, const ByteTensor& expected) {
     PlacedBytes out(expected.n, expected.c, expected.h, expected.w, 1);
     step.out = out.view;
-    run(bytes, family, step, threads);
+    run_kernel(bytes, family, step, threads);
     const std::string name = std::string(bytes.name) + " " + family + " c" + std::to_string(c);
     report.check(name, out.different(expected), 0);
     report.check(name + ", around", out.written_around(), 0);
@@ -424,7 +412,7 @@ void check_rows(const ByteTable& bytes, Random& random, Report& report) {
   step.alpha = scale;
   step.x = View{rows.data(), c + apart, 1, 1, 1, n, c, 1, 1, c, 0, 0, 0, 0};
   step.out = out.view;
-  run(bytes, "quantize_rows", step, random.whole(1, 3));
+  run_kernel(bytes, "quantize_rows", step, random.whole(1, 3));
   report.check(std::string(bytes.name) + " quantize rows c" + std::to_string(c), out.different(expected), 0);
 }
 
@@ -469,18 +457,18 @@ void check_conversions(const KernelTable& table, const ByteTable& bytes, Random&
               0};
     step.x = flat;
     step.out = out.view;
-    run(bytes, "quantize_planes", step, threads);
+    run_kernel(bytes, "quantize_planes", step, threads);
     report.check(name + " planes", out.different(expected), 0);
     report.check(name + " planes, around", out.written_around(), 0);
   }
   PlacedBytes out(n, c, h, w, 1);
   step.x = blocks.view;
   step.out = out.view;
-  run(bytes, "quantize_blocks", step, threads);
+  run_kernel(bytes, "quantize_blocks", step, threads);
   report.check(name + " blocks", out.different(expected), 0);
   step.x = out.view;
   step.out = back.view;
-  run(bytes, "dequantize_blocks", step, threads);
+  run_kernel(bytes, "dequantize_blocks", step, threads);
   int wrong = 0;
   for (int i = 0; i < static_cast<int>(planes.size()); ++i) {
     const int x = i % w, y = i / w % h, channel = i / w / h % c, image = i / w / h / c;

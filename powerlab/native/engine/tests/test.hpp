@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kernels/step.hpp"
@@ -104,5 +106,19 @@ std::int64_t allocations();
 
 // Kernels of a tile unlike those of every real tier; known to the tests alone.
 const KernelTable& odd_tier();
+
+// The kernel of a family on bytes.
+inline const Kernel& kernel_of(const ByteTable& bytes, std::string_view family) {
+  for (std::int32_t i = 0; i < bytes.kernel_count; ++i) {
+    if (family == bytes.kernels[i].family) return bytes.kernels[i];
+  }
+  throw std::invalid_argument("no kernel " + std::string(family));
+}
+
+// Runs it as so many threads would, one after the other.
+inline void run_kernel(const ByteTable& bytes, std::string_view family, const Step& step, int threads) {
+  const Kernel& kernel = kernel_of(bytes, family);
+  for (int thread = 0; thread < threads; ++thread) kernel.run(step, thread, threads);
+}
 
 }  // namespace powerlab::engine::test
