@@ -98,38 +98,37 @@ def test_other_weights_are_refused():
         in_threads(learn, (network(4), other))
 
 
-def launched(*arguments: str) -> CompletedProcess[str]:
+def launched(folder: Path, *arguments: str) -> CompletedProcess[str]:
     launch = [sys.executable, "-m", "powerlab.engine.training.launch", "--processes", "2"]
-    options = ["--mpirun-options=--allow-run-as-root --oversubscribe", str(PROGRAM), *arguments]
+    options = ["--mpirun-options=--allow-run-as-root --oversubscribe", str(PROGRAM), str(folder), *arguments]
     return run([*launch, *options], capture_output=True, text=True, timeout=120, check=False)
 
 
 @pytest.mark.campaign(minutes=1)
-def test_two_processes_by_mpi():
+def test_two_processes_by_mpi(tmp_path):
     require_program("mpirun", "openmpi-bin")
-    done = launched()
+    done = launched(tmp_path)
     assert done.returncode == 0, done.stderr[-3000:]
-    lines = [json.loads(line) for line in done.stdout.splitlines()]
-    assert len(lines) == 2
+    learnt = [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in range(2)]
     check(
         [
             (one["losses"], {name: np.array(values, np.float32) for name, values in one["weights"].items()})
-            for one in lines
+            for one in learnt
         ]
     )
 
 
 @pytest.mark.campaign(minutes=1)
-def test_a_process_that_dies_is_named_in_a_sentence():
+def test_a_process_that_dies_is_named_in_a_sentence(tmp_path):
     require_program("mpirun", "openmpi-bin")
-    died = launched("dies")
+    died = launched(tmp_path, "dies")
     assert died.returncode == 2
     assert re.fullmatch(
         r"powerlab: process 1 of 2 on \S+ was ended by signal 9 \(Killed\), so all were; look whether it ran out of "
         r"memory there, and start the training again\.\n",
         died.stderr,
     )
-    assert launched().returncode == 0  # the next training is not touched by that
+    assert launched(tmp_path).returncode == 0  # the next training is not touched by that
 
 
 def test_what_mpirun_says_becomes_a_sentence(tmp_path, monkeypatch):

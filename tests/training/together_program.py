@@ -1,4 +1,9 @@
-"""What each process of a group does: trains a small network on its part of each batch, and prints what it learnt."""
+"""What each process of a group does: trains a small network on its part of each batch, and writes what it learnt.
+
+    together_program.py FOLDER [dies]
+
+Each process writes a file of its own: mpirun mixes long lines that several processes print.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +11,7 @@ import json
 import os
 import signal
 import sys
+from pathlib import Path
 
 import numpy as np
 
@@ -45,14 +51,13 @@ def main() -> None:
     group = MpiGroup()
     session = TrainingSession(network(4), optimizer="adam", threads=1, group=group)
     own = slice(4 * group.rank, 4 * group.rank + 4)
-    dies = sys.argv[1:] == ["dies"] and group.rank == 1
+    dies = sys.argv[2:] == ["dies"] and group.rank == 1
     if dies:
         session.step(*(array[own] for array in batch(0)))
         os.kill(os.getpid(), signal.SIGKILL)
     losses = [session.step(*(array[own] for array in batch(step))) for step in range(STEPS)]
     weights = {name: value.tolist() for name, value in session.weights().items()}
-    sys.stdout.write(json.dumps({"losses": losses, "weights": weights}) + "\n")
-    sys.stdout.flush()
+    Path(sys.argv[1], f"{group.rank}.json").write_text(json.dumps({"losses": losses, "weights": weights}))
 
 
 if __name__ == "__main__":

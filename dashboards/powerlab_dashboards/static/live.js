@@ -10,6 +10,7 @@ import { showTimes } from "./times.js";
 const PERIOD_MS = 3000; // polling period without the event stream
 const CALM_MS = 30000; // and with it, unless the page wants it otherwise: <main data-calm-ms>
 const SETTLE_MS = 300; // coalesce events that arrive together
+const SILENCE_MS = 15000; // a server that takes longer does not answer: one that lost its power closes no connection
 const seen = new Map();
 
 const exchange = (part, incoming) => {
@@ -31,7 +32,7 @@ const exchange = (part, incoming) => {
 
 export const refresh = async () => {
   const address = window.location.href;
-  const response = await fetch(address, { headers: { accept: "text/html" } });
+  const response = await fetch(address, { headers: { accept: "text/html" }, signal: AbortSignal.timeout(SILENCE_MS) });
   if (address !== window.location.href) return true; // the reader has chosen something else meanwhile
   if (response.redirected) window.location.reload(); // the login has expired; the login page redirects back here
   sayOffline(response.status >= 500);
