@@ -59,7 +59,7 @@ format: ## put Python and C++ into the house's layout
 
 bench: ## run every benchmark in bench/ but those of the database and the wheels, one after the other
 	@scripts/setup_venv dev
-	@for file in $(filter-out bench/big_database.py bench/export_networks.py bench/pages.py bench/record_grid.py bench/search.py bench/search_grids.py bench/search_strategies.py bench/training_speed.py bench/wheel_speed.py,$(wildcard bench/*.py)); do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done
+	@for file in $(filter-out bench/big_database.py bench/export_networks.py bench/pages.py bench/record_grid.py bench/search.py bench/search_grids.py bench/search_strategies.py bench/training_speed.py bench/training_together.py bench/wheel_speed.py,$(wildcard bench/*.py)); do echo "== $$file"; $(BIN)/python "$$file" || exit 1; done
 
 bench-engine: ## the engine against every installed peer (15 minutes; QUICK=1: 2; wants a quiet machine)
 	@scripts/setup_venv dev

@@ -1,7 +1,7 @@
 """Whether a small CNN learns here what it learns in PyTorch: accuracies over seeds, after the same steps.
 
     python bench/training_accuracy.py --seeds 10 --steps 150
-    python bench/training_accuracy.py --data digits --slices 1 4
+    python bench/training_accuracy.py --data digits --slices 1 4 --precision fp32 bf16
 
 Both engines start from the same weights and see the same batches: images that code makes (a disc, a square, a cross or
 a ring in noise), or handwritten digits from scikit-learn. Accuracy is on other images, each engine inferring with its
@@ -31,6 +31,8 @@ from powerlab.engine.passes import optimise
 from powerlab.engine.training import Adam, TrainingSession
 
 BATCH, TESTED, RATE = 32, 512, 0.005
+CHANNELS = 16, 32
+"""Of the two convolutions."""
 
 Array = NDArray[np.float32]
 Batch = tuple[Array, NDArray[np.int64]]
@@ -83,12 +85,17 @@ DATA = {"shapes": Data(16, 4, lambda _seed: (shapes, shapes)), "digits": Data(8,
 
 def start(random: np.random.Generator, data: Data) -> Weights:
     """Return the weights of two convolutions with batch norms and a linear layer."""
-    shapes = {"w1": (8, 1, 3, 3), "w2": (16, 8, 3, 3), "w3": (data.classes, 16 * (data.size // 4) ** 2)}
+    first, second = CHANNELS
+    shapes = {
+        "w1": (first, 1, 3, 3),
+        "w2": (second, first, 3, 3),
+        "w3": (data.classes, second * (data.size // 4) ** 2),
+    }
     weights = {
         name: random.normal(0, (2 / np.prod(shape[1:])) ** 0.5, shape).astype(np.float32)
         for name, shape in shapes.items()
     }
-    for layer, channels in (("1", 8), ("2", 16)):
+    for layer, channels in (("1", first), ("2", second)):
         weights |= {f"scale{layer}": np.ones(channels, np.float32), f"shift{layer}": np.zeros(channels, np.float32)}
         weights |= {f"mean{layer}": np.zeros(channels, np.float32), f"var{layer}": np.ones(channels, np.float32)}
     return weights | {"bias": np.zeros(data.classes, np.float32)}
@@ -115,11 +122,11 @@ def network(weights: Weights, size: int, batch: int) -> Graph:
 
 
 def trained_here(
-    weights: Weights, batches: Iterator[Batch], threads: int, size: int, slices: int = 1
+    weights: Weights, batches: Iterator[Batch], threads: int, size: int, *, slices: int = 1, precision: str = "fp32"
 ) -> Callable[[Array], Array]:
     """Return the built-in engine's network after all batches."""
     graph = network(weights, size, BATCH // slices)
-    training = TrainingSession(graph, optimizer=Adam(rate=RATE), threads=threads, slices=slices)
+    training = TrainingSession(graph, optimizer=Adam(rate=RATE), threads=threads, slices=slices, precision=precision)
     for batch in batches:
         training.step(*batch)
     whole = network({**weights, **training.weights()}, size, BATCH)
@@ -169,10 +176,13 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--data", choices=DATA, default="shapes")
     parser.add_argument("--slices", type=int, nargs="+", default=[1])
+    parser.add_argument("--precision", choices=("fp32", "bf16"), nargs="+", default=["fp32"])
     asked = parser.parse_args()
     data = DATA[asked.data]
     trained: dict[str, Callable[..., Callable[[Array], Array]]] = {
-        f"builtin, slices {count}": partial(trained_here, slices=count) for count in asked.slices
+        f"builtin, {precision}, slices {count}": partial(trained_here, slices=count, precision=precision)
+        for precision in asked.precision
+        for count in asked.slices
     }
     table = Table("accuracy, %", "mean", "standard error", *map(str, range(asked.seeds)))
     for name, train in {**trained, "torch": trained_by_torch}.items():

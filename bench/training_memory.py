@@ -1,72 +1,115 @@
-"""What computing activations again saves and costs: planned memory, and the time of a step, of the built-in engine.
+"""Memory of training beside PyTorch's, and what computing activations again saves and costs in the built-in engine.
 
     python bench/training_memory.py                            # some networks, batch 8, one thread
-    python bench/training_memory.py resnet50 --batch 8 32 --steps 0     # memory alone: nothing is computed
+    python bench/training_memory.py resnet50 --batch 8 32
+    python bench/training_memory.py --peers                    # without PyTorch
 
-Memory is what a plan takes for activations, packed weights and scratch; weights, gradients and what the optimizer keeps
-come on top, alike in both. Times are the shortest of ``--steps``, the two kinds taking turns.
+Memory is the peak of a process of its own for each kind, in two steps of SGD, less what it has when its libraries are
+loaded (VmHWM and VmRSS of /proc): weights, gradients, activations, packed weights, scratch, and what the allocators
+keep. Times are the shortest of ``--steps``.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
+import json
+import subprocess
 import sys
 import time
-from typing import Any
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
 
-from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
+from powerlab.backends.packages import installed_version
 from powerlab.backends.training.batch import LABELS, RATE, batch, target_of
 from powerlab.boards.processor import cpu_model
 from powerlab.engine.frontend.load import load_graph
+from powerlab.engine.ir.graph import Graph
+from powerlab.engine.target.tiers import choose_tier
 from powerlab.engine.training import Sgd, TrainingSession
 from powerlab.sysroot import Sysroot
 
-NETWORKS = ("resnet50", "densenet121", "mobilenetv2", "vit-tiny")
+NETWORKS = ("resnet50", "densenet121", "mobilenetv2", "vit-tiny", "alexnet", "lstm2")
+KINDS = ("kept", "recomputed", "bf16")
+PEERS = ("torch",)
 
 
-def shortest_ms(sessions: tuple[TrainingSession, ...], given: dict[str, NDArray[Any]], steps: int) -> list[float]:
-    """Return the shortest step of each session, in ms."""
+def status_mb(key: str) -> float:
+    """Return a size that /proc tells of this process, in MB."""
+    text = Path("/proc/self/status").read_text(encoding="ascii")
+    return next(int(line.split()[1]) * 1024 / 1e6 for line in text.splitlines() if line.startswith(f"{key}:"))
+
+
+def stepper(kind: str, graph: Graph, threads: int) -> Callable[[], object]:
+    """Return what makes a step of a kind."""
+    given = batch(graph, 0)
+    if kind in PEERS:
+        module = import_module("powerlab.backends.training.torch")
+        torch = import_module("torch")
+        torch.set_num_threads(threads)
+        trainer = module.TorchTrainer(graph, torch, "sgd")
+        return lambda: trainer.run(given)
+    precision = kind if kind == "bf16" else "fp32"
+    recompute = kind == "recomputed"
+    loss, optimizer = target_of(graph).loss, Sgd(rate=RATE)
+    session = TrainingSession(graph, loss, optimizer, threads=threads, recompute=recompute, precision=precision)
     inputs = {name: value for name, value in given.items() if name != LABELS}
-    took: list[list[float]] = [[] for _ in sessions]
-    for _ in range(steps):
-        for session, times in zip(sessions, took, strict=True):
-            begin = time.perf_counter()
-            session.step(inputs, given[LABELS])
-            times.append(1e3 * (time.perf_counter() - begin))
-    return [min(times) for times in took]
+    return lambda: session.step(inputs, given[LABELS])
+
+
+def measure(kind: str, model: str, batch_size: int, threads: int, steps: int) -> dict[str, float]:
+    """Return peak memory and the shortest step of a kind, in this process."""
+    if kind in PEERS:
+        import_module("torch")
+    load_graph("squeezenet@64")  # and with it what the engine imports
+    gc.collect()
+    before = status_mb("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the peak begins anew
+    step = stepper(kind, load_graph(model, batch_size=batch_size), threads)
+    took = []
+    for _ in range(max(2, steps)):
+        begin = time.perf_counter()
+        step()
+        took.append(time.perf_counter() - begin)
+    return {"mb": status_mb("VmHWM") - before, "ms": 1e3 * min(took)}
+
+
+def measured_apart(*words: object) -> dict[str, float]:
+    """Return what :func:`measure` does in a process of its own."""
+    command = [sys.executable, __file__, "--alone", *map(str, words)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return found
 
 
 def main() -> None:
-    """Read the command line, plan, measure, print the table."""
+    """Read the command line, measure, print the table."""
+    if sys.argv[1:2] == ["--alone"]:
+        kind, model, *numbers = sys.argv[2:]
+        print(json.dumps(measure(kind, model, *map(int, numbers))))
+        return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", default=NETWORKS, metavar="MODEL")
     parser.add_argument("--batch", type=int, nargs="+", default=[8], metavar="N")
     parser.add_argument("--threads", type=int, default=1, metavar="N")
     parser.add_argument("--steps", type=int, default=3, metavar="N")
+    parser.add_argument("--peers", nargs="*", choices=PEERS, default=[one for one in PEERS if installed_version(one)])
     asked = parser.parse_args()
-    table = Table("model", "batch", "kept MB", "recomputed MB", "÷", "kept ms", "recomputed ms", "×")
+    kinds = (*(kind for kind in KINDS if kind != "bf16" or choose_tier().pairs), *asked.peers)
+    table = Table("model", "batch", *(f"{kind} MB" for kind in kinds), *(f"{kind} ms" for kind in kinds))
     for model in asked.models:
         for batch_size in asked.batch:
-            graph = load_graph(model, batch_size=batch_size)
-            sessions = tuple(
-                TrainingSession(
-                    graph, target_of(graph).loss, Sgd(rate=RATE), threads=asked.threads, recompute=recompute
-                )
-                for recompute in (False, True)
-            )
-            kept, again = (session.activation_bytes / 1e6 for session in sessions)
-            row = [model, str(batch_size), f"{kept:.0f}", f"{again:.0f}", f"{kept / again:.2f}"]
-            if asked.steps:
-                whole, longer = shortest_ms(sessions, batch(graph, 0), asked.steps)
-                row += [f"{whole:.0f}", f"{longer:.0f}", f"{longer / whole:.2f}"]
-            table.add_row(*row)
-            print(*row, file=sys.stderr, flush=True)
+            found = [measured_apart(kind, model, batch_size, asked.threads, asked.steps) for kind in kinds]
+            row = [f"{one[unit]:.0f}" for unit in ("mb", "ms") for one in found]
+            table.add_row(model, str(batch_size), *row)
+            print(model, batch_size, *row, file=sys.stderr, flush=True)
     console = Console(width=100)
     console.print(table)
-    console.print(f"{cpu_model(Sysroot())}, {asked.threads} thread(s), {sessions[0].tier}.")
+    console.print(f"{cpu_model(Sysroot())}, {asked.threads} thread(s), {choose_tier().name}.")
 
 
 if __name__ == "__main__":

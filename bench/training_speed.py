@@ -3,6 +3,7 @@
     python bench/training_speed.py                                        # every cell, against eager mode: 20 minutes
     python bench/training_speed.py resnet50 lstm2 --batch 8 --threads 1 2 --seconds 20
     python bench/training_speed.py resnet50 --peers torch torch-compile   # compiling takes minutes a cell
+    python bench/training_speed.py resnet50 --precision bf16              # PyTorch by autocast
 
 A step is forward pass, gradients and update by ``--optimizer``, on one batch of random numbers. Engines begin with the
 same weights in a process each, take turns as in ``bench/engine_vs_peers.py``, and must agree in the loss of the first
@@ -22,7 +23,7 @@ from rich.console import Console
 
 from powerlab.backends.packages import installed_version
 from powerlab.boards.processor import cpu_model
-from powerlab.domain.training import OPTIMIZERS, TRAINERS
+from powerlab.domain.training import OPTIMIZERS, PRECISIONS, TRAINERS
 from powerlab.engine.target.tiers import choose_tier
 from powerlab.sysroot import Sysroot
 
@@ -38,6 +39,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], metavar="N", help="default: 1 2")
     parser.add_argument("--peers", nargs="+", choices=TRAINERS[1:], default=["torch"], help="default: torch")
     parser.add_argument("--optimizer", choices=OPTIMIZERS, default=OPTIMIZERS[0], help=f"default: {OPTIMIZERS[0]}")
+    parser.add_argument("--precision", choices=PRECISIONS, default=PRECISIONS[0], help=f"default: {PRECISIONS[0]}")
     parser.add_argument("--seconds", type=float, default=30.0, metavar="S", help="seconds a cell, without loading")
     return parser.parse_args()
 
@@ -51,7 +53,13 @@ def main() -> None:
     for model in options.models:
         for batch_size in options.batch:
             for threads in options.threads:
-                cell = Cell(model=model, batch_size=batch_size, threads=threads, optimizer=options.optimizer)
+                cell = Cell(
+                    model=model,
+                    batch_size=batch_size,
+                    threads=threads,
+                    precision=options.precision,
+                    optimizer=options.optimizer,
+                )
                 effort = Effort(cell_s=options.seconds, turn_s=0.5, least_rounds=3)
                 measured.append(measure_processes(cell, options.peers, effort))
                 print(cell, *(f"{one.median:.2f}" for one in measured[-1].ratios.values()), file=sys.stderr, flush=True)
@@ -62,6 +70,7 @@ def main() -> None:
     cores = len(os.sched_getaffinity(0))
     console.print(
         f"{cpu_model(Sysroot())}, {cores} cores, {choose_tier().name}; {options.optimizer}; "
+        f"{options.precision}; "
         f"PyTorch {installed_version('torch')}."
     )
 

@@ -15,6 +15,9 @@ OPTIMIZERS = ("sgd", "momentum", "nesterov", "adam", "adamw")
 TRAINERS = ("builtin", "torch", "torch-compile")
 """The engines that train: each has a module of its name in ``powerlab.backends.training``."""
 
+PRECISIONS = ("fp32", "bf16")
+"""What steps are computed in; weights, and what an optimizer keeps of them, are float32 in both."""
+
 SLICER = "builtin"
 """The engine that cuts a batch into slices, one after the other within a step."""
 
@@ -37,10 +40,13 @@ def training_complaints(plan: SweepPlan, device: Device, capabilities: Capabilit
 
 def _not_with_training(plan: SweepPlan) -> Iterator[tuple[bool, str]]:
     """Yield what may go with inference alone, and whether the plan asks for it."""
-    precisions = [one for one in plan.precisions if one != "fp32"]
+    precisions = [one for one in plan.precisions if one not in PRECISIONS]
     scenarios = [one for one in plan.scenarios if one is not Scenario.SINGLE_STREAM]
     yield Processor.GPU in plan.processors, "models are trained on the cores alone; leave out the processor gpu."
-    yield bool(precisions), f"models are trained in fp32 alone; leave out the precision {', '.join(precisions)}."
+    yield (
+        bool(precisions),
+        f"models are trained in {' or '.join(PRECISIONS)}; leave out the precision {', '.join(precisions)}.",
+    )
     yield (
         bool(scenarios),
         f"steps of training follow each other as in single-stream; leave out the scenario {', '.join(scenarios)}.",

@@ -63,7 +63,7 @@ def test_the_others_refuse(engine):
 
 
 def test_a_spin_time_and_a_precision_are_refused(network):
-    for more in ({"spin_us": 0}, {"precision": "bf16"}):
+    for more in ({"spin_us": 0}, {"precision": "int8"}):
         with pytest.raises(PowerlabError, match=r"^the engine builtin "):
             trainer("builtin", network, **more)
 

@@ -56,7 +56,7 @@ def test_the_command_that_repeats_a_plan_says_how_it_trains():
     [
         ({"engines": ("ncnn",)}, "the engine ncnn does not train; leave it out, or choose from: builtin, torch"),
         ({"engines": ("torch",), "processors": (Processor.GPU,)}, "models are trained on the cores alone"),
-        ({"precisions": ("bf16",)}, "models are trained in fp32 alone; leave out the precision bf16."),
+        ({"precisions": ("int8",)}, "models are trained in fp32 or bf16; leave out the precision int8."),
         ({"scenarios": (Scenario.OFFLINE,)}, "steps of training follow each other as in single-stream; leave out the"),
         ({"slices": (2,), "batch_sizes": (2,), "engines": ("torch",)}, "the engine builtin alone trains a batch in"),
         ({"slices": (2,), "batch_sizes": (3,)}, "a batch of 3 cannot be shared evenly by 2 slices"),

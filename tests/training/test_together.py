@@ -38,6 +38,13 @@ class Threads:
             array[:] = parts[0] + parts[1]
         self._barrier.wait(60)
 
+    def begin(self, arrays: list[np.ndarray]) -> None:
+        if arrays:
+            self.add_up(arrays)
+
+    def finish(self) -> None:
+        """Nothing was left to do."""
+
 
 def in_threads(act, graphs: tuple[Graph, Graph]) -> list:
     """Return what each of two threads makes of its session."""
@@ -76,6 +83,21 @@ def check(found: list[tuple[list[float], dict[str, np.ndarray]]]) -> None:
 
 def test_two_learn_what_one_does():
     check(in_threads(learn, (network(4), network(4))))
+
+
+def test_gradients_go_in_buckets_as_soon_as_they_are_there(monkeypatch):
+    monkeypatch.setattr("powerlab.engine.training.stretches._BUCKET_FLOATS", 60)
+    sent: list[int] = []
+
+    def begin(self: Threads, arrays: list[np.ndarray]) -> None:
+        if arrays:
+            self.add_up(arrays)
+            sent.append(sum(array.size for array in arrays))
+
+    monkeypatch.setattr(Threads, "begin", begin)
+    check(in_threads(learn, (network(4), network(4))))
+    assert sorted(set(sent)) == [3 * 2 * 9 + 3, 27 * 4]  # of the convolution, and of the linear layer
+    assert len(sent) == 2 * 2 * STEPS
 
 
 def test_a_loss_that_is_not_finite_stops_all():

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from powerlab.backends.base import LoadOptions
 from powerlab.backends.offers import check_offers
 from powerlab.backends.training.batch import LABELS, RATE, batch, target_of
+from powerlab.domain.training import PRECISIONS
 from powerlab.engine.frontend.load import load_graph
 from powerlab.engine.ir.graph import Graph
 from powerlab.engine.training import TrainingSession
@@ -47,7 +48,7 @@ def load(options: LoadOptions) -> BuiltinTrainer:
         PowerlabError: the model cannot be read or trained, the engine does not offer what is asked for, or there is not
             enough memory.
     """
-    check_offers("builtin", options)
+    check_offers("builtin", options, PRECISIONS)
     graph = load_graph(options.model, batch_size=options.batch_size)
     session = TrainingSession(
         options.model,
@@ -56,5 +57,6 @@ def load(options: LoadOptions) -> BuiltinTrainer:
         batch_size=options.batch_size,
         threads=options.threads,
         slices=options.slices,
+        precision=options.precision,
     )
     return BuiltinTrainer(graph, session)

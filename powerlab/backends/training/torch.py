@@ -2,7 +2,8 @@
 
 The model is the graph as it was loaded, one torch function a node, and has the same parameters, initial weights and
 loss as in the built-in engine. Images and kernels lie in the order ``channels_last``, activations overwrite what nobody
-else reads, and the optimizer is the fused one, as PyTorch's performance tuning guide advises.
+else reads, and the optimizer is the fused one, as PyTorch's performance tuning guide advises. In bfloat16,
+``torch.autocast`` says what is computed so; weights stay in float32.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from powerlab.backends.training.batch import RATE, batch
 from powerlab.backends.training.torch_functions import Tensor, torch_functions
 from powerlab.backends.training.torch_loss import labels_for_torch, torch_loss
 from powerlab.domain.errors import PowerlabError
+from powerlab.domain.training import PRECISIONS
 from powerlab.engine.frontend.load import load_graph
 from powerlab.engine.ir.graph import Graph
 from powerlab.engine.training.forward import forward_pass
@@ -41,10 +43,13 @@ class TorchTrainer:
         graph: the model as it was loaded.
         torch: the package.
         optimizer: one of :data:`powerlab.domain.training.OPTIMIZERS`.
+        precision: one of :data:`powerlab.domain.training.PRECISIONS`.
         compiled: whether ``torch.compile`` compiles forward pass and gradients.
     """
 
-    def __init__(self, graph: Graph, torch: Any, optimizer: str, *, compiled: bool = False) -> None:
+    def __init__(
+        self, graph: Graph, torch: Any, optimizer: str, *, precision: str = "fp32", compiled: bool = False
+    ) -> None:
         self._torch, self._graph, self._steps_done = torch, graph, 0
         self.part_ns: dict[str, int] = {}
         self._functions = torch_functions(torch, graph)
@@ -57,6 +62,7 @@ class TorchTrainer:
         self._optimizer = getattr(torch.optim, kind)(parameters, lr=RATE, fused=True, **settings)
         self._of_outputs = torch_loss(torch, graph)
         self._loss = torch.compile(self._forward, dynamic=False) if compiled else self._forward
+        self._narrow = precision == "bf16"
 
     def inputs(self, seed: int) -> dict[str, NDArray[Any]]:
         """Return a seeded batch."""
@@ -70,7 +76,8 @@ class TorchTrainer:
         """
         times_ns = [time.monotonic_ns()]
         given = {name: self._tensor(value) for name, value in labels_for_torch(self._graph, inputs).items()}
-        loss = self._loss(given)
+        with self._torch.autocast("cpu", self._torch.bfloat16, enabled=self._narrow):
+            loss = self._loss(given)
         times_ns.append(time.monotonic_ns())
         self._optimizer.zero_grad(set_to_none=True)
         loss.backward()
@@ -109,9 +116,9 @@ def load_with(engine: str, options: LoadOptions, *, compiled: bool = False) -> T
         PowerlabError: torch is not installed or does not offer what is asked for, or the model cannot be read or has an
             operator that is not translated.
     """
-    check_offers(engine, options)
+    check_offers(engine, options, PRECISIONS)
     torch = required(engine, "torch")
     torch.set_num_threads(options.threads)
     check_threads(engine, options.threads, torch.get_num_threads())
     graph = load_graph(options.model, batch_size=options.batch_size)
-    return TorchTrainer(graph, torch, options.optimizer, compiled=compiled)
+    return TorchTrainer(graph, torch, options.optimizer, precision=options.precision, compiled=compiled)

@@ -66,6 +66,8 @@ class Builder:
 
     Attributes:
         packed_matrices: right sides of products that are packed already, by what they are and are multiplied by.
+        packed_pairs: such in bfloat16.
+        rounded_rows: left sides of products in bfloat16, by what they were.
         written: results of nodes that need no steps any more, because those of a node before them write it.
     """
 
@@ -94,6 +96,8 @@ class Builder:
         self._pair_rows: dict[str, Tensor] = {}
         self._readers = graph.consumers()
         self.packed_matrices: dict[tuple[Operand, float], Operand] = {}
+        self.packed_pairs: dict[Operand, Operand] = {}
+        self.rounded_rows: dict[Operand, Tensor] = {}
         self.written: set[str] = set()
         self._wholes: dict[str, Tensor] = {}
         self._steps: list[Step] = []

@@ -8,6 +8,7 @@ from typing import Any
 
 from powerlab.engine.codegen.builder import Builder
 from powerlab.engine.codegen.pack import fill_channels, packed_direct_floats, packed_winograd_floats
+from powerlab.engine.codegen.pairs.pack import packed_pairs_floats
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.program.layout import divide_up
 from powerlab.engine.program.operand import Operand
@@ -34,6 +35,12 @@ class MovingKernels:
         groups, outputs, inputs, *kernel = self.weights.sizes
         return (groups * outputs, inputs * self.merged, *kernel)
 
+    def part(self, first: int, groups: int, merged: int) -> MovingKernels:
+        """Return some groups that follow on each other, of which so many become one."""
+        outputs = self.weights.sizes[1]
+        bias = None if self.bias is None else self.bias.sliced(0, first * outputs, groups * outputs)
+        return MovingKernels(self.weights.sliced(0, first, groups), bias, merged)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moving:
@@ -56,6 +63,15 @@ def pack_kernels(builder: Builder, node: Node, kernels: MovingKernels, unit_bloc
     packed = builder.room((packed_direct_floats(kernels.shape, groups, builder.tier.vector_width),))
     numbers = (unit_blocks, lanes, kernels.merged)
     builder.emit_general("pack_kernels_f32", _label(node), (packed, kernels.weights), numbers)
+    return packed
+
+
+def pack_pair_kernels(builder: Builder, node: Node, kernels: MovingKernels, unit_blocks: int) -> Operand:
+    """Append the step that packs weights for ``conv_direct_bf16``, and return what it makes."""
+    groups = kernels.weights.sizes[0] // kernels.merged
+    packed = builder.room((packed_pairs_floats(kernels.shape, groups, builder.tier.vector_width),))
+    numbers = (unit_blocks, kernels.merged)
+    builder.emit_general("pack_kernels_bf16", _label(node), (packed, kernels.weights), numbers)
     return packed
 
 

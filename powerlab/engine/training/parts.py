@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-PARTS = ("forward", "backward", "update")
+FORWARD, BACKWARD, UPDATE = PARTS = ("forward", "backward", "update")
 _BACKWARD = ("loss.", ".gradient.")
 
 

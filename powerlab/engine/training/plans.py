@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from powerlab.domain.errors import PowerlabError
@@ -11,11 +13,31 @@ from powerlab.engine.passes import optimise
 from powerlab.engine.prepared.prepared import memory_errors, prepare
 from powerlab.engine.program.outputs import written_in_place
 from powerlab.engine.program.program import Floats
+from powerlab.engine.program.storage import Space
 from powerlab.engine.runtime.arena import lay_out
 from powerlab.engine.runtime.plan import build_plan
-from powerlab.engine.target.tiers import Tier
+from powerlab.engine.target.tiers import BF16, FP32, Tier, choose_tier
 
 FLOAT_BYTES = 4
+
+Bound = tuple[list[Floats], list[Floats]]
+"""The memory of inputs and outputs."""
+
+
+def training_tier(precision: str) -> Tier:
+    """Return the kernels to train with.
+
+    Raises:
+        PowerlabError: models are not trained in this precision, or not on this processor.
+    """
+    if precision not in {FP32, BF16}:
+        raise PowerlabError(f"models are trained in {FP32} or {BF16}, not in {precision!r}.")
+    tier = choose_tier()
+    if precision == BF16 and not tier.pairs:
+        raise PowerlabError(
+            f"the engine tier {tier.name} has no instructions for bfloat16 on this processor; train in {FP32}."
+        )
+    return replace(tier, precision=precision)
 
 
 class StepPlan:
@@ -30,6 +52,7 @@ class StepPlan:
     Attributes:
         arena_bytes: memory for what is neither input nor output.
         labels: of its steps, in the order they run.
+        looped: how many steps, from the first on, run image by image: always all of them together.
         work: what each of them has to do.
 
     Raises:
@@ -43,6 +66,7 @@ class StepPlan:
         prepared = prepare(lowered, tier, threads)
         program, self.work = prepared.program, prepared.work
         self._program = written_in_place(program) if in_place else program
+        self.looped = self._program.looped
         self.labels = tuple(step.label for step in self._program.steps)
         self.arena_bytes = FLOAT_BYTES * lay_out(self._program.steps).floats
         self._plan: Any = None
@@ -65,24 +89,57 @@ class StepPlan:
         Raises:
             PowerlabError: a step could not compute with the numbers it was given, which it names.
         """
-        try:
-            took_ns: list[int] = self._plan.run_timed(*self._bound(arrays))
-        except RuntimeError as error:
-            raise PowerlabError(str(error)) from error
+        with _step_errors():
+            took_ns: list[int] = self._plan.run_timed(*self.bound(arrays))
         return took_ns
+
+    def run_some(self, bound: Bound, first: int, last: int) -> int:
+        """Run the steps ``first`` to ``last - 1``, once those before them have run; return how long that took, in ns.
+
+        Raises:
+            PowerlabError: as for :meth:`run`.
+        """
+        if first == last:
+            return 0
+        with _step_errors():
+            return int(self._plan.repeat(*bound, first, last, 1))
 
     def repeat(self, arrays: Mapping[str, Floats], first: int, last: int, times: int) -> int:
         """Run the steps ``first`` to ``last - 1``, all of them ``times`` times over; return how long that took, in ns.
 
         They read what earlier steps left in the arena.
+
+        Raises:
+            PowerlabError: as for :meth:`run`.
         """
-        return int(self._plan.repeat(*self._bound(arrays), first, last, times))
+        with _step_errors():
+            return int(self._plan.repeat(*self.bound(arrays), first, last, times))
 
     def kernels(self) -> tuple[str, ...]:
         """Return what computes each step."""
         return tuple(kernel for kernel, _ in self._plan.steps())
 
-    def _bound(self, arrays: Mapping[str, Floats]) -> tuple[list[Floats], list[Floats]]:
+    def complete_at(self, output: str) -> int:
+        """Return the number of steps after which an output is complete."""
+        index = [info.name for info in self._outputs].index(output)
+        touching = (
+            number
+            for number, step in enumerate(self._program.steps)
+            for tensor in step.tensors()
+            if (tensor.storage.space, tensor.storage.index) == (Space.OUTPUT, index)
+        )
+        return 1 + max(touching)
+
+    def bound(self, arrays: Mapping[str, Floats]) -> Bound:
         """Return the memory of all inputs, and of all outputs, in their order."""
         inputs = [*(arrays[info.name] for info in self._inputs), *self._program.hidden_inputs]
         return inputs, [arrays[info.name] for info in self._outputs]
+
+
+@contextmanager
+def _step_errors() -> Iterator[None]:
+    """Let what a kernel cannot compute with be a sentence."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise PowerlabError(str(error)) from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,20 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powerlab.domain.errors import PowerlabError
-from powerlab.engine.ir.graph import Graph, TensorInfo
+from powerlab.engine.ir.graph import Graph
 from powerlab.engine.program.program import Floats
 from powerlab.engine.runtime.memory import check_memory
-from powerlab.engine.runtime.plan import aligned, thread_pool
+from powerlab.engine.runtime.plan import thread_pool
 from powerlab.engine.session import SPIN_US, check_threads
 from powerlab.engine.target.cpus import usable_cpus
-from powerlab.engine.target.tiers import tier_for
+from powerlab.engine.target.tiers import FP32
 from powerlab.engine.training.batches import Batches
 from powerlab.engine.training.diagnosis import FINITE, origin
 from powerlab.engine.training.optimizers import Optimizer, optimizer_named
-from powerlab.engine.training.parts import PARTS, backward_from
-from powerlab.engine.training.plans import FLOAT_BYTES, StepPlan
-from powerlab.engine.training.slices import slice_of, sliced_graph
+from powerlab.engine.training.parts import PARTS, UPDATE
+from powerlab.engine.training.plans import StepPlan, training_tier
+from powerlab.engine.training.slices import sliced_graph
+from powerlab.engine.training.state import State
 from powerlab.engine.training.step import training_step
+from powerlab.engine.training.stretches import stretches
 from powerlab.engine.training.together import Alone, Group, check_alike
 
 
@@ -46,6 +49,8 @@ class TrainingSession:
         seed: draws what Dropout drops.
         recompute: whether the backward pass computes activations again instead of keeping them: a step takes longer and
             less memory, and gives the same bits.
+        precision: ``fp32``, or ``bf16``: convolutions and gradients of their weights are multiplied in bfloat16 where
+            that is faster, with sums in float32; weights, what the optimizer keeps and all else stay in float32.
         group: processes that learn together, each from a batch of its own; None: this one alone. All must make the
             same steps. Batch norms look at a process's own batch, and running statistics are the mean of all.
 
@@ -54,6 +59,7 @@ class TrainingSession:
         slices: parts of the batch.
         steps_done: steps so far.
         part_ns: how long the parts of the latest step took in ns: forward, backward, update.
+        reduce_ns: how long the latest step waited for gradients to be added up over processes, beside its parts.
         activation_bytes: memory for activations, packed weights and scratch.
         planned_bytes: memory for activations, gradients, weights and what the optimizer keeps of them.
 
@@ -73,40 +79,34 @@ class TrainingSession:
         slices: int = 1,
         seed: int = 0,
         recompute: bool = False,
+        precision: str = FP32,
         group: Group | None = None,
     ) -> None:
         usable = usable_cpus()
         self.threads = usable if threads is None else threads
         check_threads(self.threads)
         self._optimizer = optimizer_named(optimizer) if isinstance(optimizer, str) else optimizer
+        self._tier = training_tier(precision)
         graph = sliced_graph(model, shapes, batch_size, slices)
         self.slices, self.steps_done, self._group = slices, 0, group or Alone()
         self._shares = slices * self._group.size
-        self._network = graph
         self._step = step = training_step(graph, loss, self._optimizer, sums=self._shares, recompute=recompute)
         self._batches = Batches(graph.inputs, step, slices, seed)
-        self._tier = tier_for("fp32")
         self._plan, self._update = (
             StepPlan(one, self._tier, self.threads, in_place=True) for one in (step.graph, step.update.graph)
         )
-        infos = {one.before: one.of(step.update.graph, step.graph) for one in (*step.statistics, *step.update.kept)}
-        sums = [step.graph.tensors[name] for name in dict.fromkeys(step.gradients.values())]
-        floats = sum(info.elements for info in (*infos.values(), *sums * min(slices, 2)))
+        self._state = State(graph, step, slices)
         self.activation_bytes = self._plan.arena_bytes
-        self.planned_bytes = FLOAT_BYTES * floats + self.activation_bytes + self._update.arena_bytes
+        self.planned_bytes = self._state.planned_bytes + self.activation_bytes + self._update.arena_bytes
         check_memory(self.planned_bytes, f"training {graph.name!r}", "its activations, gradients and weights")
         self._pool = thread_pool(self.threads, SPIN_US if self.threads <= usable else 0)
         for plan in (self._plan, self._update):
             plan.build(self._pool)
-        self._backward_from = backward_from(self._plan.labels)
-        self.part_ns = dict.fromkeys(PARTS, 0)
-        self._kept: dict[str, Floats] = {
-            one.before: _fresh(infos[one.before], None if one.zero else graph.constants[one.before])
-            for one in (*step.statistics, *step.update.kept)
-        }
-        self._sums = {info.name: _fresh(info, None) for info in sums}
-        check_alike(self._group, (self.inputs, slices, loss, self._optimizer), self._kept)
-        self._parts = {info.name: _fresh(info, None) for info in sums} if slices > 1 else self._sums
+        self._state.build()
+        self._stretches = stretches(self._plan, self._state.gradient_floats, self._group.size)
+        self.part_ns, self.reduce_ns = dict.fromkeys(PARTS, 0), 0
+        sent = [one.gradients for one in self._stretches if one.gradients]
+        check_alike(self._group, (self.inputs, slices, loss, precision, self._optimizer, sent), self._state.kept)
 
     @property
     def tier(self) -> str:
@@ -136,11 +136,10 @@ class TrainingSession:
             PowerlabError: an input or label is missing or does not fit, or the loss is not finite, which names the
                 first layer whose output is not; weights stay as they were before the step.
         """
-        given = self._batches.given(inputs, labels)
-        step, self.part_ns = self._step, dict.fromkeys(PARTS, 0)
-        before = {one.before: self._kept[one.before].copy() for one in step.statistics}
-        loss = self._together(math.fsum(self._learn(given, number) for number in range(self.slices)), given, before)
-        self.part_ns["update"] = sum(self._update.run(self._of_update()))
+        given, statistics = self._batches.given(inputs, labels), self._state.statistics()
+        self.part_ns, self.reduce_ns = dict.fromkeys(PARTS, 0), 0
+        loss = self._together(math.fsum(self._learn(given, number) for number in range(self.slices)), given, statistics)
+        self.part_ns[UPDATE] = self._update.run_some(self._update.bound(self._of_update()), 0, len(self._update.labels))
         self.steps_done += 1
         return loss
 
@@ -155,70 +154,58 @@ class TrainingSession:
             PowerlabError: an input or label is missing or does not fit.
         """
         given = self._batches.given(inputs, labels)
-        return (self._plan, self._of_slice(given, 0, np.empty(1, np.float32))), (self._update, self._of_update())
+        passes = self._state.of_slice(given, 0, np.empty(1, np.float32))
+        return (self._plan, passes), (self._update, self._of_update())
 
     def weights(self) -> dict[str, NDArray[np.float32]]:
         """Return a copy of every parameter, and of running statistics, by its name in the model."""
-        names = (*self._step.parameters, *(one.before for one in self._step.statistics))
-        return {name: self._kept[name].reshape(self._network.shape(name)).copy() for name in names}
+        return self._state.weights()
 
     def graph(self) -> Graph:
         """Return the model as it is now, not optimised: to write as ONNX, or for a Session after ``optimise``."""
-        return self._network.rewritten(self._network.nodes, constants=self.weights())
+        network = self._state.network
+        return network.rewritten(network.nodes, constants=self.weights())
 
     def gradients(self) -> dict[str, NDArray[np.float32]]:
         """Return copies of the gradients of the latest step by parameter."""
-        return {
-            name: self._sums[output].reshape(self._network.shape(name)) / np.float32(self._shares)
-            for name, output in self._step.gradients.items()
-        }
+        return self._state.gradients(self._shares)
 
     def _learn(self, given: Mapping[str, Floats], number: int) -> float:
-        """Go forward and backward over a slice, add its gradients, and return its loss."""
-        loss = np.empty(1, np.float32)
-        took_ns = self._plan.run(self._of_slice(given, number, loss))
-        self.part_ns["forward"] += sum(took_ns[: self._backward_from])
-        self.part_ns["backward"] += sum(took_ns[self._backward_from :])
-        if number > 0:
-            for name, part in self._parts.items():
-                self._sums[name] += part
-        return float(loss[0])
+        """Go forward and backward over a slice, add its gradients, and return its loss.
 
-    def _of_slice(self, given: Mapping[str, Floats], number: int, loss: Floats) -> dict[str, Floats]:
-        """Return what a slice's forward and backward pass read and write."""
-        written = {one.after: self._kept[one.before] for one in self._step.statistics}
-        gradients = self._sums if number == 0 else self._parts
-        return {**self._arrays(given, number), **written, **gradients, self._step.graph.outputs[0].name: loss}
+        Gradients of the last slice go to the group as soon as the steps that make them have run.
+        """
+        loss, state, group = np.empty(1, np.float32), self._state, self._group
+        arrays = self._plan.bound(state.of_slice(given, number, loss))
+        for stretch in self._stretches:
+            self.part_ns[stretch.part] += self._plan.run_some(arrays, stretch.first, stretch.last)
+            made = state.added(stretch.gradients, number)
+            if number == self.slices - 1:
+                before_ns = time.perf_counter_ns()
+                group.begin(made)
+                self.reduce_ns += time.perf_counter_ns() - before_ns
+        return float(loss[0])
 
     def _of_update(self) -> dict[str, Floats]:
         """Return what an update reads and writes."""
-        update, numbers = self._step.update, self._optimizer.numbers(self.steps_done + 1)
-        arrays = self._kept | {one.after: self._kept[one.before] for one in update.kept}
-        arrays |= {update.gradients[name]: self._sums[output] for name, output in self._step.gradients.items()}
-        return arrays | {update.numbers[name]: np.array([value], np.float32) for name, value in numbers.items()}
+        return self._state.of_update(self._optimizer.numbers(self.steps_done + 1))
 
-    def _arrays(self, given: Mapping[str, Floats], number: int) -> dict[str, Floats]:
-        """Return what a slice's forward and backward pass read."""
-        return self._kept | {name: slice_of(array, number, self.slices) for name, array in given.items()}
-
-    def _together(self, loss: float, given: Mapping[str, Floats], before: Mapping[str, Floats]) -> float:
-        """Add up what all processes found, and return the mean loss of all slices of all of them.
+    def _together(self, loss: float, given: Mapping[str, Floats], statistics: Mapping[str, Floats]) -> float:
+        """Wait for what all processes add up, and return the mean loss of all slices of all of them.
 
         Args:
             loss: the sum over this process's slices.
             given: what the step was given.
-            before: running statistics before it.
+            statistics: running statistics before it.
         """
-        total = np.array([loss], np.float32)
+        before_ns, total = time.perf_counter_ns(), np.array([loss], np.float32)
+        self._group.finish()
         self._group.add_up([total])
+        self.reduce_ns += time.perf_counter_ns() - before_ns
         if math.isfinite(total[0]):
-            statistics = [self._kept[one.before] for one in self._step.statistics]
-            self._group.add_up([*self._sums.values(), *statistics])
-            for values in statistics:
-                np.divide(values, np.float32(self._group.size), out=values)
+            self._state.average_statistics(self._group)
             return float(total[0]) / self._shares
-        for name, values in before.items():
-            self._kept[name][:] = values
+        self._state.restore(statistics)
         raise PowerlabError(
             f"the loss of step {self.steps_done + 1} is {total[0] / self._shares:g}: {self._origin(loss, given)}; "
             "weights are as before this step: train with a lower learning rate, or look at the data."
@@ -229,13 +216,7 @@ class TrainingSession:
         if math.isfinite(loss):
             return "it is finite in this process, and not in another one"
         found = (
-            origin(self._step.forward, self._arrays(given, number), self._tier, self._pool)
+            origin(self._step.forward, self._state.arrays(given, number), self._tier, self._pool)
             for number in range(self.slices)
         )
         return next((clause for clause in found if clause != FINITE), FINITE)
-
-
-def _fresh(info: TensorInfo, value: NDArray[Any] | None) -> Floats:
-    """Return memory of its own for what stays from step to step."""
-    values = np.zeros(info.elements, np.float32) if value is None else np.array(value, np.float32).reshape(-1)
-    return aligned(values)

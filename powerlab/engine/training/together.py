@@ -2,13 +2,15 @@
 
 Every process has the same weights, goes forward and backward over its own part of the batch, and then all add up their
 gradients, so that they move their weights alike (J. Dean et al., Large scale distributed deep networks, 2012, and with
-all-reduce as in A. Sergeev and M. Del Balso, https://arxiv.org/abs/1802.05799).
+all-reduce as in A. Sergeev and M. Del Balso, https://arxiv.org/abs/1802.05799). They begin to do so with the last
+layers' while gradients of earlier layers are computed.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol
 
@@ -16,9 +18,6 @@ import numpy as np
 
 from powerlab.domain.errors import PowerlabError
 from powerlab.engine.program.program import Floats
-
-_BUCKET_FLOATS = 1 << 20
-"""Smaller arrays are sent together, up to 4 MB; larger ones by themselves."""
 
 
 class Group(Protocol):
@@ -33,6 +32,12 @@ class Group(Protocol):
     def add_up(self, arrays: Sequence[Floats]) -> None:
         """Let each array be its sum over all processes, the same bits in each of them."""
 
+    def begin(self, arrays: Sequence[Floats]) -> None:
+        """Begin to do so, and go on with what was begun before; nobody touches the arrays before :meth:`finish`."""
+
+    def finish(self) -> None:
+        """Wait until all that was begun is done."""
+
 
 class Alone:
     """One process by itself."""
@@ -42,9 +47,18 @@ class Alone:
     def add_up(self, arrays: Sequence[Floats]) -> None:
         """Do nothing: the sum is there."""
 
+    def begin(self, arrays: Sequence[Floats]) -> None:
+        """Do nothing."""
+
+    def finish(self) -> None:
+        """Do nothing."""
+
 
 class MpiGroup:
     """The processes that MPI started, by mpi4py.
+
+    Args:
+        overlapped: whether gradients are added up while others are computed; else all of them afterwards.
 
     Attributes:
         size: how many there are.
@@ -54,7 +68,7 @@ class MpiGroup:
         PowerlabError: mpi4py or an MPI is missing.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, overlapped: bool = True) -> None:
         try:
             self._mpi: Any = import_module("mpi4py.MPI")
         except (ImportError, RuntimeError) as error:  # the latter where there is no MPI
@@ -65,31 +79,55 @@ class MpiGroup:
         self._all = self._mpi.COMM_WORLD
         self.size, self.rank = int(self._all.Get_size()), int(self._all.Get_rank())
 
+        self._overlapped = overlapped
+        self._waiting: list[Sequence[Floats]] = []
+        self._begun: list[_Begun] = []
+
     def add_up(self, arrays: Sequence[Floats]) -> None:
-        """Add up in buckets."""
-        for bucket in _buckets(arrays):
-            if len(bucket) == 1:
-                self._all.Allreduce(self._mpi.IN_PLACE, bucket[0])
-                continue
-            joined = np.concatenate(bucket)
-            self._all.Allreduce(self._mpi.IN_PLACE, joined)
-            begin = 0
-            for array in bucket:
-                array[:] = joined[begin : begin + array.size]
-                begin += array.size
+        """Add up."""
+        for array in arrays:
+            self._all.Allreduce(self._mpi.IN_PLACE, array)
+
+    def begin(self, arrays: Sequence[Floats]) -> None:
+        """Begin to add up arrays, joined."""
+        if arrays:
+            self._waiting.append(arrays)
+        if self._overlapped:
+            self._start()
+
+    def _start(self) -> None:
+        """Start what waits, and let MPI, which has no thread of its own, go on with what was started before."""
+        for arrays in self._waiting:
+            sums = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+            self._begun.append(_Begun(self._all.Iallreduce(self._mpi.IN_PLACE, sums), sums, arrays))
+        self._waiting.clear()
+        self._mpi.Request.Testall([one.request for one in self._begun])
+
+    def finish(self) -> None:
+        """Wait, and put sums of joined arrays where they belong."""
+        self._start()
+        self._mpi.Request.Waitall([one.request for one in self._begun])
+        for one in self._begun:
+            if len(one.arrays) > 1:
+                ends = np.cumsum([array.size for array in one.arrays])[:-1]
+                for array, sums in zip(one.arrays, np.split(one.sums, ends), strict=True):
+                    array[:] = sums
+        self._begun.clear()
 
 
-def _buckets(arrays: Iterable[Floats]) -> list[list[Floats]]:
-    """Return the arrays, in order, in lists that have up to the size of a bucket or one array."""
-    buckets: list[list[Floats]] = []
-    room = 0
-    for array in arrays:
-        if array.size > room:
-            buckets.append([])
-            room = _BUCKET_FLOATS
-        buckets[-1].append(array)
-        room -= array.size
-    return buckets
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """Arrays that are being added up.
+
+    Attributes:
+        request: mpi4py's.
+        sums: what MPI writes.
+        arrays: what goes there from it.
+    """
+
+    request: Any
+    sums: Floats
+    arrays: Sequence[Floats]
 
 
 def check_alike(group: Group, what: object, weights: Mapping[str, Floats]) -> None:

@@ -294,7 +294,9 @@ std::int64_t Plan::repeat(std::span<const float* const> inputs, std::span<float*
   const std::vector<Phase> phases = phases_of(static_cast<std::size_t>(first), static_cast<std::size_t>(last));
   const std::int64_t before = now_ns();
   run_phases(phases, times, false);
-  return now_ns() - before;
+  const std::int64_t took = now_ns() - before;
+  check_faults();
+  return took;
 }
 
 void Plan::poison() {

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from powerlab.engine.codegen.builder import Builder
+from powerlab.engine.codegen.moving_weights import MovingKernels, pack_pair_kernels, packed_bias
 from powerlab.engine.codegen.pack import fill_channels
 from powerlab.engine.codegen.pairs.pack import pack_pairs, packed_pairs_floats
 from powerlab.engine.ir.constants import Value, derived
@@ -35,8 +36,8 @@ class Pairs:
         floats: whether the result is floats.
         residual: words or floats, likewise; None where nothing is added.
         narrow_residual: whether it is words.
-        weights: shape (O, I / groups, kh, kw).
-        bias: one number an output.
+        weights: shape (O, I / groups, kh, kw); or such that change from run to run, with their bias.
+        bias: one number an output; None where there is none, or weights change.
         groups: each of whole blocks of 16 channels, where there is more than one.
         words: of an input block.
         fields: those of the native step that stay as they are.
@@ -47,7 +48,7 @@ class Pairs:
     floats: bool
     residual: Tensor | None
     narrow_residual: bool
-    weights: Value
+    weights: Value | MovingKernels
     bias: Floats | None
     groups: int
     words: int
@@ -56,7 +57,6 @@ class Pairs:
 
 def emit_pairs(builder: Builder, node: Node, conv: Pairs, choice: Choice) -> None:
     """Append the step that computes ``conv``."""
-    tier, shape = pair_tier(builder.tier), conv.weights.shape
     builder.emit(
         "conv_direct_bf16_f32" if conv.floats else "conv_direct_bf16",
         node,
@@ -64,12 +64,7 @@ def emit_pairs(builder: Builder, node: Node, conv: Pairs, choice: Choice) -> Non
         conv.x,
         conv.residual,
         choice=choice,
-        weights=derived(
-            conv.weights,
-            (packed_pairs_floats(shape, conv.groups, tier.vector_width),),
-            partial(pack_pairs, groups=conv.groups, width=tier.vector_width, tile_blocks=tier.tile_blocks),
-        ),
-        bias=fill_channels(conv.bias, shape[0], divide_up(shape[0], tier.vector_width), tier.vector_width),
+        **_packed(builder, node, conv),
         groups=conv.groups,
         lanes=conv.words,
         last_lanes=conv.words,
@@ -78,3 +73,22 @@ def emit_pairs(builder: Builder, node: Node, conv: Pairs, choice: Choice) -> Non
         numbers=[int(conv.narrow_residual)],
         **conv.fields,
     )
+
+
+def _packed(builder: Builder, node: Node, conv: Pairs) -> dict[str, Any]:
+    """Return weights and bias as fields of the step: packed now, or by steps in front of it where they change."""
+    tier, weights = pair_tier(builder.tier), conv.weights
+    if isinstance(weights, MovingKernels):
+        return {
+            "packed": pack_pair_kernels(builder, node, weights, tier.tile_blocks),
+            **packed_bias(builder, node, weights.bias, weights.shape[0]),
+        }
+    outputs, width = weights.shape[0], tier.vector_width
+    return {
+        "weights": derived(
+            weights,
+            (packed_pairs_floats(weights.shape, conv.groups, width),),
+            partial(pack_pairs, groups=conv.groups, width=width, tile_blocks=tier.tile_blocks),
+        ),
+        "bias": fill_channels(conv.bias, outputs, divide_up(outputs, width), width),
+    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from powerlab.engine.codegen.attributes import integers, number
@@ -13,10 +14,17 @@ from powerlab.engine.ir.graph import Graph, Node
 from powerlab.engine.program.choice import Choice
 from powerlab.engine.program.layout import divide_up
 from powerlab.engine.target.machine import Machine
+from powerlab.engine.target.tiers import BF16
 
-_PACKING_CYCLES = {"direct": 120, "winograd2": 300, "winograd4": 400}
+_PACKING_CYCLES = {"direct": 120, BF16: 120, "winograd2": 300, "winograd4": 400}
 """Algorithm → cycles to pack the weights of one input channel and a block of outputs: of an AMD EPYC (Zen 4). F(6 x 6)
 is not taken: gradients would lose a digit by it."""
+
+_DIRECT = ("direct", BF16)
+"""Algorithms that read no more zeros around the input than the convolution needs."""
+
+_NARROWING_CYCLES = 4
+"""To bring a vector of the input into bfloat16, which comes from memory; others may read it, too."""
 
 
 def moving_shape(graph: Graph, node: Node) -> ConvShape | None:
@@ -49,15 +57,24 @@ def moving_choice(node: Node, shape: ConvShape, machine: Machine) -> Choice:
     """Return how a node is computed: on any number of threads by the same algorithm."""
     if shape.depthwise:
         return cheapest(ALGORITHMS["depthwise"], shape, machine)
-    names = ["direct"]
-    if node.op_type != "ConvWeightGradient" and min(shape.pads) >= 0:
-        names += [
-            name for name in _PACKING_CYCLES if name != "direct" and ALGORITHMS[name].applies(shape, machine.tier)
-        ]
-    alone = replace(machine, threads=1)
-    kernels = divide_up(shape.outputs, machine.tier.vector_width) * (shape.inputs // shape.groups)
+    if node.op_type == "ConvWeightGradient":
+        return cheapest(ALGORITHMS["direct"], shape, machine)
+    return _fastest(_PACKING_CYCLES if min(shape.pads) >= 0 else _DIRECT, shape, machine)
+
+
+def direct_choice(shape: ConvShape, machine: Machine) -> Choice:
+    """Return how a phase of a transposed convolution is computed, the zeros around whose input are those of all."""
+    return _fastest(_DIRECT, shape, machine)
+
+
+def _fastest(names: Iterable[str], shape: ConvShape, machine: Machine) -> Choice:
+    alone, width = replace(machine, threads=1), machine.tier.vector_width
+    kernels = divide_up(shape.outputs, width) * (shape.inputs // shape.groups)
+    vectors = shape.images * shape.in_size[0] * shape.in_size[1] * divide_up(shape.inputs, width)
 
     def cycles(name: str) -> float:
-        return expected_cycles(ALGORITHMS[name], shape, alone) + kernels * _PACKING_CYCLES[name]
+        narrowed = vectors * _NARROWING_CYCLES if name == BF16 else 0
+        return expected_cycles(ALGORITHMS[name], shape, alone) + kernels * _PACKING_CYCLES[name] + narrowed
 
-    return cheapest(ALGORITHMS[min(names, key=cycles)], shape, machine)
+    applicable = [name for name in names if ALGORITHMS[name].applies(shape, machine.tier)]
+    return cheapest(ALGORITHMS[min(applicable, key=cycles)], shape, machine)

@@ -13,6 +13,7 @@ from powerlab.engine.codegen.convolutions.algorithms.direct import (
     group_parts,
     planes,
 )
+from powerlab.engine.codegen.convolutions.algorithms.direct_bf16 import Bfloat16Convolution
 from powerlab.engine.codegen.convolutions.algorithms.fields import kernel_fields
 from powerlab.engine.codegen.convolutions.algorithms.table import ALGORITHMS
 from powerlab.engine.codegen.convolutions.algorithms.winograd import WinogradConvolution
@@ -28,13 +29,14 @@ from powerlab.engine.codegen.moving_weights import (
     packed_bias,
 )
 from powerlab.engine.codegen.pack import fill_channels
-from powerlab.engine.codegen.training.choosing import phase_shape
+from powerlab.engine.codegen.training.choosing import direct_choice, phase_shape
 from powerlab.engine.ir.graph import Node
 from powerlab.engine.ops.activation import NO_CLAMP
 from powerlab.engine.program.choice import Choice
 from powerlab.engine.program.layout import NO_HALO, Layout, blocked
 from powerlab.engine.program.operand import Operand
 from powerlab.engine.program.program import Tensor
+from powerlab.engine.target.tiers import BF16
 
 _OPEN = dict(zip(("low", "high"), NO_CLAMP, strict=True)) | {"slope": 1.0}
 """No activation."""
@@ -44,6 +46,9 @@ _TOGETHER = 4
 at most: its scratch has room for as many."""
 
 _MOST_BLOCKS = 6
+
+_PIECE_PAIRS = 64
+"""Pairs of pixels that it brings into bfloat16 together: one block of inputs, and the blocks of outputs."""
 
 
 def lower_computed_conv(builder: Builder, node: Node) -> None:
@@ -60,14 +65,14 @@ def lower_computed_conv(builder: Builder, node: Node) -> None:
 
 def _emit_chosen(builder: Builder, node: Node, shape: ConvShape, conv: Moving, choice: Choice) -> None:
     algorithm = ALGORITHMS[choice.algorithm]
-    if isinstance(algorithm, WinogradConvolution):
+    if isinstance(algorithm, WinogradConvolution | Bfloat16Convolution):
         algorithm.emit_moving(builder, node, shape, choice, conv)
     else:
         _emit_parts(builder, node, shape, conv, choice)
 
 
-def _emit_parts(builder: Builder, node: Node, shape: ConvShape, conv: Moving, choice: Choice | None) -> None:
-    """Emit ``conv_direct`` for each part of the groups of ``shape``; without a choice, cut as the cost model says."""
+def _emit_parts(builder: Builder, node: Node, shape: ConvShape, conv: Moving, choice: Choice) -> None:
+    """Emit ``conv_direct`` for each part of the groups of ``shape``."""
     width, groups = builder.tier.vector_width, shape.groups
     x, out = conv.x, conv.out
     if shape.taps == 1 and shape.strides == (1, 1) and shape.pads == (0, 0):
@@ -75,15 +80,10 @@ def _emit_parts(builder: Builder, node: Node, shape: ConvShape, conv: Moving, ch
     for part, work in zip(group_parts(shape, width), direct_works(shape, builder.tier), strict=True):
         read, made = part.channels(shape.inputs // groups), part.channels(shape.outputs // groups)
         cut = choice
-        if cut is None or part.first:
+        if part.first:
             parts = partition(work, builder.tier, builder.threads, builder.machine.caches)
             cut = Choice(algorithm="direct", **asdict(parts))
-        bias = conv.kernels.bias
-        own = MovingKernels(
-            conv.kernels.weights.sliced(0, part.first, part.groups),
-            None if bias is None else bias.sliced(0, made.start, len(made)),
-            part.merged,
-        )
+        own = conv.kernels.part(part.first, part.groups, part.merged)
         sides = planes(x, read, width), planes(out, made, width)
         emit_direct(builder, node, Direct(*sides, None, own, None, part.groups // part.merged, width, conv.fields), cut)
 
@@ -134,7 +134,8 @@ def lower_computed_conv_transpose(builder: Builder, node: Node) -> None:
         elif single:
             _emit_chosen(builder, node, builder.chosen(node)[0], conv, builder.chosen(node)[1])
         else:
-            _emit_parts(builder, node, phase_shape(builder.graph, node, rows, columns), conv, None)
+            shape = phase_shape(builder.graph, node, rows, columns)
+            _emit_chosen(builder, node, shape, conv, direct_choice(shape, builder.machine))
 
 
 def _emit_without_taps(builder: Builder, node: Node, own: Tensor, x: Tensor, bias: Operand | None) -> None:
@@ -190,12 +191,14 @@ def lower_conv_weight_gradient(builder: Builder, node: Node) -> None:
     if shape.taps == 1 and shape.strides == (1, 1) and shape.pads == (0, 0):
         x, gradient, _ = flattened(x, gradient, None)
     together = _TOGETHER if shape.taps == 1 else 1
-    scratch = _scratch(builder, together * shape.kernel[1] * _MOST_BLOCKS * width * width)
+    pairs = builder.tier.computes_in(BF16)
+    narrowed = (1 + _MOST_BLOCKS) * _PIECE_PAIRS * width if pairs else 0
+    scratch = _scratch(builder, together * shape.kernel[1] * _MOST_BLOCKS * width * width + narrowed)
     for part in group_parts(shape, width):
         read = part.channels(shape.inputs // shape.groups)
         made = part.channels(shape.outputs // shape.groups)
         builder.emit_gradient(
-            "conv_weight_gradient",
+            "conv_weight_gradient_bf16" if pairs else "conv_weight_gradient",
             node,
             planes(x, read, width),
             planes(gradient, made, width),

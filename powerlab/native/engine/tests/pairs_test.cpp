@@ -17,16 +17,6 @@ namespace {
 constexpr int kBlock = 16;
 constexpr std::uint16_t kUnwritten = 0xEEEE;
 
-std::uint16_t narrow(double value) {
-  const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(value));
-  return static_cast<std::uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
-}
-double wide(std::uint16_t half) { return std::bit_cast<float>(static_cast<std::uint32_t>(half) << 16); }
-
-void round_all(std::vector<double>& values) {
-  for (double& value : values) value = wide(narrow(value));
-}
-
 // A tensor of bfloat16 in the kernels' layout, with a halo of zeros; what fills up the last block is finite.
 struct PlacedPairs {
   Floats memory;
@@ -47,7 +37,7 @@ struct PlacedPairs {
     for (int n = 0; n < t.n; ++n) {
       for (int c = 0; c < view.blocks * kBlock; ++c) {
         for (int y = 0; y < t.h; ++y) {
-          for (int x = 0; x < t.w; ++x) at(n, c, y, x) = narrow(c < t.c ? t.at(n, c, y, x, 0.0) : 3);
+          for (int x = 0; x < t.w; ++x) at(n, c, y, x) = bfloat16_bits(c < t.c ? t.at(n, c, y, x, 0.0) : 3);
         }
       }
     }
@@ -59,7 +49,7 @@ struct PlacedPairs {
       for (int c = 0; c < t.c; ++c) {
         for (int y = 0; y < t.h; ++y) {
           for (int x = 0; x < t.w; ++x) {
-            const double d = std::abs(wide(at(n, c, y, x)) - t.at(n, c, y, x, 0.0));
+            const double d = std::abs(of_bfloat16(at(n, c, y, x)) - t.at(n, c, y, x, 0.0));
             if (!(d < 1e30)) return std::numeric_limits<double>::infinity();
             difference = std::max(difference, d);
             magnitude = std::max(magnitude, std::abs(t.at(n, c, y, x, 0.0)));
@@ -98,8 +88,9 @@ Floats packed_weights(const reference::Tensor& weights, int groups, int v, int t
         for (int o = unit * vectors / units * v; o < (unit + 1) * vectors / units * v; ++o) {
           for (int i = block * kBlock + 2 * word; i < block * kBlock + 2 * word + 2; ++i) {
             const bool there = o < outputs && i < weights.c;
-            packed.push_back(there ? narrow(weights.at(group * outputs + o, i, tap / weights.w, tap % weights.w, 0.0))
-                                   : std::uint16_t{0});
+            packed.push_back(
+                there ? bfloat16_bits(weights.at(group * outputs + o, i, tap / weights.w, tap % weights.w, 0.0))
+                      : std::uint16_t{0});
           }
         }
       }
@@ -152,7 +143,7 @@ void check_conv(const KernelTable& table, const PairTable& pairs, const PairCase
   std::vector<double> bias(static_cast<std::size_t>(out));
   for (auto* values : {&x.values, &weights.values, &residual.values, &bias}) {
     random.fill(*values);
-    round_all(*values);
+    std::ranges::transform(*values, values->begin(), nearest_bfloat16);
   }
   const reference::Clamp clamp = random.coin() ? reference::Clamp{-0.5, 2, 0.25} : reference::Clamp{-1e30, 1e30};
   reference::conv(x, weights, bias, c.residual ? &residual : nullptr, c.window, c.groups, clamp, summed);
@@ -225,7 +216,7 @@ void check_conversions(const KernelTable& table, Random& random, Report& report)
       for (int n = 0; n < 2; ++n) {
         for (int c = 0; c < to.view.blocks * kBlock; ++c) {
           for (int i = 0; i < 15; ++i) {
-            wrong += to.at(n, c, i / 5, i % 5) != (c < channels ? narrow(x.at(n, c, i / 5, i % 5, 0.0)) : 0);
+            wrong += to.at(n, c, i / 5, i % 5) != (c < channels ? bfloat16_bits(x.at(n, c, i / 5, i % 5, 0.0)) : 0);
           }
         }
       }
@@ -272,10 +263,46 @@ void check_conversions(const KernelTable& table, Random& random, Report& report)
     for (int row = 0; row < rows; ++row) {
       const auto* halves = reinterpret_cast<const std::uint16_t*>(to.data() + row * words);
       for (int i = 0; i < 2 * words; ++i) {
-        wrong += halves[i] != (i < features ? narrow(from[static_cast<std::size_t>(row * features + i)]) : 0);
+        wrong += halves[i] != (i < features ? bfloat16_bits(from[static_cast<std::size_t>(row * features + i)]) : 0);
       }
     }
     report.check("rows of floats to bf16", wrong, 0);
+  }
+}
+
+// Weights packed in a run as they are when a model is loaded; the groups of a convolution of few channels become one.
+void check_packing(const KernelTable& table, const PairTable& pairs, Random& random, Report& report) {
+  const int merged = random.coin() ? 1 : 16, groups = merged > 1 ? 2 : random.whole(1, 2);
+  const int outputs = merged > 1 ? 2 : groups > 1 ? 16 * random.whole(1, 6) : random.whole(1, 130);
+  const int inputs = merged > 1 ? 1 : random.whole(1, 40), kh = random.whole(1, 3), kw = random.whole(1, 3);
+  reference::Tensor own(groups * merged * outputs, inputs, kh, kw);
+  random.fill(own.values);
+  reference::Tensor whole(own.n, inputs * merged, kh, kw);
+  Floats from(own.values.size()), turned(own.values.size());
+  const int taps = kh * kw, each = outputs * inputs * taps;
+  for (std::size_t at = 0; at < from.size(); ++at) {
+    const int i = static_cast<int>(at), output = i / taps / inputs, input = i / taps % inputs, tap = i % taps;
+    whole.values[static_cast<std::size_t>(((output * merged + output / outputs % merged) * inputs + input) * taps +
+                                          tap)] = own.values[at];
+    from[at] = static_cast<float>(own.values[at]);
+    const int place = output / outputs * each + (input * outputs + output % outputs) * taps + taps - 1 - tap;
+    turned[static_cast<std::size_t>(place)] = from[at];
+  }
+  Floats wanted = packed_weights(whole, groups, table.vector_width, pairs.tile_blocks), packed(wanted.size());
+  const std::int64_t one = each, row = static_cast<std::int64_t>(inputs) * taps;
+  const std::vector<std::int64_t> sizes{groups * merged, outputs, inputs, kh, kw};
+  for (const bool backwards : {false, true}) {  // as for the gradient of what a convolution read
+    const std::int64_t column = static_cast<std::int64_t>(outputs) * taps;
+    const Strided weights = backwards ? strided(turned.data() + taps - 1, sizes, {one, taps, column, -kw, -1})
+                                      : strided(from.data(), sizes, {one, row, taps, kw, 1});
+    const Strided operands[] = {strided(packed.data(), {static_cast<std::int64_t>(packed.size())}, {1}), weights};
+    Step step{};
+    step.operands = operands;
+    step.operand_count = 2;
+    step.numbers[0] = pairs.tile_blocks;
+    step.numbers[1] = merged;
+    run_kernel(table, "pack_kernels_bf16", step, random.whole(1, 5));
+    report.check("weights packed to bf16", std::memcmp(packed.data(), wanted.data(), 4 * packed.size()) != 0, 0);
   }
 }
 
@@ -286,6 +313,7 @@ void check_pairs(const KernelTable& table, Report& report) {
   if (!pairs) return;
   Random random(19);
   for (int round = 0; round < 120; ++round) check_conv(table, *pairs, random_case(random), random, report);
+  for (int round = 0; round < 40; ++round) check_packing(table, *pairs, random, report);
   check_conversions(table, random, report);
   std::printf("%s: %s: kernels on bfloat16\n", table.tier, pairs->name);
 }

@@ -34,6 +34,14 @@ class Random {
   std::uint64_t state_;
 };
 
+// The nearest bfloat16, the even one of two that are as near.
+inline std::uint16_t bfloat16_bits(double value) {
+  const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(value));
+  return static_cast<std::uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+}
+inline double of_bfloat16(std::uint16_t half) { return std::bit_cast<float>(static_cast<std::uint32_t>(half) << 16); }
+inline double nearest_bfloat16(double value) { return of_bfloat16(bfloat16_bits(value)); }
+
 // Exactly as much memory as asked for, aligned like the plan's, so that the address sanitizer sees every overrun.
 class Floats {
  public:

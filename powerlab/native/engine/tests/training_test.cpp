@@ -100,10 +100,13 @@ void check_weight_gradient(const KernelTable& table, Random& random, Report& rep
   window.left = random.whole(0, reach_w);
   const int h = random.whole(1, 5), w = random.coin() ? random.whole(1, 9) : random.whole(130, 150);
   const int halo = std::max({reach_h, reach_w, 1}) + 1;
-  const auto dy = random_tensor(random.whole(1, 2), g.groups * g.outputs, h, w, random);
-  const auto x =
-      random_tensor(dy.n, g.groups * g.inputs, std::max(1, (h - 1) * window.stride_h + 1 + reach_h - window.top),
-                    (w - 1) * window.stride_w + 1 + std::max(0, reach_w - window.left), random);
+  const bool narrow = !depthwise && pair_table(table) && random.coin();
+  auto dy = random_tensor(random.whole(1, 2), g.groups * g.outputs, h, w, random);
+  auto x = random_tensor(dy.n, g.groups * g.inputs, std::max(1, (h - 1) * window.stride_h + 1 + reach_h - window.top),
+                         (w - 1) * window.stride_w + 1 + std::max(0, reach_w - window.left), random);
+  if (narrow) {  // what is multiplied is rounded, so that only sums are
+    for (auto* values : {&x.values, &dy.values}) std::ranges::transform(*values, values->begin(), nearest_bfloat16);
+  }
   reference::Tensor dw(dy.c, g.inputs, window.kernel_h, window.kernel_w);
   reference::conv_weight_gradient(x, dy, window, g.groups, dw);
   Placed in(x.n, x.c, x.h, x.w, v, halo), gradient(dy.n, dy.c, dy.h, dy.w, v, random.whole(0, 1));
@@ -118,11 +121,13 @@ void check_weight_gradient(const KernelTable& table, Random& random, Report& rep
   const std::vector<int> sizes{g.groups, g.outputs, g.inputs, window.kernel_h, window.kernel_w};
   Line first(sizes), second(sizes);
   const int threads = random.whole(2, 9);
-  const std::size_t room = static_cast<std::size_t>(4) * 3 * 6 * v * v;
+  const std::size_t room = static_cast<std::size_t>(4) * 3 * 6 * v * v + static_cast<std::size_t>(7) * 64 * v;
   Floats scratch(room * static_cast<std::size_t>(threads));
   step.scratch.data = scratch.data();
   step.scratch.image = static_cast<std::int64_t>(room);
-  const char* family = depthwise ? "conv_depthwise_weight_gradient" : "conv_weight_gradient";
+  const char* family = depthwise ? "conv_depthwise_weight_gradient"
+                       : narrow  ? "conv_weight_gradient_bf16"
+                                 : "conv_weight_gradient";
   step.operands = &first.tensor;
   step.operand_count = 1;
   run_kernel(table, family, step, 1);

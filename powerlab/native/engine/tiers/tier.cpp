@@ -234,7 +234,7 @@ static const Kernel kKernels[] = {
     POWERLAB_KERNEL("batch_norm_gradient", "batch_norm_gradient_f32", batch_norm_gradient),
     POWERLAB_KERNEL("channel_sums", "channel_sums_f32", channel_sums),
     POWERLAB_KERNEL("clamp_gradient", "clamp_gradient_f32", clamp_gradient),
-    POWERLAB_KERNEL("conv_weight_gradient", "conv_weight_gradient_f32", conv_weight_gradient),
+    POWERLAB_KERNEL("conv_weight_gradient", "conv_weight_gradient_f32", conv_weight_gradient<FloatProducts>),
     POWERLAB_KERNEL("conv_depthwise_weight_gradient", "conv_depthwise_weight_gradient_f32",
                     conv_depthwise_weight_gradient),
     POWERLAB_KERNEL("lrn_gradient", "lrn_gradient_f32", lrn_gradient),

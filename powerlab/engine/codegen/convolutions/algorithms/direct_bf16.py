@@ -18,6 +18,7 @@ from powerlab.engine.codegen.convolutions.algorithms.direct import (
 from powerlab.engine.codegen.convolutions.algorithms.fields import window_fields
 from powerlab.engine.codegen.convolutions.conv_shape import ConvShape, halo_of
 from powerlab.engine.codegen.convolutions.partition import Work, partition
+from powerlab.engine.codegen.moving_weights import Moving
 from powerlab.engine.codegen.pack import fill_channels
 from powerlab.engine.codegen.pairs.kernel import Pairs, emit_pairs, pair_tier
 from powerlab.engine.ir.graph import Node
@@ -98,6 +99,27 @@ class Bfloat16Convolution:
                 fields=window_fields(shape, node),
             )
             emit_pairs(builder, node, conv, choice if part.first == 0 else _cut(choice, work, builder))
+
+    def emit_moving(self, builder: Builder, node: Node, shape: ConvShape, choice: Choice, conv: Moving) -> None:
+        """Append the steps that compute a convolution whose weights change from run to run: from floats to floats."""
+        groups, width = shape.groups, builder.tier.vector_width
+        x, out = builder.pairs(node.inputs[0]), conv.out
+        if shape.taps == 1 and shape.strides == (1, 1) and shape.pads == (0, 0):
+            x, out, _ = flattened(x, out, None)
+        for part, work in zip(group_parts(shape, PAIR_BLOCK), _works(shape, builder.tier), strict=True):
+            own = Pairs(
+                x=planes(x, part.channels(shape.inputs // groups), PAIR_BLOCK),
+                out=planes(out, part.channels(shape.outputs // groups), width),
+                floats=True,
+                residual=None,
+                narrow_residual=False,
+                weights=conv.kernels.part(part.first, part.groups, part.merged),
+                bias=None,
+                groups=part.groups // part.merged,
+                words=_WORDS,
+                fields=conv.fields,
+            )
+            emit_pairs(builder, node, own, choice if part.first == 0 else _cut(choice, work, builder))
 
 
 def _changed(builder: Builder, node: Node, shape: ConvShape) -> Tensor:

@@ -35,6 +35,13 @@ static inline Vec load_narrow(const float* p) {
   // The unmasked form reads an undefined register, of which GCC warns.
   return (Vec)((Words)_mm512_maskz_cvtepu16_epi32(0xffff, halves) << 16);
 }
+// Lane by lane a word: a, then b.
+static inline Vec pair_up(Vec a, Vec b) {
+  typedef std::int16_t Halves __attribute__((vector_size(64)));
+  const Halves order = {0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
+                        8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+  return (Vec)_mm512_permutexvar_epi16((__m512i)order, (__m512i)_mm512_cvtne2ps_pbh((__m512)b, (__m512)a));
+}
 #else
 static_assert(kWidth == 4);
 template <int I>
@@ -47,6 +54,10 @@ static inline Vec dot_pairs(Vec sum, Word x, Vec weights) {
 static inline void store_narrow(float* p, Vec v) { vst1_bf16(reinterpret_cast<bfloat16_t*>(p), vcvt_bf16_f32(v)); }
 static inline Vec load_narrow(const float* p) {
   return vcvt_f32_bf16(vld1_bf16(reinterpret_cast<const bfloat16_t*>(p)));
+}
+static inline Vec pair_up(Vec a, Vec b) {
+  const uint16x4_t low = vreinterpret_u16_bf16(vcvt_bf16_f32(a)), high = vreinterpret_u16_bf16(vcvt_bf16_f32(b));
+  return (Vec)vcombine_u16(vzip1_u16(low, high), vzip2_u16(low, high));
 }
 #endif
 

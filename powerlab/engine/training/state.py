@@ -1,0 +1,114 @@
+"""What a training keeps in memory: weights, running statistics, what the optimizer keeps of them, and gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from powerlab.engine.ir.graph import Graph, TensorInfo
+from powerlab.engine.program.program import Floats
+from powerlab.engine.runtime.plan import aligned
+from powerlab.engine.training.plans import FLOAT_BYTES
+from powerlab.engine.training.slices import slice_of
+from powerlab.engine.training.step import TrainingStep
+from powerlab.engine.training.together import Group
+
+
+class State:
+    """The arrays of a session; :meth:`build` takes their memory.
+
+    Args:
+        network: of one slice, with the weights to begin with.
+        step: that is trained by.
+        slices: parts of the batch.
+
+    Attributes:
+        network: likewise.
+        gradient_floats: elements of each gradient that the step's graph gives.
+        planned_bytes: the memory.
+        kept: what stays from step to step, by the names of the step's inputs.
+    """
+
+    def __init__(self, network: Graph, step: TrainingStep, slices: int) -> None:
+        self.network, self._step, self._slices = network, step, slices
+        moved = (*step.statistics, *step.update.kept)
+        self._infos = {one.before: one.of(step.update.graph, step.graph) for one in moved}
+        self._zero = {one.before for one in moved if one.zero}
+        self._gradients = [step.graph.tensors[name] for name in dict.fromkeys(step.gradients.values())]
+        self.gradient_floats = {info.name: info.elements for info in self._gradients}
+        floats = sum(info.elements for info in self._infos.values())
+        self.planned_bytes = FLOAT_BYTES * (floats + min(slices, 2) * sum(self.gradient_floats.values()))
+        self.kept: dict[str, Floats] = {}
+        self._sums: dict[str, Floats] = {}
+        self._parts: dict[str, Floats] = {}
+
+    def build(self) -> None:
+        """Take the memory, with the weights that the network has."""
+        constants = self.network.constants
+        self.kept = {
+            name: _fresh(info, None if name in self._zero else constants[name]) for name, info in self._infos.items()
+        }
+        self._sums = {info.name: _fresh(info, None) for info in self._gradients}
+        self._parts = {info.name: _fresh(info, None) for info in self._gradients} if self._slices > 1 else self._sums
+
+    def weights(self) -> dict[str, NDArray[np.float32]]:
+        """Return a copy of every parameter, and of running statistics, by its name in the model."""
+        names = (*self._step.parameters, *(one.before for one in self._step.statistics))
+        return {name: self.kept[name].reshape(self.network.shape(name)).copy() for name in names}
+
+    def gradients(self, shares: int) -> dict[str, NDArray[np.float32]]:
+        """Return copies of the gradients of the latest step by parameter; they are sums of so many."""
+        return {
+            name: self._sums[output].reshape(self.network.shape(name)) / np.float32(shares)
+            for name, output in self._step.gradients.items()
+        }
+
+    def arrays(self, given: Mapping[str, Floats], number: int) -> dict[str, Floats]:
+        """Return what a slice's forward and backward pass read."""
+        return self.kept | {name: slice_of(array, number, self._slices) for name, array in given.items()}
+
+    def of_slice(self, given: Mapping[str, Floats], number: int, loss: Floats) -> dict[str, Floats]:
+        """Return what a slice's forward and backward pass read and write."""
+        written = {one.after: self.kept[one.before] for one in self._step.statistics}
+        gradients = self._sums if number == 0 else self._parts
+        return {**self.arrays(given, number), **written, **gradients, self._step.graph.outputs[0].name: loss}
+
+    def added(self, names: Sequence[str], number: int) -> list[Floats]:
+        """Add gradients that a slice made to those of the slices before it, and return the sums."""
+        if number > 0:
+            for name in names:
+                self._sums[name] += self._parts[name]
+        return [self._sums[name] for name in names]
+
+    def of_update(self, numbers: Mapping[str, float]) -> dict[str, Floats]:
+        """Return what an update reads and writes; ``numbers`` are the optimizer's for this step."""
+        update = self._step.update
+        arrays = self.kept | {one.after: self.kept[one.before] for one in update.kept}
+        arrays |= {update.gradients[name]: self._sums[output] for name, output in self._step.gradients.items()}
+        return arrays | {update.numbers[name]: np.array([value], np.float32) for name, value in numbers.items()}
+
+    def statistics(self) -> dict[str, Floats]:
+        """Return a copy of running statistics."""
+        return {one.before: self.kept[one.before].copy() for one in self._step.statistics}
+
+    def average_statistics(self, group: Group) -> None:
+        """Let running statistics be the mean of those of all processes."""
+        values = [self.kept[one.before] for one in self._step.statistics]
+        group.begin(values)
+        group.finish()
+        for one in values:
+            np.divide(one, np.float32(group.size), out=one)
+
+    def restore(self, statistics: Mapping[str, Floats]) -> None:
+        """Let running statistics be as :meth:`statistics` returned them."""
+        for name, values in statistics.items():
+            self.kept[name][:] = values
+
+
+def _fresh(info: TensorInfo, value: NDArray[Any] | None) -> Floats:
+    """Return memory of its own for what stays from step to step."""
+    values = np.zeros(info.elements, np.float32) if value is None else np.array(value, np.float32).reshape(-1)
+    return aligned(values)
