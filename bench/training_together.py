@@ -52,7 +52,7 @@ def measured(model: str, batch_size: int, threads: int, steps: int) -> None:
     medians = {kind: [statistics.median(one) for one in zip(*times[1:], strict=True)] for kind, times in took.items()}
     for kind, (step, waited) in medians.items():
         table.add_row(kind, f"{step:.1f}", f"{waited:.1f}", f"{step / medians['alone'][0]:.3f}")
-    console = Console(width=100)
+    console = Console(width=100, color_system=None)  # mpirun shows a terminal to its processes
     console.print(table)
     console.print(
         f"{model}, batch {batch_size} and {threads} thread(s) in each of {group.size} processes, {steps} steps; "
