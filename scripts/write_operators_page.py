@@ -16,6 +16,7 @@ from node_cases import Outcome, Verdict, load_cases, run_cases
 from powerlab.engine.frontend.onnx_reader.build import OLDEST_OPSET
 from powerlab.engine.ops import SUPPORTED
 from powerlab.engine.ops.quantized import OF_MICROSOFT
+from powerlab.engine.ops.sequences import SEQUENCES
 
 _PAGE = Path(__file__).resolve().parent.parent / "docs" / "operators.md"
 
@@ -59,11 +60,11 @@ _REASONS = (
 
 def page(verdicts: Sequence[Verdict]) -> str:
     """Return the text of the page for what became of all cases."""
-    of_operator: dict[str, list[Verdict]] = {name: [] for name in sorted(SUPPORTED - OF_MICROSOFT)}
+    of_operator: dict[str, list[Verdict]] = {name: [] for name in sorted(SUPPORTED - OF_MICROSOFT - SEQUENCES.keys())}
     for verdict in verdicts:
         of_operator.setdefault(verdict.case.operator, []).append(verdict)
     head = _HEAD.format(version=onnx.__version__, oldest=OLDEST_OPSET)
-    known = [_row(name, found) for name, found in of_operator.items() if name in SUPPORTED]
+    known = [_row(name, found) for name, found in of_operator.items() if name in SUPPORTED - SEQUENCES.keys()]
     total = _row("**all of them**", [v for v in verdicts if v.case.operator in SUPPORTED])
     rule = ("---", *["--:"] * (len(_COLUMNS) - 2), "---")
     return head + "".join((_line(_COLUMNS), _line(rule), *known, total, *_unknown(of_operator, verdicts)))
@@ -76,7 +77,15 @@ def _unknown(of_operator: dict[str, list[Verdict]], verdicts: Sequence[Verdict])
     counted = ", ".join(f"{name} ({len(found)})" for name, found in sorted(missing.items()))
     yield textwrap.fill(f"{counted}.", 120, break_on_hyphens=False) + "\n"
     passed = sum(verdict.outcome == Outcome.PASSED for verdict in verdicts)
-    yield "\n## Operators of ONNX Runtime\n\n"
+    yield "\n## Lists of tensors\n\n"
+    yield textwrap.fill(
+        f"{', '.join(sorted(SEQUENCES))} leave nothing but the tensors themselves: exporters write them for Python lists. "
+        "All cases of theirs have such lists as inputs or outputs of the network, which is refused; the tests compare "
+        "them with ONNX Runtime inside networks.",
+        120,
+        break_on_hyphens=False,
+    )
+    yield "\n\n## Operators of ONNX Runtime\n\n"
     yield textwrap.fill(
         f"For quantized models, the engine also has of the domain `com.microsoft`: {', '.join(sorted(OF_MICROSOFT))}; "
         "their results are compared with ONNX Runtime's in the tests.",

@@ -12,6 +12,7 @@ from powerlab.engine.ir.constants import Constants, Value, value_of
 from powerlab.engine.ir.graph import MAX_AXES, Array, Graph, NeedsRunError, Node, TensorInfo, quoted
 from powerlab.engine.ops import CONTROL, NodeView, decides_by_values, operator
 from powerlab.engine.ops.control import MAX_INLINED_NODES
+from powerlab.engine.ops.sequences import construct, resolved
 
 MAX_ELEMENTS = 2**31 - 1
 """The largest tensor: more than any network here needs, and it keeps a hostile file from asking for all memory."""
@@ -91,6 +92,11 @@ def infer(
         left.extendleft(reversed(found.add(left.popleft())))
     outputs = []
     for wanted in output_names:
+        if wanted in found.sequences:
+            raise PowerlabError(
+                f"the graph promises the output {quoted(wanted)}, a sequence of tensors; export the model with outputs "
+                "that are tensors."
+            )
         if wanted not in found.tensors:
             raise _unmade_output(nodes, wanted)
         outputs.append(found.tensors[wanted])
@@ -160,6 +166,9 @@ def infer_beginning(
         left.append(node)
         missing.update(filter(None, node.outputs))
     read = {name for node in left for name in (*node.inputs, *node.captured())}
+    begun = [construct(held, names) for held, names in found.sequences.items() if held in read]
+    read.update(name for node in begun for name in node.inputs)
+    left[:0] = begun
     made = [name for name in found.tensors if name not in found.constants and name not in given]
     handed_on = [name for name in made if name in read or name in wanted]
     known = {name: found.known[name] for name in handed_on if name in found.known}
@@ -176,6 +185,7 @@ class _Inference:
         constants: those of the model, and of the bodies of If and Loop.
         tensors: of constants, inputs, and what the nodes make.
         known: values that are told without a run, where they are small.
+        sequences: the tensors that each sequence of tensors holds.
     """
 
     def __init__(
@@ -189,6 +199,7 @@ class _Inference:
         self.constants: dict[str, Value] = {}
         self.tensors: dict[str, TensorInfo] = {}
         self.known: dict[str, Array] = {}
+        self.sequences: dict[str, tuple[str, ...]] = {}
         self._taken = {*taken, *(output for node in nodes for output in node.outputs)}
         self._inlined = 0
         self._add_constants(constants)
@@ -207,15 +218,20 @@ class _Inference:
     def add(self, node: Node) -> tuple[Node, ...]:
         """Look at a node whose inputs are known; return the nodes to look at next, where others stand in its place."""
         for wanted in filter(None, (*node.inputs, *node.captured())):
-            if wanted not in self.tensors:
+            if wanted not in self.tensors and wanted not in self.sequences:
                 raise PowerlabError(f"{node} reads {quoted(wanted)}, an extra output that the engine does not compute.")
         view = NodeView(
             node,
-            tuple(self.tensors[wanted] if wanted else None for wanted in node.inputs),
+            tuple(self.tensors.get(wanted) for wanted in node.inputs),
             tuple(self.known.get(wanted) for wanted in node.inputs),
         )
         if node.op_type in CONTROL:
             return self._inline(view)
+        held = resolved(view, self.sequences, self._fresh)
+        if held is not None:
+            self._add_constants(held.constants)
+            self.sequences.update(held.sequences)
+            return held.nodes
         rule = operator(node)
         try:
             specs = (rule.infer(view), *rule.infer_more(view))

@@ -40,6 +40,7 @@ from powerlab.engine.ops import (
 from powerlab.engine.ops.base import Operator
 from powerlab.engine.ops.control import CONTROL
 from powerlab.engine.ops.gradients import GRADIENTS
+from powerlab.engine.ops.sequences import SEQUENCES
 from powerlab.engine.ops.training import TRAINING
 from powerlab.engine.ops.view import NodeView
 
@@ -106,7 +107,7 @@ _RULES: dict[str, Operator] = {
 OPERATORS: dict[str, Operator] = {name: replace(rule, gradient=GRADIENTS.get(name)) for name, rule in _RULES.items()}
 """Operator name → rule."""
 
-SUPPORTED = frozenset({*OPERATORS, *CONTROL})
+SUPPORTED = frozenset({*OPERATORS, *CONTROL, *SEQUENCES})
 """The operators that a model may have."""
 
 __all__ = [
